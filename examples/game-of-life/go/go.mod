@@ -1,0 +1,3 @@
+module kperf.example/life
+
+go 1.21
