@@ -1,0 +1,202 @@
+;; The recorder: what answers kperf.enter, kperf.leave and kperf.unwind on every host.
+;;
+;; It keeps the depth of the guest's stack, writes words of four bytes into a block of its memory, and calls the host
+;; only when the block is full (and, in the precise form, for the time). src/word.rs says what the words mean,
+;; src/block.rs where things lie. Two modules are made from this file, which differ between `;; #if ticker`, `;; #else`
+;; and `;; #end`:
+;;
+;;   precise   the time comes from the host by a call; every event has a time word before it
+;;   ticker    the time is one load from a memory that another thread writes; a time word is written when it has moved
+;;
+;; The memory is shared and the write position lies in it, so that a host may read what was recorded at any moment and
+;; from any thread: after a trap, in a thread that handles signals, when the store is long gone. (State in globals and a
+;; memory of its own would save 0.5 ns a call, and lose all that.) The store to the position publishes an event and
+;; comes after its words, and no call or loop stands between updates that belong together: whatever interrupts the
+;; recorder, whole events are left.
+;;
+;; A token is the depth of its frame, counted from 1. Token 0 is nobody's: some engines have lost a local across an
+;; atomic wait and give 0 back.
+(module $kperf_recorder
+  (import "kperf:host" "memory" (memory $block 2 2 shared))
+  ;; #if ticker
+  (import "kperf:host" "clock" (memory $clock 1 1 shared))
+  ;; #else
+  (import "kperf:host" "now" (func $host_now (result i64)))
+  ;; #end
+  (import "kperf:host" "flush" (func $host_flush (param $address i32) (param $length i32)))
+
+  ;; Exported, so that a host may close frames itself where it can't call: without fuel, after an epoch, from a fiber.
+  (global $depth (export "state.depth") (mut i32) (i32.const 0))  ;; open frames of the running stack
+  (global $stack (export "state.stack") (mut i32) (i32.const 0))  ;; the stack that runs
+  (global $last (export "state.last") (mut i64) (i64.const 0))    ;; the time of the last word, in ticks
+
+  ;; Where the last event of a block may begin: an event takes at most four words (a wide time and itself), an unwind
+  ;; may stand before a leave, and the memory ends at 131072.
+  (global $last_start i32 (i32.const 131044))
+
+  (start $init)
+  (func $init
+    (global.set $last (call $now))
+    (call $begin_block))
+
+  (func $now (result i64)
+    ;; #if ticker
+    (i64.load $clock (i32.const 0))
+    ;; #else
+    (call $host_now)
+    ;; #end
+  )
+
+  (func $begin_block
+    (i32.store (i32.const 4096) (global.get $stack))
+    (i32.store (i32.const 4100) (global.get $depth))
+    (i64.store (i32.const 4104) (global.get $last))
+    (i32.store (i32.const 64) (i32.const 4112)))
+
+  ;; Hands the block to the host, if anything is in it.
+  (func $flush (export "flush")
+    (local $length i32)
+    (local.set $length (i32.sub (i32.load (i32.const 64)) (i32.const 4096)))
+    (if (i32.gt_u (local.get $length) (i32.const 16))
+      (then
+        (call $host_flush (i32.const 4096) (local.get $length))
+        (call $begin_block))))
+
+  ;; The rare half of every event: a full block, a clock that has moved (in the precise form: by more than a time word
+  ;; can say). Answers where the caller's word goes. A clock that goes back stands still instead.
+  (func $make_room (param $now i64) (result i32)
+    (local $position i32) (local $delta i64)
+    (local.set $position (i32.load (i32.const 64)))
+    (if (i32.gt_u (local.get $position) (global.get $last_start))
+      (then
+        (call $flush)
+        (local.set $position (i32.load (i32.const 64)))))
+    (local.set $delta (i64.sub (local.get $now) (global.get $last)))
+    (if (i64.gt_s (local.get $delta) (i64.const 0))
+      (then
+        (if (i64.lt_u (local.get $delta) (i64.const 0x40000000))
+          (then
+            (i32.store (local.get $position) (i32.or (i32.const 0x40000000) (i32.wrap_i64 (local.get $delta))))
+            (local.set $position (i32.add (local.get $position) (i32.const 4))))
+          (else
+            (i32.store (local.get $position) (i32.const 0xe0000000))
+            (i64.store offset=4 (local.get $position) (local.get $delta))
+            (local.set $position (i32.add (local.get $position) (i32.const 12)))))
+        (global.set $last (local.get $now))
+        (i32.store (i32.const 64) (local.get $position))))
+    (local.get $position))
+
+  ;; Writes a word that is no enter or leave.
+  (func $put (param $word i32)
+    (local $position i32)
+    (local.set $position (call $make_room (call $now)))
+    (i32.store (local.get $position) (local.get $word))
+    (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 4))))
+
+  (func $enter (export "enter") (param $func_id i32) (result i32)
+    (local $position i32) (local $now i64) (local $delta i64)
+    (local.set $now
+      ;; #if ticker
+      (i64.load $clock (i32.const 0))
+      ;; #else
+      (call $host_now)
+      ;; #end
+    )
+    (local.set $position (i32.load (i32.const 64)))
+    ;; #if ticker
+    (if (i32.or
+          (i64.ne (local.get $now) (global.get $last))
+          (i32.gt_u (local.get $position) (global.get $last_start)))
+      (then (local.set $position (call $make_room (local.get $now)))))
+    (i32.store (local.get $position) (local.get $func_id))
+    (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 4)))
+    ;; #else
+    (local.set $delta (i64.sub (local.get $now) (global.get $last)))
+    (if (i32.or
+          (i64.ge_u (local.get $delta) (i64.const 0x40000000))
+          (i32.gt_u (local.get $position) (global.get $last_start)))
+      (then
+        (local.set $position (call $make_room (local.get $now)))
+        (local.set $delta (i64.const 0)))
+      (else (global.set $last (local.get $now))))
+    (i32.store (local.get $position) (i32.or (i32.const 0x40000000) (i32.wrap_i64 (local.get $delta))))
+    (i32.store offset=4 (local.get $position) (local.get $func_id))
+    (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 8)))
+    ;; #end
+    (global.set $depth (i32.add (global.get $depth) (i32.const 1)))
+    (global.get $depth))
+
+  (func $leave (export "leave") (param $token i32)
+    (local $position i32) (local $now i64) (local $delta i64)
+    (if (i32.ne (local.get $token) (global.get $depth))
+      (then (if (i32.eqz (call $heal (local.get $token))) (then (return)))))
+    (local.set $now
+      ;; #if ticker
+      (i64.load $clock (i32.const 0))
+      ;; #else
+      (call $host_now)
+      ;; #end
+    )
+    (local.set $position (i32.load (i32.const 64)))
+    ;; #if ticker
+    (if (i32.or
+          (i64.ne (local.get $now) (global.get $last))
+          (i32.gt_u (local.get $position) (global.get $last_start)))
+      (then (local.set $position (call $make_room (local.get $now)))))
+    (i32.store (local.get $position) (i32.const 0x80000000))
+    (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 4)))
+    ;; #else
+    (local.set $delta (i64.sub (local.get $now) (global.get $last)))
+    (if (i32.or
+          (i64.ge_u (local.get $delta) (i64.const 0x40000000))
+          (i32.gt_u (local.get $position) (global.get $last_start)))
+      (then
+        (local.set $position (call $make_room (local.get $now)))
+        (local.set $delta (i64.const 0)))
+      (else (global.set $last (local.get $now))))
+    (i32.store (local.get $position) (i32.or (i32.const 0x40000000) (i32.wrap_i64 (local.get $delta))))
+    (i32.store offset=4 (local.get $position) (i32.const 0x80000000))
+    (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 8)))
+    ;; #end
+    (global.set $depth (i32.sub (global.get $depth) (i32.const 1))))
+
+  ;; A leave whose token is not the depth. Frames above it were unwound and nobody said so: they are closed first. A
+  ;; token that was lost (0) means the innermost frame; one of a frame that is closed already means nothing.
+  ;; Answers whether there is a frame to leave.
+  (func $heal (param $token i32) (result i32)
+    (if (i32.eqz (local.get $token)) (then (return (i32.ne (global.get $depth) (i32.const 0)))))
+    (if (i32.gt_u (local.get $token) (global.get $depth)) (then (return (i32.const 0))))
+    (call $close (i32.const 0) (local.get $token))
+    (i32.const 1))
+
+  ;; The frame with this token caught something: what is open above it was unwound.
+  (func $unwind (export "unwind") (param $token i32)
+    (if (i32.eq (local.get $token) (global.get $depth)) (then (return)))
+    (if (i32.eqz (local.get $token)) (then (return)))
+    (call $close (i32.const 0) (local.get $token)))
+
+  ;; Closes the frames deeper than $depth for a reason (src/word.rs, Reason). Nothing happens if there are none.
+  (func $close (export "close") (param $reason i32) (param $depth i32)
+    (if (i32.ge_u (local.get $depth) (global.get $depth)) (then (return)))
+    (call $put
+      (i32.or
+        (i32.const 0xc0000000)
+        (i32.or
+          (i32.shl (i32.and (local.get $reason) (i32.const 7)) (i32.const 26))
+          (i32.and (local.get $depth) (i32.const 0x3ffffff)))))
+    (global.set $depth (local.get $depth)))
+
+  ;; From here on another of this lane's stacks runs (JSPI, asyncify, fibers). Beyond the 768 that fit: nothing happens.
+  (func $switch (export "switch") (param $stack i32)
+    (if (i32.eq (local.get $stack) (global.get $stack)) (then (return)))
+    (if (i32.ge_u (local.get $stack) (i32.const 768)) (then (return)))
+    (call $put (i32.or (i32.const 0xe4000000) (local.get $stack)))
+    (i32.store offset=1024 (i32.shl (global.get $stack) (i32.const 2)) (global.get $depth))
+    (global.set $depth (i32.load offset=1024 (i32.shl (local.get $stack) (i32.const 2))))
+    (global.set $stack (local.get $stack)))
+
+  (func $mark (export "mark") (param $value i32)
+    (call $put (i32.or (i32.const 0xe8000000) (i32.and (local.get $value) (i32.const 0x3ffffff)))))
+
+  (func (export "depth") (result i32) (global.get $depth))
+)

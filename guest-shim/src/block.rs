@@ -1,0 +1,53 @@
+//! Where a recorder keeps its block: the layout of a lane's memory, and the block's header.
+//!
+//! ```text
+//! bytes 0..8          u64  the clock, where a host wants the ticker in this very memory
+//! bytes 64..68        u32  position: address of the next word to write
+//! bytes 1024..4096    u32  depth of each of the 768 stacks of this lane that don't run now
+//! bytes 4096..131072       the block: header (16 bytes), then words
+//! ```
+//!
+//! All integers are little-endian, as everywhere in WebAssembly.
+
+/// Size of a lane's memory in WebAssembly pages of 64 KiB. It never grows.
+pub const MEMORY_PAGES: u32 = 2;
+/// Address of the write position, a u32. It is stored after the words it covers.
+pub const POSITION: usize = 64;
+/// Address of the block.
+pub const START: usize = 4096;
+/// Length of a whole block in bytes, header included.
+pub const CAPACITY: usize = MEMORY_PAGES as usize * 65536 - START;
+/// Length of a block's header in bytes.
+pub const HEADER_LEN: usize = 16;
+/// How many stacks a lane can tell apart.
+pub const STACKS: u32 = 768;
+
+/// The first 16 bytes of a block: what a reader must know to read it without the blocks before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BlockHeader {
+    /// Which of the lane's stacks runs when the block begins.
+    pub stack: u32,
+    /// How many frames of it are open then.
+    pub depth: u32,
+    /// The time of the last event before the block, in ticks of the trace's clock.
+    pub start_ticks: u64,
+}
+
+impl BlockHeader {
+    /// Splits a block into its header and its words. `None` when it is shorter than a header.
+    pub fn split(block: &[u8]) -> Option<(BlockHeader, &[u8])> {
+        let (header, words) = block.split_first_chunk::<HEADER_LEN>()?;
+        let [stack, depth, low, high] = [0, 4, 8, 12]
+            .map(|at| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]));
+        Some((BlockHeader { stack, depth, start_ticks: u64::from(low) | u64::from(high) << 32 }, words))
+    }
+
+    /// The header as it stands in memory.
+    pub fn to_bytes(self) -> [u8; HEADER_LEN] {
+        let mut bytes = [0; HEADER_LEN];
+        bytes[0..4].copy_from_slice(&self.stack.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.depth.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.start_ticks.to_le_bytes());
+        bytes
+    }
+}

@@ -1,0 +1,15 @@
+//! What a probed module and its hosts agree on.
+//!
+//! Everything here is spelled once: the names of the probe's imports ([`names`]), the words that a recorder writes
+//! ([`word`]), where they lie in a recorder's memory ([`block`]), the symbol table that the rewriter leaves in a module
+//! ([`symbols`]), and the recorder module itself ([`recorder`]). The crate does no IO and knows no runtime.
+
+pub mod block;
+pub mod names;
+pub mod recorder;
+pub mod symbols;
+pub mod word;
+
+mod leb128;
+
+pub use symbols::{FuncId, FuncIndex, Symbol, SymbolTable};

@@ -1,0 +1,44 @@
+//! The names that a probed module imports and carries. They are reserved: a module that has them already is refused.
+
+/// Import module of the probes.
+pub const MODULE: &str = "kperf";
+/// `enter(func_id: i32) -> token: i32`, the first thing a probed function does.
+pub const ENTER: &str = "enter";
+/// `leave(token: i32)`, the last thing it does.
+pub const LEAVE: &str = "leave";
+/// `unwind(token: i32)`: what is still open above the frame with this token was unwound. Only in modules that need it.
+pub const UNWIND: &str = "unwind";
+
+/// Custom section with the [`SymbolTable`](crate::SymbolTable) of a probed module.
+pub const SYMBOLS_SECTION: &str = "kperf.symbols";
+
+/// Import module of what a recorder wants from its host.
+pub const HOST_MODULE: &str = "kperf:host";
+/// The shared memory of a lane, where the recorder keeps its block (see [`crate::block`]).
+pub const HOST_MEMORY: &str = "memory";
+/// The shared memory whose first eight bytes a ticker writes. Only the ticker's form imports it.
+pub const HOST_CLOCK: &str = "clock";
+/// `now() -> ticks: i64`. Only the precise form imports it.
+pub const HOST_NOW: &str = "now";
+/// `flush(address: i32, length: i32)`: the block at `address` is full and may be reused when this returns.
+pub const HOST_FLUSH: &str = "flush";
+
+/// Recorder export `close(reason: i32, depth: i32)`: frames deeper than `depth` are closed for a reason of the host's.
+pub const CLOSE: &str = "close";
+/// Recorder export `switch(stack: i32)`: from here on the events belong to another of this lane's stacks.
+pub const SWITCH: &str = "switch";
+/// Recorder export `mark(value: i32)`: a point in time that the host wants to see in the trace.
+pub const MARK: &str = "mark";
+/// Recorder export `flush()`: hand what is in the block to the host now.
+pub const FLUSH: &str = "flush";
+/// Recorder export `depth() -> i32`: how many frames of the running stack are open.
+pub const DEPTH: &str = "depth";
+
+/// Recorder export, a mutable i32: how many frames of the running stack are open. With the other two globals, a host can do
+/// what `close`, `switch` and `mark` do without running guest code: where fuel is spent, an epoch has ended, or a call
+/// would have to be asynchronous.
+pub const STATE_DEPTH: &str = "state.depth";
+/// Recorder export, a mutable i32: the stack that runs.
+pub const STATE_STACK: &str = "state.stack";
+/// Recorder export, a mutable i64: the time of the last word, in ticks.
+pub const STATE_LAST: &str = "state.last";

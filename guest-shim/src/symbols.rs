@@ -1,0 +1,259 @@
+//! The symbol table: which function each FuncId stands for. The rewriter leaves it in the custom section
+//! [`SYMBOLS_SECTION`](crate::names::SYMBOLS_SECTION), a trace carries the same bytes, and reports read it.
+//!
+//! ```text
+//! u8       version, 1
+//! bytes    JSON of ModuleIdentity, behind its length
+//! leb128   id_base, number of symbols; then for each, in the order of their ids:
+//!   leb128   func_index
+//!   leb128   code_offset
+//!   u8       flags: 1 exported, 2 imported, 4 a demangled name follows, 8 the name is made up
+//!   bytes    name, behind its length
+//!   bytes    demangled name, behind its length (flag 4)
+//! ```
+
+use crate::leb128;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+const VERSION: u8 = 1;
+
+/// Number of a probed function, dense from the table's `id_base`. It is what `enter` is called with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FuncId(pub u32);
+
+/// Index of a function in the original module's function index space.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FuncIndex(pub u32);
+
+/// One probed function.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Symbol {
+    /// Its number in the trace.
+    pub id: FuncId,
+    /// Its index in the original module.
+    pub func_index: FuncIndex,
+    /// The name as the module has it; `func[12]` where it has none. Not unique.
+    pub name: String,
+    /// The name as the source has it, where that differs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub demangled: Option<String>,
+    /// Where its body begins in the original module, in bytes. 0 for an import.
+    pub code_offset: u64,
+    /// Whether the module exports it.
+    pub exported: bool,
+    /// Whether it is a function of the host.
+    pub imported: bool,
+    /// Whether the module says nothing about its name.
+    pub unnamed: bool,
+}
+
+impl Symbol {
+    /// The name for people: demangled where it was mangled.
+    pub fn display_name(&self) -> &str {
+        self.demangled.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// Where a symbol table comes from.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModuleIdentity {
+    /// The module's own name, or its file's.
+    pub name: String,
+    /// SHA-256 of the original module, in hexadecimal.
+    pub sha256: String,
+    /// How many functions the original module defines.
+    pub functions: u32,
+    /// The rewriter's version.
+    pub rewriter: String,
+    /// The rewriter's options, as one would type them.
+    pub options: String,
+}
+
+/// The functions of one module that have probes. Ordered by id, without gaps.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SymbolTable {
+    /// What was rewritten, and by what.
+    pub module: ModuleIdentity,
+    /// Id of the first symbol. Modules of one program have disjoint ranges of ids.
+    pub id_base: u32,
+    /// The symbols; the n-th has the id `id_base + n`.
+    pub symbols: Vec<Symbol>,
+}
+
+/// Why bytes are not a symbol table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SymbolsError {
+    /// Offset into the table's bytes.
+    pub offset: usize,
+    /// What is wrong there.
+    pub message: &'static str,
+}
+
+impl fmt::Display for SymbolsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "bad symbol table: {} (at offset {:#x} of it)", self.message, self.offset)
+    }
+}
+
+impl std::error::Error for SymbolsError {}
+
+impl SymbolTable {
+    /// The symbol with this id, if it is one of this table's.
+    pub fn get(&self, id: FuncId) -> Option<&Symbol> {
+        self.symbols.get(id.0.checked_sub(self.id_base)? as usize)
+    }
+
+    /// One past the table's last id.
+    pub fn id_end(&self) -> u32 {
+        self.id_base.saturating_add(self.symbols.len() as u32)
+    }
+
+    /// The bytes of the custom section.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = vec![VERSION];
+        // A struct of strings and a number: there is nothing in it that JSON can't say.
+        write_str(&mut out, &serde_json::to_string(&self.module).unwrap_or_default());
+        leb128::write(&mut out, self.id_base.into());
+        leb128::write(&mut out, self.symbols.len() as u64);
+        for symbol in &self.symbols {
+            leb128::write(&mut out, symbol.func_index.0.into());
+            leb128::write(&mut out, symbol.code_offset);
+            out.push(
+                u8::from(symbol.exported)
+                    | u8::from(symbol.imported) << 1
+                    | u8::from(symbol.demangled.is_some()) << 2
+                    | u8::from(symbol.unnamed) << 3,
+            );
+            write_str(&mut out, &symbol.name);
+            if let Some(demangled) = &symbol.demangled {
+                write_str(&mut out, demangled);
+            }
+        }
+        out
+    }
+
+    /// Reads the bytes of the custom section. Errors say where and what; no input panics.
+    pub fn from_bytes(bytes: &[u8]) -> Result<SymbolTable, SymbolsError> {
+        let mut input = Input { all: bytes, rest: bytes };
+        let version = input.byte()?;
+        if version != VERSION {
+            return Err(input.error("its version is unknown"));
+        }
+        let module = serde_json::from_str(&input.str()?).map_err(|_| input.error("the module's identity"))?;
+        let id_base = input.u32()?;
+        let count = input.u32()?;
+        if id_base.checked_add(count).is_none() {
+            return Err(input.error("more ids than there are"));
+        }
+        let mut symbols = Vec::with_capacity(input.rest.len().min(count as usize));
+        for n in 0..count {
+            let func_index = FuncIndex(input.u32()?);
+            let code_offset = input.number()?;
+            let flags = input.byte()?;
+            let name = input.str()?;
+            let demangled = if flags & 4 != 0 { Some(input.str()?) } else { None };
+            symbols.push(Symbol {
+                id: FuncId(id_base + n),
+                func_index,
+                name,
+                demangled,
+                code_offset,
+                exported: flags & 1 != 0,
+                imported: flags & 2 != 0,
+                unnamed: flags & 8 != 0,
+            });
+        }
+        if !input.rest.is_empty() {
+            return Err(input.error("bytes behind its end"));
+        }
+        Ok(SymbolTable { module, id_base, symbols })
+    }
+}
+
+fn write_str(out: &mut Vec<u8>, text: &str) {
+    leb128::write(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+struct Input<'a> {
+    all: &'a [u8],
+    rest: &'a [u8],
+}
+
+impl Input<'_> {
+    fn error(&self, message: &'static str) -> SymbolsError {
+        SymbolsError { offset: self.all.len() - self.rest.len(), message }
+    }
+
+    fn byte(&mut self) -> Result<u8, SymbolsError> {
+        let (&byte, rest) = self.rest.split_first().ok_or_else(|| self.error("it ends too early"))?;
+        self.rest = rest;
+        Ok(byte)
+    }
+
+    fn number(&mut self) -> Result<u64, SymbolsError> {
+        leb128::read(&mut self.rest).ok_or_else(|| self.error("a number is cut off or too large"))
+    }
+
+    fn u32(&mut self) -> Result<u32, SymbolsError> {
+        u32::try_from(self.number()?).map_err(|_| self.error("a number exceeds 32 bits"))
+    }
+
+    fn str(&mut self) -> Result<String, SymbolsError> {
+        let length = self.number()?;
+        if length > self.rest.len() as u64 {
+            return Err(self.error("a name is longer than what is left"));
+        }
+        let (text, rest) = self.rest.split_at(length as usize);
+        self.rest = rest;
+        String::from_utf8(text.to_vec()).map_err(|_| self.error("a name is not UTF-8"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> SymbolTable {
+        let symbol = |n: u32, name: &str, demangled: Option<&str>| Symbol {
+            id: FuncId(100 + n),
+            func_index: FuncIndex(7 * n),
+            name: name.into(),
+            demangled: demangled.map(Into::into),
+            code_offset: 1 << (20 * n),
+            exported: n == 0,
+            imported: n == 1,
+            unnamed: n == 2,
+        };
+        let symbols =
+            vec![symbol(0, "_ZN4life4stepEv", Some("life::step")), symbol(1, "", None), symbol(2, "func[14]", None)];
+        let module = ModuleIdentity { name: "\"life\"".into(), functions: 3, ..ModuleIdentity::default() };
+        SymbolTable { module, id_base: 100, symbols }
+    }
+
+    #[test]
+    fn a_table_survives_the_round_trip() {
+        assert_eq!(SymbolTable::from_bytes(&table().to_bytes()), Ok(table()));
+    }
+
+    #[test]
+    fn a_table_cut_anywhere_is_an_error_with_its_offset() {
+        let bytes = table().to_bytes();
+        for length in 0..bytes.len() {
+            let error = SymbolTable::from_bytes(&bytes[..length]).expect_err("cut off");
+            assert!(error.offset <= length, "{error}");
+        }
+    }
+
+    #[test]
+    fn symbols_are_found_by_id_only_in_their_range() {
+        let table = table();
+        assert_eq!(table.get(FuncId(100)).map(Symbol::display_name), Some("life::step"));
+        assert_eq!(table.get(FuncId(102)).map(Symbol::display_name), Some("func[14]"));
+        assert!(table.get(FuncId(99)).is_none() && table.get(FuncId(103)).is_none());
+    }
+}

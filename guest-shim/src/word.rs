@@ -1,0 +1,148 @@
+//! The words of a block: four bytes each, the kind in the top bits.
+//!
+//! | word | means |
+//! |---|---|
+//! | `0x0000_0000 \| id` | enter function `id` (30 bits) |
+//! | `0x4000_0000 \| n` | `n` ticks have passed (30 bits); holds for the words behind it |
+//! | `0x8000_0000` | leave: the innermost frame is closed |
+//! | `0xc000_0000 \| reason << 26 \| d` | unwind: frames deeper than `d` (26 bits) are closed, for a [`Reason`] |
+//! | `0xe000_0000`, low, high | many ticks have passed: 64 bits, in the two words behind |
+//! | `0xe400_0000 \| s` | switch: what follows belongs to stack `s` |
+//! | `0xe800_0000 \| n` | mark `n` (26 bits), a point in time |
+
+/// Largest FuncId that an enter can carry.
+pub const MAX_FUNC_ID: u32 = (1 << 30) - 1;
+/// Ticks that no longer fit a time word.
+pub const TIME_LIMIT: u64 = 1 << 30;
+/// What an enter's, a time's, or the others' payload may be.
+pub const MAX_PAYLOAD: u32 = (1 << 26) - 1;
+
+/// Tag of a time word.
+pub const TIME: u32 = 0x4000_0000;
+/// The whole of a leave.
+pub const LEAVE: u32 = 0x8000_0000;
+/// Tag of an unwind word; the reason is added.
+pub const UNWIND: u32 = 0xc000_0000;
+/// The first of the three words of a wide time.
+pub const WIDE_TIME: u32 = 0xe000_0000;
+/// Tag of a switch.
+pub const SWITCH: u32 = 0xe400_0000;
+/// Tag of a mark.
+pub const MARK: u32 = 0xe800_0000;
+
+/// Why frames were closed without a leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Reason {
+    /// An exception passed through them and was caught, by the guest or by a host function that it called.
+    Caught = 0,
+    /// The guest trapped.
+    Trap = 1,
+    /// The guest ended the program (`proc_exit`).
+    Exit = 2,
+    /// The host ended the call: an error from a host function, an exception that left the guest.
+    Host = 3,
+    /// A signal ended the program.
+    Interrupted = 4,
+    /// The recording ended while they were open.
+    Unfinished = 5,
+}
+
+impl Reason {
+    /// All reasons, in the order of their codes.
+    pub const ALL: [Reason; 6] =
+        [Reason::Caught, Reason::Trap, Reason::Exit, Reason::Host, Reason::Interrupted, Reason::Unfinished];
+
+    /// One word for people.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::Caught => "unwound",
+            Reason::Trap => "trap",
+            Reason::Exit => "exit",
+            Reason::Host => "host error",
+            Reason::Interrupted => "interrupted",
+            Reason::Unfinished => "unfinished",
+        }
+    }
+}
+
+/// A word, taken apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// A function was entered; its FuncId.
+    Enter(u32),
+    /// So many ticks have passed.
+    Time(u32),
+    /// The innermost frame is closed.
+    Leave,
+    /// Frames deeper than `depth` are closed.
+    Unwind {
+        /// How many frames stay open.
+        depth: u32,
+        /// Why.
+        reason: Reason,
+    },
+    /// The next two words are a u64 of ticks that have passed.
+    WideTime,
+    /// Another stack of the lane runs.
+    Switch(u32),
+    /// A point in time.
+    Mark(u32),
+}
+
+impl Word {
+    /// Takes a word apart; `None` for one that no recorder writes.
+    #[inline]
+    pub fn decode(word: u32) -> Option<Word> {
+        let payload = word & MAX_PAYLOAD;
+        Some(match word >> 30 {
+            0 => Word::Enter(word),
+            1 => Word::Time(word & MAX_FUNC_ID),
+            2 if word == LEAVE => Word::Leave,
+            3 => match word >> 26 & 0xf {
+                code @ 0..=5 => Word::Unwind { depth: payload, reason: Reason::ALL[code as usize] },
+                8 if payload == 0 => Word::WideTime,
+                9 => Word::Switch(payload),
+                10 => Word::Mark(payload),
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+
+    /// The word as a recorder writes it. Payloads that are too large are cut to their field.
+    #[inline]
+    pub fn encode(self) -> u32 {
+        match self {
+            Word::Enter(id) => id & MAX_FUNC_ID,
+            Word::Time(ticks) => TIME | ticks & MAX_FUNC_ID,
+            Word::Leave => LEAVE,
+            Word::Unwind { depth, reason } => UNWIND | (reason as u32) << 26 | depth.min(MAX_PAYLOAD),
+            Word::WideTime => WIDE_TIME,
+            Word::Switch(stack) => SWITCH | stack.min(MAX_PAYLOAD),
+            Word::Mark(value) => MARK | value & MAX_PAYLOAD,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_survives_the_round_trip() {
+        let mut words = vec![Word::Leave, Word::WideTime, Word::Enter(0), Word::Enter(MAX_FUNC_ID)];
+        words.extend([Word::Time(0), Word::Time(MAX_FUNC_ID), Word::Switch(767), Word::Mark(MAX_PAYLOAD)]);
+        words.extend(Reason::ALL.map(|reason| Word::Unwind { depth: MAX_PAYLOAD, reason }));
+        for word in words {
+            assert_eq!(Word::decode(word.encode()), Some(word));
+        }
+    }
+
+    #[test]
+    fn words_that_nobody_writes_are_refused() {
+        for word in [0x8000_0001, 0xbfff_ffff, 0xe000_0001, 0xd800_0000, 0xffff_ffff] {
+            assert_eq!(Word::decode(word), None, "{word:#x}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The committed recorder modules are what `recorder.wat` says.
+
+use kperf_abi::recorder::Form;
+use kperf_abi::{block, names, word};
+
+const FORMS: [(Form, &str); 2] =
+    [(Form::Precise, "recorder.precise.wasm"), (Form::Ticker, "recorder.ticker.wasm")];
+
+/// With `BLESS=1` the modules are written anew.
+#[test]
+fn committed_modules_are_made_from_the_source() {
+    for (form, file) in FORMS {
+        let made = wat::parse_str(form.source()).expect("recorder.wat parses");
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(format!("{}/{file}", env!("CARGO_MANIFEST_DIR")), &made).expect("write the module");
+        } else {
+            assert!(made == form.wasm(), "{file} is not what recorder.wat says; BLESS=1 cargo test renews it");
+        }
+        assert!((1000..=2048).contains(&made.len()), "{file} has {} bytes", made.len());
+        wasmparser::validate(&made).expect("a valid module");
+    }
+}
+
+#[test]
+fn the_source_agrees_with_the_constants() {
+    let source = kperf_abi::recorder::SOURCE;
+    let pages = block::MEMORY_PAGES;
+    let exported = |name: &str| format!("(export \"{name}\")");
+    for text in [
+        format!("(import \"{}\" \"{}\" (memory $block {pages} {pages} shared))", names::HOST_MODULE, names::HOST_MEMORY),
+        format!("(import \"{}\" \"{}\" (memory $clock 1 1 shared))", names::HOST_MODULE, names::HOST_CLOCK),
+        format!("(import \"{}\" \"{}\" (func $host_now (result i64)))", names::HOST_MODULE, names::HOST_NOW),
+        format!("(import \"{}\" \"{}\" (func $host_flush ", names::HOST_MODULE, names::HOST_FLUSH),
+        exported(names::ENTER),
+        exported(names::LEAVE),
+        exported(names::UNWIND),
+        exported(names::CLOSE),
+        exported(names::SWITCH),
+        exported(names::MARK),
+        exported(names::FLUSH),
+        exported(names::DEPTH),
+        exported(names::STATE_DEPTH),
+        exported(names::STATE_STACK),
+        exported(names::STATE_LAST),
+        format!("(i32.store (i32.const {}) (i32.const {}))", block::POSITION, block::START + block::HEADER_LEN),
+        format!("(i32.const {})))\n  ;; ", block::START + block::CAPACITY - 28).replace("))\n  ;; ", ""),
+        format!("(i32.const {})", block::STACKS),
+        format!("(i32.const {:#x})", word::LEAVE),
+        format!("(i32.const {:#x})", word::TIME),
+        format!("(i32.const {:#x})", word::WIDE_TIME),
+        format!("(i32.const {:#x})", word::UNWIND),
+        format!("(i32.const {:#x})", word::SWITCH),
+        format!("(i32.const {:#x})", word::MARK),
+        format!("(i32.const {:#x})", word::MAX_PAYLOAD),
+    ] {
+        assert!(source.contains(&text), "recorder.wat doesn't say {text}");
+    }
+}
