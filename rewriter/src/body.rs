@@ -1,0 +1,405 @@
+//! One function's body. Before and after:
+//!
+//! ```wat
+//! (func $f (param i32) (result i32)        (func $f (param i32) (result i32) (local $t i32)
+//!   local.get 0                              (local.set $t (call $enter (i32.const ID)))
+//!   (if (then i32.const 1  return))          (block $body (result i32)
+//!   i32.const 2)                               local.get 0
+//!                                              (if (then i32.const 1  br $body))
+//!                                              i32.const 2)
+//!                                            (call $leave (local.get $t)))
+//! ```
+//!
+//! Labels keep their numbers: the function's own label has become the block's. A tail call leaves, then jumps. Where
+//! something is caught, `unwind` says so: behind `catch` and `catch_all` of a legacy `try`, on a pad of its own for each
+//! clause of a `try_table` (see [`crate::try_table`]), behind calls that may have run a host function which caught
+//! something. Only these instructions and those with a function index are encoded anew; the bytes between are copied.
+//! Nesting is kept on a stack of our own: real modules nest 21,245 blocks.
+
+use crate::context::Context;
+use crate::plan::SkipReason;
+use crate::try_table::{Labels, OpenTryTable};
+use crate::{Error, ErrorKind};
+use kperf_abi::{FuncId, FuncIndex};
+use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
+use wasm_encoder::{Encode, Instruction};
+use wasmparser::{FunctionBody, Operator, ValType};
+
+/// What engines allow a function: params and locals together, and bytes.
+const MAX_LOCALS: u64 = 50_000;
+const MAX_SIZE: usize = 7_654_321;
+
+/// What became of a body.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BodyFacts {
+    /// It says `unwind` somewhere (or would, if the module imported it).
+    pub(crate) unwinds: bool,
+    /// Blocks were added beside the one around the body, so that names of labels no longer fit.
+    pub(crate) adds_pads: bool,
+    /// The local with the token, if it has a probe.
+    pub(crate) token: u32,
+    /// It can't bear its probe.
+    pub(crate) refused: Option<SkipReason>,
+}
+
+/// Writes a body, its length in front, behind what is in `out`.
+pub(crate) fn rewrite(
+    context: &Context<'_>,
+    index: FuncIndex,
+    body: &FunctionBody<'_>,
+    out: &mut Vec<u8>,
+) -> Result<BodyFacts, Error> {
+    let mut new = Vec::with_capacity(body.as_bytes().len() + 64);
+    let facts = match context.probe(index) {
+        Some(id) => {
+            let mut probed = Rewriter::new(context, body, &mut new);
+            probed.write_probed(index, id)?;
+            probed.facts
+        }
+        None => {
+            let mut plain = Rewriter::new(context, body, &mut new);
+            plain.write_plain()?;
+            plain.facts
+        }
+    };
+    if new.len() > MAX_SIZE && context.probe(index).is_some() {
+        return Ok(BodyFacts { refused: Some(SkipReason::TooLarge), ..facts });
+    }
+    new.as_slice().encode(out);
+    Ok(facts)
+}
+
+/// Writes the body of a function that calls an import between probes: the host's time beside the guest's.
+pub(crate) fn write_thunk(context: &Context<'_>, import: u32, id: FuncId, params: u32, out: &mut Vec<u8>) {
+    let mut new = Vec::new();
+    // One group of locals: one i32, the token.
+    1u32.encode(&mut new);
+    1u32.encode(&mut new);
+    wasm_encoder::ValType::I32.encode(&mut new);
+    let token = params;
+    let before =
+        [Instruction::I32Const(id.0 as i32), Instruction::Call(context.enter), Instruction::LocalSet(token)];
+    let after = [
+        Instruction::Call(import),
+        Instruction::LocalGet(token),
+        Instruction::Call(context.leave),
+        Instruction::End,
+    ];
+    before.iter().for_each(|instruction| instruction.encode(&mut new));
+    (0..params).for_each(|param| Instruction::LocalGet(param).encode(&mut new));
+    after.iter().for_each(|instruction| instruction.encode(&mut new));
+    new.as_slice().encode(out);
+}
+
+struct Rewriter<'a, 'o> {
+    context: &'a Context<'a>,
+    body: &'a FunctionBody<'a>,
+    /// The body's bytes, and the offset of their first in the module.
+    source: &'a [u8],
+    base: u64,
+    /// Up to where the source has been dealt with.
+    done: usize,
+    out: &'o mut Vec<u8>,
+    /// Where the declarations of locals end in the source.
+    locals_end: usize,
+    /// Types of the locals behind it.
+    spills: Vec<ValType>,
+    labels: Labels,
+    open_try_tables: Vec<OpenTryTable>,
+    facts: BodyFacts,
+}
+
+impl<'a, 'o> Rewriter<'a, 'o> {
+    fn new(context: &'a Context<'a>, body: &'a FunctionBody<'a>, out: &'o mut Vec<u8>) -> Self {
+        let (source, base) = (body.as_bytes(), body.range().start);
+        let facts = BodyFacts::default();
+        Rewriter {
+            context,
+            body,
+            source,
+            base,
+            done: 0,
+            out,
+            locals_end: 0,
+            spills: Vec::new(),
+            labels: Labels::default(),
+            open_try_tables: Vec::new(),
+            facts,
+        }
+    }
+
+    /// Only function indices change.
+    fn write_plain(&mut self) -> Result<(), Error> {
+        let mut operators = self.body.get_operators_reader()?;
+        while !operators.eof() {
+            let start = operators.original_position();
+            let operator = operators.read()?;
+            let end = operators.original_position();
+            if let Some(moved) = self.moved(&operator) {
+                self.replace(start, end, &[moved]);
+            }
+        }
+        operators.finish()?;
+        self.copy_until(self.source.len());
+        Ok(())
+    }
+
+    fn write_probed(&mut self, index: FuncIndex, id: FuncId) -> Result<(), Error> {
+        let signature = self.context.info.func_type(index).ok_or_else(|| self.no_func_type())?;
+        let locals = self.read_locals(signature.params.len() as u64)?;
+        self.locals_end = self.done;
+        self.facts.token = locals.min(MAX_LOCALS) as u32;
+        let block = self.context.body_type(index, signature)?;
+        self.put(&[
+            Instruction::I32Const(id.0 as i32),
+            Instruction::Call(self.context.enter),
+            Instruction::LocalSet(self.facts.token),
+            Instruction::Block(block),
+        ]);
+        self.write_operators()?;
+        // The body's own `end` has closed the block.
+        self.copy_until(self.source.len());
+        self.put(&[
+            Instruction::LocalGet(self.facts.token),
+            Instruction::Call(self.context.leave),
+            Instruction::End,
+        ]);
+        if locals + 1 + self.spills.len() as u64 > MAX_LOCALS {
+            self.facts.refused = Some(SkipReason::TooManyLocals);
+        }
+        self.prepend_locals()
+    }
+
+    /// Passes over the function's locals; answers how many params and locals there are.
+    fn read_locals(&mut self, params: u64) -> Result<u64, Error> {
+        let mut reader = self.body.get_locals_reader()?;
+        let mut count = params;
+        for _ in 0..reader.get_count() {
+            count += u64::from(reader.read()?.0);
+        }
+        self.skip_until_offset(reader.original_position());
+        Ok(count)
+    }
+
+    /// Puts the locals in front of what is written: the function's own, the token, and those for spilled parameters.
+    fn prepend_locals(&mut self) -> Result<(), Error> {
+        let reader = self.body.get_locals_reader()?;
+        let groups = reader.get_count();
+        let own = (reader.original_position() - self.base) as usize;
+        let own = &self.source[own..self.locals_end];
+        let mut locals = Vec::with_capacity(own.len() + 8);
+        (groups + 1 + self.spills.len() as u32).encode(&mut locals);
+        locals.extend_from_slice(own);
+        1u32.encode(&mut locals);
+        wasm_encoder::ValType::I32.encode(&mut locals);
+        for &spill in &self.spills {
+            1u32.encode(&mut locals);
+            RoundtripReencoder.val_type(spill)?.encode(&mut locals);
+        }
+        self.out.splice(0..0, locals);
+        Ok(())
+    }
+
+    fn write_operators(&mut self) -> Result<(), Error> {
+        let mut operators = self.body.get_operators_reader()?;
+        while !operators.eof() {
+            let start = operators.original_position();
+            let operator = operators.read()?;
+            let end = operators.original_position();
+            self.operator(operator, start, end)?;
+        }
+        operators.finish()?;
+        Ok(())
+    }
+
+    fn operator(&mut self, operator: Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
+        let context = self.context;
+        match operator {
+            Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } | Operator::Try { .. } => {
+                self.labels.open(0);
+            }
+            Operator::End => {
+                if self.open_try_tables.last().is_some_and(|open| open.depth == self.labels.depth()) {
+                    self.copy_until_offset(end);
+                    self.close_try_table()?;
+                } else {
+                    self.labels.close();
+                }
+            }
+            Operator::Return => {
+                let label = self.labels.depth() + self.labels.added();
+                self.replace(start, end, &[Instruction::Br(label)]);
+            }
+            Operator::ReturnCall { .. }
+            | Operator::ReturnCallIndirect { .. }
+            | Operator::ReturnCallRef { .. } => {
+                self.copy_until_offset(start);
+                self.put(&[Instruction::LocalGet(self.facts.token), Instruction::Call(context.leave)]);
+                if let Some(moved) = self.moved(&operator) {
+                    self.replace(start, end, &[moved]);
+                }
+            }
+            Operator::Call { function_index } => {
+                if let Some(moved) = self.moved(&operator) {
+                    self.replace(start, end, &[moved]);
+                }
+                if !context.is_thunked(function_index) && context.reach.import(function_index) {
+                    self.unwind_behind(end);
+                }
+            }
+            Operator::CallIndirect { table_index, .. } if context.reach.table(table_index) => {
+                self.unwind_behind(end)
+            }
+            Operator::CallRef { .. } if context.reach.refs() => self.unwind_behind(end),
+            Operator::RefFunc { .. } => {
+                if let Some(moved) = self.moved(&operator) {
+                    self.replace(start, end, &[moved]);
+                }
+            }
+            Operator::Catch { .. } | Operator::CatchAll => self.unwind_behind(end),
+            Operator::Delegate { relative_depth } => {
+                self.labels.close();
+                self.relabel(Operator::Delegate { relative_depth }, start, end)?;
+            }
+            Operator::TryTable { try_table } => self.open_try_table(try_table, start, end)?,
+            Operator::ContNew { .. }
+            | Operator::ContBind { .. }
+            | Operator::Suspend { .. }
+            | Operator::Resume { .. }
+            | Operator::ResumeThrow { .. }
+            | Operator::ResumeThrowRef { .. }
+            | Operator::Switch { .. } => {
+                // Frames of several stacks would interleave in one lane: a wrong tree, where none is better.
+                let what = "stack switching (cont.new, suspend, resume)".to_owned();
+                return Err(ErrorKind::Unsupported { what, offset: start }.into());
+            }
+            _ if self.labels.added() > 0 => self.relabel(operator, start, end)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// The instruction with its function's new index, if that differs.
+    fn moved(&self, operator: &Operator<'_>) -> Option<Instruction<'static>> {
+        let context = self.context;
+        Some(match *operator {
+            Operator::Call { function_index } => Instruction::Call(context.callee(function_index)),
+            Operator::ReturnCall { function_index } => {
+                Instruction::ReturnCall(context.callee(function_index))
+            }
+            Operator::RefFunc { function_index } => Instruction::RefFunc(context.function(function_index)),
+            _ => return None,
+        })
+    }
+
+    /// A branch out of a `try_table` that has got pads counts them too.
+    fn relabel(&mut self, mut operator: Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
+        let label = match &mut operator {
+            Operator::Br { relative_depth }
+            | Operator::BrIf { relative_depth }
+            | Operator::BrOnNull { relative_depth }
+            | Operator::BrOnNonNull { relative_depth }
+            | Operator::BrOnCast { relative_depth, .. }
+            | Operator::BrOnCastFail { relative_depth, .. }
+            | Operator::BrOnCastDescEq { relative_depth, .. }
+            | Operator::BrOnCastDescEqFail { relative_depth, .. }
+            | Operator::Rethrow { relative_depth }
+            | Operator::Delegate { relative_depth } => relative_depth,
+            Operator::BrTable { targets } => {
+                let labels = targets
+                    .targets()
+                    .map(|label| self.label(label?, start))
+                    .collect::<Result<Vec<u32>, Error>>()?;
+                let default = self.label(targets.default(), start)?;
+                self.replace(start, end, &[Instruction::BrTable(labels.into(), default)]);
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        let new = self.labels.translate(*label).ok_or_else(|| no_such_label(start))?;
+        if new != *label {
+            *label = new;
+            let instruction = RoundtripReencoder.instruction(operator)?;
+            self.replace(start, end, &[instruction]);
+        }
+        Ok(())
+    }
+
+    fn label(&self, label: u32, offset: u64) -> Result<u32, Error> {
+        self.labels.translate(label).ok_or_else(|| no_such_label(offset))
+    }
+
+    fn open_try_table(&mut self, table: wasmparser::TryTable, start: u64, end: u64) -> Result<(), Error> {
+        if table.catches.is_empty() {
+            self.labels.open(0);
+            return Ok(());
+        }
+        self.copy_until_offset(start);
+        self.skip_until_offset(end);
+        self.facts.unwinds = true;
+        self.facts.adds_pads = true;
+        let first_spill = self.facts.token + 1;
+        let open = OpenTryTable::begin(
+            self.context,
+            &table,
+            &self.labels,
+            start,
+            self.out,
+            first_spill,
+            &mut self.spills,
+        )?;
+        self.labels.open(open.pads() + 1);
+        self.open_try_tables.push(open);
+        Ok(())
+    }
+
+    fn close_try_table(&mut self) -> Result<(), Error> {
+        self.labels.close();
+        if let Some(open) = self.open_try_tables.pop() {
+            open.end(self.context.unwind, self.facts.token, self.out);
+        }
+        Ok(())
+    }
+
+    /// Says `unwind` behind an instruction.
+    fn unwind_behind(&mut self, end: u64) {
+        self.facts.unwinds = true;
+        self.copy_until_offset(end);
+        self.put(&[Instruction::LocalGet(self.facts.token), Instruction::Call(self.context.unwind)]);
+    }
+
+    fn copy_until_offset(&mut self, offset: u64) {
+        self.copy_until((offset - self.base) as usize);
+    }
+
+    /// Copies the source up to here, if it isn't dealt with yet.
+    fn copy_until(&mut self, end: usize) {
+        if end > self.done {
+            self.out.extend_from_slice(&self.source[self.done..end]);
+            self.done = end;
+        }
+    }
+
+    fn skip_until_offset(&mut self, offset: u64) {
+        self.done = (offset - self.base) as usize;
+    }
+
+    /// Writes other instructions in the place of one.
+    fn replace(&mut self, start: u64, end: u64, instructions: &[Instruction<'_>]) {
+        self.copy_until_offset(start);
+        self.put(instructions);
+        self.skip_until_offset(end);
+    }
+
+    fn put(&mut self, instructions: &[Instruction<'_>]) {
+        instructions.iter().for_each(|instruction| instruction.encode(self.out));
+    }
+
+    fn no_func_type(&self) -> Error {
+        Error::malformed(self.base, "a function's type is no function type")
+    }
+}
+
+fn no_such_label(offset: u64) -> Error {
+    Error::malformed(offset, "a branch to a label that isn't there")
+}

@@ -1,0 +1,153 @@
+//! What all bodies of a module share while they are rewritten.
+
+use crate::Error;
+use crate::parse::{ModuleInfo, Signature};
+use crate::plan::Plan;
+use crate::reach::HostReach;
+use crate::types::Types;
+use kperf_abi::{FuncId, FuncIndex};
+use std::collections::HashMap;
+use wasm_encoder::BlockType;
+use wasmparser::{Catch, RefType, ValType};
+
+/// Indices in the rewritten module, and the types that bodies need there.
+pub(crate) struct Context<'a> {
+    pub(crate) info: &'a ModuleInfo<'a>,
+    pub(crate) reach: &'a HostReach,
+    /// Index of `kperf.enter`.
+    pub(crate) enter: u32,
+    /// Index of `kperf.leave`.
+    pub(crate) leave: u32,
+    /// Index of `kperf.unwind`; that of `leave` where the module doesn't import it, which is found out afterwards.
+    pub(crate) unwind: u32,
+    /// How many imports are added, and so by how much the indices of defined functions grow.
+    pub(crate) shift: u32,
+    probes: Vec<Option<FuncId>>,
+    /// For each imported function the index of the thunk that stands for it in calls.
+    thunks: Vec<Option<u32>>,
+    /// Types of bodies with several results, by type index.
+    body_types: HashMap<u32, BlockType>,
+    /// Types of pads, by the tag's type index and whether the exception is wanted too.
+    pad_types: HashMap<(u32, bool), BlockType>,
+}
+
+/// What is caught as `(ref exn)`, which never is null.
+const EXN: ValType = ValType::Ref(RefType::EXN);
+
+impl<'a> Context<'a> {
+    /// Decides indices and types; both are known before any body is read.
+    pub(crate) fn new(
+        info: &'a ModuleInfo<'a>,
+        reach: &'a HostReach,
+        plan: &Plan,
+        import_unwind: bool,
+        types: &mut Types,
+    ) -> Result<Context<'a>, Error> {
+        let imported = info.imported_funcs.len() as u32;
+        let shift = 2 + u32::from(import_unwind);
+        let probes: Vec<_> = plan.functions.iter().map(|function| function.probe()).collect();
+        let mut next_thunk = imported + shift + info.bodies.len() as u32;
+        let thunks = probes[..imported as usize]
+            .iter()
+            .map(|probe| {
+                probe.map(|_| {
+                    next_thunk += 1;
+                    next_thunk - 1
+                })
+            })
+            .collect();
+
+        let mut body_types = HashMap::new();
+        for (n, &type_index) in info.defined_types.iter().enumerate() {
+            if probes[imported as usize + n].is_some()
+                && let Some(signature) = info.signature(type_index)
+                && signature.results.len() > 1
+                && !body_types.contains_key(&type_index)
+            {
+                body_types.insert(type_index, types.block(&signature.results)?);
+            }
+        }
+        let mut pad_types = HashMap::new();
+        for &type_index in &info.tags {
+            let Some(signature) = info.signature(type_index) else { continue };
+            if !pad_types.contains_key(&(type_index, false)) {
+                pad_types.insert((type_index, false), types.block(&signature.params)?);
+                let with_exception = [signature.params.as_slice(), &[EXN]].concat();
+                pad_types.insert((type_index, true), types.block(&with_exception)?);
+            }
+        }
+        Ok(Context {
+            info,
+            reach,
+            enter: imported,
+            leave: imported + 1,
+            unwind: imported + shift - 1,
+            shift,
+            probes,
+            thunks,
+            body_types,
+            pad_types,
+        })
+    }
+
+    /// The id that a function calls `enter` with, if it does.
+    pub(crate) fn probe(&self, index: FuncIndex) -> Option<FuncId> {
+        self.probes.get(index.0 as usize).copied().flatten()
+    }
+
+    /// A function's index in the rewritten module.
+    pub(crate) fn function(&self, index: u32) -> u32 {
+        if (index as usize) < self.info.imported_funcs.len() {
+            index
+        } else {
+            index.saturating_add(self.shift)
+        }
+    }
+
+    /// What a call of a function calls in the rewritten module: the thunk where it has one.
+    pub(crate) fn callee(&self, index: u32) -> u32 {
+        self.thunks.get(index as usize).copied().flatten().unwrap_or_else(|| self.function(index))
+    }
+
+    /// Whether calls of this function go through a thunk.
+    pub(crate) fn is_thunked(&self, index: u32) -> bool {
+        self.callee(index) != self.function(index)
+    }
+
+    /// The imports that have thunks, and their ids.
+    pub(crate) fn thunked(&self) -> impl Iterator<Item = (u32, FuncId)> {
+        let imports = 0..self.info.imported_funcs.len() as u32;
+        imports.filter_map(|import| Some((import, self.probe(FuncIndex(import))?)))
+    }
+
+    /// The type of the block around a body.
+    pub(crate) fn body_type(&self, index: FuncIndex, signature: &Signature) -> Result<BlockType, Error> {
+        let type_index = self.info.defined_types.get(index.0 as usize - self.info.imported_funcs.len());
+        match type_index.and_then(|index| self.body_types.get(index)) {
+            Some(&block) => Ok(block),
+            None => single_or_empty(&signature.results),
+        }
+    }
+
+    /// The type of the pad for a clause of a `try_table`.
+    pub(crate) fn pad_type(&self, clause: &Catch, offset: u64) -> Result<BlockType, Error> {
+        let (tag, with_exception) = match *clause {
+            Catch::One { tag, .. } => (tag, false),
+            Catch::OneRef { tag, .. } => (tag, true),
+            Catch::All { .. } => return Ok(BlockType::Empty),
+            Catch::AllRef { .. } => return single_or_empty(&[EXN]),
+        };
+        let type_index = self.info.tags.get(tag as usize);
+        type_index
+            .and_then(|&type_index| self.pad_types.get(&(type_index, with_exception)).copied())
+            .ok_or_else(|| Error::malformed(offset, "a clause names a tag that isn't there"))
+    }
+}
+
+fn single_or_empty(results: &[ValType]) -> Result<BlockType, Error> {
+    use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
+    Ok(match results {
+        [result] => BlockType::Result(RoundtripReencoder.val_type(*result)?),
+        _ => BlockType::Empty,
+    })
+}

@@ -1,0 +1,117 @@
+use crate::{Error, ErrorKind};
+use globset::GlobBuilder;
+use regex::Regex;
+
+/// A pattern for function names: a glob that must match the whole name (`life::*`, where `*` stands for anything), or
+/// a regular expression between slashes that may match anywhere (`/^life::/`).
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    text: String,
+    regex: Regex,
+}
+
+impl Pattern {
+    /// Reads a pattern. Fails on an unbalanced bracket and the like.
+    pub fn parse(text: &str) -> Result<Pattern, Error> {
+        let bad = |message: String| ErrorKind::BadPattern { pattern: text.to_owned(), message };
+        let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+        let source = match inner {
+            Some(regex) => regex.to_owned(),
+            // The glob's regex is for bytes, with `(?-u)` in front; names are UTF-8, so the same without it is meant.
+            None => GlobBuilder::new(text)
+                .backslash_escape(true)
+                .build()
+                .map_err(|error| bad(error.kind().to_string()))?
+                .regex()
+                .replacen("(?-u)", "(?s)", 1),
+        };
+        let regex = Regex::new(&source).map_err(|error| bad(error.to_string()))?;
+        Ok(Pattern { text: text.to_owned(), regex })
+    }
+
+    /// Whether the name is one of those meant.
+    pub fn matches(&self, name: &str) -> bool {
+        self.regex.is_match(name)
+    }
+
+    /// The pattern as it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+/// Which functions: those that `only` has (all, when it is empty), without those that `skip` has.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// Patterns of which one must match, unless there are none.
+    pub only: Vec<Pattern>,
+    /// Patterns of which none may match.
+    pub skip: Vec<Pattern>,
+}
+
+impl Filter {
+    /// Whether a function of this (demangled) name is meant.
+    pub fn matches(&self, name: &str) -> bool {
+        (self.only.is_empty() || self.only.iter().any(|pattern| pattern.matches(name)))
+            && !self.skip.iter().any(|pattern| pattern.matches(name))
+    }
+
+    /// Whether it lets everything through.
+    pub fn is_empty(&self) -> bool {
+        self.only.is_empty() && self.skip.is_empty()
+    }
+
+    /// For a filter that matched nothing: a pattern that would have, because a name contains what was asked for.
+    pub fn hint<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
+        let [pattern] = self.only.as_slice() else { return None };
+        let asked = pattern.as_str().trim_matches(['*', '/']);
+        if asked.is_empty() {
+            return None;
+        }
+        names.into_iter().any(|name| name.contains(asked)).then(|| format!("*{asked}*"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(pattern: &str, name: &str) -> bool {
+        Pattern::parse(pattern).expect("a pattern").matches(name)
+    }
+
+    #[test]
+    fn globs_match_whole_names() {
+        assert!(matches("life::*", "life::cells::step") && !matches("life::*", "mylife::step"));
+        assert!(matches("step", "step") && !matches("step", "life::step"));
+        assert!(matches("st?p", "stüp") && matches("{step,play}", "play") && matches("[a-c]*", "cell"));
+        assert!(matches("a/*", "a/b/c"), "a slash is nothing special in a name");
+    }
+
+    #[test]
+    fn regexes_match_anywhere() {
+        assert!(
+            matches("/^life::/", "life::step")
+                && matches("/st.p/", "mystep()")
+                && !matches("/^st/", "mystep")
+        );
+        assert!(matches("/", "/"), "one slash is a glob");
+    }
+
+    #[test]
+    fn bad_patterns_say_what_is_wrong() {
+        for (pattern, expected) in
+            [("a[b", "bad pattern `a[b`: unclosed character class"), ("/(/", "bad pattern `/(/`: ")]
+        {
+            let error = Pattern::parse(pattern).expect_err("bad").to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn skip_is_stronger_than_only() {
+        let patterns = |texts: &[&str]| texts.iter().map(|text| Pattern::parse(text).expect("ok")).collect();
+        let filter = Filter { only: patterns(&["a*", "b"]), skip: patterns(&["ab"]) };
+        assert_eq!(["a", "ab", "b", "c"].map(|name| filter.matches(name)), [true, false, true, false]);
+    }
+}

@@ -1,0 +1,130 @@
+//! The pass itself: bytes to [`Rewritten`].
+
+use crate::names::{self, FuncNames};
+use crate::parse::ModuleInfo;
+use crate::plan::Decision;
+use crate::reach::HostReach;
+use crate::write::{Output, Writer};
+use crate::{Error, ErrorKind, Options, Plan, Warning};
+use kperf_abi::symbols::ModuleIdentity;
+use kperf_abi::{Symbol, SymbolTable};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+
+/// A module with probes.
+#[derive(Debug)]
+pub struct Rewritten {
+    /// Its bytes; the input's own when nothing was to be probed.
+    pub wasm: Vec<u8>,
+    /// Which function each id stands for. The module carries it too.
+    pub symbols: SymbolTable,
+    /// What became of each function.
+    pub plan: Plan,
+    /// What the user should know.
+    pub warnings: Vec<Warning>,
+}
+
+/// Puts probes into a module.
+///
+/// Fails on input that is no well-formed module, or uses what probes can't be put around, with the offset. Input is not
+/// validated beyond that: an ill-typed module stays one.
+pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Rewritten, Error> {
+    let info = ModuleInfo::parse(wasm)?;
+    let mut warnings = Vec::new();
+    let names = FuncNames::collect(&info, options.names.as_ref(), &mut warnings);
+    let reach = HostReach::find(&info);
+    let identity = identity(&info, options);
+
+    // Whether the module needs `kperf.unwind`, and which functions can't bear a probe, shows only in the bodies; yet
+    // both decide the indices in them. The guess is nearly always right. Where it isn't: once more, with what was learnt.
+    let mut refused = HashMap::new();
+    let mut import_unwind = guess_unwind(&info, &reach, options);
+    loop {
+        let plan = Plan::make(&info, &names, options, &refused)?;
+        let symbols = symbols(&info, &plan, &identity, options.id_base);
+        if symbols.symbols.is_empty() {
+            warnings.extend(not_probed(&plan));
+            return Ok(Rewritten { wasm: wasm.to_vec(), symbols, plan, warnings });
+        }
+        let writer = Writer { info: &info, reach: &reach, plan: &plan, symbols: &symbols, import_unwind };
+        let Output { wasm, facts, warnings: more } = writer.write(options.names.is_some())?;
+        let known = refused.len();
+        refused.extend(
+            facts.iter().enumerate().filter_map(|(n, facts)| Some((info.defined(n), facts.refused?))),
+        );
+        let unwinds = facts.iter().any(|facts| facts.unwinds);
+        if refused.len() == known && unwinds == import_unwind {
+            warnings.extend(more);
+            warnings.extend(not_probed(&plan));
+            if options.validate || cfg!(debug_assertions) {
+                validate(&wasm)?;
+            }
+            return Ok(Rewritten { wasm, symbols, plan, warnings });
+        }
+        import_unwind = unwinds;
+    }
+}
+
+/// What [`rewrite`] would do to each function, without doing it.
+pub fn plan(wasm: &[u8], options: &Options) -> Result<Plan, Error> {
+    let info = ModuleInfo::parse(wasm)?;
+    let names = FuncNames::collect(&info, options.names.as_ref(), &mut Vec::new());
+    Plan::make(&info, &names, options, &HashMap::new())
+}
+
+fn guess_unwind(info: &ModuleInfo<'_>, reach: &HostReach, options: &Options) -> bool {
+    let direct = !options.imports && (0..info.imported_funcs.len()).any(|import| reach.import(import as u32));
+    direct || reach.any_table() || !info.tags.is_empty()
+}
+
+fn not_probed(plan: &Plan) -> Vec<Warning> {
+    let wanted = |decision: Decision| match decision {
+        Decision::Skip(reason) if reason.is_limit() => Some(reason),
+        _ => None,
+    };
+    plan.functions
+        .iter()
+        .filter_map(|function| {
+            let name = function.display_name().to_owned();
+            Some(Warning::NotProbed { index: function.index, name, reason: wanted(function.decision)? })
+        })
+        .collect()
+}
+
+fn identity(info: &ModuleInfo<'_>, options: &Options) -> ModuleIdentity {
+    ModuleIdentity {
+        name: names::module_name(info).unwrap_or_else(|| options.module_name.clone()),
+        sha256: Sha256::digest(info.wasm).iter().map(|byte| format!("{byte:02x}")).collect(),
+        functions: info.bodies.len() as u32,
+        rewriter: env!("CARGO_PKG_VERSION").to_owned(),
+        options: options.description.clone(),
+    }
+}
+
+fn symbols(info: &ModuleInfo<'_>, plan: &Plan, identity: &ModuleIdentity, id_base: u32) -> SymbolTable {
+    let symbols = plan.probed().map(|(id, function)| {
+        let defined = (function.index.0 as usize).checked_sub(info.imported_funcs.len());
+        Symbol {
+            id,
+            func_index: function.index,
+            name: function.name.clone(),
+            demangled: function.demangled.clone(),
+            code_offset: defined.and_then(|n| info.bodies.get(n)).map_or(0, |body| body.range().start),
+            exported: function.exported,
+            imported: function.imported,
+            unnamed: function.unnamed,
+        }
+    });
+    SymbolTable { module: identity.clone(), id_base, symbols: symbols.collect() }
+}
+
+fn validate(wasm: &[u8]) -> Result<(), Error> {
+    let Err(error) =
+        wasmparser::Validator::new_with_features(wasmparser::WasmFeatures::all()).validate_all(wasm)
+    else {
+        return Ok(());
+    };
+    let text =
+        wasmprinter::print_bytes(wasm).unwrap_or_else(|error| format!("(and it doesn't print: {error})"));
+    Err(ErrorKind::Invalid { message: error.to_string(), context: text }.into())
+}

@@ -1,0 +1,141 @@
+//! The name section of the rewritten module: function indices move, what we added gets names, all else stays.
+
+use crate::body::BodyFacts;
+use crate::context::Context;
+use crate::plan::Plan;
+use kperf_abi::{FuncIndex, names};
+use std::collections::{BTreeMap, HashSet};
+use wasm_encoder::{Encode, IndirectNameMap, NameMap};
+use wasmparser::{BinaryReader, Name, NameSectionReader};
+
+const FUNCTIONS: u8 = 1;
+const LOCALS: u8 = 2;
+const LABELS: u8 = 3;
+
+/// What to call the local with the token, in functions whose locals have names.
+const TOKEN: &str = "kperf.token";
+
+/// What the rewriter knows of names beside the section itself.
+pub(crate) struct Names<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) plan: &'a Plan,
+    /// Names of functions from a symbol map, which the section then gets.
+    pub(crate) from_map: bool,
+    /// Functions in whose bodies more blocks were added than the one around them.
+    pub(crate) padded: &'a HashSet<FuncIndex>,
+    /// What became of the bodies; empty while none was written.
+    pub(crate) facts: &'a [BodyFacts],
+}
+
+impl Names<'_> {
+    /// The section's data. `existing` is the old section's; without it only names that are known otherwise stand there.
+    pub(crate) fn write(&self, existing: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), wasmparser::Error> {
+        let mut functions = BTreeMap::new();
+        let mut rest = Vec::new();
+        let data = existing.unwrap_or_default();
+        let mut reader = BinaryReader::new(data, 0);
+        for subsection in NameSectionReader::new(BinaryReader::new(data, 0)) {
+            let start = reader.original_position() as usize;
+            let id = reader.read_u8()?;
+            let length = reader.read_var_u32()?;
+            reader.read_bytes(length as usize)?;
+            let raw = &data[start..reader.original_position() as usize];
+            match subsection? {
+                Name::Function(map) => {
+                    for naming in map {
+                        let naming = naming?;
+                        functions.insert(naming.index, naming.name);
+                    }
+                }
+                Name::Local(map) => subsection_of(LOCALS, &self.locals(map)?, &mut rest),
+                Name::Label(map) => subsection_of(LABELS, &self.labels(map)?, &mut rest),
+                Name::Module { .. } => out.extend_from_slice(raw),
+                _ if id > LABELS => rest.extend_from_slice(raw),
+                _ => {}
+            }
+        }
+        if self.from_map {
+            for function in
+                self.plan.functions.iter().filter(|function| !function.unnamed && !function.imported)
+            {
+                functions.entry(function.index.0).or_insert(&function.name);
+            }
+        }
+        subsection_of(FUNCTIONS, &self.functions(&functions), out);
+        out.extend_from_slice(&rest);
+        Ok(())
+    }
+
+    /// Imports, then the probes, then what the module defines, then thunks: the order of their indices.
+    fn functions(&self, functions: &BTreeMap<u32, &str>) -> NameMap {
+        let mut map = NameMap::new();
+        let imported = self.context.info.imported_funcs.len() as u32;
+        functions.range(..imported).for_each(|(&index, name)| map.append(index, name));
+        let probes = [names::ENTER, names::LEAVE, names::UNWIND];
+        for (n, name) in probes.into_iter().take(self.context.shift as usize).enumerate() {
+            map.append(imported + n as u32, &format!("{}.{name}", names::MODULE));
+        }
+        functions.range(imported..).for_each(|(&index, name)| map.append(self.context.function(index), name));
+        for (import, _) in self.context.thunked() {
+            if let Some(function) = self.plan.functions.get(import as usize) {
+                map.append(self.context.callee(import), &function.name);
+            }
+        }
+        map
+    }
+
+    /// The local with the token of a probed function that the module defines.
+    fn token(&self, index: FuncIndex) -> Option<u32> {
+        self.context.probe(index)?;
+        let n = (index.0 as usize).checked_sub(self.context.info.imported_funcs.len())?;
+        Some(self.facts.get(n)?.token)
+    }
+
+    fn locals(&self, source: wasmparser::IndirectNameMap<'_>) -> Result<IndirectNameMap, wasmparser::Error> {
+        let mut map = IndirectNameMap::new();
+        for function in source {
+            let function = function?;
+            let mut names = NameMap::new();
+            let mut last = None;
+            for naming in function.names {
+                let naming = naming?;
+                names.append(naming.index, naming.name);
+                last = Some(naming.index);
+            }
+            if let Some(token) = self.token(FuncIndex(function.index))
+                && last.is_none_or(|last| last < token)
+            {
+                names.append(token, TOKEN);
+            }
+            map.append(self.context.function(function.index), &names);
+        }
+        Ok(map)
+    }
+
+    /// The block around a body is its first label now. Where pads were added the names are left out.
+    fn labels(&self, source: wasmparser::IndirectNameMap<'_>) -> Result<IndirectNameMap, wasmparser::Error> {
+        let mut map = IndirectNameMap::new();
+        for function in source {
+            let function = function?;
+            let index = FuncIndex(function.index);
+            if self.padded.contains(&index) {
+                continue;
+            }
+            let added = u32::from(self.context.probe(index).is_some());
+            let mut names = NameMap::new();
+            for naming in function.names {
+                let naming = naming?;
+                names.append(naming.index.saturating_add(added), naming.name);
+            }
+            map.append(self.context.function(function.index), &names);
+        }
+        Ok(map)
+    }
+}
+
+fn subsection_of(id: u8, content: &impl Encode, out: &mut Vec<u8>) {
+    let mut data = Vec::new();
+    content.encode(&mut data);
+    out.push(id);
+    data.as_slice().encode(out);
+}

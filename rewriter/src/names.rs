@@ -1,0 +1,130 @@
+//! Which name each function has: from a symbol map, the name section, exports, imports; `func[12]` where there is none.
+
+use crate::parse::ModuleInfo;
+use crate::{Error, ErrorKind, Warning};
+use kperf_abi::FuncIndex;
+use std::collections::HashMap;
+use wasmparser::{BinaryReader, Name, NameSectionReader};
+
+/// An external symbol map: function index to name, as `emcc --emit-symbol-map` writes it.
+#[derive(Clone, Debug, Default)]
+pub struct NameMap {
+    names: HashMap<u32, String>,
+}
+
+impl NameMap {
+    /// Reads lines of the form `index:name`. Names may hold colons; empty lines are skipped.
+    pub fn parse(text: &str) -> Result<NameMap, Error> {
+        let mut names = HashMap::new();
+        for (n, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let (index, name) = line
+                .split_once(':')
+                .and_then(|(index, name)| Some((index.trim().parse().ok()?, unescape(name))))
+                .ok_or(ErrorKind::BadNameMap { line: n + 1 })?;
+            names.insert(index, name);
+        }
+        Ok(NameMap { names })
+    }
+}
+
+/// Binaryen writes bytes that are no letters as `\2c`.
+fn unescape(name: &str) -> String {
+    let bytes = name.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        let code = if byte == b'\\' {
+            name.get(at + 1..at + 3).and_then(|hex| u8::from_str_radix(hex, 16).ok())
+        } else {
+            None
+        };
+        out.push(code.unwrap_or(byte));
+        at += if code.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8(out).unwrap_or_else(|_| name.to_owned())
+}
+
+/// The names of a module's functions.
+pub(crate) struct FuncNames<'a> {
+    by_index: HashMap<u32, &'a str>,
+}
+
+/// A function's name and whether it was made up.
+pub(crate) struct FuncName {
+    pub(crate) name: String,
+    pub(crate) unnamed: bool,
+}
+
+impl<'a> FuncNames<'a> {
+    /// Collects the names. A broken name section is no reason to fail: it costs its names and a warning.
+    pub(crate) fn collect(
+        info: &ModuleInfo<'a>,
+        map: Option<&'a NameMap>,
+        warnings: &mut Vec<Warning>,
+    ) -> FuncNames<'a> {
+        let mut by_index = info.exported_funcs.clone();
+        if let Some((data, offset)) = info.custom_section("name")
+            && let Err(error) = read_name_section(data, offset, &mut by_index)
+        {
+            warnings.push(Warning::BadNameSection { message: error.to_string() });
+        }
+        if let Some(map) = map {
+            by_index.extend(map.names.iter().map(|(&index, name)| (index, name.as_str())));
+        }
+        FuncNames { by_index }
+    }
+
+    /// The name of a function. Host functions are called by what the module imports.
+    pub(crate) fn get(&self, info: &ModuleInfo<'_>, index: FuncIndex) -> FuncName {
+        if let Some(import) = info.imported_funcs.get(index.0 as usize) {
+            return FuncName { name: format!("{}.{}", import.module, import.name), unnamed: false };
+        }
+        match self.by_index.get(&index.0) {
+            Some(name) => FuncName { name: (*name).to_owned(), unnamed: false },
+            None => FuncName { name: format!("func[{}]", index.0), unnamed: true },
+        }
+    }
+}
+
+fn read_name_section<'a>(
+    data: &'a [u8],
+    offset: usize,
+    names: &mut HashMap<u32, &'a str>,
+) -> Result<(), wasmparser::Error> {
+    for subsection in NameSectionReader::new(BinaryReader::new(data, offset as u64)) {
+        if let Name::Function(functions) = subsection? {
+            for naming in functions {
+                let naming = naming?;
+                names.insert(naming.index, naming.name);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The module's own name, if its name section has one.
+pub(crate) fn module_name(info: &ModuleInfo<'_>) -> Option<String> {
+    let (data, offset) = info.custom_section("name")?;
+    NameSectionReader::new(BinaryReader::new(data, offset as u64)).find_map(|subsection| match subsection {
+        Ok(Name::Module { name, .. }) if !name.is_empty() => Some(name.to_owned()),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symbol_map_is_read_line_by_line() {
+        let map = NameMap::parse("0:main\n\n12:std::vector<int\\2c\\20A>::push(int)\n").expect("a map");
+        assert_eq!(map.names[&0], "main");
+        assert_eq!(map.names[&12], "std::vector<int, A>::push(int)");
+    }
+
+    #[test]
+    fn a_bad_line_is_named() {
+        let error = NameMap::parse("0:main\nmain\n").expect_err("bad").to_string();
+        assert_eq!(error, "line 2 of the symbol map is not of the form `index:name`");
+    }
+}

@@ -1,0 +1,322 @@
+//! Bytes to [`ModuleInfo`]: what the later passes need to know of a module, section by section. Bodies are only found,
+//! not read.
+
+use crate::{Error, ErrorKind};
+use kperf_abi::{FuncIndex, names};
+use std::collections::HashMap;
+use std::ops::Range;
+use wasmparser::{
+    CompositeInnerType, ElementItems, ElementKind, ExternalKind, FunctionBody, Operator, Parser, Payload,
+    TypeRef, ValType,
+};
+
+/// A section as it stands in the input: its id and where its content lies.
+#[derive(Clone, Debug)]
+pub(crate) struct Section {
+    pub(crate) id: u8,
+    pub(crate) content: Range<usize>,
+    /// Of a custom section: its name.
+    pub(crate) custom_name: Option<String>,
+}
+
+/// A function type, as far as the module can name it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Signature {
+    pub(crate) params: Vec<ValType>,
+    pub(crate) results: Vec<ValType>,
+}
+
+/// One type of the type section.
+#[derive(Debug)]
+pub(crate) struct TypeInfo {
+    /// `None` for what is no function type.
+    pub(crate) signature: Option<Signature>,
+    /// Whether it is a plain type: alone in its group, final, without supertypes, not shared.
+    pub(crate) plain: bool,
+}
+
+/// An imported function.
+#[derive(Debug)]
+pub(crate) struct ImportedFunc<'a> {
+    pub(crate) module: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) type_index: u32,
+}
+
+/// A table, as far as it matters who can put functions into it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TableInfo {
+    /// Imported or exported: the host may put anything into it.
+    pub(crate) open_to_host: bool,
+    /// A segment or initialiser puts an imported function into it.
+    pub(crate) holds_import: bool,
+}
+
+/// Which ways there are for a reference to a host function to get into the module's values.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HostRefs {
+    /// A passive or declarative segment, a global or an export names an imported function.
+    pub(crate) import_is_referenced: bool,
+    /// A function reference comes in as a parameter, a result, or in a global.
+    pub(crate) passed_in: bool,
+}
+
+/// What the later passes need to know of a module. Index spaces are in order: imports first.
+#[derive(Debug, Default)]
+pub(crate) struct ModuleInfo<'a> {
+    pub(crate) wasm: &'a [u8],
+    pub(crate) sections: Vec<Section>,
+    pub(crate) types: Vec<TypeInfo>,
+    pub(crate) imported_funcs: Vec<ImportedFunc<'a>>,
+    /// Type index of each defined function.
+    pub(crate) defined_types: Vec<u32>,
+    pub(crate) bodies: Vec<FunctionBody<'a>>,
+    pub(crate) tables: Vec<TableInfo>,
+    /// Type index of each tag.
+    pub(crate) tags: Vec<u32>,
+    /// First export name of each exported function.
+    pub(crate) exported_funcs: HashMap<u32, &'a str>,
+    pub(crate) host_refs: HostRefs,
+}
+
+impl<'a> ModuleInfo<'a> {
+    /// Reads the sections of a core module.
+    pub(crate) fn parse(wasm: &'a [u8]) -> Result<ModuleInfo<'a>, Error> {
+        let mut info = ModuleInfo { wasm, ..ModuleInfo::default() };
+        for payload in Parser::new(0).parse_all(wasm) {
+            let payload = payload?;
+            if let Some((id, range)) = payload.as_section() {
+                let custom_name = match &payload {
+                    Payload::CustomSection(section) => Some(section.name().to_owned()),
+                    _ => None,
+                };
+                let content = range.start as usize..range.end as usize;
+                info.sections.push(Section { id, content, custom_name });
+            }
+            info.section(payload)?;
+        }
+        if info.bodies.len() != info.defined_types.len() {
+            let message = format!(
+                "{} functions are declared, {} have a body",
+                info.defined_types.len(),
+                info.bodies.len()
+            );
+            return Err(Error::malformed(wasm.len() as u64, message));
+        }
+        Ok(info)
+    }
+
+    fn section(&mut self, payload: Payload<'a>) -> Result<(), Error> {
+        match payload {
+            Payload::Version { encoding: wasmparser::Encoding::Component, .. } => {
+                Err(ErrorKind::NotAModule.into())
+            }
+            Payload::TypeSection(types) => self.types(types),
+            Payload::ImportSection(imports) => self.imports(imports),
+            Payload::FunctionSection(functions) => {
+                self.defined_types = functions.into_iter().collect::<Result<_, _>>()?;
+                Ok(())
+            }
+            Payload::TableSection(tables) => self.tables(tables),
+            Payload::TagSection(tags) => {
+                for tag in tags {
+                    self.tags.push(tag?.func_type_idx);
+                }
+                Ok(())
+            }
+            Payload::GlobalSection(globals) => {
+                for global in globals {
+                    self.host_refs.import_is_referenced |= self.names_import(&global?.init_expr)?;
+                }
+                Ok(())
+            }
+            Payload::ExportSection(exports) => self.exports(exports),
+            Payload::ElementSection(elements) => self.elements(elements),
+            Payload::CodeSectionEntry(body) => {
+                self.bodies.push(body);
+                Ok(())
+            }
+            Payload::CustomSection(section) if section.name() == names::SYMBOLS_SECTION => {
+                Err(ErrorKind::AlreadyProbed.into())
+            }
+            Payload::UnknownSection { id, range, .. } => Err(ErrorKind::Unsupported {
+                what: format!("a section of the unknown kind {id}"),
+                offset: range.start,
+            }
+            .into()),
+            _ => Ok(()),
+        }
+    }
+
+    fn types(&mut self, types: wasmparser::TypeSectionReader<'a>) -> Result<(), Error> {
+        for group in types {
+            let group = group?;
+            let alone = !group.is_explicit_rec_group() || group.types().len() == 1;
+            for ty in group.types() {
+                let plain = alone && ty.is_final && ty.supertype_idxs.is_empty() && !ty.composite_type.shared;
+                let signature = match &ty.composite_type.inner {
+                    CompositeInnerType::Func(func) => {
+                        Some(Signature { params: func.params().to_vec(), results: func.results().to_vec() })
+                    }
+                    _ => None,
+                };
+                self.types.push(TypeInfo { signature, plain });
+            }
+        }
+        Ok(())
+    }
+
+    fn imports(&mut self, imports: wasmparser::ImportSectionReader<'a>) -> Result<(), Error> {
+        for import in imports.into_imports() {
+            let import = import?;
+            if import.module == names::MODULE {
+                return Err(
+                    ErrorKind::ReservedName { name: format!("{}.{}", import.module, import.name) }.into()
+                );
+            }
+            match import.ty {
+                TypeRef::Func(type_index) | TypeRef::FuncExact(type_index) => {
+                    self.host_refs.passed_in |= self
+                        .signature(type_index)
+                        .is_some_and(|s| s.results.iter().any(|&ty| self.is_func_ref(ty)));
+                    self.imported_funcs.push(ImportedFunc {
+                        module: import.module,
+                        name: import.name,
+                        type_index,
+                    });
+                }
+                TypeRef::Table(_) => self.tables.push(TableInfo { open_to_host: true, holds_import: false }),
+                TypeRef::Global(global) => self.host_refs.passed_in |= self.is_func_ref(global.content_type),
+                TypeRef::Tag(tag) => {
+                    self.host_refs.passed_in |= self
+                        .signature(tag.func_type_idx)
+                        .is_some_and(|s| s.params.iter().any(|&ty| self.is_func_ref(ty)));
+                    self.tags.push(tag.func_type_idx);
+                }
+                TypeRef::Memory(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn tables(&mut self, tables: wasmparser::TableSectionReader<'a>) -> Result<(), Error> {
+        for table in tables {
+            let holds_import = match table?.init {
+                wasmparser::TableInit::Expr(init) => self.names_import(&init)?,
+                wasmparser::TableInit::RefNull => false,
+            };
+            self.tables.push(TableInfo { open_to_host: false, holds_import });
+        }
+        Ok(())
+    }
+
+    fn exports(&mut self, exports: wasmparser::ExportSectionReader<'a>) -> Result<(), Error> {
+        for export in exports {
+            let export = export?;
+            match export.kind {
+                ExternalKind::Func | ExternalKind::FuncExact => {
+                    self.exported_funcs.entry(export.index).or_insert(export.name);
+                    self.host_refs.import_is_referenced |=
+                        (export.index as usize) < self.imported_funcs.len();
+                    let takes_func_ref = self
+                        .func_type(FuncIndex(export.index))
+                        .is_some_and(|signature| signature.params.iter().any(|&ty| self.is_func_ref(ty)));
+                    self.host_refs.passed_in |= takes_func_ref;
+                }
+                ExternalKind::Table => {
+                    if let Some(table) = self.tables.get_mut(export.index as usize) {
+                        table.open_to_host = true;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn elements(&mut self, elements: wasmparser::ElementSectionReader<'a>) -> Result<(), Error> {
+        for element in elements {
+            let element = element?;
+            let mut holds_import = false;
+            match element.items {
+                ElementItems::Functions(functions) => {
+                    for function in functions {
+                        holds_import |= (function? as usize) < self.imported_funcs.len();
+                    }
+                }
+                ElementItems::Expressions(_, expressions) => {
+                    for expression in expressions {
+                        holds_import |= self.names_import(&expression?)?;
+                    }
+                }
+            }
+            match element.kind {
+                ElementKind::Active { table_index, .. } => {
+                    if let Some(table) = self.tables.get_mut(table_index.unwrap_or(0) as usize) {
+                        table.holds_import |= holds_import;
+                    }
+                }
+                ElementKind::Passive | ElementKind::Declared => {
+                    self.host_refs.import_is_referenced |= holds_import
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a constant expression may evaluate to an imported function.
+    fn names_import(&self, init: &wasmparser::ConstExpr<'a>) -> Result<bool, Error> {
+        for operator in init.get_operators_reader() {
+            if let Operator::RefFunc { function_index } = operator?
+                && (function_index as usize) < self.imported_funcs.len()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether values of this type may be functions.
+    fn is_func_ref(&self, ty: ValType) -> bool {
+        let ValType::Ref(reference) = ty else { return false };
+        match reference.heap_type() {
+            wasmparser::HeapType::Abstract { ty, .. } => ty == wasmparser::AbstractHeapType::Func,
+            wasmparser::HeapType::Concrete(index) | wasmparser::HeapType::Exact(index) => {
+                index.as_module_index().and_then(|index| self.signature(index)).is_some()
+            }
+        }
+    }
+
+    /// The function type with this index.
+    pub(crate) fn signature(&self, type_index: u32) -> Option<&Signature> {
+        self.types.get(type_index as usize)?.signature.as_ref()
+    }
+
+    /// The type of a function.
+    pub(crate) fn func_type(&self, index: FuncIndex) -> Option<&Signature> {
+        let at = index.0 as usize;
+        let type_index = match self.imported_funcs.get(at) {
+            Some(import) => import.type_index,
+            None => *self.defined_types.get(at - self.imported_funcs.len())?,
+        };
+        self.signature(type_index)
+    }
+
+    /// Index of the n-th defined function.
+    pub(crate) fn defined(&self, n: usize) -> FuncIndex {
+        FuncIndex((self.imported_funcs.len() + n) as u32)
+    }
+
+    /// The content of the custom section with this name, if there is one.
+    pub(crate) fn custom_section(&self, name: &str) -> Option<(&'a [u8], usize)> {
+        let section = self.sections.iter().find(|section| section.custom_name.as_deref() == Some(name))?;
+        // The content begins with the name: its length, then its bytes. Both were read before.
+        let content = &self.wasm[section.content.clone()];
+        let reader = wasmparser::CustomSectionReader::new(wasmparser::BinaryReader::new(
+            content,
+            section.content.start as u64,
+        ))
+        .ok()?;
+        Some((reader.data(), reader.data_offset() as usize))
+    }
+}

@@ -1,0 +1,211 @@
+//! [`ModuleInfo`] to [`Plan`]: which functions get probes, under which ids, and why the others don't.
+
+use crate::names::FuncNames;
+use crate::parse::ModuleInfo;
+use crate::{Error, ErrorKind, Options, demangle};
+use kperf_abi::{FuncId, FuncIndex, word};
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::fmt;
+
+/// What happens to each function of a module, in the order of their indices: imports first.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// One entry a function.
+    pub functions: Vec<PlannedFunc>,
+}
+
+/// One function of a [`Plan`].
+#[derive(Clone, Debug)]
+pub struct PlannedFunc {
+    /// Its index in the original module.
+    pub index: FuncIndex,
+    /// The name as the module has it.
+    pub name: String,
+    /// The name as the source has it, where that differs.
+    pub demangled: Option<String>,
+    /// Whether the name was made up.
+    pub unnamed: bool,
+    /// Whether it is a function of the host.
+    pub imported: bool,
+    /// Whether the module exports it.
+    pub exported: bool,
+    /// What happens to it.
+    pub decision: Decision,
+}
+
+impl PlannedFunc {
+    /// The name for people.
+    pub fn display_name(&self) -> &str {
+        self.demangled.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The id, if it gets a probe.
+    pub fn probe(&self) -> Option<FuncId> {
+        match self.decision {
+            Decision::Probe(id) => Some(id),
+            Decision::Skip(_) => None,
+        }
+    }
+}
+
+/// Whether a function gets a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It does, and calls `enter` with this id. Ids are dense in the order of the indices.
+    Probe(FuncId),
+    /// It doesn't.
+    Skip(SkipReason),
+}
+
+/// Why a function gets no probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SkipReason {
+    /// `--only` or `--skip` leaves it out.
+    Filtered,
+    /// It has fewer instructions than `--min-instructions`.
+    Small,
+    /// It isn't exported, and only exported functions were wanted.
+    NotExported,
+    /// It is the host's, and `--imports` wasn't given.
+    Host,
+    /// The engine compiles calls of it to something else than a call (`wasm:*`).
+    EngineBuiltin,
+    /// A local more would exceed the engines' limit of 50,000.
+    TooManyLocals,
+    /// With its probe it would exceed the engines' limit of 7,654,321 bytes.
+    TooLarge,
+}
+
+impl SkipReason {
+    /// Whether the function was wanted, but an engine's limit leaves no room for its probe.
+    pub fn is_limit(self) -> bool {
+        matches!(self, SkipReason::TooManyLocals | SkipReason::TooLarge)
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SkipReason::Filtered => "filtered out",
+            SkipReason::Small => "too few instructions",
+            SkipReason::NotExported => "not exported",
+            SkipReason::Host => "the host's (--imports)",
+            SkipReason::EngineBuiltin => "an engine builtin",
+            SkipReason::TooManyLocals => "no room for a local: engines allow 50000",
+            SkipReason::TooLarge => "no room for a probe: engines allow bodies of 7654321 bytes",
+        })
+    }
+}
+
+impl Plan {
+    /// The functions that get probes, in the order of their ids.
+    pub fn probed(&self) -> impl Iterator<Item = (FuncId, &PlannedFunc)> {
+        self.functions.iter().filter_map(|function| Some((function.probe()?, function)))
+    }
+
+    /// How many functions get no probe, by reason, in the order of the reasons.
+    pub fn skipped(&self) -> Vec<(SkipReason, usize)> {
+        let mut counts = std::collections::BTreeMap::new();
+        for function in &self.functions {
+            if let Decision::Skip(reason) = function.decision {
+                *counts.entry(reason).or_insert(0) += 1;
+            }
+        }
+        counts.into_iter().collect()
+    }
+
+    /// Chooses. `refused` are functions that were found not to bear a probe.
+    pub(crate) fn make(
+        info: &ModuleInfo<'_>,
+        names: &FuncNames<'_>,
+        options: &Options,
+        refused: &HashMap<FuncIndex, SkipReason>,
+    ) -> Result<Plan, Error> {
+        let count = info.imported_funcs.len() + info.bodies.len();
+        let mut functions = (0..count)
+            .into_par_iter()
+            .map(|n| describe(info, names, options, refused, FuncIndex(n as u32)))
+            .collect::<Result<Vec<_>, Error>>()?;
+
+        let mut next = options.id_base;
+        for function in &mut functions {
+            if let Decision::Probe(id) = &mut function.decision {
+                if next > word::MAX_FUNC_ID {
+                    return Err(ErrorKind::TooManyIds.into());
+                }
+                *id = FuncId(next);
+                next += 1;
+            }
+        }
+        let chosen = options.chooses();
+        if next == options.id_base && chosen && !functions.is_empty() {
+            let hint = options.filter.hint(functions.iter().map(PlannedFunc::display_name));
+            return Err(ErrorKind::NothingMatched { functions: functions.len(), hint }.into());
+        }
+        Ok(Plan { functions })
+    }
+}
+
+fn describe(
+    info: &ModuleInfo<'_>,
+    names: &FuncNames<'_>,
+    options: &Options,
+    refused: &HashMap<FuncIndex, SkipReason>,
+    index: FuncIndex,
+) -> Result<PlannedFunc, Error> {
+    let name = names.get(info, index);
+    let imported = (index.0 as usize) < info.imported_funcs.len();
+    let mut function = PlannedFunc {
+        index,
+        demangled: if imported { None } else { demangle::demangle(&name.name) },
+        name: name.name,
+        unnamed: name.unnamed,
+        imported,
+        exported: info.exported_funcs.contains_key(&index.0),
+        decision: Decision::Probe(FuncId(0)),
+    };
+    let reason = match refused.get(&index) {
+        Some(&reason) => Some(reason),
+        None => skip_reason(info, options, &function)?,
+    };
+    if let Some(reason) = reason {
+        function.decision = Decision::Skip(reason);
+    }
+    Ok(function)
+}
+
+fn skip_reason(
+    info: &ModuleInfo<'_>,
+    options: &Options,
+    function: &PlannedFunc,
+) -> Result<Option<SkipReason>, Error> {
+    if let Some(import) = info.imported_funcs.get(function.index.0 as usize) {
+        if import.module.starts_with("wasm:") {
+            return Ok(Some(SkipReason::EngineBuiltin));
+        }
+        if !options.imports {
+            return Ok(Some(SkipReason::Host));
+        }
+    } else if options.exports_only && !function.exported {
+        return Ok(Some(SkipReason::NotExported));
+    }
+    if !options.filter.matches(function.display_name()) {
+        return Ok(Some(SkipReason::Filtered));
+    }
+    if options.min_instructions > 0 && !function.imported {
+        let body = &info.bodies[function.index.0 as usize - info.imported_funcs.len()];
+        let mut operators = body.get_operators_reader()?;
+        // The `end` of the body is none that anybody would count.
+        let mut instructions = 0;
+        while !operators.is_end_then_eof() {
+            operators.read()?;
+            instructions += 1;
+            if instructions >= options.min_instructions {
+                return Ok(None);
+            }
+        }
+        return Ok(Some(SkipReason::Small));
+    }
+    Ok(None)
+}

@@ -1,0 +1,141 @@
+//! `try_table`, whose clauses branch to labels that normal control reaches too. Each clause gets a pad of its own, where
+//! only the caught path says `unwind` and branches on with its operands:
+//!
+//! ```wat
+//! (try_table (result i32)                 (block $done (result i32)
+//!            (catch $e $l)                  (block $pad1
+//!            (catch_all $m)                   (block $pad0 (result ..$e's values)
+//!   ..)                                         (try_table (result i32) (catch $e $pad0) (catch_all $pad1)
+//!                                                 ..)
+//!                                               (br $done))
+//!                                             (call $unwind (local.get $t))
+//!                                             (br $l))
+//!                                           (call $unwind (local.get $t))
+//!                                           (br $m))
+//! ```
+//!
+//! Parameters of the block type wait in locals while the pads are opened: a pad's type would have to name them otherwise,
+//! and such types are known only when all bodies have been read.
+
+use crate::Error;
+use crate::context::Context;
+use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
+use wasm_encoder::{Encode, Instruction};
+use wasmparser::{BlockType, Catch, TryTable, ValType};
+
+/// The labels that are open in a body, and how many blocks of ours enclose each.
+#[derive(Default)]
+pub(crate) struct Labels {
+    /// From the outermost to the innermost label of the source.
+    added_outside: Vec<u32>,
+}
+
+impl Labels {
+    /// A label of the source opens, together with `added` blocks of ours right around it.
+    pub(crate) fn open(&mut self, added: u32) {
+        self.added_outside.push(self.added() + added);
+    }
+
+    /// The innermost label of the source closes, with what was opened around it.
+    pub(crate) fn close(&mut self) {
+        self.added_outside.pop();
+    }
+
+    /// How many labels of the source are open, the function's own not counted.
+    pub(crate) fn depth(&self) -> u32 {
+        self.added_outside.len() as u32
+    }
+
+    /// How many blocks of ours are open, the one around the whole body not counted.
+    pub(crate) fn added(&self) -> u32 {
+        self.added_outside.last().copied().unwrap_or(0)
+    }
+
+    /// What a label of the source is called here; `None` for one that isn't there.
+    pub(crate) fn translate(&self, label: u32) -> Option<u32> {
+        let outside_target = match self.depth().checked_sub(label)? {
+            0 => 0,
+            position => self.added_outside[position as usize - 1],
+        };
+        Some(label + (self.added() - outside_target))
+    }
+}
+
+/// A `try_table` whose pads are open.
+pub(crate) struct OpenTryTable {
+    /// [`Labels::depth`] inside it.
+    pub(crate) depth: u32,
+    /// For each clause: the label it names, as it is called outside `$done`.
+    targets: Vec<u32>,
+}
+
+impl OpenTryTable {
+    /// Opens the blocks and the `try_table`. `spills` gets the types of the locals that its parameters wait in, the
+    /// first of which has the index `first_spill`.
+    pub(crate) fn begin(
+        context: &Context<'_>,
+        table: &TryTable,
+        labels: &Labels,
+        offset: u64,
+        out: &mut Vec<u8>,
+        first_spill: u32,
+        spills: &mut Vec<ValType>,
+    ) -> Result<OpenTryTable, Error> {
+        let no_label = || Error::malformed(offset, "a clause names a label that isn't there");
+        let params = match table.ty {
+            BlockType::FuncType(index) => {
+                context.info.signature(index).map_or(&[][..], |signature| &signature.params)
+            }
+            BlockType::Empty | BlockType::Type(_) => &[],
+        };
+        let block_type = RoundtripReencoder.block_type(table.ty)?;
+        let waiting = first_spill + spills.len() as u32..first_spill + (spills.len() + params.len()) as u32;
+        spills.extend_from_slice(params);
+
+        Instruction::Block(block_type).encode(out);
+        waiting.clone().rev().for_each(|local| Instruction::LocalSet(local).encode(out));
+        let mut targets = Vec::with_capacity(table.catches.len());
+        let mut clauses = Vec::with_capacity(table.catches.len());
+        for (pad, clause) in table.catches.iter().enumerate() {
+            let label = pad as u32;
+            let (target, clause) = match *clause {
+                Catch::One { tag, label: target } => (target, wasm_encoder::Catch::One { tag, label }),
+                Catch::OneRef { tag, label: target } => (target, wasm_encoder::Catch::OneRef { tag, label }),
+                Catch::All { label: target } => (target, wasm_encoder::Catch::All { label }),
+                Catch::AllRef { label: target } => (target, wasm_encoder::Catch::AllRef { label }),
+            };
+            targets.push(labels.translate(target).ok_or_else(no_label)?);
+            clauses.push(clause);
+        }
+        // The last clause's pad is the outermost.
+        for clause in table.catches.iter().rev() {
+            Instruction::Block(context.pad_type(clause, offset)?).encode(out);
+        }
+        waiting.for_each(|local| Instruction::LocalGet(local).encode(out));
+        Instruction::TryTable(block_type, clauses.into()).encode(out);
+        Ok(OpenTryTable { depth: labels.depth() + 1, targets })
+    }
+
+    /// How many pads there are.
+    pub(crate) fn pads(&self) -> u32 {
+        self.targets.len() as u32
+    }
+
+    /// Closes the pads behind the `end` of the `try_table`.
+    pub(crate) fn end(self, unwind: u32, token: u32, out: &mut Vec<u8>) {
+        let pads = self.pads();
+        Instruction::Br(pads).encode(out);
+        for (pad, target) in self.targets.into_iter().enumerate() {
+            // `$done` and the pads further out are still open.
+            let open = pads - pad as u32;
+            let landing = [
+                Instruction::End,
+                Instruction::LocalGet(token),
+                Instruction::Call(unwind),
+                Instruction::Br(target + open),
+            ];
+            landing.iter().for_each(|instruction| instruction.encode(out));
+        }
+        Instruction::End.encode(out);
+    }
+}

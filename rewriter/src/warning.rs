@@ -1,0 +1,45 @@
+use crate::SkipReason;
+use kperf_abi::FuncIndex;
+use std::fmt;
+
+/// Something that the user should know of a module that was rewritten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Warning {
+    /// The name section can't be read; it is replaced by one with the names that are known.
+    BadNameSection {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A custom section would be wrong in the rewritten module, or can't be read, and was left out.
+    DroppedSection {
+        /// Its name.
+        name: String,
+    },
+    /// A function that should have a probe can't bear one.
+    NotProbed {
+        /// Its index in the original module.
+        index: FuncIndex,
+        /// Its name, for people.
+        name: String,
+        /// Why.
+        reason: SkipReason,
+    },
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Warning::BadNameSection { message } => write!(f, "the name section can't be read: {message}"),
+            Warning::DroppedSection { name } => {
+                write!(
+                    f,
+                    "dropped the custom section `{name}`: its offsets don't hold for the rewritten module"
+                )
+            }
+            Warning::NotProbed { index, name, reason } => {
+                write!(f, "no probe in `{name}` (function {}): {reason}", index.0)
+            }
+        }
+    }
+}
