@@ -34,6 +34,8 @@ const MAX_SIZE: usize = 7_654_321;
 pub(crate) struct BodyFacts {
     /// It says `unwind` somewhere (or would, if the module imported it).
     pub(crate) unwinds: bool,
+    /// A `try_table` needs the types of pads, which weren't added: the body is no good.
+    pub(crate) lacks_pad_types: bool,
     /// Blocks were added beside the one around the body, so that names of labels no longer fit.
     pub(crate) adds_pads: bool,
     /// The local with the token, if it has a probe.
@@ -348,6 +350,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             first_spill,
             &mut self.spills,
         )?;
+        self.facts.lacks_pad_types |= open.lacks_pad_types;
         self.labels.open(open.pads() + 1);
         self.open_try_tables.push(open);
         Ok(())

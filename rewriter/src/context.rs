@@ -31,6 +31,16 @@ pub(crate) struct Context<'a> {
     pad_types: HashMap<(u32, bool), BlockType>,
 }
 
+/// What only the bodies can tell, though it decides the indices in them: a guess, and when it was wrong what was learnt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// Something says `unwind`: the module imports it.
+    pub(crate) unwind: bool,
+    /// A `try_table` has a clause that gets several values: the types of their pads are added. Not without need: they
+    /// speak of exceptions as references, which engines for the legacy proposal don't know.
+    pub(crate) pad_types: bool,
+}
+
 /// What is caught as `(ref exn)`, which never is null.
 const EXN: ValType = ValType::Ref(RefType::EXN);
 
@@ -40,11 +50,11 @@ impl<'a> Context<'a> {
         info: &'a ModuleInfo<'a>,
         reach: &'a HostReach,
         plan: &Plan,
-        import_unwind: bool,
+        needs: Needs,
         types: &mut Types,
     ) -> Result<Context<'a>, Error> {
         let imported = info.imported_funcs.len() as u32;
-        let shift = 2 + u32::from(import_unwind);
+        let shift = 2 + u32::from(needs.unwind);
         let probes: Vec<_> = plan.functions.iter().map(|function| function.probe()).collect();
         let mut next_thunk = imported + shift + info.bodies.len() as u32;
         let thunks = probes[..imported as usize]
@@ -68,7 +78,7 @@ impl<'a> Context<'a> {
             }
         }
         let mut pad_types = HashMap::new();
-        for &type_index in &info.tags {
+        for &type_index in info.tags.iter().filter(|_| needs.pad_types) {
             let Some(signature) = info.signature(type_index) else { continue };
             if !pad_types.contains_key(&(type_index, false)) {
                 pad_types.insert((type_index, false), types.block(&signature.params)?);
@@ -129,18 +139,22 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The type of the pad for a clause of a `try_table`.
-    pub(crate) fn pad_type(&self, clause: &Catch, offset: u64) -> Result<BlockType, Error> {
+    /// The type of the pad for a clause of a `try_table`; `None` when it needs one that wasn't added.
+    pub(crate) fn pad_type(&self, clause: &Catch, offset: u64) -> Result<Option<BlockType>, Error> {
         let (tag, with_exception) = match *clause {
             Catch::One { tag, .. } => (tag, false),
             Catch::OneRef { tag, .. } => (tag, true),
-            Catch::All { .. } => return Ok(BlockType::Empty),
-            Catch::AllRef { .. } => return single_or_empty(&[EXN]),
+            Catch::All { .. } => return Ok(Some(BlockType::Empty)),
+            Catch::AllRef { .. } => return single_or_empty(&[EXN]).map(Some),
         };
-        let type_index = self.info.tags.get(tag as usize);
-        type_index
-            .and_then(|&type_index| self.pad_types.get(&(type_index, with_exception)).copied())
-            .ok_or_else(|| Error::malformed(offset, "a clause names a tag that isn't there"))
+        let no_tag = || Error::malformed(offset, "a clause names a tag that isn't there");
+        let type_index = *self.info.tags.get(tag as usize).ok_or_else(no_tag)?;
+        let values = &self.info.signature(type_index).ok_or_else(no_tag)?.params;
+        match (values.as_slice(), with_exception) {
+            ([], true) => single_or_empty(&[EXN]).map(Some),
+            ([] | [_], false) => single_or_empty(values).map(Some),
+            _ => Ok(self.pad_types.get(&(type_index, with_exception)).copied()),
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! The pass itself: bytes to [`Rewritten`].
 
+use crate::context::Needs;
 use crate::names::{self, FuncNames};
-use crate::parse::ModuleInfo;
+use crate::parse::{ModuleInfo, Proposal};
 use crate::plan::Decision;
 use crate::reach::HostReach;
 use crate::write::{Output, Writer};
@@ -35,10 +36,9 @@ pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Rewritten, Error> {
     let reach = HostReach::find(&info);
     let identity = identity(&info, options);
 
-    // Whether the module needs `kperf.unwind`, and which functions can't bear a probe, shows only in the bodies; yet
-    // both decide the indices in them. The guess is nearly always right. Where it isn't: once more, with what was learnt.
+    // The guess is nearly always right. Where it isn't: once more, with what was learnt.
     let mut refused = HashMap::new();
-    let mut import_unwind = guess_unwind(&info, &reach, options);
+    let mut needs = guess(&info, &reach, options)?;
     loop {
         let plan = Plan::make(&info, &names, options, &refused)?;
         let symbols = symbols(&info, &plan, &identity, options.id_base);
@@ -46,14 +46,15 @@ pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Rewritten, Error> {
             warnings.extend(not_probed(&plan));
             return Ok(Rewritten { wasm: wasm.to_vec(), symbols, plan, warnings });
         }
-        let writer = Writer { info: &info, reach: &reach, plan: &plan, symbols: &symbols, import_unwind };
+        let writer = Writer { info: &info, reach: &reach, plan: &plan, symbols: &symbols, needs };
         let Output { wasm, facts, warnings: more } = writer.write(options.names.is_some())?;
         let known = refused.len();
-        refused.extend(
-            facts.iter().enumerate().filter_map(|(n, facts)| Some((info.defined(n), facts.refused?))),
-        );
-        let unwinds = facts.iter().any(|facts| facts.unwinds);
-        if refused.len() == known && unwinds == import_unwind {
+        refused.extend(facts.iter().enumerate().filter_map(|(n, facts)| Some((info.defined(n), facts.refused?))));
+        let learnt = Needs {
+            unwind: facts.iter().any(|facts| facts.unwinds),
+            pad_types: needs.pad_types || facts.iter().any(|facts| facts.lacks_pad_types),
+        };
+        if refused.len() == known && learnt == needs {
             warnings.extend(more);
             warnings.extend(not_probed(&plan));
             if options.validate || cfg!(debug_assertions) {
@@ -61,7 +62,7 @@ pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Rewritten, Error> {
             }
             return Ok(Rewritten { wasm, symbols, plan, warnings });
         }
-        import_unwind = unwinds;
+        needs = learnt;
     }
 }
 
@@ -72,9 +73,13 @@ pub fn plan(wasm: &[u8], options: &Options) -> Result<Plan, Error> {
     Plan::make(&info, &names, options, &HashMap::new())
 }
 
-fn guess_unwind(info: &ModuleInfo<'_>, reach: &HostReach, options: &Options) -> bool {
-    let direct = !options.imports && (0..info.imported_funcs.len()).any(|import| reach.import(import as u32));
-    direct || reach.any_table() || !info.tags.is_empty()
+fn guess(info: &ModuleInfo<'_>, reach: &HostReach, options: &Options) -> Result<Needs, Error> {
+    let called_directly = !options.imports && (0..info.imported_funcs.len()).any(|import| reach.import(import as u32));
+    let catches = info.first_catch()?;
+    Ok(Needs {
+        unwind: called_directly || reach.any_table() || catches.is_some(),
+        pad_types: catches == Some(Proposal::ExceptionReferences),
+    })
 }
 
 fn not_probed(plan: &Plan) -> Vec<Warning> {

@@ -61,6 +61,15 @@ pub(crate) struct HostRefs {
     pub(crate) passed_in: bool,
 }
 
+/// The two ways to catch an exception.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proposal {
+    /// `try` with `catch` and `catch_all`.
+    LegacyExceptions,
+    /// `try_table`.
+    ExceptionReferences,
+}
+
 /// What the later passes need to know of a module. Index spaces are in order: imports first.
 #[derive(Debug, Default)]
 pub(crate) struct ModuleInfo<'a> {
@@ -300,6 +309,23 @@ impl<'a> ModuleInfo<'a> {
             None => *self.defined_types.get(at - self.imported_funcs.len())?,
         };
         self.signature(type_index)
+    }
+
+    /// How the module catches exceptions, by the first place that does. Only looked for where there are tags.
+    pub(crate) fn first_catch(&self) -> Result<Option<Proposal>, Error> {
+        if self.tags.is_empty() {
+            return Ok(None);
+        }
+        for body in &self.bodies {
+            for operator in body.get_operators_reader()? {
+                match operator? {
+                    Operator::Try { .. } => return Ok(Some(Proposal::LegacyExceptions)),
+                    Operator::TryTable { .. } => return Ok(Some(Proposal::ExceptionReferences)),
+                    _ => {}
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Index of the n-th defined function.

@@ -67,6 +67,8 @@ pub(crate) struct OpenTryTable {
     pub(crate) depth: u32,
     /// For each clause: the label it names, as it is called outside `$done`.
     targets: Vec<u32>,
+    /// A pad's type is missing, so that the body is no good.
+    pub(crate) lacks_pad_types: bool,
 }
 
 impl OpenTryTable {
@@ -107,13 +109,16 @@ impl OpenTryTable {
             targets.push(labels.translate(target).ok_or_else(no_label)?);
             clauses.push(clause);
         }
+        let mut lacks_pad_types = false;
         // The last clause's pad is the outermost.
         for clause in table.catches.iter().rev() {
-            Instruction::Block(context.pad_type(clause, offset)?).encode(out);
+            let ty = context.pad_type(clause, offset)?;
+            lacks_pad_types |= ty.is_none();
+            Instruction::Block(ty.unwrap_or(wasm_encoder::BlockType::Empty)).encode(out);
         }
         waiting.for_each(|local| Instruction::LocalGet(local).encode(out));
         Instruction::TryTable(block_type, clauses.into()).encode(out);
-        Ok(OpenTryTable { depth: labels.depth() + 1, targets })
+        Ok(OpenTryTable { depth: labels.depth() + 1, targets, lacks_pad_types })
     }
 
     /// How many pads there are.

@@ -1,7 +1,7 @@
 //! [`Plan`] to bytes: the new module, section by section. What needs no change is copied as it stands.
 
 use crate::body::{self, BodyFacts};
-use crate::context::Context;
+use crate::context::{Context, Needs};
 use crate::name_section::Names;
 use crate::parse::{ModuleInfo, Section};
 use crate::reach::HostReach;
@@ -38,7 +38,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) reach: &'a HostReach,
     pub(crate) plan: &'a Plan,
     pub(crate) symbols: &'a SymbolTable,
-    pub(crate) import_unwind: bool,
+    pub(crate) needs: Needs,
 }
 
 /// A module, what its bodies turned out to need, and what was left out.
@@ -71,7 +71,7 @@ impl Writer<'_> {
             enter: types.function(&[ValType::I32], &[ValType::I32]),
             leave: types.function(&[ValType::I32], &[]),
         };
-        let context = Context::new(self.info, self.reach, self.plan, self.import_unwind, &mut types)?;
+        let context = Context::new(self.info, self.reach, self.plan, self.needs, &mut types)?;
         let wasm = Vec::with_capacity(self.info.wasm.len() + self.info.wasm.len() / 8);
         let output = Output { wasm, facts: Vec::new(), warnings: Vec::new() };
         let mut sections = Sections { writer: self, context, types, probe_types, names_from_map, output };

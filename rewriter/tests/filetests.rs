@@ -1,0 +1,106 @@
+//! Runs `tests/filetests/**/*.wat`: text modules that carry what is expected of their rewriting.
+//!
+//! ```text
+//! ;; --only 'a*' --imports             options, as for `kperf-wasm rewrite`; this line may be missing
+//! (module ..)
+//! (; EXPECTED
+//! warning: ..
+//! (module ..)                          or: error: ..
+//! ;)
+//! ```
+//!
+//! `BLESS=1 cargo test -p kperf-rewriter` writes what comes out into the files. Sections whose bytes change with each
+//! version (`producers`, `kperf.symbols`) are left out of the text.
+
+use kperf_rewriter::{Filter, Options, Pattern, rewrite};
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use wasmparser::{Parser, Payload, Validator, WasmFeatures};
+
+const EXPECTED: &str = "(; EXPECTED\n";
+
+#[test]
+fn filetests() {
+    let mut files = Vec::new();
+    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/filetests"), &mut files);
+    assert!(files.len() > 20, "only {} filetests were found", files.len());
+    let failures: Vec<String> = files.iter().filter_map(|file| run(file).err()).collect();
+    assert!(failures.is_empty(), "{} of {} failed\n{}", failures.len(), files.len(), failures.join("\n"));
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    let mut entries: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            collect(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
+}
+
+fn run(file: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let (source, expected) = text.split_once(EXPECTED).unwrap_or((&text, ""));
+    let wasm = wat::parse_str(source).map_err(|error| format!("{}: {error}", file.display()))?;
+    let valid = Validator::new_with_features(WasmFeatures::all()).validate_all(&wasm);
+    valid.map_err(|error| format!("{}: the input is invalid: {error}", file.display()))?;
+    let actual = outcome(&wasm, &options(source));
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(file, format!("{source}{EXPECTED}{actual};)\n")).unwrap();
+        return Ok(());
+    }
+    if expected.strip_suffix(";)\n") == Some(&actual) {
+        return Ok(());
+    }
+    Err(format!("{}: expected\n{expected}\ngot\n{actual}", file.display()))
+}
+
+fn outcome(wasm: &[u8], options: &Options) -> String {
+    let rewritten = match rewrite(wasm, options) {
+        Ok(rewritten) => rewritten,
+        Err(error) => return format!("error: {error}\n"),
+    };
+    let mut text = String::new();
+    for warning in &rewritten.warnings {
+        writeln!(text, "warning: {warning}").unwrap();
+    }
+    for symbol in &rewritten.symbols.symbols {
+        writeln!(text, "{} = func[{}] {}", symbol.id.0, symbol.func_index.0, symbol.display_name()).unwrap();
+    }
+    text + &wasmprinter::print_bytes(without_own_sections(&rewritten.wasm)).unwrap() + "\n"
+}
+
+fn without_own_sections(wasm: &[u8]) -> Vec<u8> {
+    let mut out = wasm_encoder::Module::new();
+    for payload in Parser::new(0).parse_all(wasm) {
+        let payload = payload.unwrap();
+        let own = matches!(&payload, Payload::CustomSection(s) if ["producers", "kperf.symbols"].contains(&s.name()));
+        if let (false, Some((id, range))) = (own, payload.as_section()) {
+            out.section(&wasm_encoder::RawSection { id, data: &wasm[range.start as usize..range.end as usize] });
+        }
+    }
+    out.finish()
+}
+
+fn options(source: &str) -> Options {
+    let mut options = Options { validate: true, ..Options::default() };
+    let Some(line) = source.lines().next().and_then(|line| line.strip_prefix(";; --")) else { return options };
+    let line = format!("--{line}");
+    let mut words = line.split_whitespace();
+    let mut filter = Filter::default();
+    while let Some(word) = words.next() {
+        match word {
+            "--imports" => options.imports = true,
+            "--exports" => options.exports_only = true,
+            "--min-instructions" => options.min_instructions = words.next().unwrap().parse().unwrap(),
+            "--id-base" => options.id_base = words.next().unwrap().parse().unwrap(),
+            "--only" => filter.only.push(Pattern::parse(words.next().unwrap()).unwrap()),
+            "--skip" => filter.skip.push(Pattern::parse(words.next().unwrap()).unwrap()),
+            word => panic!("unknown option {word}"),
+        }
+    }
+    options.filter = filter;
+    options
+}

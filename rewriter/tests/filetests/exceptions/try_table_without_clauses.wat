@@ -1,0 +1,28 @@
+;; Nothing is caught, so nothing is said.
+(module
+  (func $f (result i32) (try_table (result i32) (br 0 (i32.const 1)))))
+(; EXPECTED
+0 = func[0] f
+(module
+  (type (;0;) (func (result i32)))
+  (type (;1;) (func (param i32) (result i32)))
+  (type (;2;) (func (param i32)))
+  (import "kperf" "enter" (func $kperf.enter (;0;) (type 1) (param i32) (result i32)))
+  (import "kperf" "leave" (func $kperf.leave (;1;) (type 2) (param i32)))
+  (func $f (;2;) (type 0) (result i32)
+    (local i32)
+    i32.const 0
+    call $kperf.enter
+    local.set 0
+    block (result i32) ;; label = @1
+      try_table (result i32) ;; label = @2
+        i32.const 1
+        br 0 (;@2;)
+      end
+    end
+    local.get 0
+    call $kperf.leave
+  )
+)
+
+;)

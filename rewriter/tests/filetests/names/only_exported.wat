@@ -1,0 +1,37 @@
+;; Without a name section exports name functions, and what has no name is called by its index.
+(module
+  (func (export "run"))
+  (func))
+(; EXPECTED
+0 = func[0] run
+1 = func[1] func[1]
+(module
+  (type (;0;) (func))
+  (type (;1;) (func (param i32) (result i32)))
+  (type (;2;) (func (param i32)))
+  (import "kperf" "enter" (func $kperf.enter (;0;) (type 1) (param i32) (result i32)))
+  (import "kperf" "leave" (func $kperf.leave (;1;) (type 2) (param i32)))
+  (export "run" (func 2))
+  (func (;2;) (type 0)
+    (local i32)
+    i32.const 0
+    call $kperf.enter
+    local.set 0
+    block ;; label = @1
+    end
+    local.get 0
+    call $kperf.leave
+  )
+  (func (;3;) (type 0)
+    (local i32)
+    i32.const 1
+    call $kperf.enter
+    local.set 0
+    block ;; label = @1
+    end
+    local.get 0
+    call $kperf.leave
+  )
+)
+
+;)
