@@ -133,10 +133,11 @@ impl<'a, 'o> Rewriter<'a, 'o> {
     /// Only function indices change.
     fn write_plain(&mut self) -> Result<(), Error> {
         let mut operators = self.body.get_operators_reader()?;
+        let mut end = operators.original_position();
         while !operators.eof() {
-            let start = operators.original_position();
+            let start = end;
             let operator = operators.read()?;
-            let end = operators.original_position();
+            end = operators.original_position();
             if let Some(moved) = self.moved(&operator) {
                 self.replace(start, end, &[moved]);
             }
@@ -204,17 +205,19 @@ impl<'a, 'o> Rewriter<'a, 'o> {
 
     fn write_operators(&mut self) -> Result<(), Error> {
         let mut operators = self.body.get_operators_reader()?;
+        let mut end = operators.original_position();
         while !operators.eof() {
-            let start = operators.original_position();
+            let start = end;
             let operator = operators.read()?;
-            let end = operators.original_position();
-            self.operator(operator, start, end)?;
+            end = operators.original_position();
+            self.operator(&operator, start, end)?;
         }
         operators.finish()?;
         Ok(())
     }
 
-    fn operator(&mut self, operator: Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
+    #[inline]
+    fn operator(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
         let context = self.context;
         match operator {
             Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } | Operator::Try { .. } => {
@@ -237,31 +240,31 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             | Operator::ReturnCallRef { .. } => {
                 self.copy_until_offset(start);
                 self.put(&[Instruction::LocalGet(self.facts.token), Instruction::Call(context.leave)]);
-                if let Some(moved) = self.moved(&operator) {
+                if let Some(moved) = self.moved(operator) {
                     self.replace(start, end, &[moved]);
                 }
             }
-            Operator::Call { function_index } => {
-                if let Some(moved) = self.moved(&operator) {
+            &Operator::Call { function_index } => {
+                if let Some(moved) = self.moved(operator) {
                     self.replace(start, end, &[moved]);
                 }
                 if !context.is_thunked(function_index) && context.reach.import(function_index) {
                     self.unwind_behind(end);
                 }
             }
-            Operator::CallIndirect { table_index, .. } if context.reach.table(table_index) => {
+            &Operator::CallIndirect { table_index, .. } if context.reach.table(table_index) => {
                 self.unwind_behind(end)
             }
             Operator::CallRef { .. } if context.reach.refs() => self.unwind_behind(end),
             Operator::RefFunc { .. } => {
-                if let Some(moved) = self.moved(&operator) {
+                if let Some(moved) = self.moved(operator) {
                     self.replace(start, end, &[moved]);
                 }
             }
             Operator::Catch { .. } | Operator::CatchAll => self.unwind_behind(end),
-            Operator::Delegate { relative_depth } => {
+            Operator::Delegate { .. } => {
                 self.labels.close();
-                self.relabel(Operator::Delegate { relative_depth }, start, end)?;
+                self.relabel(operator, start, end)?;
             }
             Operator::TryTable { try_table } => self.open_try_table(try_table, start, end)?,
             Operator::ContNew { .. }
@@ -295,7 +298,9 @@ impl<'a, 'o> Rewriter<'a, 'o> {
     }
 
     /// A branch out of a `try_table` that has got pads counts them too.
-    fn relabel(&mut self, mut operator: Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
+    #[inline(never)]
+    fn relabel(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
+        let mut operator = operator.clone();
         let label = match &mut operator {
             Operator::Br { relative_depth }
             | Operator::BrIf { relative_depth }
@@ -331,7 +336,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         self.labels.translate(label).ok_or_else(|| no_such_label(offset))
     }
 
-    fn open_try_table(&mut self, table: wasmparser::TryTable, start: u64, end: u64) -> Result<(), Error> {
+    fn open_try_table(&mut self, table: &wasmparser::TryTable, start: u64, end: u64) -> Result<(), Error> {
         if table.catches.is_empty() {
             self.labels.open(0);
             return Ok(());
@@ -343,7 +348,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         let first_spill = self.facts.token + 1;
         let open = OpenTryTable::begin(
             self.context,
-            &table,
+            table,
             &self.labels,
             start,
             self.out,

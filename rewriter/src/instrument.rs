@@ -49,7 +49,9 @@ pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Rewritten, Error> {
         let writer = Writer { info: &info, reach: &reach, plan: &plan, symbols: &symbols, needs };
         let Output { wasm, facts, warnings: more } = writer.write(options.names.is_some())?;
         let known = refused.len();
-        refused.extend(facts.iter().enumerate().filter_map(|(n, facts)| Some((info.defined(n), facts.refused?))));
+        refused.extend(
+            facts.iter().enumerate().filter_map(|(n, facts)| Some((info.defined(n), facts.refused?))),
+        );
         let learnt = Needs {
             unwind: facts.iter().any(|facts| facts.unwinds),
             pad_types: needs.pad_types || facts.iter().any(|facts| facts.lacks_pad_types),
@@ -74,7 +76,8 @@ pub fn plan(wasm: &[u8], options: &Options) -> Result<Plan, Error> {
 }
 
 fn guess(info: &ModuleInfo<'_>, reach: &HostReach, options: &Options) -> Result<Needs, Error> {
-    let called_directly = !options.imports && (0..info.imported_funcs.len()).any(|import| reach.import(import as u32));
+    let called_directly =
+        !options.imports && (0..info.imported_funcs.len()).any(|import| reach.import(import as u32));
     let catches = info.first_catch()?;
     Ok(Needs {
         unwind: called_directly || reach.any_table() || catches.is_some(),

@@ -16,7 +16,7 @@ use wasm_encoder::{Encode, Section as _, SectionId};
 use wasmparser::{BinaryReader, FunctionBody, ValType};
 
 /// How many bytes of bodies are rewritten at a time: enough for all cores, little beside the module.
-const BATCH: usize = 4 << 20;
+const BATCH: usize = 1 << 20;
 
 const CUSTOM: u8 = SectionId::Custom as u8;
 const TYPE: u8 = SectionId::Type as u8;

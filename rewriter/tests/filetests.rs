@@ -78,7 +78,10 @@ fn without_own_sections(wasm: &[u8]) -> Vec<u8> {
         let payload = payload.unwrap();
         let own = matches!(&payload, Payload::CustomSection(s) if ["producers", "kperf.symbols"].contains(&s.name()));
         if let (false, Some((id, range))) = (own, payload.as_section()) {
-            out.section(&wasm_encoder::RawSection { id, data: &wasm[range.start as usize..range.end as usize] });
+            out.section(&wasm_encoder::RawSection {
+                id,
+                data: &wasm[range.start as usize..range.end as usize],
+            });
         }
     }
     out.finish()
@@ -86,7 +89,9 @@ fn without_own_sections(wasm: &[u8]) -> Vec<u8> {
 
 fn options(source: &str) -> Options {
     let mut options = Options { validate: true, ..Options::default() };
-    let Some(line) = source.lines().next().and_then(|line| line.strip_prefix(";; --")) else { return options };
+    let Some(line) = source.lines().next().and_then(|line| line.strip_prefix(";; --")) else {
+        return options;
+    };
     let line = format!("--{line}");
     let mut words = line.split_whitespace();
     let mut filter = Filter::default();
