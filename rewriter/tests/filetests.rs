@@ -12,6 +12,8 @@
 //! `BLESS=1 cargo test -p kperf-rewriter` writes what comes out into the files. Sections whose bytes change with each
 //! version (`producers`, `kperf.symbols`) are left out of the text.
 
+#![allow(clippy::unwrap_used)]
+
 use kperf_rewriter::{Filter, Options, Pattern, rewrite};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,121 @@
+//! Real modules of six compilers: the rewritten ones validate, an independent reader takes them, nothing is lost.
+
+#![allow(clippy::unwrap_used)]
+
+use kperf_rewriter::{ErrorKind, Filter, NameMap, Options, Pattern, probed, rewrite};
+use wasmparser::{Validator, WasmFeatures};
+
+const LANGUAGES: [&str; 6] = ["rust", "c", "assemblyscript", "kotlin", "go", "wat"];
+
+fn example(language: &str) -> Vec<u8> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/game-of-life");
+    std::fs::read(format!("{folder}/{language}/life.wasm")).unwrap()
+}
+
+#[test]
+fn every_function_gets_a_probe_and_the_result_is_valid() {
+    for language in LANGUAGES {
+        let wasm = example(language);
+        for imports in [false, true] {
+            let options = Options { imports, ..Options::default() };
+            let rewritten = rewrite(&wasm, &options).unwrap();
+            Validator::new_with_features(WasmFeatures::all()).validate_all(&rewritten.wasm).unwrap();
+            let plan = &rewritten.plan;
+            let probes = rewritten.symbols.symbols.len();
+            let defined = plan.functions.iter().filter(|function| !function.imported).count();
+            assert_eq!(probes, if imports { plan.functions.len() } else { defined }, "{language}");
+            assert_eq!(rewritten.warnings, [], "{language}");
+            assert_eq!(probed(&rewritten.wasm).unwrap().unwrap(), rewritten.symbols, "{language}");
+        }
+    }
+}
+
+/// walrus has a parser and an IR of its own. It doesn't know the GC proposal, which Kotlin needs.
+#[test]
+fn walrus_reads_what_is_written() {
+    for language in LANGUAGES.into_iter().filter(|language| *language != "kotlin") {
+        let rewritten = rewrite(&example(language), &Options::default()).unwrap();
+        let module = walrus::Module::from_buffer(&rewritten.wasm).unwrap();
+        let enter = module.imports.get_func("kperf", "enter").unwrap();
+        let calls: usize = module.funcs.iter_local().map(|(_, func)| calls_of(func, enter)).sum();
+        assert_eq!(calls, rewritten.symbols.symbols.len(), "{language}: one enter in each function");
+        for (id, symbol) in rewritten.symbols.symbols.iter().enumerate() {
+            assert_eq!(symbol.id.0 as usize, id);
+        }
+        let named = module.funcs.iter().filter(|func| func.name.is_some()).count();
+        assert!(named >= rewritten.symbols.symbols.len(), "{language}: {named} functions have names");
+    }
+}
+
+fn calls_of(func: &walrus::LocalFunction, callee: walrus::FunctionId) -> usize {
+    struct Calls(walrus::FunctionId, usize);
+    impl walrus::ir::Visitor<'_> for Calls {
+        fn visit_call(&mut self, call: &walrus::ir::Call) {
+            self.1 += usize::from(call.func == self.0);
+        }
+    }
+    let mut calls = Calls(callee, 0);
+    walrus::ir::dfs_in_order(&mut calls, func, func.entry_block());
+    calls.1
+}
+
+#[test]
+fn names_are_those_of_the_source() {
+    let cases = [
+        ("rust", "life::should_become_live"),
+        ("c", "shouldBecomeLive"),
+        ("assemblyscript", "life/shouldBecomeLive"),
+        ("kotlin", "shouldBecomeLive"),
+        ("go", "main.shouldBecomeLive"),
+        ("wat", "shouldBecomeLive"),
+    ];
+    for (language, name) in cases {
+        let rewritten = rewrite(&example(language), &Options::default()).unwrap();
+        let found = rewritten.symbols.symbols.iter().filter(|symbol| symbol.display_name() == name).count();
+        assert_eq!(found, 1, "{language}: {name}");
+    }
+}
+
+#[test]
+fn an_empty_plan_gives_identical_bytes() {
+    let empty =
+        wat::parse_str("(module (import \"env\" \"f\" (func)) (memory 1) (data (i32.const 0) \"abc\"))")
+            .unwrap();
+    let rewritten = rewrite(&empty, &Options::default()).unwrap();
+    assert_eq!(rewritten.wasm, empty);
+    assert_eq!(rewritten.symbols.symbols, []);
+}
+
+#[test]
+fn rewriting_is_deterministic() {
+    let go = example("go");
+    assert!(
+        rewrite(&go, &Options::default()).unwrap().wasm == rewrite(&go, &Options::default()).unwrap().wasm
+    );
+}
+
+#[test]
+fn a_rewritten_module_is_refused() {
+    let rewritten = rewrite(&example("wat"), &Options::default()).unwrap();
+    let error = rewrite(&rewritten.wasm, &Options::default()).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::ReservedName { .. } | ErrorKind::AlreadyProbed), "{error}");
+}
+
+#[test]
+fn a_filter_that_matches_nothing_is_an_error_with_a_hint() {
+    let only = vec![Pattern::parse("step").unwrap()];
+    let options = Options { filter: Filter { only, skip: vec![] }, ..Options::default() };
+    let error = rewrite(&example("rust"), &options).unwrap_err().to_string();
+    assert_eq!(error, "the filters leave none of 158 functions; is it `*step*` that you want?");
+}
+
+#[test]
+fn a_symbol_map_names_the_functions_of_a_stripped_module() {
+    let stripped = wat::parse_str("(module (func) (func (export \"run\")))").unwrap();
+    let names = Some(NameMap::parse("0:step\n1:main\n").unwrap());
+    let rewritten = rewrite(&stripped, &Options { names, ..Options::default() }).unwrap();
+    let names: Vec<_> = rewritten.symbols.symbols.iter().map(|symbol| symbol.display_name()).collect();
+    assert_eq!(names, ["step", "main"]);
+    let text = wasmprinter::print_bytes(&rewritten.wasm).unwrap();
+    assert!(text.contains("(func $step ") && text.contains("(func $main "), "{text}");
+}

@@ -1,0 +1,210 @@
+//! Bad, truncated and huge input: an error with its offset or a module, never a panic.
+
+#![allow(clippy::unwrap_used)]
+
+use kperf_rewriter::{Options, SkipReason, Warning, rewrite};
+use wasm_encoder::{
+    BlockType, CodeSection, Function, FunctionSection, Instruction, Module, NameMap, NameSection,
+    TypeSection, ValType,
+};
+use wasmparser::{Validator, WasmFeatures};
+
+fn example() -> Vec<u8> {
+    std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/game-of-life/wat/life.wasm")).unwrap()
+}
+
+fn validate(wasm: &[u8]) {
+    Validator::new_with_features(WasmFeatures::all()).validate_all(wasm).unwrap();
+}
+
+#[test]
+fn truncated_anywhere() {
+    let wasm = example();
+    for length in 0..wasm.len() {
+        // Cut between two sections a module may still be one.
+        if let Err(error) = rewrite(&wasm[..length], &Options::default()) {
+            let text = error.to_string();
+            assert!(
+                text.starts_with("not a well-formed module: ") && text.contains("(at offset 0x"),
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn every_bit_flipped() {
+    let wasm = example();
+    for at in 0..wasm.len() {
+        for bit in 0..8 {
+            let mut broken = wasm.clone();
+            broken[at] ^= 1 << bit;
+            let was_valid = Validator::new_with_features(WasmFeatures::all()).validate_all(&broken).is_ok();
+            // What isn't a module may be refused or not; what is one is rewritten into one.
+            let options = Options { validate: was_valid, imports: at % 2 == 0, ..Options::default() };
+            match rewrite(&broken, &options) {
+                Ok(_) => {}
+                Err(error) => {
+                    assert!(!was_valid || refusal(&error.to_string()), "byte {at} bit {bit}: {error}")
+                }
+            }
+        }
+    }
+}
+
+/// A valid module may be refused for these reasons only.
+fn refusal(error: &str) -> bool {
+    error.contains("is not supported")
+        || error.contains("reserved name")
+        || error.contains("has probes already")
+}
+
+#[test]
+fn what_is_no_module_says_so() {
+    let cases: [(&[u8], &str); 4] = [
+        (b"", "not a well-formed module: unexpected end"),
+        (b"hello, world", "not a well-formed module: magic header not detected"),
+        (b"\0asm\x02\0\0\0", "not a well-formed module: unknown binary version"),
+        (b"\0asm\x0d\0\x01\0", "this is a component, not a core module"),
+    ];
+    for (bytes, expected) in cases {
+        let error = rewrite(bytes, &Options::default()).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+/// A module of functions without params and results.
+fn module(functions: Vec<Function>) -> Module {
+    let mut types = TypeSection::new();
+    types.ty().function([], []);
+    let mut declared = FunctionSection::new();
+    let mut code = CodeSection::new();
+    for function in &functions {
+        declared.function(0);
+        code.function(function);
+    }
+    let mut module = Module::new();
+    module.section(&types).section(&declared).section(&code);
+    module
+}
+
+fn function(locals: &[(u32, ValType)], body: &[Instruction<'_>]) -> Function {
+    let mut function = Function::new(locals.iter().copied());
+    body.iter().for_each(|instruction| {
+        function.instruction(instruction);
+    });
+    function.instruction(&Instruction::End);
+    function
+}
+
+#[test]
+fn twenty_five_thousand_nested_blocks() {
+    let depth = 25_000;
+    let mut body = vec![Instruction::Block(BlockType::Empty); depth];
+    body.push(Instruction::Return);
+    body.extend(vec![Instruction::End; depth]);
+    let rewritten = rewrite(&module(vec![function(&[], &body)]).finish(), &Options::default()).unwrap();
+    validate(&rewritten.wasm);
+}
+
+#[test]
+fn fifty_thousand_functions_and_one_of_five_megabytes() {
+    let mut functions: Vec<_> = (0..50_000).map(|n| function(&[], &[Instruction::Call(n)])).collect();
+    functions.push(function(&[], &vec![Instruction::Nop; 5 << 20]));
+    let rewritten = rewrite(&module(functions).finish(), &Options::default()).unwrap();
+    assert_eq!(rewritten.symbols.symbols.len(), 50_001);
+    validate(&rewritten.wasm);
+}
+
+#[test]
+fn functions_without_room_for_a_probe_are_left_alone_with_a_warning() {
+    let body = [Instruction::I32Const(1), Instruction::Drop, Instruction::Call(2)];
+    let largest = 7_654_321 - 2;
+    let functions = vec![
+        function(&[(49_999, ValType::I64)], &body),
+        function(&[(50_000, ValType::I64)], &body),
+        function(&[], &vec![Instruction::Nop; largest]),
+    ];
+    let rewritten = rewrite(&module(functions).finish(), &Options::default()).unwrap();
+    validate(&rewritten.wasm);
+    let reasons: Vec<_> = rewritten
+        .warnings
+        .iter()
+        .map(|warning| match warning {
+            Warning::NotProbed { index, reason, .. } => (index.0, *reason),
+            other => panic!("{other}"),
+        })
+        .collect();
+    assert_eq!(reasons, [(1, SkipReason::TooManyLocals), (2, SkipReason::TooLarge)]);
+    assert_eq!(rewritten.symbols.symbols.len(), 1);
+}
+
+#[test]
+fn names_that_are_long_duplicate_or_broken() {
+    let functions = || vec![function(&[], &[]), function(&[], &[]), function(&[], &[])];
+    let long = "x".repeat(10 << 20);
+    let mut names = NameSection::new();
+    let mut map = NameMap::new();
+    map.append(0, &long);
+    map.append(1, "same");
+    map.append(2, "same");
+    names.functions(&map);
+    let mut wasm = module(functions());
+    wasm.section(&names);
+    let rewritten = rewrite(&wasm.finish(), &Options::default()).unwrap();
+    validate(&rewritten.wasm);
+    let symbols = &rewritten.symbols.symbols;
+    assert_eq!(symbols[0].name.len(), 10 << 20);
+    assert_eq!([&symbols[1].name, &symbols[2].name], ["same", "same"]);
+
+    // A name that is no UTF-8 costs the names, not the module.
+    let mut wasm = module(functions()).finish();
+    wasm.extend(b"\0\x0d\x04name\x01\x06\x01\x00\x03a\xff\xfe".iter());
+    let rewritten = rewrite(&wasm, &Options::default()).unwrap();
+    validate(&rewritten.wasm);
+    assert!(matches!(&rewritten.warnings[..], [Warning::BadNameSection { .. }]), "{:?}", rewritten.warnings);
+    assert_eq!(rewritten.symbols.symbols[0].name, "func[0]");
+}
+
+/// Modules of every shape that wasm-smith makes, valid or not, are rewritten into valid ones or refused.
+#[test]
+fn generated_modules() {
+    let mut rewritten = 0;
+    for seed in 0..6_000u64 {
+        let mut config = wasm_smith::Config::default();
+        config.max_imports = 10;
+        config.exceptions_enabled = seed % 2 == 0;
+        config.gc_enabled = seed % 3 == 0;
+        config.tail_call_enabled = true;
+        config.threads_enabled = seed % 5 == 0;
+        config.memory64_enabled = seed % 7 == 0;
+        config.wide_arithmetic_enabled = true;
+        config.allow_invalid_funcs = seed % 11 == 0;
+        let bytes = noise(seed, 4096);
+        let Ok(module) = wasm_smith::Module::new(config, &mut arbitrary::Unstructured::new(&bytes)) else {
+            continue;
+        };
+        let wasm = module.to_bytes();
+        let valid = Validator::new_with_features(WasmFeatures::all()).validate_all(&wasm).is_ok();
+        let options = Options { imports: seed % 4 < 2, validate: valid, ..Options::default() };
+        match rewrite(&wasm, &options) {
+            Ok(result) => rewritten += usize::from(!result.symbols.symbols.is_empty()),
+            Err(error) => assert!(!valid || refusal(&error.to_string()), "seed {seed}: {error}"),
+        }
+    }
+    assert!(rewritten > 1_000, "only {rewritten} modules had functions");
+}
+
+/// Bytes that look random and are the same each time (splitmix64).
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bytes.extend((mixed ^ (mixed >> 31)).to_le_bytes());
+    }
+    bytes
+}
