@@ -1,0 +1,137 @@
+//! What a reader noticed about a trace that isn't as it should be.
+
+use crate::chunk::ChunkKind;
+use std::fmt;
+
+/// Something wrong with a trace, and where. The rest of it was read all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anomaly {
+    /// Offset into the file, in bytes, of the chunk that is concerned.
+    pub offset: u64,
+    /// What is wrong.
+    pub kind: AnomalyKind,
+}
+
+/// What can be wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AnomalyKind {
+    /// The file ends inside a chunk.
+    Truncated,
+    /// The recording was cut off: there is no end chunk.
+    NoEnd,
+    /// The first chunk is no header that can be read: the clock's rate and the rest are guesses.
+    NoHeader,
+    /// Another header, which is ignored: files were joined.
+    SecondHeader,
+    /// Bytes behind the end chunk, which are ignored.
+    BehindEnd,
+    /// Bytes that are no chunk; reading went on at the next one.
+    Skipped {
+        /// How many.
+        bytes: u64,
+    },
+    /// A chunk whose payload isn't the one that was written; it is ignored.
+    BadChecksum {
+        /// The chunk's kind.
+        chunk: ChunkKind,
+        /// Its recorder.
+        recorder: u32,
+    },
+    /// A chunk that is whole and yet says nothing that can be read; it is ignored.
+    Malformed {
+        /// The chunk's kind.
+        chunk: ChunkKind,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A chunk of a kind that this reader doesn't know; it is ignored.
+    UnknownChunk {
+        /// The chunk's kind.
+        chunk: ChunkKind,
+    },
+    /// Chunks of a recorder are missing, or come twice.
+    Gap {
+        /// The recorder.
+        recorder: u32,
+        /// Sequence number that should have come.
+        expected: u32,
+        /// Sequence number that came.
+        found: u32,
+    },
+    /// Words that no recorder writes; they are ignored.
+    UnknownWords {
+        /// The recorder.
+        recorder: u32,
+        /// The first of them.
+        first: u32,
+        /// How many there are in this chunk.
+        count: u32,
+    },
+    /// There are more anomalies than the list takes.
+    More {
+        /// How many more.
+        count: u64,
+    },
+}
+
+impl fmt::Display for Anomaly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use AnomalyKind::*;
+        match &self.kind {
+            Truncated => write!(f, "the file ends inside a chunk")?,
+            NoEnd => write!(f, "the recording was cut off: there is no end chunk")?,
+            NoHeader => write!(f, "no readable header: the clock's rate is a guess")?,
+            SecondHeader => write!(f, "another header, ignored")?,
+            BehindEnd => write!(f, "bytes behind the end chunk, ignored")?,
+            Skipped { bytes } => write!(f, "{bytes} bytes that are no chunk, skipped")?,
+            BadChecksum { chunk, recorder } => {
+                write!(f, "{chunk} chunk of recorder {recorder} with a bad checksum, ignored")?;
+            }
+            Malformed { chunk, what } => write!(f, "malformed {chunk} chunk, ignored: {what}")?,
+            UnknownChunk { chunk } => write!(f, "chunk of unknown kind {chunk}, ignored")?,
+            Gap { recorder, expected, found } if *found == expected.wrapping_add(1) => {
+                write!(f, "recorder {recorder}: chunk {expected} is missing")?;
+            }
+            Gap { recorder, expected, found } if expected < found => {
+                write!(f, "recorder {recorder}: chunks {expected} to {} are missing", found - 1)?;
+            }
+            Gap { recorder, expected, found } => {
+                write!(f, "recorder {recorder}: chunk {found} where {expected} should be")?;
+            }
+            UnknownWords { recorder, first, count } => {
+                write!(
+                    f,
+                    "recorder {recorder}: {count} words that nobody writes, ignored, the first {first:#010x}"
+                )?;
+            }
+            More { count } => return write!(f, "and {count} more"),
+        }
+        write!(f, " (at offset {:#x})", self.offset)
+    }
+}
+
+/// The list, which a file can't make arbitrarily long.
+#[derive(Debug, Default)]
+pub(crate) struct Anomalies {
+    list: Vec<Anomaly>,
+}
+
+/// How many anomalies are kept; one more counts the rest.
+const KEPT: usize = 1000;
+
+impl Anomalies {
+    pub(crate) fn push(&mut self, offset: u64, kind: AnomalyKind) {
+        if self.list.len() < KEPT {
+            self.list.push(Anomaly { offset, kind });
+        } else if let Some(Anomaly { kind: AnomalyKind::More { count }, .. }) = self.list.last_mut() {
+            *count += 1;
+        } else {
+            self.list.push(Anomaly { offset, kind: AnomalyKind::More { count: 1 } });
+        }
+    }
+
+    pub(crate) fn list(&self) -> &[Anomaly] {
+        &self.list
+    }
+}

@@ -1,0 +1,102 @@
+//! The file's envelope: its first bytes, and the header that stands before every chunk's payload.
+
+use std::fmt;
+
+/// First bytes of a trace; the version follows.
+pub(crate) const MAGIC: [u8; 6] = *b"KPERF\0";
+/// Version of the format, a u16 behind the magic.
+pub(crate) const VERSION: u16 = 1;
+/// Length of magic and version.
+pub(crate) const PREAMBLE_LEN: usize = 8;
+/// First bytes of every chunk. 0xf5 is in no UTF-8 text and in no word of a small program.
+pub(crate) const SYNC: [u8; 4] = *b"\xf5kpf";
+/// Length of a chunk's header.
+pub(crate) const HEADER_LEN: usize = 28;
+/// What stands for the recorder where a stall concerns all.
+pub(crate) const NO_RECORDER: u32 = u32::MAX;
+
+/// What a chunk is: four ASCII letters.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ChunkKind(pub [u8; 4]);
+
+impl ChunkKind {
+    /// The header, JSON.
+    pub const HEADER: ChunkKind = ChunkKind(*b"HEAD");
+    /// A symbol table.
+    pub const SYMBOLS: ChunkKind = ChunkKind(*b"SYMS");
+    /// A block of events.
+    pub const EVENTS: ChunkKind = ChunkKind(*b"EVTS");
+    /// A stall.
+    pub const STALL: ChunkKind = ChunkKind(*b"STAL");
+    /// Events of a recorder that could not be written.
+    pub const LOST: ChunkKind = ChunkKind(*b"LOST");
+    /// The summary, JSON.
+    pub const END: ChunkKind = ChunkKind(*b"ENDT");
+
+    /// The longest payload, in bytes, that a reader believes of a chunk of this kind: it has to keep all of it.
+    pub(crate) fn max_payload(self) -> u32 {
+        match self {
+            ChunkKind::HEADER | ChunkKind::EVENTS | ChunkKind::STALL | ChunkKind::LOST | ChunkKind::END => {
+                32 << 20
+            }
+            _ => 1 << 30,
+        }
+    }
+}
+
+impl fmt::Display for ChunkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.escape_ascii())
+    }
+}
+
+impl fmt::Debug for ChunkKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+/// What stands before a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChunkHeader {
+    pub(crate) kind: ChunkKind,
+    pub(crate) recorder: u32,
+    pub(crate) sequence: u32,
+    pub(crate) length: u32,
+    pub(crate) payload_crc: u32,
+}
+
+impl ChunkHeader {
+    /// The header's bytes. It has a checksum of its own, so that a damaged length is never believed.
+    pub(crate) fn to_bytes(self) -> [u8; HEADER_LEN] {
+        let mut bytes = [0; HEADER_LEN];
+        bytes[0..4].copy_from_slice(&SYNC);
+        bytes[4..8].copy_from_slice(&self.kind.0);
+        bytes[8..12].copy_from_slice(&self.recorder.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.sequence.to_le_bytes());
+        bytes[16..20].copy_from_slice(&self.length.to_le_bytes());
+        bytes[20..24].copy_from_slice(&self.payload_crc.to_le_bytes());
+        let crc = crc32fast::hash(&bytes[..24]);
+        bytes[24..28].copy_from_slice(&crc.to_le_bytes());
+        bytes
+    }
+
+    /// Reads a header; `None` where these bytes are none.
+    pub(crate) fn from_bytes(bytes: &[u8; HEADER_LEN]) -> Option<ChunkHeader> {
+        let [sync, kind, recorder, sequence, length, payload_crc, crc] =
+            [0, 4, 8, 12, 16, 20, 24].map(|at| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        if sync != SYNC || u32::from_le_bytes(crc) != crc32fast::hash(&bytes[..24]) {
+            return None;
+        }
+        let [recorder, sequence, length, payload_crc] =
+            [recorder, sequence, length, payload_crc].map(u32::from_le_bytes);
+        let kind = ChunkKind(kind);
+        (length <= kind.max_payload()).then_some(ChunkHeader {
+            kind,
+            recorder,
+            sequence,
+            length,
+            payload_crc,
+        })
+    }
+}

@@ -1,0 +1,253 @@
+//! Takes a raw block apart into columns.
+//!
+//! Almost every word of a real block is an enter of a small id, a leave, or a short time. Those are handled eight or
+//! sixteen at a time, in loops that compile to vector code; the first word that is something else sends its whole group
+//! down the slow path.
+
+use crate::columns::{Columns, Times};
+use kperf_abi::block::BlockHeader;
+use kperf_abi::word::{LEAVE, MAX_FUNC_ID, TIME, WIDE_TIME, Word};
+
+/// How many events (enters, leaves, unwinds, marks) a raw block holds. What a host counts as dropped when a block can't
+/// be written.
+pub fn count_events(raw_block: &[u8]) -> u64 {
+    let Some((_, words)) = BlockHeader::split(raw_block) else { return 0 };
+    let mut words = words.as_chunks::<4>().0.iter();
+    let mut events = 0;
+    while let Some(&word) = words.next() {
+        match Word::decode(u32::from_le_bytes(word)) {
+            Some(Word::WideTime) => {
+                words.nth(1);
+            }
+            Some(word) => events += u64::from(is_event(word)),
+            None => {}
+        }
+    }
+    events
+}
+
+/// How many of a block's words are looked at to choose the form of its times.
+const SAMPLE: usize = 1024;
+
+/// Whether a word is one of the events that summaries count.
+fn is_event(word: Word) -> bool {
+    matches!(word, Word::Enter(_) | Word::Leave | Word::Unwind { .. } | Word::Mark(_))
+}
+
+impl Columns {
+    /// Takes the words of a block apart. Answers how many events they hold, as [`count_events`] counts them.
+    pub(crate) fn encode(&mut self, words: &[[u8; 4]]) -> u64 {
+        self.clear();
+        // The clock is the same for the whole block, so its beginning tells. A sparse pair takes about twice the bytes of
+        // a dense difference, but that is there for every event.
+        let sample = words.get(..SAMPLE).unwrap_or(words);
+        let times = sample.iter().filter(|word| word[3] >> 6 == 1).count();
+        self.form = if times > sample.len() / 3 { Times::Dense } else { Times::Sparse };
+        let no_events = match self.form {
+            Times::Dense => self.encode_dense(words),
+            Times::Sparse => self.encode_sparse(words),
+        };
+        u64::from(self.count) - no_events
+    }
+
+    /// Every event behind its time, as the precise clock gives them. Answers how many entries are no events.
+    fn encode_dense(&mut self, words: &[[u8; 4]]) -> u64 {
+        self.ids.reserve(words.len());
+        self.times.reserve(words.len());
+        let mut slow = Slow { words, ..Slow::default() };
+        let (mut slow_ids, mut slow_times) = (Numbers::<IDS_LEN>::new(), Numbers::<TIMES_LEN>::new());
+        while !slow.words.is_empty() {
+            while let Some((group, rest)) = slow.words.split_first_chunk::<GROUP>()
+                && let Some((ids, times)) = pack_pairs(group)
+            {
+                self.ids.extend_from_slice(&ids);
+                self.times.extend_from_slice(&times);
+                self.count += 8;
+                slow.words = rest;
+            }
+            // As much as a group, and on to the end of an event: there the next group can begin.
+            let target = slow.words.len().saturating_sub(GROUP);
+            while slow.words.len() > target
+                && let Some(id) = slow.next(&mut self.others)
+            {
+                slow_ids.push(id);
+                slow_times.push(slow.take_pending());
+                self.count += 1;
+            }
+            slow_ids.drain_to(&mut self.ids);
+            slow_times.drain_to(&mut self.times);
+        }
+        slow.no_events
+    }
+
+    /// Many events between two times, as the ticker gives them. Answers how many entries are no events.
+    fn encode_sparse(&mut self, words: &[[u8; 4]]) -> u64 {
+        self.ids.reserve(words.len());
+        let mut slow = Slow { words, ..Slow::default() };
+        let (mut slow_ids, mut slow_times) = (Numbers::<IDS_LEN>::new(), Numbers::<TIMES_LEN>::new());
+        let mut timed = 0;
+        while !slow.words.is_empty() {
+            while let Some((group, rest)) = slow.words.split_first_chunk::<GROUP>()
+                && let Some(ids) = pack_events(group)
+            {
+                self.ids.extend_from_slice(&ids);
+                self.count += 16;
+                slow.words = rest;
+            }
+            let target = slow.words.len().saturating_sub(GROUP);
+            while slow.words.len() > target
+                && let Some(id) = slow.next(&mut self.others)
+            {
+                if slow.pending != 0 {
+                    slow_times.push(u64::from(self.count - timed));
+                    slow_times.push(slow.take_pending());
+                    timed = self.count;
+                }
+                slow_ids.push(id);
+                self.count += 1;
+            }
+            slow_ids.drain_to(&mut self.ids);
+            slow_times.drain_to(&mut self.times);
+        }
+        slow.no_events
+    }
+}
+
+/// Eight times of seven bits, each before an enter of a small id or a leave; `None` if any is something else.
+///
+/// A time and its event are one u64 here, and four of them fold into one: first the bytes, then what they mean.
+#[inline(always)]
+fn pack_pairs(words: &[[u8; 4]; GROUP]) -> Option<([u8; 8], [u8; 8])> {
+    const SMALL: u64 = 0x7f;
+    let pairs: &[[u8; 8]] = words.as_flattened().as_chunks().0;
+    let (mut odd, mut folded) = (0, [0u64; 2]);
+    for (n, &pair) in pairs.iter().enumerate() {
+        let pair = u64::from_le_bytes(pair) ^ u64::from(TIME);
+        odd |= pair & !(SMALL | SMALL << 32 | u64::from(LEAVE) << 32);
+        // The leave's bit moves down to its byte.
+        folded[n / 4] |= (pair & (SMALL | SMALL << 32) | pair >> 24 & 0x80 << 32) << (8 * (n % 4));
+    }
+    let [first, second] = folded;
+    let events = first >> 32 | second & 0xffff_ffff << 32;
+    let (small, leaves) = (events & (SMALL * ONES), events >> 7 & ONES);
+    let ids = small + 2 * (ONES - leaves);
+    odd |= ids & (0x80 * ONES) | small & (SMALL * leaves);
+    let times = first & 0xffff_ffff | second << 32;
+    (odd == 0).then_some((ids.to_le_bytes(), times.to_le_bytes()))
+}
+
+/// A byte 1 in each byte.
+const ONES: u64 = 0x0101_0101_0101_0101;
+
+/// Sixteen words, each an enter of a small id or a leave; `None` if any is something else.
+#[inline]
+fn pack_events(words: &[[u8; 4]; GROUP]) -> Option<[u8; 16]> {
+    let (mut ids, mut odd) = ([0; 16], 0);
+    for n in 0..16 {
+        ids[n] = small_id(u32::from_le_bytes(words[n]), &mut odd);
+    }
+    (odd == 0).then_some(ids)
+}
+
+/// The entry of the `ids` column for an enter below 126 or a leave. Any other word leaves a bit in `odd`.
+#[inline(always)]
+fn small_id(word: u32, odd: &mut u32) -> u8 {
+    let id = if word == LEAVE { 0 } else { word.wrapping_add(2) };
+    *odd |= id & !0x7f | word & !(LEAVE | 0x7f);
+    id as u8
+}
+
+/// The path on which any word may come.
+#[derive(Default)]
+struct Slow<'a> {
+    words: &'a [[u8; 4]],
+    /// Ticks since the last entry.
+    pending: u64,
+    /// How many entries were no events.
+    no_events: u64,
+}
+
+impl Slow<'_> {
+    fn take_pending(&mut self) -> u64 {
+        std::mem::take(&mut self.pending)
+    }
+
+    /// The next entry of the `ids` column; times on the way are added to `pending`. `None` at the end. Times behind the
+    /// last entry say nothing that the next block's header doesn't, and are left out.
+    #[inline]
+    fn next(&mut self, others: &mut Vec<u8>) -> Option<u64> {
+        loop {
+            let (&bytes, rest) = self.words.split_first()?;
+            self.words = rest;
+            let word = u32::from_le_bytes(bytes);
+            match word >> 30 {
+                0 => return Some(u64::from(word) + 2),
+                1 => self.pending = self.pending.saturating_add(u64::from(word & MAX_FUNC_ID)),
+                2 if word == LEAVE => return Some(0),
+                _ => match rest {
+                    [low, high, rest @ ..] if word == WIDE_TIME => {
+                        self.words = rest;
+                        let ticks =
+                            u64::from(u32::from_le_bytes(*low)) | u64::from(u32::from_le_bytes(*high)) << 32;
+                        self.pending = self.pending.saturating_add(ticks);
+                    }
+                    _ => {
+                        // A wide time that is cut off is kept, so that a reader can say so, without what is left of it.
+                        if word == WIDE_TIME {
+                            self.words = &[];
+                        }
+                        self.no_events += u64::from(!Word::decode(word).is_some_and(is_event));
+                        others.extend_from_slice(&bytes);
+                        return Some(1);
+                    }
+                },
+            }
+        }
+    }
+}
+
+/// So many words are looked at together. None makes more than one entry.
+const GROUP: usize = 16;
+/// Room for the entries of a group, of five bytes at most, and for their times, two numbers of ten.
+const IDS_LEN: usize = 5 * GROUP + 2;
+const TIMES_LEN: usize = 20 * GROUP + 2;
+
+/// A few LEB128 numbers, written without asking after each byte whether a vector must grow.
+struct Numbers<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+}
+
+impl<const N: usize> Numbers<N> {
+    fn new() -> Self {
+        Numbers { bytes: [0; N], len: 0 }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, mut value: u64) {
+        let Some(place) = self.bytes.get_mut(self.len..).and_then(|rest| rest.first_chunk_mut::<2>()) else {
+            return;
+        };
+        if value < 1 << 14 {
+            // One byte or two, without a branch that would be mispredicted.
+            let long = usize::from(value >= 0x80);
+            *place = [value as u8 & 0x7f | (long as u8) << 7, (value >> 7) as u8];
+            self.len += 1 + long;
+            return;
+        }
+        for place in self.bytes.iter_mut().skip(self.len) {
+            self.len += 1;
+            *place = value as u8 & 0x7f;
+            value >>= 7;
+            if value == 0 {
+                return;
+            }
+            *place |= 0x80;
+        }
+    }
+
+    fn drain_to(&mut self, column: &mut Vec<u8>) {
+        column.extend_from_slice(self.bytes.get(..self.len).unwrap_or_default());
+        self.len = 0;
+    }
+}

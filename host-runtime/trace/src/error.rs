@@ -1,0 +1,74 @@
+//! Why bytes can't be read as a trace at all. Everything less is an [`Anomaly`](crate::Anomaly).
+
+use std::fmt;
+use std::io;
+
+/// Why [`TraceReader::new`](crate::TraceReader::new) failed.
+#[derive(Debug)]
+pub struct Error {
+    kind: Box<ErrorKind>,
+}
+
+/// What failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The bytes could not be had.
+    Io(io::Error),
+    /// The first bytes are not those of a trace.
+    NotATrace {
+        /// The bytes that are there, eight at most.
+        found: Vec<u8>,
+    },
+    /// It is a trace of a version that this reader doesn't know.
+    Version(u16),
+}
+
+impl Error {
+    /// What failed.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.kind
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Error {
+        Error { kind: Box::new(kind) }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        ErrorKind::Io(error).into()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.kind {
+            ErrorKind::Io(_) => f.write_str("failed to read the trace"),
+            ErrorKind::NotATrace { found } if found.is_empty() => {
+                f.write_str("not a kperf trace: it is empty")
+            }
+            ErrorKind::NotATrace { found } => {
+                write!(f, "not a kperf trace: it begins with \"{}\" (at offset 0x0)", found.escape_ascii())
+            }
+            ErrorKind::Version(version) => {
+                write!(
+                    f,
+                    "the trace has format version {version}, this reader knows version {} (at offset 0x6)",
+                    crate::chunk::VERSION
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &*self.kind {
+            ErrorKind::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}

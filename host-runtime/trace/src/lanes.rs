@@ -1,0 +1,178 @@
+//! What a reader remembers of each recorder: which chunk comes next, what was lost, how deep its other stacks are.
+
+use crate::anomaly::AnomalyKind;
+use crate::decode::{Decoded, Switch};
+use crate::event::{Event, LaneId, TimedEvent};
+use kperf_abi::block::BlockHeader;
+use rustc_hash::FxHashMap;
+use std::num::NonZeroU32;
+use std::ops::Range;
+
+/// All recorders of a trace.
+#[derive(Debug, Default)]
+pub(crate) struct Lanes {
+    recorders: FxHashMap<u32, Recorder>,
+}
+
+#[derive(Debug, Default)]
+struct Recorder {
+    /// The sequence number of its next chunk.
+    next: u32,
+    /// What was lost since its last chunk.
+    lost: Option<Loss>,
+    /// Whether anything was ever lost: then a stack that isn't in `parked` may have run.
+    gapped: bool,
+    /// The stack that ran last, and its last time.
+    stack: u32,
+    ticks: u64,
+    /// How deep the stacks are that don't run, as far as that is known.
+    parked: FxHashMap<u32, u32>,
+}
+
+/// Events that are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Loss {
+    /// `None` where nobody counted them.
+    events: Option<u64>,
+}
+
+/// A batch in the making: events of one stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub(crate) lane: LaneId,
+    pub(crate) depth: u32,
+    pub(crate) start_ticks: u64,
+    pub(crate) events: Range<usize>,
+}
+
+impl Recorder {
+    fn lose(&mut self, events: Option<u64>) {
+        let before = self.lost.map_or(Some(0), |loss| loss.events);
+        self.lost = Some(Loss { events: before.zip(events).map(|(a, b)| a.saturating_add(b)) });
+        self.gapped = true;
+        self.parked.clear();
+    }
+}
+
+impl Loss {
+    fn event(self) -> Event {
+        let events = self.events.and_then(|events| NonZeroU32::new(events.min(u32::MAX.into()) as u32));
+        Event::Lost { events }
+    }
+}
+
+impl Lanes {
+    /// An events chunk of this number is here. Says so if another one should have come.
+    pub(crate) fn arrive(&mut self, recorder: u32, sequence: u32) -> Option<AnomalyKind> {
+        let state = self.recorders.entry(recorder).or_default();
+        let expected = std::mem::replace(&mut state.next, sequence.wrapping_add(1));
+        if sequence == expected {
+            return None;
+        }
+        state.lose(None);
+        Some(AnomalyKind::Gap { recorder, expected, found: sequence })
+    }
+
+    /// An events chunk of this number is here, or was, but can't be read.
+    pub(crate) fn spoil(&mut self, recorder: u32, sequence: u32) {
+        let state = self.recorders.entry(recorder).or_default();
+        state.next = sequence.wrapping_add(1);
+        state.lose(None);
+    }
+
+    /// The writer says that so many events before the chunk of this number could not be written.
+    pub(crate) fn lose(&mut self, recorder: u32, next_sequence: u32, events: u64) {
+        let state = self.recorders.entry(recorder).or_default();
+        state.next = next_sequence;
+        if events != 0 {
+            state.lose(Some(events));
+        }
+    }
+
+    /// Cuts a recorder's decoded block at its switches. What was lost is put in front.
+    pub(crate) fn cut(
+        &mut self,
+        recorder: u32,
+        header: BlockHeader,
+        block: &mut Decoded,
+        out: &mut Vec<Segment>,
+    ) {
+        let state = self.recorders.entry(recorder).or_default();
+        let mut lost = state.lost.take();
+        let mut depth = Some(header.depth);
+        let (mut stack, mut start, mut start_ticks) = (header.stack, 0, header.start_ticks);
+        state.parked.remove(&stack);
+        let switches = std::mem::take(&mut block.switches);
+        let end = Switch { at: usize::MAX, stack: u32::MAX, ticks: block.end_ticks };
+        let mut inserted = 0;
+        for switch in switches.iter().chain([&end]) {
+            let mut at = switch.at.saturating_add(inserted).min(block.events.len());
+            // A stack of unknown depth that does nothing stays unknown.
+            if depth.is_some() || at > start {
+                let known = depth.unwrap_or_else(|| needed(&block.events[start..at]));
+                if let Some(loss) = lost.take() {
+                    block.events.insert(start, TimedEvent { ticks: start_ticks, event: loss.event() });
+                    inserted += 1;
+                    at += 1;
+                }
+                if at > start {
+                    let lane = LaneId { recorder, stack };
+                    out.push(Segment { lane, depth: known, start_ticks, events: start..at });
+                }
+                if *switch != end {
+                    state.parked.insert(stack, after(known, &block.events[start..at]));
+                }
+            }
+            if *switch == end {
+                break;
+            }
+            (stack, start, start_ticks) = (switch.stack, at, switch.ticks);
+            // A stack that nothing is known of has never run, or has run while events were lost.
+            depth = state.parked.remove(&stack).or((!state.gapped).then_some(0));
+            lost = depth.is_none().then_some(Loss { events: None });
+        }
+        (state.stack, state.ticks) = (stack, block.end_ticks);
+        block.switches = switches;
+    }
+
+    /// What was lost of recorders that have no chunk behind it: an event each, in the recorders' order.
+    pub(crate) fn rest(&mut self, events: &mut Vec<TimedEvent>, out: &mut Vec<Segment>) {
+        events.clear();
+        let lost =
+            self.recorders.iter_mut().filter_map(|(&id, state)| Some((id, state.lost.take()?, &*state)));
+        let mut lost: Vec<_> = lost.collect();
+        lost.sort_unstable_by_key(|(recorder, ..)| *recorder);
+        for (recorder, loss, state) in lost {
+            let at = events.len();
+            events.push(TimedEvent { ticks: state.ticks, event: loss.event() });
+            let lane = LaneId { recorder, stack: state.stack };
+            out.push(Segment { lane, depth: 0, start_ticks: state.ticks, events: at..at + 1 });
+        }
+    }
+}
+
+/// How deep a stack is after these events.
+fn after(depth: u32, events: &[TimedEvent]) -> u32 {
+    events.iter().fold(depth, |depth, timed| match timed.event {
+        Event::Enter(_) => depth.saturating_add(1),
+        Event::Leave => depth.saturating_sub(1),
+        Event::Unwind { depth: to, .. } => depth.min(to),
+        Event::Mark(_) | Event::Lost { .. } => depth,
+    })
+}
+
+/// How many frames must have been open for every one of these events to find the frame that it closes.
+fn needed(events: &[TimedEvent]) -> u32 {
+    let (mut needed, mut open) = (0u32, 0u32);
+    for timed in events {
+        match timed.event {
+            Event::Enter(_) => open = open.saturating_add(1),
+            Event::Leave if open == 0 => needed = needed.saturating_add(1),
+            Event::Leave => open -= 1,
+            // So many frames stay open, and from here on the depth is known.
+            Event::Unwind { depth, .. } => return needed.saturating_add(depth.saturating_sub(open)),
+            Event::Mark(_) | Event::Lost { .. } => {}
+        }
+    }
+    needed
+}

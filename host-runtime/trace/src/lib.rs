@@ -1,0 +1,57 @@
+//! The trace of a probed WebAssembly module: what is in it, the file it stands in, a writer and a reader.
+//!
+//! A recorder hands over *blocks* of words ([`kperf_abi::block`], [`kperf_abi::word`]). [`TraceWriter`] packs each into a
+//! chunk of a file, [`TraceReader`] gives the events back, a batch at a time, whatever state the file is in: damage is a
+//! list of [`Anomaly`], never a panic. `FORMAT.md` beside this crate says what every byte means.
+//!
+//! ```
+//! use kperf_trace::{Event, Header, Item, Summary, TraceReader, TraceWriter, block::BlockHeader, word};
+//!
+//! let mut block = BlockHeader::default().to_bytes().to_vec();
+//! for word in [word::TIME | 5, 17, word::TIME | 3, word::LEAVE] {
+//!     block.extend(word.to_le_bytes());
+//! }
+//! let mut writer = TraceWriter::new(Vec::new(), &Header::default())?;
+//! writer.block(0, &block)?;
+//! let file = writer.finish(&Summary { outcome: "completed".into(), ..Summary::default() })?;
+//!
+//! let mut reader = TraceReader::new(&file[..])?;
+//! let mut enters = 0;
+//! while let Some(item) = reader.next()? {
+//!     if let Item::Events(batch) = item {
+//!         enters += batch.events.iter().filter(|timed| matches!(timed.event, Event::Enter(_))).count();
+//!     }
+//! }
+//! assert_eq!(enters, 1);
+//! assert!(reader.anomalies().is_empty());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The crate does no IO of its own, reads no clock and builds for `wasm32-unknown-unknown`.
+
+mod anomaly;
+mod chunk;
+mod codec;
+mod columns;
+mod decode;
+mod encode;
+mod error;
+mod event;
+mod header;
+mod lanes;
+mod reader;
+mod source;
+mod summary;
+mod writer;
+
+pub use anomaly::{Anomaly, AnomalyKind};
+pub use chunk::ChunkKind;
+pub use encode::count_events;
+pub use error::{Error, ErrorKind};
+pub use event::{Batch, Event, LaneId, TimedEvent};
+pub use header::{Anchor, ClockInfo, ClockKind, Header, HostInfo, ProbeCost};
+pub use kperf_abi::word::Reason;
+pub use kperf_abi::{FuncId, block, word};
+pub use reader::{Item, TraceReader};
+pub use summary::{Stall, StallKind, StallTotal, Summary};
+pub use writer::{TraceWriter, Written};

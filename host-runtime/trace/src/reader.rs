@@ -1,0 +1,270 @@
+//! Reads a trace, whatever state it is in.
+
+use crate::anomaly::{Anomalies, Anomaly, AnomalyKind};
+use crate::chunk::{self, ChunkHeader, ChunkKind};
+use crate::codec::Unpacker;
+use crate::columns::{self, Columns, MAX_BLOCK};
+use crate::decode::Decoded;
+use crate::error::{Error, ErrorKind};
+use crate::event::Batch;
+use crate::header::Header;
+use crate::lanes::{Lanes, Segment};
+use crate::summary::{Stall, StallKind, Summary};
+use kperf_abi::block::BlockHeader;
+use std::io::{self, Read};
+
+mod chunks;
+
+use chunks::Chunks;
+
+/// Reads a trace, item by item, with memory for one chunk.
+///
+/// What is wrong with it is collected in [`anomalies`](Self::anomalies) while it is read; the rest is read all the same.
+pub struct TraceReader<R: Read> {
+    chunks: Chunks<R>,
+    header: Header,
+    summary: Option<Summary>,
+    /// A chunk that was read while the header was looked for.
+    held: Option<ChunkHeader>,
+    lanes: Lanes,
+    unpacker: Unpacker,
+    columns: Columns,
+    decoded: Decoded,
+    /// The batches of the last chunk, and how many of them were given.
+    segments: Vec<Segment>,
+    given: usize,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Chunks,
+    /// The end chunk was read, but not given yet.
+    Ending,
+    /// The file was read to its end, or to its end chunk.
+    Done,
+}
+
+/// What a reader gives.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Item<'a> {
+    /// The bytes of a symbol table: [`SymbolTable::from_bytes`](kperf_abi::SymbolTable::from_bytes) reads them. A trace
+    /// has one for each module, before the first events that need it.
+    Symbols(&'a [u8]),
+    /// Events of one lane.
+    Events(Batch<'a>),
+    /// A while in which the times are not what they seem.
+    Stall(Stall),
+    /// The end of the recording. Nothing comes behind it.
+    End(&'a Summary),
+}
+
+/// An [`Item`] that doesn't borrow yet.
+enum Step {
+    Symbols(ChunkHeader),
+    Events(usize),
+    Stall(Stall),
+    End,
+    Nothing,
+}
+
+impl<R: Read> TraceReader<R> {
+    /// Reads as far as the header. `input` is read in large pieces: it needs no buffer of its own.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes can't be had or aren't those of a trace that this version reads.
+    pub fn new(input: R) -> Result<TraceReader<R>, Error> {
+        let mut chunks = Chunks::new(input);
+        let preamble = chunks.preamble()?;
+        let version = preamble.strip_prefix(&chunk::MAGIC).and_then(|rest| rest.first_chunk());
+        match version.copied().map(u16::from_le_bytes) {
+            Some(chunk::VERSION) => {}
+            Some(version) => return Err(ErrorKind::Version(version).into()),
+            None => return Err(ErrorKind::NotATrace { found: preamble.to_vec() }.into()),
+        }
+        let mut reader = TraceReader {
+            chunks,
+            header: Header::default(),
+            summary: None,
+            held: None,
+            lanes: Lanes::default(),
+            unpacker: Unpacker::new()?,
+            columns: Columns::default(),
+            decoded: Decoded::default(),
+            segments: Vec::new(),
+            given: 0,
+            state: State::Chunks,
+        };
+        reader.chunks.start();
+        reader.read_header()?;
+        Ok(reader)
+    }
+
+    /// What the trace says about its clock and host. The default where the header is damaged, which is an anomaly.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What it says at its end; `None` before that is read, and in a trace that was cut off.
+    pub fn summary(&self) -> Option<&Summary> {
+        self.summary.as_ref()
+    }
+
+    /// What was wrong so far, in the order of the file; all of it once [`next`](Self::next) has given `None`.
+    pub fn anomalies(&self) -> &[Anomaly] {
+        self.chunks.anomalies.list()
+    }
+
+    /// How many bytes of the file are done with. For progress.
+    pub fn offset(&self) -> u64 {
+        self.chunks.offset()
+    }
+
+    /// The next item; `None` at the end. (It lends from the reader, so this is no `Iterator`.)
+    ///
+    /// # Errors
+    ///
+    /// Only what the reader below says.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> io::Result<Option<Item<'_>>> {
+        Ok(match self.step()? {
+            Step::Symbols(chunk) => Some(Item::Symbols(self.chunks.payload(&chunk))),
+            Step::Events(segment) => {
+                let Segment { lane, depth, start_ticks, ref events } = self.segments[segment];
+                let events = &self.decoded.events[events.clone()];
+                Some(Item::Events(Batch { lane, depth, start_ticks, events }))
+            }
+            Step::Stall(stall) => Some(Item::Stall(stall)),
+            Step::End => self.summary.as_ref().map(Item::End),
+            Step::Nothing => None,
+        })
+    }
+
+    fn step(&mut self) -> io::Result<Step> {
+        loop {
+            if self.given < self.segments.len() {
+                self.given += 1;
+                return Ok(Step::Events(self.given - 1));
+            }
+            self.segments.clear();
+            self.given = 0;
+            match self.state {
+                State::Done => return Ok(Step::Nothing),
+                State::Ending => {
+                    self.state = State::Done;
+                    self.chunks.nothing_behind()?;
+                    return Ok(Step::End);
+                }
+                State::Chunks => {}
+            }
+            let held = self.held.take();
+            let chunk = if held.is_some() { held } else { self.chunks.next(&mut self.lanes)? };
+            let Some(chunk) = chunk else {
+                self.chunks.note(AnomalyKind::NoEnd);
+                self.state = State::Done;
+                self.lanes.rest(&mut self.decoded.events, &mut self.segments);
+                continue;
+            };
+            match self.chunk(&chunk) {
+                Ok(Some(step)) => return Ok(step),
+                Ok(None) => {}
+                Err(what) => self.chunks.note(AnomalyKind::Malformed { chunk: chunk.kind, what }),
+            }
+        }
+    }
+
+    /// Looks at the first chunk. If it is no header, it is kept for later.
+    fn read_header(&mut self) -> io::Result<()> {
+        let first = self.chunks.next(&mut self.lanes)?;
+        if let Some(chunk) = first.filter(|chunk| chunk.kind == ChunkKind::HEADER) {
+            match serde_json::from_slice::<Header>(self.chunks.payload(&chunk)) {
+                Ok(header) if header.is_sane() => self.header = header,
+                _ => self.chunks.note(AnomalyKind::NoHeader),
+            }
+        } else {
+            self.chunks.note(AnomalyKind::NoHeader);
+            self.held = first;
+        }
+        Ok(())
+    }
+
+    /// What a chunk gives right away. Events are given by [`Self::step`], from `segments`.
+    fn chunk(&mut self, chunk: &ChunkHeader) -> Result<Option<Step>, &'static str> {
+        let payload = self.chunks.payload(chunk);
+        match chunk.kind {
+            ChunkKind::HEADER => self.chunks.note(AnomalyKind::SecondHeader),
+            ChunkKind::SYMBOLS => return Ok(Some(Step::Symbols(*chunk))),
+            ChunkKind::STALL => {
+                let (&kind, numbers) = payload.split_first().ok_or("it is empty")?;
+                let ([start_ticks, nanos, ..], _) = numbers.as_chunks::<8>() else {
+                    return Err("it is too short");
+                };
+                let kind = match kind {
+                    0 => StallKind::Ticker,
+                    1 => StallKind::Writer,
+                    _ => return Err("a stall of unknown kind"),
+                };
+                let recorder = Some(chunk.recorder).filter(|&recorder| recorder != chunk::NO_RECORDER);
+                let [start_ticks, nanos] = [*start_ticks, *nanos].map(u64::from_le_bytes);
+                return Ok(Some(Step::Stall(Stall { kind, recorder, start_ticks, nanos })));
+            }
+            ChunkKind::LOST => {
+                let events = payload.first_chunk().ok_or("it is too short")?;
+                self.lanes.lose(chunk.recorder, chunk.sequence, u64::from_le_bytes(*events));
+            }
+            ChunkKind::END => {
+                self.summary = Some(serde_json::from_slice(payload).map_err(|_| "its JSON can't be read")?);
+                self.state = State::Ending;
+                self.lanes.rest(&mut self.decoded.events, &mut self.segments);
+            }
+            ChunkKind::EVENTS => self.events(chunk)?,
+            kind => self.chunks.note(AnomalyKind::UnknownChunk { chunk: kind }),
+        }
+        Ok(None)
+    }
+
+    fn events(&mut self, chunk: &ChunkHeader) -> Result<(), &'static str> {
+        let recorder = chunk.recorder;
+        match self.decode(chunk) {
+            Ok(header) => {
+                if let Some(gap) = self.lanes.arrive(recorder, chunk.sequence) {
+                    self.chunks.note(gap);
+                }
+                let Decoded { unknown: count, first_unknown: first, .. } = self.decoded;
+                if count != 0 {
+                    self.chunks.note(AnomalyKind::UnknownWords { recorder, first, count });
+                }
+                self.lanes.cut(recorder, header, &mut self.decoded, &mut self.segments);
+                Ok(())
+            }
+            Err(what) => {
+                self.lanes.spoil(recorder, chunk.sequence);
+                Err(what)
+            }
+        }
+    }
+
+    /// Decodes an events chunk into `decoded`.
+    fn decode(&mut self, chunk: &ChunkHeader) -> Result<BlockHeader, &'static str> {
+        let payload = self.chunks.payload(chunk);
+        let (&codec, block) = payload.split_first().ok_or("it is empty")?;
+        match codec {
+            columns::RAW if block.len() > MAX_BLOCK => Err("it is longer than a block"),
+            columns::RAW => {
+                let (header, words) = BlockHeader::split(block).ok_or("it ends inside the block's header")?;
+                self.decoded.clear(header.start_ticks);
+                self.decoded.raw(words)?;
+                Ok(header)
+            }
+            columns::COLUMNS => {
+                let header = self.columns.unpack(payload, &mut self.unpacker)?;
+                let (header, _) = BlockHeader::split(&header).ok_or("it has no block header")?;
+                self.decoded.clear(header.start_ticks);
+                self.decoded.columns(&self.columns)?;
+                Ok(header)
+            }
+            _ => Err("its codec is unknown"),
+        }
+    }
+}

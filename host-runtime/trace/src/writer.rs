@@ -1,0 +1,167 @@
+//! Writes a trace, a whole chunk at a time.
+
+use crate::chunk::{self, ChunkHeader, ChunkKind};
+use crate::codec::Packer;
+use crate::columns::{Columns, MAX_BLOCK};
+use crate::header::Header;
+use crate::summary::{Stall, StallKind, Summary};
+use kperf_abi::block;
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// Writes a trace.
+///
+/// Every method writes one whole chunk by one call of [`Write::write_all`]: whatever ends the process between two calls
+/// leaves a file of whole chunks. Nothing is buffered, so `W` should not buffer either.
+///
+/// A failed write may leave part of a chunk behind; a reader finds the next one. The writer can be used further.
+pub struct TraceWriter<W: Write> {
+    out: W,
+    /// The sequence number of each recorder's next block.
+    sequences: FxHashMap<u32, u32>,
+    columns: Columns,
+    packer: Packer,
+    /// The chunk that is being made.
+    chunk: Vec<u8>,
+    written: Written,
+}
+
+/// How much a writer has written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Events (enters, leaves, unwinds, marks) in the blocks.
+    pub events: u64,
+    /// Blocks.
+    pub blocks: u64,
+    /// Bytes of the whole file.
+    pub bytes: u64,
+}
+
+impl<W: Write> TraceWriter<W> {
+    /// Begins a trace.
+    pub fn new(out: W, header: &Header) -> io::Result<TraceWriter<W>> {
+        let mut writer = TraceWriter {
+            out,
+            sequences: FxHashMap::default(),
+            columns: Columns::default(),
+            packer: Packer::new()?,
+            chunk: Vec::new(),
+            written: Written::default(),
+        };
+        let mut preamble = chunk::MAGIC.to_vec();
+        preamble.extend(chunk::VERSION.to_le_bytes());
+        writer.out.write_all(&preamble)?;
+        writer.written.bytes = preamble.len() as u64;
+        writer.json(ChunkKind::HEADER, header)?;
+        Ok(writer)
+    }
+
+    /// Adds a symbol table, as [`SymbolTable::to_bytes`](kperf_abi::SymbolTable::to_bytes) gives it. The trace doesn't
+    /// look into it.
+    pub fn symbols(&mut self, table: &[u8]) -> io::Result<()> {
+        self.begin();
+        self.chunk.extend_from_slice(table);
+        self.end(ChunkKind::SYMBOLS, 0, 0)
+    }
+
+    /// Adds a block of a recorder: header and words, the bytes that it handed over. A block without words adds nothing.
+    ///
+    /// If it can't be written, [`lost`](Self::lost) should follow as soon as writing works again.
+    ///
+    /// # Errors
+    ///
+    /// What the writer below says; `InvalidInput` where the bytes are no block: shorter than a header, longer than
+    /// 4 MiB, not made of words.
+    pub fn block(&mut self, recorder: u32, raw_block: &[u8]) -> io::Result<()> {
+        let Some((header, words)) = raw_block.split_first_chunk::<{ block::HEADER_LEN }>() else {
+            return Err(invalid(format!("a block of {} bytes is shorter than its header", raw_block.len())));
+        };
+        let (words, []) = words.as_chunks::<4>() else {
+            return Err(invalid(format!(
+                "a block of {} bytes doesn't end with a whole word",
+                raw_block.len()
+            )));
+        };
+        if raw_block.len() > MAX_BLOCK {
+            return Err(invalid(format!("a block of {} bytes is longer than {MAX_BLOCK}", raw_block.len())));
+        }
+        if words.is_empty() {
+            return Ok(());
+        }
+        let events = self.columns.encode(words);
+        self.begin();
+        self.columns.pack(header, &mut self.packer, &mut self.chunk);
+        // Counted before the write: if that fails, the number is missing, and a reader notices.
+        let next = self.sequences.entry(recorder).or_default();
+        let sequence = *next;
+        *next = next.wrapping_add(1);
+        self.end(ChunkKind::EVENTS, recorder, sequence)?;
+        self.written.events += events;
+        self.written.blocks += 1;
+        Ok(())
+    }
+
+    /// Adds a while in which the times are not what they seem.
+    pub fn stall(&mut self, stall: Stall) -> io::Result<()> {
+        self.begin();
+        self.chunk.push(match stall.kind {
+            StallKind::Ticker => 0,
+            StallKind::Writer => 1,
+        });
+        self.chunk.extend(stall.start_ticks.to_le_bytes());
+        self.chunk.extend(stall.nanos.to_le_bytes());
+        self.end(ChunkKind::STALL, stall.recorder.unwrap_or(chunk::NO_RECORDER), 0)
+    }
+
+    /// Says that so many events of a recorder are missing before its next block. It explains every block that could not
+    /// be written since its last one.
+    pub fn lost(&mut self, recorder: u32, events: u64) -> io::Result<()> {
+        self.begin();
+        self.chunk.extend(events.to_le_bytes());
+        let sequence = self.sequences.get(&recorder).copied().unwrap_or_default();
+        self.end(ChunkKind::LOST, recorder, sequence)
+    }
+
+    /// How much is written so far.
+    pub fn written(&self) -> Written {
+        self.written
+    }
+
+    /// Ends the trace and gives back what it was written to, flushed.
+    pub fn finish(mut self, summary: &Summary) -> io::Result<W> {
+        self.json(ChunkKind::END, summary)?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn json(&mut self, kind: ChunkKind, value: &impl Serialize) -> io::Result<()> {
+        self.begin();
+        serde_json::to_writer(&mut self.chunk, value)?;
+        self.end(kind, 0, 0)
+    }
+
+    /// Makes room for a chunk's header; the payload is appended behind it.
+    fn begin(&mut self) {
+        self.chunk.clear();
+        self.chunk.resize(chunk::HEADER_LEN, 0);
+    }
+
+    /// Fills in the header and writes the chunk.
+    fn end(&mut self, kind: ChunkKind, recorder: u32, sequence: u32) -> io::Result<()> {
+        let (header, payload) = self.chunk.split_at_mut(chunk::HEADER_LEN);
+        let length = u32::try_from(payload.len()).ok().filter(|&length| length <= kind.max_payload());
+        let Some(length) = length else {
+            return Err(invalid(format!("a {kind} chunk of {} bytes is too long", payload.len())));
+        };
+        let payload_crc = crc32fast::hash(payload);
+        header.copy_from_slice(&ChunkHeader { kind, recorder, sequence, length, payload_crc }.to_bytes());
+        self.out.write_all(&self.chunk)?;
+        self.written.bytes += self.chunk.len() as u64;
+        Ok(())
+    }
+}
+
+fn invalid(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}

@@ -1,0 +1,269 @@
+//! FORMAT.md says what the files are: its tables name the constants, its dump is a file that is written here.
+
+mod common;
+
+use common::{block_at, chunk, raw_trace, text};
+use kperf_trace::block::{self, BlockHeader};
+use kperf_trace::word::{self, Reason, Word};
+use kperf_trace::{
+    Anchor, ChunkKind, ClockInfo, ClockKind, Header, HostInfo, Item, Stall, StallKind, Summary, TraceReader,
+    TraceWriter,
+};
+use std::fmt::Write;
+
+const FORMAT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/FORMAT.md");
+
+fn example_block() -> Vec<u8> {
+    let words = [
+        Word::Time(40),
+        Word::Enter(0),
+        Word::Time(25),
+        Word::Enter(1),
+        Word::Time(300),
+        Word::Leave,
+        Word::Time(30),
+        Word::Mark(7),
+        Word::Time(20),
+        Word::Unwind { depth: 0, reason: Reason::Exit },
+    ];
+    block_at(BlockHeader { stack: 0, depth: 0, start_ticks: 1_000_000 }, &words.map(Word::encode))
+}
+
+fn example() -> Vec<u8> {
+    let header = Header {
+        clock: ClockInfo {
+            kind: ClockKind::Precise,
+            source: "tsc".into(),
+            ticks_per_second: 2.5e9,
+            resolution_nanos: 0.4,
+            period_nanos: None,
+        },
+        anchor: Anchor { ticks: 1_000_000, unix_nanos: 1_700_000_000_000_000_000 },
+        probe_cost: None,
+        host: HostInfo { name: "wasmtime".into(), ..HostInfo::default() },
+        command: vec!["life.wasm".into()],
+    };
+    let mut writer = TraceWriter::new(Vec::new(), &header).expect("a writer");
+    let stall = Stall { kind: StallKind::Writer, recorder: Some(0), start_ticks: 1_000_415, nanos: 1500 };
+    writer.symbols(b"(a symbol table)").expect("symbols");
+    writer.block(0, &example_block()).expect("a block");
+    writer.stall(stall).expect("a stall");
+    writer.lost(0, 2).expect("a loss");
+    let summary = Summary { outcome: "exit 3".into(), end_ticks: 1_004_000, events: 7, ..Summary::default() };
+    writer.finish(&summary).expect("an end")
+}
+
+/// The file in hexadecimal, a paragraph a chunk: what `hexdump -C` prints, with titles.
+fn dump(file: &[u8]) -> String {
+    let mut text = String::new();
+    let mut titles = vec![(0, "magic and version".to_owned())];
+    let mut at = 8;
+    while let Some(header) = file.get(at..at + 28) {
+        titles.push((at, format!("{} header", header[4..8].escape_ascii())));
+        titles.push((at + 28, format!("{} payload", header[4..8].escape_ascii())));
+        at += 28 + u32::from_le_bytes([header[16], header[17], header[18], header[19]]) as usize;
+    }
+    titles.push((file.len(), String::new()));
+    for pair in titles.windows(2) {
+        writeln!(text, "# {}", pair[0].1).expect("a String takes everything");
+        for (line, bytes) in file[pair[0].0..pair[1].0].chunks(16).enumerate() {
+            let hex: Vec<_> = bytes
+                .chunks(8)
+                .map(|half| half.iter().map(|byte| format!("{byte:02x} ")).collect::<String>())
+                .collect();
+            let ascii: String = bytes
+                .iter()
+                .map(|&byte| if byte.is_ascii_graphic() || byte == b' ' { byte.into() } else { '.' })
+                .collect();
+            writeln!(text, "{:08x}  {:<50}|{ascii}|", pair[0].0 + line * 16, hex.join(" "))
+                .expect("a String");
+        }
+    }
+    text
+}
+
+/// With `BLESS=1` the dump and the reading of it are written anew.
+#[test]
+fn the_dump_in_the_format_is_a_real_file() {
+    let format = std::fs::read_to_string(FORMAT).expect("FORMAT.md");
+    let mut made = format.clone();
+    for (fence, content) in [("```hexdump\n", dump(&example())), ("```reading\n", text(&example()))] {
+        let (before, rest) = made.split_once(fence).expect("its fence");
+        let (_, after) = rest.split_once("```").expect("the fence's end");
+        made = format!("{before}{fence}{content}```{after}");
+    }
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(FORMAT, &made).expect("write FORMAT.md");
+    } else {
+        assert!(made == format, "FORMAT.md shows another file; BLESS=1 cargo test renews it:\n{made}");
+    }
+}
+
+#[test]
+fn the_tables_name_the_constants() {
+    let format = std::fs::read_to_string(FORMAT).expect("FORMAT.md");
+    let mut rows = vec![
+        format!("| `{:#010x} \\| id` | enter", 0),
+        format!("| `{:#010x} \\| n` | `n` ticks", word::TIME),
+        format!("| `{:#010x}` | leave", word::LEAVE),
+        format!("| `{:#010x} \\| reason << 26 \\| d` | unwind", word::UNWIND),
+        format!("| `{:#010x}`, low, high | many ticks", word::WIDE_TIME),
+        format!("| `{:#010x} \\| s` | switch", word::SWITCH),
+        format!("| `{:#010x} \\| n` | mark", word::MARK),
+        format!("at most {} stacks", block::STACKS),
+    ];
+    rows.extend(Reason::ALL.map(|reason| format!("| {} | {} |", reason as u32, reason.as_str())));
+    for kind in [
+        ChunkKind::HEADER,
+        ChunkKind::SYMBOLS,
+        ChunkKind::EVENTS,
+        ChunkKind::STALL,
+        ChunkKind::LOST,
+        ChunkKind::END,
+    ] {
+        rows.push(format!("| `{kind}` |"));
+    }
+    for row in rows {
+        assert!(format.contains(&row), "FORMAT.md doesn't say {row}");
+    }
+}
+
+/// Every JSON field that is written stands in FORMAT.md, between backquotes.
+#[test]
+fn the_fields_are_described() {
+    let format = std::fs::read_to_string(FORMAT).expect("FORMAT.md");
+    let json = [
+        serde_json::to_value(common::full_header()).expect("JSON"),
+        serde_json::to_value(Summary::default()).expect("JSON"),
+    ];
+    let mut queue: Vec<_> = json.iter().collect();
+    let mut fields = 0;
+    while let Some(value) = queue.pop() {
+        for (name, value) in value.as_object().into_iter().flatten() {
+            assert!(format.contains(&format!("`{name}`")), "FORMAT.md doesn't describe {name}");
+            queue.push(value);
+            fields += 1;
+        }
+    }
+    assert_eq!(fields, 5 + 5 + 2 + 2 + 5 + 9 + 6);
+}
+
+#[test]
+fn a_raw_block_reads_as_its_columns() {
+    let lines = "\
+lane 0, depth 0, from 1000000
+  1000040 enter 0
+  1000065 enter 1
+  1000365 leave
+  1000395 mark 7
+  1000415 unwind to 0: exit
+";
+    assert_eq!(text(&raw_trace(0, &[example_block()])), format!("{lines}end: completed\n"));
+    assert!(text(&example()).contains(lines));
+}
+
+/// An EVTS payload of stored columns, field by field as FORMAT.md describes it.
+fn columns(form: u8, count: u32, columns: [&[u8]; 3]) -> Vec<u8> {
+    let mut payload = vec![1, form, 0, 0];
+    payload.extend(BlockHeader { stack: 1, depth: 2, start_ticks: 10 }.to_bytes());
+    payload.extend(count.to_le_bytes());
+    for column in columns {
+        payload.extend((column.len() as u32).to_le_bytes().repeat(2));
+    }
+    payload.extend(columns.concat());
+    payload
+}
+
+fn reading_of(payload: &[u8]) -> String {
+    let [head, events, end] = [(b"HEAD", &b"{}"[..]), (b"EVTS", payload), (b"ENDT", b"{}")]
+        .map(|(kind, payload)| chunk(kind, if kind == b"EVTS" { 4 } else { 0 }, 0, payload));
+    text(&[b"KPERF\0\x01\0".to_vec(), head, events, end].concat())
+}
+
+#[test]
+fn columns_by_hand() {
+    // Enter 0, enter 126 (two bytes), a mark, leave.
+    let (ids, others) = ([2, 0x80, 1, 1, 0], Word::Mark(5).encode().to_le_bytes());
+    let expected = "  10 enter 0\n  10 enter 126\n  310 mark 5\n  310 leave\n";
+    for payload in [
+        columns(0, 4, [&ids, &others, &[0, 0, 0xac, 2, 0]]),
+        columns(1, 4, [&ids, &others, &[2, 0xac, 2]]),
+        columns(1, 4, [&ids, &others, &[0, 0, 2, 0xac, 2, 2, 9]]),
+    ] {
+        assert_eq!(reading_of(&payload), format!("lane 4.1, depth 2, from 10\n{expected}end: \n"));
+    }
+}
+
+#[test]
+fn columns_that_break_the_rules_are_told_apart() {
+    let mut two_lengths = columns(0, 1, [&[2], &[], &[0]]);
+    two_lengths[24] = 2;
+    let mut no_frame = columns(0, 1, [&[2], &[], &[0]]);
+    no_frame[2] = 1;
+    let mut too_long = columns(0, 1, [&[2], &[], &[0]]);
+    too_long[27] = 0xff;
+    for (payload, what) in [
+        (vec![], "it is empty"),
+        (vec![2], "its codec is unknown"),
+        (vec![0; 16], "it ends inside the block's header"),
+        (vec![0; 18], "it ends inside a word"),
+        (vec![1; 47], "it ends inside its envelope"),
+        (columns(2, 0, [&[]; 3]), "the form of its times is unknown"),
+        (columns(0, 1 << 21, [&[]; 3]), "it claims more events than a block has"),
+        (columns(0, 0, [&[]; 3])[..47].to_vec(), "it ends inside its envelope"),
+        (columns(0, 1, [&[2], &[], &[0]])[..49].to_vec(), "it ends inside a column"),
+        ([columns(0, 1, [&[2], &[], &[0]]), vec![0]].concat(), "there are bytes behind its columns"),
+        (two_lengths, "a stored column has two lengths"),
+        (no_frame, "a column is no zstd frame of the length it claims"),
+        (too_long, "it claims a column longer than a block has"),
+        (columns(0, 1, [&[1], &[0; 3], &[0]]), "its columns disagree"),
+        (columns(0, 1, [&[2], &[0; 4], &[0]]), "its columns disagree"),
+        (columns(0, 1, [&[2, 2], &[], &[0]]), "its columns disagree"),
+        (columns(0, 2, [&[2], &[], &[0, 0]]), "a column ends too early"),
+        (columns(0, 1, [&[2], &[], &[]]), "a column ends too early"),
+        (columns(0, 1, [&[0x82], &[], &[0]]), "a column ends too early"),
+        (columns(0, 1, [&[2], &[], &[0, 0]]), "it has more times than events"),
+        (columns(1, 1, [&[2], &[], &[2, 0]]), "it has a time behind its events"),
+        (columns(0, 1, [&[0xff, 0xff, 0xff, 0xff, 0x10], &[], &[0]]), "an id exceeds 32 bits"),
+        (columns(0, 1, [&[2], &[], &[0xff; 11]]), "a number exceeds 64 bits"),
+    ] {
+        let text = reading_of(&payload);
+        // What is lost is an event of the recorder, which has no other.
+        let expected = format!(
+            "lane 4, depth 0, from 0\n  0 lost\nend: \n! malformed EVTS chunk, ignored: {what} (at offset 0x26)\n"
+        );
+        assert_eq!(text, expected);
+    }
+}
+
+#[test]
+fn json_may_lack_fields_and_have_more() {
+    let head = br#"{"clock": {"kind": "ticker", "period_nanos": 2000, "colour": 1}, "anchor": {"ticks": "5", "unix_nanos": "1700000000000000001"}, "x": []}"#;
+    let end = br#"{"outcome": "exit 0", "end_ticks": "18446744073709551615", "y": {}}"#;
+    let file = [&b"KPERF\0\x01\0"[..], &chunk(b"HEAD", 0, 0, head), &chunk(b"ENDT", 0, 0, end)].concat();
+    let mut reader = TraceReader::new(&file[..]).expect("a trace");
+    let header = reader.header().clone();
+    assert_eq!((header.clock.kind, header.clock.period_nanos), (ClockKind::Ticker, Some(2000)));
+    assert_eq!((header.clock.source.as_str(), header.clock.ticks_per_second), ("unknown", 1e9));
+    assert_eq!(header.unix_nanos(3), 1_699_999_999_999_999_999);
+    let summary = Summary { outcome: "exit 0".into(), end_ticks: u64::MAX, ..Summary::default() };
+    assert_eq!(reader.next().expect("no IO fails"), Some(Item::End(&summary)));
+    assert_eq!(reader.anomalies(), []);
+}
+
+#[test]
+fn a_header_that_gives_no_times_is_no_header() {
+    for head in
+        [r#"{"clock": {"ticks_per_second": 0}}"#, r#"{"clock": {"ticks_per_second": -1}}"#, "{", "null", ""]
+    {
+        let file =
+            [&b"KPERF\0\x01\0"[..], &chunk(b"HEAD", 0, 0, head.as_bytes()), &chunk(b"ENDT", 0, 0, b"{}")]
+                .concat();
+        assert_eq!(TraceReader::new(&file[..]).expect("a trace").header(), &Header::default());
+        assert_eq!(
+            text(&file),
+            "end: \n! no readable header: the clock's rate is a guess (at offset 0x8)\n",
+            "{head}"
+        );
+    }
+}
