@@ -1,0 +1,185 @@
+//! Builds the call tree while the trace streams by.
+
+use crate::frames::{Counts, Ending, Frames, LaneStatus, Visitor};
+use crate::nodes::{CallTree, Node, NodeId};
+use crate::problem::Problems;
+use crate::symbols::HOST;
+use kperf_abi::FuncId;
+use kperf_trace::{Batch, LaneId};
+use rustc_hash::FxHashMap;
+use std::convert::Infallible;
+
+/// Takes the batches of a trace and grows the tree. Its memory: a node per path, and the frames that are open.
+#[derive(Debug)]
+pub struct CallTreeBuilder {
+    frames: Frames<Growth>,
+}
+
+impl Default for CallTreeBuilder {
+    fn default() -> Self {
+        CallTreeBuilder::new()
+    }
+}
+
+impl CallTreeBuilder {
+    /// A tree of nothing but its root.
+    pub fn new() -> CallTreeBuilder {
+        CallTreeBuilder { frames: Frames::new(Growth::new()) }
+    }
+
+    /// Takes the next batch.
+    pub fn push(&mut self, batch: &Batch<'_>) {
+        match self.frames.push(batch) {
+            Ok(()) => {}
+            Err(never) => match never {},
+        }
+    }
+
+    /// The lanes so far, in the order in which they first appeared.
+    pub fn lanes(&self) -> Vec<LaneStatus> {
+        self.frames.lanes().collect()
+    }
+
+    /// How often what happened so far.
+    pub fn counts(&self) -> &Counts {
+        self.frames.counts()
+    }
+
+    /// What didn't fit together so far.
+    pub fn problems(&self) -> &Problems {
+        self.frames.problems()
+    }
+
+    /// The last event of any lane; 0 without one.
+    pub fn last_ticks(&self) -> u64 {
+        self.frames.last_ticks()
+    }
+
+    /// Closes what is still open, as cut off at `end_ticks` (or at its lane's last event, if that comes later).
+    pub fn close(&mut self, end_ticks: u64) {
+        match self.frames.finish(end_ticks) {
+            Ok(()) => {}
+            Err(never) => match never {},
+        }
+    }
+
+    /// The tree. What is still open is closed as [`CallTreeBuilder::close`] does.
+    pub fn finish(mut self, end_ticks: u64) -> CallTree {
+        self.close(end_ticks);
+        CallTree::new(self.frames.into_visitor().nodes)
+    }
+}
+
+/// The tree that grows. Both vectors are indexed by node: parents come before children, the root is first.
+#[derive(Debug)]
+struct Growth {
+    nodes: Vec<Node>,
+    callees: Vec<Callees>,
+    /// Node by parent and function, for the children that are not at hand in the parent's [`Callees`].
+    others: FxHashMap<(u32, FuncId), u32>,
+}
+
+/// How many children of a node are found without hashing.
+const AT_HAND: usize = 8;
+
+/// A node's children at hand: the first seven that came, and the last used of the others. One cache line, for in a large
+/// tree every call waits for it.
+#[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
+struct Callees {
+    /// [`HOST`], which nobody calls, where there is none.
+    funcs: [FuncId; AT_HAND],
+    nodes: [u32; AT_HAND],
+}
+
+impl Callees {
+    const NONE: Callees = Callees { funcs: [HOST; AT_HAND], nodes: [0; AT_HAND] };
+}
+
+/// An open frame.
+#[derive(Debug)]
+struct OpenFrame {
+    node: u32,
+    start_ticks: u64,
+    /// What its finished calls took.
+    children_ticks: u64,
+}
+
+impl Growth {
+    fn new() -> Growth {
+        let root = Node::new(CallTree::ROOT, HOST);
+        Growth { nodes: vec![root], callees: vec![Callees::NONE], others: FxHashMap::default() }
+    }
+
+    #[inline]
+    fn child(&mut self, parent: u32, func: FuncId) -> u32 {
+        let callees = &self.callees[parent as usize];
+        // All of them are compared, without a branch to mispredict.
+        let mut found = 0;
+        for (&at_hand, &node) in callees.funcs.iter().zip(&callees.nodes) {
+            found |= if at_hand == func { node } else { 0 };
+        }
+        if found != 0 { found } else { self.other_child(parent, func) }
+    }
+
+    fn other_child(&mut self, parent: u32, func: FuncId) -> u32 {
+        let callees = &self.callees[parent as usize];
+        let free = callees.funcs.iter().position(|&at_hand| at_hand == HOST).unwrap_or(AT_HAND);
+        let next = self.nodes.len() as u32;
+        let child = match free {
+            0..7 => next,
+            _ => *self.others.entry((parent, func)).or_insert(next),
+        };
+        if child == next {
+            self.nodes.push(Node::new(NodeId(parent), func));
+            self.callees.push(Callees::NONE);
+        }
+        let place = free.min(AT_HAND - 1);
+        let callees = &mut self.callees[parent as usize];
+        (callees.funcs[place], callees.nodes[place]) = (func, child);
+        child
+    }
+}
+
+impl Visitor for Growth {
+    type Frame = OpenFrame;
+    type Error = Infallible;
+
+    #[inline]
+    fn enter(
+        &mut self,
+        _lane: LaneId,
+        parents: &mut [OpenFrame],
+        func: FuncId,
+        ticks: u64,
+    ) -> Result<OpenFrame, Infallible> {
+        let parent = parents.last().map_or(0, |parent| parent.node);
+        Ok(OpenFrame { node: self.child(parent, func), start_ticks: ticks, children_ticks: 0 })
+    }
+
+    #[inline]
+    fn leave(
+        &mut self,
+        _lane: LaneId,
+        parents: &mut [OpenFrame],
+        frame: OpenFrame,
+        ending: Ending,
+        ticks: u64,
+    ) -> Result<(), Infallible> {
+        let duration = ticks.saturating_sub(frame.start_ticks);
+        if let Some(parent) = parents.last_mut() {
+            parent.children_ticks = parent.children_ticks.saturating_add(duration);
+        }
+        let node = &mut self.nodes[frame.node as usize];
+        node.calls += 1;
+        node.total_ticks = node.total_ticks.saturating_add(duration);
+        node.self_ticks = node.self_ticks.saturating_add(duration.saturating_sub(frame.children_ticks));
+        node.min_ticks = node.min_ticks.min(duration);
+        node.max_ticks = node.max_ticks.max(duration);
+        if ending != Ending::Leave {
+            let count = if ending.is_caught() { &mut node.unwound } else { &mut node.unfinished };
+            *count = count.saturating_add(1);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! The text format of k-perf, the Kotlin tracer, as its `graph-visualizer.py` reads it.
+//!
+//! ```text
+//! trace_life_0.txt     >;3             function 3 was entered
+//!                      <;125           the innermost call took 125 microseconds
+//! symbols_life_0.txt   { "3": "life::step",
+//!                      "4": "life::play" }
+//! ```
+//!
+//! There is a trace file for each lane, for the format knows one stack. Versions of k-perf differ in the leave: today's
+//! write the time alone, those before its plugins moved to `plugins/`, and their script, `<;3;125` with the function's id
+//! ([`Options::leave_ids`]).
+//!
+//! k-perf shares ids between overloads, doesn't escape names, and cuts every duration to whole microseconds, so that
+//! short calls take no time. Here ids are unique and names escaped. Its script takes whole numbers only (`int()`), so it
+//! is the points in time that are cut, not the durations: a call during which the clock steps from one microsecond to
+//! the next takes 1, others 0, and the sum over many calls is right.
+
+use crate::drive::{Writer, drive};
+use crate::frames::{Ending, Visitor};
+use crate::health::Health;
+use crate::symbols::{LOST, Symbols};
+use kperf_abi::FuncId;
+use kperf_trace::{Header, LaneId, TraceReader};
+use rustc_hash::FxHashMap;
+use std::io::{self, Read, Write};
+
+/// How the format is written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Whether a leave repeats the function's id: `<;3;125`.
+    pub leave_ids: bool,
+}
+
+/// What was written.
+#[derive(Clone, Debug)]
+pub struct Exported {
+    /// What is to be told besides.
+    pub health: Health,
+    /// The functions, for [`write_symbols`].
+    pub symbols: Symbols,
+    /// The lanes, each of which has a trace file now, in the order in which they first appeared.
+    pub lanes: Vec<LaneId>,
+    /// How many calls were written.
+    pub calls: u64,
+}
+
+/// Name of a lane's trace file. The program's name is kept to characters that are safe in file names.
+pub fn trace_file_name(program: &str, lane: LaneId) -> String {
+    let safe = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '_' };
+    format!("trace_{}_{lane}.txt", program.chars().map(safe).collect::<String>())
+}
+
+/// Name of the symbols file that goes with a trace file: where k-perf's script looks for it.
+pub fn symbols_file_name(trace_file_name: &str) -> String {
+    trace_file_name.replace("trace", "symbols")
+}
+
+/// Writes the calls of a trace, each lane to an output of its own that `open` gives. Calls that were unwound, lost or
+/// cut off are closed like others: the script wants every call closed.
+///
+/// Fails where reading or writing does; `progress` is told how many bytes of the trace were read.
+pub fn write_traces<R: Read, W: Write>(
+    mut reader: TraceReader<R>,
+    options: &Options,
+    open: impl FnMut(LaneId) -> io::Result<W>,
+    mut progress: impl FnMut(u64),
+) -> io::Result<Exported> {
+    let header = reader.header().clone();
+    let symbols = Symbols::default();
+    let (origin_ticks, lanes, outputs) = (None, Vec::new(), FxHashMap::default());
+    let exporter = Exporter { options: *options, header, symbols, origin_ticks, lanes, outputs, open };
+    let (exporter, health) = drive(&mut reader, exporter, &mut progress)?;
+    for mut output in exporter.outputs.into_values() {
+        output.flush()?;
+    }
+    let calls = health.counts.calls;
+    Ok(Exported { health, symbols: exporter.symbols, lanes: exporter.lanes, calls })
+}
+
+/// Writes the names of all functions.
+pub fn write_symbols(symbols: &Symbols, mut out: impl Write) -> io::Result<()> {
+    let lost = [(LOST, symbols.name(LOST))];
+    let known = symbols.iter().map(|symbol| (symbol.id, symbol.display_name().into()));
+    for (n, (id, name)) in known.chain(lost).enumerate() {
+        let before = if n == 0 { "{ " } else { ",\n" };
+        write!(out, "{before}\"{}\": {}", Id(id), serde_json::to_string(&name)?)?;
+    }
+    writeln!(out, " }}")?;
+    out.flush()
+}
+
+/// An id as the format has it.
+struct Id(FuncId);
+
+impl std::fmt::Display for Id {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            LOST => f.write_str("lost"),
+            FuncId(id) => write!(f, "{id}"),
+        }
+    }
+}
+
+struct Exporter<O, W> {
+    options: Options,
+    header: Header,
+    symbols: Symbols,
+    origin_ticks: Option<u64>,
+    lanes: Vec<LaneId>,
+    outputs: FxHashMap<LaneId, W>,
+    open: O,
+}
+
+impl<O, W> Exporter<O, W> {
+    fn whole_micros(&self, ticks: u64) -> u64 {
+        self.header.nanos(ticks.saturating_sub(self.origin_ticks.unwrap_or(0))) / 1000
+    }
+}
+
+struct Frame {
+    func: FuncId,
+    start_micros: u64,
+}
+
+impl<O: FnMut(LaneId) -> io::Result<W>, W: Write> Visitor for Exporter<O, W> {
+    type Frame = Frame;
+    type Error = io::Error;
+
+    fn lane(&mut self, lane: LaneId, start_ticks: u64) -> io::Result<()> {
+        self.origin_ticks.get_or_insert(start_ticks);
+        self.lanes.push(lane);
+        self.outputs.insert(lane, (self.open)(lane)?);
+        Ok(())
+    }
+
+    fn enter(&mut self, lane: LaneId, _parents: &mut [Frame], func: FuncId, ticks: u64) -> io::Result<Frame> {
+        let start_micros = self.whole_micros(ticks);
+        if let Some(out) = self.outputs.get_mut(&lane) {
+            writeln!(out, ">;{}", Id(func))?;
+        }
+        Ok(Frame { func, start_micros })
+    }
+
+    fn leave(
+        &mut self,
+        lane: LaneId,
+        _parents: &mut [Frame],
+        frame: Frame,
+        _ending: Ending,
+        ticks: u64,
+    ) -> io::Result<()> {
+        let micros = self.whole_micros(ticks).saturating_sub(frame.start_micros);
+        match self.outputs.get_mut(&lane) {
+            Some(out) if self.options.leave_ids => writeln!(out, "<;{};{micros}", Id(frame.func)),
+            Some(out) => writeln!(out, "<;{micros}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<O: FnMut(LaneId) -> io::Result<W>, W: Write> Writer for Exporter<O, W> {
+    fn symbols(&mut self) -> &mut Symbols {
+        &mut self.symbols
+    }
+}

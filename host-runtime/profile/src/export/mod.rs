@@ -1,0 +1,3 @@
+//! Other tools' formats, each in a file of its own.
+
+pub mod kperf;

@@ -1,0 +1,214 @@
+//! The flat profile: a row per function.
+
+use crate::nodes::{CallTree, Children, NodeId};
+use crate::symbols::{HOST, Symbols};
+use kperf_abi::FuncId;
+use kperf_trace::{Header, ProbeCost};
+use rustc_hash::FxHashMap;
+
+/// What is known of each function, over all paths on which it was called. Times are nanoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlatProfile {
+    /// Ordered by self time, the longest first; by id where that is equal.
+    pub rows: Vec<Row>,
+    /// Sum of all self times.
+    pub self_nanos: f64,
+    /// Sum of all calls.
+    pub calls: u64,
+}
+
+/// One function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Which.
+    pub func: FuncId,
+    /// Its name as the source has it; not unique.
+    pub name: String,
+    /// How often it was called.
+    pub calls: u64,
+    /// How long it was running or had called others, recursion counted once: calls within a call of the same function
+    /// add nothing. Never more than the wall time of its lanes.
+    pub total_nanos: f64,
+    /// How long it was running itself.
+    pub self_nanos: f64,
+    /// Mean length of a call, those within a call of the same function included.
+    pub average_nanos: f64,
+    /// Length of the shortest call.
+    pub min_nanos: f64,
+    /// Length of the longest call.
+    pub max_nanos: f64,
+    /// Its part of all self time, 0 to 1.
+    pub share: f64,
+    /// How many calls ended by an exception that was caught further out.
+    pub unwound: u64,
+    /// How many calls were cut short: by a trap, an exit, a gap or the end of the trace.
+    pub unfinished: u64,
+    /// Who called it, the most frequent caller first.
+    pub callers: Vec<Caller>,
+}
+
+/// A function's caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Which function; [`HOST`] for calls from outside the guest.
+    pub func: FuncId,
+    /// How many of the calls it made.
+    pub calls: u64,
+}
+
+/// What is summed up for a function; sums may be negative where more is compensated than was measured.
+#[derive(Default)]
+struct Sums {
+    calls: u64,
+    total: f64,
+    own: f64,
+    of_all_calls: f64,
+    min: Option<f64>,
+    max: f64,
+    unwound: u64,
+    unfinished: u64,
+    callers: FxHashMap<FuncId, u64>,
+    /// How many of its frames are open on the path of the walk.
+    open: u32,
+}
+
+impl FlatProfile {
+    /// Sums up a tree.
+    ///
+    /// With `compensate`, what the probes themselves cost is taken off: for each call of a function, what falls between
+    /// its own enter and leave; for each call that it makes, what falls to the caller. Totals lose that of all calls
+    /// within them. The shortest and the longest call lose the mean of their path, for it isn't known what was called in
+    /// just these. Sums are taken before anything is cut at 0, so that a coarse clock's errors cancel out.
+    pub fn new(
+        tree: &CallTree,
+        symbols: &Symbols,
+        header: &Header,
+        compensate: Option<&ProbeCost>,
+    ) -> FlatProfile {
+        let children = tree.children();
+        let nodes = Nodes::new(tree, header, compensate);
+        let mut sums: FxHashMap<FuncId, Sums> = FxHashMap::default();
+        for (id, node) in tree.iter() {
+            let sum = sums.entry(node.func).or_default();
+            let (own, total, cost_per_call) = nodes.of(id);
+            sum.calls += node.calls;
+            sum.own += own;
+            sum.of_all_calls += total;
+            sum.unwound += u64::from(node.unwound);
+            sum.unfinished += u64::from(node.unfinished);
+            let caller = tree.get(node.parent).map_or(HOST, |parent| parent.func);
+            *sum.callers.entry(caller).or_default() += node.calls;
+            let min = nodes.nanos(node.min_ticks) - cost_per_call;
+            sum.min = Some(sum.min.map_or(min, |other| other.min(min)));
+            sum.max = sum.max.max(nodes.nanos(node.max_ticks) - cost_per_call);
+        }
+        sum_outermost(tree, &children, &nodes, &mut sums);
+        let mut rows: Vec<Row> = sums.into_iter().map(|(func, sums)| sums.row(func, symbols)).collect();
+        rows.sort_by(|a, b| b.self_nanos.total_cmp(&a.self_nanos).then(a.func.cmp(&b.func)));
+        let self_nanos: f64 = rows.iter().map(|row| row.self_nanos).sum();
+        if self_nanos > 0.0 {
+            rows.iter_mut().for_each(|row| row.share = row.self_nanos / self_nanos);
+        }
+        let calls = rows.iter().map(|row| row.calls).sum();
+        FlatProfile { rows, self_nanos, calls }
+    }
+}
+
+/// Walks the tree and adds up, for each function, the totals of those nodes that no node of the same function is above.
+fn sum_outermost(tree: &CallTree, children: &Children, nodes: &Nodes, sums: &mut FxHashMap<FuncId, Sums>) {
+    /// A place of the walk: a node that is entered, or left again.
+    enum Place {
+        Enter(NodeId),
+        Leave(FuncId),
+    }
+    let mut places: Vec<Place> = children.of(CallTree::ROOT).iter().map(|&id| Place::Enter(id)).collect();
+    while let Some(place) = places.pop() {
+        match place {
+            Place::Enter(id) => {
+                let Some(node) = tree.get(id) else { continue };
+                let sum = sums.entry(node.func).or_default();
+                if sum.open == 0 {
+                    sum.total += nodes.of(id).1;
+                }
+                sum.open += 1;
+                places.push(Place::Leave(node.func));
+                places.extend(children.of(id).iter().map(|&id| Place::Enter(id)));
+            }
+            Place::Leave(func) => {
+                if let Some(sum) = sums.get_mut(&func) {
+                    sum.open -= 1;
+                }
+            }
+        }
+    }
+}
+
+impl Sums {
+    fn row(self, func: FuncId, symbols: &Symbols) -> Row {
+        let mut callers: Vec<Caller> =
+            self.callers.into_iter().map(|(func, calls)| Caller { func, calls }).collect();
+        callers.sort_by(|a, b| b.calls.cmp(&a.calls).then(a.func.cmp(&b.func)));
+        Row {
+            func,
+            name: symbols.name(func).into_owned(),
+            calls: self.calls,
+            // Calls below nothing may have taken more from the total than was in it.
+            total_nanos: self.total.max(self.own).max(0.0),
+            self_nanos: self.own.max(0.0),
+            average_nanos: (self.of_all_calls / self.calls.max(1) as f64).max(0.0),
+            min_nanos: self.min.unwrap_or(0.0).max(0.0),
+            max_nanos: self.max.max(0.0),
+            share: 0.0,
+            unwound: self.unwound,
+            unfinished: self.unfinished,
+            callers,
+        }
+    }
+}
+
+/// The nodes' times in nanoseconds, compensated or not. All vectors are indexed by node.
+struct Nodes {
+    nanos_per_tick: f64,
+    own: Vec<f64>,
+    total: Vec<f64>,
+    cost_per_call: Vec<f64>,
+}
+
+impl Nodes {
+    fn new(tree: &CallTree, header: &Header, compensate: Option<&ProbeCost>) -> Nodes {
+        let nanos_per_tick = 1e9 / header.clock.ticks_per_second;
+        let ProbeCost { inside_nanos, outside_nanos } = compensate.copied().unwrap_or_default();
+        let nodes = tree.nodes();
+        let mut costs: Vec<f64> = nodes.iter().map(|node| node.calls as f64 * inside_nanos).collect();
+        for (_, node) in tree.iter() {
+            costs[node.parent.index()] += node.calls as f64 * outside_nanos;
+        }
+        let own = nodes
+            .iter()
+            .zip(&costs)
+            .map(|(node, cost)| node.self_ticks as f64 * nanos_per_tick - cost)
+            .collect();
+        // From the leaves to the root: parents come before their children.
+        for (id, node) in tree.iter().rev() {
+            costs[node.parent.index()] += costs[id.index()];
+        }
+        let total = nodes
+            .iter()
+            .zip(&costs)
+            .map(|(node, cost)| node.total_ticks as f64 * nanos_per_tick - cost)
+            .collect();
+        let cost_per_call =
+            nodes.iter().zip(&costs).map(|(node, cost)| cost / node.calls.max(1) as f64).collect();
+        Nodes { nanos_per_tick, own, total, cost_per_call }
+    }
+
+    fn nanos(&self, ticks: u64) -> f64 {
+        ticks as f64 * self.nanos_per_tick
+    }
+
+    /// Self time, total and mean cost of the probes in a call, of a node of the tree.
+    fn of(&self, id: NodeId) -> (f64, f64, f64) {
+        let index = id.index();
+        (self.own[index], self.total[index], self.cost_per_call[index])
+    }
+}

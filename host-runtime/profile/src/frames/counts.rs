@@ -1,0 +1,39 @@
+//! How often what happened.
+
+use kperf_abi::word::Reason;
+
+/// How often what happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Enters, which is calls.
+    pub calls: u64,
+    /// Leaves.
+    pub leaves: u64,
+    /// Leaves while no frame was open; each is a [`Problem`](crate::Problem), too.
+    pub leaves_without_frame: u64,
+    /// Unwinds; each closes one frame or more.
+    pub unwinds: u64,
+    /// Marks.
+    pub marks: u64,
+    /// Gaps in the trace.
+    pub gaps: u64,
+    /// Events lost in the gaps where the trace knows how many.
+    pub lost_events: u64,
+    /// Gaps where it doesn't.
+    pub gaps_of_unknown_size: u64,
+    /// Frames closed by an unwind, by reason (in the order of [`Reason::ALL`]).
+    pub unwound: [u64; Reason::ALL.len()],
+    /// Frames closed in a gap.
+    pub closed_in_gaps: u64,
+    /// Frames that stood open at the trace's end.
+    pub cut_off: u64,
+    /// Frames whose enter was lost.
+    pub without_enter: u64,
+}
+
+impl Counts {
+    /// Enters, leaves, unwinds and marks.
+    pub fn events(&self) -> u64 {
+        self.calls + self.leaves + self.unwinds + self.marks
+    }
+}

@@ -1,0 +1,136 @@
+//! What a reader of figures must know about the trace they are from.
+
+use crate::frames::Counts;
+use crate::problem::Problems;
+use crate::symbols::{Symbols, SymbolsProblem};
+use crate::text::nanos_text;
+use kperf_trace::{Anomaly, Reason, Stall, StallKind, StallTotal, Summary, TraceReader};
+use std::io::Read;
+
+/// How sound a trace is: what was lost, what stood still, what was cut short, what is damaged.
+#[derive(Clone, Debug, Default)]
+pub struct Health {
+    /// How often what happened.
+    pub counts: Counts,
+    /// While these lasted, times are not what they seem.
+    pub stalls: Stalls,
+    /// The trace's last word, if it wasn't cut off.
+    pub summary: Option<Summary>,
+    /// What is wrong with the file.
+    pub anomalies: Vec<Anomaly>,
+    /// What doesn't fit together in it.
+    pub problems: Problems,
+    /// Symbol tables that can't be used.
+    pub symbols: Vec<SymbolsProblem>,
+}
+
+/// All stalls of a trace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stalls {
+    /// The ticker's thread was not run.
+    pub ticker: StallTotal,
+    /// The guest waited for the writer.
+    pub writer: StallTotal,
+}
+
+impl Stalls {
+    /// Counts one more.
+    pub fn add(&mut self, stall: &Stall) {
+        match stall.kind {
+            StallKind::Ticker => self.ticker.add(stall.nanos),
+            StallKind::Writer => self.writer.add(stall.nanos),
+        }
+    }
+}
+
+impl Health {
+    /// What is known when `reader` is at its end.
+    pub(crate) fn new<R: Read>(
+        reader: &TraceReader<R>,
+        counts: Counts,
+        problems: &Problems,
+        mut stalls: Stalls,
+        symbols: &Symbols,
+    ) -> Health {
+        let summary = reader.summary().cloned();
+        if let Some(summary) = &summary {
+            // It knows also of those that were too many to be written one by one.
+            let larger = |a: StallTotal, b: StallTotal| if b.count > a.count { b } else { a };
+            stalls.ticker = larger(stalls.ticker, summary.ticker_stalls);
+            stalls.writer = larger(stalls.writer, summary.writer_stalls);
+        }
+        let (anomalies, problems) = (reader.anomalies().to_vec(), problems.clone());
+        Health { counts, stalls, summary, anomalies, problems, symbols: symbols.problems().to_vec() }
+    }
+
+    /// How many events were lost, as far as that is known: those that the recording dropped, or those that the gaps of
+    /// the trace speak of, whichever is more (they speak of the same).
+    pub fn lost_events(&self) -> u64 {
+        self.counts.lost_events.max(self.summary.as_ref().map_or(0, |summary| summary.dropped_events))
+    }
+
+    /// How the program ended; `None` for a trace that doesn't say.
+    pub fn outcome(&self) -> Option<&str> {
+        self.summary.as_ref().map(|summary| summary.outcome.as_str()).filter(|outcome| !outcome.is_empty())
+    }
+
+    /// Calls that didn't end by a leave, by what ended them, for people: `("trap", 3)`.
+    pub fn cut_short(&self) -> Vec<(&'static str, u64)> {
+        let reasons =
+            Reason::ALL.into_iter().map(|reason| (reason.as_str(), self.counts.unwound[reason as usize]));
+        let others = [("lost", self.counts.closed_in_gaps), ("cut off", self.counts.cut_off)];
+        reasons.chain(others).filter(|&(_, count)| count > 0).collect()
+    }
+
+    /// Each a sentence without its full stop, about something that makes figures doubtful. None for a sound trace.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut told: Vec<String> = self.anomalies.iter().map(ToString::to_string).collect();
+        told.extend(self.symbols.iter().map(ToString::to_string));
+        told.extend(self.problems.first().iter().map(ToString::to_string));
+        let more = self.problems.count() - self.problems.first().len() as u64;
+        if more > 0 {
+            told.push(format!("and {} like these", times(more, "more place", "more places")));
+        }
+        let Counts { gaps, gaps_of_unknown_size, without_enter, .. } = self.counts;
+        let lost = self.lost_events();
+        if lost > 0 || gaps > 0 {
+            let mut text = format!("{} lost", times(lost, "event was", "events were"));
+            if gaps > 0 {
+                text.push_str(&format!(", in {}", times(gaps, "gap", "gaps")));
+            }
+            if gaps_of_unknown_size > 0 {
+                text.push_str(&format!(" ({gaps_of_unknown_size} of unknown size)"));
+            }
+            told.push(text);
+        }
+        if without_enter > 0 {
+            told.push(format!(
+                "{} of a function that is not known ([lost])",
+                times(without_enter, "call is", "calls are")
+            ));
+        }
+        let StallTotal { count, nanos, longest_nanos } = self.stalls.ticker;
+        if count > 0 {
+            let (count, nanos, longest) =
+                (times(count, "time", "times"), nanos_text(nanos), nanos_text(longest_nanos));
+            told.push(format!(
+                "the clock stood still {count}, {nanos} in all, {longest} at most: times are coarse there"
+            ));
+        }
+        let StallTotal { count, nanos, longest_nanos } = self.stalls.writer;
+        if count > 0 {
+            let (count, nanos, longest) =
+                (times(count, "time", "times"), nanos_text(nanos), nanos_text(longest_nanos));
+            told.push(format!(
+                "the guest waited for the trace to be written {count}, {nanos} in all, {longest} at most: that is in the \
+                 times of what ran"
+            ));
+        }
+        told
+    }
+}
+
+/// A number and the noun that goes with it.
+fn times(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}

@@ -1,0 +1,52 @@
+//! What a trace says.
+//!
+//! ```text
+//! TraceReader -> Frames (which call is open where) -> CallTree -> FlatProfile
+//!                                                  -> replay, exports
+//! ```
+//!
+//! [`Profile::read`] does all that a report needs in one pass over a trace. Memory is in proportion to the call tree and
+//! the frames that are open at once, never to the length of the trace. The crate does no IO of its own, reads no clock
+//! and builds for wasm32.
+//!
+//! ```
+//! use kperf_profile::{FlatProfile, Profile, nanos_text};
+//! # use kperf_trace::{Header, Summary, TraceWriter};
+//! # let file = TraceWriter::new(Vec::new(), &Header::default())?.finish(&Summary::default())?;
+//! use kperf_trace::TraceReader;
+//!
+//! let profile = Profile::read(TraceReader::new(&file[..])?, |_bytes| ())?;
+//! let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
+//! for row in flat.rows.iter().take(10) {
+//!     let name = profile.symbols.label(row.func);
+//!     println!("{:>10} {:>9} {name}", nanos_text(row.self_nanos as u64), row.calls);
+//! }
+//! for warning in profile.health.warnings() {
+//!     eprintln!("warning: {warning}");
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub mod export;
+pub mod frames;
+
+mod builder;
+mod drive;
+mod flat;
+mod health;
+mod nodes;
+mod problem;
+mod profile;
+mod replay;
+mod symbols;
+mod text;
+
+pub use builder::CallTreeBuilder;
+pub use flat::{Caller, FlatProfile, Row};
+pub use health::{Health, Stalls};
+pub use nodes::{CallTree, Children, Node, NodeId};
+pub use problem::{Problem, Problems};
+pub use profile::Profile;
+pub use replay::{Range, ReplayOptions, Replayed, replay};
+pub use symbols::{HOST, LOST, Symbols, SymbolsProblem, printable};
+pub use text::nanos_text;

@@ -1,0 +1,103 @@
+//! What a profile tells besides its figures.
+
+mod support;
+
+use kperf_abi::block::BlockHeader;
+use kperf_profile::Profile;
+use kperf_trace::{Header, Stall, StallKind, StallTotal, Summary, TraceWriter};
+use support::{Names, block, completed, reader, simple, trace};
+
+fn profile(file: &[u8]) -> Profile {
+    Profile::read(reader(file), |_| ()).expect("from memory")
+}
+
+#[test]
+fn a_sound_trace_has_nothing_to_tell() {
+    let file = simple("10 main{ 500 step{ 10 } }");
+    let mut seen = 0;
+    let profile = Profile::read(reader(&file), |bytes| seen = bytes).expect("from memory");
+    assert_eq!(profile.health.warnings(), [""; 0]);
+    assert_eq!((profile.health.outcome(), profile.health.cut_short()), (Some("completed"), vec![]));
+    assert_eq!((profile.calls(), profile.lanes.len(), profile.wall_nanos()), (2, 1, 520));
+    assert_eq!((seen, profile.bytes), (file.len() as u64, file.len() as u64));
+    assert_eq!(profile.symbols.tables().len(), 1);
+    let tree = profile.tree.display(&profile.symbols).to_string();
+    assert_eq!(tree, "main: 1 call, total 510, self 500\n  step: 1 call, total 10, self 10\n");
+}
+
+#[test]
+fn a_trace_that_was_cut_off_has_its_calls_all_the_same() {
+    let profile = profile(&trace(&[(0, BlockHeader::default(), "main{ 500 step{ 10")], None));
+    let warnings = profile.health.warnings();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert!(warnings[0].starts_with("the recording was cut off"), "{warnings:?}");
+    assert_eq!((profile.health.outcome(), profile.health.cut_short()), (None, vec![("cut off", 2)]));
+}
+
+#[test]
+fn losses_and_stalls_are_counted() {
+    let mut names = Names::default();
+    let start = BlockHeader::default();
+    let mut writer = TraceWriter::new(Vec::new(), &Header::default()).expect("to memory");
+    writer.block(0, &block(&mut names, start, "main{ 5 a{ 5 caught>1")).expect("to memory");
+    writer.lost(0, 12).expect("to memory");
+    let later = BlockHeader { depth: 3, start_ticks: 100, ..start };
+    writer.block(0, &block(&mut names, later, "5 } } trap>0")).expect("to memory");
+    for (kind, nanos) in [(StallKind::Ticker, 1_500), (StallKind::Writer, 2_000), (StallKind::Writer, 3_000)]
+    {
+        writer.stall(Stall { kind, recorder: None, start_ticks: 1, nanos }).expect("to memory");
+    }
+    let ticker_stalls = StallTotal { count: 3, nanos: 9_000, longest_nanos: 4_000 };
+    let summary =
+        Summary { outcome: "trap: unreachable".into(), dropped_events: 14, ticker_stalls, ..completed() };
+    let profile = profile(&writer.finish(&summary).expect("to memory"));
+    assert_eq!(
+        profile.health.warnings(),
+        [
+            "14 events were lost, in 1 gap",
+            "2 calls are of a function that is not known ([lost])",
+            "the clock stood still 3 times, 9.000 us in all, 4.000 us at most: times are coarse there",
+            "the guest waited for the trace to be written 2 times, 5.000 us in all, 3.000 us at most: that is in the \
+             times of what ran",
+        ]
+    );
+    assert_eq!(profile.health.outcome(), Some("trap: unreachable"));
+    assert_eq!(profile.health.cut_short(), [("unwound", 1), ("trap", 1)]);
+}
+
+#[test]
+fn nonsense_is_told_up_to_a_limit() {
+    let profile = profile(&simple(&"} ".repeat(100)));
+    let warnings = profile.health.warnings();
+    assert_eq!(warnings.len(), 17);
+    assert_eq!(warnings[0], "lane 0: a leave without an open frame at tick 0");
+    assert_eq!(warnings[16], "and 84 more places like these");
+}
+
+#[test]
+fn a_trace_cut_anywhere_is_profiled() {
+    let file = simple("main{ 500 step{ 10 } mark=7 a{ caught>1 }");
+    for length in 8..file.len() {
+        let profile = profile(&file[..length]);
+        assert!(!profile.health.warnings().is_empty(), "cut at {length} and nothing told");
+        assert!(profile.calls() == 0 || profile.calls() == 3);
+    }
+}
+
+#[test]
+fn a_block_that_claims_a_million_open_frames_costs_little() {
+    let deep = BlockHeader { depth: u32::MAX, ..BlockHeader::default() };
+    let profile = profile(&trace(&[(0, deep, "} main{ 5 }")], Some(&completed())));
+    assert_eq!(profile.calls(), 1);
+    assert_eq!(
+        (profile.tree.nodes().len(), profile.health.counts.without_enter),
+        (1 + (1 << 14) + 1, 1 << 14)
+    );
+    assert_eq!(
+        profile.health.warnings(),
+        [
+            "lane 0: a block says 4294967295 frames are open where 0 are, at tick 0",
+            "16384 calls are of a function that is not known ([lost])",
+        ]
+    );
+}

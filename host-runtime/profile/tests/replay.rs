@@ -1,0 +1,214 @@
+//! Replays, as text.
+
+mod support;
+
+use kperf_abi::block::BlockHeader;
+use kperf_profile::{Range, ReplayOptions, replay};
+use kperf_trace::{ClockInfo, Header};
+use support::{completed, reader, simple, trace, trace_with};
+
+const PROGRAM: &str = "main{ 500 play{ 500 step{ 1000 } 500 step{ 2000 cell{ 100 } } 200 } 30 cell{ 7 } 70 }";
+
+fn all() -> ReplayOptions<'static> {
+    ReplayOptions { depth: None, min_nanos: 0, range: Range::default(), lanes: false, keep: &|_| true }
+}
+
+#[track_caller]
+fn check(file: &[u8], options: &ReplayOptions<'_>, expected: &[&str]) {
+    let mut out = Vec::new();
+    let replayed = replay(reader(file), options, &mut out, |_| ()).expect("to memory");
+    let text = String::from_utf8(out).expect("text");
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(lines, expected);
+    let calls = lines.iter().filter(|line| line.contains("();") || line.contains("} /* ")).count();
+    assert_eq!(replayed.calls_shown, calls as u64);
+}
+
+#[test]
+fn calls_are_a_tree() {
+    check(
+        &simple(PROGRAM),
+        &all(),
+        &[
+            "           | main() {",
+            "           |   play() {",
+            "  1.000 us |     step();",
+            "           |     step() {",
+            "    100 ns |       cell();",
+            "  2.100 us |     } /* step */",
+            "  4.300 us |   } /* play */",
+            "      7 ns |   cell();",
+            "  4.907 us | } /* main */",
+        ],
+    );
+}
+
+#[test]
+fn ticks_become_nanoseconds_and_a_header_says_what_the_columns_are() {
+    let header =
+        Header { clock: ClockInfo { ticks_per_second: 5e8, ..ClockInfo::default() }, ..Header::default() };
+    let file = trace_with(&header, &[(0, BlockHeader::default(), "main{ 21 }")], Some(&completed()));
+    let mut out = Vec::new();
+    replay(reader(&file), &all(), &mut out, |_| ()).expect("to memory");
+    assert_eq!(String::from_utf8(out).expect("text"), "# DURATION   FUNCTION\n     42 ns | main();\n");
+}
+
+#[test]
+fn depth_cuts_levels_off() {
+    let options = ReplayOptions { depth: Some(2), ..all() };
+    check(
+        &simple(PROGRAM),
+        &options,
+        &[
+            "           | main() {",
+            "  4.300 us |   play();",
+            "      7 ns |   cell();",
+            "  4.907 us | } /* main */",
+        ],
+    );
+    check(&simple(PROGRAM), &ReplayOptions { depth: Some(0), ..all() }, &[]);
+}
+
+#[test]
+fn short_calls_are_hidden() {
+    let options = ReplayOptions { min_nanos: 2_000, ..all() };
+    check(
+        &simple(PROGRAM),
+        &options,
+        &[
+            "           | main() {",
+            "           |   play() {",
+            "  2.100 us |     step();",
+            "  4.300 us |   } /* play */",
+            "  4.907 us | } /* main */",
+        ],
+    );
+    check(&simple(PROGRAM), &ReplayOptions { min_nanos: 4_907, ..all() }, &["  4.907 us | main();"]);
+    check(&simple(PROGRAM), &ReplayOptions { min_nanos: 4_908, ..all() }, &[]);
+}
+
+#[test]
+fn a_range_shows_what_was_open_in_it() {
+    // The second step runs from 2500 to 4600.
+    let options = ReplayOptions { range: Range { start_nanos: 2_100, end_nanos: 2_600 }, ..all() };
+    check(
+        &simple(PROGRAM),
+        &options,
+        &[
+            "           | main() {",
+            "           |   play() {",
+            "  2.100 us |     step();",
+            "  4.300 us |   } /* play */",
+            "  4.907 us | } /* main */",
+        ],
+    );
+    // Relative to the trace's first block, whatever the clock says.
+    let late = BlockHeader { start_ticks: 1 << 60, ..BlockHeader::default() };
+    let file = trace(&[(0, late, "1000 a{ 1000 } 1000 b{ 1000 } 1000 c{ 1000 }")], Some(&completed()));
+    let options = ReplayOptions { range: Range { start_nanos: 2_500, end_nanos: 4_999 }, ..all() };
+    check(&file, &options, &["  1.000 us | b();"]);
+    let options = ReplayOptions { range: Range { start_nanos: 2_000, end_nanos: 3_000 }, ..all() };
+    check(&file, &options, &["  1.000 us | a();", "  1.000 us | b();"]);
+}
+
+#[test]
+fn what_is_not_kept_is_passed_through() {
+    let options = ReplayOptions { keep: &|name| name != "play" && name != "step", ..all() };
+    check(
+        &simple(PROGRAM),
+        &options,
+        &[
+            "           | main() {",
+            "    100 ns |   cell();",
+            "      7 ns |   cell();",
+            "  4.907 us | } /* main */",
+        ],
+    );
+    // Levels are counted among what is kept.
+    let options = ReplayOptions { keep: &|name| name != "play", depth: Some(2), ..all() };
+    check(
+        &simple(PROGRAM),
+        &options,
+        &[
+            "           | main() {",
+            "  1.000 us |   step();",
+            "  2.100 us |   step();",
+            "      7 ns |   cell();",
+            "  4.907 us | } /* main */",
+        ],
+    );
+}
+
+#[test]
+fn whether_anything_was_kept_is_told() {
+    let kept = |name: &'static str| {
+        let options = ReplayOptions { keep: &|function| function == name, ..all() };
+        replay(reader(&simple(PROGRAM)), &options, Vec::new(), |_| ()).expect("to memory").kept_any
+    };
+    assert!(kept("cell") && !kept("sell"));
+}
+
+#[test]
+fn frames_that_did_not_leave_say_why() {
+    check(
+        &simple("main{ 1 try{ 1 a{ 2 b{ 3 caught>2 4 } 5 a{ 1 trap>0 5 main{ 3 c{ 2"),
+        &all(),
+        &[
+            "           | main() {",
+            "           |   try() {",
+            "           |     a() {",
+            "      3 ns |       b(); /* unwound */",
+            "      5 ns |     } /* a: unwound */",
+            "     10 ns |   } /* try */",
+            "      1 ns |   a(); /* trap */",
+            "     17 ns | } /* main: trap */",
+            "           | main() {",
+            "      0 ns |   c(); /* cut off */",
+            "      3 ns | } /* main: cut off */",
+        ],
+    );
+}
+
+#[test]
+fn marks_stand_where_they_were_made() {
+    check(
+        &simple("mark=1 500 main{ 10 mark=2 10 step{ 5 } 10 mark=3 1 }"),
+        &all(),
+        &[
+            "           | /* mark 1, at 0 ns */",
+            "           | main() {",
+            "           |   /* mark 2, at 510 ns */",
+            "      5 ns |   step();",
+            "           |   /* mark 3, at 535 ns */",
+            "     36 ns | } /* main */",
+        ],
+    );
+    // A mark inside calls that may turn out too short stands inside those that can't.
+    let options = ReplayOptions { min_nanos: 20, ..all() };
+    check(
+        &simple("main{ 20 step{ 3 mark=7 } 1 }"),
+        &options,
+        &["           | main() {", "           |   /* mark 7, at 23 ns */", "     24 ns | } /* main */"],
+    );
+}
+
+#[test]
+fn lanes_have_a_column() {
+    let options = ReplayOptions { lanes: true, ..all() };
+    let start = BlockHeader::default();
+    let file = trace(
+        &[(0, start, "main{ 10 step{ 1 } stack=3 5 other{ 5 } stack=0 1 }"), (12, start, "main{ 7 }")],
+        Some(&completed()),
+    );
+    check(
+        &file,
+        &options,
+        &[
+            "               [0]| main() {",
+            "      1 ns     [0]|   step();",
+            "      5 ns   [0.3]| other();",
+            "     22 ns     [0]| } /* main */",
+            "      7 ns    [12]| main();",
+        ],
+    );
+}
