@@ -128,7 +128,7 @@
 
   (func $leave (export "leave") (param $token i32)
     (local $position i32) (local $now i64) (local $delta i64)
-    (if (i32.ne (local.get $token) (global.get $depth))
+    (if (i32.or (i32.ne (local.get $token) (global.get $depth)) (i32.eqz (local.get $token)))
       (then (if (i32.eqz (call $heal (local.get $token))) (then (return)))))
     (local.set $now
       ;; #if ticker

@@ -229,8 +229,11 @@ mod tests {
             imported: n == 1,
             unnamed: n == 2,
         };
-        let symbols =
-            vec![symbol(0, "_ZN4life4stepEv", Some("life::step")), symbol(1, "", None), symbol(2, "func[14]", None)];
+        let symbols = vec![
+            symbol(0, "_ZN4life4stepEv", Some("life::step")),
+            symbol(1, "", None),
+            symbol(2, "func[14]", None),
+        ];
         let module = ModuleIdentity { name: "\"life\"".into(), functions: 3, ..ModuleIdentity::default() };
         SymbolTable { module, id_base: 100, symbols }
     }

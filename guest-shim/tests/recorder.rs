@@ -12,9 +12,13 @@ fn committed_modules_are_made_from_the_source() {
     for (form, file) in FORMS {
         let made = wat::parse_str(form.source()).expect("recorder.wat parses");
         if std::env::var_os("BLESS").is_some() {
-            std::fs::write(format!("{}/{file}", env!("CARGO_MANIFEST_DIR")), &made).expect("write the module");
+            std::fs::write(format!("{}/{file}", env!("CARGO_MANIFEST_DIR")), &made)
+                .expect("write the module");
         } else {
-            assert!(made == form.wasm(), "{file} is not what recorder.wat says; BLESS=1 cargo test renews it");
+            assert!(
+                made == form.wasm(),
+                "{file} is not what recorder.wat says; BLESS=1 cargo test renews it"
+            );
         }
         assert!((1000..=2048).contains(&made.len()), "{file} has {} bytes", made.len());
         wasmparser::validate(&made).expect("a valid module");
@@ -27,7 +31,11 @@ fn the_source_agrees_with_the_constants() {
     let pages = block::MEMORY_PAGES;
     let exported = |name: &str| format!("(export \"{name}\")");
     for text in [
-        format!("(import \"{}\" \"{}\" (memory $block {pages} {pages} shared))", names::HOST_MODULE, names::HOST_MEMORY),
+        format!(
+            "(import \"{}\" \"{}\" (memory $block {pages} {pages} shared))",
+            names::HOST_MODULE,
+            names::HOST_MEMORY
+        ),
         format!("(import \"{}\" \"{}\" (memory $clock 1 1 shared))", names::HOST_MODULE, names::HOST_CLOCK),
         format!("(import \"{}\" \"{}\" (func $host_now (result i64)))", names::HOST_MODULE, names::HOST_NOW),
         format!("(import \"{}\" \"{}\" (func $host_flush ", names::HOST_MODULE, names::HOST_FLUSH),
@@ -42,7 +50,11 @@ fn the_source_agrees_with_the_constants() {
         exported(names::STATE_DEPTH),
         exported(names::STATE_STACK),
         exported(names::STATE_LAST),
-        format!("(i32.store (i32.const {}) (i32.const {}))", block::POSITION, block::START + block::HEADER_LEN),
+        format!(
+            "(i32.store (i32.const {}) (i32.const {}))",
+            block::POSITION,
+            block::START + block::HEADER_LEN
+        ),
         format!("(i32.const {})))\n  ;; ", block::START + block::CAPACITY - 28).replace("))\n  ;; ", ""),
         format!("(i32.const {})", block::STACKS),
         format!("(i32.const {:#x})", word::LEAVE),

@@ -1,0 +1,181 @@
+//! Measures what a probe costs on this machine with this clock, so that reports can take it off.
+//!
+//! An empty function is called with probes, through the recorder that guests will use. The time between an enter and its
+//! leave is the part of the cost that falls to the function itself; the time from there to the next enter, less a plain
+//! call, falls to its caller.
+
+use crate::clock::Clock;
+use crate::queue::Message;
+use crate::recorder::Recorder;
+use kperf_abi::block::BlockHeader;
+use kperf_abi::word::Word;
+use kperf_trace::ProbeCost;
+use std::sync::mpsc::Receiver;
+use wasmtime::{Linker, Module, Store, TypedFunc};
+
+/// Calls between two looks at the clock. With a time before every event they still fit one block: nobody takes blocks off
+/// the queue meanwhile.
+const CALLS: u32 = 7000;
+/// How often that is done. With the ticker each time sees about thirty ticks, all together some thousands: enough for two
+/// digits.
+const ROUNDS: usize = 100;
+/// The first rounds, in which code and pages are still cold, don't count.
+const COLD: usize = 4;
+
+/// Measures, before the recording's writer takes over the queue. `None` if that can't be done with this engine: its pool
+/// may be too small, or its limits too tight. Takes about ten milliseconds.
+pub(crate) fn probe_cost(recorder: &Recorder, messages: &Receiver<Message>) -> Option<ProbeCost> {
+    let rounds = match with_module(recorder, messages) {
+        Ok(rounds) => rounds,
+        // An engine without shared memory: its guests will be recorded by host functions.
+        Err(_) => with_host_functions(recorder, messages).ok()?,
+    };
+    summarize(&rounds, &recorder.recording.clock)
+}
+
+/// What one round took, in ticks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Round {
+    calls: u64,
+    inside: u64,
+    outside: u64,
+    /// So many plain calls.
+    plain: u64,
+}
+
+fn with_module(recorder: &Recorder, messages: &Receiver<Message>) -> wasmtime::Result<Vec<Round>> {
+    let mut store = Store::new(&recorder.recording.engine, ());
+    let mut linker = Linker::new(store.engine());
+    unlimit(&mut store);
+    let lane = recorder.link(&mut store, &mut linker)?;
+    measure(recorder, messages, &mut store, &linker, |store| lane.flush(store))
+}
+
+fn with_host_functions(recorder: &Recorder, messages: &Receiver<Message>) -> wasmtime::Result<Vec<Round>> {
+    let mut store = Store::new(&recorder.recording.engine, recorder.host_lane());
+    let mut linker = Linker::new(store.engine());
+    unlimit(&mut store);
+    recorder.add_to_linker(&mut linker, |lane| lane)?;
+    measure(recorder, messages, &mut store, &linker, |store| store.data_mut().flush())
+}
+
+/// The engine may count fuel or epochs; this store shall have enough of both.
+fn unlimit<T>(store: &mut Store<T>) {
+    // An error says that fuel is not counted.
+    let _ = store.set_fuel(u64::MAX);
+    store.set_epoch_deadline(1 << 40);
+}
+
+fn measure<T: 'static>(
+    recorder: &Recorder,
+    messages: &Receiver<Message>,
+    store: &mut Store<T>,
+    linker: &Linker<T>,
+    flush: impl Fn(&mut Store<T>),
+) -> wasmtime::Result<Vec<Round>> {
+    let clock = &recorder.recording.clock;
+    let module = Module::new(store.engine(), include_bytes!("calibrate.wasm"))?;
+    let instance = linker.instantiate(&mut *store, &module)?;
+    let plain: TypedFunc<u32, ()> = instance.get_typed_func(&mut *store, "plain")?;
+    let probed: TypedFunc<u32, ()> = instance.get_typed_func(&mut *store, "probed")?;
+    let mut rounds = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
+        let start = clock.now();
+        plain.call(&mut *store, CALLS)?;
+        let end = clock.now();
+        probed.call(&mut *store, CALLS)?;
+        flush(store);
+        while let Ok(message) = messages.try_recv() {
+            let Message::Block { block, .. } = message else { continue };
+            rounds.push(Round { plain: end.saturating_sub(start), ..split(&block) });
+            recorder.recording.queue.give_back(block);
+        }
+    }
+    Ok(rounds)
+}
+
+/// Splits a block's time into what passed before enters and what passed before leaves. What passed before the first event
+/// is neither.
+fn split(block: &[u8]) -> Round {
+    let mut round = Round::default();
+    let Some((_, words)) = BlockHeader::split(block) else { return round };
+    let mut passed = 0;
+    let mut first = true;
+    for word in words.as_chunks::<4>().0 {
+        match Word::decode(u32::from_le_bytes(*word)) {
+            Some(Word::Time(ticks)) => passed += u64::from(ticks),
+            Some(Word::Enter(_)) => {
+                round.calls += 1;
+                round.outside += if std::mem::take(&mut first) { 0 } else { passed };
+                passed = 0;
+            }
+            Some(Word::Leave) => {
+                round.inside += passed;
+                passed = 0;
+            }
+            _ => {}
+        }
+    }
+    round
+}
+
+fn summarize(rounds: &[Round], clock: &Clock) -> Option<ProbeCost> {
+    let rounds = rounds.get(COLD..)?;
+    let mut totals: Vec<u64> = rounds.iter().map(|round| round.inside + round.outside).collect();
+    totals.sort_unstable();
+    let usual = *totals.get(totals.len() / 2)?;
+    // A round in which the thread was put aside says nothing of probes.
+    let kept = rounds.iter().filter(|round| round.inside + round.outside <= usual + usual / 2);
+    let sum = kept.fold(Round::default(), |sum, round| Round {
+        calls: sum.calls + round.calls,
+        inside: sum.inside + round.inside,
+        outside: sum.outside + round.outside,
+        plain: 0,
+    });
+    let plain = rounds.iter().map(|round| round.plain).min()? as f64 / f64::from(CALLS);
+    if sum.calls == 0 {
+        return None;
+    }
+    let nanos = |ticks: f64| (ticks * 1e9 / clock.ticks_per_second()).max(0.0);
+    Some(ProbeCost {
+        inside_nanos: nanos(sum.inside as f64 / sum.calls as f64),
+        outside_nanos: nanos(sum.outside as f64 / sum.calls as f64 - plain),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ClockChoice;
+
+    /// With `BLESS=1` the module is written anew.
+    #[test]
+    fn the_committed_module_is_made_from_the_source() {
+        let made = wat::parse_str(include_str!("calibrate.wat")).expect("calibrate.wat parses");
+        if std::env::var_os("BLESS").is_some() {
+            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/calibrate.wasm");
+            std::fs::write(file, &made).expect("write the module");
+        } else {
+            assert!(made == include_bytes!("calibrate.wasm"), "BLESS=1 cargo test renews calibrate.wasm");
+        }
+    }
+
+    #[test]
+    fn a_block_is_split_at_its_events() {
+        let mut block = BlockHeader::default().to_bytes().to_vec();
+        let words =
+            [Word::Time(90), Word::Enter(0), Word::Time(2), Word::Leave, Word::Time(5), Word::Enter(0)];
+        block.extend(words.iter().flat_map(|word| word.encode().to_le_bytes()));
+        let round = split(&block);
+        assert_eq!((round.calls, round.inside, round.outside), (2, 2, 5));
+    }
+
+    #[test]
+    fn rounds_that_were_interrupted_do_not_count() {
+        let mut rounds = vec![Round { calls: 7000, inside: 70_000, outside: 140_000, plain: 14_000 }; 20];
+        rounds[9].inside = 9_000_000;
+        let cost = summarize(&rounds, &Clock::new(ClockChoice::Test));
+        assert_eq!(cost, Some(ProbeCost { inside_nanos: 10.0, outside_nanos: 18.0 }));
+        assert_eq!(summarize(&rounds[..3], &Clock::new(ClockChoice::Test)), None);
+    }
+}

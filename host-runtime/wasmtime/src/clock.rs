@@ -1,0 +1,147 @@
+//! The clocks that times are read from.
+
+use kperf_trace::{Anchor, ClockInfo, ClockKind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+/// How the guest learns the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClockChoice {
+    /// Every event reads the clock: the processor's time stamp counter where it is invariant, else the system's
+    /// monotonic clock.
+    #[default]
+    Precise,
+    /// Every event loads the time that a thread of ours renews every so often: far cheaper, at that resolution, and it
+    /// keeps one processor busy.
+    Ticker {
+        /// How often. [`ClockChoice::PERIOD`] is a good choice; below it the guest pays for every renewal.
+        period: Duration,
+    },
+    /// For tests: every reading is a microsecond after the one before, the first is 1000 ns after 1970 began.
+    Test,
+}
+
+impl ClockChoice {
+    /// A ticker's usual period.
+    pub const PERIOD: Duration = Duration::from_micros(2);
+
+    /// A ticker with the usual period.
+    pub fn ticker() -> ClockChoice {
+        ClockChoice::Ticker { period: ClockChoice::PERIOD }
+    }
+}
+
+/// Where ticks come from. Cheap to clone; all clones read the same clock.
+#[derive(Clone, Debug)]
+pub(crate) enum Clock {
+    Counter(quanta::Clock),
+    /// The last reading.
+    Test(Arc<AtomicU64>),
+}
+
+/// Ticks of the test clock between two readings.
+const TEST_STEP: u64 = 1000;
+
+impl Clock {
+    pub(crate) fn new(choice: ClockChoice) -> Clock {
+        match choice {
+            ClockChoice::Test => Clock::Test(Arc::default()),
+            ClockChoice::Precise | ClockChoice::Ticker { .. } => Clock::Counter(quanta::Clock::new()),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        match self {
+            Clock::Counter(clock) => clock.raw(),
+            Clock::Test(last) => last.fetch_add(TEST_STEP, Ordering::Relaxed) + TEST_STEP,
+        }
+    }
+
+    /// A reading for ourselves, to measure how long something took. `None` for the test clock, whose readings are
+    /// counted.
+    pub(crate) fn stopwatch(&self) -> Option<u64> {
+        match self {
+            Clock::Counter(clock) => Some(clock.raw()),
+            Clock::Test(_) => None,
+        }
+    }
+
+    pub(crate) fn nanos(&self, ticks: u64) -> u64 {
+        match self {
+            Clock::Counter(clock) => clock.delta_as_nanos(0, ticks),
+            Clock::Test(_) => ticks,
+        }
+    }
+
+    pub(crate) fn ticks(&self, time: Duration) -> u64 {
+        (time.as_secs_f64() * self.ticks_per_second()) as u64
+    }
+
+    pub(crate) fn ticks_per_second(&self) -> f64 {
+        // Long enough that whole nanoseconds say the rate to nine digits.
+        const LONG: u64 = 1 << 40;
+        LONG as f64 * 1e9 / self.nanos(LONG) as f64
+    }
+
+    /// What the header says of it.
+    pub(crate) fn info(&self, choice: ClockChoice) -> ClockInfo {
+        let ticks_per_second = self.ticks_per_second();
+        let source = match self {
+            Clock::Test(_) => "test",
+            // quanta doesn't say which clock it found; only the system's clock counts in nanoseconds.
+            Clock::Counter(clock) if clock.delta_as_nanos(0, 1 << 40) == 1 << 40 => "monotonic",
+            Clock::Counter(_) => "tsc",
+        };
+        let (kind, period_nanos) = match choice {
+            ClockChoice::Ticker { period } => (ClockKind::Ticker, Some(period.as_nanos() as u64)),
+            ClockChoice::Precise | ClockChoice::Test => (ClockKind::Precise, None),
+        };
+        let resolution_nanos = match (self, period_nanos) {
+            (_, Some(nanos)) => nanos as f64,
+            (Clock::Test(_), None) => TEST_STEP as f64,
+            (Clock::Counter(_), None) => 1e9 / ticks_per_second,
+        };
+        ClockInfo { kind, source: source.into(), ticks_per_second, resolution_nanos, period_nanos }
+    }
+
+    /// Ties the clock to the calendar.
+    pub(crate) fn anchor(&self) -> Anchor {
+        let Clock::Counter(clock) = self else { return Anchor::default() };
+        // The closest of a few tries: a thread may be put aside between two readings.
+        let tries = (0..16).map(|_| {
+            let before = clock.raw();
+            let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            let after = clock.raw();
+            (
+                after.saturating_sub(before),
+                Anchor { ticks: before + (after - before) / 2, unix_nanos: unix.as_nanos() as u64 },
+            )
+        });
+        tries.min_by_key(|(distance, _)| *distance).map(|(_, anchor)| anchor).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_test_clock_steps_by_a_microsecond() {
+        let clock = Clock::new(ClockChoice::Test);
+        assert_eq!([clock.now(), clock.clone().now(), clock.now()], [1000, 2000, 3000]);
+        assert_eq!(clock.info(ClockChoice::Test).ticks_per_second, 1e9);
+    }
+
+    #[test]
+    fn the_anchor_is_today() {
+        let clock = Clock::new(ClockChoice::Precise);
+        let anchor = clock.anchor();
+        let later = clock.now();
+        let unix = anchor.unix_nanos + clock.nanos(later - anchor.ticks);
+        let now =
+            SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
+        assert!(now.abs_diff(unix) < 1_000_000_000, "{unix} against {now}");
+    }
+}

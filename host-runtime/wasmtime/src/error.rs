@@ -1,0 +1,109 @@
+//! What can go wrong with a recording.
+
+use kperf_abi::symbols::SymbolsError;
+use std::ops::Range;
+use std::{fmt, io};
+
+/// Why a recorder could not be built, linked or finished.
+#[derive(Debug)]
+pub struct Error {
+    kind: Box<ErrorKind>,
+}
+
+/// What happened.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The builder was given no place for the trace.
+    NoSink,
+    /// Bytes that were given as a symbol table are none.
+    Symbols(SymbolsError),
+    /// Two symbol tables claim the same FuncIds.
+    OverlappingIds {
+        /// The ids of the table that came first.
+        first: Range<u32>,
+        /// Those of the one that was refused.
+        second: Range<u32>,
+    },
+    /// A ticker needs a processor of its own.
+    OneProcessor,
+    /// A ticker's period is zero or longer than a second.
+    Period(std::time::Duration),
+    /// A thread could not be started.
+    Thread(io::Error),
+    /// The engine can't run the recorder module.
+    Engine(Box<dyn std::error::Error + Send + Sync>),
+    /// The store belongs to another engine than the recorder.
+    OtherEngine,
+    /// The recorder module or the host functions could not be put into the store or the linker.
+    Link(Box<dyn std::error::Error + Send + Sync>),
+    /// The trace could not be written to its end.
+    Write {
+        /// The first error of the sink.
+        source: io::Error,
+        /// Events that are not in the trace.
+        dropped_events: u64,
+    },
+    /// The sink panicked.
+    WriterPanicked,
+    /// The recording was finished before.
+    Finished,
+}
+
+/// `Result` with this crate's error.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// What happened.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.kind
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Error {
+        Error { kind: Box::new(kind) }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.kind {
+            ErrorKind::NoSink => f.write_str("the recorder has no sink: say with `sink` where the trace goes"),
+            ErrorKind::Symbols(_) => f.write_str("a module's symbols can't be read"),
+            ErrorKind::OverlappingIds { first, second } => write!(
+                f,
+                "two modules use the same function ids, {}..{} and {}..{}: rewrite them together or with `--id-base {}`",
+                first.start, first.end, second.start, second.end, first.end
+            ),
+            ErrorKind::OneProcessor => f.write_str(
+                "the ticker needs a processor of its own and there is only one: use the precise clock",
+            ),
+            ErrorKind::Period(period) => {
+                write!(f, "a ticker's period of {period:?} makes no sense: it must be above zero, and a second at most")
+            }
+            ErrorKind::Thread(_) => f.write_str("failed to start a thread"),
+            ErrorKind::Engine(_) => f.write_str(
+                "the engine can't run the recorder module: call `Recorder::configure` on its `Config`, or use `add_to_linker`",
+            ),
+            ErrorKind::OtherEngine => f.write_str("the store belongs to another engine than the recorder"),
+            ErrorKind::Link(_) => f.write_str("failed to link the recorder"),
+            ErrorKind::Write { dropped_events, .. } => {
+                write!(f, "failed to write the trace, {dropped_events} events are missing at its end")
+            }
+            ErrorKind::WriterPanicked => f.write_str("the trace's sink panicked"),
+            ErrorKind::Finished => f.write_str("the recording is finished already"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &*self.kind {
+            ErrorKind::Symbols(error) => Some(error),
+            ErrorKind::Thread(error) | ErrorKind::Write { source: error, .. } => Some(error),
+            ErrorKind::Engine(error) | ErrorKind::Link(error) => Some(&**error),
+            _ => None,
+        }
+    }
+}

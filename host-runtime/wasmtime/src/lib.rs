@@ -1,0 +1,72 @@
+//! Records the calls of probed WebAssembly modules that an embedder runs under wasmtime.
+//!
+//! Three lines are added to an embedding: build a [`Recorder`], link it before the guest is instantiated, finish it.
+//!
+//! ```
+//! use kperf_wasmtime::{ClockChoice, Recorder};
+//! use wasmtime::{Config, Engine, Linker, Module, Store};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut config = Config::new();
+//! Recorder::configure(&mut config);
+//! let engine = Engine::new(&config)?;
+//! let recorder = Recorder::builder().clock(ClockChoice::Precise).sink(std::io::sink()).build(&engine)?;
+//!
+//! // A module as the rewriter leaves it.
+//! let module = Module::new(&engine, wat::parse_str(
+//!     r#"(module
+//!         (import "kperf" "enter" (func $enter (param i32) (result i32)))
+//!         (import "kperf" "leave" (func $leave (param i32)))
+//!         (func (export "f") (call $leave (call $enter (i32.const 0)))))"#,
+//! )?)?;
+//! let mut store = Store::new(&engine, ());
+//! let mut linker = Linker::new(&engine);
+//! let lane = recorder.link(&mut store, &mut linker)?;
+//! let instance = linker.instantiate(&mut store, &module)?;
+//! let f = instance.get_typed_func::<(), ()>(&mut store, "f")?;
+//! // By `lane.call`, a call that traps closes its frames.
+//! lane.call(&mut store, |store| f.call(store, ()))?;
+//!
+//! let summary = recorder.finish("completed")?;
+//! assert_eq!(summary.events, 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! * Per store: [`Recorder::link`] puts the recorder module into it, which is the fastest way. [`Lane`] is the host's side.
+//! * Once for all stores: [`Recorder::add_to_linker`] defines host functions that do the same, for `InstancePre`, the
+//!   pooling allocator, a store for each request. [`HostLane`] stands in each store's data.
+//!
+//! Every store is a lane of the trace. Blocks of events go to a thread that packs and writes them over a bounded queue;
+//! guests wait rather than lose events, and the trace says when they did. What is written survives a kill.
+
+mod builder;
+mod calibrate;
+mod clock;
+mod core;
+mod error;
+mod host_functions;
+mod host_lane;
+mod lane;
+mod link;
+mod memory;
+mod queue;
+mod reason;
+mod record;
+mod recorder;
+mod recording;
+mod symbols;
+mod tail;
+mod ticker;
+mod writer;
+
+pub use builder::Builder;
+pub use clock::ClockChoice;
+pub use error::{Error, ErrorKind, Result};
+pub use host_lane::HostLane;
+pub use kperf_abi::word::Reason;
+pub use kperf_trace::Summary;
+pub use lane::Lane;
+pub use reason::reason_of;
+pub use recorder::Recorder;
+pub use symbols::symbols;

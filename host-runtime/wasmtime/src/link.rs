@@ -1,0 +1,94 @@
+//! Puts the recorder module into a store.
+
+use crate::clock::Clock;
+use crate::core::{LaneCore, LaneGuard};
+use crate::error::{Error, ErrorKind, Result};
+use crate::lane::Lane;
+use crate::memory::LaneMemory;
+use crate::recording::Recording;
+use kperf_abi::names;
+use std::sync::{Arc, PoisonError};
+use wasmtime::{AsContextMut, Engine, Extern, Func, Global, Instance, Linker, Module};
+
+/// A lane whose recorder module is not instantiated yet.
+pub(crate) struct Linking {
+    core: Arc<LaneCore>,
+    module: Module,
+    imports: Vec<Extern>,
+}
+
+impl Linking {
+    pub(crate) fn prepare(recording: &Arc<Recording>, mut store: impl AsContextMut) -> Result<Linking> {
+        let mut store = store.as_context_mut();
+        if !Engine::same(store.engine(), &recording.engine) {
+            return Err(ErrorKind::OtherEngine.into());
+        }
+        if recording.is_finished() {
+            return Err(ErrorKind::Finished.into());
+        }
+        let module = recording.module()?;
+        let spare = recording.spare_memories.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let memory = match spare {
+            Some(memory) => memory,
+            None => LaneMemory::new_shared(&recording.engine).map_err(|e| ErrorKind::Engine(e.into()))?,
+        };
+        let core = recording.open_lane(LaneMemory::shared(memory.clone()));
+        // Owned by the function, which the store owns: when the store goes, the lane is closed.
+        let guard = LaneGuard(core.clone());
+        let flush = Func::wrap(&mut store, move |_address: i32, _length: i32| guard.0.hand_over());
+        let mut imports = Vec::new();
+        for import in module.imports() {
+            imports.push(match import.name() {
+                names::HOST_MEMORY => memory.clone().into(),
+                names::HOST_FLUSH => flush.into(),
+                names::HOST_NOW => now(&mut store, &recording.clock).into(),
+                _ => match recording.ticker.as_ref().and_then(|ticker| ticker.cell().import()) {
+                    Some(cell) => cell.clone().into(),
+                    None => return Err(ErrorKind::Engine("it has no shared memory".into()).into()),
+                },
+            });
+        }
+        Ok(Linking { core, module, imports })
+    }
+
+    pub(crate) fn module(&self) -> &Module {
+        &self.module
+    }
+
+    pub(crate) fn imports(&self) -> &[Extern] {
+        &self.imports
+    }
+
+    /// Binds what probed modules import to the instance.
+    pub(crate) fn define<T: 'static>(
+        self,
+        mut store: impl AsContextMut<Data = T>,
+        linker: &mut Linker<T>,
+        instance: Instance,
+    ) -> Result<Lane> {
+        let mut store = store.as_context_mut();
+        linker.instance(&mut store, names::MODULE, instance).map_err(failed)?;
+        let mut global = |name: &str| -> Result<Global> {
+            let global = instance.get_global(&mut store, name);
+            global.ok_or_else(|| failed(wasmtime::Error::msg(format!("the recorder has no `{name}`"))))
+        };
+        Ok(Lane {
+            depth: global(names::STATE_DEPTH)?,
+            stack: global(names::STATE_STACK)?,
+            last: global(names::STATE_LAST)?,
+            core: self.core,
+        })
+    }
+}
+
+/// The clock as a host function. One for each kind, so that a call is the reading and nothing else.
+fn now(store: impl AsContextMut, clock: &Clock) -> Func {
+    match clock.clone() {
+        Clock::Counter(clock) => Func::wrap(store, move || clock.raw() as i64),
+        clock @ Clock::Test(_) => Func::wrap(store, move || clock.now() as i64),
+    }
+}
+
+pub(crate) fn failed(error: wasmtime::Error) -> Error {
+    ErrorKind::Link(error.into()).into()
+}

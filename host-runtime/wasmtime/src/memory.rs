@@ -1,0 +1,238 @@
+//! A lane's memory: what the recorder writes and any thread may read. `kperf_abi::block` says what lies where.
+//!
+//! The recorder is compiled WebAssembly (in a [`SharedMemory`]) or Rust (in a memory of our own). It writes words first
+//! and the position behind them last; what lies below the position is not touched again until the position is reset,
+//! and that happens only while the lane's gate is held or by the recorder's own thread right after (see `core.rs`).
+#![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
+
+use kperf_abi::block::{CAPACITY, HEADER_LEN, MEMORY_PAGES, POSITION, STACKS, START};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use wasmtime::{Engine, MemoryType, SharedMemory};
+
+/// Words in a memory. A power of two, so that a mask keeps addresses inside.
+const LEN: usize = MEMORY_PAGES as usize * 65536 / 4;
+const _: () = assert!(LEN.is_power_of_two() && LEN * 4 == START + CAPACITY);
+
+/// Address of the first word of a block.
+const FIRST: usize = START + HEADER_LEN;
+/// Address of the table of depths of the stacks that don't run.
+const DEPTHS: usize = 1024;
+
+pub(crate) struct LaneMemory {
+    words: NonNull<[AtomicU32; LEN]>,
+    owner: Owner,
+}
+
+/// What `words` points into, and what keeps it there.
+enum Owner {
+    Shared(SharedMemory),
+    Own { _words: Box<[AtomicU32]> },
+}
+
+// SAFETY: the words are atomics in memory that `owner` keeps alive and in place; both owners are Send and Sync.
+unsafe impl Send for LaneMemory {}
+// SAFETY: as above.
+unsafe impl Sync for LaneMemory {}
+
+impl LaneMemory {
+    /// A new memory that the recorder module can import.
+    pub(crate) fn new_shared(engine: &Engine) -> wasmtime::Result<SharedMemory> {
+        SharedMemory::new(engine, MemoryType::shared(MEMORY_PAGES, MEMORY_PAGES))
+    }
+
+    /// A memory that [`LaneMemory::new_shared`] made, for a recorder that starts anew.
+    pub(crate) fn shared(memory: SharedMemory) -> LaneMemory {
+        let data = memory.data();
+        assert!(data.len() >= LEN * 4, "a memory of {MEMORY_PAGES} pages");
+        let words = NonNull::from(data).cast();
+        let memory = LaneMemory { words, owner: Owner::Shared(memory) };
+        for word in memory.words().iter().take(START / 4) {
+            word.store(0, Ordering::Relaxed);
+        }
+        memory.reset_position();
+        memory
+    }
+
+    /// A memory for a recorder in Rust.
+    pub(crate) fn own() -> LaneMemory {
+        let words: Box<[AtomicU32]> = (0..LEN).map(|_| AtomicU32::new(0)).collect();
+        let memory = LaneMemory { words: NonNull::from(&*words).cast(), owner: Owner::Own { _words: words } };
+        memory.reset_position();
+        memory
+    }
+
+    /// The memory for the recorder module's import.
+    pub(crate) fn import(&self) -> Option<&SharedMemory> {
+        match &self.owner {
+            Owner::Shared(memory) => Some(memory),
+            Owner::Own { .. } => None,
+        }
+    }
+
+    #[inline]
+    fn words(&self) -> &[AtomicU32; LEN] {
+        // SAFETY: `owner` holds that many words at this place for as long as it lives (a SharedMemory never moves, and
+        // begins at a page), and whoever writes them at the same time is either an AtomicU32 too or compiled WebAssembly,
+        // whose accesses to shared memory never tear a word.
+        unsafe { self.words.as_ref() }
+    }
+
+    #[inline]
+    fn word(&self, address: u32) -> &AtomicU32 {
+        &self.words()[address as usize / 4 % LEN]
+    }
+
+    /// The word at an address.
+    #[inline]
+    pub(crate) fn load(&self, address: u32) -> u32 {
+        u32::from_le(self.word(address).load(Ordering::Relaxed))
+    }
+
+    /// Writes the word at an address.
+    #[inline]
+    pub(crate) fn store(&self, address: u32, word: u32) {
+        self.word(address).store(word.to_le(), Ordering::Relaxed);
+    }
+
+    /// Where the next word goes.
+    #[inline]
+    pub(crate) fn position(&self) -> u32 {
+        self.load(POSITION as u32)
+    }
+
+    /// Publishes what was written below `position`.
+    #[inline]
+    pub(crate) fn set_position(&self, position: u32) {
+        self.word(POSITION as u32).store(position.to_le(), Ordering::Release);
+    }
+
+    /// Declares the block empty.
+    pub(crate) fn reset_position(&self) {
+        self.set_position(FIRST as u32);
+    }
+
+    /// How many frames of a stack that doesn't run are open.
+    pub(crate) fn saved_depth(&self, stack: u32) -> u32 {
+        self.load(DEPTHS as u32 + stack.min(STACKS - 1) * 4)
+    }
+
+    pub(crate) fn save_depth(&self, stack: u32, depth: u32) {
+        self.store(DEPTHS as u32 + stack.min(STACKS - 1) * 4, depth);
+    }
+
+    /// Appends the block to `block`: its header and the words below the position. Only for whoever knows that the
+    /// recorder doesn't begin another block meanwhile.
+    pub(crate) fn copy_block(&self, block: &mut Vec<u8>) {
+        let position = u32::from_le(self.word(POSITION as u32).load(Ordering::Acquire)) as usize / 4 * 4;
+        if !(FIRST..=START + CAPACITY).contains(&position) {
+            return;
+        }
+        let length = position - START;
+        block.reserve(length);
+        // SAFETY: the source is inside the words (checked right above), the target was reserved. Nobody writes to the
+        // source: a recorder writes at the position and above only. Byte-wise or word-wise atomics would be several times
+        // as slow and are not needed without a concurrent write.
+        unsafe {
+            let from = self.words.as_ptr().cast::<u8>().add(START);
+            std::ptr::copy_nonoverlapping(from, block.as_mut_ptr().add(block.len()), length);
+            block.set_len(block.len() + length);
+        }
+    }
+}
+
+/// The time that a ticker renews, at the front of a memory that recorder modules can import.
+pub(crate) struct TickerCell {
+    time: NonNull<AtomicU64>,
+    owner: CellOwner,
+}
+
+enum CellOwner {
+    Shared(SharedMemory),
+    /// Alone in its cache line: nobody else shall pay for the renewals.
+    Own {
+        _line: Box<Line>,
+    },
+}
+
+#[repr(align(128))]
+struct Line(AtomicU64);
+
+// SAFETY: the time is an atomic in memory that `owner` keeps alive and in place; both owners are Send and Sync.
+unsafe impl Send for TickerCell {}
+// SAFETY: as above.
+unsafe impl Sync for TickerCell {}
+
+impl TickerCell {
+    /// In shared memory where the engine has that, else only for host functions.
+    pub(crate) fn new(engine: &Engine) -> TickerCell {
+        match SharedMemory::new(engine, MemoryType::shared(1, 1)) {
+            Ok(memory) => {
+                TickerCell { time: NonNull::from(memory.data()).cast(), owner: CellOwner::Shared(memory) }
+            }
+            Err(_) => {
+                let line = Box::new(Line(AtomicU64::new(0)));
+                TickerCell { time: NonNull::from(&line.0), owner: CellOwner::Own { _line: line } }
+            }
+        }
+    }
+
+    /// The memory for the recorder module's import.
+    pub(crate) fn import(&self) -> Option<&SharedMemory> {
+        match &self.owner {
+            CellOwner::Shared(memory) => Some(memory),
+            CellOwner::Own { .. } => None,
+        }
+    }
+
+    #[inline]
+    fn time(&self) -> &AtomicU64 {
+        // SAFETY: `owner` holds it there; a memory begins at a page and has one page at least.
+        unsafe { self.time.as_ref() }
+    }
+
+    /// The time, in ticks.
+    #[inline]
+    pub(crate) fn load(&self) -> u64 {
+        u64::from_le(self.time().load(Ordering::Relaxed))
+    }
+
+    /// Renews the time.
+    #[inline]
+    pub(crate) fn store(&self, ticks: u64) {
+        self.time().store(ticks.to_le(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_is_copied_up_to_the_position() {
+        let memory = LaneMemory::own();
+        for (n, address) in (START as u32..START as u32 + 24).step_by(4).enumerate() {
+            memory.store(address, n as u32);
+        }
+        let mut block = vec![7];
+        memory.copy_block(&mut block);
+        assert_eq!(block.len(), 1 + HEADER_LEN);
+        memory.set_position(START as u32 + 20);
+        block.clear();
+        memory.copy_block(&mut block);
+        let words: Vec<u32> =
+            block.chunks(4).map(|word| u32::from_le_bytes(word.try_into().expect("4"))).collect();
+        assert_eq!(words, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_position_that_no_recorder_writes_copies_nothing() {
+        let memory = LaneMemory::own();
+        for position in [0, 4096, 131_076, u32::MAX] {
+            memory.set_position(position);
+            let mut block = Vec::new();
+            memory.copy_block(&mut block);
+            assert!(block.is_empty(), "{position}");
+        }
+    }
+}

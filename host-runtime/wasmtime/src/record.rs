@@ -1,0 +1,188 @@
+//! The recorder in Rust: word for word what `recorder.wat` does. Host functions run it, and the host itself where it acts
+//! on a recorder module's lane.
+
+use crate::core::LaneCore;
+use kperf_abi::block::{CAPACITY, HEADER_LEN, STACKS, START};
+use kperf_abi::word::{LEAVE, MAX_PAYLOAD, Reason, TIME, TIME_LIMIT, WIDE_TIME, Word};
+
+/// Where the last event of a block may begin: see `recorder.wat`.
+const LAST_START: u32 = (START + CAPACITY - 28) as u32;
+
+/// What a recorder keeps besides its memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct State {
+    /// Open frames of the running stack.
+    pub(crate) depth: u32,
+    /// The stack that runs.
+    pub(crate) stack: u32,
+    /// The time of the last word, in ticks.
+    pub(crate) last: u64,
+}
+
+/// A lane and its state, as long as one thread works on them.
+pub(crate) struct Pen<'a> {
+    pub(crate) lane: &'a LaneCore,
+    pub(crate) state: &'a mut State,
+}
+
+impl Pen<'_> {
+    /// The recorder's start function.
+    pub(crate) fn init(&mut self) {
+        self.state.last = self.now();
+        self.begin_block();
+    }
+
+    /// The time as the recorder of this lane sees it.
+    #[inline]
+    pub(crate) fn now(&self) -> u64 {
+        match &self.lane.recording.ticker {
+            Some(ticker) => ticker.cell().load(),
+            None => self.lane.recording.clock.now(),
+        }
+    }
+
+    /// Enters a function; answers the token.
+    #[inline]
+    pub(crate) fn enter(&mut self, func_id: u32) -> u32 {
+        self.event(func_id);
+        self.state.depth = self.state.depth.wrapping_add(1);
+        self.state.depth
+    }
+
+    /// Leaves the frame with a token.
+    #[inline]
+    pub(crate) fn leave(&mut self, token: u32) {
+        if (token != self.state.depth || token == 0) && !self.heal(token) {
+            return;
+        }
+        self.event(LEAVE);
+        self.state.depth = self.state.depth.wrapping_sub(1);
+    }
+
+    /// Writes an enter or a leave.
+    #[inline]
+    fn event(&mut self, word: u32) {
+        let memory = &self.lane.memory;
+        let mut position = memory.position();
+        if let Some(ticker) = &self.lane.recording.ticker {
+            let now = ticker.cell().load();
+            if now != self.state.last || position > LAST_START {
+                position = self.make_room(now);
+            }
+            memory.store(position, word);
+            memory.set_position(position + 4);
+            return;
+        }
+        let now = self.lane.recording.clock.now();
+        let mut delta = now.wrapping_sub(self.state.last);
+        if delta >= TIME_LIMIT || position > LAST_START {
+            position = self.make_room(now);
+            delta = 0;
+        } else {
+            self.state.last = now;
+        }
+        memory.store(position, TIME | delta as u32);
+        memory.store(position + 4, word);
+        memory.set_position(position + 8);
+    }
+
+    #[cold]
+    fn heal(&mut self, token: u32) -> bool {
+        if token == 0 {
+            return self.state.depth != 0;
+        }
+        if token > self.state.depth {
+            return false;
+        }
+        self.close(Reason::Caught, token);
+        true
+    }
+
+    /// What is open above the frame with a token was unwound.
+    pub(crate) fn unwind(&mut self, token: u32) {
+        if token != self.state.depth && token != 0 {
+            self.close(Reason::Caught, token);
+        }
+    }
+
+    /// Closes the frames deeper than `depth`.
+    pub(crate) fn close(&mut self, reason: Reason, depth: u32) {
+        if depth < self.state.depth {
+            self.close_at(self.now(), reason, depth);
+        }
+    }
+
+    /// The same at a time that the host noted.
+    pub(crate) fn close_at(&mut self, ticks: u64, reason: Reason, depth: u32) {
+        if depth < self.state.depth {
+            self.put(ticks, Word::Unwind { depth, reason });
+            self.state.depth = depth;
+        }
+    }
+
+    /// From here on another stack of the lane runs.
+    pub(crate) fn switch(&mut self, stack: u32) {
+        if stack == self.state.stack || stack >= STACKS {
+            return;
+        }
+        self.put(self.now(), Word::Switch(stack));
+        self.lane.memory.save_depth(self.state.stack, self.state.depth);
+        self.state.depth = self.lane.memory.saved_depth(stack);
+        self.state.stack = stack;
+    }
+
+    /// A point in time.
+    pub(crate) fn mark(&mut self, value: u32) {
+        self.put(self.now(), Word::Mark(value & MAX_PAYLOAD));
+    }
+
+    /// Hands over what is in the block.
+    pub(crate) fn flush(&mut self) {
+        if self.lane.memory.position() > (START + HEADER_LEN) as u32 {
+            self.lane.hand_over();
+            self.begin_block();
+        }
+    }
+
+    fn put(&mut self, now: u64, word: Word) {
+        let position = self.make_room(now);
+        self.lane.memory.store(position, word.encode());
+        self.lane.memory.set_position(position + 4);
+    }
+
+    fn begin_block(&mut self) {
+        let memory = &self.lane.memory;
+        let start = START as u32;
+        memory.store(start, self.state.stack);
+        memory.store(start + 4, self.state.depth);
+        memory.store(start + 8, self.state.last as u32);
+        memory.store(start + 12, (self.state.last >> 32) as u32);
+        memory.reset_position();
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self, now: u64) -> u32 {
+        let memory = &self.lane.memory;
+        if memory.position() > LAST_START {
+            self.flush();
+        }
+        let mut position = memory.position();
+        let delta = now.wrapping_sub(self.state.last);
+        // A clock that goes back stands still instead.
+        if delta as i64 > 0 {
+            if delta < TIME_LIMIT {
+                memory.store(position, TIME | delta as u32);
+                position += 4;
+            } else {
+                memory.store(position, WIDE_TIME);
+                memory.store(position + 4, delta as u32);
+                memory.store(position + 8, (delta >> 32) as u32);
+                position += 12;
+            }
+            self.state.last = now;
+            memory.set_position(position);
+        }
+        position
+    }
+}

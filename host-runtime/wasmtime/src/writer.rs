@@ -1,0 +1,93 @@
+//! The thread that packs blocks and writes them.
+
+use crate::queue::{Message, Spare};
+use kperf_abi::block::CAPACITY;
+use kperf_trace::{Header, Summary, TraceWriter, count_events};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::mpsc::Receiver;
+
+/// Where a trace goes.
+pub(crate) type Sink = Box<dyn Write + Send>;
+
+/// What became of the trace: how it ended, and the sink's first error.
+pub(crate) type Written = (Summary, Option<io::Error>);
+
+/// How many buffers are made before the first block comes. Their pages are touched here, on another processor than the
+/// guest's: the first touch of a page costs more than filling it.
+const WARM_BUFFERS: usize = 16;
+
+/// Writes until it is told to finish.
+///
+/// When the sink fails, the blocks from there on are dropped and counted: the guest goes on. At the end the counts are
+/// written if that is possible by then.
+pub(crate) fn write(mut trace: TraceWriter<Sink>, messages: &Receiver<Message>, spare: &Spare) -> Written {
+    for _ in 0..WARM_BUFFERS.min(spare.capacity()) {
+        // Nonzero, or the allocator would give pages that nobody touched.
+        spare.put(vec![0xff; CAPACITY]);
+    }
+    let mut failure: Option<io::Error> = None;
+    let mut dropped = Dropped::default();
+    let mut summary = Summary::default();
+    for message in messages {
+        let result = match message {
+            Message::Block { lane, block } => {
+                let result = if failure.is_none() { trace.block(lane, &block) } else { Ok(()) };
+                if failure.is_some() || result.is_err() {
+                    dropped.add(lane, &block);
+                }
+                spare.put(block);
+                result
+            }
+            Message::Symbols(_) | Message::Stall(_) if failure.is_some() => Ok(()),
+            Message::Symbols(table) => trace.symbols(&table),
+            Message::Stall(stall) => trace.stall(stall),
+            Message::Finish(told) => {
+                summary = *told;
+                break;
+            }
+        };
+        if let Err(error) = result {
+            failure.get_or_insert(error);
+        }
+    }
+    let written = trace.written();
+    summary.events = summary.dropped_events + written.events + dropped.events;
+    summary.blocks = written.blocks + dropped.blocks;
+    summary.dropped_events += dropped.events;
+    let end = dropped
+        .by_lane
+        .iter()
+        .try_for_each(|(&lane, &events)| trace.lost(lane, events))
+        .and_then(|()| trace.finish(&summary));
+    if let Err(error) = end {
+        failure.get_or_insert(error);
+    }
+    (summary, failure)
+}
+
+/// What could not be written.
+#[derive(Default)]
+struct Dropped {
+    events: u64,
+    blocks: u64,
+    by_lane: BTreeMap<u32, u64>,
+}
+
+impl Dropped {
+    fn add(&mut self, lane: u32, block: &[u8]) {
+        let events = count_events(block);
+        self.events += events;
+        self.blocks += 1;
+        *self.by_lane.entry(lane).or_default() += events;
+    }
+}
+
+/// Begins the trace.
+pub(crate) fn begin(sink: Sink, header: &Header, tables: &[Vec<u8>]) -> io::Result<TraceWriter<Sink>> {
+    let mut trace = TraceWriter::new(sink, header)?;
+    for table in tables {
+        trace.symbols(table)?;
+    }
+    Ok(trace)
+}

@@ -1,0 +1,154 @@
+//! What the tests share: guests, a sink that stays readable, and a trace as text.
+#![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)]
+
+use kperf_trace::{Event, Item, TraceReader};
+use kperf_wasmtime::{Builder, ClockChoice, Recorder};
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex};
+use wasmtime::{Config, Engine, Module};
+
+/// A sink whose bytes can be looked at.
+#[derive(Clone, Default)]
+pub struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Memory {
+    pub fn bytes(&self) -> Vec<u8> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// The trace as text.
+    pub fn text(&self) -> String {
+        text(&self.bytes())
+    }
+}
+
+impl Write for Memory {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An engine that can run the recorder module.
+pub fn engine() -> Engine {
+    engine_with(|_| {})
+}
+
+pub fn engine_with(configure: impl FnOnce(&mut Config)) -> Engine {
+    let mut config = Config::new();
+    Recorder::configure(&mut config);
+    configure(&mut config);
+    Engine::new(&config).unwrap()
+}
+
+/// A recorder with the test clock, and what it wrote.
+pub fn recorder(engine: &Engine) -> (Recorder, Memory) {
+    recorder_with(engine, |builder| builder)
+}
+
+pub fn recorder_with(engine: &Engine, describe: impl FnOnce(Builder) -> Builder) -> (Recorder, Memory) {
+    let memory = Memory::default();
+    let builder = Recorder::builder().clock(ClockChoice::Test).sink(memory.clone());
+    (describe(builder).build(engine).unwrap(), memory)
+}
+
+/// A module from text, with the probe's imports put in front and these abbreviations: `ENTER n` at the front of a function
+/// whose first local is the token, `LEAVE` at its end.
+pub fn module(engine: &Engine, text: &str) -> Module {
+    Module::new(engine, wat::parse_str(probed(text)).unwrap()).unwrap()
+}
+
+pub fn probed(text: &str) -> String {
+    let mut out = String::from(
+        r#"(module
+          (import "kperf" "enter" (func $enter (param i32) (result i32)))
+          (import "kperf" "leave" (func $leave (param i32)))
+          (import "kperf" "unwind" (func $unwind (param i32)))
+        "#,
+    );
+    let mut rest = text;
+    while let Some(at) = rest.find("(ENTER ") {
+        let (before, after) = rest.split_at(at);
+        let id: String = after["(ENTER ".len()..].chars().take_while(char::is_ascii_digit).collect();
+        write!(out, "{before}(local.set $t (call $enter (i32.const {id})))").unwrap();
+        rest = &after["(ENTER ".len() + id.len() + 1..];
+    }
+    out += rest;
+    out = out.replace("(LEAVE)", "(call $leave (local.get $t))");
+    out + ")"
+}
+
+/// The events of a trace, a line each: lane, time in microseconds, event. Then anomalies, stalls by kind, and the end.
+pub fn text(bytes: &[u8]) -> String {
+    let mut out = String::new();
+    let mut reader = TraceReader::new(bytes).unwrap();
+    while let Some(item) = reader.next().unwrap() {
+        match item {
+            Item::Symbols(table) => writeln!(out, "symbols {}", table.len()).unwrap(),
+            Item::Stall(stall) => writeln!(out, "stall {:?}", stall.kind).unwrap(),
+            Item::End(summary) => writeln!(
+                out,
+                "end @{} {}: {} events, {} blocks, {} dropped, {} recorders",
+                summary.end_ticks / 1000,
+                summary.outcome,
+                summary.events,
+                summary.blocks,
+                summary.dropped_events,
+                summary.recorders
+            )
+            .unwrap(),
+            Item::Events(batch) => {
+                for timed in batch.events {
+                    let event = match timed.event {
+                        Event::Enter(id) => format!("enter {}", id.0),
+                        Event::Leave => "leave".into(),
+                        Event::Unwind { depth, reason } => format!("unwind to {depth}, {}", reason.as_str()),
+                        Event::Mark(value) => format!("mark {value}"),
+                        Event::Lost { events } => format!("lost {events:?}"),
+                    };
+                    writeln!(out, "{} @{} {event}", batch.lane, timed.ticks / 1000).unwrap();
+                }
+            }
+        }
+    }
+    for anomaly in reader.anomalies() {
+        writeln!(out, "anomaly: {anomaly}").unwrap();
+    }
+    out
+}
+
+/// How many events of a kind a trace has.
+pub fn count(bytes: &[u8], is_counted: impl Fn(&Event) -> bool) -> usize {
+    let mut reader = TraceReader::new(bytes).unwrap();
+    let mut events = 0;
+    while let Some(item) = reader.next().unwrap() {
+        if let Item::Events(batch) = item {
+            events += batch.events.iter().filter(|timed| is_counted(&timed.event)).count();
+        }
+    }
+    assert_eq!(reader.anomalies(), [], "the trace is whole");
+    events
+}
+
+/// Compares texts line by line, without indentation.
+#[track_caller]
+pub fn assert_text(actual: &str, expected: &str) {
+    let lines = |text: &str| text.trim().lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
+    assert_eq!(lines(actual), lines(expected), "\n{actual}");
+}
+
+/// Drives a future to its end on this thread.
+pub fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    loop {
+        if let std::task::Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+    }
+}
