@@ -195,16 +195,9 @@ fn generated_modules() {
     assert!(rewritten > 1_000, "only {rewritten} modules had functions");
 }
 
-/// Bytes that look random and are the same each time (splitmix64).
+/// Bytes that look random and are the same each time.
 fn noise(seed: u64, length: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mut bytes = Vec::with_capacity(length);
-    while bytes.len() < length {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = state;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        bytes.extend((mixed ^ (mixed >> 31)).to_le_bytes());
-    }
+    let mut bytes = vec![0; length];
+    fastrand::Rng::with_seed(seed).fill(&mut bytes);
     bytes
 }

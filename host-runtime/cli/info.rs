@@ -1,0 +1,113 @@
+//! `kperf-wasm info`: what a file is.
+
+mod module;
+mod proposals;
+mod trace;
+
+use crate::input;
+use crate::traces;
+use anyhow::Context;
+use kperf_profile::Profile;
+use kperf_trace::TraceReader;
+use serde::Serialize;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Say what a module or a trace is
+///
+/// Of a module: its size, the proposals that it uses, functions, imports and exports, and whether it has probes. Of a
+/// trace: the clock, the host, the program, events, lanes, and what was lost.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// A module, binary or text, or a trace; `-` is stdin.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// `text` for people, `json` for programs.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    format: Format,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kperf-wasm info app.wasm
+  kperf-wasm info app.kperf --format json
+
+Exit codes:
+  0 fine (a damaged trace is described as far as it can be read), 1 failure (a module that doesn't validate is one),
+  2 wrong usage";
+
+/// Output formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// What every trace begins with.
+const TRACE_MAGIC: &[u8] = b"KPERF\0";
+
+impl Opts {
+    /// Describes the file.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let context = || format!("failed to read `{}`", self.file.display());
+        let text = if !traces::can_be_read_twice(&self.file) {
+            let bytes = input::read(&self.file)?;
+            if bytes.starts_with(TRACE_MAGIC) {
+                let reader = TraceReader::new(bytes.as_slice()).with_context(context)?;
+                self.trace(&Profile::read(reader, |_| ()).with_context(context)?)?
+            } else {
+                let module = wat::parse_bytes(&bytes).with_context(context)?;
+                self.module(&module)?
+            }
+        } else if is_trace(&self.file)? {
+            self.trace(&traces::profile(&self.file)?)?
+        } else {
+            self.module(&input::read_module(&self.file)?)?
+        };
+        crate::output::print(&text)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn trace(&self, profile: &Profile) -> anyhow::Result<String> {
+        traces::tell_warnings(&profile.health);
+        self.formatted(&trace::describe(profile), trace::text)
+    }
+
+    fn module(&self, bytes: &[u8]) -> anyhow::Result<String> {
+        let context = || format!("failed to read `{}`", self.file.display());
+        self.formatted(&module::describe(bytes).with_context(context)?, module::text)
+    }
+
+    fn formatted<T: Serialize>(
+        &self,
+        description: &T,
+        text: impl Fn(&T) -> String,
+    ) -> anyhow::Result<String> {
+        Ok(match self.format {
+            Format::Text => text(description),
+            Format::Json => serde_json::to_string_pretty(description)? + "\n",
+        })
+    }
+}
+
+fn is_trace(path: &Path) -> anyhow::Result<bool> {
+    let context = || format!("failed to read `{}`", path.display());
+    let mut start = Vec::new();
+    File::open(path).with_context(context)?.take(16).read_to_end(&mut start).with_context(context)?;
+    Ok(start.starts_with(TRACE_MAGIC))
+}
+
+/// Lines of a name and a value, the values below each other.
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn add(&mut self, name: &str, value: impl Display) {
+        self.0.push_str(format!("{name:<12} {value}").trim_end());
+        self.0.push('\n');
+    }
+}

@@ -1,0 +1,164 @@
+//! What a trace is.
+
+use super::Lines;
+use crate::table::{clock_text, fine_text, grouped, host_text, plural};
+use kperf_abi::symbols::ModuleIdentity;
+use kperf_profile::{Profile, nanos_text, printable};
+use kperf_trace::{Header, StallTotal};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// What is said of a trace.
+#[derive(Debug, Serialize)]
+pub struct Trace {
+    bytes: u64,
+    #[serde(flatten)]
+    header: Header,
+    /// When the first lane began, in nanoseconds since 1970.
+    began_unix_nanos: u64,
+    began_utc: String,
+    wall_nanos: u64,
+    outcome: Option<String>,
+    events: u64,
+    calls: u64,
+    leaves: u64,
+    unwinds: u64,
+    marks: u64,
+    cut_short: BTreeMap<&'static str, u64>,
+    bytes_per_call: f64,
+    lost_events: u64,
+    gaps: u64,
+    ticker_stalls: StallTotal,
+    writer_stalls: StallTotal,
+    lanes: Vec<Lane>,
+    symbols: Vec<Table>,
+    warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct Lane {
+    id: String,
+    calls: u64,
+    nanos: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Table {
+    functions: usize,
+    first_id: u32,
+    end_id: u32,
+    module: ModuleIdentity,
+}
+
+/// Describes a trace.
+pub fn describe(profile: &Profile) -> Trace {
+    let Profile { header, health, .. } = profile;
+    let counts = health.counts;
+    let began_unix_nanos = header.unix_nanos(profile.start_ticks);
+    let began = UNIX_EPOCH.checked_add(Duration::from_nanos(began_unix_nanos)).unwrap_or(UNIX_EPOCH);
+    let lanes = profile.lanes.iter().map(|lane| Lane {
+        id: lane.id.to_string(),
+        calls: lane.calls,
+        nanos: header.nanos(lane.end_ticks.saturating_sub(lane.start_ticks)),
+    });
+    let symbols = profile.symbols.tables().iter().map(|table| Table {
+        functions: table.symbols.len(),
+        first_id: table.id_base,
+        end_id: table.id_end(),
+        module: table.module.clone(),
+    });
+    Trace {
+        bytes: profile.bytes,
+        header: header.clone(),
+        began_unix_nanos,
+        began_utc: humantime::format_rfc3339_nanos(began).to_string(),
+        wall_nanos: profile.wall_nanos(),
+        outcome: health.outcome().map(str::to_owned),
+        events: counts.events(),
+        calls: counts.calls,
+        leaves: counts.leaves,
+        unwinds: counts.unwinds,
+        marks: counts.marks,
+        cut_short: health.cut_short().into_iter().collect(),
+        bytes_per_call: profile.bytes as f64 / counts.calls.max(1) as f64,
+        lost_events: health.lost_events(),
+        gaps: counts.gaps,
+        ticker_stalls: health.stalls.ticker,
+        writer_stalls: health.stalls.writer,
+        lanes: lanes.collect(),
+        symbols: symbols.collect(),
+        warnings: health.warnings(),
+    }
+}
+
+/// More lanes than this are only counted.
+const LANES: usize = 16;
+
+/// The description for people.
+pub fn text(trace: &Trace) -> String {
+    let mut lines = Lines::default();
+    let (header, outcome) = (&trace.header, trace.outcome.as_deref().unwrap_or("unknown"));
+    lines.add("trace", format_args!("{} bytes, {:.2} a call", grouped(trace.bytes), trace.bytes_per_call));
+    let command: Vec<_> = header.command.iter().map(|word| printable(word)).collect();
+    lines.add("command", if command.is_empty() { "unknown".to_owned() } else { command.join(" ") });
+    let process = if header.host.pid == 0 { String::new() } else { format!(", process {}", header.host.pid) };
+    lines.add("host", format_args!("{}{process}", host_text(header)));
+    lines.add("clock", clock_text(header));
+    lines.add("", format_args!("{} ticks a second", grouped(header.clock.ticks_per_second.round() as u64)));
+    if let Some(cost) = &header.probe_cost {
+        let (inside, outside) = (fine_text(cost.inside_nanos), fine_text(cost.outside_nanos));
+        lines.add("probe cost", format_args!("{inside} within a call, {outside} to its caller"));
+    }
+    lines.add("began", &trace.began_utc);
+    lines.add("took", nanos_text(trace.wall_nanos));
+    lines.add("outcome", printable(outcome));
+    let Trace { calls, leaves, unwinds, marks, .. } = *trace;
+    let kinds = [(calls, "enter"), (leaves, "leave"), (unwinds, "unwind"), (marks, "mark")];
+    let kinds: Vec<String> =
+        kinds.iter().filter(|(count, _)| *count > 0).map(|&(count, noun)| plural(count, noun)).collect();
+    lines.add("events", format_args!("{}: {}", grouped(trace.events), kinds.join(", ")));
+    if !trace.cut_short.is_empty() {
+        let told: Vec<String> =
+            trace.cut_short.iter().map(|(reason, count)| format!("{} {reason}", grouped(*count))).collect();
+        lines.add("cut short", told.join(", "));
+    }
+    lines
+        .add("lost", format_args!("{} in {}", plural(trace.lost_events, "event"), plural(trace.gaps, "gap")));
+    for (name, stalls) in [("clock stalls", trace.ticker_stalls), ("waits", trace.writer_stalls)] {
+        lines.add(name, stalls_text(stalls));
+    }
+    lines.add("lanes", grouped(trace.lanes.len() as u64));
+    for lane in trace.lanes.iter().take(LANES) {
+        lines.add(
+            "",
+            format_args!("{}: {} in {}", lane.id, plural(lane.calls, "call"), nanos_text(lane.nanos)),
+        );
+    }
+    for table in &trace.symbols {
+        let Table { functions, first_id, end_id, module } = table;
+        let functions = plural(*functions as u64, "function");
+        lines.add(
+            "symbols",
+            format_args!(
+                "{}: {functions}, ids {first_id} to {}",
+                printable(&module.name),
+                end_id.saturating_sub(1)
+            ),
+        );
+        lines.add("", format_args!("sha256 {}", printable(&module.sha256)));
+        lines
+            .add("", format_args!("rewriter {} {}", printable(&module.rewriter), printable(&module.options)));
+    }
+    lines.0
+}
+
+fn stalls_text(stalls: StallTotal) -> String {
+    let StallTotal { count, nanos, longest_nanos } = stalls;
+    match count {
+        0 => "none".to_owned(),
+        _ => {
+            format!("{}, {} in all, {} at most", grouped(count), nanos_text(nanos), nanos_text(longest_nanos))
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! `kperf-wasm`: where does the time go in a WebAssembly module?
+//!
+//! One file per subcommand; this one picks the subcommand and prints its error.
+
+// A binary has no public items; `pub` here tells what a file offers to the others.
+#![allow(unreachable_pub)]
+
+mod export;
+mod filters;
+mod info;
+mod input;
+mod output;
+mod probes;
+mod replay;
+mod report;
+mod rewrite;
+mod run;
+mod table;
+mod traces;
+
+use clap::Parser;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Where does the time go in a WebAssembly module?
+///
+/// Puts enter/leave probes around every function of a module, runs it, and shows the calls.
+#[derive(Parser)]
+#[command(name = "kperf-wasm", version, after_help = EXAMPLES)]
+enum Cli {
+    Run(run::Opts),
+    Report(report::Opts),
+    Replay(replay::Opts),
+    Export(export::Opts),
+    Info(info::Opts),
+    Rewrite(rewrite::Opts),
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kperf-wasm run app.wasm                       run it, show where the time went, keep app.kperf
+  kperf-wasm report app.kperf --sort calls      every function: calls, total, self
+  kperf-wasm replay app.kperf --min-time 100us  the calls one by one, as a tree
+  kperf-wasm rewrite app.wasm -o probed.wasm    only put the probes in
+
+Exit codes:
+  0 fine, 1 failure, 2 wrong usage; `run` passes the guest's own exit code through";
+
+impl Cli {
+    fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Cli::Run(opts) => opts.run(),
+            Cli::Report(opts) => opts.run(),
+            Cli::Replay(opts) => opts.run(),
+            Cli::Export(opts) => opts.run(),
+            Cli::Info(opts) => opts.run(),
+            Cli::Rewrite(opts) => opts.run(),
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    match Cli::parse().run() {
+        Ok(code) => code,
+        // `kperf-wasm report | head` is no failure.
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            let mut text = format!("error: {error}\n");
+            for (n, cause) in error.chain().skip(1).enumerate() {
+                if n == 0 {
+                    text.push_str("\nCaused by:\n");
+                }
+                text.push_str(&format!("    {n}: {cause}\n"));
+            }
+            // There is nobody left to tell when stderr is closed.
+            let _ = std::io::stderr().write_all(text.as_bytes());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

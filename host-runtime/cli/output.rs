@@ -1,0 +1,34 @@
+//! Writing products: stdout or a file, binary never to a terminal.
+
+use anyhow::{Context, bail};
+use std::io::{ErrorKind, IsTerminal, Write};
+use std::path::Path;
+
+/// Whether an error is only that nobody reads our stdout any more.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+    })
+}
+
+/// Writes to stdout, all or an error.
+pub fn print(text: &str) -> anyhow::Result<()> {
+    std::io::stdout().lock().write_all(text.as_bytes()).context("failed to write to stdout")
+}
+
+/// Tells the user something on stderr. There is nobody left to tell when stderr is closed.
+pub fn tell(text: impl std::fmt::Display) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}
+
+/// Writes binary output to a file, or to stdout for `-` unless that is a terminal.
+pub fn write_binary(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    if path != Path::new("-") {
+        return std::fs::write(path, bytes).with_context(|| format!("failed to write `{}`", path.display()));
+    }
+    let mut stdout = std::io::stdout().lock();
+    if stdout.is_terminal() {
+        bail!("a module is binary and stdout is a terminal; name a file with -o FILE, or pipe it");
+    }
+    stdout.write_all(bytes).context("failed to write to stdout")
+}

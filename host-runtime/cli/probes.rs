@@ -1,0 +1,86 @@
+//! Which functions get probes: the flags that `rewrite` and `run` share.
+
+use crate::filters::FilterArgs;
+use crate::output::tell;
+use anyhow::Context;
+use kperf_rewriter::{NameMap, Options, Warning};
+use std::path::PathBuf;
+
+/// Which functions get probes.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Which functions")]
+pub struct ProbeArgs {
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// Only functions of at least N instructions.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    min_instructions: u32,
+    /// Only functions that the module exports.
+    #[arg(long)]
+    exports: bool,
+    /// Names for a stripped module: lines `index:name`, as `emcc --emit-symbol-map` writes them.
+    #[arg(long, value_name = "MAP")]
+    names: Option<PathBuf>,
+}
+
+impl ProbeArgs {
+    /// The options for a module of this name, whose calls of the host get probes too if `imports`.
+    pub fn options(&self, module_name: String, imports: bool, id_base: u32) -> anyhow::Result<Options> {
+        let names = match &self.names {
+            Some(path) => {
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| format!("failed to read the symbol map `{}`", path.display()))?;
+                Some(NameMap::parse(&text).with_context(|| format!("in `{}`", path.display()))?)
+            }
+            None => None,
+        };
+        Ok(Options {
+            filter: self.filter.filter()?,
+            min_instructions: self.min_instructions,
+            exports_only: self.exports,
+            imports,
+            id_base,
+            names,
+            module_name,
+            description: self.describe(imports, id_base),
+            validate: false,
+        })
+    }
+
+    /// The flags as one would type them.
+    fn describe(&self, imports: bool, id_base: u32) -> String {
+        let mut words = Vec::new();
+        self.filter.describe(&mut words);
+        if self.min_instructions > 0 {
+            words.extend(["--min-instructions".to_owned(), self.min_instructions.to_string()]);
+        }
+        if self.exports {
+            words.push("--exports".to_owned());
+        }
+        if imports {
+            words.push("--imports".to_owned());
+        }
+        if id_base > 0 {
+            words.extend(["--id-base".to_owned(), id_base.to_string()]);
+        }
+        words.join(" ")
+    }
+}
+
+/// Tells what the rewriter warned of; dropped sections, of which there often are many, in one line.
+pub fn tell_warnings(warnings: &[Warning]) {
+    let mut dropped = Vec::new();
+    for warning in warnings {
+        match warning {
+            Warning::DroppedSection { name } => dropped.push(format!("`{name}`")),
+            warning => tell(format_args!("warning: {warning}")),
+        }
+    }
+    if !dropped.is_empty() {
+        tell(format_args!(
+            "warning: dropped the custom section{} {}: what they say doesn't hold for the rewritten module",
+            if dropped.len() > 1 { "s" } else { "" },
+            dropped.join(", "),
+        ));
+    }
+}

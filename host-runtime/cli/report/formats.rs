@@ -1,0 +1,156 @@
+//! The report for programs: JSON and CSV, with exact nanoseconds.
+
+use kperf_abi::FuncId;
+use kperf_profile::{FlatProfile, HOST, LOST, Profile, Row};
+use kperf_trace::{ClockInfo, HostInfo, ProbeCost};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+#[derive(Serialize)]
+struct Report<'a> {
+    clock: &'a ClockInfo,
+    probe_cost: &'a Option<ProbeCost>,
+    compensated: bool,
+    host: &'a HostInfo,
+    command: &'a [String],
+    outcome: Option<&'a str>,
+    wall_nanos: u64,
+    self_nanos: u64,
+    calls: u64,
+    functions: Vec<Function<'a>>,
+    lanes: Vec<Lane>,
+    lost_events: u64,
+    /// Calls that didn't end by a leave, by what ended them.
+    cut_short: BTreeMap<&'static str, u64>,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    /// `null` for calls whose enter was lost.
+    id: Option<u32>,
+    name: &'a str,
+    calls: u64,
+    total_nanos: u64,
+    self_nanos: u64,
+    share: f64,
+    average_nanos: f64,
+    min_nanos: u64,
+    max_nanos: u64,
+    unwound: u64,
+    unfinished: u64,
+    callers: Vec<Caller<'a>>,
+}
+
+#[derive(Serialize)]
+struct Caller<'a> {
+    /// `null` for the host.
+    id: Option<u32>,
+    name: Cow<'a, str>,
+    calls: u64,
+}
+
+#[derive(Serialize)]
+struct Lane {
+    id: String,
+    calls: u64,
+}
+
+/// Writes the report as one JSON object. Times are whole nanoseconds but for the mean.
+pub fn write_json(
+    profile: &Profile,
+    flat: &FlatProfile,
+    rows: &[&Row],
+    compensated: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let report = Report {
+        clock: &profile.header.clock,
+        probe_cost: &profile.header.probe_cost,
+        compensated,
+        host: &profile.header.host,
+        command: &profile.header.command,
+        outcome: profile.health.outcome(),
+        wall_nanos: profile.wall_nanos(),
+        self_nanos: flat.self_nanos.round() as u64,
+        calls: profile.calls(),
+        functions: rows.iter().map(|row| function_json(profile, row)).collect(),
+        lanes: profile.lanes.iter().map(|lane| Lane { id: lane.id.to_string(), calls: lane.calls }).collect(),
+        lost_events: profile.health.lost_events(),
+        cut_short: profile.health.cut_short().into_iter().collect(),
+        warnings: profile.health.warnings(),
+    };
+    serde_json::to_writer_pretty(&mut *out, &report)?;
+    writeln!(out)
+}
+
+fn function_json<'a>(profile: &'a Profile, row: &'a Row) -> Function<'a> {
+    let caller = |caller: &kperf_profile::Caller| Caller {
+        id: id_of(caller.func),
+        name: profile.symbols.name(caller.func),
+        calls: caller.calls,
+    };
+    Function {
+        id: id_of(row.func),
+        name: &row.name,
+        calls: row.calls,
+        total_nanos: row.total_nanos.round() as u64,
+        self_nanos: row.self_nanos.round() as u64,
+        share: row.share,
+        average_nanos: row.average_nanos,
+        min_nanos: row.min_nanos.round() as u64,
+        max_nanos: row.max_nanos.round() as u64,
+        unwound: row.unwound,
+        unfinished: row.unfinished,
+        callers: row.callers.iter().map(caller).collect(),
+    }
+}
+
+/// The id of a function; none for what only stands for one.
+fn id_of(func: FuncId) -> Option<u32> {
+    (func != HOST && func != LOST).then_some(func.0)
+}
+
+/// The report as CSV, a line per function; callers as `name:calls`, the most frequent first, separated by semicolons.
+pub fn csv(profile: &Profile, rows: &[&Row]) -> String {
+    let mut text = String::from(
+        "id,name,calls,total_nanos,self_nanos,share,average_nanos,min_nanos,max_nanos,unwound,unfinished,callers\n",
+    );
+    for row in rows {
+        let callers: Vec<String> = row
+            .callers
+            .iter()
+            .map(|caller| format!("{}:{}", profile.symbols.name(caller.func), caller.calls))
+            .collect();
+        // Writing to a String doesn't fail.
+        let _ = writeln!(
+            text,
+            "{},{},{},{:.0},{:.0},{:.6},{:.3},{:.0},{:.0},{},{},{}",
+            id_of(row.func).map(|id| id.to_string()).unwrap_or_default(),
+            quoted(&row.name),
+            row.calls,
+            row.total_nanos,
+            row.self_nanos,
+            row.share,
+            row.average_nanos,
+            row.min_nanos,
+            row.max_nanos,
+            row.unwound,
+            row.unfinished,
+            quoted(&callers.join(";")),
+        );
+    }
+    text
+}
+
+/// A field as RFC 4180 wants it.
+fn quoted(field: &str) -> String {
+    if field.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}

@@ -1,0 +1,167 @@
+//! `kperf-wasm run`: probes a module, runs it, and shows where its time went.
+
+mod clock;
+mod guest;
+mod invoke;
+mod module;
+mod outcome;
+mod signals;
+mod wasi;
+
+use crate::output::tell;
+use crate::probes::ProbeArgs;
+use crate::{input, table, traces};
+use anyhow::{Context, bail};
+use clock::ClockArg;
+use guest::{Guest, Host};
+use kperf_wasmtime::{ErrorKind, Recorder};
+use module::Prepared;
+use outcome::Outcome;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use wasi::WasiArgs;
+
+/// Run a module with probes around its functions, and show where its time went
+///
+/// The module is a WASI preview 1 command or, with --invoke, any other that wants no more of its host than that. It runs
+/// under wasmtime; its calls go to a trace, and the functions that took the most time are shown on stderr in the end.
+/// The guest's own output, input and exit code are untouched. A module that `rewrite` made is run with the probes it has.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// The module, binary or text; `-` is stdin.
+    #[arg(value_name = "MODULE")]
+    module: PathBuf,
+    /// What the guest gets as arguments, or the function of --invoke; after `--` where they begin with a dash.
+    #[arg(value_name = "ARGS")]
+    args: Vec<String>,
+    /// Call this exported function with ARGS instead of `_start`, and print its results. A reactor's `_initialize` is
+    /// called before.
+    #[arg(long, value_name = "FUNC")]
+    invoke: Option<String>,
+    #[command(flatten)]
+    wasi: WasiArgs,
+    /// Where to write the trace [default: NAME.kperf in the current folder]
+    #[arg(long, value_name = "FILE", conflicts_with = "plain")]
+    trace: Option<PathBuf>,
+    /// How calls are timed: `precise` reads the clock at every event; `ticker[:PERIOD]` reads a copy that another
+    /// processor renews every PERIOD (2us), which costs a third and gives times as a sampler's; `auto` is the ticker where
+    /// there are two processors. (`test` counts a microsecond for each reading, for exact output.)
+    #[arg(long, value_name = "CLOCK", default_value = "auto", conflicts_with = "plain")]
+    clock: ClockArg,
+    #[command(flatten)]
+    probes: ProbeArgs,
+    /// Show no profile in the end, and nothing else of ours but errors.
+    #[arg(short, long)]
+    quiet: bool,
+    /// Run the module as it is, without probes and trace, for comparison.
+    #[arg(long)]
+    plain: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kperf-wasm run app.wasm
+  kperf-wasm run app.wasm --only 'app::*' --trace app.kperf -- --verbose input.txt
+  kperf-wasm run app.wasm --dir . --dir /data::/in --env LOG=debug --clock precise
+  kperf-wasm run fib.wat --invoke fib 30
+
+Exit codes:
+  the guest's own; 134 if it traps, 130 after SIGINT, 143 after SIGTERM (the trace is whole then too);
+  1 failure, 2 wrong usage";
+
+/// How many functions the profile shows.
+const TOP: usize = 20;
+
+impl Opts {
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let name = input::module_name(&self.module);
+        let bytes = input::read_module(&self.module)?;
+        let prepared = if self.plain {
+            Prepared::plain(bytes)
+        } else {
+            let options = self.probes.options(name.clone(), true, 0)?;
+            Prepared::probed(bytes, &options)
+                .with_context(|| format!("failed to put probes into `{}`", self.module.display()))?
+        };
+        if !self.quiet {
+            crate::probes::tell_warnings(&prepared.warnings);
+        }
+        let mut guest = Guest::compile(&prepared, &self.module)?;
+        let mut host = Host::new(&guest, &self.wasi, &self.module, &self.args)?;
+        host.check_imports(&guest, &self.module)?;
+        guest.entry = invoke::Entry::find(&guest, self.invoke.as_deref(), &self.args, &self.module)?;
+        if self.plain {
+            let result = host.run(&guest, None);
+            return Outcome::of(&result, &prepared).tell(result);
+        }
+        let trace = self.trace.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.kperf")));
+        let recorder = self.recorder(&guest, &prepared, &trace)?;
+        let lane = recorder.link(&mut host.store, &mut host.linker)?;
+        let show = {
+            let (trace, quiet) = (trace.clone(), self.quiet);
+            move || show(&trace, quiet)
+        };
+        signals::watch(&recorder, show.clone())?;
+        let result = host.run(&guest, Some(&lane));
+        let outcome = Outcome::of(&result, &prepared);
+        let finished = recorder.finish(&outcome.to_string());
+        if let Err(error) = &finished
+            && matches!(error.kind(), ErrorKind::Finished)
+        {
+            // A signal came first; its thread writes the trace and ends the process.
+            signals::wait();
+        }
+        let code = outcome.tell(result)?;
+        finished.with_context(|| format!("the trace `{}` is not complete", trace.display()))?;
+        show();
+        Ok(code)
+    }
+
+    fn recorder(&self, guest: &Guest, prepared: &Prepared, trace: &Path) -> anyhow::Result<Recorder> {
+        if trace == Path::new("-") {
+            bail!("stdout is the guest's, the trace can't go there; name a file with --trace");
+        }
+        let same = match (trace.canonicalize(), self.module.canonicalize()) {
+            (Ok(trace), Ok(module)) => trace == module,
+            _ => false,
+        };
+        if same {
+            bail!(
+                "`{}` would be overwritten, which is the module; name another file with --trace",
+                trace.display()
+            );
+        }
+        let clock = self.clock.choose();
+        if !self.quiet && self.clock == ClockArg::Auto {
+            tell(clock::describe(clock));
+        }
+        let file = File::create(trace)
+            .with_context(|| format!("failed to create the trace `{}`", trace.display()))?;
+        let mut builder = Recorder::builder().clock(clock).command(std::env::args()).sink(file);
+        if let Some(table) = &prepared.symbols {
+            builder = builder.symbols(table.to_bytes());
+        }
+        Ok(builder.build(&guest.engine)?)
+    }
+}
+
+/// Shows the top of the trace's profile on stderr.
+fn show(trace: &Path, quiet: bool) {
+    // A pipe that somebody else reads can't be read again.
+    if quiet || !trace.metadata().is_ok_and(|metadata| metadata.is_file()) {
+        return;
+    }
+    match traces::profile(trace) {
+        Ok(profile) => {
+            traces::tell_warnings(&profile.health);
+            // Nobody is left to tell if stderr is closed.
+            let _ = table::print_top(&profile, TOP, io::stderr().lock());
+            tell(format_args!("# trace: {}", trace.display()));
+        }
+        // The guest's exit code counts, not whether its profile could be shown.
+        Err(error) => tell(format_args!("warning: {error:#}")),
+    }
+}

@@ -1,0 +1,147 @@
+//! What is called in a guest, and with what.
+
+use super::guest::Guest;
+use crate::output;
+use anyhow::{Context, anyhow, bail};
+use std::fmt::Write as _;
+use std::path::Path;
+use wasmtime::{AsContextMut, ExternType, Instance, Result, Store, Val, ValType};
+
+/// The program's beginning, as WASI names it.
+const START: &str = "_start";
+/// What a reactor wants to be called before anything else.
+const INITIALIZE: &str = "_initialize";
+
+/// What is called, in order, after the instantiation.
+#[derive(Default)]
+pub struct Entry {
+    initialize: bool,
+    /// The exported function, its arguments, and how many results it has.
+    call: Option<(String, Vec<Val>, usize)>,
+    print: bool,
+}
+
+impl Entry {
+    /// Finds the function to call: `invoke`, or `_start`. A module that has neither must have a start section.
+    pub fn find(guest: &Guest, invoke: Option<&str>, args: &[String], path: &Path) -> anyhow::Result<Entry> {
+        let exports = |name: &str| guest.functions().any(|export| export == name);
+        let Some(name) = invoke else {
+            if exports(START) {
+                return Ok(Entry { call: Some((START.to_owned(), Vec::new(), 0)), ..Entry::default() });
+            }
+            if guest.has_start {
+                return Ok(Entry { initialize: exports(INITIALIZE), ..Entry::default() });
+            }
+            bail!(
+                "`{}` is no command, it exports no `{START}`; name a function with --invoke: {}",
+                path.display(),
+                list(guest)
+            );
+        };
+        let Some(ExternType::Func(ty)) = guest.module.get_export(name) else {
+            bail!("`{}` exports no function `{name}`; it exports {}", path.display(), list(guest));
+        };
+        if ty.params().len() != args.len() {
+            bail!("`{name}` takes {} arguments, {} are given", ty.params().len(), args.len());
+        }
+        let values = ty.params().zip(args).map(|(ty, arg)| parse(&ty, arg));
+        let values =
+            values.collect::<anyhow::Result<_>>().with_context(|| format!("in the arguments of `{name}`"))?;
+        Ok(Entry {
+            initialize: name != INITIALIZE && exports(INITIALIZE),
+            call: Some((name.to_owned(), values, ty.results().len())),
+            print: true,
+        })
+    }
+
+    /// Calls it, and prints the results of a function that the user named.
+    pub fn call<T: 'static>(&self, store: &mut Store<T>, instance: Instance) -> Result<()> {
+        if self.initialize {
+            instance.get_typed_func::<(), ()>(&mut *store, INITIALIZE)?.call(&mut *store, ())?;
+        }
+        let Some((name, args, results)) = &self.call else { return Ok(()) };
+        let Some(func) = instance.get_func(&mut *store, name) else {
+            return Err(wasmtime::Error::msg(format!("the module exports no function `{name}`")));
+        };
+        let mut results = vec![Val::I32(0); *results];
+        func.call(store.as_context_mut(), args, &mut results)?;
+        if self.print {
+            let mut text = String::new();
+            for result in &results {
+                let _ = writeln!(text, "{}", display(result));
+            }
+            output::print(&text).map_err(wasmtime::Error::from_anyhow)?;
+        }
+        Ok(())
+    }
+}
+
+/// The functions to choose from.
+fn list(guest: &Guest) -> String {
+    let names: Vec<String> = guest.functions().map(|name| format!("`{name}`")).collect();
+    match names.len() {
+        0 => "no functions".to_owned(),
+        count if count > 20 => format!("{} and {} more", names[..20].join(", "), count - 20),
+        _ => names.join(", "),
+    }
+}
+
+fn parse(ty: &ValType, text: &str) -> anyhow::Result<Val> {
+    let bad = || anyhow!("`{text}` is not a number of type {ty}");
+    Ok(match ty {
+        ValType::I32 => Val::I32(integer(text, i32::MIN.into(), u32::MAX.into()).ok_or_else(bad)? as i32),
+        ValType::I64 => Val::I64(integer(text, i64::MIN.into(), u64::MAX.into()).ok_or_else(bad)? as i64),
+        ValType::F32 => Val::F32(text.parse::<f32>().map_err(|_| bad())?.to_bits()),
+        ValType::F64 => Val::F64(text.parse::<f64>().map_err(|_| bad())?.to_bits()),
+        _ => bail!("a value of type {ty} can't be given on a command line"),
+    })
+}
+
+/// A signed or unsigned integer, decimal or hexadecimal.
+fn integer(text: &str, min: i128, max: i128) -> Option<i128> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let value = match digits.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok()?,
+        None if digits.starts_with('+') => return None,
+        None => digits.parse::<u64>().ok()?,
+    };
+    let value = if negative { -i128::from(value) } else { value.into() };
+    (min..=max).contains(&value).then_some(value)
+}
+
+fn display(value: &Val) -> String {
+    match value {
+        Val::I32(value) => value.to_string(),
+        Val::I64(value) => value.to_string(),
+        Val::F32(bits) => f32::from_bits(*bits).to_string(),
+        Val::F64(bits) => f64::from_bits(*bits).to_string(),
+        Val::V128(value) => format!("{:#034x}", value.as_u128()),
+        _ => "a reference".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_numbers_of_their_types() {
+        let text = |ty: ValType, text: &str| {
+            parse(&ty, text).map_or_else(|error| error.to_string(), |v| display(&v))
+        };
+        assert_eq!(text(ValType::I32, "-2147483648"), "-2147483648");
+        assert_eq!(text(ValType::I32, "4294967295"), "-1");
+        assert_eq!(text(ValType::I32, "4294967296"), "`4294967296` is not a number of type i32");
+        assert_eq!(text(ValType::I64, "0xffffffffffffffff"), "-1");
+        assert_eq!(text(ValType::I64, "--1"), "`--1` is not a number of type i64");
+        assert_eq!(text(ValType::F64, "2.5e3"), "2500");
+        assert_eq!(text(ValType::F32, "x"), "`x` is not a number of type f32");
+        assert_eq!(
+            text(ValType::EXTERNREF, "1"),
+            "a value of type externref can't be given on a command line"
+        );
+    }
+}

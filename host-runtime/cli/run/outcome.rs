@@ -1,0 +1,104 @@
+//! How the guest ended, and what the user is told of it.
+
+use super::guest::FRAMES;
+use super::module::Prepared;
+use crate::output::tell;
+use kperf_abi::names::MODULE;
+use std::collections::HashMap;
+use std::fmt;
+use std::process::ExitCode;
+use wasmtime::{Trap, WasmBacktrace};
+use wasmtime_wasi::I32Exit;
+
+/// The exit code of a process that was aborted, as wasmtime's own program ends after a trap.
+const ABORTED: u8 = 134;
+
+/// How the guest ended.
+pub enum Outcome {
+    Completed,
+    Exit(i32),
+    /// Its text, and the frames that were open.
+    Trap(String, Vec<String>),
+    /// A host function failed, or an exception left the guest.
+    Failed(String, Vec<String>),
+    /// It didn't come to run.
+    NotStarted,
+}
+
+impl Outcome {
+    pub fn of(result: &wasmtime::Result<()>, prepared: &Prepared) -> Outcome {
+        let Err(error) = result else { return Outcome::Completed };
+        if let Some(exit) = error.downcast_ref::<I32Exit>() {
+            return Outcome::Exit(exit.0);
+        }
+        let frames = error.downcast_ref::<WasmBacktrace>().map(|backtrace| frames(backtrace, prepared));
+        if let Some(trap) = error.downcast_ref::<Trap>() {
+            return Outcome::Trap(trap.to_string(), frames.unwrap_or_default());
+        }
+        match frames {
+            Some(frames) => Outcome::Failed(error.root_cause().to_string(), frames),
+            None => Outcome::NotStarted,
+        }
+    }
+
+    /// Tells the user, if there is something to tell. Answers the exit code; an error that is not the guest's is one of
+    /// ours.
+    pub fn tell(&self, result: wasmtime::Result<()>) -> anyhow::Result<ExitCode> {
+        let (message, frames, code) = match self {
+            Outcome::Completed => return Ok(ExitCode::SUCCESS),
+            Outcome::Exit(code) => return Ok(ExitCode::from(*code as u8)),
+            Outcome::NotStarted => {
+                result.map_err(anyhow::Error::from)?;
+                return Ok(ExitCode::SUCCESS);
+            }
+            Outcome::Trap(message, frames) => (message, frames, ExitCode::from(ABORTED)),
+            Outcome::Failed(message, frames) => (message, frames, ExitCode::FAILURE),
+        };
+        let mut text = format!("error: {message}");
+        for (n, frame) in frames.iter().enumerate() {
+            text.push_str(&format!("\n{n:>5}: {frame}"));
+        }
+        tell(text);
+        Ok(code)
+    }
+}
+
+impl fmt::Display for Outcome {
+    /// What the trace says of it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Outcome::Completed => f.write_str("completed"),
+            Outcome::Exit(code) => write!(f, "exit {code}"),
+            Outcome::Trap(message, _) => f.write_str(&message.replacen("wasm trap: ", "trap: ", 1)),
+            Outcome::Failed(message, _) => write!(f, "failed: {message}"),
+            Outcome::NotStarted => f.write_str("not started"),
+        }
+    }
+}
+
+/// The guest's open functions, innermost first, by the names that the source has.
+fn frames(backtrace: &WasmBacktrace, prepared: &Prepared) -> Vec<String> {
+    let demangled = prepared.demangled();
+    let mut frames: Vec<String> =
+        backtrace.frames().iter().filter_map(|frame| frame_name(frame, &demangled)).collect();
+    if backtrace.frames().len() >= FRAMES {
+        frames.push("and more".to_owned());
+    }
+    frames
+}
+
+/// `None` for the recorder's own frames.
+fn frame_name(frame: &wasmtime::FrameInfo, demangled: &HashMap<String, String>) -> Option<String> {
+    let module = frame.module();
+    if module.name() == Some("kperf_recorder") {
+        return None;
+    }
+    Some(match frame.func_name() {
+        Some(name) => demangled.get(name).cloned().unwrap_or_else(|| name.to_owned()),
+        None => {
+            // The probes' imports stand before all that the module defines.
+            let shift = module.imports().filter(|import| import.module() == MODULE).count() as u32;
+            format!("func[{}]", frame.func_index().saturating_sub(shift))
+        }
+    })
+}

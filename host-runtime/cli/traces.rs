@@ -1,0 +1,98 @@
+//! Opening traces, and telling what is wrong with them.
+
+use crate::output::tell;
+use anyhow::{Context, bail};
+use indicatif::{ProgressBar, ProgressStyle};
+use kperf_profile::{Health, Profile};
+use kperf_rewriter::Filter;
+use kperf_trace::TraceReader;
+use std::fs::File;
+use std::io::{self, BufReader, IsTerminal, Read};
+use std::path::Path;
+
+/// Large enough that a read takes its whole share of a disk's bandwidth.
+const BUFFER: usize = 1 << 20;
+/// Below this a bar would be gone before anybody could look at it.
+const WORTH_A_BAR: u64 = 16 << 20;
+
+/// Any input of a trace.
+pub type Input = BufReader<Box<dyn Read>>;
+
+/// A trace that is being read, and how far.
+pub struct Trace {
+    /// Its reader.
+    pub reader: TraceReader<Input>,
+    /// Shown on stderr if that is a terminal and the file is large.
+    pub progress: ProgressBar,
+}
+
+/// Opens a trace: a file, or stdin for `-`. `quiet` leaves the progress bar out.
+pub fn open(path: &Path, quiet: bool) -> anyhow::Result<Trace> {
+    let context = || format!("failed to read the trace `{}`", path.display());
+    let (input, length): (Box<dyn Read>, Option<u64>) = if path == Path::new("-") {
+        (Box::new(io::stdin()), None)
+    } else {
+        let file = File::open(path).with_context(context)?;
+        let metadata = file.metadata().with_context(context)?;
+        (Box::new(file), metadata.is_file().then_some(metadata.len()))
+    };
+    let reader = TraceReader::new(BufReader::with_capacity(BUFFER, input)).with_context(context)?;
+    let progress = match length {
+        Some(length) if length >= WORTH_A_BAR && !quiet && io::stderr().is_terminal() => bar(length),
+        _ => ProgressBar::hidden(),
+    };
+    Ok(Trace { reader, progress })
+}
+
+/// Whether a path may be opened again to read the same: not so for stdin and pipes.
+pub fn can_be_read_twice(path: &Path) -> bool {
+    // What isn't there fails when it is opened.
+    path != Path::new("-") && path.metadata().map_or(true, |metadata| metadata.is_file())
+}
+
+fn bar(length: u64) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    // The template is ours; were it wrong, the default style is fine.
+    if let Ok(style) =
+        ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left")
+    {
+        bar.set_style(style);
+    }
+    bar
+}
+
+/// The profile of a trace: a file, or stdin for `-`.
+pub fn profile(path: &Path) -> anyhow::Result<Profile> {
+    let Trace { reader, progress } = open(path, false)?;
+    let profile = Profile::read(reader, |bytes| progress.set_position(bytes));
+    progress.finish_and_clear();
+    profile.with_context(|| format!("failed to read the trace `{}`", path.display()))
+}
+
+/// Tells on stderr what makes a trace's figures doubtful.
+pub fn tell_warnings(health: &Health) {
+    for warning in health.warnings() {
+        tell(format_args!("warning: {warning}"));
+    }
+}
+
+/// Fails if a filter leaves none of the functions, or has a pattern that means none of them.
+pub fn check_filter<'n>(filter: &Filter, names: impl Iterator<Item = &'n str> + Clone) -> anyhow::Result<()> {
+    for (flag, patterns) in [("--only", &filter.only), ("--skip", &filter.skip)] {
+        for pattern in patterns {
+            if !names.clone().any(|name| pattern.matches(name)) {
+                let alone = Filter { only: vec![pattern.clone()], skip: Vec::new() };
+                let hint = alone.hint(names.clone()).map(|hint| format!("; is it `{hint}` that you want?"));
+                let (count, pattern) = (names.count(), pattern.as_str());
+                bail!(
+                    "{flag} `{pattern}` matches none of the trace's {count} functions{}",
+                    hint.unwrap_or_default()
+                );
+            }
+        }
+    }
+    if !filter.is_empty() && !names.clone().any(|name| filter.matches(name)) {
+        bail!("the filters leave none of the trace's {} functions", names.count());
+    }
+    Ok(())
+}
