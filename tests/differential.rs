@@ -7,7 +7,10 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use kperf_rewriter::{Options, rewrite};
-use wasmtime::{Config, Engine, Extern, Instance, Linker, Module, Rooted, Store, Trap, Val, ValType};
+use wasmtime::{
+    Config, Engine, Extern, Instance, Linker, Module, Rooted, Store, StoreLimits, StoreLimitsBuilder, Trap,
+    Val, ValType,
+};
 
 /// `KPERF_SEEDS=FROM..TO` runs others.
 fn seeds() -> std::ops::Range<u64> {
@@ -16,7 +19,7 @@ fn seeds() -> std::ops::Range<u64> {
         let (from, to) = range.split_once("..")?;
         Some(from.parse().ok()?..to.parse().ok()?)
     });
-    parsed.unwrap_or(0..2_500)
+    parsed.unwrap_or(0..4_000)
 }
 
 #[test]
@@ -58,8 +61,6 @@ fn engine() -> Engine {
         .wasm_relaxed_simd(true)
         .wasm_wide_arithmetic(true);
     config.max_wasm_stack(256 << 10);
-    // Small memories without guards: thousands of stores are made, and reserving address space is most of the work.
-    config.memory_reservation(0).memory_guard_size(0).memory_reservation_for_growth(1 << 20);
     Engine::new(&config).unwrap()
 }
 
@@ -98,6 +99,7 @@ struct Depth {
     open: i32,
     events: u64,
     unwound: u64,
+    limits: StoreLimits,
 }
 
 struct Side {
@@ -108,7 +110,10 @@ struct Side {
 
 impl Side {
     fn new(engine: &Engine, module: &Module) -> Side {
-        let mut store = Store::new(engine, Depth::default());
+        // Growing by gigabytes tells nothing more than growing by megabytes.
+        let limits = StoreLimitsBuilder::new().memory_size(16 << 20).table_elements(100_000).build();
+        let mut store = Store::new(engine, Depth { limits, ..Depth::default() });
+        store.limiter(|depth| &mut depth.limits);
         let mut linker: Linker<Depth> = Linker::new(engine);
         let link = |linker: &mut Linker<Depth>| {
             linker.func_wrap("kperf", "enter", |mut caller: wasmtime::Caller<'_, Depth>, _id: i32| {
