@@ -41,8 +41,6 @@ pub struct Opts {
     /// called before.
     #[arg(long, value_name = "FUNC")]
     invoke: Option<String>,
-    #[command(flatten)]
-    wasi: WasiArgs,
     /// Where to write the trace [default: NAME.kperf in the current folder]
     #[arg(long, value_name = "FILE", conflicts_with = "plain")]
     trace: Option<PathBuf>,
@@ -51,14 +49,16 @@ pub struct Opts {
     /// there are two processors. (`test` counts a microsecond for each reading, for exact output.)
     #[arg(long, value_name = "CLOCK", default_value = "auto", conflicts_with = "plain")]
     clock: ClockArg,
-    #[command(flatten)]
-    probes: ProbeArgs,
     /// Show no profile in the end, and nothing else of ours but errors.
     #[arg(short, long)]
     quiet: bool,
     /// Run the module as it is, without probes and trace, for comparison.
     #[arg(long)]
     plain: bool,
+    #[command(flatten)]
+    wasi: WasiArgs,
+    #[command(flatten)]
+    probes: ProbeArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -79,10 +79,13 @@ impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let name = input::module_name(&self.module);
         let bytes = input::read_module(&self.module)?;
+        let options = self.probes.options(name.clone(), true, 0)?;
         let prepared = if self.plain {
+            if module::chooses(&options) {
+                bail!("--plain runs the module as it is; leave out what chooses functions");
+            }
             Prepared::plain(bytes)
         } else {
-            let options = self.probes.options(name.clone(), true, 0)?;
             Prepared::probed(bytes, &options)
                 .with_context(|| format!("failed to put probes into `{}`", self.module.display()))?
         };

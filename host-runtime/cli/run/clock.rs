@@ -28,11 +28,19 @@ impl ClockArg {
 pub fn describe(clock: ClockChoice) -> String {
     match clock {
         ClockChoice::Ticker { period } => format!(
-            "clock: ticker, every {period:?}, on a second processor (`--clock precise` reads the time at every event)"
+            "clock: ticker, every {}, on a second processor (`--clock precise` reads the time at every event)",
+            period_text(period)
         ),
         ClockChoice::Precise | ClockChoice::Test => {
             "clock: precise (the ticker, which costs less, needs a second processor)".to_owned()
         }
+    }
+}
+
+fn period_text(period: Duration) -> String {
+    match period.as_nanos() {
+        nanos if nanos.is_multiple_of(1000) => format!("{} us", nanos / 1000),
+        nanos => format!("{nanos} ns"),
     }
 }
 

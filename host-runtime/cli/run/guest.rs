@@ -82,10 +82,15 @@ impl Host {
     pub fn check_imports(&mut self, guest: &Guest, path: &Path) -> anyhow::Result<()> {
         let mut missing = Vec::new();
         for import in guest.module.imports() {
-            let supplied = import.module() == names::MODULE
-                || self.linker.get(&mut self.store, import.module(), import.name()).is_ok();
-            let text = format!("`{}.{}` ({})", import.module(), import.name(), kind(&import.ty()));
-            if !supplied && !missing.contains(&text) {
+            if import.module() == names::MODULE {
+                continue;
+            }
+            let text = match self.linker.get(&mut self.store, import.module(), import.name()) {
+                Ok(supplied) if fits(&supplied.ty(&self.store), &import.ty()) => continue,
+                Ok(_) => format!("`{}.{}` (of another type)", import.module(), import.name()),
+                Err(_) => format!("`{}.{}` ({})", import.module(), import.name(), kind(&import.ty())),
+            };
+            if !missing.contains(&text) {
                 missing.push(text);
             }
         }
@@ -113,6 +118,14 @@ impl Host {
             Some(lane) => lane.call(&mut self.store, run),
             None => run(&mut self.store),
         }
+    }
+}
+
+/// Whether what is supplied is what is wanted. WASI supplies functions only.
+fn fits(supplied: &ExternType, wanted: &ExternType) -> bool {
+    match (supplied, wanted) {
+        (ExternType::Func(supplied), ExternType::Func(wanted)) => supplied.matches(wanted),
+        _ => false,
     }
 }
 

@@ -2,8 +2,10 @@
 
 use anyhow::bail;
 use kperf_abi::SymbolTable;
-use kperf_rewriter::{Options, Warning};
+use kperf_abi::names::MODULE;
+use kperf_rewriter::{Options, Plan, PlannedFunc, Warning};
 use std::collections::HashMap;
+use wasmtime::Module;
 
 /// A module that is ready to run.
 pub struct Prepared {
@@ -31,7 +33,7 @@ impl Prepared {
                 warnings: rewritten.warnings,
             });
         };
-        if !options.filter.is_empty() || options.exports_only || options.min_instructions > 0 {
+        if chooses(options) {
             bail!(
                 "it has probes already, so that functions can't be chosen any more; run the original, or leave the filters out"
             );
@@ -39,22 +41,74 @@ impl Prepared {
         Ok(Prepared { wasm, symbols: Some(symbols), warnings: Vec::new() })
     }
 
-    /// The names as the source has them, of functions whose names in the module are mangled.
-    pub fn demangled(&self) -> HashMap<String, String> {
-        let names = |table: &SymbolTable| {
-            let symbols = table.symbols.iter();
-            symbols.filter_map(|symbol| Some((symbol.name.clone(), symbol.demangled.clone()?))).collect()
-        };
+    /// The functions' names for people.
+    pub fn names(&self) -> Names {
         match &self.symbols {
-            Some(table) => names(table),
-            // Only to demangle: nothing is rewritten.
+            Some(table) => Names::of_symbols(table),
+            // Only for the names: nothing is rewritten.
             None => match kperf_rewriter::plan(&self.wasm, &Options::default()) {
-                Ok(plan) => {
-                    let functions = plan.functions.into_iter();
-                    functions.filter_map(|function| Some((function.name, function.demangled?))).collect()
-                }
-                Err(_) => HashMap::new(),
+                Ok(plan) => Names::of_plan(&plan),
+                Err(_) => Names::default(),
             },
+        }
+    }
+}
+
+/// Whether the user said which functions, or what they are called.
+pub fn chooses(options: &Options) -> bool {
+    let named = options.names.is_some();
+    named || !options.filter.is_empty() || options.exports_only || options.min_instructions > 0
+}
+
+/// What functions are called, for people.
+#[derive(Default)]
+pub struct Names {
+    /// By the index in the original module.
+    by_index: HashMap<u32, String>,
+    /// By the name in the module, for functions without a probe.
+    demangled: HashMap<String, String>,
+    /// Of the imported functions that have probes, in the order of the thunks.
+    thunks: Vec<String>,
+    /// How many functions the original module defines.
+    functions: u32,
+}
+
+impl Names {
+    fn of_symbols(table: &SymbolTable) -> Names {
+        let mut names = Names { functions: table.module.functions, ..Names::default() };
+        for symbol in &table.symbols {
+            if symbol.imported {
+                names.thunks.push(symbol.display_name().to_owned());
+            }
+            names.by_index.insert(symbol.func_index.0, symbol.display_name().to_owned());
+            if let Some(demangled) = &symbol.demangled {
+                names.demangled.insert(symbol.name.clone(), demangled.clone());
+            }
+        }
+        names
+    }
+
+    fn of_plan(plan: &Plan) -> Names {
+        let name = |function: &PlannedFunc| (function.index.0, function.display_name().to_owned());
+        Names { by_index: plan.functions.iter().map(name).collect(), ..Names::default() }
+    }
+
+    /// The name of a function, by its index and name in the module that runs.
+    pub fn of(&self, module: &Module, index: u32, name: Option<&str>) -> String {
+        let funcs = |import: &wasmtime::ImportType<'_>| matches!(import.ty(), wasmtime::ExternType::Func(_));
+        let imported = module.imports().filter(funcs).count() as u32;
+        // The probes' imports stand behind the other imports and before what the module defines; thunks stand last.
+        let added = module.imports().filter(|import| import.module() == MODULE).count() as u32;
+        let original = index.saturating_sub(added);
+        let thunk = original.checked_sub(imported - added + self.functions).filter(|_| added > 0);
+        let known = match thunk {
+            Some(thunk) => self.thunks.get(thunk as usize),
+            None => self.by_index.get(&original),
+        };
+        match (known, name) {
+            (Some(known), _) => known.clone(),
+            (None, Some(name)) => self.demangled.get(name).map_or(name, String::as_str).to_owned(),
+            (None, None) => format!("func[{original}]"),
         }
     }
 }

@@ -3,8 +3,6 @@
 use super::guest::FRAMES;
 use super::module::Prepared;
 use crate::output::tell;
-use kperf_abi::names::MODULE;
-use std::collections::HashMap;
 use std::fmt;
 use std::process::ExitCode;
 use wasmtime::{Trap, WasmBacktrace};
@@ -76,29 +74,14 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// The guest's open functions, innermost first, by the names that the source has.
+/// The guest's open functions, innermost first, without the recorder's own.
 fn frames(backtrace: &WasmBacktrace, prepared: &Prepared) -> Vec<String> {
-    let demangled = prepared.demangled();
+    let names = prepared.names();
+    let guest = backtrace.frames().iter().filter(|frame| frame.module().name() != Some("kperf_recorder"));
     let mut frames: Vec<String> =
-        backtrace.frames().iter().filter_map(|frame| frame_name(frame, &demangled)).collect();
+        guest.map(|frame| names.of(frame.module(), frame.func_index(), frame.func_name())).collect();
     if backtrace.frames().len() >= FRAMES {
         frames.push("and more".to_owned());
     }
     frames
-}
-
-/// `None` for the recorder's own frames.
-fn frame_name(frame: &wasmtime::FrameInfo, demangled: &HashMap<String, String>) -> Option<String> {
-    let module = frame.module();
-    if module.name() == Some("kperf_recorder") {
-        return None;
-    }
-    Some(match frame.func_name() {
-        Some(name) => demangled.get(name).cloned().unwrap_or_else(|| name.to_owned()),
-        None => {
-            // The probes' imports stand before all that the module defines.
-            let shift = module.imports().filter(|import| import.module() == MODULE).count() as u32;
-            format!("func[{}]", frame.func_index().saturating_sub(shift))
-        }
-    })
 }

@@ -81,7 +81,9 @@ fn main() -> anyhow::Result<()> {
         engine,
     };
     let calls = bench.count()?;
-    let configurations = [
+    // `-- ticker` measures only configurations with that in their names, besides the floors.
+    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let mut configurations = vec![
         ("plain", Probes::None),
         ("empty host functions (F_noop)", Probes::Empty),
         ("host functions, clock only", Probes::Clock),
@@ -90,6 +92,11 @@ fn main() -> anyhow::Result<()> {
         ("add_to_linker, precise", Probes::Functions(ClockChoice::Precise)),
         ("add_to_linker, ticker 2 us", Probes::Functions(ClockChoice::ticker())),
     ];
+    configurations.retain(|(name, probes)| {
+        matches!(probes, Probes::None | Probes::Empty)
+            || wanted.is_empty()
+            || wanted.iter().any(|wanted| name.contains(wanted.as_str()))
+    });
     // `cargo test` runs benchmarks too, with this flag: once is enough then.
     let rounds = if std::env::args().any(|arg| arg == "--bench") { ROUNDS } else { 1 };
     let mut runs = vec![Vec::new(); configurations.len()];

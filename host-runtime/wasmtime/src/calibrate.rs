@@ -1,8 +1,9 @@
 //! Measures what a probe costs on this machine with this clock, so that reports can take it off.
 //!
-//! An empty function is called with probes, through the recorder that guests will use. The time between an enter and its
-//! leave is the part of the cost that falls to the function itself; the time from there to the next enter, less a plain
-//! call, falls to its caller.
+//! A small function is called with probes and without, through the recorder that guests will use; the difference is the
+//! cost. The part of the time between enters and their leaves falls to the function itself; the rest, less a plain call,
+//! falls to its caller. (How long it takes is read from the clock even where guests see a ticker: that may stand still for
+//! a while, and there are few ticks. What they say is only how the time is split.)
 
 use crate::clock::Clock;
 use crate::queue::Message;
@@ -16,8 +17,8 @@ use wasmtime::{Linker, Module, Store, TypedFunc};
 /// Calls between two looks at the clock. With a time before every event they still fit one block: nobody takes blocks off
 /// the queue meanwhile.
 const CALLS: u32 = 7000;
-/// How often that is done. With the ticker each time sees about thirty ticks, all together some thousands: enough for two
-/// digits.
+/// How often that is done. With the ticker each time sees about thirty ticks, all together some thousands: enough to split
+/// by.
 const ROUNDS: usize = 100;
 /// The first rounds, in which code and pages are still cold, don't count.
 const COLD: usize = 4;
@@ -37,9 +38,13 @@ pub(crate) fn probe_cost(recorder: &Recorder, messages: &Receiver<Message>) -> O
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     calls: u64,
+    /// Between enters and leaves, as recorded.
     inside: u64,
+    /// Between leaves and enters, as recorded.
     outside: u64,
-    /// So many plain calls.
+    /// All of it, by the clock.
+    probed: u64,
+    /// So many plain calls, by the clock.
     plain: u64,
 }
 
@@ -76,18 +81,20 @@ fn measure<T: 'static>(
     let clock = &recorder.recording.clock;
     let module = Module::new(store.engine(), include_bytes!("calibrate.wasm"))?;
     let instance = linker.instantiate(&mut *store, &module)?;
-    let plain: TypedFunc<u32, ()> = instance.get_typed_func(&mut *store, "plain")?;
-    let probed: TypedFunc<u32, ()> = instance.get_typed_func(&mut *store, "probed")?;
+    let plain: TypedFunc<u32, u32> = instance.get_typed_func(&mut *store, "plain")?;
+    let probed: TypedFunc<u32, u32> = instance.get_typed_func(&mut *store, "probed")?;
     let mut rounds = Vec::with_capacity(ROUNDS);
     for _ in 0..ROUNDS {
         let start = clock.now();
         plain.call(&mut *store, CALLS)?;
-        let end = clock.now();
+        let middle = clock.now();
         probed.call(&mut *store, CALLS)?;
+        let end = clock.now();
         flush(store);
         while let Ok(message) = messages.try_recv() {
             let Message::Block { block, .. } = message else { continue };
-            rounds.push(Round { plain: end.saturating_sub(start), ..split(&block) });
+            let (plain, probed) = (middle.saturating_sub(start), end.saturating_sub(middle));
+            rounds.push(Round { plain, probed, ..split(&block) });
             recorder.recording.queue.give_back(block);
         }
     }
@@ -121,26 +128,27 @@ fn split(block: &[u8]) -> Round {
 
 fn summarize(rounds: &[Round], clock: &Clock) -> Option<ProbeCost> {
     let rounds = rounds.get(COLD..)?;
-    let mut totals: Vec<u64> = rounds.iter().map(|round| round.inside + round.outside).collect();
-    totals.sort_unstable();
-    let usual = *totals.get(totals.len() / 2)?;
-    // A round in which the thread was put aside says nothing of probes.
-    let kept = rounds.iter().filter(|round| round.inside + round.outside <= usual + usual / 2);
-    let sum = kept.fold(Round::default(), |sum, round| Round {
-        calls: sum.calls + round.calls,
-        inside: sum.inside + round.inside,
-        outside: sum.outside + round.outside,
-        plain: 0,
-    });
-    let plain = rounds.iter().map(|round| round.plain).min()? as f64 / f64::from(CALLS);
-    if sum.calls == 0 {
+    let usual = median(rounds, |round| round.probed);
+    let (inside, both) = rounds
+        .iter()
+        .filter(|round| round.calls == u64::from(CALLS))
+        // A round in which the thread was put aside says nothing of probes.
+        .filter(|round| round.probed <= usual + usual / 2)
+        .fold((0, 0), |(inside, both), round| (inside + round.inside, both + round.inside + round.outside));
+    if both == 0 {
         return None;
     }
-    let nanos = |ticks: f64| (ticks * 1e9 / clock.ticks_per_second()).max(0.0);
-    Some(ProbeCost {
-        inside_nanos: nanos(sum.inside as f64 / sum.calls as f64),
-        outside_nanos: nanos(sum.outside as f64 / sum.calls as f64 - plain),
-    })
+    let nanos = |ticks: u64| ticks as f64 * 1e9 / clock.ticks_per_second() / f64::from(CALLS);
+    let probed = nanos(usual);
+    let plain = nanos(median(rounds, |round| round.plain));
+    let inside_nanos = probed * inside as f64 / both as f64;
+    Some(ProbeCost { inside_nanos, outside_nanos: (probed - inside_nanos - plain).max(0.0) })
+}
+
+fn median(rounds: &[Round], field: impl Fn(&Round) -> u64) -> u64 {
+    let mut values: Vec<u64> = rounds.iter().map(field).collect();
+    values.sort_unstable();
+    values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -172,10 +180,15 @@ mod tests {
 
     #[test]
     fn rounds_that_were_interrupted_do_not_count() {
-        let mut rounds = vec![Round { calls: 7000, inside: 70_000, outside: 140_000, plain: 14_000 }; 20];
-        rounds[9].inside = 9_000_000;
-        let cost = summarize(&rounds, &Clock::new(ClockChoice::Test));
-        assert_eq!(cost, Some(ProbeCost { inside_nanos: 10.0, outside_nanos: 18.0 }));
-        assert_eq!(summarize(&rounds[..3], &Clock::new(ClockChoice::Test)), None);
+        let usual = Round { calls: 7000, inside: 50_000, outside: 150_000, probed: 210_000, plain: 14_000 };
+        let mut rounds = vec![usual; 20];
+        rounds[9] = Round { inside: 9_000_000, probed: 9_200_000, ..usual };
+        // 30 ns a call, a quarter of it inside; a plain call takes 2 ns.
+        let clock = Clock::new(ClockChoice::Test);
+        assert_eq!(summarize(&rounds, &clock), Some(ProbeCost { inside_nanos: 7.5, outside_nanos: 20.5 }));
+        assert_eq!(summarize(&rounds[..3], &clock), None);
+        // A ticker that stood still.
+        let still = vec![Round { inside: 0, outside: 0, ..usual }; 20];
+        assert_eq!(summarize(&still, &clock), None);
     }
 }

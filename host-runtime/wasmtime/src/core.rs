@@ -1,6 +1,6 @@
 //! A lane, apart from who writes it: its memory, and the gate through which blocks leave it.
 
-use crate::memory::LaneMemory;
+use crate::memory::{LaneMemory, TickerCell};
 use crate::recording::Recording;
 use crate::tail::Tail;
 use kperf_abi::block::STACKS;
@@ -18,6 +18,8 @@ pub(crate) struct LaneCore {
     /// The recorder's number in the trace.
     pub(crate) number: u32,
     pub(crate) memory: LaneMemory,
+    /// The time as the recorder sees it, unless it reads the recording's clock.
+    pub(crate) ticker: Option<Arc<TickerCell>>,
     /// Whether the lane is closed: what is recorded from there on is not kept.
     gate: Mutex<bool>,
     abandoned: Abandoned,
@@ -35,7 +37,15 @@ struct Abandoned {
 impl LaneCore {
     /// A lane that still has to be known to the recording.
     pub(crate) fn new(recording: Arc<Recording>, number: u32, memory: LaneMemory, closed: bool) -> LaneCore {
-        LaneCore { recording, number, memory, gate: Mutex::new(closed), abandoned: Abandoned::default() }
+        let ticker = recording.ticker.as_ref().map(|ticker| ticker.cell().clone());
+        LaneCore {
+            recording,
+            number,
+            memory,
+            ticker,
+            gate: Mutex::new(closed),
+            abandoned: Abandoned::default(),
+        }
     }
 
     /// Sends the block to the writer. The recorder begins another one when this returns.

@@ -88,6 +88,7 @@ impl fmt::Display for Error {
             ),
             ErrorKind::OtherEngine => f.write_str("the store belongs to another engine than the recorder"),
             ErrorKind::Link(_) => f.write_str("failed to link the recorder"),
+            ErrorKind::Write { dropped_events: 0, .. } => f.write_str("failed to write the trace"),
             ErrorKind::Write { dropped_events, .. } => {
                 write!(f, "failed to write the trace, {dropped_events} events are missing at its end")
             }

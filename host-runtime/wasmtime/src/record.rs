@@ -35,8 +35,8 @@ impl Pen<'_> {
     /// The time as the recorder of this lane sees it.
     #[inline]
     pub(crate) fn now(&self) -> u64 {
-        match &self.lane.recording.ticker {
-            Some(ticker) => ticker.cell().load(),
+        match &self.lane.ticker {
+            Some(ticker) => ticker.load(),
             None => self.lane.recording.clock.now(),
         }
     }
@@ -64,8 +64,8 @@ impl Pen<'_> {
     fn event(&mut self, word: u32) {
         let memory = &self.lane.memory;
         let mut position = memory.position();
-        if let Some(ticker) = &self.lane.recording.ticker {
-            let now = ticker.cell().load();
+        if let Some(ticker) = &self.lane.ticker {
+            let now = ticker.load();
             if now != self.state.last || position > LAST_START {
                 position = self.make_room(now);
             }

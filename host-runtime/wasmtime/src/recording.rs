@@ -64,6 +64,9 @@ impl Recording {
     pub(crate) fn begin(&self, writer: JoinHandle<Written>) {
         *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
         *self.lanes.lock().unwrap_or_else(PoisonError::into_inner) = Lanes::default();
+        if let Some(ticker) = &self.ticker {
+            ticker.forget_stalls();
+        }
     }
 
     /// Opens a lane. In a recording that is finished it is closed from the start.

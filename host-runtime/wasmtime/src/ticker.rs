@@ -56,6 +56,11 @@ impl Ticker {
         &self.cell
     }
 
+    /// Forgets when it stood still before there was anything to record.
+    pub(crate) fn forget_stalls(&self) {
+        *self.stalls.lock().unwrap_or_else(PoisonError::into_inner) = Stalls::default();
+    }
+
     /// Ends the thread; the time stands still from here on. Answers when it stood still before.
     pub(crate) fn stop(&self) -> Stalls {
         self.stop.store(true, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use kperf_wasmtime::{Builder, ClockChoice, Recorder};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
-use wasmtime::{Config, Engine, Module};
+use wasmtime::{Caller, Config, Engine, Linker, Module, Store};
 
 /// A sink whose bytes can be looked at.
 #[derive(Clone, Default)]
@@ -151,4 +151,33 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             return output;
         }
     }
+}
+
+/// `many(n)` calls a function n times, `open` calls `host.h` with two frames open.
+pub const GUEST: &str = r#"
+    (import "host" "h" (func $h))
+    (func $f (local $t i32) (ENTER 1) (LEAVE))
+    (func (export "many") (param i32)
+      (loop (call $f) (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1))))))
+    (func $g (local $t i32) (ENTER 1) (call $h) (LEAVE))
+    (func (export "open") (local $t i32) (ENTER 0) (call $g) (LEAVE))"#;
+
+/// Calls an export of the guest in a store that is gone afterwards.
+pub fn run(
+    recorder: &Recorder,
+    engine: &Engine,
+    name: &str,
+    calls: Option<u32>,
+    h: impl Fn() + Send + Sync + 'static,
+) {
+    let mut store = Store::new(engine, ());
+    let mut linker = Linker::new(engine);
+    let lane = recorder.link(&mut store, &mut linker).unwrap();
+    linker.func_wrap("host", "h", move |_: Caller<'_, ()>| h()).unwrap();
+    let instance = linker.instantiate(&mut store, &module(engine, GUEST)).unwrap();
+    lane.call(&mut store, |store| match calls {
+        Some(calls) => instance.get_typed_func::<u32, ()>(&mut *store, name)?.call(store, calls),
+        None => instance.get_typed_func::<(), ()>(&mut *store, name)?.call(store, ()),
+    })
+    .unwrap();
 }
