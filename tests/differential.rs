@@ -29,7 +29,7 @@ fn original_and_rewritten_agree() {
     for seed in seeds() {
         let Some(wasm) = generate(seed) else { continue };
         let Ok(original) = Module::new(&engine, &wasm) else { continue };
-        let options = Options { imports: seed % 2 == 0, validate: true, ..Options::default() };
+        let options = Options { imports: seed.is_multiple_of(2), validate: true, ..Options::default() };
         let rewritten = match rewrite(&wasm, &options) {
             Ok(rewritten) => rewritten.wasm,
             Err(error) => panic!("seed {seed}: {error}"),
@@ -68,16 +68,16 @@ fn generate(seed: u64) -> Option<Vec<u8>> {
     let config = wasm_smith::Config {
         allow_floats: true,
         canonicalize_nans: true,
-        exceptions_enabled: seed % 3 != 0,
+        exceptions_enabled: !seed.is_multiple_of(3),
         gc_enabled: seed % 3 == 1,
         reference_types_enabled: true,
         tail_call_enabled: true,
-        memory64_enabled: seed % 4 == 0,
+        memory64_enabled: seed.is_multiple_of(4),
         max_memories: 2,
         max_memory32_bytes: 1 << 20,
         max_memory64_bytes: 1 << 20,
         max_table_elements: 1_000,
-        disallow_traps: seed % 5 == 0,
+        disallow_traps: seed.is_multiple_of(5),
         export_everything: true,
         threads_enabled: false,
         shared_everything_threads_enabled: false,

@@ -288,7 +288,10 @@ mod tests {
     #[test]
     fn few_bytes_cannot_claim_many() {
         let error = SymbolTable::from_bytes(&[1, 255, 255, 255, 255, 0]).expect_err("a bomb");
-        assert_eq!(error.to_string(), "bad symbol table: it claims more bytes than it can have (at offset 0x1 of it)");
+        assert_eq!(
+            error.to_string(),
+            "bad symbol table: it claims more bytes than it can have (at offset 0x1 of it)"
+        );
     }
 
     #[test]

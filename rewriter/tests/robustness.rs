@@ -171,15 +171,17 @@ fn names_that_are_long_duplicate_or_broken() {
 fn generated_modules() {
     let mut rewritten = 0;
     for seed in 0..6_000u64 {
-        let mut config = wasm_smith::Config::default();
-        config.max_imports = 10;
-        config.exceptions_enabled = seed % 2 == 0;
-        config.gc_enabled = seed % 3 == 0;
-        config.tail_call_enabled = true;
-        config.threads_enabled = seed % 5 == 0;
-        config.memory64_enabled = seed % 7 == 0;
-        config.wide_arithmetic_enabled = true;
-        config.allow_invalid_funcs = seed % 11 == 0;
+        let config = wasm_smith::Config {
+            max_imports: 10,
+            exceptions_enabled: seed.is_multiple_of(2),
+            gc_enabled: seed.is_multiple_of(3),
+            tail_call_enabled: true,
+            threads_enabled: seed.is_multiple_of(5),
+            memory64_enabled: seed.is_multiple_of(7),
+            wide_arithmetic_enabled: true,
+            allow_invalid_funcs: seed.is_multiple_of(11),
+            ..wasm_smith::Config::default()
+        };
         let bytes = noise(seed, 4096);
         let Ok(module) = wasm_smith::Module::new(config, &mut arbitrary::Unstructured::new(&bytes)) else {
             continue;

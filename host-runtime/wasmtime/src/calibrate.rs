@@ -1,6 +1,6 @@
 //! Measures what a probe costs on this machine with this clock, so that reports can take it off.
 //!
-//! A small function is called with probes and without, through the recorder that guests will use; the difference is the
+//! A function that does nothing is called with probes and without, through the recorder that guests will use; the difference is the
 //! cost. The part of the time between enters and their leaves falls to the function itself; the rest, less a plain call,
 //! falls to its caller. (How long it takes is read from the clock even where guests see a ticker: that may stand still for
 //! a while, and there are few ticks. What they say is only how the time is split.)
