@@ -37,7 +37,10 @@
   (start $init)
   (func $init
     (global.set $last (call $now))
-    (call $begin_block))
+    (i32.store (i32.const 4096) (global.get $stack))
+    (i32.store (i32.const 4100) (global.get $depth))
+    (i64.store (i32.const 4104) (global.get $last))
+    (i32.store (i32.const 64) (i32.const 4112)))
 
   (func $now (result i64)
     ;; #if ticker
@@ -47,20 +50,19 @@
     ;; #end
   )
 
-  (func $begin_block
-    (i32.store (i32.const 4096) (global.get $stack))
-    (i32.store (i32.const 4100) (global.get $depth))
-    (i64.store (i32.const 4104) (global.get $last))
-    (i32.store (i32.const 64) (i32.const 4112)))
-
-  ;; Hands the block to the host, if anything is in it.
+  ;; Hands the block to the host, if anything is in it, and begins another. No call for the latter: it could be refused
+  ;; (fuel, epochs), and the block would stand there with the header of the last one. The header's time is written last
+  ;; but for the position: a host that reads meanwhile tells by it whether the block has begun.
   (func $flush (export "flush")
     (local $length i32)
     (local.set $length (i32.sub (i32.load (i32.const 64)) (i32.const 4096)))
     (if (i32.gt_u (local.get $length) (i32.const 16))
       (then
         (call $host_flush (i32.const 4096) (local.get $length))
-        (call $begin_block))))
+        (i32.store (i32.const 4096) (global.get $stack))
+        (i32.store (i32.const 4100) (global.get $depth))
+        (i64.store (i32.const 4104) (global.get $last))
+        (i32.store (i32.const 64) (i32.const 4112)))))
 
   ;; The rare half of every event: a full block, a clock that has moved (in the precise form: by more than a time word
   ;; can say). Answers where the caller's word goes. A clock that goes back stands still instead.

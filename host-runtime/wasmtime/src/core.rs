@@ -3,7 +3,7 @@
 use crate::memory::{LaneMemory, TickerCell};
 use crate::recording::Recording;
 use crate::tail::Tail;
-use kperf_abi::block::STACKS;
+use kperf_abi::block::{BlockHeader, HEADER_LEN, STACKS};
 use kperf_abi::word::{Reason, TIME_LIMIT, Word};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,9 +20,18 @@ pub(crate) struct LaneCore {
     pub(crate) memory: LaneMemory,
     /// The time as the recorder sees it, unless it reads the recording's clock.
     pub(crate) ticker: Option<Arc<TickerCell>>,
-    /// Whether the lane is closed: what is recorded from there on is not kept.
-    gate: Mutex<bool>,
+    gate: Mutex<Gate>,
     abandoned: Abandoned,
+}
+
+#[derive(Default)]
+struct Gate {
+    /// Whether the lane is closed: what is recorded from there on is not kept.
+    closed: bool,
+    /// The header of the block that was handed over last, and the length of its words. Until another block has begun they
+    /// are what says where the recorder stands.
+    last_header: [u8; HEADER_LEN],
+    last_length: usize,
 }
 
 /// A call that ended without a word (its future was dropped, the host panicked): its frames are closed when the lane is
@@ -43,40 +52,68 @@ impl LaneCore {
             number,
             memory,
             ticker,
-            gate: Mutex::new(closed),
+            gate: Mutex::new(Gate { closed, ..Gate::default() }),
             abandoned: Abandoned::default(),
         }
     }
 
     /// Sends the block to the writer. The recorder begins another one when this returns.
     pub(crate) fn hand_over(&self) {
-        let closed = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*closed {
+        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        if !gate.closed {
             let queue = &self.recording.queue;
             let mut block = queue.buffer();
             self.memory.copy_block(&mut block);
-            queue.send_block(&self.recording.clock, self.number, block);
+            if let Some((header, words)) = block.split_first_chunk() {
+                gate.last_header = *header;
+                gate.last_length = words.len();
+                queue.send_block(&self.recording.clock, self.number, block);
+            }
         }
-        // Before the gate opens: a recorder that was interrupted behind this call has handed over everything.
+        // Before the gate opens: whoever comes now finds nothing that was handed over already.
+        self.memory.mark_unbegun();
         self.memory.reset_position();
     }
 
     /// Sends what is left, with the frames that are open closed for a reason at a time. Nothing is kept of what the
     /// recorder writes after that.
     pub(crate) fn close(&self, reason: Reason, now: impl FnOnce() -> u64) {
-        let mut closed = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        if std::mem::replace(&mut *closed, true) {
+        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        if std::mem::replace(&mut gate.closed, true) {
             return;
         }
         let mut block = self.recording.queue.buffer();
-        self.memory.copy_block(&mut block);
-        if let Some(tail) = Tail::read(&block, |stack| self.memory.saved_depth(stack)) {
+        let saved_depth = |stack| self.memory.saved_depth(stack);
+        let tail = match self.unbegun(&gate, &mut block) {
+            Some(tail) => Some(tail),
+            None => {
+                self.memory.copy_block(&mut block);
+                Tail::read(&block, saved_depth)
+            }
+        };
+        if let Some(tail) = tail {
             self.append_unwinds(&mut block, &tail, reason, now);
-            if block.len() > kperf_abi::block::HEADER_LEN {
+            if block.len() > HEADER_LEN {
                 self.recording.queue.send_block(&self.recording.clock, self.number, block);
             }
         }
         self.memory.reset_position();
+    }
+
+    /// Where the recorder stands if it has handed over a block and not begun another one; `block` is the front of that.
+    fn unbegun(&self, gate: &Gate, block: &mut Vec<u8>) -> Option<Tail> {
+        if !self.memory.is_unbegun() {
+            return None;
+        }
+        block.extend_from_slice(&gate.last_header);
+        self.memory.copy_words(gate.last_length, block);
+        let tail = Tail::read(block, |stack| self.memory.saved_depth(stack));
+        block.clear();
+        // The recorder may have begun it meanwhile, and written over what was copied.
+        let tail = tail.filter(|_| self.memory.is_unbegun())?;
+        let header = BlockHeader { stack: tail.stack, depth: tail.depth, start_ticks: tail.last };
+        block.extend_from_slice(&header.to_bytes());
+        Some(tail)
     }
 
     fn append_unwinds(&self, block: &mut Vec<u8>, tail: &Tail, reason: Reason, now: impl FnOnce() -> u64) {
@@ -131,5 +168,46 @@ impl Drop for LaneGuard {
     fn drop(&mut self) {
         self.0.close(Reason::Unfinished, || self.0.recording.clock.now());
         self.0.recording.retire(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Pen, State};
+    use crate::{ClockChoice, Recorder};
+    use kperf_trace::{Event, Item, TraceReader};
+
+    #[test]
+    fn a_recorder_that_is_caught_between_two_blocks_loses_nothing_and_says_nothing_twice() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let sink = file.reopen().expect("the file again");
+        let engine = wasmtime::Engine::default();
+        let recorder =
+            Recorder::builder().clock(ClockChoice::Test).sink(sink).build(&engine).expect("a recorder");
+        let lane = recorder.recording.open_lane(LaneMemory::own());
+        let mut state = State::default();
+        let mut pen = Pen { lane: &lane, state: &mut state };
+        pen.init();
+        for id in 0..3 {
+            pen.enter(id);
+        }
+        pen.leave(3);
+        // What the recorder calls when the block is full; it has no time to begin another one.
+        lane.hand_over();
+        assert!(lane.memory.is_unbegun());
+        recorder.interrupt("interrupted by SIGINT").expect("a trace");
+
+        let bytes = std::fs::read(file.path()).expect("the trace");
+        let mut reader = TraceReader::new(&bytes[..]).expect("a trace");
+        let mut events = Vec::new();
+        while let Some(item) = reader.next().expect("a whole trace") {
+            if let Item::Events(batch) = item {
+                events.extend(batch.events.iter().map(|timed| (timed.ticks, timed.event)));
+            }
+        }
+        assert_eq!(reader.anomalies(), []);
+        assert_eq!(events.len(), 5);
+        assert_eq!(events[4], (6000, Event::Unwind { depth: 0, reason: Reason::Interrupted }));
     }
 }

@@ -16,6 +16,10 @@ const _: () = assert!(LEN.is_power_of_two() && LEN * 4 == START + CAPACITY);
 
 /// Address of the first word of a block.
 const FIRST: usize = START + HEADER_LEN;
+/// Address of the last word of a block's header, the upper half of its time. It is written behind the rest.
+const HEADER_END: u32 = FIRST as u32 - 4;
+/// What no clock reaches.
+const UNBEGUN: u32 = u32::MAX;
 /// Address of the table of depths of the stacks that don't run.
 const DEPTHS: usize = 1024;
 
@@ -47,7 +51,7 @@ impl LaneMemory {
         assert!(data.len() >= LEN * 4, "a memory of {MEMORY_PAGES} pages");
         let words = NonNull::from(data).cast();
         let memory = LaneMemory { words, owner: Owner::Shared(memory) };
-        for word in memory.words().iter().take(START / 4) {
+        for word in memory.words().iter().take(FIRST / 4) {
             word.store(0, Ordering::Relaxed);
         }
         memory.reset_position();
@@ -112,6 +116,16 @@ impl LaneMemory {
         self.set_position(FIRST as u32);
     }
 
+    /// Marks the block as not begun: its header is the last one's. The recorder unmarks it by writing the header.
+    pub(crate) fn mark_unbegun(&self) {
+        self.store(HEADER_END, UNBEGUN);
+    }
+
+    /// Whether the recorder has yet to begin a block.
+    pub(crate) fn is_unbegun(&self) -> bool {
+        u32::from_le(self.word(HEADER_END).load(Ordering::Acquire)) == UNBEGUN
+    }
+
     /// How many frames of a stack that doesn't run are open.
     pub(crate) fn saved_depth(&self, stack: u32) -> u32 {
         self.load(DEPTHS as u32 + stack.min(STACKS - 1) * 4)
@@ -125,16 +139,25 @@ impl LaneMemory {
     /// recorder doesn't begin another block meanwhile.
     pub(crate) fn copy_block(&self, block: &mut Vec<u8>) {
         let position = u32::from_le(self.word(POSITION as u32).load(Ordering::Acquire)) as usize / 4 * 4;
-        if !(FIRST..=START + CAPACITY).contains(&position) {
-            return;
+        if (FIRST..=START + CAPACITY).contains(&position) {
+            self.copy(START, position - START, block);
         }
-        let length = position - START;
+    }
+
+    /// Appends so many bytes of words from the front of the block to `block`, wherever the position is.
+    pub(crate) fn copy_words(&self, length: usize, block: &mut Vec<u8>) {
+        self.copy(FIRST, length.min(CAPACITY - HEADER_LEN), block);
+    }
+
+    fn copy(&self, start: usize, length: usize, block: &mut Vec<u8>) {
+        debug_assert!(start + length <= START + CAPACITY);
         block.reserve(length);
-        // SAFETY: the source is inside the words (checked right above), the target was reserved. Nobody writes to the
-        // source: a recorder writes at the position and above only. Byte-wise or word-wise atomics would be several times
-        // as slow and are not needed without a concurrent write.
+        // SAFETY: the source is inside the words (both callers see to it), the target was reserved. Nobody writes to the
+        // source: a recorder writes at the position and above only, and where it may begin another block meanwhile
+        // (`copy_words`), the caller throws away what it copied. Byte-wise or word-wise atomics would be several times as
+        // slow and are not needed without a concurrent write.
         unsafe {
-            let from = self.words.as_ptr().cast::<u8>().add(START);
+            let from = self.words.as_ptr().cast::<u8>().add(start);
             std::ptr::copy_nonoverlapping(from, block.as_mut_ptr().add(block.len()), length);
             block.set_len(block.len() + length);
         }

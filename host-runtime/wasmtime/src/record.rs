@@ -155,6 +155,7 @@ impl Pen<'_> {
         let start = START as u32;
         memory.store(start, self.state.stack);
         memory.store(start + 4, self.state.depth);
+        // Last but for the position: see `LaneMemory::is_unbegun`.
         memory.store(start + 8, self.state.last as u32);
         memory.store(start + 12, (self.state.last >> 32) as u32);
         memory.reset_position();

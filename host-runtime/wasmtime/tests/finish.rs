@@ -6,7 +6,7 @@ mod common;
 use common::*;
 use kperf_abi::symbols::{ModuleIdentity, Symbol, SymbolTable};
 use kperf_abi::{FuncId, FuncIndex};
-use kperf_trace::{ClockKind, Event, TraceReader};
+use kperf_trace::{ClockKind, Event, ProbeCost, TraceReader};
 use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder};
 use std::io;
 use std::sync::Arc;
@@ -41,6 +41,7 @@ fn an_interruption_in_the_midst_of_events_leaves_whole_ones() {
         let (recorder, trace) =
             recorder_with(&engine, |builder| builder.clock(ClockChoice::Precise).calibrate(false));
         let stop = Arc::new(AtomicBool::new(false));
+        let (runs, running) = std::sync::mpsc::channel();
         let guest = {
             let (recorder, engine, stop) = (recorder.clone(), engine.clone(), stop.clone());
             std::thread::spawn(move || {
@@ -50,12 +51,16 @@ fn an_interruption_in_the_midst_of_events_leaves_whole_ones() {
                 linker.func_wrap("host", "h", |_: Caller<'_, ()>| ()).unwrap();
                 let instance = linker.instantiate(&mut store, &module(&engine, GUEST)).unwrap();
                 let many = instance.get_typed_func::<u32, ()>(&mut store, "many").unwrap();
+                many.call(&mut store, 10_000).unwrap();
+                runs.send(()).unwrap();
                 while !stop.load(Ordering::Relaxed) {
                     many.call(&mut store, 10_000).unwrap();
                 }
             })
         };
-        std::thread::sleep(Duration::from_millis(5 + round));
+        running.recv().unwrap();
+        // Each time somewhere else in a block.
+        std::thread::sleep(Duration::from_micros(300 + 37 * round));
         let summary = recorder.interrupt("interrupted by SIGTERM").unwrap();
         stop.store(true, Ordering::Relaxed);
         guest.join().unwrap();
@@ -173,8 +178,11 @@ fn the_header_tells_the_clock_and_what_probes_cost() {
         assert_eq!(header.command, ["kperf-wasm", "run", "a.wasm"]);
         assert_eq!(header.clock.kind == ClockKind::Ticker, clock != ClockChoice::Precise);
         assert!(header.clock.ticks_per_second > 1e6, "{:?}", header.clock);
-        let cost = header.probe_cost.expect("calibrated");
-        assert!(cost.inside_nanos > 0.0 && cost.outside_nanos >= 0.0, "{cost:?}");
+        // A ticker that gets no processor all the while has nothing to split the cost by.
+        assert!(header.probe_cost.is_some() || clock != ClockChoice::Precise, "calibrated");
+        let plausible =
+            |cost: ProbeCost| cost.inside_nanos >= 0.0 && cost.inside_nanos + cost.outside_nanos > 0.0;
+        assert!(header.probe_cost.is_none_or(plausible), "{:?}", header.probe_cost);
         assert!(summary.end_ticks > header.anchor.ticks);
         assert_eq!(count(&bytes, |_| true), 100_000);
     }

@@ -1,0 +1,344 @@
+//! `kperf-wasm run`, as its users see it.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use tempfile::TempDir;
+
+/// A folder of a test's own, in which commands run.
+struct Folder(TempDir);
+
+struct Ran {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn with(self, name: &str, text: &str) -> Folder {
+        fs::write(self.path(name), text).unwrap();
+        self
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
+        command.args(args).current_dir(self.0.path()).env("KPERF_TEST", "from outside");
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Ran {
+        ran(self.command(args).output().unwrap())
+    }
+}
+
+fn ran(output: Output) -> Ran {
+    Ran {
+        code: output.status.code(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn example(language: &str) -> String {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/game-of-life").join(language).join("life.wasm");
+    path.to_str().unwrap().to_owned()
+}
+
+const TRAP: &str = r#"(module
+    (memory 1)
+    (func $_ZN4life4stepEv (param i32) (drop (i32.load (i32.const -1))))
+    (func (param i32) (call $_ZN4life4stepEv (local.get 0)))
+    (func (export "go") (param i32) (result i32)
+      (if (local.get 0) (then (call 1 (local.get 0)))) (i32.const 42)))"#;
+
+/// Prints its arguments and its environment, reads the file `in/data.txt`, and exits with 7.
+const WORLD: &str = r#"(module
+    (import "wasi_snapshot_preview1" "args_sizes_get" (func $args_sizes (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "args_get" (func $args (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "environ_sizes_get" (func $environ_sizes (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "environ_get" (func $environ (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "path_open"
+      (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 900) "data.txt")
+    (func $print (param $at i32) (param $length i32)
+      (i32.store (i32.const 0) (local.get $at))
+      (i32.store (i32.const 4) (local.get $length))
+      (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8))))
+    (func (export "_start")
+      (drop (call $args_sizes (i32.const 16) (i32.const 20)))
+      (drop (call $args (i32.const 2000) (i32.const 1000)))
+      (call $print (i32.const 1000) (i32.load (i32.const 20)))
+      (drop (call $environ_sizes (i32.const 16) (i32.const 20)))
+      (drop (call $environ (i32.const 2000) (i32.const 1000)))
+      (call $print (i32.const 1000) (i32.load (i32.const 20)))
+      (drop (call $open (i32.const 3) (i32.const 0) (i32.const 900) (i32.const 8) (i32.const 0)
+        (i64.const 2) (i64.const 0) (i32.const 0) (i32.const 32)))
+      (i32.store (i32.const 0) (i32.const 1000))
+      (i32.store (i32.const 4) (i32.const 100))
+      (drop (call $read (i32.load (i32.const 32)) (i32.const 0) (i32.const 1) (i32.const 8)))
+      (call $print (i32.const 1000) (i32.load (i32.const 8)))
+      (call $exit (i32.const 7))))"#;
+
+#[test]
+fn an_untouched_module_is_probed_and_its_time_is_shown() {
+    let folder = Folder::new();
+    let ran = folder.run(&["run", &example("rust"), "5"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "5 steps, 19 live cells\n"));
+    assert!(ran.stderr.starts_with("clock: "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("life::is_valid_position"), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with("# trace: life.kperf\n"), "{}", ran.stderr);
+    let report =
+        folder.run(&["report", "life.kperf", "--only", "life::is_valid_position", "--format", "csv"]);
+    assert!(report.stdout.contains("16000"), "{}", report.stdout);
+}
+
+#[test]
+fn quiet_says_nothing_and_plain_leaves_no_trace() {
+    let folder = Folder::new();
+    let ran = folder.run(&["run", "-q", &example("c"), "1"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+        (Some(0), "1 steps, 20 live cells\n", "")
+    );
+    fs::remove_file(folder.path("life.kperf")).unwrap();
+    let ran = folder.run(&["run", "--plain", &example("c"), "1"]);
+    assert_eq!(
+        (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
+        (Some(0), "1 steps, 20 live cells\n", "")
+    );
+    assert!(!folder.path("life.kperf").exists());
+    let ran = folder.run(&["run", "--plain", "--only", "main", &example("c")]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
+    assert_eq!(ran.stderr, "error: --plain runs the module as it is; leave out what chooses functions\n");
+}
+
+#[test]
+fn a_rewritten_module_runs_with_the_probes_it_has() {
+    let folder = Folder::new();
+    let rewritten = folder.run(&["rewrite", &example("c"), "-o", "probed.wasm", "--only", "step"]);
+    assert_eq!(rewritten.code, Some(0), "{}", rewritten.stderr);
+    let ran = folder.run(&["run", "-q", "--clock", "test", "probed.wasm", "3"]);
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+    let report = folder.run(&["report", "probed.kperf", "--format", "csv"]);
+    assert_eq!(report.stdout.lines().count(), 2, "a head and one function: {}", report.stdout);
+    let ran = folder.run(&["run", "--only", "play", "probed.wasm"]);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("it has probes already"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_guest_sees_what_it_is_given_and_its_exit_code_is_passed_through() {
+    let folder = Folder::new().with("world.wat", WORLD);
+    fs::create_dir(folder.path("data")).unwrap();
+    fs::write(folder.path("data/data.txt"), "the file\n").unwrap();
+    let ran = folder.run(&[
+        "run",
+        "-q",
+        "world.wat",
+        "--dir",
+        "data::in",
+        "--env",
+        "A=b c",
+        "--env",
+        "KPERF_TEST",
+        "--",
+        "--flag",
+        "x",
+    ]);
+    assert_eq!(ran.stdout, "world.wat\0--flag\0x\0A=b c\0KPERF_TEST=from outside\0the file\n");
+    assert_eq!((ran.code, ran.stderr.as_str()), (Some(7), ""));
+    let replay = folder.run(&["report", "world.kperf"]);
+    assert!(replay.stdout.contains("exit 7"), "{}", replay.stdout);
+    for (args, message) in [
+        (["--dir", "nowhere"], "error: failed to open the folder `nowhere` of --dir\n"),
+        (
+            ["--env", "KPERF_NOT_SET"],
+            "error: --env `KPERF_NOT_SET` has no value to pass on; give one: `KPERF_NOT_SET=VALUE`\n",
+        ),
+    ] {
+        let ran = folder.run(&["run", "world.wat", args[0], args[1]]);
+        assert_eq!(ran.code, Some(1));
+        assert!(ran.stderr.starts_with(message), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_trap_tells_where_by_the_source_s_names_and_leaves_the_trace() {
+    let folder = Folder::new().with("trap.wat", TRAP);
+    for flags in [&["--plain"][..], &["-q", "--clock", "test"]] {
+        let ran = folder.run(&[&["run", "trap.wat", "--invoke", "go", "1"], flags].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(134), ""));
+        assert_eq!(
+            ran.stderr,
+            "error: wasm trap: out of bounds memory access\n    0: life::step()\n    1: func[1]\n    2: go\n",
+            "{flags:?}"
+        );
+    }
+    let replay = folder.run(&["replay", "trap.kperf"]);
+    assert_eq!(
+        replay.stdout,
+        "\
+# DURATION   FUNCTION
+           | go() {
+           |   func[1]() {
+  1.000 us |     life::step()(); /* trap */
+  2.000 us |   } /* func[1]: trap */
+  3.000 us | } /* go: trap */
+"
+    );
+}
+
+#[test]
+fn functions_are_invoked_with_arguments_of_their_types() {
+    let folder = Folder::new().with("trap.wat", TRAP).with(
+        "lib.wat",
+        r#"(module
+            (global $ready (mut i64) (i64.const 0))
+            (func (export "_initialize") (global.set $ready (i64.const 1000)))
+            (func (export "add") (param i64 f64) (result i64 f64)
+              (i64.add (local.get 0) (global.get $ready)) (f64.mul (local.get 1) (f64.const 2))))"#,
+    );
+    let ran = folder.run(&["run", "-q", "--clock", "test", "lib.wat", "--invoke", "add", "--", "-7", "1.25"]);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "993\n2.5\n", ""));
+    let replay = folder.run(&["replay", "lib.kperf"]);
+    assert_eq!(replay.stdout, "# DURATION   FUNCTION\n  1.000 us | _initialize();\n  1.000 us | add();\n");
+    for (args, message) in [
+        (
+            &["lib.wat"][..],
+            "error: `lib.wat` is no command, it exports no `_start`; name a function with --invoke: `_initialize`, `add`\n",
+        ),
+        (
+            &["lib.wat", "--invoke", "sub"],
+            "error: `lib.wat` exports no function `sub`; it exports `_initialize`, `add`\n",
+        ),
+        (&["lib.wat", "--invoke", "add", "1"], "error: `add` takes 2 arguments, 1 are given\n"),
+        (
+            &["trap.wat", "--invoke", "go", "one"],
+            "error: in the arguments of `go`\n\nCaused by:\n    0: `one` is not a number of type i32\n",
+        ),
+    ] {
+        let ran = folder.run(&[&["run"], args].concat());
+        assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(1), "", message));
+    }
+}
+
+#[test]
+fn imports_that_nobody_supplies_are_listed_before_anything_runs() {
+    let folder = Folder::new().with(
+        "wants.wat",
+        r#"(module
+            (import "env" "abort" (func)) (import "env" "memory" (memory 1)) (import "env" "abort" (func))
+            (import "wasi_snapshot_preview1" "fd_write" (func)))"#,
+    );
+    let ran = folder.run(&["run", "wants.wat"]);
+    assert_eq!(ran.code, Some(1));
+    assert_eq!(
+        ran.stderr,
+        "error: `wants.wat` imports what is not there: `env.abort` (function), `env.memory` (memory), \
+         `wasi_snapshot_preview1.fd_write` (of another type); `run` supplies WASI preview 1 only, `rewrite` makes a \
+         module for a host of your own\n"
+    );
+    assert!(!folder.path("wants.kperf").exists());
+}
+
+#[test]
+fn the_module_and_stdout_are_not_overwritten() {
+    let folder = Folder::new().with("trap.wat", TRAP);
+    let run = ["run", "-q", "trap.wat", "--invoke", "go", "0", "--trace"];
+    let ran = folder.run(&[&run[..], &["trap.wat"]].concat());
+    assert_eq!(
+        ran.stderr,
+        "error: `trap.wat` would be overwritten, which is the module; name another file with --trace\n"
+    );
+    assert_eq!(fs::read_to_string(folder.path("trap.wat")).unwrap(), TRAP);
+    let ran = folder.run(&[&run[..], &["-"]].concat());
+    assert_eq!(
+        ran.stderr,
+        "error: stdout is the guest's, the trace can't go there; name a file with --trace\n"
+    );
+}
+
+#[test]
+fn a_module_may_come_from_stdin() {
+    let folder = Folder::new();
+    let mut child = folder
+        .command(&["run", "-q", "-", "--invoke", "go", "0"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(TRAP.as_bytes()).unwrap();
+    let ran = ran(child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (Some(0), "42\n", ""));
+    assert!(folder.path("stdin.kperf").exists());
+}
+
+/// Says hello, then calls a function for ever.
+#[cfg(unix)]
+const ENDLESS: &str = r#"(module
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (memory (export "memory") 1)
+    (data (i32.const 64) "hello\n") (data (i32.const 0) "\40\00\00\00\06\00\00\00")
+    (func $work)
+    (func (export "_start")
+      (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 32)))
+      (loop $forever (call $work) (br $forever))))"#;
+
+#[cfg(unix)]
+#[test]
+fn signals_leave_a_whole_trace() {
+    for (signal, code) in [("INT", 130), ("TERM", 143)] {
+        let folder = Folder::new().with("endless.wat", ENDLESS);
+        let mut child = folder
+            .command(&["run", "endless.wat", "--clock", "precise"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "hello\n");
+        let killed = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        let ran = ran(child.wait_with_output().unwrap());
+        assert_eq!(ran.code, Some(code), "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("interrupted by SIG{signal}")), "{}", ran.stderr);
+        let report = folder.run(&["report", "endless.kperf"]);
+        assert_eq!((report.code, report.stderr.as_str()), (Some(0), ""), "the trace is whole");
+        assert!(report.stdout.contains(" interrupted\n"), "{}", report.stdout);
+    }
+}
+
+#[test]
+fn every_language_has_the_same_calls() {
+    for (language, function) in [
+        ("rust", "life::is_valid_position"),
+        ("c", "isValidPosition"),
+        ("assemblyscript", "life/isValidPosition"),
+        ("kotlin", "isValidPosition"),
+        ("go", "main.isValidPosition"),
+        ("wat", "isValidPosition"),
+    ] {
+        let folder = Folder::new();
+        let ran = folder.run(&["run", "-q", "--clock", "precise", &example(language), "10"]);
+        assert_eq!(ran.code, Some(0), "{language}: {}", ran.stderr);
+        let report = folder.run(&["report", "life.kperf", "--only", function, "--format", "csv"]);
+        assert!(report.stdout.contains(",32000,"), "{language}: {}{}", report.stdout, report.stderr);
+    }
+}
