@@ -47,7 +47,12 @@
           (br_if $digits (i32.load8_u (local.get $at))))))
     (call $format (local.get $steps) (i32.const 176) (i32.const 16))
     (call $format (call $play (local.get $steps)) (i32.const 192) (i32.const 32))
-    (drop (call $fd_write (i32.const 1) (i32.const 16) (i32.const 4) (i32.const 8))))
+    ;; One part at a time: a host may write less than all of several.
+    (local.set $at (i32.const 16))
+    (loop $parts
+      (drop (call $fd_write (i32.const 1) (local.get $at) (i32.const 1) (i32.const 8)))
+      (local.set $at (i32.add (local.get $at) (i32.const 8)))
+      (br_if $parts (i32.lt_u (local.get $at) (i32.const 48)))))
 
   ;; Writes $number in decimal so that it ends before $end, and sets $iovec to it.
   (func $format (param $number i32) (param $end i32) (param $iovec i32)
