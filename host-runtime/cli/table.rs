@@ -13,11 +13,11 @@ pub struct TableOptions {
 }
 
 /// Longest name of a function, in characters, unless names are wanted in full.
-const NAME: usize = 72;
+const NAME: usize = 48;
 /// The first columns are numbers.
 const NUMBERS: usize = 7;
 /// Longest name of a caller.
-const CALLER: usize = 40;
+const CALLER: usize = 32;
 
 /// Writes the head of the profile and its first `limit` functions (all for 0), those with the most self time first: what
 /// one wants to see after a run.
