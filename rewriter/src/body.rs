@@ -102,6 +102,8 @@ struct Rewriter<'a, 'o> {
     /// Up to where the source has been dealt with.
     done: usize,
     out: &'o mut Vec<u8>,
+    /// How many params and locals the source has.
+    locals: u64,
     /// Where the declarations of locals end in the source.
     locals_end: usize,
     /// Types of the locals behind it.
@@ -122,6 +124,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             base,
             done: 0,
             out,
+            locals: 0,
             locals_end: 0,
             spills: Vec::new(),
             labels: Labels::default(),
@@ -150,6 +153,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
     fn write_probed(&mut self, index: FuncIndex, id: FuncId) -> Result<(), Error> {
         let signature = self.context.info.func_type(index).ok_or_else(|| self.no_func_type())?;
         let locals = self.read_locals(signature.params.len() as u64)?;
+        self.locals = locals;
         self.locals_end = self.done;
         self.facts.token = locals.min(MAX_LOCALS) as u32;
         let block = self.context.body_type(index, signature)?;
@@ -266,6 +270,24 @@ impl<'a, 'o> Rewriter<'a, 'o> {
                 self.labels.close();
                 self.relabel(operator, start, end)?;
             }
+            Operator::Br { .. }
+            | Operator::BrIf { .. }
+            | Operator::BrTable { .. }
+            | Operator::BrOnNull { .. }
+            | Operator::BrOnNonNull { .. }
+            | Operator::BrOnCast { .. }
+            | Operator::BrOnCastFail { .. }
+            | Operator::BrOnCastDescEq { .. }
+            | Operator::BrOnCastDescEqFail { .. }
+            | Operator::Rethrow { .. } => self.relabel(operator, start, end)?,
+            // What is one past the end in the original would be there in the rewritten function: the token.
+            Operator::LocalGet { local_index }
+            | Operator::LocalSet { local_index }
+            | Operator::LocalTee { local_index }
+                if u64::from(*local_index) >= self.locals =>
+            {
+                return Err(Error::malformed(start, "a local that isn't there"));
+            }
             Operator::TryTable { try_table } => self.open_try_table(try_table, start, end)?,
             Operator::ContNew { .. }
             | Operator::ContBind { .. }
@@ -278,7 +300,6 @@ impl<'a, 'o> Rewriter<'a, 'o> {
                 let what = "stack switching (cont.new, suspend, resume)".to_owned();
                 return Err(ErrorKind::Unsupported { what, offset: start }.into());
             }
-            _ if self.labels.added() > 0 => self.relabel(operator, start, end)?,
             _ => {}
         }
         Ok(())
@@ -297,7 +318,8 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         })
     }
 
-    /// A branch out of a `try_table` that has got pads counts them too.
+    /// A branch out of a `try_table` that has got pads counts them too. One to a label that isn't there must not find
+    /// one of ours.
     #[inline(never)]
     fn relabel(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
         let mut operator = operator.clone();
@@ -318,6 +340,9 @@ impl<'a, 'o> Rewriter<'a, 'o> {
                     .map(|label| self.label(label?, start))
                     .collect::<Result<Vec<u32>, Error>>()?;
                 let default = self.label(targets.default(), start)?;
+                if self.labels.added() == 0 {
+                    return Ok(());
+                }
                 self.replace(start, end, &[Instruction::BrTable(labels.into(), default)]);
                 return Ok(());
             }

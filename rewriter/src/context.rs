@@ -105,12 +105,16 @@ impl<'a> Context<'a> {
         self.probes.get(index.0 as usize).copied().flatten()
     }
 
-    /// A function's index in the rewritten module.
+    /// A function's index in the rewritten module. One that isn't there gets one that isn't there either: a thunk might
+    /// be, right behind the last function.
     pub(crate) fn function(&self, index: u32) -> u32 {
-        if (index as usize) < self.info.imported_funcs.len() {
+        let imported = self.info.imported_funcs.len();
+        if (index as usize) < imported {
             index
+        } else if (index as usize) < imported + self.info.defined_types.len() {
+            index + self.shift
         } else {
-            index.saturating_add(self.shift)
+            u32::MAX
         }
     }
 
