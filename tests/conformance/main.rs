@@ -1,0 +1,64 @@
+//! The WebAssembly specification's own test suite, with every module rewritten.
+//!
+//! Each script runs three times under wasmtime: with its modules as they are, with probes on all functions, and with
+//! probes on calls of imports too. Whatever came of a directive the first time must come of it the others: results, the
+//! text of traps, exceptions and their values, refusals. The probes are answered by one that keeps the depth, which is
+//! stricter than a recorder (see [`probes`]).
+//!
+//! `README.md` holds the counts, which `BLESS=1` renews. `KPERF_CONFORMANCE=try_table` runs only the scripts with that in
+//! their names.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod probes;
+mod readme;
+mod report;
+mod script;
+mod side;
+mod spectest;
+mod suite;
+mod values;
+
+use report::Report;
+use wasmtime::{Config, Engine};
+
+#[test]
+fn rewritten_modules_do_as_the_originals() {
+    let only = std::env::var("KPERF_CONFORMANCE").ok();
+    let mut scripts = suite::scripts();
+    if let Some(only) = &only {
+        scripts.retain(|script| script.path().contains(only));
+    }
+    let report = Report::new(&suite::run(&engine(), &scripts));
+    println!("{}", report.text());
+    assert!(report.differences.is_empty(), "{}", report.differences.join("\n"));
+    if only.is_none() {
+        // So that a rewriter that does nothing doesn't pass for one that does no harm.
+        let work = report.work;
+        assert!(work.entered > 30_000_000 && work.left > 30_000_000, "{work:?}");
+        assert!(work.unwound > 10 && work.abandoned > 100_000, "{work:?}");
+        readme::compare(report.text());
+    }
+}
+
+/// Everything on that wasmtime has and this suite tests.
+fn engine() -> Engine {
+    let mut config = Config::new();
+    config
+        .wasm_tail_call(true)
+        .wasm_multi_memory(true)
+        .wasm_memory64(true)
+        .wasm_function_references(true)
+        .wasm_gc(true)
+        .wasm_exceptions(true)
+        .wasm_threads(true)
+        .shared_memory(true)
+        .wasm_simd(true)
+        .wasm_relaxed_simd(true)
+        .wasm_extended_const(true)
+        .wasm_wide_arithmetic(true)
+        .wasm_custom_page_sizes(true);
+    // Scripts run in parallel.
+    config.parallel_compilation(false);
+    Engine::new(&config).unwrap()
+}

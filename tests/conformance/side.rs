@@ -1,0 +1,310 @@
+//! One run of a script: with its modules as they are, or rewritten.
+
+use crate::probes::{self, Probes};
+use crate::script::{Action, Encoded, Execute, Expected, Step};
+use crate::{spectest, values};
+use kperf_rewriter::{Options, rewrite};
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use wasmparser::{Validator, WasmFeatures};
+use wasmtime::{Engine, Extern, Instance, Linker, Module, Store, Trap, Val};
+
+/// What came of a step.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    /// Whether it is what the script asks for.
+    pub(crate) passed: bool,
+    /// What happened, in words that don't depend on how the module was encoded.
+    pub(crate) text: String,
+}
+
+/// What was done beside the steps.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Work {
+    /// Modules with functions of their own that were given probes.
+    pub(crate) rewritten: u64,
+    pub(crate) functions: u64,
+    pub(crate) entered: u64,
+    pub(crate) left: u64,
+    pub(crate) unwound: u64,
+    pub(crate) abandoned: u64,
+}
+
+impl Work {
+    pub(crate) fn add(&mut self, other: &Work) {
+        self.rewritten += other.rewritten;
+        self.functions += other.functions;
+        self.entered += other.entered;
+        self.left += other.left;
+        self.unwound += other.unwound;
+        self.abandoned += other.abandoned;
+    }
+}
+
+/// Whose modules run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Modules {
+    Original,
+    /// `imports`: calls of imported functions have probes too.
+    Rewritten {
+        imports: bool,
+    },
+}
+
+/// Runs all steps in a store of their own.
+pub(crate) fn run(engine: &Engine, modules: Modules, steps: &[Step<'_>]) -> (Vec<Outcome>, Work) {
+    let mut store = Store::new(engine, Probes::default());
+    let mut linker = Linker::new(engine);
+    linker.allow_shadowing(true);
+    spectest::link(&mut store, &mut linker).expect("spectest is defined once");
+    probes::link(&mut linker).expect("the probes are defined once");
+    let mut side = Side {
+        modules,
+        store,
+        linker,
+        defined: HashMap::new(),
+        instances: HashMap::new(),
+        work: Work::default(),
+    };
+    let outcomes = steps.iter().map(|step| side.step(step)).collect();
+    let probes = side.store.data();
+    let work = Work {
+        entered: probes.entered,
+        left: probes.left,
+        unwound: probes.unwound,
+        abandoned: probes.abandoned,
+        ..side.work
+    };
+    (outcomes, work)
+}
+
+struct Side {
+    modules: Modules,
+    store: Store<Probes>,
+    linker: Linker<Probes>,
+    /// By name; the last one without any.
+    defined: HashMap<Option<String>, Module>,
+    /// By name; the current one without any.
+    instances: HashMap<Option<String>, Instance>,
+    work: Work,
+}
+
+/// How a call or an instantiation ended.
+enum End {
+    Returned(Vec<Val>),
+    Trapped(Trap),
+    /// With the values that were thrown.
+    Threw(String),
+    /// Modules that can't be compiled or linked, exports that aren't there.
+    Failed(String),
+}
+
+impl Side {
+    fn step(&mut self, step: &Step<'_>) -> Outcome {
+        match &step.action {
+            Action::Module { name, wasm } => {
+                self.instances.remove(&None);
+                let end = self.compile(wasm, true).and_then(|module| self.instantiate(*name, &module));
+                self.outcome(end.map_or_else(|end| end, |()| End::Returned(Vec::new())), &Expected::End)
+            }
+            Action::Define { name, wasm } => {
+                let end = match self.compile(wasm, true) {
+                    Ok(module) => {
+                        self.defined.insert(None, module.clone());
+                        self.defined.insert(name.map(str::to_owned), module);
+                        End::Returned(Vec::new())
+                    }
+                    Err(end) => end,
+                };
+                self.outcome(end, &Expected::End)
+            }
+            Action::Instance { name, of } => {
+                let module = self.defined.get(&of.map(str::to_owned)).cloned();
+                let end = match module.ok_or_else(|| End::Failed("the module isn't there".into())) {
+                    Ok(module) => self.instantiate(*name, &module),
+                    Err(end) => Err(end),
+                };
+                self.outcome(end.map_or_else(|end| end, |()| End::Returned(Vec::new())), &Expected::End)
+            }
+            Action::Register { name, instance } => {
+                let end = match self.instance(*instance) {
+                    Ok(instance) => match self.linker.instance(&mut self.store, name, instance) {
+                        Ok(_) => End::Returned(Vec::new()),
+                        Err(error) => failed(&error),
+                    },
+                    Err(end) => end,
+                };
+                self.outcome(end, &Expected::End)
+            }
+            Action::Assert { what, expected } => {
+                let end = self.execute(what).unwrap_or_else(|end| end);
+                self.outcome(end, expected)
+            }
+            Action::Refused { wasm } => {
+                let text = match self.compile(wasm, false) {
+                    Ok(_) => "accepted",
+                    Err(End::Failed(text)) if text.starts_with(PANICKED) => &text.clone(),
+                    Err(_) => "refused",
+                };
+                Outcome { passed: text == "refused", text: text.to_owned() }
+            }
+            Action::Unknown { what } => {
+                Outcome { passed: false, text: format!("`{what}` is none of this runner's directives") }
+            }
+        }
+    }
+
+    fn execute(&mut self, what: &Execute<'_>) -> Result<End, End> {
+        match what {
+            Execute::Invoke { instance, export, arguments } => {
+                let no_export = || End::Failed(format!("no function `{export}`"));
+                let instance = self.instance(*instance)?;
+                let function = instance.get_func(&mut self.store, export).ok_or_else(no_export)?;
+                let arguments: Vec<Val> = arguments
+                    .iter()
+                    .map(|argument| values::argument(&mut self.store, argument))
+                    .collect::<wasmtime::Result<_>>()
+                    .map_err(|error| End::Failed(error.to_string()))?;
+                let mut results = vec![Val::I32(0); function.ty(&self.store).results().len()];
+                let called = function.call(&mut self.store, &arguments, &mut results);
+                self.balanced(called.is_err())?;
+                called.map_err(|error| self.end_of(&error))?;
+                Ok(End::Returned(results))
+            }
+            Execute::Get { instance, global } => {
+                let instance = self.instance(*instance)?;
+                match instance.get_export(&mut self.store, global) {
+                    Some(Extern::Global(global)) => Ok(End::Returned(vec![global.get(&mut self.store)])),
+                    _ => Err(End::Failed(format!("no global `{global}`"))),
+                }
+            }
+            Execute::Module { wasm } => {
+                let module = self.compile(wasm, true)?;
+                let instantiated = self.linker.instantiate(&mut self.store, &module);
+                self.balanced(instantiated.is_err())?;
+                instantiated.map_err(|error| self.end_of(&error))?;
+                Ok(End::Returned(Vec::new()))
+            }
+        }
+    }
+
+    fn instance(&self, name: Option<&str>) -> Result<Instance, End> {
+        let instance = self.instances.get(&name.map(str::to_owned)).copied();
+        instance.ok_or_else(|| End::Failed(NO_INSTANCE.into()))
+    }
+
+    /// Makes it the current instance.
+    fn instantiate(&mut self, name: Option<&str>, module: &Module) -> Result<(), End> {
+        let instantiated = self.linker.instantiate(&mut self.store, module);
+        self.balanced(instantiated.is_err())?;
+        let instance = instantiated.map_err(|error| self.end_of(&error))?;
+        self.instances.insert(None, instance);
+        self.instances.insert(name.map(str::to_owned), instance);
+        Ok(())
+    }
+
+    /// `valid` is what the script says of the module. If a validator that knows all proposals agrees, it must do so on
+    /// the rewritten one, even where wasmtime doesn't know them.
+    fn compile(&mut self, wasm: &Encoded, valid: bool) -> Result<Module, End> {
+        let original = wasm.as_ref().map_err(|error| End::Failed(format!("text: {error}")))?;
+        let rewritten = match self.modules {
+            Modules::Original => None,
+            Modules::Rewritten { imports } => {
+                let mut validator = Validator::new_with_features(WasmFeatures::all());
+                let validate = valid && validator.validate_all(original).is_ok();
+                let id_base = self.store.data().ids;
+                let options = Options { imports, id_base, validate, ..Options::default() };
+                Some(self.rewrite(original, &options)?)
+            }
+        };
+        Module::new(self.store.engine(), rewritten.as_deref().unwrap_or(original))
+            .map_err(|error| failed(&error))
+    }
+
+    fn rewrite(&mut self, wasm: &[u8], options: &Options) -> Result<Vec<u8>, End> {
+        let rewritten = catch_unwind(AssertUnwindSafe(|| rewrite(wasm, options)))
+            .map_err(|_| End::Failed(PANICKED.into()))?
+            .map_err(|error| End::Failed(format!("the rewriter: {error}")))?;
+        let probed = rewritten.symbols.symbols.len() as u64;
+        self.work.rewritten += u64::from(probed > 0);
+        self.work.functions += probed;
+        self.store.data_mut().ids += probed as u32;
+        Ok(rewritten.wasm)
+    }
+
+    fn balanced(&mut self, failed: bool) -> Result<(), End> {
+        match self.store.data_mut().end_of_call(failed) {
+            Some(fault) => Err(End::Failed(format!("unbalanced: {fault}"))),
+            None => Ok(()),
+        }
+    }
+
+    fn end_of(&mut self, error: &wasmtime::Error) -> End {
+        // It would be thrown into the next call.
+        if let Some(exception) = self.store.take_pending_exception() {
+            let fields: Vec<Val> = match exception.fields(&mut self.store) {
+                Ok(fields) => fields.collect(),
+                Err(_) => Vec::new(),
+            };
+            return End::Threw(self.show(&fields));
+        }
+        match error.downcast_ref::<Trap>() {
+            Some(trap) => End::Trapped(*trap),
+            None => failed(error),
+        }
+    }
+
+    fn show(&self, values: &[Val]) -> String {
+        values.iter().map(|value| values::show(&self.store, value)).collect::<Vec<_>>().join(" ")
+    }
+
+    fn outcome(&mut self, end: End, expected: &Expected<'_>) -> Outcome {
+        let passed = match (&end, expected) {
+            (End::Returned(_), Expected::End) => true,
+            (End::Returned(values), Expected::Return(expected)) => {
+                let matching = |(value, expected)| values::matches(&mut self.store, value, expected);
+                values.len() == expected.len() && values.iter().zip(expected).all(matching)
+            }
+            (End::Trapped(trap), Expected::Trap(message) | Expected::Exhaustion(message)) => {
+                is_trap(*trap, message)
+            }
+            (End::Threw(_), Expected::Exception) => true,
+            (End::Failed(text), Expected::Unlinkable) => text != NO_INSTANCE,
+            _ => false,
+        };
+        let text = match end {
+            End::Returned(values) => format!("returned {}", self.show(&values)),
+            End::Trapped(trap) => format!("trap: {trap}"),
+            End::Threw(values) => format!("threw {values}"),
+            End::Failed(text) => text,
+        };
+        Outcome { passed, text }
+    }
+}
+
+/// The numbers of offsets and of the engine's types are no concern of the script's.
+fn failed(error: &wasmtime::Error) -> End {
+    let text = error.root_cause().to_string();
+    let mut words = text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+    for n in 1..words.len() {
+        if matches!(words[n - 1].trim_start_matches('('), "engine" | "offset") {
+            words[n] = words[n].trim_start_matches(|c: char| c.is_ascii_hexdigit() || c == 'x').to_owned();
+            words[n].insert(0, '_');
+        }
+    }
+    End::Failed(words.join(" "))
+}
+
+/// What a step fails with whose module failed before.
+pub(crate) const NO_INSTANCE: &str = "the instance isn't there";
+
+const PANICKED: &str = "the rewriter panicked";
+
+/// Whether wasmtime's words say what the script's do; the differences are those that wasmtime's own runner allows.
+fn is_trap(trap: Trap, message: &str) -> bool {
+    let text = trap.to_string();
+    text.contains(message)
+        || (message.starts_with("uninitialized element") && text.contains("uninitialized element"))
+        || (message.contains("null function") && text.contains("uninitialized element"))
+        || (message.contains("null") && message.contains("reference") && text.contains("null reference"))
+}

