@@ -20,7 +20,9 @@ impl FilterArgs {
         let parse = |flag: &str, texts: &[String]| {
             texts
                 .iter()
-                .map(|text| Pattern::parse(text).with_context(|| format!("bad pattern in {flag} `{text}`")))
+                .map(|text| {
+                    Pattern::parse(text).with_context(|| format!("failed to read the pattern of {flag}"))
+                })
                 .collect::<anyhow::Result<Vec<_>>>()
         };
         Ok(Filter { only: parse("--only", &self.only)?, skip: parse("--skip", &self.skip)? })

@@ -53,15 +53,14 @@ const TRACE_MAGIC: &[u8] = b"KPERF\0";
 impl Opts {
     /// Describes the file.
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let context = || format!("failed to read `{}`", self.file.display());
+        let context = || format!("failed to read `{}`", input::name(&self.file));
         let text = if !traces::can_be_read_twice(&self.file) {
             let bytes = input::read(&self.file)?;
             if bytes.starts_with(TRACE_MAGIC) {
                 let reader = TraceReader::new(bytes.as_slice()).with_context(context)?;
                 self.trace(&Profile::read(reader, |_| ()).with_context(context)?)?
             } else {
-                let module = wat::parse_bytes(&bytes).with_context(context)?;
-                self.module(&module)?
+                self.module(&input::assemble(&self.file, bytes)?)?
             }
         } else if is_trace(&self.file)? {
             self.trace(&traces::profile(&self.file)?)?
@@ -78,7 +77,7 @@ impl Opts {
     }
 
     fn module(&self, bytes: &[u8]) -> anyhow::Result<String> {
-        let context = || format!("failed to read `{}`", self.file.display());
+        let context = || format!("failed to read `{}`", input::name(&self.file));
         self.formatted(&module::describe(bytes).with_context(context)?, module::text)
     }
 

@@ -16,7 +16,11 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 
 /// A module's bytes; the text format is assembled.
 pub fn read_module(path: &Path) -> anyhow::Result<Vec<u8>> {
-    let bytes = read(path)?;
+    assemble(path, read(path)?)
+}
+
+/// A module's bytes, made of the binary or the text that was read from `path`.
+pub fn assemble(path: &Path, bytes: Vec<u8>) -> anyhow::Result<Vec<u8>> {
     if bytes.starts_with(b"\0asm") {
         return Ok(bytes);
     }
@@ -26,14 +30,19 @@ pub fn read_module(path: &Path) -> anyhow::Result<Vec<u8>> {
     if !is_wat && !looks_like_wat {
         bail!(
             "`{}` is not a WebAssembly module: it begins with neither `\\0asm` nor text format",
-            path.display()
+            name(path)
         );
     }
     let module = wat::parse_bytes(&bytes).map_err(|mut error| {
-        error.set_path(path);
+        error.set_path(name(path));
         error
     })?;
     Ok(module.into_owned())
+}
+
+/// What a path is called in messages.
+pub fn name(path: &Path) -> String {
+    if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() }
 }
 
 /// A short name for a module: its file's name without the ending.

@@ -70,6 +70,8 @@ fn main() -> ExitCode {
                 if n == 0 {
                     text.push_str("\nCaused by:\n");
                 }
+                // A cause of several lines, such as a pattern that shows its fault, stays together.
+                let cause = cause.to_string().replace('\n', "\n       ");
                 text.push_str(&format!("    {n}: {cause}\n"));
             }
             // There is nobody left to tell when stderr is closed.

@@ -23,7 +23,7 @@ pub struct Opts {
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
     /// Show only the outermost N levels of calls.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
     /// Show only calls that took at least this long: `10us`, `1.5ms`, `2s`.
     #[arg(long, value_name = "DURATION", value_parser = duration_nanos, default_value = "0s")]

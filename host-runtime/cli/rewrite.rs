@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
+use wasmparser::{Validator, WasmFeatures};
 
 /// Put enter/leave probes into modules
 ///
@@ -31,7 +32,7 @@ pub struct Opts {
     /// The first function id.
     #[arg(long, value_name = "N", default_value_t = 0)]
     id_base: u32,
-    /// Write the symbol table as JSON too.
+    /// Write the symbol table as JSON too; `-` is stdout.
     #[arg(long, value_name = "FILE")]
     symbols: Option<PathBuf>,
     /// Only say which functions would get a probe, and why the others wouldn't. Writes nothing.
@@ -54,22 +55,35 @@ Exit codes:
 
 impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        let targets = self.targets()?;
         let mut id_base = self.id_base;
         let mut tables = Vec::new();
-        for path in &self.modules {
+        for (path, target) in self.modules.iter().zip(&targets) {
             let module = input::read_module(path)?;
             let mut options = self.probes.options(input::module_name(path), self.imports, id_base)?;
             options.validate = self.validate;
-            let context = || format!("failed to rewrite `{}`", path.display());
+            let context = || format!("failed to rewrite `{}`", input::name(path));
+            // A module that can't be read says so below.
+            if matches!(kperf_rewriter::probed(&module), Ok(Some(_))) {
+                bail!("`{}` has probes already; rewrite the original", input::name(path));
+            }
+            if self.validate {
+                let mut validator = Validator::new_with_features(WasmFeatures::all());
+                let valid = validator.validate_all(&module);
+                valid.with_context(|| format!("`{}` is invalid", input::name(path)))?;
+            }
             if self.list {
                 output::print(&list(&kperf_rewriter::plan(&module, &options).with_context(context)?))?;
                 continue;
             }
             let begun = Instant::now();
             let rewritten = kperf_rewriter::rewrite(&module, &options).with_context(context)?;
-            let target = self.target(path)?;
-            output::write_binary(&target, &rewritten.wasm)?;
-            tell(summary(path, &target, module.len(), &rewritten, begun));
+            if let Some(folder) = self.folder() {
+                std::fs::create_dir_all(folder)
+                    .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;
+            }
+            output::write_binary(target, &rewritten.wasm)?;
+            tell(summary(path, target, module.len(), &rewritten, begun));
             probes::tell_warnings(&rewritten.warnings);
             id_base = rewritten.symbols.id_end();
             tables.push(rewritten.symbols);
@@ -79,37 +93,63 @@ impl Opts {
                 [table] => serde_json::to_string_pretty(table)?,
                 tables => serde_json::to_string_pretty(tables)?,
             };
-            std::fs::write(path, json + "\n")
-                .with_context(|| format!("failed to write `{}`", path.display()))?;
+            if path == Path::new("-") {
+                output::print(&(json + "\n"))?;
+            } else {
+                std::fs::write(path, json + "\n")
+                    .with_context(|| format!("failed to write `{}`", path.display()))?;
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Where a module's rewritten form goes. Never onto a module that was named as input.
-    fn target(&self, module: &Path) -> anyhow::Result<PathBuf> {
-        let beside = format!("{}.probed.wasm", input::module_name(module));
-        let target = match &self.output {
-            Some(folder) if self.modules.len() > 1 || folder.is_dir() => {
-                std::fs::create_dir_all(folder)
-                    .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;
-                folder.join(module.file_name().unwrap_or(beside.as_ref())).with_extension("wasm")
-            }
-            Some(file) => file.clone(),
-            None if module == Path::new("-") => PathBuf::from("-"),
-            None => module.with_file_name(beside),
-        };
-        let same = |input: &PathBuf| match (input.canonicalize(), target.canonicalize()) {
-            (Ok(input), Ok(target)) => input == target,
-            _ => false,
-        };
-        if self.modules.iter().any(same) {
-            bail!(
-                "`{}` would be overwritten, which is an input; name another file with -o",
-                target.display()
-            );
+    /// Where each module's rewritten form goes. Nothing is written onto an input, or twice to the same file.
+    fn targets(&self) -> anyhow::Result<Vec<PathBuf>> {
+        if self.modules.len() > 1 && self.output.as_deref() == Some(Path::new("-")) {
+            bail!("several modules can't go to stdout; name a folder with -o");
         }
-        Ok(target)
+        let targets: Vec<PathBuf> = self.modules.iter().map(|module| self.target(module)).collect();
+        if self.list {
+            return Ok(targets);
+        }
+        for (n, (path, flag)) in targets
+            .iter()
+            .map(|path| (path, "-o"))
+            .chain(self.symbols.iter().map(|path| (path, "--symbols")))
+            .enumerate()
+        {
+            if self.modules.iter().any(|module| is_same(module, path)) {
+                bail!(
+                    "`{}` would be overwritten, which is an input; name another file with {flag}",
+                    path.display()
+                );
+            }
+            if targets.iter().take(n).any(|before| before == path) {
+                bail!("`{}` would be written twice; name another file with {flag}", path.display());
+            }
+        }
+        Ok(targets)
     }
+
+    fn target(&self, module: &Path) -> PathBuf {
+        let name = input::module_name(module);
+        match (self.folder(), &self.output) {
+            (Some(folder), _) => folder.join(format!("{name}.wasm")),
+            (None, Some(file)) => file.clone(),
+            (None, None) if module == Path::new("-") => PathBuf::from("-"),
+            (None, None) => module.with_file_name(format!("{name}.probed.wasm")),
+        }
+    }
+
+    /// The folder that modules go to, if the output is one.
+    fn folder(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|output| self.modules.len() > 1 || output.is_dir())
+    }
+}
+
+/// Whether two paths are the same file, which is there.
+fn is_same(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
 }
 
 fn summary(module: &Path, target: &Path, size: usize, rewritten: &Rewritten, begun: Instant) -> String {
@@ -117,8 +157,8 @@ fn summary(module: &Path, target: &Path, size: usize, rewritten: &Rewritten, beg
     let growth = if size == 0 { 0.0 } else { 100.0 * (after as f64 - size as f64) / size as f64 };
     let mut text = format!(
         "{} -> {}: {} of {} functions probed, {size} -> {after} bytes ({growth:+.1} %), {:.0?}",
-        module.display(),
-        target.display(),
+        input::name(module),
+        if target == Path::new("-") { "stdout".to_owned() } else { target.display().to_string() },
         rewritten.symbols.symbols.len(),
         rewritten.plan.functions.len(),
         begun.elapsed(),

@@ -1,5 +1,6 @@
 //! Opening traces, and telling what is wrong with them.
 
+use crate::input;
 use crate::output::tell;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -28,7 +29,7 @@ pub struct Trace {
 
 /// Opens a trace: a file, or stdin for `-`. `quiet` leaves the progress bar out.
 pub fn open(path: &Path, quiet: bool) -> anyhow::Result<Trace> {
-    let context = || format!("failed to read the trace `{}`", path.display());
+    let context = || format!("failed to read the trace `{}`", input::name(path));
     let (input, length): (Box<dyn Read>, Option<u64>) = if path == Path::new("-") {
         (Box::new(io::stdin()), None)
     } else {
@@ -66,7 +67,7 @@ pub fn profile(path: &Path) -> anyhow::Result<Profile> {
     let Trace { reader, progress } = open(path, false)?;
     let profile = Profile::read(reader, |bytes| progress.set_position(bytes));
     progress.finish_and_clear();
-    profile.with_context(|| format!("failed to read the trace `{}`", path.display()))
+    profile.with_context(|| format!("failed to read the trace `{}`", input::name(path)))
 }
 
 /// Tells on stderr what makes a trace's figures doubtful.

@@ -28,7 +28,7 @@ pub struct Module {
     data_segments: u32,
     /// Index of the function that runs when it is instantiated.
     start: Option<u32>,
-    /// How many functions the name section names; `null` without one.
+    /// How many functions with a body the name section names; `null` without one.
     named_functions: Option<usize>,
     custom_sections: Vec<CustomSection>,
     /// `null` if it has none.
@@ -64,6 +64,7 @@ struct Probes {
 /// Describes a module. Fails with the offset where it is malformed or invalid.
 pub fn describe(bytes: &[u8]) -> anyhow::Result<Module> {
     let mut module = Module { bytes: bytes.len(), ..Module::default() };
+    let mut named = None;
     for payload in Parser::new(0).parse_all(bytes) {
         match payload? {
             Payload::Version { encoding: Encoding::Component, .. } => {
@@ -92,13 +93,16 @@ pub fn describe(bytes: &[u8]) -> anyhow::Result<Module> {
             Payload::CustomSection(section) => {
                 let name = section.name().to_owned();
                 if let KnownCustom::Name(names) = section.as_known() {
-                    module.named_functions = Some(named_functions(names));
+                    named = Some(names);
                 }
                 module.custom_sections.push(CustomSection { name, bytes: section.data().len() });
             }
             _ => {}
         }
     }
+    // Names of imported functions count for nothing: only now is it known which these are.
+    let (imported, defined) = (module.imports.functions, module.functions);
+    module.named_functions = named.map(|names| named_functions(names, imported, defined));
     module.proposals = proposals::used(bytes).context("the module is invalid")?;
     module.probes = kperf_rewriter::probed(bytes)?.map(|table| Probes {
         functions: table.symbols.len(),
@@ -111,11 +115,11 @@ pub fn describe(bytes: &[u8]) -> anyhow::Result<Module> {
 }
 
 /// A name section may be damaged without harm to the module: what can be read counts.
-fn named_functions(names: wasmparser::NameSectionReader<'_>) -> usize {
-    names
-        .filter_map(Result::ok)
-        .map(|name| if let Name::Function(map) = name { map.count() } else { 0 })
-        .sum()
+fn named_functions(names: wasmparser::NameSectionReader<'_>, imported: u32, defined: u32) -> usize {
+    let maps = names.filter_map(|name| if let Ok(Name::Function(map)) = name { Some(map) } else { None });
+    maps.flat_map(|map| map.into_iter().filter_map(Result::ok))
+        .filter(|naming| naming.index.checked_sub(imported).is_some_and(|index| index < defined))
+        .count()
 }
 
 fn kind_of(ty: TypeRef) -> ExternalKind {

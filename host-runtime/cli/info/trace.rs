@@ -117,7 +117,12 @@ pub fn text(trace: &Trace) -> String {
     let kinds = [(calls, "enter"), (leaves, "leave"), (unwinds, "unwind"), (marks, "mark")];
     let kinds: Vec<String> =
         kinds.iter().filter(|(count, _)| *count > 0).map(|&(count, noun)| plural(count, noun)).collect();
-    lines.add("events", format_args!("{}: {}", grouped(trace.events), kinds.join(", ")));
+    let kinds = if kinds.is_empty() {
+        "none".to_owned()
+    } else {
+        format!("{}: {}", grouped(trace.events), kinds.join(", "))
+    };
+    lines.add("events", kinds);
     if !trace.cut_short.is_empty() {
         let told: Vec<String> =
             trace.cut_short.iter().map(|(reason, count)| format!("{} {reason}", grouped(*count))).collect();
