@@ -1,0 +1,9 @@
+;; The table as JSON, for one module: an object.
+;; RUN: rewrite % -o out.wasm --only same --symbols -
+;; RUN: rewrite % -o out.wasm --imports --symbols symbols.json --skip unseen
+;; CAT: symbols.json
+(module
+  (import "env" "log" (func $log (param i32)))
+  (func $_RNvCs1234_7mycrate3foo (export "foo"))
+  (func $_ZN4life4stepERKSt6vectorIiSaIiEE)
+  (func $same) (func (export "caf\c3\a9 \"quoted\"")) (func) (func $unseen))
