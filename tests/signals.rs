@@ -222,7 +222,7 @@ fn without_probes_signals_end_the_guest_as_ever() {
 /// `kperf-wasm replay app.kperf | head -1`.
 #[test]
 fn a_reader_that_goes_away_is_no_failure() {
-    let mut guest = Running::start(ENDLESS, &["-q", "--clock", "precise"]);
+    let mut guest = Running::start(ENDLESS, &["-q", "--clock", "test"]);
     guest.wait_for(50_000);
     guest.signal("TERM");
     guest.end();
