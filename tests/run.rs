@@ -196,7 +196,7 @@ fn a_trap_tells_where_by_the_source_s_names_and_leaves_the_trace() {
 # DURATION   FUNCTION
            | go() {
            |   func[1]() {
-  1.000 us |     life::step()(); /* trap */
+  1.000 us |     life::step(); /* trap */
   2.000 us |   } /* func[1]: trap */
   3.000 us | } /* go: trap */
 "

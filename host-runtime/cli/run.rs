@@ -84,7 +84,7 @@ impl Opts {
             if module::chooses(&options) {
                 bail!("--plain runs the module as it is; leave out what chooses functions");
             }
-            Prepared::plain(bytes)
+            Prepared::plain(bytes).with_context(|| format!("failed to run `{}`", self.module.display()))?
         } else {
             Prepared::probed(bytes, &options)
                 .with_context(|| format!("failed to put probes into `{}`", self.module.display()))?

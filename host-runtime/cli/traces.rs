@@ -82,8 +82,7 @@ pub fn check_filter<'n>(filter: &Filter, names: impl Iterator<Item = &'n str> + 
     for (flag, patterns) in [("--only", &filter.only), ("--skip", &filter.skip)] {
         for pattern in patterns {
             if !names.clone().any(|name| pattern.matches(name)) {
-                let alone = Filter { only: vec![pattern.clone()], skip: Vec::new() };
-                let hint = alone.hint(names.clone()).map(|hint| format!("; is it `{hint}` that you want?"));
+                let hint = pattern.hint(names.clone()).map(|hint| format!("; is it `{hint}` that you want?"));
                 let (count, pattern) = (names.count(), pattern.as_str());
                 bail!(
                     "{flag} `{pattern}` matches none of the trace's {count} functions{}",

@@ -37,7 +37,12 @@ pub enum ErrorKind {
     NothingMatched {
         /// How many functions there were to choose from.
         functions: usize,
-        /// A name that resembles the pattern.
+    },
+    /// A pattern of `--only` or `--skip` that no function's name matches.
+    PatternMatchesNothing {
+        /// The pattern.
+        pattern: String,
+        /// One that would match.
         hint: Option<String>,
     },
     /// `--only` or `--skip` has a pattern that is neither a glob nor a regular expression.
@@ -113,8 +118,14 @@ impl fmt::Display for Error {
             ErrorKind::Unsupported { what, offset } => {
                 write!(f, "{what} is not supported (at offset {offset:#x})")
             }
-            ErrorKind::NothingMatched { functions, hint } => {
-                write!(f, "the filters leave none of {functions} functions")?;
+            ErrorKind::NothingMatched { functions: 1 } => {
+                write!(f, "the filters leave out the only function")
+            }
+            ErrorKind::NothingMatched { functions } => {
+                write!(f, "the filters leave none of {functions} functions")
+            }
+            ErrorKind::PatternMatchesNothing { pattern, hint } => {
+                write!(f, "no function's name matches `{pattern}`")?;
                 match hint {
                     Some(hint) => write!(f, "; is it `{hint}` that you want?"),
                     None => Ok(()),

@@ -34,6 +34,12 @@ impl Pattern {
         self.regex.is_match(name)
     }
 
+    /// For a pattern that matches nothing: one that would, because a name contains what was asked for.
+    pub fn hint<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Option<String> {
+        let asked = self.text.trim_matches(['*', '/']);
+        (!asked.is_empty() && names.any(|name| name.contains(asked))).then(|| format!("*{asked}*"))
+    }
+
     /// The pattern as it was written.
     pub fn as_str(&self) -> &str {
         &self.text
@@ -61,14 +67,9 @@ impl Filter {
         self.only.is_empty() && self.skip.is_empty()
     }
 
-    /// For a filter that matched nothing: a pattern that would have, because a name contains what was asked for.
-    pub fn hint<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Option<String> {
-        let [pattern] = self.only.as_slice() else { return None };
-        let asked = pattern.as_str().trim_matches(['*', '/']);
-        if asked.is_empty() {
-            return None;
-        }
-        names.into_iter().any(|name| name.contains(asked)).then(|| format!("*{asked}*"))
+    /// The first pattern that matches none of the names.
+    pub fn unmatched<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Option<&Pattern> {
+        self.only.iter().chain(&self.skip).find(|pattern| !names.clone().any(|name| pattern.matches(name)))
     }
 }
 

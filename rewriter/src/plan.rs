@@ -138,10 +138,13 @@ impl Plan {
                 next += 1;
             }
         }
-        let chosen = options.chooses();
-        if next == options.id_base && chosen && !functions.is_empty() {
-            let hint = options.filter.hint(functions.iter().map(PlannedFunc::display_name));
-            return Err(ErrorKind::NothingMatched { functions: functions.len(), hint }.into());
+        let display_names = functions.iter().map(PlannedFunc::display_name);
+        if let Some(pattern) = options.filter.unmatched(display_names.clone()) {
+            let (pattern, hint) = (pattern.as_str().to_owned(), pattern.hint(display_names));
+            return Err(ErrorKind::PatternMatchesNothing { pattern, hint }.into());
+        }
+        if next == options.id_base && options.chooses() && !functions.is_empty() {
+            return Err(ErrorKind::NothingMatched { functions: functions.len() }.into());
         }
         Ok(Plan { functions })
     }

@@ -141,7 +141,7 @@ mod tests {
         assert_eq!(text(ValType::F32, "x"), "`x` is not a number of type f32");
         assert_eq!(
             text(ValType::EXTERNREF, "1"),
-            "a value of type externref can't be given on a command line"
+            "a value of type (ref null extern) can't be given on a command line"
         );
     }
 }

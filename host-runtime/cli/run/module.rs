@@ -5,6 +5,7 @@ use kperf_abi::SymbolTable;
 use kperf_abi::names::MODULE;
 use kperf_rewriter::{Options, Plan, PlannedFunc, Warning};
 use std::collections::HashMap;
+use wasmparser::{Validator, WasmFeatures};
 use wasmtime::Module;
 
 /// A module that is ready to run.
@@ -19,13 +20,18 @@ pub struct Prepared {
 
 impl Prepared {
     /// The module as it is.
-    pub fn plain(wasm: Vec<u8>) -> Prepared {
-        Prepared { wasm, symbols: None, warnings: Vec::new() }
+    pub fn plain(wasm: Vec<u8>) -> anyhow::Result<Prepared> {
+        if matches!(kperf_rewriter::probed(&wasm), Ok(Some(_))) {
+            bail!("it has probes, which nobody answers with --plain; run the original");
+        }
+        Ok(Prepared { wasm, symbols: None, warnings: Vec::new() })
     }
 
     /// The module with probes: those that it has, or new ones.
     pub fn probed(wasm: Vec<u8>, options: &Options) -> anyhow::Result<Prepared> {
         let Some(symbols) = kperf_rewriter::probed(&wasm)? else {
+            // Here rather than by the engine, which would speak of places in the rewritten module.
+            Validator::new_with_features(WasmFeatures::all()).validate_all(&wasm)?;
             let rewritten = kperf_rewriter::rewrite(&wasm, options)?;
             return Ok(Prepared {
                 wasm: rewritten.wasm,

@@ -156,7 +156,7 @@ impl<W: Write> Replayer<'_, W> {
             frame.opened = true;
             self.gutter(lane, None, frame.level)?;
             let label = &self.function(frame.func).label.clone();
-            writeln!(self.out, "{label}() {{")?;
+            writeln!(self.out, "{label}{} {{", parentheses(label))?;
         }
         Ok(frames.last().map_or(0, Frame::inner_level))
     }
@@ -213,8 +213,8 @@ impl<W: Write> Visitor for Replayer<'_, W> {
         match (frame.opened, ending.as_str()) {
             (true, None) => writeln!(self.out, "}} /* {label} */"),
             (true, Some(how)) => writeln!(self.out, "}} /* {label}: {how} */"),
-            (false, None) => writeln!(self.out, "{label}();"),
-            (false, Some(how)) => writeln!(self.out, "{label}(); /* {how} */"),
+            (false, None) => writeln!(self.out, "{label}{};", parentheses(label)),
+            (false, Some(how)) => writeln!(self.out, "{label}{}; /* {how} */", parentheses(label)),
         }
     }
 
@@ -236,4 +236,9 @@ impl<W: Write> Writer for Replayer<'_, W> {
     fn symbols(&mut self) -> &mut Symbols {
         &mut self.symbols
     }
+}
+
+/// What makes a name a call. C++ names have their parameters with them.
+fn parentheses(label: &str) -> &'static str {
+    if label.ends_with(')') { "" } else { "()" }
 }

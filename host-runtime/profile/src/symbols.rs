@@ -198,7 +198,7 @@ mod tests {
             [
                 "the modules `a` and `b` have function ids in common; names are those of `a`",
                 "the modules `a` and `c` have function ids in common; names are those of `a`",
-                "bad symbol table: its version is unknown (at offset 0x1 of it)",
+                "bad symbol table: its version is unknown (at offset 0x0 of it)",
             ]
         );
         assert_eq!(symbols.name(FuncId(6)), "y");
