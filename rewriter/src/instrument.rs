@@ -28,7 +28,7 @@ pub struct Rewritten {
 /// Puts probes into a module.
 ///
 /// Fails on input that is no well-formed module, or uses what probes can't be put around, with the offset. Input is not
-/// validated beyond that: an ill-typed module stays one.
+/// validated beyond that: an invalid module stays one, but for a few that are off by one where a probe has something.
 pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Rewritten, Error> {
     let info = ModuleInfo::parse(wasm)?;
     let mut warnings = Vec::new();

@@ -10,6 +10,7 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod outcome;
 mod probes;
 mod readme;
 mod report;

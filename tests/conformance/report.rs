@@ -1,7 +1,8 @@
 //! What came out, as the tables of `README.md`.
 
-use crate::side::{NO_INSTANCE, Work};
-use crate::suite::{Ran, Tested};
+use crate::outcome::NO_INSTANCE;
+use crate::side::Work;
+use crate::suite::{OWN, Ran, Tested};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -71,6 +72,10 @@ impl Counts {
         match &ran.steps {
             Ok(steps) => {
                 for step in steps {
+                    if ran.script.group == OWN && !step.original.passed {
+                        let (line, text) = (step.line, &step.original.text);
+                        self.differences.push(format!("{path}, line {line}: original: {text}"));
+                    }
                     self.compare(&path, step);
                     row.add(step);
                     not_passed.add(step);

