@@ -17,14 +17,19 @@ use wasmtime::{Linker, Module, Store, TypedFunc};
 /// Calls between two looks at the clock. With a time before every event they still fit one block: nobody takes blocks off
 /// the queue meanwhile.
 const CALLS: u32 = 7000;
-/// How often that is done. With the ticker each time sees about thirty ticks, all together some thousands: enough to split
-/// by.
+/// How often that is done undisturbed. With the ticker each time sees about thirty ticks, all together some thousands: enough
+/// to split by.
 const ROUNDS: usize = 100;
+/// How often it is tried for that on a busy machine, where the ticker's thread may not be run for milliseconds.
+const TRIES: usize = 600;
+/// With fewer undisturbed rounds nothing is said.
+const FEWEST: usize = 10;
 /// The first rounds, in which code and pages are still cold, don't count.
 const COLD: usize = 4;
 
 /// Measures, before the recording's writer takes over the queue. `None` if that can't be done with this engine: its pool
-/// may be too small, or its limits too tight. Takes about ten milliseconds.
+/// may be too small, its limits too tight, or the machine too busy. Takes about ten milliseconds, on a busy machine up to
+/// six times as long.
 pub(crate) fn probe_cost(recorder: &Recorder, messages: &Receiver<Message>) -> Option<ProbeCost> {
     let rounds = match with_module(recorder, messages) {
         Ok(rounds) => rounds,
@@ -46,6 +51,14 @@ struct Round {
     probed: u64,
     /// So many plain calls, by the clock.
     plain: u64,
+}
+
+impl Round {
+    /// Whether as much time passed by the ticker as by the clock. It didn't while the ticker's thread was not run.
+    fn is_whole(&self) -> bool {
+        let recorded = self.inside + self.outside;
+        self.calls == u64::from(CALLS) && recorded > self.probed / 2 && recorded < self.probed / 2 * 3
+    }
 }
 
 fn with_module(recorder: &Recorder, messages: &Receiver<Message>) -> wasmtime::Result<Vec<Round>> {
@@ -84,7 +97,10 @@ fn measure<T: 'static>(
     let plain: TypedFunc<u32, u32> = instance.get_typed_func(&mut *store, "plain")?;
     let probed: TypedFunc<u32, u32> = instance.get_typed_func(&mut *store, "probed")?;
     let mut rounds = Vec::with_capacity(ROUNDS);
-    for _ in 0..ROUNDS {
+    for attempt in 0..TRIES {
+        if rounds.len() == ROUNDS {
+            break;
+        }
         let start = clock.now();
         plain.call(&mut *store, CALLS)?;
         let middle = clock.now();
@@ -94,7 +110,10 @@ fn measure<T: 'static>(
         while let Ok(message) = messages.try_recv() {
             let Message::Block { block, .. } = message else { continue };
             let (plain, probed) = (middle.saturating_sub(start), end.saturating_sub(middle));
-            rounds.push(Round { plain, probed, ..split(&block) });
+            let round = Round { plain, probed, ..split(&block) };
+            if attempt >= COLD && round.is_whole() {
+                rounds.push(round);
+            }
             recorder.recording.queue.give_back(block);
         }
     }
@@ -127,17 +146,15 @@ fn split(block: &[u8]) -> Round {
 }
 
 fn summarize(rounds: &[Round], clock: &Clock) -> Option<ProbeCost> {
-    let rounds = rounds.get(COLD..)?;
+    if rounds.len() < FEWEST {
+        return None;
+    }
     let usual = median(rounds, |round| round.probed);
     let (inside, both) = rounds
         .iter()
-        .filter(|round| round.calls == u64::from(CALLS))
         // A round in which the thread was put aside says nothing of probes.
         .filter(|round| round.probed <= usual + usual / 2)
         .fold((0, 0), |(inside, both), round| (inside + round.inside, both + round.inside + round.outside));
-    if both == 0 {
-        return None;
-    }
     let nanos = |ticks: u64| ticks as f64 * 1e9 / clock.ticks_per_second() / f64::from(CALLS);
     let probed = nanos(usual);
     let plain = nanos(median(rounds, |round| round.plain));
@@ -186,9 +203,17 @@ mod tests {
         // 30 ns a call, a quarter of it inside; a plain call takes 2 ns.
         let clock = Clock::new(ClockChoice::Test);
         assert_eq!(summarize(&rounds, &clock), Some(ProbeCost { inside_nanos: 7.5, outside_nanos: 20.5 }));
-        assert_eq!(summarize(&rounds[..3], &clock), None);
-        // A ticker that stood still.
-        let still = vec![Round { inside: 0, outside: 0, ..usual }; 20];
-        assert_eq!(summarize(&still, &clock), None);
+        assert_eq!(summarize(&rounds[..FEWEST - 1], &clock), None);
+    }
+
+    #[test]
+    fn rounds_in_which_the_ticker_stood_still_are_not_whole() {
+        let usual = Round { calls: 7000, inside: 50_000, outside: 150_000, probed: 210_000, plain: 14_000 };
+        assert!(usual.is_whole());
+        assert!(!Round { inside: 0, outside: 0, ..usual }.is_whole());
+        assert!(!Round { outside: 40_000, ..usual }.is_whole());
+        assert!(!Round { calls: 6999, ..usual }.is_whole());
+        // It stood still before, and caught up.
+        assert!(!Round { inside: 900_000, ..usual }.is_whole());
     }
 }
