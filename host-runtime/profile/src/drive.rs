@@ -25,7 +25,7 @@ pub(crate) fn drive<R: Read, V: Writer>(
             Some(Item::Symbols(bytes)) => frames.visitor().symbols().add_bytes(bytes),
             Some(Item::Events(batch)) => frames.push(&batch)?,
             Some(Item::Stall(stall)) => stalls.add(&stall),
-            Some(Item::End(_)) => {}
+            Some(Item::Parent(_) | Item::End(_)) => {}
         }
         progress(reader.offset());
     }

@@ -44,8 +44,8 @@ impl Stalls {
 }
 
 impl Health {
-    /// What is known when `reader` is at its end.
-    pub(crate) fn new<R: Read>(
+    /// What is known when `reader` is at its end, or so far: from [`Frames`](crate::frames::Frames) and what else the reader gave.
+    pub fn new<R: Read>(
         reader: &TraceReader<R>,
         counts: Counts,
         problems: &Problems,

@@ -43,7 +43,7 @@ impl Profile {
                 Some(Item::Events(batch)) => builder.push(&batch),
                 Some(Item::Symbols(bytes)) => symbols.add_bytes(bytes),
                 Some(Item::Stall(stall)) => stalls.add(&stall),
-                Some(Item::End(_)) => {}
+                Some(Item::Parent(_) | Item::End(_)) => {}
             }
             progress(reader.offset());
         }

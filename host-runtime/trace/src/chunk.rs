@@ -15,6 +15,9 @@ pub(crate) const HEADER_LEN: usize = 28;
 /// What stands for the recorder where a stall concerns all.
 pub(crate) const NO_RECORDER: u32 = u32::MAX;
 
+/// What stands for the stack where a parent concerns all.
+pub(crate) const ALL_STACKS: u32 = u32::MAX;
+
 /// What a chunk is: four ASCII letters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ChunkKind(pub [u8; 4]);
@@ -30,15 +33,16 @@ impl ChunkKind {
     pub const STALL: ChunkKind = ChunkKind(*b"STAL");
     /// Events of a recorder that could not be written.
     pub const LOST: ChunkKind = ChunkKind(*b"LOST");
+    /// Whose children the calls of a recorder are from there on.
+    pub const PARENT: ChunkKind = ChunkKind(*b"PRNT");
     /// The summary, JSON.
     pub const END: ChunkKind = ChunkKind(*b"ENDT");
 
     /// The longest payload, in bytes, that a reader believes of a chunk of this kind: it has to keep all of it.
     pub(crate) fn max_payload(self) -> u32 {
         match self {
-            ChunkKind::HEADER | ChunkKind::EVENTS | ChunkKind::STALL | ChunkKind::LOST | ChunkKind::END => {
-                32 << 20
-            }
+            ChunkKind::HEADER | ChunkKind::EVENTS | ChunkKind::STALL => 32 << 20,
+            ChunkKind::LOST | ChunkKind::PARENT | ChunkKind::END => 32 << 20,
             _ => 1 << 30,
         }
     }

@@ -1,5 +1,6 @@
 //! What a trace says about itself before its first event: the clock, the host, the command.
 
+use crate::context::TraceContext;
 use serde::{Deserialize, Deserializer, Serialize};
 
 /// The first chunk of a trace. Fields that a file lacks have their defaults; fields that this version doesn't know are
@@ -18,6 +19,9 @@ pub struct Header {
     pub host: HostInfo,
     /// The command line, the program's name first; empty where there was none.
     pub command: Vec<String>,
+    /// Whose children the calls are that the host makes, unless a [`CallParent`](crate::CallParent) says otherwise.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "readable")]
+    pub parent: Option<TraceContext>,
 }
 
 /// A clock.
@@ -125,6 +129,20 @@ impl Header {
     pub(crate) fn is_sane(&self) -> bool {
         self.clock.ticks_per_second.is_finite() && self.clock.ticks_per_second > 0.0
     }
+}
+
+/// A context if it can be read: a bad one must not cost the clock, which stands in the same header.
+fn readable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TraceContext>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        Context(TraceContext),
+        Other(serde::de::IgnoredAny),
+    }
+    Ok(match Either::deserialize(deserializer)? {
+        Either::Context(context) => Some(context),
+        Either::Other(_) => None,
+    })
 }
 
 /// A u64 as a JSON number or, from writers whose numbers have 53 bits, as a string of decimal digits.

@@ -33,6 +33,7 @@ mod anomaly;
 mod chunk;
 mod codec;
 mod columns;
+mod context;
 mod decode;
 mod encode;
 mod error;
@@ -46,6 +47,7 @@ mod writer;
 
 pub use anomaly::{Anomaly, AnomalyKind};
 pub use chunk::ChunkKind;
+pub use context::{CallParent, ContextError, TraceContext};
 pub use encode::count_events;
 pub use error::{Error, ErrorKind};
 pub use event::{Batch, Event, LaneId, TimedEvent};

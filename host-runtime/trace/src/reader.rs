@@ -4,6 +4,7 @@ use crate::anomaly::{Anomalies, Anomaly, AnomalyKind};
 use crate::chunk::{self, ChunkHeader, ChunkKind};
 use crate::codec::Unpacker;
 use crate::columns::{self, Columns, MAX_BLOCK};
+use crate::context::{CallParent, TraceContext, check_state};
 use crate::decode::Decoded;
 use crate::error::{Error, ErrorKind};
 use crate::event::Batch;
@@ -24,6 +25,8 @@ pub struct TraceReader<R: Read> {
     chunks: Chunks<R>,
     header: Header,
     summary: Option<Summary>,
+    /// The last one read.
+    parent: CallParent,
     /// A chunk that was read while the header was looked for.
     held: Option<ChunkHeader>,
     lanes: Lanes,
@@ -55,6 +58,8 @@ pub enum Item<'a> {
     Events(Batch<'a>),
     /// A while in which the times are not what they seem.
     Stall(Stall),
+    /// Whose children the calls are that the host makes, from the recorder's next events on.
+    Parent(&'a CallParent),
     /// The end of the recording. Nothing comes behind it.
     End(&'a Summary),
 }
@@ -64,6 +69,7 @@ enum Step {
     Symbols(ChunkHeader),
     Events(usize),
     Stall(Stall),
+    Parent,
     End,
     Nothing,
 }
@@ -87,6 +93,7 @@ impl<R: Read> TraceReader<R> {
             chunks,
             header: Header::default(),
             summary: None,
+            parent: CallParent::default(),
             held: None,
             lanes: Lanes::default(),
             unpacker: Unpacker::new()?,
@@ -136,6 +143,7 @@ impl<R: Read> TraceReader<R> {
                 Some(Item::Events(Batch { lane, depth, start_ticks, events }))
             }
             Step::Stall(stall) => Some(Item::Stall(stall)),
+            Step::Parent => Some(Item::Parent(&self.parent)),
             Step::End => self.summary.as_ref().map(Item::End),
             Step::Nothing => None,
         })
@@ -152,8 +160,8 @@ impl<R: Read> TraceReader<R> {
             match self.state {
                 State::Done => return Ok(Step::Nothing),
                 State::Ending => {
-                    self.state = State::Done;
                     self.chunks.nothing_behind()?;
+                    self.state = State::Done;
                     return Ok(Step::End);
                 }
                 State::Chunks => {}
@@ -213,6 +221,10 @@ impl<R: Read> TraceReader<R> {
                 let events = payload.first_chunk().ok_or("it is too short")?;
                 self.lanes.lose(chunk.recorder, chunk.sequence, u64::from_le_bytes(*events));
             }
+            ChunkKind::PARENT => {
+                self.parent = parent(chunk.recorder, payload)?;
+                return Ok(Some(Step::Parent));
+            }
             ChunkKind::END => {
                 self.summary = Some(serde_json::from_slice(payload).map_err(|_| "its JSON can't be read")?);
                 self.state = State::Ending;
@@ -267,4 +279,23 @@ impl<R: Read> TraceReader<R> {
             _ => Err("its codec is unknown"),
         }
     }
+}
+
+/// Reads the payload of a [`ChunkKind::PARENT`].
+fn parent(recorder: u32, payload: &[u8]) -> Result<CallParent, &'static str> {
+    let short = "it is too short";
+    let (&stack, rest) = payload.split_first_chunk::<4>().ok_or(short)?;
+    let (&flags, rest) = rest.split_first().ok_or(short)?;
+    let (&trace_id, rest) = rest.split_first_chunk::<16>().ok_or(short)?;
+    let (&span_id, state) = rest.split_first_chunk::<8>().ok_or(short)?;
+    let state = str::from_utf8(state).ok().and_then(|state| check_state(state).ok());
+    let state = state.ok_or("its tracestate can't be handed on")?.to_owned();
+    let stack = Some(u32::from_le_bytes(stack)).filter(|&stack| stack != chunk::ALL_STACKS);
+    let context = TraceContext { trace_id, span_id, flags, state };
+    let context = match (trace_id == [0; 16], span_id == [0; 8]) {
+        (true, true) => None,
+        (false, false) => Some(context),
+        _ => return Err("half of its context is zero"),
+    };
+    Ok(CallParent { recorder, stack, context })
 }

@@ -3,6 +3,7 @@
 use crate::chunk::{self, ChunkHeader, ChunkKind};
 use crate::codec::Packer;
 use crate::columns::{Columns, MAX_BLOCK};
+use crate::context::{CallParent, TraceContext};
 use crate::header::Header;
 use crate::summary::{Stall, StallKind, Summary};
 use kperf_abi::block;
@@ -112,6 +113,19 @@ impl<W: Write> TraceWriter<W> {
         self.chunk.extend(stall.start_ticks.to_le_bytes());
         self.chunk.extend(stall.nanos.to_le_bytes());
         self.end(ChunkKind::STALL, stall.recorder.unwrap_or(chunk::NO_RECORDER), 0)
+    }
+
+    /// Says whose children the calls are that the host makes, from the recorder's next block on.
+    pub fn parent(&mut self, parent: &CallParent) -> io::Result<()> {
+        self.begin();
+        let none = TraceContext::default();
+        let context = parent.context.as_ref().unwrap_or(&none);
+        self.chunk.extend(parent.stack.unwrap_or(chunk::ALL_STACKS).to_le_bytes());
+        self.chunk.push(context.flags);
+        self.chunk.extend(context.trace_id);
+        self.chunk.extend(context.span_id);
+        self.chunk.extend_from_slice(context.state.as_bytes());
+        self.end(ChunkKind::PARENT, parent.recorder, 0)
     }
 
     /// Says that so many events of a recorder are missing before its next block. It explains every block that could not

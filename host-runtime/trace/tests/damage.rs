@@ -25,7 +25,7 @@ fn outcome(bytes: &[u8]) -> Option<Outcome> {
                 events.extend(batch.events.iter().map(|event| (batch.lane, *event)));
             }
             Item::End(_) => ended = true,
-            Item::Symbols(_) | Item::Stall(_) => {}
+            Item::Symbols(_) | Item::Stall(_) | Item::Parent(_) => {}
         }
     }
     assert!(matches!(reader.next(), Ok(None)), "the end stays the end");
@@ -106,8 +106,8 @@ fn whole_chunks_of_nonsense_are_anomalies() {
     for seed in 0..5_000 {
         let mut random = Random(seed);
         let mut payload = Vec::new();
-        let kind = [b"EVTS", b"EVTS", b"EVTS", b"HEAD", b"STAL", b"LOST", b"ENDT", b"SYMS", b"WHAT"]
-            [random.below(9) as usize];
+        let kind = [b"EVTS", b"EVTS", b"EVTS", b"HEAD", b"STAL", b"LOST", b"PRNT", b"ENDT", b"SYMS", b"WHAT"]
+            [random.below(10) as usize];
         if random.below(4) == 0 {
             payload.extend((0..random.below(100)).map(|_| random.below(256) as u8));
         } else {

@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{block_at, chunk, raw_trace, text};
+use common::{block_at, chunk, context, raw_trace, text};
 use kperf_trace::block::{self, BlockHeader};
 use kperf_trace::word::{self, Reason, Word};
 use kperf_trace::{
-    Anchor, ChunkKind, ClockInfo, ClockKind, Header, HostInfo, Item, Stall, StallKind, Summary, TraceReader,
-    TraceWriter,
+    Anchor, CallParent, ChunkKind, ClockInfo, ClockKind, Header, HostInfo, Item, Stall, StallKind, Summary,
+    TraceReader, TraceWriter,
 };
 use std::fmt::Write;
 
@@ -42,10 +42,13 @@ fn example() -> Vec<u8> {
         probe_cost: None,
         host: HostInfo { name: "wasmtime".into(), ..HostInfo::default() },
         command: vec!["life.wasm".into()],
+        parent: None,
     };
     let mut writer = TraceWriter::new(Vec::new(), &header).expect("a writer");
     let stall = Stall { kind: StallKind::Writer, recorder: Some(0), start_ticks: 1_000_415, nanos: 1500 };
     writer.symbols(b"(a symbol table)").expect("symbols");
+    let parent = CallParent { recorder: 0, stack: Some(0), context: Some(context("vendor=7")) };
+    writer.parent(&parent).expect("a parent");
     writer.block(0, &example_block()).expect("a block");
     writer.stall(stall).expect("a stall");
     writer.lost(0, 2).expect("a loss");
@@ -119,6 +122,7 @@ fn the_tables_name_the_constants() {
         ChunkKind::EVENTS,
         ChunkKind::STALL,
         ChunkKind::LOST,
+        ChunkKind::PARENT,
         ChunkKind::END,
     ] {
         rows.push(format!("| `{kind}` |"));
@@ -145,7 +149,7 @@ fn the_fields_are_described() {
             fields += 1;
         }
     }
-    assert_eq!(fields, 5 + 5 + 2 + 2 + 5 + 9 + 6);
+    assert_eq!(fields, 6 + 5 + 2 + 2 + 5 + 2 + 9 + 6);
 }
 
 #[test]

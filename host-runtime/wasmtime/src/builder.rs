@@ -7,7 +7,7 @@ use crate::recorder::Recorder;
 use crate::recording::{Recording, add_ids, ids_of};
 use crate::ticker::Ticker;
 use crate::writer::{self, Sink};
-use kperf_trace::{Header, HostInfo};
+use kperf_trace::{Header, HostInfo, TraceContext};
 use std::io::Write;
 use std::sync::{Arc, Mutex, OnceLock};
 use wasmtime::Engine;
@@ -17,6 +17,7 @@ pub struct Builder {
     clock: ClockChoice,
     symbols: Vec<Vec<u8>>,
     command: Vec<String>,
+    parent: Option<TraceContext>,
     sink: Option<Sink>,
     queue: usize,
     calibrate: bool,
@@ -28,6 +29,7 @@ impl Default for Builder {
             clock: ClockChoice::default(),
             symbols: Vec::new(),
             command: Vec::new(),
+            parent: None,
             sink: None,
             queue: Builder::QUEUE,
             calibrate: true,
@@ -54,6 +56,13 @@ impl Builder {
     /// The command line that the trace shall tell.
     pub fn command(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Builder {
         self.command = args.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The span that the whole run is a child of: `TRACEPARENT` of the environment, usually. For a parent of single calls
+    /// there is [`Lane::set_parent`](crate::Lane::set_parent).
+    pub fn parent(mut self, context: Option<TraceContext>) -> Builder {
+        self.parent = context;
         self
     }
 
@@ -113,6 +122,7 @@ impl Builder {
             anchor: recorder.recording.clock.anchor(),
             host: host(),
             command: self.command,
+            parent: self.parent,
         };
         let trace = writer::begin(sink, &header, &self.symbols)
             .map_err(|source| ErrorKind::Write { source, dropped_events: 0 })?;

@@ -17,6 +17,8 @@ pub(super) struct Chunks<R> {
     pub(super) anomalies: Anomalies,
     /// Length of the chunk that was given last, to be dropped with the next.
     current: usize,
+    /// What stands before the next good chunk.
+    damage: Option<Damage>,
 }
 
 /// Bytes that are no good chunk.
@@ -30,7 +32,7 @@ struct Damage {
 
 impl<R: Read> Chunks<R> {
     pub(super) fn new(input: R) -> Chunks<R> {
-        Chunks { source: Source::new(input), anomalies: Anomalies::default(), current: 0 }
+        Chunks { source: Source::new(input), anomalies: Anomalies::default(), current: 0, damage: None }
     }
 
     /// The file's first bytes; fewer if it has no more.
@@ -63,29 +65,30 @@ impl<R: Read> Chunks<R> {
     /// The next chunk with good checksums; `None` at the end of the file. `lanes` learn which chunks can't be read.
     pub(super) fn next(&mut self, lanes: &mut Lanes) -> io::Result<Option<ChunkHeader>> {
         self.source.consume(std::mem::take(&mut self.current));
-        let mut damage: Option<Damage> = None;
         loop {
             let whole = self.source.fill(HEADER_LEN)?;
             let Some(bytes) = self.source.window().first_chunk().filter(|_| whole) else {
+                let damage = self.damage.take();
                 self.end_of_file(damage);
                 return Ok(None);
             };
             let offset = self.source.offset();
             let Some(chunk) = ChunkHeader::from_bytes(bytes) else {
-                damage.get_or_insert(Damage { offset, explained: offset, chunks: 0 });
+                self.damage.get_or_insert(Damage { offset, explained: offset, chunks: 0 });
                 self.source.skip_to_sync()?;
                 continue;
             };
             let length = HEADER_LEN + chunk.length as usize;
             let complete = self.source.fill(length)?;
             if complete && crc32fast::hash(self.payload(&chunk)) == chunk.payload_crc {
-                if let Some(damage) = damage {
+                if let Some(damage) = self.damage.take() {
                     self.skipped(&damage);
                 }
                 self.current = length;
                 return Ok(Some(chunk));
             }
-            if let Some(damage) = damage.as_ref().filter(|damage| offset > damage.explained) {
+            let before = self.damage.take();
+            if let Some(damage) = before.as_ref().filter(|damage| offset > damage.explained) {
                 self.skipped(damage);
             }
             self.note(match complete {
@@ -95,8 +98,8 @@ impl<R: Read> Chunks<R> {
             if chunk.kind == ChunkKind::EVENTS {
                 lanes.spoil(chunk.recorder, chunk.sequence);
             }
-            let chunks = damage.map_or(0, |damage| damage.chunks) + 1;
-            damage = Some(Damage { offset, explained: offset.saturating_add(length as u64), chunks });
+            let chunks = before.map_or(0, |damage| damage.chunks) + 1;
+            self.damage = Some(Damage { offset, explained: offset.saturating_add(length as u64), chunks });
             if chunks > NESTED_DAMAGE {
                 self.source.consume(length);
             } else {

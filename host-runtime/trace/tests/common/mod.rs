@@ -4,8 +4,8 @@
 use kperf_trace::block::BlockHeader;
 use kperf_trace::word::{Reason, Word};
 use kperf_trace::{
-    Anchor, ClockInfo, ClockKind, Event, FuncId, Header, HostInfo, Item, LaneId, ProbeCost, Stall, StallKind,
-    StallTotal, Summary, TimedEvent, TraceReader, TraceWriter,
+    Anchor, CallParent, ClockInfo, ClockKind, Event, FuncId, Header, HostInfo, Item, LaneId, ProbeCost,
+    Stall, StallKind, StallTotal, Summary, TimedEvent, TraceContext, TraceReader, TraceWriter,
 };
 use std::fmt::Write;
 
@@ -99,6 +99,12 @@ pub(crate) fn raw_trace(recorder: u32, blocks: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
+/// A span of somebody else's.
+pub(crate) fn context(state: &str) -> TraceContext {
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    TraceContext::parse(parent, state).expect("a context")
+}
+
 /// A header with nothing left at its default.
 pub(crate) fn full_header() -> Header {
     Header {
@@ -119,6 +125,7 @@ pub(crate) fn full_header() -> Header {
             pid: 4711,
         },
         command: vec!["life.wasm".into(), "50".into()],
+        parent: Some(context("a=1")),
     }
 }
 
@@ -135,6 +142,7 @@ pub(crate) fn full_trace() -> Vec<u8> {
             nanos: 60_000,
         })?;
         writer.lost(0, 3)?;
+        writer.parent(&CallParent { recorder: 0, stack: Some(0), context: Some(context("b=2")) })?;
         writer.block(0, &block(1_002_000, &timed(30, &[None])))?;
         let long: Vec<_> = (0..60).map(|n| (n % 2 == 0).then_some(7)).collect();
         writer.block(1, &block(1_000_500, &timed(25, &long)))
@@ -176,6 +184,13 @@ pub(crate) fn text(trace: &[u8]) -> String {
         match item {
             Item::Symbols(table) => line(format!("symbols \"{}\"", table.escape_ascii())),
             Item::Stall(stall) => line(format!("{stall:?}")),
+            Item::Parent(CallParent { recorder, stack, context }) => {
+                let stack = stack.map_or("all stacks".into(), |stack| format!("stack {stack}"));
+                let context = context.as_ref().map_or("the run's parent".into(), |context| {
+                    format!("{} \"{}\"", context.traceparent(), context.state)
+                });
+                line(format!("recorder {recorder}, {stack}: children of {context}"));
+            }
             Item::End(summary) => line(format!("end: {}", summary.outcome)),
             Item::Events(batch) => {
                 line(format!("lane {}, depth {}, from {}", batch.lane, batch.depth, batch.start_ticks));

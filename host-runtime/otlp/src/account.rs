@@ -1,0 +1,71 @@
+//! What became of the calls.
+
+use kperf_profile::Health;
+
+/// What became of the calls of a trace: each is a span or was left out.
+///
+/// `calls + run_spans == spans + elided.calls()`.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    /// How many calls the trace has, those included whose enter was lost.
+    pub calls: u64,
+    /// How many spans were given, in requests.
+    pub spans: u64,
+    /// How many of the spans stand for the whole run: one with [`Roots::PerRun`](crate::Roots::PerRun).
+    pub run_spans: u64,
+    /// In how many requests.
+    pub requests: u64,
+    /// How many bytes the bodies of all requests have.
+    pub bytes: u64,
+    /// Calls without a span, by what left them out.
+    pub elided: Elided,
+    /// How sound the trace is.
+    pub health: Health,
+}
+
+/// Calls that got no span, by what left them out; where several reasons do, the first of these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Elided {
+    /// What called them isn't sampled.
+    pub unsampled: Left,
+    /// Their function is not one of those that were asked for.
+    pub by_name: Left,
+    /// They are too deep.
+    pub by_depth: Left,
+    /// There were enough spans already.
+    pub by_count: Left,
+    /// They were too short.
+    pub by_duration: Left,
+}
+
+/// Calls without a span.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// How many.
+    pub calls: u64,
+    /// How long they took without what is told elsewhere: the spans and the other calls without a span inside them.
+    pub nanos: u64,
+}
+
+impl Elided {
+    /// How many calls got no span.
+    pub fn calls(&self) -> u64 {
+        self.reasons().iter().map(|(_, left)| left.calls).sum()
+    }
+
+    pub(crate) fn each_mut(&mut self) -> [&mut Left; 5] {
+        let Elided { unsampled, by_name, by_depth, by_count, by_duration } = self;
+        [unsampled, by_name, by_depth, by_count, by_duration]
+    }
+
+    /// Each reason, for people, with what it left out.
+    pub fn reasons(&self) -> [(&'static str, Left); 5] {
+        [
+            ("unsampled", self.unsampled),
+            ("by name", self.by_name),
+            ("by depth", self.by_depth),
+            ("by count", self.by_count),
+            ("by duration", self.by_duration),
+        ]
+    }
+}

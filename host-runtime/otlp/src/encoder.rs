@@ -1,0 +1,356 @@
+//! Turns closed frames into spans.
+
+use crate::account::{Elided, Left};
+use crate::batch::Batch;
+use crate::ending::{Outcome, describe};
+use crate::functions::Functions;
+use crate::histogram::Gathered;
+use crate::ids::Ids;
+use crate::lanes::Lanes;
+use crate::options::{Roots, SpanOptions};
+use crate::proto::trace::v1::Span;
+use crate::trace::Trace;
+use crate::{attribute, resource, wire};
+use kperf_abi::FuncId;
+use kperf_profile::Symbols;
+use kperf_profile::frames::{Ending, Visitor};
+use kperf_trace::{Header, LaneId};
+use prost::Message;
+use std::convert::Infallible;
+
+/// Takes frames as they close, and writes their spans.
+pub(crate) struct Encoder {
+    pub(crate) header: Header,
+    pub(crate) options: SpanOptions,
+    pub(crate) symbols: Symbols,
+    pub(crate) functions: Functions,
+    pub(crate) lanes: Lanes,
+    pub(crate) batch: Batch,
+    pub(crate) metrics: Option<Gathered>,
+    /// Calls without a span; ticks instead of nanoseconds.
+    elided: Elided,
+    ids: Ids,
+    /// Calls so far: the number of the next one's id. 0 is the run's.
+    serial: u64,
+    /// Calls from the host so far: the number of the next trace's id.
+    roots: u64,
+    min_ticks: u64,
+    /// How many calls have a place among [`SpanOptions::max_spans`].
+    reserved: u64,
+    /// The last frames that closed, all in one unwinding that ends its lane's call. How the program ended stands behind
+    /// the last of them only, so these spans wait until something else happens.
+    waiting: Vec<Waiting>,
+    /// What the calls have inside that the host made.
+    pub(crate) run: Inside,
+}
+
+/// An open frame.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    start_ticks: u64,
+    span: u64,
+    /// The innermost span around it; 0 if there is none.
+    parent: u64,
+    function: u32,
+    /// How many spans are open around it, in levels of calls.
+    level: u32,
+    /// What leaves it out, as far as that is known before it closes.
+    left_out: Option<Reason>,
+    inside: Inside,
+}
+
+/// What is inside a frame.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Inside {
+    /// How long the outermost spans inside took.
+    span_ticks: u64,
+    /// How many calls there are without a span, and no span between them and the frame.
+    elided: u64,
+    /// How long they took without the spans inside them.
+    elided_ticks: u64,
+}
+
+/// Why a call gets no span. In the order of [`Elided::reasons`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    Unsampled,
+    ByName,
+    ByDepth,
+    ByCount,
+    ByDuration,
+}
+
+struct Waiting {
+    frame: Frame,
+    ending: Ending,
+    ticks: u64,
+}
+
+impl Encoder {
+    pub(crate) fn new(header: Header, options: SpanOptions) -> Encoder {
+        let ids = options.seed.map_or_else(|| Ids::of(&header), Ids::new);
+        let parent = options.parent.as_ref().or(header.parent.as_ref());
+        let outer = parent.map(Trace::of);
+        let outer = match options.roots {
+            Roots::PerCall => outer,
+            Roots::PerRun => Some(outer.unwrap_or_else(|| Trace::new(ids.trace(0)))),
+        };
+        let inner = match options.roots {
+            Roots::PerCall => outer.clone(),
+            Roots::PerRun => outer.as_ref().map(|outer| outer.inside(ids.span(0))),
+        };
+        Encoder {
+            min_ticks: (options.min_nanos as f64 * header.clock.ticks_per_second / 1e9).ceil() as u64,
+            lanes: Lanes::new(outer, inner),
+            batch: Batch::new(options.limits),
+            metrics: options.metrics.then(|| Gathered::new(&header)),
+            symbols: Symbols::default(),
+            functions: Functions::default(),
+            elided: Elided::default(),
+            serial: 0,
+            roots: 0,
+            reserved: 0,
+            waiting: Vec::new(),
+            run: Inside::default(),
+            header,
+            options,
+            ids,
+        }
+    }
+
+    /// Calls without a span so far.
+    pub(crate) fn elided(&self) -> Elided {
+        let mut elided = self.elided;
+        for left in elided.each_mut() {
+            left.nanos = self.header.nanos(left.nanos);
+        }
+        elided
+    }
+
+    /// Writes the spans that wait to learn how the program ended.
+    #[cold]
+    pub(crate) fn settle(&mut self, outcome: &str) {
+        for Waiting { frame, ending, ticks } in std::mem::take(&mut self.waiting) {
+            self.write_more(&frame, ending, ticks, outcome);
+        }
+    }
+
+    /// Writes the span of the whole run, with [`Roots::PerRun`].
+    pub(crate) fn run_span(&mut self, start_ticks: u64, end_ticks: u64, outcome: &str) -> bool {
+        let Some(trace) = self.lanes.outer.clone().filter(|trace| trace.sampled) else { return false };
+        let nanos = |ticks| self.header.unix_nanos(ticks);
+        let module = self.symbols.tables().first().map(|table| &table.module);
+        let mut span = Span {
+            trace_id: trace.id.to_vec(),
+            span_id: self.ids.span(0).to_be_bytes().to_vec(),
+            parent_span_id: Some(trace.parent)
+                .filter(|&parent| parent != 0)
+                .map_or(Vec::new(), |parent| parent.to_be_bytes().to_vec()),
+            name: resource::service_name(module, &self.options.resource),
+            kind: crate::proto::trace::v1::span::SpanKind::Internal.into(),
+            start_time_unix_nano: nanos(start_ticks),
+            end_time_unix_nano: nanos(end_ticks),
+            ..Span::default()
+        };
+        self.tell_inside(&mut span, &self.run);
+        if !outcome.is_empty() {
+            span.attributes.push(attribute::string("kperf.outcome", outcome));
+        }
+        let mut bytes = span.encode_to_vec();
+        // Hand-made as in all other spans: tracestate and flags.
+        bytes.extend_from_slice(&trace.state);
+        bytes.extend(trace.flags(trace.parent));
+        self.address();
+        let out = self.batch.span(bytes.len());
+        wire::field(out, 2, &bytes);
+        true
+    }
+
+    fn address(&mut self) {
+        if !self.batch.is_addressed() {
+            let resource = resource::resource(&self.header, &self.symbols, &self.options.resource);
+            let (mut encoded, mut scope, mut schema) = (Vec::new(), Vec::new(), Vec::new());
+            wire::field(&mut encoded, 1, &resource.encode_to_vec());
+            wire::field(&mut scope, 1, &resource::scope().encode_to_vec());
+            wire::field(&mut schema, 3, resource::SCHEMA_URL.as_bytes());
+            self.batch.address(encoded, scope, schema);
+        }
+    }
+
+    fn tell_inside(&self, span: &mut Span, inside: &Inside) {
+        if inside.elided > 0 {
+            let nanos = self.header.nanos(inside.elided_ticks);
+            span.attributes.push(attribute::int("kperf.elided.count", inside.elided));
+            span.attributes.push(attribute::int("kperf.elided.time", nanos));
+        }
+    }
+
+    /// Begins the trace of a call from the host.
+    fn begin_trace(&mut self) -> u64 {
+        self.roots += 1;
+        let (ids, roots) = (self.ids, self.roots);
+        self.lanes.begin_trace(|| Trace::new(ids.trace(roots)))
+    }
+
+    /// Adds a call without a span to what is around it.
+    #[inline]
+    fn leave_out(&mut self, parent: Option<&mut Frame>, frame: &Frame, reason: Reason, ticks: u64) {
+        let around = parent.map_or(&mut self.run, |parent| &mut parent.inside);
+        let duration = ticks - frame.start_ticks;
+        let Inside { span_ticks, elided, elided_ticks } = frame.inside;
+        let own = duration.saturating_sub(span_ticks);
+        around.elided += 1 + elided;
+        around.elided_ticks = around.elided_ticks.saturating_add(own);
+        around.span_ticks = around.span_ticks.saturating_add(span_ticks);
+        let left: &mut Left = match reason {
+            Reason::Unsampled => &mut self.elided.unsampled,
+            Reason::ByName => &mut self.elided.by_name,
+            Reason::ByDepth => &mut self.elided.by_depth,
+            Reason::ByCount => &mut self.elided.by_count,
+            Reason::ByDuration => &mut self.elided.by_duration,
+        };
+        left.calls += 1;
+        left.nanos = left.nanos.saturating_add(own.saturating_sub(elided_ticks));
+    }
+
+    /// Writes a span that has more to tell than when it was.
+    #[cold]
+    fn write_more(&mut self, frame: &Frame, ending: Ending, ticks: u64, outcome: &str) {
+        let mut more = Span::default();
+        self.tell_inside(&mut more, &frame.inside);
+        describe(&mut more, ending, &Outcome { text: outcome }, self.header.unix_nanos(ticks));
+        self.write(frame, ticks, &more.encode_to_vec());
+    }
+
+    /// Writes a span. `more` are further fields: attributes, events, status.
+    #[inline]
+    fn write(&mut self, frame: &Frame, end_ticks: u64, more: &[u8]) {
+        if !self.batch.is_addressed() {
+            self.address();
+        }
+        let Some(function) = self.functions.list().get(frame.function as usize) else { return };
+        let lane = self.lanes.current();
+        let trace = &lane.trace;
+        let (start, end) = (self.header.unix_nanos(frame.start_ticks), self.header.unix_nanos(end_ticks));
+        let parent_len = if frame.parent == 0 { 0 } else { 10 };
+        let length = 18
+            + 10
+            + trace.state.len()
+            + parent_len
+            + function.head.len()
+            + 18
+            + function.attributes.len()
+            + lane.thread.len()
+            + more.len()
+            + 6;
+        let out = self.batch.span(length);
+        out.push(2 << 3 | 2);
+        wire::varint(out, length as u64);
+        out.extend([1 << 3 | 2, 16]);
+        out.extend_from_slice(&trace.id);
+        out.extend([2 << 3 | 2, 8]);
+        out.extend_from_slice(&frame.span.to_be_bytes());
+        out.extend_from_slice(&trace.state);
+        if frame.parent != 0 {
+            out.extend([4 << 3 | 2, 8]);
+            out.extend_from_slice(&frame.parent.to_be_bytes());
+        }
+        out.extend_from_slice(&function.head);
+        out.push(7 << 3 | 1);
+        out.extend_from_slice(&start.to_le_bytes());
+        out.push(8 << 3 | 1);
+        out.extend_from_slice(&end.to_le_bytes());
+        out.extend_from_slice(&function.attributes);
+        out.extend_from_slice(&lane.thread);
+        out.extend_from_slice(more);
+        out.extend_from_slice(&trace.flags(frame.parent));
+    }
+}
+
+impl Visitor for Encoder {
+    type Frame = Frame;
+    type Error = Infallible;
+
+    #[inline]
+    fn enter(
+        &mut self,
+        lane: LaneId,
+        parents: &mut [Frame],
+        func: FuncId,
+        ticks: u64,
+    ) -> Result<Frame, Infallible> {
+        if !self.waiting.is_empty() {
+            self.settle("");
+        }
+        self.lanes.select(lane);
+        let (level, parent) = match parents.last() {
+            Some(outer) if outer.left_out.is_none() => (outer.level + 1, outer.span),
+            Some(outer) => (outer.level, outer.parent),
+            None => (0, self.begin_trace()),
+        };
+        let function = self.functions.index(func, &self.symbols, &self.options);
+        let kept = self.functions.list().get(function as usize).is_some_and(|function| function.kept);
+        let left_out = if !self.lanes.current().trace.sampled {
+            Some(Reason::Unsampled)
+        } else if !kept {
+            Some(Reason::ByName)
+        } else if self.options.max_depth.is_some_and(|depth| level >= depth) {
+            Some(Reason::ByDepth)
+        } else if self.options.max_spans.is_some_and(|spans| self.reserved >= spans) {
+            Some(Reason::ByCount)
+        } else {
+            self.reserved += 1;
+            None
+        };
+        self.serial += 1;
+        let (span, inside) = (self.ids.span(self.serial), Inside::default());
+        Ok(Frame { start_ticks: ticks, span, parent, function, level, left_out, inside })
+    }
+
+    #[inline]
+    fn leave(
+        &mut self,
+        lane: LaneId,
+        parents: &mut [Frame],
+        frame: Frame,
+        ending: Ending,
+        ticks: u64,
+    ) -> Result<(), Infallible> {
+        if let Some(last) = self.waiting.last()
+            && (last.ending != ending || last.ticks != ticks || lane != self.lanes.current().id)
+        {
+            self.settle("");
+        }
+        self.lanes.select(lane);
+        let duration = ticks - frame.start_ticks;
+        if let Some(metrics) = &mut self.metrics {
+            metrics.add(frame.function, duration);
+        }
+        let outer = parents.last_mut();
+        if let Some(reason) = frame.left_out {
+            self.leave_out(outer, &frame, reason, ticks);
+            return Ok(());
+        }
+        if duration < self.min_ticks {
+            self.reserved -= 1;
+            self.leave_out(outer, &frame, Reason::ByDuration, ticks);
+            return Ok(());
+        }
+        let around = outer.map_or(&mut self.run, |outer| &mut outer.inside);
+        around.span_ticks = around.span_ticks.saturating_add(duration);
+        if ending == Ending::Leave && frame.inside.elided == 0 {
+            self.write(&frame, ticks, &[]);
+        } else if may_be_explained(ending) {
+            self.waiting.push(Waiting { frame, ending, ticks });
+        } else {
+            self.write_more(&frame, ending, ticks, "");
+        }
+        Ok(())
+    }
+}
+
+/// Whether the trace's last word may say more of it.
+fn may_be_explained(ending: Ending) -> bool {
+    use kperf_trace::Reason::{Exit, Host, Interrupted, Trap};
+    matches!(ending, Ending::Unwound(Trap | Exit | Host | Interrupted))
+}

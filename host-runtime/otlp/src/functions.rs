@@ -1,0 +1,89 @@
+//! What every span of a function has, encoded once.
+
+use crate::options::SpanOptions;
+use crate::proto::trace::v1::span::SpanKind;
+use crate::wire;
+use kperf_abi::FuncId;
+use kperf_profile::{LOST, Symbols};
+use rustc_hash::FxHashMap;
+
+/// A function, as the fields of a span.
+#[derive(Debug)]
+pub(crate) struct Function {
+    /// Its id, for metrics.
+    pub(crate) func: FuncId,
+    /// The span's name and kind.
+    pub(crate) head: Box<[u8]>,
+    /// The attributes.
+    pub(crate) attributes: Box<[u8]>,
+    /// Whether its calls get spans.
+    pub(crate) kept: bool,
+}
+
+/// The functions that were called so far.
+#[derive(Debug, Default)]
+pub(crate) struct Functions {
+    list: Vec<Function>,
+    by_id: FxHashMap<FuncId, u32>,
+}
+
+/// Names are cut here: one may have more bytes than a request takes.
+const MAX_NAME: usize = 4096;
+
+impl Functions {
+    /// The index of a function.
+    #[inline]
+    pub(crate) fn index(&mut self, func: FuncId, symbols: &Symbols, options: &SpanOptions) -> u32 {
+        match self.by_id.get(&func) {
+            Some(&index) => index,
+            None => self.add(func, symbols, options),
+        }
+    }
+
+    /// All of them, by index.
+    pub(crate) fn list(&self) -> &[Function] {
+        &self.list
+    }
+
+    #[cold]
+    fn add(&mut self, func: FuncId, symbols: &Symbols, options: &SpanOptions) -> u32 {
+        let name = symbols.name(func);
+        let short = shortened(&name);
+        let mut head = Vec::new();
+        wire::field(&mut head, 5, short.as_bytes());
+        head.extend([6 << 3, SpanKind::Internal as u8]);
+        let mut attributes = Vec::new();
+        if let Some(symbol) = symbols.get(func) {
+            wire::string_attribute(&mut attributes, "code.function.name", short);
+            let location = options.location.as_ref().and_then(|locate| locate(symbol));
+            if let Some(location) = location {
+                wire::string_attribute(&mut attributes, "code.file.path", &location.file);
+                if location.line != 0 {
+                    wire::int_attribute(&mut attributes, "code.line.number", location.line.into());
+                }
+            }
+            wire::int_attribute(&mut attributes, "kperf.func.id", func.0.into());
+            wire::int_attribute(&mut attributes, "kperf.func.index", symbol.func_index.0.into());
+            // The resource names the first module.
+            let module = symbols.tables().iter().position(|table| table.get(func).is_some());
+            if let Some(table) = module.filter(|&at| at > 0).and_then(|at| symbols.tables().get(at)) {
+                wire::string_attribute(&mut attributes, "kperf.module.name", &table.module.name);
+            }
+        } else if func != LOST {
+            wire::int_attribute(&mut attributes, "kperf.func.id", func.0.into());
+        }
+        let kept = options.keep.as_ref().is_none_or(|keep| keep(&name));
+        let index = self.list.len() as u32;
+        self.list.push(Function { func, head: head.into(), attributes: attributes.into(), kept });
+        self.by_id.insert(func, index);
+        index
+    }
+}
+
+/// As much of a name as is told.
+pub(crate) fn shortened(name: &str) -> &str {
+    match name.len() {
+        ..=MAX_NAME => name,
+        _ => name.get(..name.floor_char_boundary(MAX_NAME)).unwrap_or_default(),
+    }
+}

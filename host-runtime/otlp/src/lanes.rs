@@ -1,0 +1,102 @@
+//! The lanes: which thread a span was on, and which trace of OpenTelemetry's runs there.
+
+use crate::trace::Trace;
+use crate::wire;
+use kperf_trace::{CallParent, LaneId};
+use rustc_hash::FxHashMap;
+
+/// All lanes, one of them the current one.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    /// Not empty.
+    list: Vec<Lane>,
+    by_id: FxHashMap<LaneId, usize>,
+    current: usize,
+    /// The trace that the run is in, if there is one for all of it.
+    pub(crate) outer: Option<Trace>,
+    /// The trace that a call from the host is in if its lane has no other.
+    inner: Option<Trace>,
+    /// What was said of all stacks of a recorder.
+    of_recorders: FxHashMap<u32, Option<Trace>>,
+}
+
+/// A lane.
+#[derive(Debug)]
+pub(crate) struct Lane {
+    pub(crate) id: LaneId,
+    /// Attributes of a span that say where it was.
+    pub(crate) thread: Vec<u8>,
+    /// The trace of the call from the host that is open.
+    pub(crate) trace: Trace,
+    /// The trace that the next ones are in, as the host said.
+    next: Option<Trace>,
+}
+
+impl Lane {
+    fn new(id: LaneId, next: Option<Trace>) -> Lane {
+        let mut thread = Vec::new();
+        wire::int_attribute(&mut thread, "thread.id", id.recorder.into());
+        if id.stack != 0 {
+            wire::int_attribute(&mut thread, "kperf.stack", id.stack.into());
+        }
+        Lane { id, thread, trace: Trace::default(), next }
+    }
+}
+
+impl Lanes {
+    pub(crate) fn new(outer: Option<Trace>, inner: Option<Trace>) -> Lanes {
+        let first = Lane::new(LaneId::default(), None);
+        let by_id = FxHashMap::from_iter([(first.id, 0)]);
+        Lanes { list: vec![first], by_id, current: 0, outer, inner, of_recorders: FxHashMap::default() }
+    }
+
+    /// The lane that was selected last.
+    #[inline]
+    pub(crate) fn current(&self) -> &Lane {
+        // `current` is only ever the index of a lane.
+        &self.list[self.current]
+    }
+
+    /// From here on it is this lane.
+    #[inline]
+    pub(crate) fn select(&mut self, id: LaneId) {
+        if self.current().id != id {
+            self.current = self.index(id);
+        }
+    }
+
+    #[cold]
+    fn index(&mut self, id: LaneId) -> usize {
+        if let Some(&index) = self.by_id.get(&id) {
+            return index;
+        }
+        let next = self.of_recorders.get(&id.recorder).cloned().flatten();
+        self.list.push(Lane::new(id, next));
+        self.by_id.insert(id, self.list.len() - 1);
+        self.list.len() - 1
+    }
+
+    /// The host says whose children the next calls are.
+    pub(crate) fn say(&mut self, parent: &CallParent) {
+        let trace = parent.context.as_ref().map(Trace::of);
+        match parent.stack {
+            Some(stack) => {
+                let index = self.index(LaneId { recorder: parent.recorder, stack });
+                self.list[index].next = trace;
+            }
+            None => {
+                for lane in self.list.iter_mut().filter(|lane| parent.concerns(lane.id)) {
+                    lane.next = trace.clone();
+                }
+                self.of_recorders.insert(parent.recorder, trace);
+            }
+        }
+    }
+
+    /// The host calls into the current lane. Answers the span around that call, 0 if there is none.
+    pub(crate) fn begin_trace(&mut self, new: impl FnOnce() -> Trace) -> u64 {
+        let lane = &mut self.list[self.current];
+        lane.trace = lane.next.as_ref().or(self.inner.as_ref()).cloned().unwrap_or_else(new);
+        lane.trace.parent
+    }
+}

@@ -1,0 +1,46 @@
+//! A trace as OpenTelemetry spans and metrics.
+//!
+//! [`Spans`] reads a trace, of any length and also while it is still being written, and gives requests as OTLP has them,
+//! ready to be sent or stored. One call is one span; what [`SpanOptions`] leave out is counted on the spans around it, and
+//! in the [`Account`].
+//!
+//! ```
+//! use kperf_otlp::{SpanOptions, Spans};
+//! # use kperf_trace::{Header, Summary, TraceReader, TraceWriter};
+//! # let file = TraceWriter::new(Vec::new(), &Header::default())?.finish(&Summary::default())?;
+//! let mut spans = Spans::new(TraceReader::new(&file[..])?, SpanOptions::default());
+//! while let Some(request) = spans.next()? {
+//!     // POST /v1/traces with content type application/x-protobuf, or a file.
+//!     println!("{} spans in {} bytes", request.spans, request.body.len());
+//! }
+//! let account = spans.account();
+//! assert_eq!(account.calls + account.run_spans, account.spans + account.elided.calls());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The crate does no IO of its own, reads no clock, asks nobody for random numbers, and builds for
+//! `wasm32-unknown-unknown`.
+
+pub mod proto;
+
+mod account;
+mod attribute;
+mod batch;
+mod encoder;
+mod ending;
+mod functions;
+mod histogram;
+mod ids;
+mod lanes;
+mod options;
+mod resource;
+mod spans;
+mod trace;
+mod wire;
+
+pub use account::{Account, Elided, Left};
+pub use batch::Request;
+pub use kperf_trace::{ContextError, TraceContext};
+pub use options::{Keep, Limits, Locate, Location, ResourceOptions, Roots, SpanOptions};
+pub use resource::SCHEMA_URL;
+pub use spans::Spans;

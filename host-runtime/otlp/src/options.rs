@@ -1,0 +1,86 @@
+//! What becomes a span, and how.
+
+use kperf_abi::Symbol;
+use kperf_trace::TraceContext;
+
+/// What of a trace becomes spans, and how. The trace file keeps everything; what these leave out is counted.
+#[derive(Default)]
+pub struct SpanOptions {
+    /// Where a trace of OpenTelemetry's begins.
+    pub roots: Roots,
+    /// Where ids come from: the same seed, options and trace give the same bytes. `None` takes the seed from what the
+    /// trace says of itself (when it began, on which process), so that a trace that is sent twice has the same ids twice.
+    pub seed: Option<u64>,
+    /// Whose children the spans are, instead of the span that the trace itself names.
+    ///
+    /// If a parent isn't sampled, there are no spans of what it called: OpenTelemetry's exporters don't get such spans
+    /// either. They are counted in [`Elided::unsampled`](crate::Elided::unsampled).
+    pub parent: Option<TraceContext>,
+    /// Calls that took less get no span, in nanoseconds.
+    pub min_nanos: u64,
+    /// How many levels of calls get spans; `None` for all.
+    pub max_depth: Option<u32>,
+    /// At most so many spans; those calls have them that begin first.
+    pub max_spans: Option<u64>,
+    /// Which functions get spans, by name; `None` for all. What others called moves up a level, as if they had no probes.
+    pub keep: Option<Keep>,
+    /// Where functions stand in the source, for who knows; becomes `code.file.path` and `code.line.number`.
+    pub location: Option<Locate>,
+    /// What the resource says.
+    pub resource: ResourceOptions,
+    /// How large a request may be.
+    pub limits: Limits,
+    /// Whether metrics are gathered on the way, for [`Spans::metrics`](crate::Spans::metrics). They count every call,
+    /// whether it gets a span or not.
+    pub metrics: bool,
+}
+
+/// Chooses functions by name.
+pub type Keep = Box<dyn Fn(&str) -> bool + Send>;
+
+/// Finds a function's place in the source.
+pub type Locate = Box<dyn Fn(&Symbol) -> Option<Location> + Send>;
+
+/// Where a trace of OpenTelemetry's begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Roots {
+    /// Every call from the host into the guest has a trace of its own.
+    #[default]
+    PerCall,
+    /// The run is one trace, whose root is a span for the whole of it.
+    PerRun,
+}
+
+/// A place in the source.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Location {
+    /// The file's path.
+    pub file: String,
+    /// The line, counted from 1; 0 where it isn't known.
+    pub line: u32,
+}
+
+/// What the resource says besides what the trace does.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ResourceOptions {
+    /// `service.name`; the module's name if there is none.
+    pub service_name: Option<String>,
+    /// More attributes. They replace those of the same keys, `service.name` too unless it is given above.
+    pub attributes: Vec<(String, String)>,
+}
+
+/// How large a request may be. One that has a single span may be larger if the span is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of the body, before compression.
+    pub bytes: usize,
+    /// Spans (or points of metrics).
+    pub spans: u64,
+}
+
+impl Default for Limits {
+    /// A little below 4 MiB, which is what a Collector takes over gRPC if nobody told it otherwise; 10,000 spans.
+    fn default() -> Limits {
+        Limits { bytes: 4_000_000, spans: 10_000 }
+    }
+}

@@ -1,0 +1,52 @@
+//! The messages of OTLP 1.10, made by `scripts/otlp-proto` from the official files in `proto/`.
+#![allow(missing_docs)]
+
+/// What is posted, and what is answered.
+pub mod collector {
+    /// Spans.
+    pub mod trace {
+        /// Version 1.
+        pub mod v1 {
+            include!("proto/collector_trace.rs");
+        }
+    }
+    /// Metrics.
+    pub mod metrics {
+        /// Version 1.
+        pub mod v1 {
+            include!("proto/collector_metrics.rs");
+        }
+    }
+}
+
+/// Attributes and scopes.
+pub mod common {
+    /// Version 1.
+    pub mod v1 {
+        include!("proto/common.rs");
+    }
+}
+
+/// Metrics.
+pub mod metrics {
+    /// Version 1.
+    pub mod v1 {
+        include!("proto/metrics.rs");
+    }
+}
+
+/// Who tells.
+pub mod resource {
+    /// Version 1.
+    pub mod v1 {
+        include!("proto/resource.rs");
+    }
+}
+
+/// Spans.
+pub mod trace {
+    /// Version 1.
+    pub mod v1 {
+        include!("proto/trace.rs");
+    }
+}

@@ -1,0 +1,62 @@
+//! Which trace of OpenTelemetry's a call belongs to.
+
+use crate::wire;
+use kperf_trace::TraceContext;
+
+/// A trace, as a span tells it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trace {
+    pub(crate) id: [u8; 16],
+    /// Field 3 of a span, empty where there is no tracestate.
+    pub(crate) state: Vec<u8>,
+    /// The flags that W3C Trace Context knows.
+    flags: u8,
+    /// The parent of its outermost spans; 0 if they have none.
+    pub(crate) parent: u64,
+    /// Whether that is somebody else's span.
+    remote: bool,
+    pub(crate) sampled: bool,
+}
+
+/// Of a parent's flags those are handed on whose meaning is known: sampled, and that the trace id is random.
+const KNOWN_FLAGS: u8 = 3;
+/// `SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK`: the next bit is known.
+const HAS_IS_REMOTE: u32 = 0x100;
+/// `SPAN_FLAGS_CONTEXT_IS_REMOTE_MASK`: the parent is somebody else's.
+const IS_REMOTE: u32 = 0x200;
+
+impl Trace {
+    /// A trace of our own.
+    pub(crate) fn new(id: [u8; 16]) -> Trace {
+        Trace { id, flags: TraceContext::SAMPLED, sampled: true, ..Trace::default() }
+    }
+
+    /// The trace that somebody else's span is in.
+    pub(crate) fn of(context: &TraceContext) -> Trace {
+        let mut state = Vec::new();
+        if !context.state.is_empty() {
+            wire::field(&mut state, 3, context.state.as_bytes());
+        }
+        Trace {
+            id: context.trace_id,
+            state,
+            flags: context.flags & KNOWN_FLAGS,
+            parent: u64::from_be_bytes(context.span_id),
+            remote: true,
+            sampled: context.is_sampled(),
+        }
+    }
+
+    /// The same trace inside of a span of ours.
+    pub(crate) fn inside(&self, span: u64) -> Trace {
+        Trace { parent: span, remote: false, ..self.clone() }
+    }
+
+    /// Field 16 of a span with this parent.
+    #[inline]
+    pub(crate) fn flags(&self, parent: u64) -> [u8; 6] {
+        let remote = if self.remote && parent == self.parent { IS_REMOTE } else { 0 };
+        let [a, b, c, d] = (u32::from(self.flags) | HAS_IS_REMOTE | remote).to_le_bytes();
+        [0x85, 0x01, a, b, c, d]
+    }
+}
