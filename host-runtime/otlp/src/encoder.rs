@@ -137,7 +137,8 @@ impl Encoder {
 
     /// Writes the span of the whole run, with [`Roots::PerRun`].
     pub(crate) fn run_span(&mut self, start_ticks: u64, end_ticks: u64, outcome: &str) -> bool {
-        let Some(trace) = self.lanes.outer.clone().filter(|trace| trace.sampled) else { return false };
+        let outer = self.lanes.outer.clone().filter(|trace| trace.sampled);
+        let Some(trace) = outer.filter(|_| self.options.roots == Roots::PerRun) else { return false };
         let nanos = |ticks| self.header.unix_nanos(ticks);
         let module = self.symbols.tables().first().map(|table| &table.module);
         let mut span = Span {

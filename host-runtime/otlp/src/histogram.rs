@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn buckets_have_their_upper_bounds_and_not_their_lower_ones() {
         let base = 2f64.powf(1.0 / 8.0);
-        let mut seconds = 1.1e-10;
+        let mut seconds = 1.1e-10f64;
         while seconds < 1e9 {
             let by_logarithm = (seconds.ln() / base.ln()).ceil() as i32 - 1;
             assert_eq!(bucket(seconds), by_logarithm, "{seconds}");

@@ -82,8 +82,9 @@ mod tests {
             let text = "x".repeat(length);
             let mut ours = Vec::new();
             string_attribute(&mut ours, "key", &text);
-            int_attribute(&mut ours, &text, length as u64);
-            let attributes = vec![attribute::string("key", &text), attribute::int(&text, length as u64)];
+            int_attribute(&mut ours, &format!("{text}."), length as u64);
+            let attributes =
+                vec![attribute::string("key", &text), attribute::int(&format!("{text}."), length as u64)];
             assert_eq!(ours, Span { attributes, ..Span::default() }.encode_to_vec());
         }
     }

@@ -1,11 +1,13 @@
 //! A lane, apart from who writes it: its memory, and the gate through which blocks leave it.
 
 use crate::memory::{LaneMemory, TickerCell};
+use crate::queue::Message;
 use crate::recording::Recording;
 use crate::tail::Tail;
 use kperf_abi::block::{BlockHeader, HEADER_LEN, STACKS};
 use kperf_abi::word::{Reason, TIME_LIMIT, Word};
-use std::sync::atomic::{AtomicU64, Ordering};
+use kperf_trace::{CallParent, TraceContext};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One recorder: a store's recorder module, or the host functions of a store's data.
@@ -21,6 +23,8 @@ pub(crate) struct LaneCore {
     /// The time as the recorder sees it, unless it reads the recording's clock.
     pub(crate) ticker: Option<Arc<TickerCell>>,
     gate: Mutex<Gate>,
+    /// Whether the host ever said whose children calls are.
+    has_parent: AtomicBool,
     abandoned: Abandoned,
 }
 
@@ -53,6 +57,7 @@ impl LaneCore {
             memory,
             ticker,
             gate: Mutex::new(Gate { closed, ..Gate::default() }),
+            has_parent: AtomicBool::new(false),
             abandoned: Abandoned::default(),
         }
     }
@@ -97,7 +102,24 @@ impl LaneCore {
                 self.recording.queue.send_block(&self.recording.clock, self.number, block);
             }
         }
+        if self.has_parent.load(Ordering::Relaxed) {
+            // The lane's number will be another's.
+            self.send_parent(None, None);
+        }
         self.memory.reset_position();
+    }
+
+    /// Says whose children the host's next calls are, on one stack or on all. The block must have been handed over.
+    pub(crate) fn set_parent(&self, stack: u32, context: Option<TraceContext>) {
+        let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        if !gate.closed {
+            self.has_parent.store(true, Ordering::Relaxed);
+            self.send_parent(Some(stack), context);
+        }
+    }
+
+    fn send_parent(&self, stack: Option<u32>, context: Option<TraceContext>) {
+        self.recording.queue.send(Message::Parent(CallParent { recorder: self.number, stack, context }));
     }
 
     /// Where the recorder stands if it has handed over a block and not begun another one; `block` is the front of that.

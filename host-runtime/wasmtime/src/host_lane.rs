@@ -7,6 +7,7 @@ use crate::reason::reason_of;
 use crate::record::{Pen, State};
 use crate::recording::Recording;
 use kperf_abi::word::Reason;
+use kperf_trace::TraceContext;
 use std::sync::Arc;
 use wasmtime::{AsContextMut, Result};
 
@@ -99,6 +100,12 @@ impl HostLane {
     /// From here on the events belong to another of the lane's stacks, of which there are 768.
     pub fn switch(&mut self, stack: u32) {
         self.settled_pen().switch(stack);
+    }
+
+    /// Says whose children the host's next calls into the running stack are: see
+    /// [`Lane::set_parent`](crate::Lane::set_parent).
+    pub fn set_parent(&mut self, context: Option<TraceContext>) {
+        self.settled_pen().set_parent(context);
     }
 
     /// Hands what is recorded so far to the writer. Full blocks are handed over anyway.

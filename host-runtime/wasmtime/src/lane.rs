@@ -4,6 +4,7 @@ use crate::core::LaneCore;
 use crate::reason::reason_of;
 use crate::record::{Pen, State};
 use kperf_abi::word::Reason;
+use kperf_trace::TraceContext;
 use std::sync::Arc;
 use wasmtime::{AsContextMut, Global, Result, Val};
 
@@ -86,6 +87,26 @@ impl Lane {
     /// which runs first; beyond that nothing happens.
     pub fn switch(&self, store: impl AsContextMut, stack: u32) {
         self.act(store, |pen| pen.switch(stack));
+    }
+
+    /// Says whose children the host's next calls into the running stack are: of a span of the host's own, say, or of the
+    /// request that it serves. It holds until it is said anew; `None` means the recording's own parent again, if it has
+    /// one ([`Builder::parent`](crate::Builder::parent)). Calls that are open stay where they are. Exports to OpenTelemetry
+    /// go by it.
+    ///
+    /// It ends the block of events, so it takes a microsecond or two.
+    ///
+    /// ```
+    /// # use kperf_wasmtime::{Lane, TraceContext};
+    /// # use wasmtime::{Store, TypedFunc};
+    /// fn serve(lane: &Lane, store: &mut Store<()>, f: &TypedFunc<(), ()>, traceparent: &str) -> wasmtime::Result<()> {
+    ///     // A header that can't be read makes no parent, and the request is served all the same.
+    ///     lane.set_parent(&mut *store, TraceContext::parse(traceparent, "").ok());
+    ///     lane.call(store, |store| f.call(store, ()))
+    /// }
+    /// ```
+    pub fn set_parent(&self, store: impl AsContextMut, context: Option<TraceContext>) {
+        self.act(store, |pen| pen.set_parent(context));
     }
 
     /// Hands what is recorded so far to the writer. Full blocks are handed over anyway.

@@ -65,7 +65,7 @@ pub use clock::ClockChoice;
 pub use error::{Error, ErrorKind, Result};
 pub use host_lane::HostLane;
 pub use kperf_abi::word::Reason;
-pub use kperf_trace::Summary;
+pub use kperf_trace::{ContextError, Summary, TraceContext};
 pub use lane::Lane;
 pub use reason::reason_of;
 pub use recorder::Recorder;

@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use kperf_abi::block::CAPACITY;
-use kperf_trace::{Stall, StallKind, StallTotal, Summary, count_events};
+use kperf_trace::{CallParent, Stall, StallKind, StallTotal, Summary, count_events};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +13,8 @@ pub(crate) enum Message {
     Block { lane: u32, block: Vec<u8> },
     /// A symbol table.
     Symbols(Vec<u8>),
+    /// Whose children a lane's next calls are.
+    Parent(CallParent),
     /// A guest waited.
     Stall(Stall),
     /// Nothing comes after this. The writer adds what it counted itself.

@@ -4,6 +4,7 @@
 use crate::core::LaneCore;
 use kperf_abi::block::{CAPACITY, HEADER_LEN, STACKS, START};
 use kperf_abi::word::{LEAVE, MAX_PAYLOAD, Reason, TIME, TIME_LIMIT, WIDE_TIME, Word};
+use kperf_trace::TraceContext;
 
 /// Where the last event of a block may begin: see `recorder.wat`.
 const LAST_START: u32 = (START + CAPACITY - 28) as u32;
@@ -142,6 +143,12 @@ impl Pen<'_> {
             self.lane.hand_over();
             self.begin_block();
         }
+    }
+
+    /// Says whose children the host's next calls are. What was recorded before must not stand in the same block.
+    pub(crate) fn set_parent(&mut self, context: Option<TraceContext>) {
+        self.flush();
+        self.lane.set_parent(self.state.stack, context);
     }
 
     fn put(&mut self, now: u64, word: Word) {

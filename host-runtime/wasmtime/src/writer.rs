@@ -39,8 +39,9 @@ pub(crate) fn write(mut trace: TraceWriter<Sink>, messages: &Receiver<Message>, 
                 spare.put(block);
                 result
             }
-            Message::Symbols(_) | Message::Stall(_) if failure.is_some() => Ok(()),
+            Message::Symbols(_) | Message::Parent(_) | Message::Stall(_) if failure.is_some() => Ok(()),
             Message::Symbols(table) => trace.symbols(&table),
+            Message::Parent(parent) => trace.parent(&parent),
             Message::Stall(stall) => trace.stall(stall),
             Message::Finish(told) => {
                 summary = *told;

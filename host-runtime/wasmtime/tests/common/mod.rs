@@ -1,7 +1,7 @@
 //! What the tests share: guests, a sink that stays readable, and a trace as text.
 #![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)]
 
-use kperf_trace::{Event, Item, TraceReader};
+use kperf_trace::{CallParent, Event, Item, TraceReader};
 use kperf_wasmtime::{Builder, ClockChoice, Recorder};
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -90,6 +90,13 @@ pub fn text(bytes: &[u8]) -> String {
     while let Some(item) = reader.next().unwrap() {
         match item {
             Item::Symbols(table) => writeln!(out, "symbols {}", table.len()).unwrap(),
+            Item::Parent(CallParent { recorder, stack, context }) => {
+                let stack = stack.map_or("*".into(), |stack| stack.to_string());
+                let context = context
+                    .as_ref()
+                    .map_or("none".into(), |context| format!("{} {}", context.traceparent(), context.state));
+                writeln!(out, "{recorder}.{stack} parent {}", context.trim_end()).unwrap();
+            }
             Item::Stall(stall) => writeln!(out, "stall {:?}", stall.kind).unwrap(),
             Item::End(summary) => writeln!(
                 out,
