@@ -18,9 +18,11 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The crate does no IO of its own, reads no clock, asks nobody for random numbers, and builds for
-//! `wasm32-unknown-unknown`.
+//! The feature `exporter` adds the module of that name, which sends spans to a Collector. Without it the crate does no IO of
+//! its own, reads no clock, asks nobody for random numbers, and builds for `wasm32-unknown-unknown`.
 
+#[cfg(feature = "exporter")]
+pub mod exporter;
 pub mod proto;
 
 mod account;

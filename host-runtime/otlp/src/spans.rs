@@ -1,6 +1,6 @@
 //! A trace as requests, one at a time.
 
-use crate::account::Account;
+use crate::account::{Account, Elided};
 use crate::batch::Request;
 use crate::encoder::Encoder;
 use crate::options::SpanOptions;
@@ -113,6 +113,11 @@ impl<R: Read> Spans<R> {
             elided: encoder.elided(),
             health,
         }
+    }
+
+    /// Calls without a span so far.
+    pub fn elided(&mut self) -> Elided {
+        self.frames.visitor().elided()
     }
 
     /// What the trace says about its clock and host.

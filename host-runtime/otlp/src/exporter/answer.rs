@@ -1,0 +1,63 @@
+//! What came of one try of a request.
+
+use crate::proto::collector::trace::v1::ExportTraceServiceResponse;
+use std::error::Error;
+use std::time::Duration;
+
+/// What came of one try of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// The server has it, but for the spans that it rejected. `words` are the server's; mostly there are none.
+    Accepted { rejected: u64, words: String },
+    /// It may be tried again, after a wait that the server asked for.
+    Later { wait: Option<Duration>, why: String },
+    /// It must not be tried again; other requests may do better.
+    Refused { why: String },
+    /// No request will do better.
+    Hopeless { why: String },
+}
+
+impl Answer {
+    /// The server's good answer.
+    pub(super) fn accepted(response: ExportTraceServiceResponse) -> Answer {
+        let partial = response.partial_success.unwrap_or_default();
+        Answer::Accepted {
+            rejected: partial.rejected_spans.try_into().unwrap_or(0),
+            words: partial.error_message,
+        }
+    }
+
+    /// No answer, for a reason that stands in the error: the connection failed, or was cut.
+    pub(super) fn of_error(error: &(dyn Error + 'static)) -> Answer {
+        let mut why = String::new();
+        for cause in Causes(Some(error)) {
+            let text = cause.to_string();
+            if !why.ends_with(&text) {
+                why.push_str(if why.is_empty() { "" } else { ": " });
+                why.push_str(&text);
+            }
+        }
+        // Certificates that don't fit, or a server that doesn't speak TLS: trying again doesn't help.
+        match Causes(Some(error)).any(|cause| cause.is::<rustls::Error>()) {
+            true => Answer::Hopeless { why },
+            false => Answer::Later { wait: None, why },
+        }
+    }
+}
+
+/// An error and what caused it, one after the other.
+struct Causes<'a>(Option<&'a (dyn Error + 'static)>);
+
+impl<'a> Iterator for Causes<'a> {
+    type Item = &'a (dyn Error + 'static);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let error = self.0?;
+        // An `io::Error` that holds another one passes it over when it is asked for its source.
+        self.0 = match error.downcast_ref::<std::io::Error>().and_then(|error| error.get_ref()) {
+            Some(held) => Some(held),
+            None => error.source(),
+        };
+        Some(error)
+    }
+}

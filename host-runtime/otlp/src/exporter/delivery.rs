@@ -1,0 +1,191 @@
+//! What became of the spans.
+
+use std::fmt;
+use std::time::Duration;
+
+/// What became of the spans of a trace. Nothing is left out: `attempted` is the sum of `acknowledged`, `rejected` and
+/// `failed`, and `expected` that of `elided`, `attempted` and `dropped`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Delivery {
+    /// The trace's calls, a span each, as far as it was read.
+    pub expected: u64,
+    /// Left out by filters.
+    pub elided: u64,
+    /// Sent, once at least.
+    pub attempted: u64,
+    /// The Collector said that it has them.
+    pub acknowledged: u64,
+    /// Among the acknowledged, those of an earlier run that this one resumes.
+    pub acknowledged_earlier: u64,
+    /// The Collector said that it has their request, but not them.
+    pub rejected: u64,
+    /// Their request was refused, or tried until the time was over. (A Collector may have some of these: its answer may
+    /// be what was lost.)
+    pub failed: u64,
+    /// Never sent: sending had ended before.
+    pub dropped: u64,
+    /// Whether the trace was read to its end. If not, `expected` is only what was read.
+    pub whole: bool,
+    /// Requests that were acknowledged in this run.
+    pub requests: u64,
+    /// Tries beyond each request's first.
+    pub retries: u64,
+    /// Bytes of the requests that were acknowledged, before compression.
+    pub bytes: u64,
+    /// What was said of spans and requests, in the order in which it was first said; [`Delivery::MAX_WORDS`] different
+    /// ones at most.
+    pub words: Vec<Words>,
+    /// How long it took.
+    pub elapsed: Duration,
+}
+
+/// What was said of some spans.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Words {
+    /// What it is about.
+    pub about: About,
+    /// The words: the Collector's own, or an error's.
+    pub text: String,
+    /// How many requests it was said of.
+    pub requests: u64,
+    /// How many spans it was said of.
+    pub spans: u64,
+}
+
+/// What words are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// Spans that the Collector rejected.
+    Rejected,
+    /// Requests that failed for good.
+    Failed,
+    /// Tries after which a request was tried again.
+    Retried,
+    /// A warning of a Collector that took everything.
+    Warning,
+    /// The trace, which could not be read to its end.
+    Trace,
+}
+
+impl Delivery {
+    /// How many different words are kept.
+    pub const MAX_WORDS: usize = 16;
+
+    /// Whether every span that was to be sent was acknowledged.
+    pub fn is_complete(&self) -> bool {
+        self.whole && self.acknowledged + self.elided == self.expected
+    }
+
+    pub(super) fn say(&mut self, about: About, text: &str, spans: u64) {
+        let known = self.words.iter_mut().find(|words| words.about == about && words.text == text);
+        if let Some(words) = known {
+            words.requests += 1;
+            words.spans += spans;
+        } else if self.words.len() < Delivery::MAX_WORDS {
+            self.words.push(Words { about, text: text.to_owned(), requests: 1, spans });
+        }
+    }
+}
+
+impl fmt::Display for Delivery {
+    /// A table for people, a line each, without a line break at its end.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rows = [
+            (
+                "expected",
+                self.expected,
+                if self.whole { "" } else { "or more: the trace was not read to its end" },
+            ),
+            ("elided", self.elided, "left out by filters"),
+            ("dropped", self.dropped, "never sent"),
+            ("attempted", self.attempted, ""),
+            ("acknowledged", self.acknowledged, ""),
+            ("rejected", self.rejected, ""),
+            ("failed", self.failed, ""),
+        ];
+        let width = rows.iter().map(|(_, count, _)| grouped(*count).len()).max().unwrap_or(0);
+        for (n, (name, count, note)) in rows.into_iter().enumerate() {
+            let (line, count_text) = (if n == 0 { "" } else { "\n" }, grouped(count));
+            write!(f, "{line}{name:<12}  {count_text:>width$}")?;
+            match name {
+                "acknowledged" if self.acknowledged_earlier > 0 => {
+                    write!(f, "  {} of them earlier", grouped(self.acknowledged_earlier))?;
+                }
+                "expected" if !note.is_empty() => write!(f, "  {note}")?,
+                _ if !note.is_empty() && count > 0 => write!(f, "  {note}")?,
+                _ => {}
+            }
+        }
+        for words in &self.words {
+            let (requests, spans) = (grouped(words.requests), grouped(words.spans));
+            match words.about {
+                About::Rejected => write!(f, "\n  rejected, {spans} spans: {}", words.text),
+                About::Failed => write!(f, "\n  failed, {spans} spans: {}", words.text),
+                About::Retried => write!(f, "\n  tried again, {requests} times: {}", words.text),
+                About::Warning => write!(f, "\n  the Collector warns: {}", words.text),
+                About::Trace => write!(f, "\n  the trace: {}", words.text),
+            }?;
+        }
+        Ok(())
+    }
+}
+
+/// `1,234,567`.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (n, digit) in digits.chars().enumerate() {
+        if n > 0 && (digits.len() - n).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_says_all_of_it() {
+        let mut delivery = Delivery {
+            expected: 2_000_558,
+            elided: 500,
+            attempted: 2_000_000,
+            acknowledged: 1_990_000,
+            acknowledged_earlier: 90_000,
+            rejected: 7,
+            failed: 9_993,
+            dropped: 58,
+            whole: true,
+            ..Delivery::default()
+        };
+        delivery.say(About::Rejected, "too old", 3);
+        delivery.say(About::Rejected, "too old", 4);
+        delivery.say(About::Failed, "HTTP 400: no", 9_993);
+        assert_eq!(
+            delivery.to_string(),
+            "\
+expected      2,000,558
+elided              500  left out by filters
+dropped              58  never sent
+attempted     2,000,000
+acknowledged  1,990,000  90,000 of them earlier
+rejected              7
+failed            9,993
+  rejected, 7 spans: too old
+  failed, 9,993 spans: HTTP 400: no"
+        );
+        assert!(!delivery.is_complete());
+    }
+
+    #[test]
+    fn words_are_few() {
+        let mut delivery = Delivery::default();
+        for n in 0..100 {
+            delivery.say(About::Failed, &n.to_string(), 1);
+        }
+        assert_eq!(delivery.words.len(), Delivery::MAX_WORDS);
+    }
+}

@@ -1,0 +1,103 @@
+//! Why spans can't be sent at all. What goes wrong while they are sent stands in the [`Delivery`](super::Delivery).
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Why an exporter can't be started.
+#[derive(Debug)]
+pub struct Error {
+    kind: Box<ErrorKind>,
+}
+
+/// What failed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// No address that can be used.
+    Endpoint {
+        /// What was given.
+        endpoint: String,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A protocol that OTLP doesn't have, or that isn't spoken here.
+    Protocol(String),
+    /// A compression that isn't done here.
+    Compression(String),
+    /// A time limit that is no number of milliseconds.
+    Timeout(String),
+    /// A header that is none.
+    Header(String),
+    /// A client's certificate without its key, or the other way round.
+    HalfIdentity,
+    /// A certificate or key that can't be read.
+    Pem {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// What TLS needs isn't there, or doesn't fit.
+    Tls(String),
+    /// A file or a thread could not be had.
+    Io(io::Error),
+}
+
+/// With this module's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// What failed.
+    pub fn kind(&self) -> &ErrorKind {
+        &self.kind
+    }
+}
+
+impl From<ErrorKind> for Error {
+    fn from(kind: ErrorKind) -> Error {
+        Error { kind: Box::new(kind) }
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Error {
+        ErrorKind::Io(error).into()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.kind {
+            ErrorKind::Endpoint { endpoint, what } => {
+                write!(f, "`{endpoint}` is no endpoint: {what}")
+            }
+            ErrorKind::Protocol(text) if text == "http/json" => {
+                f.write_str("the protocol http/json is not spoken here; use http/protobuf or grpc")
+            }
+            ErrorKind::Protocol(text) => {
+                write!(f, "`{text}` is no protocol of OTLP; use http/protobuf or grpc")
+            }
+            ErrorKind::Compression(text) => write!(f, "`{text}` is no compression; use gzip or none"),
+            ErrorKind::Timeout(text) => {
+                write!(f, "`{text}` is no time limit; give milliseconds, such as 10000")
+            }
+            ErrorKind::Header(text) => write!(f, "`{text}` is no header; give NAME=VALUE"),
+            ErrorKind::HalfIdentity => {
+                f.write_str("a client certificate and its key belong together; one of them is missing")
+            }
+            ErrorKind::Pem { path, what } => write!(f, "failed to read `{}`: {what}", path.display()),
+            ErrorKind::Tls(what) => write!(f, "failed to set up TLS: {what}"),
+            ErrorKind::Io(_) => f.write_str("failed to start sending"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &*self.kind {
+            ErrorKind::Io(error) => Some(error),
+            _ => None,
+        }
+    }
+}

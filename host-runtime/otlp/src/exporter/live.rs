@@ -1,0 +1,35 @@
+//! Sends the spans of a trace while it is still being written.
+
+use super::config::Config;
+use super::error::Result;
+use super::sending::{Resume, Sending};
+use super::shared::Shared;
+use super::spool::{Spool, Tail};
+use crate::{SpanOptions, Spans};
+use kperf_trace::TraceReader;
+
+/// A sink for a recorder, whose spans are sent while the program runs.
+///
+/// The sink is a file without a name, which grows with the trace (0.03 to 1.5 bytes a call) and is gone in the end. So a
+/// Collector that is slow or away for a while costs disk, not time of the program, nor spans: requests are tried for as
+/// long as the recording goes on, and [`Config::give_up_after`] counts from its end, which is when the sink is dropped.
+///
+/// # Errors
+///
+/// When the file, a thread or what the configuration names can't be had.
+pub fn sink(config: Config, options: SpanOptions) -> Result<(Spool, Sending)> {
+    let (spool, tail) = Spool::temporary()?;
+    Ok((spool, Sending::live(config, options, Resume::default(), tail)?))
+}
+
+impl Sending {
+    /// Begins to send the spans of a trace that is still being written.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Sending::start`].
+    pub fn live(config: Config, options: SpanOptions, resume: Resume, tail: Tail) -> Result<Sending> {
+        let shared = Shared::new(Some(tail.ended()));
+        Sending::start_with(config, resume, shared, move || Ok(Spans::new(TraceReader::new(tail)?, options)))
+    }
+}

@@ -1,0 +1,92 @@
+//! One request, tried until it is answered for good or the time is over.
+
+use super::answer::Answer;
+use super::config::Config;
+use super::grpc::Grpc;
+use super::http::Http;
+use super::shared::Shared;
+use bytes::Bytes;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A client, by protocol.
+#[derive(Clone)]
+pub(super) enum Transport {
+    Http(Http),
+    Grpc(Box<Grpc>),
+}
+
+impl Transport {
+    async fn send(&self, body: Bytes) -> Answer {
+        match self {
+            Transport::Http(http) => http.post(body).await,
+            Transport::Grpc(grpc) => grpc.export(body).await,
+        }
+    }
+}
+
+/// How a request ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// The server has it.
+    Accepted { rejected: u64, words: String },
+    /// It was refused; others may do better.
+    Refused { why: String },
+    /// It wasn't taken, and others would not be either.
+    End { why: String },
+}
+
+/// Tries a request until the server has answered for good, the time is over, or sending is stopped.
+pub(super) async fn deliver(transport: &Transport, config: &Config, shared: &Shared, body: Bytes) -> Outcome {
+    let begun = Instant::now();
+    let mut wait = config.first_wait;
+    let mut tries = 0_u64;
+    loop {
+        tries += 1;
+        // Whatever the server does, no try goes on beyond the time when it would be given up.
+        let left = shared.left(begun, config.give_up_after).unwrap_or(config.timeout);
+        let limit = config.timeout.min(left).max(SHORTEST);
+        let answer = match tokio::time::timeout(limit, transport.send(body.clone())).await {
+            Ok(answer) => answer,
+            Err(_) => Answer::Later { wait: None, why: format!("no answer in {limit:.1?}") },
+        };
+        let (asked, why) = match answer {
+            Answer::Accepted { rejected, words } => return Outcome::Accepted { rejected, words },
+            Answer::Refused { why } => return Outcome::Refused { why },
+            Answer::Hopeless { why } => return Outcome::End { why },
+            Answer::Later { wait, why } => (wait, why),
+        };
+        let pause = match asked {
+            // What the server asks for is the least.
+            Some(asked) => asked + jittered(Duration::from_millis(50)),
+            None => jittered(wait),
+        };
+        wait = (wait * 2).min(Config::MAX_WAIT);
+        if shared.left(begun, config.give_up_after).is_some_and(|left| pause >= left) {
+            return Outcome::End { why: given_up(&why, tries, begun.elapsed(), asked) };
+        }
+        shared.retried(&why);
+        if shared.pause(pause).await.is_break() {
+            return Outcome::End { why: format!("{why} (stopped after {})", counted(tries)) };
+        }
+    }
+}
+
+/// A try needs some time, even at the very end.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// Give or take a fifth, so that many clients don't come back at the same moment.
+fn jittered(wait: Duration) -> Duration {
+    wait.mul_f64(0.8 + 0.4 * fastrand::f64())
+}
+
+fn given_up(why: &str, tries: u64, elapsed: Duration, asked: Option<Duration>) -> String {
+    let asked = asked
+        .map(|asked| format!(", the server asks to wait {} s more", asked.as_secs()))
+        .unwrap_or_default();
+    format!("{why} (given up after {} in {:.1} s{asked})", counted(tries), elapsed.as_secs_f64())
+}
+
+fn counted(tries: u64) -> String {
+    if tries == 1 { "1 try".to_owned() } else { format!("{tries} tries") }
+}

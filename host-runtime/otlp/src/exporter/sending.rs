@@ -1,0 +1,314 @@
+//! Sends requests: two in flight, a few waiting, the rest not yet made.
+
+use super::config::{Compression, Config, Protocol};
+use super::delivery::{About, Delivery};
+use super::error::{ErrorKind, Result};
+use super::grpc::Grpc;
+use super::http::Http;
+use super::retry::{self, Outcome, Transport};
+use super::shared::Shared;
+use super::source::{BoxError, Source};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Instant;
+use tokio::sync::{mpsc, oneshot};
+
+/// How many requests are on their way at a time.
+const IN_FLIGHT: usize = 2;
+/// How many more are ready.
+const READY: usize = 2;
+
+/// A request that was acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receipt {
+    /// How many spans are in the requests before it, in the order of the source.
+    pub first_span: u64,
+    /// How many spans it has.
+    pub spans: u64,
+    /// How many of them were rejected.
+    pub rejected: u64,
+}
+
+/// Called with every receipt, by the thread that sends.
+pub type OnReceipt = Box<dyn FnMut(Receipt) + Send>;
+
+/// What may be said about a sending beside its configuration.
+#[derive(Default)]
+pub struct Resume {
+    /// Receipts of an earlier run over the same requests: these are not sent again.
+    pub earlier: Vec<Receipt>,
+    /// Told of new ones.
+    pub on_receipt: Option<OnReceipt>,
+}
+
+/// Spans that are being sent, by threads of its own. When this is dropped they go on.
+pub struct Sending {
+    pub(super) shared: Arc<Shared>,
+    thread: JoinHandle<Delivery>,
+    done: oneshot::Receiver<Delivery>,
+}
+
+/// A request on its way.
+struct Parcel {
+    first_span: u64,
+    spans: u64,
+    /// Before compression.
+    length: u64,
+    body: Bytes,
+}
+
+impl Sending {
+    /// Begins to send. `open` is called by the thread that encodes, so it may wait for its input.
+    ///
+    /// # Errors
+    ///
+    /// When the configuration can't work (certificates, headers), or a thread can't be had.
+    pub fn start<S: Source>(
+        config: Config,
+        resume: Resume,
+        open: impl FnOnce() -> Result<S, BoxError> + Send + 'static,
+    ) -> Result<Sending> {
+        Sending::start_with(config, resume, Shared::default(), open)
+    }
+
+    pub(super) fn start_with<S: Source>(
+        config: Config,
+        resume: Resume,
+        shared: Shared,
+        open: impl FnOnce() -> Result<S, BoxError> + Send + 'static,
+    ) -> Result<Sending> {
+        let begun = Instant::now();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let transport = {
+            // The clients' timers belong to the runtime.
+            let _inside = runtime.enter();
+            match config.protocol {
+                Protocol::HttpProtobuf => Transport::Http(Http::new(&config)?),
+                Protocol::Grpc => Transport::Grpc(Box::new(Grpc::new(&config)?)),
+            }
+        };
+        let shared = Arc::new(shared);
+        let (sender, receiver) = mpsc::channel(READY);
+        let encoder = Encoder {
+            pack: match &transport {
+                Transport::Http(http) if config.compression != Compression::None => Some(http.clone()),
+                _ => None,
+            },
+            shared: shared.clone(),
+            parcels: sender,
+        };
+        let Resume { earlier, on_receipt } = resume;
+        let encode = move || encoder.run(earlier, open);
+        let encoding = std::thread::Builder::new()
+            .name("kperf-otlp-encode".into())
+            .spawn(encode)
+            .map_err(ErrorKind::Io)?;
+        let sender = Arc::new(Sender {
+            transport,
+            config,
+            shared: shared.clone(),
+            parcels: tokio::sync::Mutex::new(receiver),
+            on_receipt: Mutex::new(on_receipt),
+        });
+        let (tell, done) = oneshot::channel();
+        let send = move || {
+            runtime.block_on(async {
+                let tasks: Vec<_> = (0..IN_FLIGHT).map(|_| tokio::spawn(sender.clone().work())).collect();
+                for task in tasks {
+                    // A panic in a task is none of ours to hide: the spans it had are missing from the sum.
+                    let _ = task.await;
+                }
+                // Whoever encodes notices that nobody takes its requests any more.
+                sender.parcels.lock().await.close();
+            });
+            drop(runtime);
+            if !sender.shared.is_stopped() {
+                // One that was stopped may be waiting for a recording that goes on.
+                let _ = encoding.join();
+            }
+            sender.shared.count(|delivery| {
+                delivery.elapsed = begun.elapsed();
+                delivery.dropped = delivery.expected - delivery.elided - delivery.attempted;
+            });
+            let delivery = sender.shared.delivery();
+            // Nobody may be waiting.
+            let _ = tell.send(delivery.clone());
+            delivery
+        };
+        let thread =
+            std::thread::Builder::new().name("kperf-otlp-send".into()).spawn(send).map_err(ErrorKind::Io)?;
+        Ok(Sending { shared, thread, done })
+    }
+
+    /// What became of the spans so far.
+    pub fn delivery(&self) -> Delivery {
+        self.shared.delivery()
+    }
+
+    /// How many bytes of the trace were read so far.
+    pub fn trace_bytes(&self) -> u64 {
+        self.shared.trace_bytes.load(Ordering::Relaxed)
+    }
+
+    /// A handle that ends the sending from elsewhere.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(self.shared.clone())
+    }
+
+    /// Whether all is done that could be done.
+    pub fn is_finished(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Waits for the end. It comes when all is sent, or when a request was given up
+    /// ([`Config::give_up_after`](super::Config::give_up_after)). Blocks the thread, in an asynchronous program too.
+    pub fn wait(self) -> Delivery {
+        let shared = self.shared;
+        self.thread.join().unwrap_or_else(|_| shared.delivery())
+    }
+
+    /// [`wait`](Sending::wait) for asynchronous programs, of any runtime.
+    pub async fn wait_async(self) -> Delivery {
+        self.done.await.unwrap_or_else(|_| self.shared.delivery())
+    }
+}
+
+/// Ends a sending.
+#[derive(Clone)]
+pub struct Stopper(Arc<Shared>);
+
+impl Stopper {
+    /// No request is begun any more; those on their way have their time limit to be answered.
+    pub fn stop(&self) {
+        self.0.stop();
+    }
+}
+
+/// The thread that asks the source.
+struct Encoder {
+    /// Packs bodies here rather than where they are sent.
+    pack: Option<Http>,
+    shared: Arc<Shared>,
+    parcels: mpsc::Sender<Parcel>,
+}
+
+impl Encoder {
+    fn run<S: Source>(self, earlier: Vec<Receipt>, open: impl FnOnce() -> Result<S, BoxError>) {
+        if let Err(error) = open().and_then(|source| self.all(earlier, source)) {
+            let chain: Vec<String> =
+                std::iter::successors(Some(&*error as &dyn std::error::Error), |error| error.source())
+                    .map(ToString::to_string)
+                    .collect();
+            self.shared.count(|delivery| delivery.say(About::Trace, &chain.join(": "), 0));
+        }
+    }
+
+    fn all(&self, earlier: Vec<Receipt>, mut source: impl Source) -> Result<(), BoxError> {
+        let earlier: BTreeMap<(u64, u64), Receipt> =
+            earlier.into_iter().map(|receipt| ((receipt.first_span, receipt.spans), receipt)).collect();
+        loop {
+            let next = source.next_request()?;
+            let progress = source.progress();
+            self.shared.trace_bytes.store(progress.trace_bytes, Ordering::Relaxed);
+            let Some(request) = next else {
+                self.shared.count(|delivery| {
+                    delivery.expected += progress.elided - delivery.elided;
+                    delivery.elided = progress.elided;
+                    delivery.whole = true;
+                });
+                break;
+            };
+            let (first_span, spans) = (request.first_span, request.spans);
+            let was_sent = earlier.get(&(first_span, spans));
+            self.shared.count(|delivery| {
+                delivery.expected += spans + (progress.elided - delivery.elided);
+                delivery.elided = progress.elided;
+                if let Some(receipt) = was_sent {
+                    let rejected = receipt.rejected.min(spans);
+                    delivery.attempted += spans;
+                    delivery.rejected += rejected;
+                    delivery.acknowledged += spans - rejected;
+                    delivery.acknowledged_earlier += spans - rejected;
+                }
+            });
+            if was_sent.is_some() {
+                continue;
+            }
+            let length = request.body.len() as u64;
+            let body = match &self.pack {
+                Some(http) if !self.shared.is_ended() => http.pack(request.body)?,
+                _ => request.body.into(),
+            };
+            if self.parcels.blocking_send(Parcel { first_span, spans, length, body }).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What the tasks share.
+struct Sender {
+    transport: Transport,
+    config: Config,
+    shared: Arc<Shared>,
+    parcels: tokio::sync::Mutex<mpsc::Receiver<Parcel>>,
+    on_receipt: Mutex<Option<OnReceipt>>,
+}
+
+impl Sender {
+    /// Takes requests and sends them, one after the other, until there are no more.
+    async fn work(self: Arc<Self>) {
+        loop {
+            let next = async { self.parcels.lock().await.recv().await };
+            let Some(Some(parcel)) = self.shared.unless_stopped(next).await else { break };
+            if self.shared.is_ended() {
+                continue;
+            }
+            self.shared.count(|delivery| delivery.attempted += parcel.spans);
+            let outcome =
+                retry::deliver(&self.transport, &self.config, &self.shared, parcel.body.clone()).await;
+            self.record(&parcel, outcome);
+        }
+    }
+
+    fn record(&self, parcel: &Parcel, outcome: Outcome) {
+        let spans = parcel.spans;
+        match outcome {
+            Outcome::Accepted { rejected, words } => {
+                let rejected = rejected.min(spans);
+                self.shared.count(|delivery| {
+                    delivery.requests += 1;
+                    delivery.bytes += parcel.length;
+                    delivery.acknowledged += spans - rejected;
+                    delivery.rejected += rejected;
+                    if rejected > 0 {
+                        let words = if words.is_empty() { "no reason was given" } else { &words };
+                        delivery.say(About::Rejected, words, rejected);
+                    } else if !words.is_empty() {
+                        delivery.say(About::Warning, &words, 0);
+                    }
+                });
+                let receipt = Receipt { first_span: parcel.first_span, spans, rejected };
+                if let Some(tell) = &mut *self.on_receipt.lock().unwrap_or_else(PoisonError::into_inner) {
+                    tell(receipt);
+                }
+            }
+            Outcome::Refused { why } => self.failed(spans, &why),
+            Outcome::End { why } => {
+                self.failed(spans, &why);
+                self.shared.end();
+            }
+        }
+    }
+
+    fn failed(&self, spans: u64, why: &str) {
+        self.shared.count(|delivery| {
+            delivery.failed += spans;
+            delivery.say(About::Failed, why, spans);
+        });
+    }
+}

@@ -1,0 +1,250 @@
+//! What the user said about sending: OpenTelemetry's environment variables, and what is stronger than they are.
+
+use super::config::{Compression, Config, Identity, Protocol};
+use super::error::{ErrorKind, Result};
+use http::Uri;
+use percent_encoding::percent_decode_str;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What is said beside the environment; what is `None` or empty is left to it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// The Collector's address. For HTTP, `/v1/traces` is appended unless it ends with that.
+    pub endpoint: Option<String>,
+    /// The protocol.
+    pub protocol: Option<Protocol>,
+    /// Headers, beside those of the environment.
+    pub headers: Vec<(String, String)>,
+    /// The compression.
+    pub compression: Option<Compression>,
+    /// The time limit of a try.
+    pub timeout: Option<Duration>,
+    /// How long a request is tried.
+    pub give_up_after: Option<Duration>,
+}
+
+/// Where HTTP takes traces.
+const TRACES_PATH: &str = "/v1/traces";
+
+impl Settings {
+    /// The configuration, with this process's environment.
+    ///
+    /// # Errors
+    ///
+    /// Where a variable or a setting has no meaning.
+    pub fn config(&self) -> Result<Config> {
+        self.config_in(|name| std::env::var(name).ok())
+    }
+
+    /// The configuration in an environment: `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, `.._HEADERS`, `.._PROTOCOL`,
+    /// `.._COMPRESSION`, `.._TIMEOUT`, `.._CERTIFICATE`, `.._CLIENT_CERTIFICATE`, `.._CLIENT_KEY`, `.._INSECURE`, each
+    /// also without `TRACES_`, which is weaker. An empty variable is none.
+    ///
+    /// Source: "OpenTelemetry Protocol Exporter" in OpenTelemetry's specification.
+    ///
+    /// # Errors
+    ///
+    /// Where a variable or a setting has no meaning.
+    pub fn config_in(&self, variable: impl Fn(&str) -> Option<String>) -> Result<Config> {
+        let get =
+            |name: &str| variable(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        let either = |name: &str| {
+            get(&format!("OTEL_EXPORTER_OTLP_TRACES_{name}"))
+                .or_else(|| get(&format!("OTEL_EXPORTER_OTLP_{name}")))
+        };
+        let parsed = |name: &str| either(name).map(|text| text.parse()).transpose();
+        let protocol = match self.protocol {
+            Some(protocol) => protocol,
+            None => either("PROTOCOL").map(|text| text.parse()).transpose()?.unwrap_or_default(),
+        };
+        let insecure = either("INSECURE").is_some_and(|text| text.eq_ignore_ascii_case("true"));
+        let endpoint = match (&self.endpoint, get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")) {
+            (Some(text), _) if text.trim_end_matches('/').ends_with(TRACES_PATH) => {
+                address(text, protocol, insecure, "")?
+            }
+            (Some(text), _) => address(text, protocol, insecure, TRACES_PATH)?,
+            (None, Some(text)) => address(&text, protocol, insecure, "")?,
+            (None, None) => match get("OTEL_EXPORTER_OTLP_ENDPOINT") {
+                Some(text) => address(&text, protocol, insecure, TRACES_PATH)?,
+                None if protocol == Protocol::Grpc => Uri::from_static("http://localhost:4317"),
+                None => Config::default().endpoint,
+            },
+        };
+        let mut headers = either("HEADERS").map(|text| parse_headers(&text)).transpose()?.unwrap_or_default();
+        headers.retain(|(name, _)| !self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)));
+        headers.extend(self.headers.iter().cloned());
+        let timeout = match either("TIMEOUT") {
+            Some(text) => match text.parse() {
+                // No limit, says the specification; nobody wants to wait forever.
+                Ok(0) => Duration::from_secs(3600),
+                Ok(millis) => Duration::from_millis(millis),
+                Err(_) => return Err(ErrorKind::Timeout(text).into()),
+            },
+            None => Config::default().timeout,
+        };
+        let path = |name: &str| either(name).map(PathBuf::from);
+        let identity = match (path("CLIENT_CERTIFICATE"), path("CLIENT_KEY")) {
+            (Some(certificate), Some(key)) => Some(Identity { certificate, key }),
+            (None, None) => None,
+            _ => return Err(ErrorKind::HalfIdentity.into()),
+        };
+        let compression = match self.compression {
+            Some(compression) => compression,
+            None => parsed("COMPRESSION")?.unwrap_or_default(),
+        };
+        Ok(Config {
+            protocol,
+            endpoint,
+            headers,
+            compression,
+            timeout: self.timeout.unwrap_or(timeout),
+            certificate: path("CERTIFICATE"),
+            identity,
+            give_up_after: self.give_up_after.unwrap_or(Config::default().give_up_after),
+            ..Config::default()
+        })
+    }
+}
+
+/// An address with a scheme, and for HTTP with `path` appended.
+fn address(text: &str, protocol: Protocol, insecure: bool, path: &str) -> Result<Uri> {
+    let wrong = |what| ErrorKind::Endpoint { endpoint: text.to_owned(), what };
+    let with_scheme = match protocol {
+        Protocol::Grpc if !text.contains("://") => {
+            format!("{}://{text}", if insecure { "http" } else { "https" })
+        }
+        _ => text.to_owned(),
+    };
+    let whole = match protocol {
+        Protocol::Grpc => with_scheme,
+        Protocol::HttpProtobuf => match with_scheme.split_once('?') {
+            Some((front, query)) if !path.is_empty() => {
+                format!("{}{path}?{query}", front.trim_end_matches('/'))
+            }
+            _ if path.is_empty() => with_scheme,
+            _ => format!("{}{path}", with_scheme.trim_end_matches('/')),
+        },
+    };
+    let uri: Uri = whole.parse().map_err(|_| wrong("use http://HOST:PORT or https://HOST:PORT"))?;
+    match uri.scheme_str() {
+        Some("http" | "https") if uri.host().is_some_and(|host| !host.is_empty()) => Ok(uri),
+        _ => Err(wrong("use http://HOST:PORT or https://HOST:PORT").into()),
+    }
+}
+
+/// `NAME=VALUE,NAME=VALUE`, values percent-encoded.
+pub fn parse_headers(text: &str) -> Result<Vec<(String, String)>> {
+    let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
+    pairs
+        .map(|pair| {
+            let bad = || ErrorKind::Header(pair.to_owned());
+            let (name, value) = pair.split_once('=').ok_or_else(bad)?;
+            let decoded =
+                |text: &str| percent_decode_str(text.trim()).decode_utf8().map(|text| text.into_owned());
+            let (name, value) = (decoded(name).map_err(|_| bad())?, decoded(value).map_err(|_| bad())?);
+            if http::HeaderName::try_from(&name).is_err() || http::HeaderValue::try_from(&value).is_err() {
+                return Err(bad().into());
+            }
+            Ok((name, value))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(settings: &Settings, variables: &[(&str, &str)]) -> Result<Config, String> {
+        let get = |name: &str| {
+            let name = name.strip_prefix("OTEL_EXPORTER_OTLP_").expect("the prefix of all");
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        settings.config_in(get).map_err(|error| error.to_string())
+    }
+
+    fn endpoint(settings: &Settings, variables: &[(&str, &str)]) -> Result<String, String> {
+        config(settings, variables).map(|config| config.endpoint.to_string())
+    }
+
+    #[test]
+    fn nothing_said_is_a_collector_on_this_machine() {
+        assert_eq!(config(&Settings::default(), &[]).expect("the default"), Config::default());
+        let grpc = [("PROTOCOL", "grpc"), ("ENDPOINT", "")];
+        assert_eq!(endpoint(&Settings::default(), &grpc).expect("a URL"), "http://localhost:4317/");
+    }
+
+    #[test]
+    fn the_path_is_appended_to_the_general_endpoint_only() {
+        let none = Settings::default();
+        let of = |variables: &[(&str, &str)]| endpoint(&none, variables).expect("a URL");
+        assert_eq!(of(&[("ENDPOINT", "http://a:1")]), "http://a:1/v1/traces");
+        assert_eq!(of(&[("ENDPOINT", "http://a:1/base/")]), "http://a:1/base/v1/traces");
+        assert_eq!(of(&[("ENDPOINT", "http://a:1/?key=x")]), "http://a:1/v1/traces?key=x");
+        assert_eq!(of(&[("ENDPOINT", "http://a:1"), ("TRACES_ENDPOINT", "http://b:2")]), "http://b:2/");
+        assert_eq!(of(&[("TRACES_ENDPOINT", "http://b:2/own/path")]), "http://b:2/own/path");
+        let said = Settings { endpoint: Some("https://c".into()), ..Settings::default() };
+        assert_eq!(
+            endpoint(&said, &[("TRACES_ENDPOINT", "http://b:2")]).expect("a URL"),
+            "https://c/v1/traces"
+        );
+        let whole = Settings { endpoint: Some("http://c/v1/traces".into()), ..Settings::default() };
+        assert_eq!(endpoint(&whole, &[]).expect("a URL"), "http://c/v1/traces");
+    }
+
+    #[test]
+    fn grpc_without_a_scheme_is_secure_unless_said_otherwise() {
+        let of = |variables: &[(&str, &str)]| {
+            let all = [&[("PROTOCOL", "http/protobuf"), ("TRACES_PROTOCOL", "grpc")], variables].concat();
+            endpoint(&Settings::default(), &all).expect("a URL")
+        };
+        assert_eq!(of(&[("ENDPOINT", "a:4317")]), "https://a:4317/");
+        assert_eq!(of(&[("ENDPOINT", "a:4317"), ("INSECURE", "true")]), "http://a:4317/");
+        assert_eq!(
+            of(&[("ENDPOINT", "a"), ("INSECURE", "true"), ("TRACES_INSECURE", "false")]),
+            "https://a/"
+        );
+        assert_eq!(of(&[("ENDPOINT", "http://a:4317"), ("INSECURE", "false")]), "http://a:4317/");
+    }
+
+    #[test]
+    fn what_has_no_meaning_is_an_error() {
+        let of = |name, value| config(&Settings::default(), &[(name, value)]).expect_err("an error");
+        assert_eq!(
+            of("PROTOCOL", "http/json"),
+            "the protocol http/json is not spoken here; use http/protobuf or grpc"
+        );
+        assert_eq!(of("PROTOCOL", "udp"), "`udp` is no protocol of OTLP; use http/protobuf or grpc");
+        assert_eq!(of("TRACES_COMPRESSION", "zip"), "`zip` is no compression; use gzip or none");
+        assert_eq!(of("TIMEOUT", "10s"), "`10s` is no time limit; give milliseconds, such as 10000");
+        assert_eq!(
+            of("ENDPOINT", "localhost:4318"),
+            "`localhost:4318` is no endpoint: use http://HOST:PORT or https://HOST:PORT"
+        );
+        assert_eq!(of("HEADERS", "a=1,b"), "`b` is no header; give NAME=VALUE");
+        assert!(of("CLIENT_KEY", "key.pem").starts_with("a client certificate and its key belong together"));
+    }
+
+    #[test]
+    fn the_variables_of_traces_are_stronger_and_ours_strongest() {
+        let variables = [
+            ("HEADERS", "a=1"),
+            ("TRACES_HEADERS", "api-key=s%20e%2Cc, x = y "),
+            ("TIMEOUT", "1"),
+            ("TRACES_TIMEOUT", "2500"),
+            ("COMPRESSION", "gzip"),
+            ("CERTIFICATE", "ca.pem"),
+            ("CLIENT_CERTIFICATE", "own.pem"),
+            ("CLIENT_KEY", "own.key"),
+        ];
+        let settings = Settings { headers: vec![("X".into(), "z".into())], ..Settings::default() };
+        let config = config(&settings, &variables).expect("a configuration");
+        let headers: Vec<(&str, &str)> =
+            config.headers.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        assert_eq!(headers, [("api-key", "s e,c"), ("X", "z")]);
+        assert_eq!(config.timeout, Duration::from_millis(2500));
+        assert_eq!(config.compression, Compression::Gzip);
+        assert_eq!(config.certificate, Some(PathBuf::from("ca.pem")));
+        assert_eq!(config.identity.map(|identity| identity.key), Some(PathBuf::from("own.key")));
+    }
+}

@@ -1,0 +1,39 @@
+//! Where requests come from.
+
+use crate::{Request, Spans};
+use std::io::Read;
+
+/// Any error.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Gives encoded requests, one by one. It is asked by a thread of its own, and not before there is room for what it gives.
+pub trait Source {
+    /// The next request; `None` at the trace's end.
+    ///
+    /// # Errors
+    ///
+    /// When the trace can't be read on. What was given before is sent all the same.
+    fn next_request(&mut self) -> Result<Option<Request>, BoxError>;
+
+    /// What is known so far.
+    fn progress(&mut self) -> SourceProgress;
+}
+
+/// How far a source is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceProgress {
+    /// How many spans were left out so far.
+    pub elided: u64,
+    /// How many bytes of the trace were read.
+    pub trace_bytes: u64,
+}
+
+impl<R: Read> Source for Spans<R> {
+    fn next_request(&mut self) -> Result<Option<Request>, BoxError> {
+        Ok(self.next()?)
+    }
+
+    fn progress(&mut self) -> SourceProgress {
+        SourceProgress { elided: self.elided().calls(), trace_bytes: self.offset() }
+    }
+}

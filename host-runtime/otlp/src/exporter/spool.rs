@@ -1,0 +1,150 @@
+//! A trace that is read while it is written.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+/// The end at which a trace is written: give it to a recorder as its sink. When it is dropped, the trace has ended.
+///
+/// The trace goes to a file, and who reads it reads the file: neither waits for the other, however slow it is. The file
+/// is as long as the trace and, if it has no name, gone with the last end.
+#[derive(Debug)]
+pub struct Spool {
+    file: File,
+    state: Arc<State>,
+}
+
+/// The end at which a trace is read. At what is not yet written it waits.
+#[derive(Debug)]
+pub struct Tail {
+    file: File,
+    state: Arc<State>,
+    position: u64,
+}
+
+/// Knows when a trace ended.
+#[derive(Clone, Debug)]
+pub(super) struct Ended(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    progress: Mutex<Progress>,
+    more: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    written: u64,
+    ended: Option<Instant>,
+}
+
+impl State {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Spool {
+    /// In a new file of this name, which stays.
+    ///
+    /// # Errors
+    ///
+    /// When the file can't be made.
+    pub fn create(path: &Path) -> io::Result<(Spool, Tail)> {
+        let file = File::create(path)?;
+        Ok(Spool::of(file, File::open(path)?))
+    }
+
+    /// In a file for temporary things, without a name.
+    ///
+    /// # Errors
+    ///
+    /// When the file can't be made.
+    pub fn temporary() -> io::Result<(Spool, Tail)> {
+        let named = tempfile::NamedTempFile::new()?;
+        let reader = named.reopen()?;
+        // The name goes; the file stays for as long as it is open.
+        Ok(Spool::of(named.into_file(), reader))
+    }
+
+    fn of(writer: File, reader: File) -> (Spool, Tail) {
+        let state = Arc::new(State::default());
+        (Spool { file: writer, state: state.clone() }, Tail { file: reader, state, position: 0 })
+    }
+}
+
+impl Write for Spool {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = self.file.write(bytes)?;
+        self.state.progress().written += count as u64;
+        self.state.more.notify_all();
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Spool {
+    fn drop(&mut self) {
+        self.state.progress().ended.get_or_insert_with(Instant::now);
+        self.state.more.notify_all();
+    }
+}
+
+impl Tail {
+    pub(super) fn ended(&self) -> Ended {
+        Ended(self.state.clone())
+    }
+}
+
+impl Read for Tail {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let mut progress = self.state.progress();
+        while progress.written <= self.position && progress.ended.is_none() && !bytes.is_empty() {
+            progress = self.state.more.wait(progress).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(progress);
+        let count = self.file.read(bytes)?;
+        self.position += count as u64;
+        Ok(count)
+    }
+}
+
+impl Ended {
+    /// When the trace ended; `None` while it is written.
+    pub(super) fn at(&self) -> Option<Instant> {
+        self.0.progress().ended
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_read_is_what_is_written_whoever_is_faster() {
+        let (mut spool, mut tail) = Spool::temporary().expect("a file");
+        let ended = tail.ended();
+        let reader = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            tail.read_to_end(&mut all).map(|_| all)
+        });
+        let mut expected = Vec::new();
+        for n in 0..1000_u32 {
+            let piece = vec![n as u8; n as usize % 97];
+            spool.write_all(&piece).expect("room");
+            expected.extend(piece);
+            if n % 100 == 0 {
+                std::thread::yield_now();
+            }
+        }
+        assert_eq!(ended.at(), None);
+        drop(spool);
+        assert_eq!(reader.join().expect("no panic").expect("the file"), expected);
+        assert!(ended.at().is_some());
+    }
+}
