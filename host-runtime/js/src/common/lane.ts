@@ -1,0 +1,190 @@
+/** A recorder in this thread: an instance of guest-shim's module, its memory, and what the host does to it. */
+
+import { BLOCK_HEADER, CAPACITY, HOST_MODULE, MEMORY_PAGES, POSITION, Reason, SAVED_DEPTHS, STACKS, START } from './constants.js';
+import { RECORDER_ONE_MEMORY, RECORDER_PRECISE, RECORDER_TICKER } from './wasm.js';
+
+/** Where a recorder has its time from. */
+export type TimeSource =
+    /** `now() -> i64`, an export of a module: each event calls it. */
+    | { kind: 'precise'; now: WebAssembly.ExportValue }
+    /** A memory that a ticker writes. */
+    | { kind: 'ticker'; clock: WebAssembly.Memory }
+    /** The lane's own memory, which a ticker is told of: for engines with one memory a module. */
+    | { kind: 'cell'; add: (memory: WebAssembly.Memory) => void };
+
+/** Takes a full block, or what there is. The bytes are only borrowed. */
+export type TakeBlock = (block: Uint8Array) => void;
+
+interface RecorderExports {
+    enter: (funcId: number) => number;
+    leave: (token: number) => void;
+    unwind: (token: number) => void;
+    close: (reason: number, depth: number) => void;
+    switch: (stack: number) => void;
+    mark: (value: number) => void;
+    flush: () => void;
+    depth: () => number;
+    'state.stack': { readonly value: number };
+}
+
+/** Whether this engine takes modules with several memories. */
+export const hasMultiMemory: boolean = WebAssembly.validate(RECORDER_TICKER);
+
+const compiled = new Map<Uint8Array<ArrayBuffer>, WebAssembly.Module>();
+
+/** A module of ours, compiled once a thread. */
+export function moduleOf(bytes: Uint8Array<ArrayBuffer>): WebAssembly.Module {
+    let module = compiled.get(bytes);
+    if (!module) compiled.set(bytes, (module = new WebAssembly.Module(bytes)));
+    return module;
+}
+
+/** An instance of a module of ours. */
+export function instantiate<Exports>(bytes: Uint8Array<ArrayBuffer>, imports: WebAssembly.Imports): Exports {
+    return new WebAssembly.Instance(moduleOf(bytes), imports).exports as Exports;
+}
+
+/**
+ * Past the last place where an event may begin: the next event hands the block over before anything else. So the host
+ * learns that the guest runs again, and events pay nothing for it.
+ */
+const ARMED = START + CAPACITY - 24;
+
+/** One recorder. Belongs to the thread that made it. */
+export class Lane {
+    /** What a probed module imports from `kperf`. */
+    readonly imports: Record<string, WebAssembly.ImportValue>;
+    readonly #memory: WebAssembly.Memory;
+    readonly #words: Uint32Array;
+    readonly #bytes: Uint8Array;
+    readonly #recorder: RecorderExports;
+    readonly #take: TakeBlock;
+    /** What was recorded in turns of the event loop that are over: one block, as long as it fits. */
+    readonly #earlier = new Uint8Array(CAPACITY);
+    #earlierLength = 0;
+    #armed = false;
+    #closed = false;
+    readonly #settle = (): void => this.settle();
+
+    constructor(time: TimeSource, take: TakeBlock) {
+        this.#take = take;
+        this.#memory = new WebAssembly.Memory({ initial: MEMORY_PAGES, maximum: MEMORY_PAGES, shared: true });
+        this.#words = new Uint32Array(this.#memory.buffer);
+        this.#bytes = new Uint8Array(this.#memory.buffer);
+        const host: WebAssembly.ModuleImports = {
+            memory: this.#memory,
+            flush: (_address: number, length: number) => this.#full(length),
+        };
+        let wasm = RECORDER_PRECISE;
+        if (time.kind === 'precise') host['now'] = time.now;
+        else if (time.kind === 'ticker') [wasm, host['clock']] = [RECORDER_TICKER, time.clock];
+        else {
+            wasm = RECORDER_ONE_MEMORY;
+            time.add(this.#memory);
+        }
+        this.#recorder = instantiate<RecorderExports>(wasm, { [HOST_MODULE]: host });
+        const { enter, leave, unwind } = this.#recorder;
+        this.imports = { enter, leave, unwind };
+        this.#arm();
+    }
+
+    /** How many frames of the running stack are open. */
+    get depth(): number {
+        return this.#recorder.depth();
+    }
+
+    /** The stack that runs. */
+    get stack(): number {
+        return this.#recorder['state.stack'].value;
+    }
+
+    /** Closes the frames deeper than `depth`. */
+    close(reason: Reason, depth: number): void {
+        this.#recorder.close(reason, depth);
+    }
+
+    /** Enters a function; answers the token. */
+    enter(funcId: number): number {
+        return this.#recorder.enter(funcId);
+    }
+
+    /** Leaves the frame with a token. */
+    leave(token: number): void {
+        this.#recorder.leave(token);
+    }
+
+    /** Notes a point in time, with a number of up to 26 bits. */
+    mark(value: number): void {
+        this.#recorder.mark(value);
+    }
+
+    /** From here on the events belong to another stack. */
+    switch(stack: number): void {
+        this.#recorder.switch(stack);
+    }
+
+    /** Hands over what is recorded so far. */
+    flush(): void {
+        if (!this.#armed) this.#keepEarlier();
+        this.#sendEarlier();
+        this.#arm();
+    }
+
+    /** No guest is on this thread's stack: what the outermost stack has open was left by an exception. */
+    settle(): void {
+        if (this.#closed) return;
+        this.#recorder.switch(0);
+        this.#recorder.close(Reason.Host, 0);
+        this.#arm();
+    }
+
+    /** Closes what is open on any stack, and hands over the rest. Nothing that comes after is kept. */
+    end(reason: Reason): void {
+        if (this.#closed) return;
+        this.#recorder.close(reason, 0);
+        for (let stack = 0; stack < STACKS; stack++) {
+            if (stack === this.stack || this.#words[SAVED_DEPTHS / 4 + stack] === 0) continue;
+            this.#recorder.switch(stack);
+            this.#recorder.close(reason, 0);
+        }
+        this.flush();
+        this.#closed = true;
+    }
+
+    /** What the recorder calls when its block is full, or seems so. */
+    #full(length: number): void {
+        if (this.#armed) {
+            this.#armed = false;
+            if (!this.#closed) queueMicrotask(this.#settle);
+            return;
+        }
+        if (this.#closed) return;
+        this.#sendEarlier();
+        this.#take(this.#bytes.subarray(START, START + length));
+    }
+
+    /** Makes the next event hand the block over; what the block holds is put aside. */
+    #arm(): void {
+        if (this.#armed) return;
+        this.#keepEarlier();
+        this.#armed = true;
+        this.#words[POSITION / 4] = ARMED;
+    }
+
+    #keepEarlier(): void {
+        const end = this.#words[POSITION / 4]!;
+        // Where one block ends the next one begins, at the same time and depth: without its header it goes on.
+        const words = end - START - BLOCK_HEADER;
+        if (words === 0) return;
+        if (this.#earlierLength + words > CAPACITY) this.#sendEarlier();
+        const begin = this.#earlierLength === 0 ? START : START + BLOCK_HEADER;
+        this.#earlier.set(this.#bytes.subarray(begin, end), this.#earlierLength);
+        this.#earlierLength += end - begin;
+    }
+
+    #sendEarlier(): void {
+        if (this.#earlierLength === 0) return;
+        this.#take(this.#earlier.subarray(0, this.#earlierLength));
+        this.#earlierLength = 0;
+    }
+}

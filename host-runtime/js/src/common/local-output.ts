@@ -1,0 +1,68 @@
+/** A recording that is written by the thread that records. */
+
+import { HOST_IDS } from './constants.js';
+import type { Output } from './recorder.js';
+import { stallsOf, stopTicker } from './ticker.js';
+import { noStalls, type Header, type Sink, type Summary } from './trace.js';
+import { TraceWriter } from './trace-writer.js';
+
+/** What a recording ends with. */
+export interface Clockwork {
+    /** A reading of the clock, in ticks. */
+    now: () => number;
+    /** The ticker's memory, if there is one. */
+    memory: WebAssembly.Memory | undefined;
+}
+
+/** Makes chunks at once and gives them to a sink. */
+export class LocalOutput implements Output {
+    readonly #sink: Sink;
+    readonly #writer: TraceWriter;
+    readonly #clockwork: Clockwork;
+    #lanes = 0;
+    #ids = HOST_IDS;
+
+    constructor(sink: Sink, header: Header, clockwork: Clockwork) {
+        this.#sink = sink;
+        this.#writer = new TraceWriter(sink, header);
+        this.#clockwork = clockwork;
+    }
+
+    lane(): number {
+        return this.#lanes++;
+    }
+
+    ids(count: number): number {
+        this.#ids += count;
+        return this.#ids - count;
+    }
+
+    block(recorder: number, block: Uint8Array): void {
+        this.#writer.block(recorder, block);
+    }
+
+    symbols(table: Uint8Array): void {
+        this.#writer.symbols(table);
+    }
+
+    finish(outcome: string): Summary | Promise<Summary> {
+        const end_ticks = this.#clockwork.now();
+        const stalls = stallsOf(this.#clockwork.memory);
+        if (this.#clockwork.memory) stopTicker(this.#clockwork.memory);
+        for (const [start, nanos] of stalls.first) this.#writer.stall(start, nanos);
+        const summary = this.#writer.finish({
+            outcome,
+            end_ticks,
+            recorders: this.#lanes,
+            ticker_stalls: stalls.total,
+            writer_stalls: noStalls(),
+        });
+        const answer = (): Summary => {
+            const { failure } = this.#writer;
+            if (failure) throw new Error(`kperf: ${summary.dropped_events} events are not in the trace: ${failure.message}`);
+            return summary;
+        };
+        const closed = this.#sink.close();
+        return closed ? closed.then(answer) : answer();
+    }
+}

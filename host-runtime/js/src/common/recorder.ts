@@ -1,0 +1,127 @@
+/** One thread's part of a recording, and what JavaScript can do with it. */
+
+import { MODULE, Reason, SYMBOLS_SECTION } from './constants.js';
+import { guard, type Exit } from './guard.js';
+import { Lane, type TimeSource } from './lane.js';
+import { HostSpans } from './spans.js';
+import { equalBytes, readSymbols } from './symbols.js';
+import type { Summary } from './trace.js';
+
+/** Where a thread's part of a recording goes. */
+export interface Output {
+    /** A number for a recorder that nobody else has. */
+    lane(): number;
+    /** So many ids for functions of the host that no other thread has; the first of them. */
+    ids(count: number): number;
+    /** Takes a block; the bytes are only borrowed. */
+    block(recorder: number, block: Uint8Array): void;
+    /** Takes a symbol table, before the first events that need it. One that is known already is dropped. */
+    symbols(table: Uint8Array): void;
+    /** Ends the recording, when the lane of the calling thread has ended. */
+    finish(outcome: string): Summary | Promise<Summary>;
+}
+
+/** Records probed modules that are instantiated in this thread. */
+export class Recorder {
+    readonly lane: Lane;
+    /** Is told when a WASI program calls `proc_exit`, before that does what it does. */
+    onExit: ((code: number, exit: Exit) => void) | undefined;
+    readonly #output: Output;
+    readonly #spans: HostSpans;
+    /** The tables that are known, by their first id. */
+    readonly #tables: { idBase: number; idEnd: number; bytes: Uint8Array }[] = [];
+    #summary: Summary | Promise<Summary> | undefined;
+
+    constructor(output: Output, time: TimeSource) {
+        const number = output.lane();
+        this.#output = output;
+        this.lane = new Lane(time, (block) => output.block(number, block));
+        this.#spans = new HostSpans(this.lane, output);
+    }
+
+    /** Whether the recording has ended. */
+    get finished(): boolean {
+        return this.#summary !== undefined;
+    }
+
+    /**
+     * The imports with which a probed module is instantiated: those given, and the recorder. For a module without probes
+     * they are those given. Wants the module, or its bytes.
+     *
+     * Throws where the module has ids that another one has already: such modules are rewritten together, or with `--id-base`.
+     */
+    imports(imports: WebAssembly.Imports | undefined, module: WebAssembly.Module | BufferSource): WebAssembly.Imports {
+        const compiled = module instanceof WebAssembly.Module ? module : new WebAssembly.Module(module);
+        const sections = WebAssembly.Module.customSections(compiled, SYMBOLS_SECTION);
+        const table = sections[0];
+        if (!table) return imports ?? {};
+        this.#addSymbols(new Uint8Array(table));
+        return { ...guard(imports ?? {}, this.lane, (code, exit) => this.onExit?.(code, exit)), [MODULE]: this.lane.imports };
+    }
+
+    /**
+     * Calls a function; what guests have left open below it when it throws is closed at once, as trapped or as ended by
+     * the host. (Without this, that is done when the present turn of the event loop ends.)
+     */
+    call<R>(call: () => R): R {
+        const depth = this.lane.depth;
+        try {
+            return call();
+        } catch (error) {
+            this.lane.close(error instanceof WebAssembly.RuntimeError ? Reason.Trap : Reason.Host, depth);
+            throw error;
+        }
+    }
+
+    /**
+     * Calls a function as a span of the timeline, among those of the guest. Where it returns a promise, a second span,
+     * `NAME (await)`, lasts until that is settled.
+     */
+    span<R>(name: string, call: () => R): R {
+        return this.#spans.run(name, call);
+    }
+
+    /** Notes a point in time: a number of up to 26 bits, or a span without length that has a name. */
+    mark(mark: number | string): void {
+        if (typeof mark === 'number') this.lane.mark(mark);
+        else this.#spans.run(mark, () => undefined);
+    }
+
+    /** Hands over what this thread has recorded so far; full blocks are handed over anyway. */
+    flush(): void {
+        this.lane.flush();
+    }
+
+    /** Ends the recording. `outcome` says how the program ended: `completed`, `exit 3`, `trap: ...`. */
+    async finish(outcome = 'completed'): Promise<Summary> {
+        return this.#finish(outcome, Reason.Unfinished);
+    }
+
+    /** The same before it returns, where the sink can do that: a page's can't. */
+    finishSync(outcome = 'completed', reason: Reason = Reason.Unfinished): Summary {
+        const summary = this.#finish(outcome, reason);
+        if (summary instanceof Promise) throw new Error('kperf: this sink can only be closed by finish()');
+        return summary;
+    }
+
+    #finish(outcome: string, reason: Reason): Summary | Promise<Summary> {
+        if (this.#summary === undefined) {
+            this.lane.end(reason);
+            this.#summary = this.#output.finish(outcome);
+        }
+        return this.#summary;
+    }
+
+    #addSymbols(bytes: Uint8Array): void {
+        const { idBase, names } = readSymbols(bytes);
+        const idEnd = idBase + names.length;
+        const other = this.#tables.find((table) => table.idBase < idEnd && idBase < table.idEnd);
+        if (other && equalBytes(other.bytes, bytes)) return;
+        if (other) {
+            const ids = `${Math.max(idBase, other.idBase)} to ${Math.min(idEnd, other.idEnd) - 1}`;
+            throw new Error(`kperf: two modules have the ids ${ids}; rewrite them together, or one with --id-base ${other.idEnd}`);
+        }
+        this.#tables.push({ idBase, idEnd, bytes });
+        this.#output.symbols(bytes);
+    }
+}

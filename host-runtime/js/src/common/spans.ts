@@ -1,0 +1,80 @@
+/** Spans of JavaScript, as functions of the host on the same timeline. */
+
+import { STACKS } from './constants.js';
+import type { Lane } from './lane.js';
+import type { Output } from './recorder.js';
+import { writeSymbols } from './symbols.js';
+
+/** The stacks that spans and suspended guests take, apart from 0. */
+export class Stacks {
+    readonly #free: number[] = [];
+    #next = 1;
+
+    /** A stack that nobody has; `undefined` where there is none left. */
+    take(): number | undefined {
+        return this.#free.pop() ?? (this.#next < STACKS ? this.#next++ : undefined);
+    }
+
+    /** Gives back a stack whose frames are closed. */
+    give(stack: number): void {
+        this.#free.push(stack);
+    }
+}
+
+/** Gives names ids, and records spans. */
+export class HostSpans {
+    readonly #lane: Lane;
+    readonly #output: Output;
+    readonly #ids = new Map<string, number>();
+    readonly stacks = new Stacks();
+
+    constructor(lane: Lane, output: Output) {
+        this.#lane = lane;
+        this.#output = output;
+    }
+
+    /** Calls a function as a span. If it returns a promise, `NAME (await)` lasts until that is settled, on a stack of its own. */
+    run<R>(name: string, call: () => R): R {
+        const lane = this.#lane;
+        const id = this.#id(name);
+        const token = lane.enter(id);
+        let result;
+        try {
+            result = call();
+        } finally {
+            lane.leave(token);
+        }
+        if (result instanceof Promise) this.#wait(this.#id(`${name} (await)`), result);
+        return result;
+    }
+
+    /** The time from which a function has returned a promise. */
+    #wait(id: number, promise: Promise<unknown>): void {
+        const stack = this.stacks.take();
+        if (stack === undefined) return;
+        const lane = this.#lane;
+        const on = (act: () => void): void => {
+            const before = lane.stack;
+            lane.switch(stack);
+            act();
+            lane.switch(before);
+        };
+        let token = 0;
+        on(() => (token = lane.enter(id)));
+        const end = (): void => {
+            on(() => lane.leave(token));
+            this.stacks.give(stack);
+        };
+        promise.then(end, end);
+    }
+
+    #id(name: string): number {
+        let id = this.#ids.get(name);
+        if (id === undefined) {
+            id = this.#output.ids(1);
+            this.#ids.set(name, id);
+            this.#output.symbols(writeSymbols('javascript', id, [name]));
+        }
+        return id;
+    }
+}

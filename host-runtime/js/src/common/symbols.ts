@@ -1,0 +1,133 @@
+/** Symbol tables: which ids a module has, and tables of our own for what is recorded from JavaScript. guest-shim/src/symbols.rs has the format. */
+
+/** What is in a table, as far as the runtime wants to know. */
+export interface Symbols {
+    idBase: number;
+    /** The names for people, by `id - idBase`. */
+    names: string[];
+}
+
+const VERSION = 1;
+
+/** Reads the bytes of a custom section `kperf.symbols`. Throws a `TypeError` where they are none. */
+export function readSymbols(bytes: Uint8Array): Symbols {
+    if (bytes[0] !== VERSION || bytes.length < 6) throw new TypeError('kperf: a symbol table of a version that is not known');
+    const input = new Input(unpack(bytes));
+    input.text();
+    const idBase = input.number();
+    const count = input.number();
+    const names: string[] = [];
+    for (let n = 0; n < count; n++) {
+        input.number();
+        input.number();
+        const flags = input.byte();
+        const name = input.text();
+        names.push(flags & 4 ? input.text() : name);
+    }
+    return { idBase, names };
+}
+
+/** A table of functions of the host. */
+export function writeSymbols(module: string, idBase: number, names: readonly string[]): Uint8Array {
+    const out: number[] = [];
+    const text = (text: string): void => {
+        const bytes = new TextEncoder().encode(text);
+        number(bytes.length);
+        out.push(...bytes);
+    };
+    const number = (value: number): void => {
+        while (value >= 0x80) {
+            out.push((value % 0x80) | 0x80);
+            value = Math.floor(value / 0x80);
+        }
+        out.push(value);
+    };
+    text(JSON.stringify({ name: module, functions: 0 }));
+    number(idBase);
+    number(names.length);
+    for (const name of names) {
+        // No index, no offset; bit 1: a function of the host.
+        out.push(0, 0, 2);
+        text(name);
+    }
+    return pack(out);
+}
+
+/** Whether two tables are the same. */
+export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
+    return a.length === b.length && a.every((byte, at) => byte === b[at]);
+}
+
+/** LZ4 without any match: one sequence of literals. */
+function pack(content: number[]): Uint8Array {
+    const lengths: number[] = [];
+    let rest = content.length - 15;
+    for (; rest >= 255; rest -= 255) lengths.push(255);
+    if (rest >= 0) lengths.push(rest);
+    const bytes = Uint8Array.from([VERSION, 0, 0, 0, 0, Math.min(content.length, 15) << 4, ...lengths, ...content]);
+    new DataView(bytes.buffer).setUint32(1, content.length, true);
+    return bytes;
+}
+
+/** An LZ4 block behind its length. */
+function unpack(bytes: Uint8Array): Uint8Array {
+    const length = new DataView(bytes.buffer, bytes.byteOffset, bytes.length).getUint32(1, true);
+    if (length > bytes.length * 256) throw new TypeError('kperf: a symbol table that claims more bytes than it can have');
+    const out = new Uint8Array(length);
+    let [at, to] = [5, 0];
+    const more = (length: number): number => {
+        if (length < 15) return length;
+        for (let byte = 255; byte === 255; length += byte) byte = bytes[at++] ?? 0;
+        return length;
+    };
+    while (at < bytes.length) {
+        const token = bytes[at++]!;
+        const literals = more(token >> 4);
+        if (to + literals > length || at + literals > bytes.length) throw new TypeError('kperf: a symbol table that does not unpack');
+        out.set(bytes.subarray(at, at + literals), to);
+        at += literals;
+        to += literals;
+        if (at >= bytes.length) break;
+        const back = bytes[at]! | (bytes[at + 1]! << 8);
+        at += 2;
+        const end = to + more(token & 15) + 4;
+        if (back === 0 || back > to || end > length) throw new TypeError('kperf: a symbol table that does not unpack');
+        // It may read what it has just written.
+        for (; to < end; to++) out[to] = out[to - back]!;
+    }
+    if (to !== length) throw new TypeError('kperf: a symbol table that does not unpack');
+    return out;
+}
+
+class Input {
+    #at = 0;
+    readonly #bytes: Uint8Array;
+
+    constructor(bytes: Uint8Array) {
+        this.#bytes = bytes;
+    }
+
+    byte(): number {
+        const byte = this.#bytes[this.#at++];
+        if (byte === undefined) throw new TypeError('kperf: a symbol table that ends too early');
+        return byte;
+    }
+
+    number(): number {
+        let value = 0;
+        for (let scale = 1; ; scale *= 0x80) {
+            const byte = this.byte();
+            value += (byte & 0x7f) * scale;
+            if (byte < 0x80) return value;
+        }
+    }
+
+    text(): string {
+        const length = this.number();
+        const end = this.#at + length;
+        if (end > this.#bytes.length) throw new TypeError('kperf: a symbol table that ends too early');
+        const text = new TextDecoder().decode(this.#bytes.subarray(this.#at, end));
+        this.#at = end;
+        return text;
+    }
+}

@@ -1,0 +1,149 @@
+/** Makes chunks of blocks. */
+
+import { crc32 } from './crc32.js';
+import { BLOCK_HEADER, CHUNK_HEADER, HOST_IDS, LEAVE, MARK, NO_RECORDER, PREAMBLE, Reason, SYNC, TIME, UNWIND, WIDE_TIME } from './constants.js';
+import { equalBytes, readSymbols } from './symbols.js';
+import type { Header, Sink, Summary, Told } from './trace.js';
+
+/** Which kind a chunk is of. */
+export type Kind = 'HEAD' | 'SYMS' | 'EVTS' | 'STAL' | 'LOST' | 'ENDT';
+
+/** What is the host's, where it has something faster. */
+export interface Codecs {
+    crc32?: (bytes: Uint8Array) => number;
+}
+
+/**
+ * Writes a trace to a sink. When the sink throws, what it was given is lost, and counted: later chunks are tried again,
+ * and a `LOST` chunk tells the reader.
+ */
+export class TraceWriter {
+    readonly #sink: Sink;
+    readonly #crc32: (bytes: Uint8Array) => number;
+    /** The number of each recorder's next block, and how many of its events were lost since it was told. */
+    readonly #recorders = new Map<number, { next: number; lost: number }>();
+    /** The tables that are written, by their first id, and how many functions of guests they have. */
+    readonly #tables = new Map<number, Uint8Array>();
+    #probes = 0;
+    #events = 0;
+    #blocks = 0;
+    #dropped = 0;
+    /** The sink's first error. */
+    failure: Error | undefined;
+
+    constructor(sink: Sink, header: Header, codecs: Codecs = {}) {
+        this.#sink = sink;
+        this.#crc32 = codecs.crc32 ?? crc32;
+        this.#give(PREAMBLE.slice());
+        this.#json('HEAD', header);
+    }
+
+    /** Adds a symbol table: the bytes of a custom section `kperf.symbols`. One that is there already adds nothing. */
+    symbols(table: Uint8Array): void {
+        const { idBase, names } = readSymbols(table);
+        const known = this.#tables.get(idBase);
+        if (known && equalBytes(known, table)) return;
+        this.#tables.set(idBase, table);
+        if (idBase < HOST_IDS) this.#probes += names.length;
+        this.#put('SYMS', 0, 0, table);
+    }
+
+    /** Adds a block of a recorder: header and words. One without words adds nothing. */
+    block(recorder: number, block: Uint8Array): void {
+        if (block.length <= BLOCK_HEADER) return;
+        let state = this.#recorders.get(recorder);
+        if (!state) this.#recorders.set(recorder, (state = { next: 0, lost: 0 }));
+        const events = countEvents(block);
+        this.#blocks++;
+        this.#events += events;
+        if (state.lost > 0) this.#lost(recorder, state);
+        // The number is used up even where the write fails: a reader then notices.
+        if (!this.#put('EVTS', recorder, state.next++, block, 1)) {
+            this.#dropped += events;
+            state.lost += events;
+        }
+    }
+
+    /** Adds a while in which the ticker stood still. */
+    stall(start: number, nanos: number): void {
+        const payload = new Uint8Array(17);
+        const view = new DataView(payload.buffer);
+        setU64(view, 1, start);
+        setU64(view, 9, nanos);
+        this.#put('STAL', NO_RECORDER, 0, payload);
+    }
+
+    /** Ends the trace and answers what it says at its end. */
+    finish(told: Told): Summary {
+        for (const [recorder, state] of this.#recorders) if (state.lost > 0) this.#lost(recorder, state);
+        const counted = { events: this.#events, blocks: this.#blocks, dropped_events: this.#dropped };
+        const summary = { ...told, ...counted, probes: this.#probes };
+        this.#json('ENDT', summary);
+        return summary;
+    }
+
+    #lost(recorder: number, state: { next: number; lost: number }): void {
+        const payload = new Uint8Array(8);
+        setU64(new DataView(payload.buffer), 0, state.lost);
+        if (this.#put('LOST', recorder, state.next, payload)) state.lost = 0;
+    }
+
+    #json(kind: Kind, value: Header | Summary): void {
+        this.#put(kind, 0, 0, new TextEncoder().encode(JSON.stringify(value)));
+    }
+
+    /** Gives the sink a chunk. With `before`, so many zero bytes stand before the payload (codec 0). */
+    #put(kind: Kind, recorder: number, sequence: number, payload: Uint8Array, before = 0): boolean {
+        const chunk = new Uint8Array(CHUNK_HEADER + before + payload.length);
+        chunk.set(payload, CHUNK_HEADER + before);
+        const view = new DataView(chunk.buffer);
+        chunk.set(SYNC, 0);
+        for (let n = 0; n < 4; n++) chunk[4 + n] = kind.charCodeAt(n);
+        view.setUint32(8, recorder, true);
+        view.setUint32(12, sequence, true);
+        view.setUint32(16, before + payload.length, true);
+        view.setUint32(20, this.#crc32(chunk.subarray(CHUNK_HEADER)), true);
+        view.setUint32(24, this.#crc32(chunk.subarray(0, 24)), true);
+        return this.#give(chunk);
+    }
+
+    #give(bytes: Uint8Array): boolean {
+        try {
+            this.#sink.chunk(bytes);
+            return true;
+        } catch (error) {
+            this.failure ??= error instanceof Error ? error : new Error(String(error));
+            return false;
+        }
+    }
+}
+
+/** How many enters, leaves, unwinds and marks a block holds. */
+export function countEvents(block: Uint8Array): number {
+    let events = 0;
+    const words = wordsOf(block);
+    for (let at = 0; at < words.length; at++) {
+        const word = words[at]!;
+        const kind = word >>> 26;
+        if (word === WIDE_TIME) at += 2;
+        else if (kind < TIME >>> 26 || word === LEAVE || isUnwind(kind) || kind === MARK >>> 26) events++;
+    }
+    return events;
+}
+
+/** The six reasons follow each other. */
+function isUnwind(kind: number): boolean {
+    return kind >= UNWIND >>> 26 && kind <= (UNWIND >>> 26) + Reason.Unfinished;
+}
+
+/** The words of a block. */
+export function wordsOf(block: Uint8Array): Uint32Array {
+    const length = (block.length - BLOCK_HEADER) >> 2;
+    if ((block.byteOffset & 3) === 0) return new Uint32Array(block.buffer, block.byteOffset + BLOCK_HEADER, length);
+    return new Uint32Array(block.slice(BLOCK_HEADER, BLOCK_HEADER + 4 * length).buffer);
+}
+
+function setU64(view: DataView, at: number, value: number): void {
+    view.setUint32(at, value % 2 ** 32, true);
+    view.setUint32(at + 4, Math.floor(value / 2 ** 32), true);
+}

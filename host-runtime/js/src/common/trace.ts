@@ -1,0 +1,63 @@
+/** The parts of a trace: what its header and its end say, and where its chunks go. host-runtime/trace/FORMAT.md is normative. */
+
+/** Where a trace goes, a whole chunk at a time; the first call has the file's first eight bytes. */
+export interface Sink {
+    /** Takes bytes; they are the sink's from here on. Throws where that fails: the recording goes on and counts what is lost. */
+    chunk(bytes: Uint8Array): void;
+    /** Nothing comes after this. */
+    close(): void | Promise<void>;
+}
+
+/** The clock that ticks are readings of. A tick is a nanosecond. */
+export interface ClockInfo {
+    kind: 'precise' | 'ticker';
+    source: 'performance.now' | 'test';
+    ticks_per_second: number;
+    /** The smallest step it takes, in nanoseconds. */
+    resolution_nanos: number;
+    /** Ticker only: how often the time is renewed, in nanoseconds. */
+    period_nanos?: number;
+}
+
+/** What a trace says of itself before its first event. */
+export interface Header {
+    clock: ClockInfo;
+    /** One moment on two clocks, in decimal digits. */
+    anchor: { ticks: string; unix_nanos: string };
+    /** What a probed call costs more than a plain one, in nanoseconds. */
+    probe_cost?: { inside_nanos: number; outside_nanos: number };
+    host: { name: string; version: string; os: string; arch: string; pid: number };
+    command: string[];
+}
+
+/** All stalls of one kind. */
+export interface StallTotal {
+    count: number;
+    nanos: number;
+    longest_nanos: number;
+}
+
+/** What a trace says at its end. */
+export interface Summary {
+    /** How the guest ended: `completed`, `exit 3`, `trap: ...`. */
+    outcome: string;
+    end_ticks: number;
+    /** Enters, leaves, unwinds and marks, those dropped included. */
+    events: number;
+    blocks: number;
+    /** How many of the events are not in the trace. */
+    dropped_events: number;
+    recorders: number;
+    /** How many functions had probes. */
+    probes: number;
+    ticker_stalls: StallTotal;
+    writer_stalls: StallTotal;
+}
+
+/** What a writer counts itself; the rest of a summary it is told. */
+export type Told = Omit<Summary, 'events' | 'blocks' | 'dropped_events' | 'probes'>;
+
+/** No stalls. */
+export function noStalls(): StallTotal {
+    return { count: 0, nanos: 0, longest_nanos: 0 };
+}

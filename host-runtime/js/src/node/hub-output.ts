@@ -1,0 +1,62 @@
+/** A thread's way to the thread that writes. */
+
+import type { Clockwork } from '../common/local-output.js';
+import type { Output } from '../common/recorder.js';
+import { stallsOf, stopTicker } from '../common/ticker.js';
+import type { Summary } from '../common/trace.js';
+import { Hub, Message } from './hub.js';
+import type { Ending, Written } from './writer-thread.js';
+
+/** Milliseconds that the writer may take to write what is in the queue. */
+const PATIENCE = 60_000;
+
+/** Sends blocks to the hub. Only the thread that has the clockwork ends the recording. */
+export class HubOutput implements Output {
+    readonly #hub: Hub;
+    readonly #clockwork: Clockwork | undefined;
+
+    constructor(hub: Hub, clockwork?: Clockwork) {
+        this.#hub = hub;
+        this.#clockwork = clockwork;
+    }
+
+    lane(): number {
+        return this.#hub.lane();
+    }
+
+    ids(count: number): number {
+        return this.#hub.ids(count);
+    }
+
+    block(recorder: number, block: Uint8Array): void {
+        this.#hub.send(Message.Block, recorder, block);
+    }
+
+    symbols(table: Uint8Array): void {
+        this.#hub.send(Message.Symbols, 0, table);
+    }
+
+    finish(outcome: string): Summary {
+        const clockwork = this.#clockwork;
+        if (!clockwork) throw new Error('kperf: the recording is ended by the thread that began it');
+        const end_ticks = clockwork.now();
+        const stalls = stallsOf(clockwork.memory);
+        if (clockwork.memory) stopTicker(clockwork.memory);
+        const told = {
+            outcome,
+            end_ticks,
+            recorders: this.#hub.lanes,
+            ticker_stalls: stalls.total,
+            writer_stalls: this.#hub.stalls,
+        };
+        const ending: Ending = { told, stalls: stalls.first };
+        this.#hub.send(Message.Finish, 0, new TextEncoder().encode(JSON.stringify(ending)));
+        const answer = this.#hub.wait(PATIENCE);
+        if (answer === undefined) throw new Error('kperf: the thread that writes the trace is gone; the trace is cut off');
+        const { summary, failure } = JSON.parse(answer) as Written;
+        if (failure !== undefined) {
+            throw new Error(`kperf: ${summary?.dropped_events} events are not in the trace: ${failure}`);
+        }
+        return summary ?? { ...told, events: 0, blocks: 0, dropped_events: 0, probes: 0 };
+    }
+}

@@ -1,0 +1,174 @@
+/** The queue from all threads of a process to the one that writes: a ring of blocks in shared memory. No event loop is needed to get through. */
+
+import { CAPACITY, HOST_IDS } from '../common/constants.js';
+
+/** What the writer is told. */
+export const Message = {
+    Block: 1,
+    /** A symbol table, in as many messages as it takes. */
+    Symbols: 2,
+    /** How it ended: JSON. */
+    Finish: 3,
+} as const;
+export type Message = (typeof Message)[keyof typeof Message];
+
+/** Words of the control block. */
+const LOCK = 0;
+const HEAD = 1;
+const TAIL = 2;
+const STATE = 3;
+const LANES = 4;
+const IDS = 5;
+const STALLS = 6;
+/** From here on: two doubles, the stalls' nanoseconds together and the longest's; the writer's answer. */
+const STALL_NANOS = 64;
+const ANSWER = 128;
+const CONTROL = 4096;
+
+const SLOTS = 32;
+const SLOT_HEADER = 16;
+const SLOT = SLOT_HEADER + CAPACITY;
+
+/** How the writer is. */
+const RUNS = 0;
+const DONE = 1;
+const GONE = 2;
+
+/** A thread that was terminated while it held the lock will not give it back. */
+const LOCK_TIMEOUT = 2000;
+
+/** A message as the writer sees it; the bytes are gone when it asks for the next. */
+export interface Received {
+    kind: Message;
+    recorder: number;
+    /** Whether more of it follows. */
+    more: boolean;
+    bytes: Uint8Array;
+}
+
+/** One end of the queue. Every thread makes its own of the same shared memory. */
+export class Hub {
+    readonly buffer: SharedArrayBuffer;
+    readonly #control: Int32Array;
+    readonly #stallNanos: Float64Array;
+    readonly #bytes: Uint8Array;
+
+    constructor(buffer = new SharedArrayBuffer(CONTROL + SLOTS * SLOT)) {
+        this.buffer = buffer;
+        this.#control = new Int32Array(buffer, 0, CONTROL / 4);
+        this.#stallNanos = new Float64Array(buffer, STALL_NANOS, 2);
+        this.#bytes = new Uint8Array(buffer);
+    }
+
+    /** A number for a lane. */
+    lane(): number {
+        return Atomics.add(this.#control, LANES, 1);
+    }
+
+    /** How many lanes there were. */
+    get lanes(): number {
+        return Atomics.load(this.#control, LANES);
+    }
+
+    /** The first of some ids for functions of the host. */
+    ids(count: number): number {
+        return HOST_IDS + Atomics.add(this.#control, IDS, count);
+    }
+
+    /** How often and how long threads waited for the writer. */
+    get stalls(): { count: number; nanos: number; longest_nanos: number } {
+        const [nanos, longest] = this.#stallNanos as unknown as [number, number];
+        return { count: this.#control[STALLS]!, nanos: Math.round(nanos), longest_nanos: Math.round(longest) };
+    }
+
+    /** Sends a message; waits while the ring is full. Once the writer has ended, messages are dropped. */
+    send(kind: Message, recorder: number, bytes: Uint8Array): void {
+        this.#lock();
+        for (let at = 0; at < bytes.length || at === 0; at += CAPACITY) {
+            const part = bytes.subarray(at, at + CAPACITY);
+            const slot = this.#place();
+            if (slot === undefined) break;
+            const header = new Int32Array(this.buffer, slot, 4);
+            header[0] = kind;
+            header[1] = recorder;
+            header[2] = part.length;
+            header[3] = at + CAPACITY < bytes.length ? 1 : 0;
+            this.#bytes.set(part, slot + SLOT_HEADER);
+            Atomics.add(this.#control, HEAD, 1);
+            Atomics.notify(this.#control, HEAD);
+        }
+        Atomics.store(this.#control, LOCK, 0);
+        Atomics.notify(this.#control, LOCK, 1);
+    }
+
+    /** The next message; waits for one. */
+    receive(): Received {
+        const tail = this.#control[TAIL]!;
+        for (let head; (head = Atomics.load(this.#control, HEAD)) === tail; ) Atomics.wait(this.#control, HEAD, head);
+        const slot = slotOf(tail);
+        const [kind, recorder, length, more] = new Int32Array(this.buffer, slot, 4) as unknown as [Message, number, number, number];
+        const bytes = this.#bytes.subarray(slot + SLOT_HEADER, slot + SLOT_HEADER + length);
+        return { kind, recorder, more: more === 1, bytes };
+    }
+
+    /** The message that was received last is done with. */
+    done(): void {
+        Atomics.add(this.#control, TAIL, 1);
+        Atomics.notify(this.#control, TAIL);
+    }
+
+    /** The writer has ended; what it says of that in JSON. */
+    answer(text: string): void {
+        const bytes = new TextEncoder().encode(text).subarray(0, CONTROL - ANSWER - 4);
+        new Int32Array(this.buffer, ANSWER, 1)[0] = bytes.length;
+        this.#bytes.set(bytes, ANSWER + 4);
+        this.#end(DONE);
+    }
+
+    /** The writer's thread is gone, with an answer or without. */
+    gone(): void {
+        if (Atomics.load(this.#control, STATE) === RUNS) this.#end(GONE);
+    }
+
+    /** Waits until the writer has ended. `undefined` if it did so without an answer, or takes more than `milliseconds`. */
+    wait(milliseconds: number): string | undefined {
+        Atomics.wait(this.#control, STATE, RUNS, milliseconds);
+        if (Atomics.load(this.#control, STATE) !== DONE) return undefined;
+        const length = new Int32Array(this.buffer, ANSWER, 1)[0]!;
+        return new TextDecoder().decode(this.#bytes.slice(ANSWER + 4, ANSWER + 4 + length));
+    }
+
+    #end(state: number): void {
+        Atomics.store(this.#control, STATE, state);
+        Atomics.notify(this.#control, STATE);
+        Atomics.notify(this.#control, TAIL);
+    }
+
+    #lock(): void {
+        while (Atomics.compareExchange(this.#control, LOCK, 0, 1) !== 0) {
+            if (Atomics.wait(this.#control, LOCK, 1, LOCK_TIMEOUT) === 'timed-out') return;
+        }
+    }
+
+    /** Where the next message goes; waits until there is room, and counts that. */
+    #place(): number | undefined {
+        const head = this.#control[HEAD]!;
+        let begin = 0;
+        for (let tail; (tail = Atomics.load(this.#control, TAIL)) === ((head - SLOTS) | 0); ) {
+            if (Atomics.load(this.#control, STATE) !== RUNS) return undefined;
+            begin ||= performance.now();
+            Atomics.wait(this.#control, TAIL, tail, 1000);
+        }
+        if (begin > 0) {
+            const nanos = (performance.now() - begin) * 1e6;
+            this.#control[STALLS]! += 1;
+            this.#stallNanos[0]! += nanos;
+            this.#stallNanos[1] = Math.max(this.#stallNanos[1]!, nanos);
+        }
+        return Atomics.load(this.#control, STATE) === RUNS ? slotOf(head) : undefined;
+    }
+}
+
+function slotOf(number: number): number {
+    return CONTROL + (number & (SLOTS - 1)) * SLOT;
+}

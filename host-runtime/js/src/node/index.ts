@@ -1,0 +1,139 @@
+/** Recording in node: `createRecorder`, and what a worker thread joins. */
+
+import { availableParallelism } from 'node:os';
+import { basename, extname } from 'node:path';
+import { BroadcastChannel, getEnvironmentData, isMainThread, setEnvironmentData, Worker } from 'node:worker_threads';
+import { probeCost } from '../common/calibrate.js';
+import { anchorOf, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf, type Clock } from '../common/clock.js';
+import { hasMultiMemory, type TimeSource } from '../common/lane.js';
+import { LocalOutput } from '../common/local-output.js';
+import { Recorder, type Output } from '../common/recorder.js';
+import { askForCells, clockMemory, forgetStalls, waitForTicker } from '../common/ticker.js';
+import type { ClockInfo, Header, Sink } from '../common/trace.js';
+import { Hub } from './hub.js';
+import { HubOutput } from './hub-output.js';
+import { threadOffset, threadOrigin } from './offset.js';
+import type { TickerData } from './ticker-thread.js';
+import type { WriterData } from './writer-thread.js';
+
+export { Recorder } from '../common/recorder.js';
+export type { Header, Sink, Summary } from '../common/trace.js';
+
+/** How to record. */
+export interface RecorderOptions {
+    /** The trace's file, written by a thread of its own; `NAME.kperf` in the working directory, after the program, if left out. */
+    path?: string;
+    /** Where the trace goes instead of a file, in this thread. */
+    sink?: Sink;
+    /** `auto` (default: the ticker where there are two processors), `precise`, `ticker`, `ticker:PERIOD`, `test`. */
+    clock?: string;
+    /** Whether to measure what a probe costs; takes some ten milliseconds. True by default, but for the test clock. */
+    calibrate?: boolean;
+}
+
+/** What other threads of the process need to join. */
+interface Shared {
+    hub: SharedArrayBuffer;
+    /** The ticker's memory; none in a precise recording. */
+    memory?: WebAssembly.Memory;
+    origin: number;
+    test: boolean;
+    process: number;
+}
+
+/** As it was when this was loaded: `register` wraps it later. */
+const OwnWorker = Worker;
+
+const SHARED = 'kperf-wasm';
+/** Milliseconds that a ticker's thread may take to start. */
+const TICKER_START = 5000;
+/** The channel on which lanes tell the ticker of their memories, where they need to. */
+const CELLS = `kperf-cells-${process.pid}`;
+
+/** Begins a recording. In worker threads that the process starts after that, `joinRecorder` takes part. */
+export function createRecorder(options: RecorderOptions = {}): Recorder {
+    const choice = parseClock(options.clock ?? 'auto');
+    const test = choice.kind === 'test';
+    const clock = threadClock(0, test);
+    const origin = threadOrigin();
+    const resolution = measureResolution(clock);
+    const info: ClockInfo = { kind: 'precise', source: clock.source, ticks_per_second: 1e9, resolution_nanos: resolution };
+    let memory: WebAssembly.Memory | undefined;
+    if (choice.kind === 'ticker' || (choice.kind === 'auto' && availableParallelism() > 1)) {
+        if (availableParallelism() < 2) throw new Error('kperf: the ticker needs a second processor; use the clock `precise`');
+        const period = choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS;
+        memory = startTicker(origin, period, resolution);
+        Object.assign(info, { kind: 'ticker', resolution_nanos: period, period_nanos: period });
+    }
+    const shared: Shared = { hub: new Hub().buffer, ...(memory && { memory }), origin, test, process: process.pid };
+    const time = timeSource(shared, clock);
+    const header: Header = {
+        clock: info,
+        anchor: anchorOf(clock),
+        host: { name: 'node', version: process.versions.node, os: process.platform, arch: process.arch, pid: process.pid },
+        command: process.argv,
+    };
+    const cost = (options.calibrate ?? !test) ? probeCost(time, clock.now) : undefined;
+    if (cost) header.probe_cost = cost;
+    if (memory) forgetStalls(memory);
+    return new Recorder(openOutput(options, header, clock, shared), time);
+}
+
+/** Takes part in the recording of the thread that started this one; `undefined` where there is none. */
+export function joinRecorder(): Recorder | undefined {
+    if (isMainThread) return undefined;
+    const shared = getEnvironmentData(SHARED) as unknown as Shared | undefined;
+    if (!shared || shared.process !== process.pid) return undefined;
+    const clock = threadClock(threadOffset(shared.origin), shared.test);
+    return new Recorder(new HubOutput(new Hub(shared.hub)), timeSource(shared, clock));
+}
+
+/** The trace's file if nobody says: after the program. */
+export function defaultPath(): string {
+    const program = process.argv[1] ?? 'node';
+    return `${basename(program, extname(program))}.kperf`;
+}
+
+function openOutput(options: RecorderOptions, header: Header, clock: Clock, shared: Shared): Output {
+    const now = (): number => ticksOf(clock);
+    if (options.sink) return new LocalOutput(options.sink, header, { now, memory: shared.memory });
+    const hub = new Hub(shared.hub);
+    const data: WriterData = { kperf: 'writer', hub: hub.buffer, path: options.path ?? defaultPath(), header };
+    const writer = startThread('./writer-thread.js', data);
+    writer.on('exit', () => hub.gone());
+    setEnvironmentData(SHARED, shared as unknown as Parameters<typeof setEnvironmentData>[1]);
+    return new HubOutput(hub, { now, memory: shared.memory });
+}
+
+function timeSource(shared: Shared, clock: Clock): TimeSource {
+    const { memory } = shared;
+    if (!memory) return { kind: 'precise', now: clock.ticks };
+    if (hasMultiMemory) return { kind: 'ticker', clock: memory };
+    return {
+        kind: 'cell',
+        add(cell) {
+            new BigInt64Array(cell.buffer, 0, 1)[0] = new BigInt64Array(memory.buffer, 0, 1)[0]!;
+            const channel = new BroadcastChannel(CELLS);
+            channel.postMessage(cell);
+            channel.close();
+            askForCells(memory);
+        },
+    };
+}
+
+function startTicker(origin: number, periodNanos: number, resolutionNanos: number): WebAssembly.Memory {
+    const memory = clockMemory();
+    const data: TickerData = { kperf: 'ticker', memory, cells: CELLS, origin, periodNanos, resolutionNanos };
+    startThread('./ticker-thread.js', data);
+    if (!waitForTicker(memory, TICKER_START)) throw new Error('kperf: the ticker did not start; use the clock `precise`');
+    return memory;
+}
+
+/** Starts a thread of ours. It keeps nobody alive, and nothing of the program's options reaches it. */
+function startThread(file: string, data: TickerData | WriterData): Worker {
+    const env = { ...process.env };
+    delete env['NODE_OPTIONS'];
+    const thread = new OwnWorker(new URL(file, import.meta.url), { workerData: data, execArgv: [], env, stdin: false });
+    thread.unref();
+    return thread;
+}

@@ -1,0 +1,71 @@
+/**
+ * `node --import kperf-wasm/register app.mjs`: records every probed module that the program and its worker threads
+ * instantiate, and writes the trace when the process ends.
+ */
+
+import { syncBuiltinESMExports } from 'node:module';
+import threads, { isMainThread, workerData } from 'node:worker_threads';
+import { Reason } from '../common/constants.js';
+import { hook } from '../common/hook.js';
+import type { Recorder } from '../common/recorder.js';
+import { createRecorder, defaultPath, joinRecorder } from './index.js';
+import { readSettings } from './settings.js';
+
+const settings = readSettings(process.env);
+const path = settings.path ?? defaultPath();
+let recorder: Recorder | undefined;
+
+/** Threads of ours have nothing to record. */
+const isOurs = typeof workerData === 'object' && workerData !== null && 'kperf' in workerData;
+if (settings.enabled && !isOurs) {
+    if (isMainThread) registerMain();
+    else registerWorker();
+}
+
+function registerMain(): void {
+    let uncaught: string | undefined;
+    const begin = (): Recorder => {
+        if (recorder) return recorder;
+        recorder = createRecorder({ path, clock: settings.clock, calibrate: settings.calibrate });
+        recorder.onExit = (code, exit) => {
+            // That of `node:wasi` with `returnOnExit: false` ends the process at once, past all handlers.
+            if (exit.name !== 'bound proc_exit') return;
+            end(code === 0 ? 'completed' : `exit ${code}`);
+            (process as unknown as { reallyExit: (code: number) => never }).reallyExit(code);
+        };
+        return recorder;
+    };
+    process.on('uncaughtExceptionMonitor', (error) => {
+        uncaught = `${error instanceof WebAssembly.RuntimeError ? 'trap' : 'error'}: ${error?.message ?? String(error)}`;
+        recorder?.lane.close(error instanceof WebAssembly.RuntimeError ? Reason.Trap : Reason.Host, 0);
+    });
+    process.on('exit', (code) => end(uncaught ?? (code === 0 ? 'completed' : `exit ${code}`)));
+    // A thread takes part in the recording that is there when it starts.
+    const { Worker } = threads;
+    threads.Worker = new Proxy(Worker, {
+        construct(target, parameters: ConstructorParameters<typeof Worker>, newTarget) {
+            begin();
+            return Reflect.construct(target, parameters, newTarget) as object;
+        },
+    });
+    syncBuiltinESMExports();
+    hook(begin);
+}
+
+function registerWorker(): void {
+    hook(() => (recorder ??= joinRecorder()));
+    process.on('exit', () => recorder?.lane.end(Reason.Exit));
+}
+
+/** Writes the rest of the trace, and says where it is. */
+function end(outcome: string): void {
+    if (!recorder) return;
+    try {
+        const { events, probes, dropped_events } = recorder.finishSync(outcome, Reason.Exit);
+        if (settings.quiet || probes === 0) return;
+        const lost = dropped_events > 0 ? `, ${dropped_events} lost` : '';
+        process.stderr.write(`kperf: ${events} events of ${probes} functions${lost}: kperf-wasm report ${path}\n`);
+    } catch (error) {
+        process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    }
+}

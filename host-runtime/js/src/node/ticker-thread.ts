@@ -1,0 +1,27 @@
+/** The thread that renews the time for recorders of the ticker's form. */
+
+import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
+import { runTicker } from '../common/ticker.js';
+import { threadOffset } from './offset.js';
+
+/** What the thread begins with. */
+export interface TickerData {
+    kperf: 'ticker';
+    memory: WebAssembly.Memory;
+    /** The channel on which memories of lanes come that want a cell. */
+    cells: string;
+    /** See `threadOffset`. */
+    origin: number;
+    periodNanos: number;
+    resolutionNanos: number;
+}
+
+const data = workerData as TickerData;
+const channel = new BroadcastChannel(data.cells);
+channel.unref();
+runTicker({ ...data, offset: threadOffset(data.origin) }, () => {
+    const memories: WebAssembly.Memory[] = [];
+    // It takes broadcast channels too; the types do not say so.
+    for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) memories.push(message.message as WebAssembly.Memory);
+    return memories;
+});

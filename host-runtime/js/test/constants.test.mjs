@@ -1,0 +1,67 @@
+// What guest-shim and kperf-trace say is what the TypeScript says.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import * as constants from '../dist/common/constants.js';
+import * as wasm from '../dist/common/wasm.js';
+import { ROOT } from './support/cli.mjs';
+
+const rust = (path) => readFileSync(join(ROOT, path), 'utf8');
+
+/** The constants of a Rust file, numbers and texts. */
+function constantsOf(path) {
+    const found = {};
+    for (const [, name, value] of rust(path).matchAll(/pub(?:\(crate\))? const (\w+): [^=]+ = ([^;]+);/g)) {
+        const text = /^b?"(.*)"$/.exec(value)?.[1];
+        // Other constants of the same file may stand in it.
+        const number = value.replace(/\bas \w+/g, '').replace(/\b[A-Z_]+\b/g, (name) => found[name]).replace(/u32::MAX/, '0xffffffff');
+        found[name] = text ?? (/^[-+*\s()\d_a-fx<]+$/.test(number) ? Number(eval(number)) : value);
+    }
+    return found;
+}
+
+test('words are those of the recorder', () => {
+    const word = constantsOf('guest-shim/src/word.rs');
+    for (const name of ['TIME', 'LEAVE', 'UNWIND', 'WIDE_TIME', 'SWITCH', 'MARK', 'MAX_PAYLOAD']) {
+        assert.equal(constants[name], word[name], name);
+    }
+});
+
+test('reasons have the recorder\'s codes', () => {
+    const body = /pub enum Reason \{(.*?)\n\}/s.exec(rust('guest-shim/src/word.rs'))[1];
+    const reasons = Object.fromEntries([...body.matchAll(/(\w+) = (\d+),/g)].map(([, name, code]) => [name, Number(code)]));
+    assert.deepEqual(constants.Reason, reasons);
+});
+
+test('a lane\'s memory is laid out as the recorder\'s', () => {
+    const block = constantsOf('guest-shim/src/block.rs');
+    for (const name of ['MEMORY_PAGES', 'POSITION', 'START', 'CAPACITY', 'STACKS']) {
+        assert.equal(constants[name], block[name], name);
+    }
+    assert.equal(constants.BLOCK_HEADER, block.HEADER_LEN);
+    assert.match(rust('guest-shim/recorder.wat'), new RegExp(`i32.load offset=${constants.SAVED_DEPTHS} `));
+});
+
+test('names are those of the ABI', () => {
+    const names = constantsOf('guest-shim/src/names.rs');
+    for (const name of ['MODULE', 'SYMBOLS_SECTION', 'HOST_MODULE']) assert.equal(constants[name], names[name]);
+    assert.deepEqual([names.ENTER, names.LEAVE, names.UNWIND, names.CLOSE], ['enter', 'leave', 'unwind', 'close']);
+});
+
+test('a trace begins as kperf-trace begins it', () => {
+    const chunk = rust('host-runtime/trace/src/chunk.rs');
+    assert.match(chunk, /MAGIC: \[u8; 6\] = \*b"KPERF\\0"/);
+    assert.match(chunk, /VERSION: u16 = 1;/);
+    assert.match(chunk, /SYNC: \[u8; 4\] = \*b"\\xf5kpf"/);
+    assert.equal(Buffer.from(constants.PREAMBLE).toString('latin1'), 'KPERF\0\x01\0');
+    assert.equal(Buffer.from(constants.SYNC).toString('latin1'), '\xf5kpf');
+    assert.equal(constants.CHUNK_HEADER, constantsOf('host-runtime/trace/src/chunk.rs').HEADER_LEN);
+});
+
+test('the recorders are the very bytes of guest-shim', () => {
+    const file = (name) => readFileSync(join(ROOT, name));
+    assert.deepEqual(Buffer.from(wasm.RECORDER_PRECISE), file('guest-shim/recorder.precise.wasm'));
+    assert.deepEqual(Buffer.from(wasm.RECORDER_TICKER), file('guest-shim/recorder.ticker.wasm'));
+    assert.deepEqual(Buffer.from(wasm.CALIBRATE), file('host-runtime/wasmtime/src/calibrate.wasm'));
+});

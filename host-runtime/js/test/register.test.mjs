@@ -1,0 +1,161 @@
+// `node --import kperf-wasm/register`: programs that know nothing of it.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { folder, kperf, PACKAGE, probed, replay, ROOT } from './support/cli.mjs';
+
+const work = folder();
+const life = join(work, 'life.wasm');
+probed(join(ROOT, 'examples/game-of-life/rust/life.wasm'), life);
+probed('test/programs/calls.wat', join(work, 'calls.wasm'));
+const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
+
+/** Runs a program in a folder of its own; its text, its trace, if any, and how it ended. */
+function run(program, { args = [], env = {}, name = 'app.mjs' } = {}) {
+    const cwd = mkdtempSync(join(work, 'run-'));
+    writeFileSync(join(cwd, name), program.replaceAll('WORK', work));
+    const options = ['--no-warnings', '--import', REGISTER, name, ...args];
+    const { status, stdout, stderr, signal } = spawnSync(process.execPath, options, {
+        cwd, encoding: 'utf8', env: { ...process.env, ...env },
+    });
+    const trace = join(cwd, 'app.kperf');
+    return { status, signal, stdout, stderr, trace: existsSync(trace) ? trace : undefined, cwd };
+}
+
+const report = (trace) => JSON.parse(kperf('report', trace, '--format', 'json'));
+const callsOf = (trace, name) => report(trace).functions.find((f) => f.name === name)?.calls;
+const lines = (trace) => replay(trace).split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
+
+const LIFE = `
+    import { readFileSync } from 'node:fs';
+    import { WASI } from 'node:wasi';
+    const wasi = new WASI({ version: 'preview1', args: ['life', ...process.argv.slice(2)], returnOnExit: RETURN });
+`;
+const life5 = (how, returns = true) => LIFE.replace('RETURN', returns) + how;
+
+for (const [name, how] of Object.entries({
+    'instantiate(bytes)': `const { instance } = await WebAssembly.instantiate(readFileSync('WORK/life.wasm'), wasi.getImportObject());`,
+    'instantiate(module)': `const instance = await WebAssembly.instantiate(await WebAssembly.compile(readFileSync('WORK/life.wasm')), wasi.getImportObject());`,
+    'new Instance': `const instance = new WebAssembly.Instance(new WebAssembly.Module(readFileSync('WORK/life.wasm')), wasi.getImportObject());
+        if (!(instance instanceof WebAssembly.Instance) || instance.constructor !== WebAssembly.Instance) throw new Error('no instance');`,
+    'instantiateStreaming': `const response = new Response(readFileSync('WORK/life.wasm'), { headers: { 'content-type': 'application/wasm' } });
+        const { instance } = await WebAssembly.instantiateStreaming(response, wasi.getImportObject());`,
+})) {
+    test(`${name} is recorded`, () => {
+        const { status, stdout, stderr, trace } = run(life5(`${how}\nwasi.start(instance);`), { args: ['5'] });
+        assert.equal(stdout, '5 steps, 19 live cells\n');
+        assert.match(stderr, /^kperf: \d+ events of 152 functions: kperf-wasm report app.kperf\n$/);
+        assert.equal(status, 0);
+        assert.equal(callsOf(trace, 'life::is_valid_position'), 16_000);
+        assert.equal(report(trace).outcome, 'completed');
+    });
+}
+
+test('the exit of a WASI program, returned or not', () => {
+    for (const returns of [true, false]) {
+        const program = life5(`
+            const { instance } = await WebAssembly.instantiate(readFileSync('WORK/life.wasm'), wasi.getImportObject());
+            process.exitCode = wasi.start(instance);`, returns);
+        const { status, trace, stderr } = run(program, { args: ['x'] });
+        assert.equal(status, 2, stderr);
+        assert.equal(report(trace).outcome, 'exit 2');
+        assert.match(kperf('replay', trace), /__wasi_proc_exit\(\); \/\* exit \*\//);
+    }
+});
+
+const CALLS = `
+    import { readFileSync } from 'node:fs';
+    const module = new WebAssembly.Module(readFileSync('WORK/calls.wasm'));
+    const guest = (call) => new WebAssembly.Instance(module, { host: { call } }).exports;
+`;
+
+test('process.exit inside of the guest', () => {
+    const { status, trace } = run(`${CALLS} guest(() => process.exit(3)).outer(1);`);
+    assert.equal(status, 3);
+    assert.deepEqual(lines(trace), ['outer() {', '  inner(); /* exit */', '} /* outer: exit */']);
+    assert.equal(report(trace).outcome, 'exit 3');
+});
+
+test('a trap that nobody catches', () => {
+    // A module is told of its error when the turn is over: by then nobody knows what it was that left the frames open.
+    for (const [how, reason] of [['guest(() => {}).crash();', 'host error'], ['setTimeout(() => guest(() => {}).crash());', 'trap']]) {
+        const { status, trace, stderr } = run(CALLS + how);
+        assert.equal(status, 1);
+        assert.match(stderr, /RuntimeError: unreachable/);
+        assert.deepEqual(lines(trace), ['crash() {', '  leaf();', `} /* crash: ${reason} */`]);
+        assert.equal(report(trace).outcome, 'trap: unreachable');
+    }
+});
+
+test('a process that is killed leaves what was handed over', () => {
+    const program = `${CALLS}
+        const { descend } = guest(() => {});
+        for (let n = 0; n < 10; n++) descend(5000);
+        setTimeout(() => process.kill(process.pid, 'SIGKILL'), 500);`;
+    const { signal, trace } = run(program);
+    assert.equal(signal, 'SIGKILL');
+    assert.equal(report(trace).calls >= 50_010 - 16_000, true);
+});
+
+test('worker threads are lanes of the same trace', () => {
+    const program = `
+        import { Worker, isMainThread } from 'node:worker_threads';
+        ${CALLS}
+        const { descend, leaf } = guest(() => {});
+        if (isMainThread) {
+            leaf();
+            for (let n = 0; n < 2; n++) await new Promise((resolve) => new Worker(new URL(import.meta.url)).on('exit', resolve));
+        } else {
+            descend(20_000);
+        }`;
+    for (const clock of ['ticker', 'precise']) {
+        const { status, trace, stderr } = run(program, { env: { KPERF_CLOCK: clock } });
+        assert.equal(status, 0, stderr);
+        assert.equal(callsOf(trace, 'descend'), 40_002);
+        assert.equal(callsOf(trace, 'leaf'), 1);
+        const info = kperf('info', trace);
+        assert.match(info, /^lanes {8}3$/m);
+        // All of it happened while the process ran: the threads count from one moment.
+        const { wall_nanos } = report(trace);
+        assert.equal(wall_nanos > 1e6 && wall_nanos < 60e9, true, info);
+    }
+});
+
+test('a program without probed modules runs as it did, and leaves nothing', () => {
+    const program = `
+        import { Worker, isMainThread } from 'node:worker_threads';
+        const module = new WebAssembly.Module(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0));
+        new WebAssembly.Instance(module);
+        if (isMainThread) new Worker(new URL(import.meta.url));
+        else console.log('ran');`;
+    const { status, stdout, stderr, trace } = run(program);
+    assert.deepEqual([status, stdout, stderr, trace], [0, 'ran\n', '', undefined]);
+});
+
+test('the environment says where and how', () => {
+    const program = `${CALLS} guest(() => {}).leaf(); for (const name in process.env) delete process.env[name];`;
+    const there = join(work, 'there-%p.kperf');
+    const { cwd, stderr, trace } = run(program, { env: { KPERF_TRACE: there, KPERF_CLOCK: 'test' } });
+    assert.equal(trace, undefined);
+    const [, path] = /kperf-wasm report (.*)\n/.exec(stderr);
+    assert.match(path, /there-\d+\.kperf$/);
+    assert.match(replay(path), / 1\.000 us \| leaf\(\);/);
+    rmSync(cwd, { recursive: true });
+    assert.equal(run(program, { env: { OTEL_SDK_DISABLED: 'true' } }).stderr.includes('kperf:'), false);
+    assert.match(run(program, { env: { KPERF_CLOCK: 'sundial' } }).stderr, /no clock is called `sundial`: use auto, precise, ticker/);
+});
+
+test('hooks show nothing', () => {
+    const program = `
+        const { instantiate, Instance } = WebAssembly;
+        console.log(instantiate.name, instantiate.length, Instance.name, Object.keys(WebAssembly).length);
+        await WebAssembly.instantiate(Uint8Array.of(1)).catch((error) => console.log(error.name));
+        await WebAssembly.instantiate().catch((error) => console.log(error.name));
+        try { new WebAssembly.Instance({}); } catch (error) { console.log(error.name); }`;
+    const hooked = run(program).stdout;
+    assert.equal(hooked, run(program, { env: { OTEL_SDK_DISABLED: 'true' } }).stdout);
+    assert.match(hooked, /^instantiate 1 Instance \d\nCompileError\nTypeError\nTypeError\n$/);
+});

@@ -1,0 +1,34 @@
+// The project's own program: rewrites what tests run, and reads what they recorded.
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
+export const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
+const CLI = process.env.KPERF_WASM_CLI ?? join(ROOT, 'target/release/kperf-wasm');
+if (!existsSync(CLI)) throw new Error(`${CLI} is missing: cargo build --release`);
+
+/** A folder for one test file; gone when its tests are over. */
+export function folder() {
+    const path = mkdtempSync(join(tmpdir(), 'kperf-js-'));
+    process.on('exit', () => rmSync(path, { recursive: true, force: true }));
+    return path;
+}
+
+/** Runs the program; answers what it says on stdout. */
+export function kperf(...args) {
+    return execFileSync(CLI, args, { encoding: 'utf8', maxBuffer: 2 ** 28, stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** A module with probes. */
+export function probed(path, to, ...options) {
+    kperf('rewrite', path, '-o', to, ...options);
+    return readFileSync(to);
+}
+
+/** The calls one by one, as a tree. */
+export function replay(trace, ...options) {
+    return kperf('replay', trace, ...options);
+}
