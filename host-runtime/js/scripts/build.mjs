@@ -1,15 +1,28 @@
-// Makes dist/: what the package has. Says where the sources and what is generated from others differ.
+// Makes dist/: what the package has.
 import { spawnSync } from 'node:child_process';
-import { rmSync } from 'node:fs';
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
+import { build } from 'esbuild';
 
-const here = new URL('..', import.meta.url);
-process.chdir(here.pathname);
+process.chdir(new URL('..', import.meta.url).pathname);
 
 function run(...command) {
     const { status } = spawnSync(process.execPath, command, { stdio: 'inherit' });
     if (status !== 0) process.exit(status ?? 1);
 }
 
+/** A script in one piece. */
+async function bundle(entry, options) {
+    const settings = { bundle: true, format: 'iife', target: 'es2022', legalComments: 'none', write: false };
+    const { outputFiles } = await build({ entryPoints: [entry], ...settings, ...options });
+    return outputFiles[0].text;
+}
+
 rmSync('dist', { recursive: true, force: true });
 run('scripts/generate.mjs', '--check');
+// A worker that a page starts has to come from the page itself: it is a text in one of our modules.
+const ticker = await bundle('src/browser/ticker-thread.ts', { minify: true });
+const doc = '/** The text of ticker-thread.ts in one piece, made by scripts/build.mjs. */';
+writeFileSync('src/browser/ticker-source.ts', `${doc}\nexport const TICKER_SOURCE: string = ${JSON.stringify(ticker)};\n`);
 run('node_modules/typescript/bin/tsc');
+writeFileSync('dist/kperf.js', await bundle('dist/browser/register.js', { minify: true }));
+for (const licence of ['LICENSE-APACHE', 'LICENSE-MIT']) copyFileSync(`../../${licence}`, licence);

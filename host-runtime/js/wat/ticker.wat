@@ -45,7 +45,11 @@
     (local $turns i64) (local $all_turns f64) (local $all_nanos f64)
     (local $spins i32)
     (local.set $spins (i32.const 64))
+    ;; Somebody has put the time there from which it has stood still until now.
+    (local.set $shown (i64.load (i32.const 0)))
     (local.set $step (call $ticks))
+    (if (i64.gt_s (i64.sub (local.get $step) (local.get $shown)) (local.get $limit))
+      (then (call $stall (local.get $shown) (i64.sub (local.get $step) (local.get $shown)))))
     (local.set $shown (local.get $step))
     (i64.store (i32.const 0) (local.get $shown))
     (call $put (local.get $shown))

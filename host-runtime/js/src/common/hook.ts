@@ -8,22 +8,26 @@ type Options = Parameters<typeof WebAssembly.compile>[1];
 /**
  * Wraps `WebAssembly.instantiate`, `instantiateStreaming` and `Instance`. Modules pass as they are, compiled by whatever: they
  * carry their symbol table. `recorder` is asked when the first probed one comes; those without probes get what they would
- * have got.
+ * have got. `ready` is waited for before that where the program waits anyway.
  */
-export function hook(recorder: () => Recorder | undefined): void {
+export function hook(recorder: () => Recorder | undefined, ready?: () => Promise<void>): void {
     const { compile, compileStreaming, instantiate, Instance } = WebAssembly;
 
+    const isProbed = (module: WebAssembly.Module): boolean =>
+        module instanceof WebAssembly.Module && WebAssembly.Module.customSections(module, SYMBOLS_SECTION).length > 0;
     const importsFor = (module: WebAssembly.Module, imports?: WebAssembly.Imports): WebAssembly.Imports | undefined => {
-        if (!(module instanceof WebAssembly.Module)) return imports;
-        if (WebAssembly.Module.customSections(module, SYMBOLS_SECTION).length === 0) return imports;
-        return recorder()?.imports(imports, module) ?? imports;
+        return isProbed(module) ? (recorder()?.imports(imports, module) ?? imports) : imports;
+    };
+    const instance = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.Instance> => {
+        if (ready && isProbed(module)) await ready();
+        return instantiate(module, importsFor(module, imports));
     };
     const both = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.WebAssemblyInstantiatedSource> => {
-        return { module, instance: await instantiate(module, importsFor(module, imports)) };
+        return { module, instance: await instance(module, imports) };
     };
 
     replace('instantiate', async (source: BufferSource | WebAssembly.Module, imports?: WebAssembly.Imports, options?: Options) => {
-        if (source instanceof WebAssembly.Module) return instantiate(source, importsFor(source, imports));
+        if (source instanceof WebAssembly.Module) return instance(source, imports);
         return both(await compile(source, options), imports);
     });
     if (compileStreaming) {

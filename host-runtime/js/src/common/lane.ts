@@ -59,6 +59,7 @@ export class Lane {
     readonly #bytes: Uint8Array;
     readonly #recorder: RecorderExports;
     readonly #take: TakeBlock;
+    readonly #turn: (() => void) | undefined;
     /** What was recorded in turns of the event loop that are over: one block, as long as it fits. */
     readonly #earlier = new Uint8Array(CAPACITY);
     #earlierLength = 0;
@@ -66,8 +67,10 @@ export class Lane {
     #closed = false;
     readonly #settle = (): void => this.settle();
 
-    constructor(time: TimeSource, take: TakeBlock) {
+    /** `turn` is told when the guest begins to run in a turn of the event loop. */
+    constructor(time: TimeSource, take: TakeBlock, turn?: () => void) {
         this.#take = take;
+        this.#turn = turn;
         this.#memory = new WebAssembly.Memory({ initial: MEMORY_PAGES, maximum: MEMORY_PAGES, shared: true });
         this.#words = new Uint32Array(this.#memory.buffer);
         this.#bytes = new Uint8Array(this.#memory.buffer);
@@ -155,6 +158,7 @@ export class Lane {
     #full(length: number): void {
         if (this.#armed) {
             this.#armed = false;
+            this.#turn?.();
             if (!this.#closed) queueMicrotask(this.#settle);
             return;
         }

@@ -14,15 +14,19 @@ export interface Clockwork {
     memory: WebAssembly.Memory | undefined;
 }
 
-/** Makes chunks at once and gives them to a sink. */
+/** Makes chunks and gives them to a sink: at once, or with `later` when the guest rests. */
 export class LocalOutput implements Output {
     readonly #sink: Sink;
     readonly #writer: TraceWriter;
     readonly #clockwork: Clockwork;
+    readonly #later: ((run: () => void) => void) | undefined;
+    /** What waits to be written. */
+    readonly #waiting: (() => void)[] = [];
     #lanes = 0;
     #ids = HOST_IDS;
 
-    constructor(sink: Sink, header: Header, clockwork: Clockwork) {
+    constructor(sink: Sink, header: Header, clockwork: Clockwork, later?: (run: () => void) => void) {
+        this.#later = later;
         this.#sink = sink;
         this.#writer = new TraceWriter(sink, header);
         this.#clockwork = clockwork;
@@ -38,17 +42,26 @@ export class LocalOutput implements Output {
     }
 
     block(recorder: number, block: Uint8Array): void {
-        this.#writer.block(recorder, block);
+        if (!this.#later) return this.#writer.block(recorder, block);
+        const copy = block.slice();
+        this.#wait(() => this.#writer.block(recorder, copy));
     }
 
     symbols(table: Uint8Array): void {
-        this.#writer.symbols(table);
+        if (!this.#later) return this.#writer.symbols(table);
+        this.#wait(() => this.#writer.symbols(table));
+    }
+
+    /** Writes what waits. */
+    write(): void {
+        for (const act of this.#waiting.splice(0)) act();
     }
 
     finish(outcome: string): Summary | Promise<Summary> {
         const end_ticks = this.#clockwork.now();
         const stalls = stallsOf(this.#clockwork.memory);
         if (this.#clockwork.memory) stopTicker(this.#clockwork.memory);
+        this.write();
         for (const [start, nanos] of stalls.first) this.#writer.stall(start, nanos);
         const summary = this.#writer.finish({
             outcome,
@@ -64,5 +77,9 @@ export class LocalOutput implements Output {
         };
         const closed = this.#sink.close();
         return closed ? closed.then(answer) : answer();
+    }
+
+    #wait(act: () => void): void {
+        if (this.#waiting.push(act) === 1) this.#later?.(() => this.write());
     }
 }

@@ -32,10 +32,10 @@ export class Recorder {
     readonly #tables: { idBase: number; idEnd: number; bytes: Uint8Array }[] = [];
     #summary: Summary | Promise<Summary> | undefined;
 
-    constructor(output: Output, time: TimeSource) {
+    constructor(output: Output, time: TimeSource, turn?: () => void) {
         const number = output.lane();
         this.#output = output;
-        this.lane = new Lane(time, (block) => output.block(number, block));
+        this.lane = new Lane(time, (block) => output.block(number, block), turn);
         this.#spans = new HostSpans(this.lane, output);
     }
 

@@ -1,0 +1,104 @@
+/** Recording in a page or a worker of it. */
+
+import { probeCost } from '../common/calibrate.js';
+import { anchorOf, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf } from '../common/clock.js';
+import { LocalOutput } from '../common/local-output.js';
+import { Recorder } from '../common/recorder.js';
+import { tickerRuns } from '../common/ticker.js';
+import type { ClockInfo, Header, Sink } from '../common/trace.js';
+import type { TimeSource } from '../common/lane.js';
+import { browserOf, systemOf } from './host.js';
+import { MemorySink } from './memory-sink.js';
+import { setClock, startTicker, tickerWorks, whyNoTicker } from './ticker.js';
+
+export { Recorder } from '../common/recorder.js';
+export { MemorySink } from './memory-sink.js';
+export { PostSink } from './post-sink.js';
+export type { Header, Sink, Summary } from '../common/trace.js';
+
+/** How to record. */
+export interface RecorderOptions {
+    /** Where the trace goes; a `MemorySink` if left out. */
+    sink?: Sink;
+    /** `auto` (default: the ticker where the page is cross-origin isolated), `precise`, `ticker`, `ticker:PERIOD`, `test`. */
+    clock?: string;
+    /** Whether to measure what a probe costs, which takes some 30 ms. False by default. */
+    calibrate?: boolean;
+}
+
+/** A recording of a page. */
+export class PageRecorder extends Recorder {
+    /** Where the trace goes. */
+    readonly sink: Sink;
+    /** Fulfilled when the clock runs: what is recorded before has the times of a ticker that stands still. */
+    readonly ready: Promise<void>;
+    readonly #output: LocalOutput;
+
+    /** Called by `createRecorder`. */
+    constructor(output: LocalOutput, time: TimeSource, turn: (() => void) | undefined, sink: Sink, ready: Promise<void>) {
+        super(output, time, turn);
+        this.sink = sink;
+        this.ready = ready;
+        this.#output = output;
+    }
+
+    /** Gives the sink what this thread has recorded so far. */
+    override flush(): void {
+        super.flush();
+        this.#output.write();
+    }
+
+    /** The trace so far, where it is kept in memory. */
+    blob(): Blob {
+        if (!(this.sink instanceof MemorySink)) throw new Error('kperf: the trace is not kept in this page');
+        if (!this.finished) this.flush();
+        return this.sink.blob();
+    }
+
+    /** Offers the trace as a file, where it is kept in memory. */
+    async download(name = 'page.kperf'): Promise<void> {
+        if (!(this.sink instanceof MemorySink)) throw new Error('kperf: the trace is not kept in this page');
+        if (!this.finished) await this.finish();
+        this.sink.download(name);
+    }
+}
+
+/** Begins a recording in this thread. */
+export function createRecorder(options: RecorderOptions = {}): PageRecorder {
+    const choice = parseClock(options.clock ?? 'auto');
+    const clock = threadClock(0, choice.kind === 'test');
+    const now = (): number => ticksOf(clock);
+    const resolution = measureResolution(clock);
+    const info: ClockInfo = { kind: 'precise', source: clock.source, ticks_per_second: 1e9, resolution_nanos: resolution };
+    let time: TimeSource = { kind: 'precise', now: clock.ticks };
+    let memory: WebAssembly.Memory | undefined;
+    let ready = Promise.resolve();
+    if (choice.kind === 'ticker' && !tickerWorks()) throw new Error(`kperf: the ticker can't work: ${whyNoTicker()}; use the clock \`precise\``);
+    if (choice.kind === 'ticker' || (choice.kind === 'auto' && tickerWorks())) {
+        const period = choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS;
+        memory = startTicker(now(), period, resolution);
+        time = { kind: 'ticker', clock: memory };
+        ready = running(memory);
+        Object.assign(info, { kind: 'ticker', resolution_nanos: period, period_nanos: period });
+    }
+    const header: Header = {
+        clock: info,
+        anchor: anchorOf(clock),
+        host: { ...browserOf(navigator.userAgent), os: systemOf(navigator.userAgent), arch: '', pid: 0 },
+        command: [globalThis.location?.href ?? ''],
+    };
+    // A ticker doesn't run yet: what it would say can't be measured before anything else.
+    const cost = options.calibrate === true && !memory ? probeCost(time, clock.now) : undefined;
+    if (cost) header.probe_cost = cost;
+    const sink = options.sink ?? new MemorySink();
+    const output = new LocalOutput(sink, header, { now, memory }, (run) => setTimeout(run, 0));
+    const turn = memory && ((): void => {
+        if (!tickerRuns(memory)) setClock(memory, now());
+    });
+    return new PageRecorder(output, time, turn, sink, ready);
+}
+
+/** Fulfilled when the ticker runs, or after a second in which it doesn't. */
+async function running(memory: WebAssembly.Memory): Promise<void> {
+    for (let n = 0; n < 200 && !tickerRuns(memory); n++) await new Promise((resolve) => setTimeout(resolve, 5));
+}

@@ -1,0 +1,67 @@
+/**
+ * `import 'kperf-wasm/register'` or `<script src="kperf.js">` before anything else in a page: records every probed module
+ * that the page instantiates. What is recorded is `globalThis.kperf`.
+ *
+ * Settings are in `globalThis.kperfConfig`, or attributes of the script's tag: `data-clock="precise"`, `data-post="URL"`.
+ */
+
+import { Reason } from '../common/constants.js';
+import { hook } from '../common/hook.js';
+import { createRecorder, PostSink, type PageRecorder } from './index.js';
+
+/** The settings of a page. */
+export interface PageConfig {
+    /** See `RecorderOptions`. */
+    clock?: string;
+    /** Where to post the trace while it is recorded. Without it the page keeps it: `kperf.download()`, `kperf.blob()`. */
+    post?: string;
+    /** False: nothing is recorded. */
+    enabled?: boolean;
+}
+
+declare global {
+    /** Settings, read when `kperf-wasm/register` is loaded. */
+    var kperfConfig: PageConfig | undefined;
+    /** The page's recording; it begins with the first probed module, or when this is asked for. */
+    var kperf: PageRecorder;
+}
+
+const config: PageConfig = { ...dataset(), ...globalThis.kperfConfig };
+let recorder: PageRecorder | undefined;
+
+if (config.enabled !== false) {
+    Object.defineProperty(globalThis, 'kperf', { configurable: true, get: begin });
+    hook(begin, () => begin().ready);
+    globalThis.addEventListener?.('pagehide', leave);
+    // A page that is hidden may never be shown again, nor told of its end.
+    globalThis.document?.addEventListener('visibilitychange', () => {
+        if (document.visibilityState === 'hidden') recorder?.flush();
+    });
+}
+
+function begin(): PageRecorder {
+    if (recorder) return recorder;
+    recorder = createRecorder({
+        ...(config.clock !== undefined && { clock: config.clock }),
+        ...(config.post !== undefined && { sink: new PostSink(config.post) }),
+    });
+    return recorder;
+}
+
+/** The page is being closed, or kept aside. */
+function leave(event: PageTransitionEvent): void {
+    if (!recorder || recorder.finished) return;
+    if (event.persisted) return recorder.flush();
+    if (recorder.sink instanceof PostSink) recorder.sink.leave();
+    recorder.lane.end(Reason.Interrupted);
+    void recorder.finish('page closed').catch(() => undefined);
+}
+
+function dataset(): PageConfig {
+    const { clock, post, enabled } = (globalThis.document?.currentScript as HTMLScriptElement | null)?.dataset ?? {};
+    return {
+        ...(clock !== undefined && { clock }),
+        ...(post !== undefined && { post }),
+        ...(enabled !== undefined && { enabled: enabled !== 'false' }),
+    };
+}

@@ -1,0 +1,35 @@
+/** Starts the ticker's worker. */
+
+import { clockMemory } from '../common/ticker.js';
+import { hasMultiMemory } from '../common/lane.js';
+import type { TickerData } from './ticker-thread.js';
+import { TICKER_SOURCE } from './ticker-source.js';
+
+/** Whether a ticker can work here: memory can be shared with a worker, there is a processor for it, and recorders can load from it. */
+export function tickerWorks(): boolean {
+    return globalThis.crossOriginIsolated === true && navigator.hardwareConcurrency > 1 && hasMultiMemory;
+}
+
+/** Why it can't, for people. */
+export function whyNoTicker(): string {
+    if (globalThis.crossOriginIsolated !== true) {
+        return 'the page is not cross-origin isolated (headers Cross-Origin-Opener-Policy: same-origin, Cross-Origin-Embedder-Policy: require-corp)';
+    }
+    return hasMultiMemory ? 'there is no second processor' : 'this browser gives a module only one memory';
+}
+
+/** Starts a ticker. Its memory has the time from the beginning; until the worker runs, it stands still. */
+export function startTicker(now: number, periodNanos: number, resolutionNanos: number): WebAssembly.Memory {
+    const memory = clockMemory();
+    setClock(memory, now);
+    const url = URL.createObjectURL(new Blob([TICKER_SOURCE], { type: 'text/javascript' }));
+    const worker = new Worker(url, { name: 'kperf-ticker' });
+    const data: TickerData = { memory, timeOrigin: performance.timeOrigin, periodNanos, resolutionNanos };
+    worker.postMessage(data);
+    return memory;
+}
+
+/** Puts the time into a memory whose ticker doesn't run yet. */
+export function setClock(memory: WebAssembly.Memory, now: number): void {
+    new BigInt64Array(memory.buffer, 0, 1)[0] = BigInt(now);
+}

@@ -1,0 +1,27 @@
+// A real Chromium, Debian's.
+import { chromium } from 'playwright-core';
+
+const FLAGS = [
+    '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
+    '--disable-component-update', '--disable-sync',
+];
+
+/** Starts the browser; whoever does closes it. */
+export function launch() {
+    const executablePath = process.env.KPERF_CHROMIUM ?? '/usr/bin/chromium';
+    return chromium.launch({ executablePath, args: FLAGS });
+}
+
+/** Opens a page and answers what its `globalThis.result` is fulfilled with; fails on errors in it. */
+export async function open(browser, url) {
+    const page = await browser.newPage();
+    const errors = [];
+    page.on('pageerror', (error) => errors.push(String(error.stack)));
+    // A server that fails for a while is part of a test.
+    const isError = (message) => message.type() === 'error' && !message.text().includes('status of 503');
+    page.on('console', (message) => isError(message) && errors.push(message.text()));
+    await page.goto(url);
+    const result = await page.evaluate(() => globalThis.result).catch((error) => errors.push(String(error)));
+    if (errors.length > 0) throw new Error(errors.join('\n'));
+    return { page, result };
+}

@@ -1,0 +1,35 @@
+// Scripts that run in pages and in workers of them.
+
+/** Runs the Game of Life under WASI; a promise of its text. For module scripts. */
+export const LIFE = `
+    import { WASI, File, OpenFile, ConsoleStdout } from '/wasi/index.js';
+    async function life(steps, imports = (imports) => imports, url = '/life.wasm') {
+        let text = '';
+        const out = ConsoleStdout.lineBuffered((line) => (text += line));
+        const wasi = new WASI(['life', String(steps)], [], [new OpenFile(new File([])), out, out]);
+        const module = await WebAssembly.compileStreaming(fetch(url));
+        const instance = await WebAssembly.instantiate(module, imports({ wasi_snapshot_preview1: wasi.wasiImport }, module));
+        wasi.start(instance);
+        return text;
+    }
+    /** Bytes as something that gets out of a page. */
+    async function encoded(blob) {
+        return Array.from(new Uint8Array(await blob.arrayBuffer()));
+    }`;
+
+/** A page whose `result` is what the module script puts there. */
+export function page(script, head = '') {
+    return `<!doctype html><title>test</title>${head}<script type="module">${LIFE}\n${script}</script>`;
+}
+
+/** A page whose `result` is what a module worker posts. */
+export function inWorker(script) {
+    const files = { '/worker.js': `${LIFE}\n${script}\nglobalThis.result.then((value) => postMessage(value), (error) => postMessage({ error: String(error.stack) }));` };
+    files['/'] = page(`
+        globalThis.result = new Promise((resolve, reject) => {
+            const worker = new Worker('/worker.js', { type: 'module' });
+            worker.onmessage = ({ data }) => (data.error ? reject(new Error(data.error)) : resolve(data));
+            worker.onerror = (event) => reject(new Error(event.message));
+        });`);
+    return files;
+}
