@@ -140,7 +140,8 @@ function isUnwind(kind: number): boolean {
 export function wordsOf(block: Uint8Array): Uint32Array {
     const length = (block.length - BLOCK_HEADER) >> 2;
     if ((block.byteOffset & 3) === 0) return new Uint32Array(block.buffer, block.byteOffset + BLOCK_HEADER, length);
-    return new Uint32Array(block.slice(BLOCK_HEADER, BLOCK_HEADER + 4 * length).buffer);
+    // A copy: node's Buffer has a `slice` that makes none.
+    return new Uint32Array(new Uint8Array(block.subarray(BLOCK_HEADER, BLOCK_HEADER + 4 * length)).buffer);
 }
 
 function setU64(view: DataView, at: number, value: number): void {

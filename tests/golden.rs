@@ -1,0 +1,50 @@
+//! The vector that ties the languages together: `tests/golden/life.trace` is what JavaScript hosts write for one step of
+//! the Game of Life under the test clock (host-runtime/js/test/golden.test.mjs makes it). wasmtime writes the same events.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use kperf_trace::{Header, TraceWriter};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The `EVTS` chunks of a trace: recorder and payload.
+fn events(trace: &[u8]) -> Vec<(u32, &[u8])> {
+    let u32_at = |at: usize| u32::from_le_bytes(trace[at..at + 4].try_into().unwrap());
+    let mut chunks = Vec::new();
+    let mut at = 8;
+    while at < trace.len() {
+        let payload = &trace[at + 28..][..u32_at(at + 16) as usize];
+        if &trace[at + 4..at + 8] == b"EVTS" {
+            chunks.push((u32_at(at + 8), payload));
+        }
+        at += 28 + payload.len();
+    }
+    chunks
+}
+
+#[test]
+fn wasmtime_records_what_javascript_records() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let golden = fs::read(root.join("tests/golden/life.trace")).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let kperf = |args: &[&str]| {
+        let status = Command::new(env!("CARGO_BIN_EXE_kperf-wasm")).current_dir(&folder).args(args).status();
+        assert!(status.unwrap().success(), "{args:?}");
+    };
+    // As JavaScript's tests have it: rewritten for any host.
+    let life = root.join("examples/game-of-life/wat/life.wasm");
+    kperf(&["rewrite", life.to_str().unwrap(), "-o", "probed.wasm"]);
+    kperf(&["run", "--clock", "test", "--trace", "life.kperf", "probed.wasm", "--", "1"]);
+    let recorded = fs::read(folder.path().join("life.kperf")).unwrap();
+
+    // JavaScript writes blocks as they are. Sorted into columns by our writer they are what wasmtime's host has written.
+    let mut packed = TraceWriter::new(Vec::new(), &Header::default()).unwrap();
+    for (recorder, payload) in events(&golden) {
+        assert_eq!(payload[0], 0, "a raw block");
+        packed.block(recorder, &payload[1..]).unwrap();
+    }
+    let packed = packed.finish(&kperf_trace::Summary::default()).unwrap();
+    assert!(!events(&packed).is_empty());
+    assert!(events(&packed) == events(&recorded), "other events than those of tests/golden/life.trace");
+}
