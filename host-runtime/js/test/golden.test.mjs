@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads';
 import { TraceWriter } from '../dist/common/trace-writer.js';
 import { launch, open } from './support/chromium.mjs';
 import { folder, kperf, probed, ROOT } from './support/cli.mjs';
-import { chunksOf, MemorySink } from './support/memory-sink.mjs';
+import { chunksOf, MemorySink, unpacked } from './support/memory-sink.mjs';
 import { inWorker, page } from './support/pages.mjs';
 import { serve } from './support/server.mjs';
 
@@ -17,7 +17,7 @@ const isFirst = process.execPath.includes('node_modules') === false;
 const work = folder();
 const wasm = join(work, 'life.wasm');
 const life = probed(join(ROOT, 'examples/game-of-life/wat/life.wasm'), wasm);
-const events = (trace) => chunksOf(trace).filter(({ kind }) => kind === 'EVTS');
+const events = (trace) => chunksOf(trace).filter(({ kind }) => kind === 'EVTS').map(({ payload }) => unpacked(payload));
 
 const IN_NODE = `
     import { readFileSync } from 'node:fs';
@@ -49,10 +49,7 @@ function bless(trace) {
     const clock = { kind: 'precise', source: 'test', ticks_per_second: 1e9, resolution_nanos: 1000 };
     const host = { name: 'node', version: '', os: '', arch: '', pid: 0 };
     const writer = new TraceWriter(sink, { clock, anchor: { ticks: '0', unix_nanos: '0' }, host, command: ['life', '1'] });
-    for (const { kind, recorder, payload } of chunksOf(trace)) {
-        if (kind === 'SYMS') writer.symbols(payload);
-        if (kind === 'EVTS') writer.block(recorder, payload.subarray(1));
-    }
+    for (const { bytes } of chunksOf(trace).filter(({ kind }) => kind === 'SYMS' || kind === 'EVTS')) sink.chunk(bytes);
     const stalls = { count: 0, nanos: 0, longest_nanos: 0 };
     const end = chunksOf(trace).find(({ kind }) => kind === 'ENDT');
     const { end_ticks } = JSON.parse(end.payload);

@@ -124,6 +124,28 @@ test('worker threads are lanes of the same trace', () => {
     }
 });
 
+test('what a worker had recorded when it was terminated is kept', () => {
+    const program = `
+        import { Worker, isMainThread, parentPort } from 'node:worker_threads';
+        ${CALLS}
+        if (isMainThread) {
+            const worker = new Worker(new URL(import.meta.url));
+            await new Promise((resolve) => worker.on('message', resolve));
+            if (process.argv[2] === 'terminate') await worker.terminate();
+            else process.exit();
+        } else {
+            const { outer } = guest(() => {
+                parentPort.postMessage('here');
+                for (;;);
+            });
+            outer(1);
+        }`;
+    for (const how of ['terminate', 'exit']) {
+        const { trace, stderr } = run(program, { args: [how] });
+        assert.deepEqual(lines(trace), ['outer() {', '  inner(); /* unfinished */', '} /* outer: unfinished */'], stderr);
+    }
+});
+
 test('a program without probed modules runs as it did, and leaves nothing', () => {
     const program = `
         import { Worker, isMainThread } from 'node:worker_threads';

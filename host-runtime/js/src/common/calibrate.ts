@@ -1,8 +1,8 @@
 /** Measures what a probe costs here, so that reports can take it off: as host-runtime/wasmtime/src/calibrate.rs does, with the same module. */
 
+import { wordsOf } from './columns.js';
 import { LEAVE, MODULE, TIME } from './constants.js';
 import { instantiate, Lane, type TimeSource } from './lane.js';
-import { wordsOf } from './trace-writer.js';
 import { CALIBRATE } from './wasm.js';
 import type { Header } from './trace.js';
 

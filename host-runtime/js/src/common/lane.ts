@@ -48,12 +48,30 @@ export function instantiate<Exports>(bytes: Uint8Array<ArrayBuffer>, imports: We
  * Past the last place where an event may begin: the next event hands the block over before anything else. So the host
  * learns that the guest runs again, and events pay nothing for it.
  */
-const ARMED = START + CAPACITY - 24;
+export const ARMED = START + CAPACITY - 24;
+/** Where the last event of a block may begin. */
+export const LAST_START = START + CAPACITY - 28;
+
+/** What a thread shows of its lane, so that another one can see what it has recorded when it is gone. */
+export interface SharedLane {
+    memory: WebAssembly.Memory;
+    /** What was recorded in turns of the event loop that are over, behind `CONTROL` bytes. */
+    earlier: SharedArrayBuffer | ArrayBuffer;
+}
+
+/** The words before what was recorded earlier: its length, whether the recorder's own block is void, and whether it is sent. */
+export const EARLIER_LENGTH = 0;
+export const EARLIER_ARMED = 1;
+export const SENT = 2;
+/** Their length in bytes. */
+export const CONTROL = 16;
 
 /** One recorder. Belongs to the thread that made it. */
 export class Lane {
     /** What a probed module imports from `kperf`. */
     readonly imports: Record<string, WebAssembly.ImportValue>;
+    /** What another thread needs to see what this one has recorded. */
+    readonly shared: SharedLane;
     readonly #memory: WebAssembly.Memory;
     readonly #words: Uint32Array;
     readonly #bytes: Uint8Array;
@@ -61,14 +79,18 @@ export class Lane {
     readonly #take: TakeBlock;
     readonly #turn: (() => void) | undefined;
     /** What was recorded in turns of the event loop that are over: one block, as long as it fits. */
-    readonly #earlier = new Uint8Array(CAPACITY);
-    #earlierLength = 0;
-    #armed = false;
+    readonly #earlier: Uint8Array;
+    readonly #control: Int32Array;
     #closed = false;
     readonly #settle = (): void => this.settle();
 
-    /** `turn` is told when the guest begins to run in a turn of the event loop. */
-    constructor(time: TimeSource, take: TakeBlock, turn?: () => void) {
+    /**
+     * `turn` is told when the guest begins to run in a turn of the event loop. What is recorded is kept in `earlier` when a
+     * turn is over: a `SharedArrayBuffer` where another thread shall see it.
+     */
+    constructor(time: TimeSource, take: TakeBlock, turn?: () => void, earlier: SharedLane['earlier'] = new ArrayBuffer(CONTROL + CAPACITY)) {
+        this.#control = new Int32Array(earlier, 0, CONTROL / 4);
+        this.#earlier = new Uint8Array(earlier, CONTROL);
         this.#take = take;
         this.#turn = turn;
         this.#memory = new WebAssembly.Memory({ initial: MEMORY_PAGES, maximum: MEMORY_PAGES, shared: true });
@@ -88,6 +110,7 @@ export class Lane {
         this.#recorder = instantiate<RecorderExports>(wasm, { [HOST_MODULE]: host });
         const { enter, leave, unwind } = this.#recorder;
         this.imports = { enter, leave, unwind };
+        this.shared = { memory: this.#memory, earlier };
         this.#arm();
     }
 
@@ -128,9 +151,8 @@ export class Lane {
 
     /** Hands over what is recorded so far. */
     flush(): void {
-        if (!this.#armed) this.#keepEarlier();
-        this.#sendEarlier();
         this.#arm();
+        this.#sendEarlier();
     }
 
     /** No guest is on this thread's stack: what the outermost stack has open was left by an exception. */
@@ -156,22 +178,25 @@ export class Lane {
 
     /** What the recorder calls when its block is full, or seems so. */
     #full(length: number): void {
-        if (this.#armed) {
-            this.#armed = false;
+        if (this.#control[EARLIER_ARMED] === 1) {
+            // The recorder begins a block when this returns; until then it has none, as its position says.
+            this.#control[EARLIER_ARMED] = 0;
             this.#turn?.();
             if (!this.#closed) queueMicrotask(this.#settle);
             return;
         }
         if (this.#closed) return;
         this.#sendEarlier();
+        this.#control[SENT] = 0;
         this.#take(this.#bytes.subarray(START, START + length));
+        this.#control[SENT] = 1;
     }
 
     /** Makes the next event hand the block over; what the block holds is put aside. */
     #arm(): void {
-        if (this.#armed) return;
+        if (this.#control[EARLIER_ARMED] === 1) return;
         this.#keepEarlier();
-        this.#armed = true;
+        this.#control[EARLIER_ARMED] = 1;
         this.#words[POSITION / 4] = ARMED;
     }
 
@@ -180,15 +205,17 @@ export class Lane {
         // Where one block ends the next one begins, at the same time and depth: without its header it goes on.
         const words = end - START - BLOCK_HEADER;
         if (words === 0) return;
-        if (this.#earlierLength + words > CAPACITY) this.#sendEarlier();
-        const begin = this.#earlierLength === 0 ? START : START + BLOCK_HEADER;
-        this.#earlier.set(this.#bytes.subarray(begin, end), this.#earlierLength);
-        this.#earlierLength += end - begin;
+        if (this.#control[EARLIER_LENGTH]! + words > CAPACITY) this.#sendEarlier();
+        const length = this.#control[EARLIER_LENGTH]!;
+        const begin = length === 0 ? START : START + BLOCK_HEADER;
+        this.#earlier.set(this.#bytes.subarray(begin, end), length);
+        this.#control[EARLIER_LENGTH] = length + end - begin;
     }
 
     #sendEarlier(): void {
-        if (this.#earlierLength === 0) return;
-        this.#take(this.#earlier.subarray(0, this.#earlierLength));
-        this.#earlierLength = 0;
+        const length = this.#control[EARLIER_LENGTH]!;
+        if (length === 0) return;
+        this.#take(this.#earlier.subarray(0, length));
+        this.#control[EARLIER_LENGTH] = 0;
     }
 }

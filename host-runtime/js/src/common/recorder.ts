@@ -24,6 +24,8 @@ export interface Output {
 /** Records probed modules that are instantiated in this thread. */
 export class Recorder {
     readonly lane: Lane;
+    /** The lane's number in the trace. */
+    readonly number: number;
     /** Is told when a WASI program calls `proc_exit`, before that does what it does. */
     onExit: ((code: number, exit: Exit) => void) | undefined;
     readonly #output: Output;
@@ -32,10 +34,10 @@ export class Recorder {
     readonly #tables: { idBase: number; idEnd: number; bytes: Uint8Array }[] = [];
     #summary: Summary | Promise<Summary> | undefined;
 
-    constructor(output: Output, time: TimeSource, turn?: () => void) {
-        const number = output.lane();
+    constructor(output: Output, time: TimeSource, turn?: () => void, earlier?: SharedArrayBuffer) {
+        this.number = output.lane();
         this.#output = output;
-        this.lane = new Lane(time, (block) => output.block(number, block), turn);
+        this.lane = new Lane(time, (block) => output.block(this.number, block), turn, earlier);
         this.#spans = new HostSpans(this.lane, output);
     }
 

@@ -1,7 +1,8 @@
 /** Makes chunks of blocks. */
 
+import { Columns, type Pack } from './columns.js';
 import { crc32 } from './crc32.js';
-import { BLOCK_HEADER, CHUNK_HEADER, HOST_IDS, LEAVE, MARK, NO_RECORDER, PREAMBLE, Reason, SYNC, TIME, UNWIND, WIDE_TIME } from './constants.js';
+import { BLOCK_HEADER, CHUNK_HEADER, HOST_IDS, NO_RECORDER, PREAMBLE, SYNC } from './constants.js';
 import { equalBytes, readSymbols } from './symbols.js';
 import type { Header, Sink, Summary, Told } from './trace.js';
 
@@ -11,6 +12,8 @@ export type Kind = 'HEAD' | 'SYMS' | 'EVTS' | 'STAL' | 'LOST' | 'ENDT';
 /** What is the host's, where it has something faster. */
 export interface Codecs {
     crc32?: (bytes: Uint8Array) => number;
+    /** Makes a zstd frame; without it columns are stored as they are. */
+    zstd?: Pack;
 }
 
 /**
@@ -20,6 +23,7 @@ export interface Codecs {
 export class TraceWriter {
     readonly #sink: Sink;
     readonly #crc32: (bytes: Uint8Array) => number;
+    readonly #columns: Columns;
     /** The number of each recorder's next block, and how many of its events were lost since it was told. */
     readonly #recorders = new Map<number, { next: number; lost: number }>();
     /** The tables that are written, by their first id, and how many functions of guests they have. */
@@ -34,6 +38,7 @@ export class TraceWriter {
     constructor(sink: Sink, header: Header, codecs: Codecs = {}) {
         this.#sink = sink;
         this.#crc32 = codecs.crc32 ?? crc32;
+        this.#columns = new Columns(codecs.zstd);
         this.#give(PREAMBLE.slice());
         this.#json('HEAD', header);
     }
@@ -53,12 +58,12 @@ export class TraceWriter {
         if (block.length <= BLOCK_HEADER) return;
         let state = this.#recorders.get(recorder);
         if (!state) this.#recorders.set(recorder, (state = { next: 0, lost: 0 }));
-        const events = countEvents(block);
+        const { payload, events } = this.#columns.encode(block);
         this.#blocks++;
         this.#events += events;
         if (state.lost > 0) this.#lost(recorder, state);
         // The number is used up even where the write fails: a reader then notices.
-        if (!this.#put('EVTS', recorder, state.next++, block, 1)) {
+        if (!this.#put('EVTS', recorder, state.next++, payload)) {
             this.#dropped += events;
             state.lost += events;
         }
@@ -92,17 +97,17 @@ export class TraceWriter {
         this.#put(kind, 0, 0, new TextEncoder().encode(JSON.stringify(value)));
     }
 
-    /** Gives the sink a chunk. With `before`, so many zero bytes stand before the payload (codec 0). */
-    #put(kind: Kind, recorder: number, sequence: number, payload: Uint8Array, before = 0): boolean {
-        const chunk = new Uint8Array(CHUNK_HEADER + before + payload.length);
-        chunk.set(payload, CHUNK_HEADER + before);
+    /** Gives the sink a chunk. */
+    #put(kind: Kind, recorder: number, sequence: number, payload: Uint8Array): boolean {
+        const chunk = new Uint8Array(CHUNK_HEADER + payload.length);
+        chunk.set(payload, CHUNK_HEADER);
         const view = new DataView(chunk.buffer);
         chunk.set(SYNC, 0);
         for (let n = 0; n < 4; n++) chunk[4 + n] = kind.charCodeAt(n);
         view.setUint32(8, recorder, true);
         view.setUint32(12, sequence, true);
-        view.setUint32(16, before + payload.length, true);
-        view.setUint32(20, this.#crc32(chunk.subarray(CHUNK_HEADER)), true);
+        view.setUint32(16, payload.length, true);
+        view.setUint32(20, this.#crc32(payload), true);
         view.setUint32(24, this.#crc32(chunk.subarray(0, 24)), true);
         return this.#give(chunk);
     }
@@ -116,32 +121,6 @@ export class TraceWriter {
             return false;
         }
     }
-}
-
-/** How many enters, leaves, unwinds and marks a block holds. */
-export function countEvents(block: Uint8Array): number {
-    let events = 0;
-    const words = wordsOf(block);
-    for (let at = 0; at < words.length; at++) {
-        const word = words[at]!;
-        const kind = word >>> 26;
-        if (word === WIDE_TIME) at += 2;
-        else if (kind < TIME >>> 26 || word === LEAVE || isUnwind(kind) || kind === MARK >>> 26) events++;
-    }
-    return events;
-}
-
-/** The six reasons follow each other. */
-function isUnwind(kind: number): boolean {
-    return kind >= UNWIND >>> 26 && kind <= (UNWIND >>> 26) + Reason.Unfinished;
-}
-
-/** The words of a block. */
-export function wordsOf(block: Uint8Array): Uint32Array {
-    const length = (block.length - BLOCK_HEADER) >> 2;
-    if ((block.byteOffset & 3) === 0) return new Uint32Array(block.buffer, block.byteOffset + BLOCK_HEADER, length);
-    // A copy: node's Buffer has a `slice` that makes none.
-    return new Uint32Array(new Uint8Array(block.subarray(BLOCK_HEADER, BLOCK_HEADER + 4 * length)).buffer);
 }
 
 function setU64(view: DataView, at: number, value: number): void {

@@ -9,6 +9,8 @@ export const Message = {
     Symbols: 2,
     /** How it ended: JSON. */
     Finish: 3,
+    /** A lane has ended, and handed over what it had. */
+    Ended: 4,
 } as const;
 export type Message = (typeof Message)[keyof typeof Message];
 
@@ -25,7 +27,8 @@ const STALL_NANOS = 64;
 const ANSWER = 128;
 const CONTROL = 4096;
 
-const SLOTS = 32;
+/** Memory is taken only as far as the writer falls behind. */
+const SLOTS = 256;
 const SLOT_HEADER = 16;
 const SLOT = SLOT_HEADER + CAPACITY;
 

@@ -5,16 +5,17 @@ import { basename, extname } from 'node:path';
 import { BroadcastChannel, getEnvironmentData, isMainThread, setEnvironmentData, Worker } from 'node:worker_threads';
 import { probeCost } from '../common/calibrate.js';
 import { anchorOf, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf, type Clock } from '../common/clock.js';
-import { hasMultiMemory, type TimeSource } from '../common/lane.js';
+import { CAPACITY, Reason } from '../common/constants.js';
+import { CONTROL, hasMultiMemory, type TimeSource } from '../common/lane.js';
 import { LocalOutput } from '../common/local-output.js';
 import { Recorder, type Output } from '../common/recorder.js';
 import { askForCells, clockMemory, forgetStalls, waitForTicker } from '../common/ticker.js';
 import type { ClockInfo, Header, Sink } from '../common/trace.js';
-import { Hub } from './hub.js';
+import { Hub, Message } from './hub.js';
 import { HubOutput } from './hub-output.js';
 import { threadOffset, threadOrigin } from './offset.js';
 import type { TickerData } from './ticker-thread.js';
-import type { WriterData } from './writer-thread.js';
+import type { AnnouncedLane, WriterData } from './writer-thread.js';
 
 export { Recorder } from '../common/recorder.js';
 export type { Header, Sink, Summary } from '../common/trace.js';
@@ -49,6 +50,8 @@ const SHARED = 'kperf-wasm';
 const TICKER_START = 5000;
 /** The channel on which lanes tell the ticker of their memories, where they need to. */
 const CELLS = `kperf-cells-${process.pid}`;
+/** The channel on which worker threads tell the writer of their lanes. */
+const LANES = `kperf-lanes-${process.pid}`;
 
 /** Begins a recording. In worker threads that the process starts after that, `joinRecorder` takes part. */
 export function createRecorder(options: RecorderOptions = {}): Recorder {
@@ -85,7 +88,25 @@ export function joinRecorder(): Recorder | undefined {
     const shared = getEnvironmentData(SHARED) as unknown as Shared | undefined;
     if (!shared || shared.process !== process.pid) return undefined;
     const clock = threadClock(threadOffset(shared.origin), shared.test);
-    return new Recorder(new HubOutput(new Hub(shared.hub)), timeSource(shared, clock));
+    const earlier = new SharedArrayBuffer(CONTROL + CAPACITY);
+    const recorder = new Recorder(new HubOutput(new Hub(shared.hub)), timeSource(shared, clock), undefined, earlier);
+    // This thread may be terminated at any moment: the writer then looks for itself.
+    const lane: AnnouncedLane = { number: recorder.number, ...recorder.lane.shared };
+    tell(LANES, lane);
+    return recorder;
+}
+
+/** Hands over what this thread has recorded, when it ends. */
+export function leaveRecorder(recorder: Recorder): void {
+    const shared = getEnvironmentData(SHARED) as unknown as Shared;
+    recorder.lane.end(Reason.Exit);
+    new Hub(shared.hub).send(Message.Ended, recorder.number, new Uint8Array(0));
+}
+
+function tell(name: string, message: WebAssembly.Memory | AnnouncedLane): void {
+    const channel = new BroadcastChannel(name);
+    channel.postMessage(message);
+    channel.close();
 }
 
 /** The trace's file if nobody says: after the program. */
@@ -98,7 +119,7 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, shar
     const now = (): number => ticksOf(clock);
     if (options.sink) return new LocalOutput(options.sink, header, { now, memory: shared.memory });
     const hub = new Hub(shared.hub);
-    const data: WriterData = { kperf: 'writer', hub: hub.buffer, path: options.path ?? defaultPath(), header };
+    const data: WriterData = { kperf: 'writer', hub: hub.buffer, path: options.path ?? defaultPath(), header, lanes: LANES };
     const writer = startThread('./writer-thread.js', data);
     writer.on('exit', () => hub.gone());
     setEnvironmentData(SHARED, shared as unknown as Parameters<typeof setEnvironmentData>[1]);
@@ -113,9 +134,7 @@ function timeSource(shared: Shared, clock: Clock): TimeSource {
         kind: 'cell',
         add(cell) {
             new BigInt64Array(cell.buffer, 0, 1)[0] = new BigInt64Array(memory.buffer, 0, 1)[0]!;
-            const channel = new BroadcastChannel(CELLS);
-            channel.postMessage(cell);
-            channel.close();
+            tell(CELLS, cell);
             askForCells(memory);
         },
     };

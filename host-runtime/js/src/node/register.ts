@@ -8,7 +8,7 @@ import threads, { isMainThread, workerData } from 'node:worker_threads';
 import { Reason } from '../common/constants.js';
 import { hook } from '../common/hook.js';
 import type { Recorder } from '../common/recorder.js';
-import { createRecorder, defaultPath, joinRecorder } from './index.js';
+import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
 import { readSettings } from './settings.js';
 
 const settings = readSettings(process.env);
@@ -54,7 +54,7 @@ function registerMain(): void {
 
 function registerWorker(): void {
     hook(() => (recorder ??= joinRecorder()));
-    process.on('exit', () => recorder?.lane.end(Reason.Exit));
+    process.on('exit', () => recorder && leaveRecorder(recorder));
 }
 
 /** Writes the rest of the trace, and says where it is. */

@@ -1,9 +1,12 @@
 /** The thread that makes chunks of blocks and gives them to the sink. */
 
-import { workerData } from 'node:worker_threads';
+import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import * as zlib from 'node:zlib';
 import { FileSink } from './file-sink.js';
 import { Hub, Message } from './hub.js';
+import { Reason } from '../common/constants.js';
+import type { SharedLane } from '../common/lane.js';
+import { restOf } from '../common/rest.js';
 import { TraceWriter } from '../common/trace-writer.js';
 import type { Codecs } from '../common/trace-writer.js';
 import type { Header, Summary, Told } from '../common/trace.js';
@@ -14,6 +17,13 @@ export interface WriterData {
     hub: SharedArrayBuffer;
     path: string;
     header: Header;
+    /** The channel on which other threads tell of their lanes. */
+    lanes: string;
+}
+
+/** A lane of another thread. */
+export interface AnnouncedLane extends SharedLane {
+    number: number;
 }
 
 /** What it says at the end, as JSON; without a summary where there was nothing to write. */
@@ -28,21 +38,48 @@ export interface Ending {
     stalls: [start: number, nanos: number][];
 }
 
+/** Newer than the types of the oldest node. */
+interface ZlibOfToday {
+    crc32: (bytes: Uint8Array) => number;
+    zstdCompressSync: (bytes: Uint8Array, options: { params: Record<number, number> }) => Uint8Array;
+    constants: { ZSTD_c_compressionLevel: number };
+}
+
 const data = workerData as WriterData;
 const hub = new Hub(data.hub);
 hub.answer(JSON.stringify(write(data)));
 
-function write({ path, header }: WriterData): Written {
-    const codecs: Codecs = 'crc32' in zlib ? { crc32: zlib.crc32 as (bytes: Uint8Array) => number } : {};
+/** What this node has: a checksum from 20.15 on, zstd from 22.15 on. */
+function codecsOf(): Codecs {
+    const { crc32, zstdCompressSync, constants } = zlib as unknown as Partial<ZlibOfToday>;
+    const codecs: Codecs = {};
+    if (crc32) codecs.crc32 = crc32;
+    if (zstdCompressSync) {
+        const params = { [constants?.ZSTD_c_compressionLevel ?? 100]: 1 };
+        codecs.zstd = (column) => zstdCompressSync(column, { params });
+    }
+    return codecs;
+}
+
+function write({ path, header, lanes }: WriterData): Written {
+    const codecs = codecsOf();
     const sink = new FileSink(path);
     // Not before something comes: a program without probed modules leaves no file.
     let writer: TraceWriter | undefined;
     const begin = (): TraceWriter => (writer ??= new TraceWriter(sink, header, codecs));
+    const channel = new BroadcastChannel(lanes);
+    channel.unref();
+    const ended = new Set<number>();
     let parts: Uint8Array[] = [];
     for (;;) {
         const { kind, recorder, more, bytes } = hub.receive();
         if (kind === Message.Block) {
             begin().block(recorder, bytes);
+            hub.done();
+            continue;
+        }
+        if (kind === Message.Ended) {
+            ended.add(recorder);
             hub.done();
             continue;
         }
@@ -56,6 +93,13 @@ function write({ path, header }: WriterData): Written {
             continue;
         }
         const { told, stalls } = JSON.parse(whole.toString()) as Ending;
+        // It takes broadcast channels too; the types do not say so.
+        for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) {
+            const lane = message.message as AnnouncedLane;
+            const rest = ended.has(lane.number) ? undefined : restOf(lane, Reason.Unfinished, told.end_ticks);
+            if (rest) writer?.block(lane.number, rest);
+        }
+        channel.close();
         if (!writer) return {};
         for (const [start, nanos] of stalls) writer.stall(start, nanos);
         const summary = writer.finish(told);

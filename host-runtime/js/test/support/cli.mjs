@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 export const PACKAGE = fileURLToPath(new URL('../..', import.meta.url));
-const CLI = process.env.KPERF_WASM_CLI ?? join(ROOT, 'target/release/kperf-wasm');
+export const CLI = process.env.KPERF_WASM_CLI ?? join(ROOT, 'target/release/kperf-wasm');
 if (!existsSync(CLI)) throw new Error(`${CLI} is missing: cargo build --release`);
 
 /** A folder for one test file; gone when its tests are over. */

@@ -1,0 +1,57 @@
+// The configurations that are measured, for node and for pages. `start` runs a module, and answers how many milliseconds it took.
+
+/** What is run in turn: a name, and a promise of milliseconds until the guest returned and until the trace was complete. */
+export function configurations({ plain, probed, start, record }) {
+    const empty = { enter: (_id) => 1, leave: (_token) => {}, unwind: (_token) => {} };
+    const guest = (module, kperf) => async () => ({ guest: start(module, (imports) => ({ ...imports, ...(kperf && { kperf }) })) });
+    const recorded = (clock) => async (calls) => {
+        const kperf = await record(clock);
+        const guest = start(probed, (imports) => kperf.imports(imports, probed));
+        const begin = performance.now();
+        const { events, dropped_events } = await kperf.finish();
+        const whole = guest + performance.now() - begin;
+        if (events !== 2 * calls || dropped_events !== 0) throw new Error(`${events} events of ${calls} calls, ${dropped_events} lost`);
+        return { guest, whole };
+    };
+    return {
+        calls() {
+            const counts = [0, 0];
+            const count = { enter: () => ++counts[0], leave: () => void counts[1]++, unwind() {} };
+            start(probed, (imports) => ({ ...imports, kperf: count }));
+            if (counts[0] < 2_000_500 || counts[0] !== counts[1]) throw new Error(`${counts} events: are the probes gone?`);
+            return counts[0];
+        },
+        runs: {
+            plain: guest(plain),
+            'empty functions (F_noop)': guest(probed, empty),
+            'recorder, ticker 2 us': recorded('ticker'),
+            'recorder, precise': recorded('precise'),
+        },
+    };
+}
+
+/** Measures: nanoseconds a call. */
+export async function measure({ calls, runs }, rounds) {
+    const count = calls();
+    const times = Object.fromEntries(Object.keys(runs).map((name) => [name, []]));
+    const clocks = [];
+    for (let round = 0; round < rounds; round++) {
+        for (const [name, run] of Object.entries(runs)) times[name].push(await run(count));
+        clocks.push(twoReadings());
+    }
+    const perCall = (name, field) => times[name].map((time) => (time[field] * 1e6) / count).sort((a, b) => a - b);
+    const rows = Object.keys(runs).map((name) => {
+        const guest = perCall(name, 'guest');
+        return { name, least: guest[0], median: guest[guest.length >> 1], whole: perCall(name, 'whole')[0] };
+    });
+    return { calls: count, rows, clock: Math.min(...clocks) };
+}
+
+function twoReadings() {
+    const READINGS = 200_000;
+    let sum = 0;
+    const begin = performance.now();
+    for (let n = 0; n < READINGS; n++) sum += performance.now();
+    const nanos = (performance.now() - begin) * 1e6;
+    return sum > 0 ? (2 * nanos) / READINGS : 0;
+}

@@ -1,0 +1,99 @@
+// What recording costs a guest, beside what it would cost at least: `npm run bench` (node), `npm run bench -- chromium`.
+//
+// The workload is the Game of Life of examples/, 2.0 M calls. All configurations run in turn, so that a machine whose speed
+// changes changes it for all, and each asserts how many events it recorded. Floors:
+//
+//   F_noop   the probes call JavaScript functions that do nothing
+//   F_clock  two readings of performance.now(), in a loop of their own
+//
+// Goals (per call, until the guest returns): precise at most 1.2 x (F_noop + F_clock), ticker at most F_noop.
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { CLI, probed, ROOT } from '../test/support/cli.mjs';
+
+const ROUNDS = Number(process.env.KPERF_ROUNDS ?? 15);
+const LIFE = join(ROOT, 'examples/game-of-life/rust/life.wasm');
+const folder = mkdtempSync(join(tmpdir(), 'kperf-bench-'));
+const files = { plain: LIFE, probed: join(folder, 'probed.wasm') };
+probed(LIFE, files.probed);
+
+if (process.argv[2] === 'chromium') await inChromium();
+else if (process.argv[2] === undefined) await inNode();
+else console.error('usage: npm run bench [-- chromium]');
+rmSync(folder, { recursive: true });
+
+async function inNode() {
+    const { WASI } = await import('node:wasi');
+    const { createRecorder } = await import('kperf-wasm');
+    const { openSync } = await import('node:fs');
+    const { configurations, measure } = await import('./configurations.mjs');
+    const stdout = openSync('/dev/null', 'w');
+    const [plain, probed] = [files.plain, files.probed].map((path) => new WebAssembly.Module(readFileSync(path)));
+    const start = (module, imports) => {
+        const wasi = new WASI({ version: 'preview1', args: ['life', '500'], returnOnExit: true, stdout });
+        const instance = new WebAssembly.Instance(module, imports({ ...wasi.getImportObject() }));
+        const begin = performance.now();
+        wasi.start(instance);
+        return performance.now() - begin;
+    };
+    const path = join(folder, 'life.kperf');
+    const record = async (clock) => createRecorder({ path, clock, calibrate: false });
+    const rows = await measure(configurations({ plain, probed, start, record }), ROUNDS);
+    print(`node ${process.versions.node}`, rows);
+    const report = JSON.parse(execFileSync(CLI, ['report', path, '--format', 'json'], { encoding: 'utf8' }));
+    console.log(`\nthe last trace: ${readFileSync(path).length / report.calls} bytes a call, ${report.calls} calls`);
+}
+
+async function inChromium() {
+    const { launch, open } = await import('../test/support/chromium.mjs');
+    const { serve } = await import('../test/support/server.mjs');
+    const browser = await launch();
+    const page = `<!doctype html><script type="module">
+        import { WASI, File, OpenFile } from '/wasi/index.js';
+        import { createRecorder } from '/dist/browser/index.js';
+        import { configurations, measure } from '/configurations.mjs';
+        globalThis.result = (async () => {
+            const [plain, probed] = await Promise.all(['/plain.wasm', '/probed.wasm'].map((url) => WebAssembly.compileStreaming(fetch(url))));
+            const start = (module, imports) => {
+                const file = () => new OpenFile(new File([]));
+                const wasi = new WASI(['life', '500'], [], [file(), file(), file()]);
+                const instance = new WebAssembly.Instance(module, imports({ wasi_snapshot_preview1: wasi.wasiImport }));
+                const begin = performance.now();
+                wasi.start(instance);
+                return performance.now() - begin;
+            };
+            const record = async (clock) => {
+                const kperf = createRecorder({ clock });
+                await kperf.ready;
+                return kperf;
+            };
+            return measure(configurations({ plain, probed, start, record }), ${ROUNDS});
+        })();
+    </script>`;
+    const content = {
+        '/': page,
+        '/plain.wasm': readFileSync(files.plain),
+        '/probed.wasm': readFileSync(files.probed),
+        '/configurations.mjs': readFileSync(new URL('configurations.mjs', import.meta.url)),
+    };
+    const server = await serve(content, { isolated: true });
+    const { result } = await open(browser, server.url);
+    print(`chromium ${browser.version()}, cross-origin isolated`, result);
+    await server.close();
+    await browser.close();
+}
+
+function print(host, { calls, rows, clock }) {
+    const least = (name) => rows.find((row) => row.name === name).least;
+    const [plain, noop] = [least('plain'), least('empty functions (F_noop)') - least('plain')];
+    console.log(`${host}: ${calls} calls a run, ${ROUNDS} runs in turn; nanoseconds a call; F_noop ${noop.toFixed(2)}, F_clock ${clock.toFixed(2)}\n`);
+    console.log(`${''.padEnd(28)}${['min', 'median', 'added', 'to floor', '+ trace'].map((word) => word.padStart(9)).join('')}`);
+    for (const { name, least, median, whole } of rows) {
+        const floor = name.includes('precise') ? noop + clock : noop;
+        const ratio = name.startsWith('recorder') ? ((least - plain) / floor).toFixed(2) : '';
+        const numbers = [least.toFixed(2), median.toFixed(2), (least - plain).toFixed(2), ratio, whole ? (whole - plain).toFixed(2) : ''];
+        console.log(`${name.padEnd(28)}${numbers.map((text) => text.padStart(9)).join('')}`);
+    }
+}

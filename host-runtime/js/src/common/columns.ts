@@ -1,0 +1,154 @@
+/** Sorts a block into columns, codec 1 of host-runtime/trace/FORMAT.md, as kperf-trace's encode.rs does. */
+
+import { BLOCK_HEADER, LEAVE, MARK, Reason, TIME, UNWIND, WIDE_TIME } from './constants.js';
+
+/** Length of what stands before the columns, codec byte included. */
+const PREFIX = 48;
+/** How many words are looked at to choose the form of the times. */
+const SAMPLE = 1024;
+/** A column shorter than this is stored as it is. */
+const WORTH_PACKING = 48;
+
+/** Packs a column: one zstd frame. */
+export type Pack = (column: Uint8Array) => Uint8Array;
+
+/** Sorts blocks; keeps its buffers from block to block. */
+export class Columns {
+    readonly #pack: Pack | undefined;
+    #ids = new Bytes();
+    #others = new Bytes();
+    #times = new Bytes();
+
+    constructor(pack?: Pack) {
+        this.#pack = pack;
+    }
+
+    /** The payload of an `EVTS` chunk, and how many events the block has: enters, leaves, unwinds and marks. */
+    encode(block: Uint8Array): { payload: Uint8Array; events: number } {
+        const words = wordsOf(block);
+        const [ids, others, times] = [this.#ids, this.#others, this.#times];
+        ids.begin(5 * words.length);
+        others.begin(4 * words.length);
+        times.begin(10 * words.length + 20);
+        const isDense = countTimes(words.subarray(0, SAMPLE)) > Math.floor(Math.min(words.length, SAMPLE) / 3);
+        const { entries, noEvents } = sort(words, isDense, ids, others, times);
+
+        const columns = [ids, others, times].map((column) => column.done());
+        const stored = columns.map((column) => this.#packed(column));
+        const payload = new Uint8Array(PREFIX + stored.reduce((sum, column) => sum + column.length, 0));
+        const view = new DataView(payload.buffer);
+        payload[0] = 1;
+        payload[1] = isDense ? 0 : 1;
+        payload.set(block.subarray(0, BLOCK_HEADER), 4);
+        view.setUint32(20, entries, true);
+        let at = PREFIX;
+        columns.forEach((column, n) => {
+            const bytes = stored[n]!;
+            if (bytes.length < column.length) payload[2]! |= 1 << n;
+            view.setUint32(24 + 8 * n, column.length, true);
+            view.setUint32(28 + 8 * n, bytes.length, true);
+            payload.set(bytes, at);
+            at += bytes.length;
+        });
+        return { payload, events: entries - noEvents };
+    }
+
+    #packed(column: Uint8Array): Uint8Array {
+        if (!this.#pack || column.length < WORTH_PACKING) return column;
+        const packed = this.#pack(column);
+        return packed.length < column.length ? packed : column;
+    }
+}
+
+/** Takes the words apart. Answers how many entries there are, and how many of them are no events. */
+function sort(words: Uint32Array, isDense: boolean, ids: Bytes, others: Bytes, times: Bytes): { entries: number; noEvents: number } {
+    let [entries, timed, pending, noEvents] = [0, 0, 0, 0];
+    for (let at = 0; at < words.length; at++) {
+        const word = words[at]!;
+        if (word >= TIME && word < LEAVE) {
+            pending += word - TIME;
+            continue;
+        }
+        const isWide = word === WIDE_TIME;
+        if (isWide && at + 2 < words.length) {
+            pending += words[at + 1]! + words[at + 2]! * 2 ** 32;
+            at += 2;
+            continue;
+        }
+        if (isDense) {
+            times.number(pending);
+            pending = 0;
+        } else if (pending !== 0) {
+            times.number(entries - timed);
+            times.number(pending);
+            timed = entries;
+            pending = 0;
+        }
+        entries++;
+        if (word < TIME) {
+            ids.number(word + 2);
+        } else if (word === LEAVE) {
+            ids.byte(0);
+        } else {
+            ids.byte(1);
+            others.word(word);
+            if (!isRareEvent(word >>> 26)) noEvents++;
+            // One that is cut off: nothing behind it means anything.
+            if (isWide) break;
+        }
+    }
+    return { entries, noEvents };
+}
+
+/** Whether a word that is no enter and no leave is an event; its six upper bits. */
+function isRareEvent(kind: number): boolean {
+    return (kind >= UNWIND >>> 26 && kind <= (UNWIND >>> 26) + Reason.Unfinished) || kind === MARK >>> 26;
+}
+
+function countTimes(words: Uint32Array): number {
+    let times = 0;
+    for (const word of words) times += word >>> 30 === 1 ? 1 : 0;
+    return times;
+}
+
+/** The words of a block. */
+export function wordsOf(block: Uint8Array): Uint32Array {
+    const length = (block.length - BLOCK_HEADER) >> 2;
+    if ((block.byteOffset & 3) === 0) return new Uint32Array(block.buffer, block.byteOffset + BLOCK_HEADER, length);
+    // A copy: node's Buffer has a `slice` that makes none.
+    return new Uint32Array(new Uint8Array(block.subarray(BLOCK_HEADER, BLOCK_HEADER + 4 * length)).buffer);
+}
+
+/** A column in the making. */
+class Bytes {
+    #bytes = new Uint8Array(0);
+    #length = 0;
+
+    /** Empties it; it can take so many bytes. */
+    begin(most: number): void {
+        if (this.#bytes.length < most) this.#bytes = new Uint8Array(most);
+        this.#length = 0;
+    }
+
+    /** What was put in. Gone with the next `begin`. */
+    done(): Uint8Array {
+        return this.#bytes.subarray(0, this.#length);
+    }
+
+    byte(byte: number): void {
+        this.#bytes[this.#length++] = byte;
+    }
+
+    word(word: number): void {
+        for (let shift = 0; shift < 32; shift += 8) this.byte((word >>> shift) & 0xff);
+    }
+
+    /** LEB128. */
+    number(value: number): void {
+        while (value >= 0x80) {
+            this.#bytes[this.#length++] = (value % 0x80) | 0x80;
+            value = Math.floor(value / 0x80);
+        }
+        this.#bytes[this.#length++] = value;
+    }
+}
