@@ -1,12 +1,8 @@
 //! `kperf-wasm export`: a trace in other tools' formats.
 
-use crate::input;
-use crate::output::tell;
-use crate::traces::{self, Trace};
-use anyhow::{Context, bail};
-use kperf_profile::export::kperf;
-use std::fs::{self, File};
-use std::io::{self, BufWriter};
+mod kperf;
+
+use crate::filters::CallArgs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -30,6 +26,8 @@ pub struct Opts {
     /// kperf: repeat the function's id in each leave (`<;id;microseconds`), as older versions of k-perf do.
     #[arg(long)]
     leave_ids: bool,
+    #[command(flatten)]
+    calls: CallArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -51,39 +49,8 @@ impl Opts {
     /// Exports, and says on stderr what was written.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         match self.format {
-            Format::Kperf => self.kperf(),
+            Format::Kperf => kperf::run(&self)?,
         }
-    }
-
-    fn kperf(self) -> anyhow::Result<ExitCode> {
-        let folder = &self.output;
-        let Trace { reader, progress } = traces::open(&self.trace, false)?;
-        fs::create_dir_all(folder)
-            .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;
-        let program = input::module_name(&self.trace);
-        let create = |name: &str| {
-            let path = folder.join(name);
-            File::create(&path)
-                .map(|file| BufWriter::with_capacity(1 << 16, file))
-                .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display())))
-        };
-        let options = kperf::Options { leave_ids: self.leave_ids };
-        let open = |lane| create(&kperf::trace_file_name(&program, lane));
-        let exported = kperf::write_traces(reader, &options, open, |bytes| progress.set_position(bytes));
-        progress.finish_and_clear();
-        let exported = exported.context("failed to export the trace")?;
-        if exported.lanes.is_empty() {
-            bail!("the trace has no calls, so that there is nothing to export");
-        }
-        for &lane in &exported.lanes {
-            let name = kperf::symbols_file_name(&kperf::trace_file_name(&program, lane));
-            create(&name)
-                .and_then(|out| kperf::write_symbols(&exported.symbols, out))
-                .context("failed to write the symbols")?;
-        }
-        traces::tell_warnings(&exported.health);
-        let files = exported.lanes.len() * 2;
-        tell(format_args!("{}: {} calls in {files} files", folder.display(), exported.calls));
         Ok(ExitCode::SUCCESS)
     }
 }

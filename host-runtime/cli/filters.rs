@@ -1,7 +1,10 @@
-//! `--only` and `--skip`, which read the same wherever functions are chosen.
+//! The flags that choose functions and calls, which read the same wherever they stand.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use kperf_profile::frames::LaneStatus;
+use kperf_profile::{CallFilter, Health, LaneChoice, Range, Symbols};
 use kperf_rewriter::{Filter, Pattern};
+use kperf_trace::LaneId;
 
 /// Which functions.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -12,6 +15,23 @@ pub struct FilterArgs {
     /// Not the functions whose demangled name matches; stronger than --only. May be repeated.
     #[arg(long, value_name = "PATTERN")]
     skip: Vec<String>,
+    /// How the patterns of --only and --skip are meant: `text` is found anywhere in the name, as it stands.
+    #[arg(long = "match", value_enum, value_name = "HOW", default_value = "auto")]
+    how: Match,
+}
+
+/// How patterns are meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+enum Match {
+    /// A regular expression between slashes, else a glob.
+    #[default]
+    Auto,
+    /// A glob that matches the whole name.
+    Glob,
+    /// A regular expression that matches anywhere in the name.
+    Regex,
+    /// What the name has in it, with nothing special about `*`, `[` and `<`.
+    Text,
 }
 
 impl FilterArgs {
@@ -21,7 +41,7 @@ impl FilterArgs {
             texts
                 .iter()
                 .map(|text| {
-                    Pattern::parse(text).with_context(|| format!("failed to read the pattern of {flag}"))
+                    self.how.pattern(text).with_context(|| format!("failed to read the pattern of {flag}"))
                 })
                 .collect::<anyhow::Result<Vec<_>>>()
         };
@@ -35,5 +55,150 @@ impl FilterArgs {
                 words.extend([flag.to_owned(), text.clone()]);
             }
         }
+        if self.how != Match::Auto {
+            words.extend(["--match".to_owned(), format!("{:?}", self.how).to_lowercase()]);
+        }
+    }
+}
+
+impl Match {
+    fn pattern(self, text: &str) -> Result<Pattern, kperf_rewriter::Error> {
+        match self {
+            Match::Auto => Pattern::parse(text),
+            Match::Glob => Pattern::glob(text),
+            Match::Regex => Pattern::regex(text),
+            Match::Text => Pattern::text(text),
+        }
+    }
+}
+
+/// Which calls of a trace: those of other functions, and shorter ones, are passed through as if they had had no probes.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Which calls")]
+pub struct CallArgs {
+    #[command(flatten)]
+    functions: FilterArgs,
+    /// Only the outermost N levels of calls.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    depth: Option<u32>,
+    /// Only calls that took at least this long: `10us`, `1.5ms`, `2s`.
+    #[arg(long, value_name = "DURATION", value_parser = duration_nanos, default_value = "0s", hide_default_value = true)]
+    min_time: u64,
+    /// Only calls that were open at some time in this range, counted from the trace's beginning; either end may be left
+    /// out: `1ms~2ms`, `~500us`, `2s~`. Lists show such calls whole, sums only the part in the range.
+    #[arg(long, value_name = "START~END", value_parser = range)]
+    range: Option<Range>,
+    /// Only this lane: `3` for all stacks of that recorder, `3.1` for one. May be repeated.
+    #[arg(long, value_name = "LANE", value_parser = lane)]
+    lane: Vec<LaneChoice>,
+}
+
+impl CallArgs {
+    /// The flags, with their patterns parsed.
+    pub fn parse(&self) -> anyhow::Result<Calls<'_>> {
+        Ok(Calls { functions: self.functions.filter()?, args: self })
+    }
+}
+
+/// Which calls, ready to be asked.
+pub struct Calls<'a> {
+    functions: Filter,
+    args: &'a CallArgs,
+}
+
+impl Calls<'_> {
+    /// Does `work` with the filter for `kperf-profile`. (It borrows a function of ours, so it can't be handed out.)
+    pub fn with<T>(&self, work: impl FnOnce(&CallFilter<'_>) -> T) -> T {
+        let CallArgs { depth, min_time: min_nanos, range, ref lane, .. } = *self.args;
+        let (range, lanes) = (range.unwrap_or_default(), lane.clone());
+        work(&CallFilter { keep: &|name| self.functions.matches(name), depth, min_nanos, range, lanes })
+    }
+
+    /// Whether every call is meant.
+    pub fn are_all(&self) -> bool {
+        let CallArgs { functions: _, depth, min_time, range, lane } = self.args;
+        self.functions.is_empty() && depth.is_none() && *min_time == 0 && range.is_none() && lane.is_empty()
+    }
+
+    /// Whether calls of this lane are meant.
+    pub fn want_lane(&self, lane: LaneId) -> bool {
+        self.args.lane.is_empty() || self.args.lane.iter().any(|choice| choice.has(lane))
+    }
+
+    /// The least time that was asked for; `None` if it was left out.
+    pub fn min_nanos(&self) -> Option<u64> {
+        Some(self.args.min_time).filter(|&nanos| nanos > 0)
+    }
+
+    /// Fails if a pattern or a lane means nothing that a trace has, or if no function is left. Known when the trace is
+    /// read.
+    pub fn check(&self, symbols: &Symbols, health: &Health, lanes: &[LaneStatus]) -> anyhow::Result<()> {
+        let extra = (health.counts.without_enter > 0).then(|| symbols.name(kperf_profile::LOST));
+        let known = symbols.iter().map(|symbol| symbol.display_name());
+        check_names(&self.functions, known.chain(extra.as_deref()))?;
+        for choice in &self.args.lane {
+            if !lanes.iter().any(|lane| choice.has(lane.id)) {
+                let known: Vec<String> = lanes.iter().take(10).map(|lane| lane.id.to_string()).collect();
+                let more = if lanes.len() > known.len() { ", .." } else { "" };
+                bail!("--lane `{choice}` is none of the trace's lanes: {}{more}", known.join(", "));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Fails if a filter leaves none of the functions, or has a pattern that means none of them.
+fn check_names<'n>(filter: &Filter, names: impl Iterator<Item = &'n str> + Clone) -> anyhow::Result<()> {
+    for (flag, patterns) in [("--only", &filter.only), ("--skip", &filter.skip)] {
+        for pattern in patterns {
+            if !names.clone().any(|name| pattern.matches(name)) {
+                let hint = pattern.hint(names.clone()).map(|hint| format!("; is it `{hint}` that you want?"));
+                let (count, pattern) = (names.count(), pattern.as_str());
+                bail!(
+                    "{flag} `{pattern}` matches none of the trace's {count} functions{}",
+                    hint.unwrap_or_default()
+                );
+            }
+        }
+    }
+    if !filter.is_empty() && !names.clone().any(|name| filter.matches(name)) {
+        bail!("the filters leave none of the trace's {} functions", names.count());
+    }
+    Ok(())
+}
+
+fn duration_nanos(text: &str) -> Result<u64, String> {
+    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    u64::try_from(duration.as_nanos()).map_err(|_| "more nanoseconds than 64 bits can hold".to_owned())
+}
+
+fn lane(text: &str) -> Result<LaneChoice, String> {
+    text.parse().map_err(str::to_owned)
+}
+
+fn range(text: &str) -> Result<Range, String> {
+    let Some((start, end)) = text.split_once('~') else {
+        return Err("two durations with a `~` between them are wanted, such as `1ms~2ms`".to_owned());
+    };
+    let all = Range::default();
+    let end_of = |text: &str, default| if text.is_empty() { Ok(default) } else { duration_nanos(text) };
+    let range =
+        Range { start_nanos: end_of(start, all.start_nanos)?, end_nanos: end_of(end, all.end_nanos)? };
+    if range.start_nanos > range.end_nanos { Err("it ends before it begins".to_owned()) } else { Ok(range) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_have_two_ends() {
+        let parsed = |text| range(text).map(|range| (range.start_nanos, range.end_nanos));
+        assert_eq!(parsed("1ms~2.5ms"), Ok((1_000_000, 2_500_000)));
+        assert_eq!(parsed("~10us"), Ok((0, 10_000)));
+        assert_eq!(parsed("2s~"), Ok((2_000_000_000, u64::MAX)));
+        assert_eq!(parsed("~"), Ok((0, u64::MAX)));
+        assert_eq!(parsed("2ms~1ms"), Err("it ends before it begins".to_owned()));
+        assert!(parsed("1ms").is_err() && parsed("1~2").is_err() && parsed("x~1ms").is_err());
     }
 }

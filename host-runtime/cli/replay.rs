@@ -1,10 +1,10 @@
 //! `kperf-wasm replay`: the calls of a trace, one by one.
 
-use crate::filters::FilterArgs;
+use crate::filters::CallArgs;
 use crate::traces::{self, Trace};
 use anyhow::Context;
 use indicatif::ProgressBar;
-use kperf_profile::{Range, ReplayOptions, Replayed, replay};
+use kperf_profile::{ReplayOptions, Replayed, replay};
 use kperf_trace::{Item, LaneId};
 use std::io::{self, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -22,18 +22,8 @@ pub struct Opts {
     /// The trace, or `-` for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// Show only the outermost N levels of calls.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    depth: Option<u32>,
-    /// Show only calls that took at least this long: `10us`, `1.5ms`, `2s`.
-    #[arg(long, value_name = "DURATION", value_parser = duration_nanos, default_value = "0s")]
-    min_time: u64,
-    /// Show only calls that were open at some time in this range, counted from the trace's beginning; either end may be
-    /// left out: `1ms~2ms`, `~500us`, `2s~`.
-    #[arg(long, value_name = "START~END", value_parser = range)]
-    range: Option<Range>,
     #[command(flatten)]
-    filter: FilterArgs,
+    calls: CallArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -49,24 +39,20 @@ Exit codes:
 impl Opts {
     /// Replays. A filter that matches nothing is an error.
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let filter = self.filter.filter()?;
+        let calls = self.calls.parse()?;
         let lanes = !traces::can_be_read_twice(&self.trace) || several_lanes(&self.trace)?;
         // A bar between the lines of the product would be no help.
         let quiet = io::stdout().is_terminal();
         let Trace { reader, progress } = traces::open(&self.trace, quiet)?;
-        let options = ReplayOptions {
-            depth: self.depth,
-            min_nanos: self.min_time,
-            range: self.range.unwrap_or_default(),
-            lanes,
-            keep: &|name| filter.matches(name),
-        };
         let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
-        let replayed = replay(reader, &options, out, |bytes| progress.set_position(bytes));
+        let replayed = calls.with(|filter| {
+            let options = ReplayOptions { filter: filter.clone(), lanes };
+            replay(reader, &options, out, |bytes| progress.set_position(bytes))
+        });
         progress.finish_and_clear();
-        let Replayed { health, symbols, .. } = replayed.context("failed to replay the trace")?;
+        let Replayed { health, symbols, lanes, .. } = replayed.context("failed to replay the trace")?;
         traces::tell_warnings(&health);
-        traces::check_filter(&filter, symbols.iter().map(|symbol| symbol.display_name()))?;
+        calls.check(&symbols, &health, &lanes)?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -93,36 +79,4 @@ fn first_two_lanes(
         progress.set_position(reader.offset());
     }
     Ok(false)
-}
-
-fn duration_nanos(text: &str) -> Result<u64, String> {
-    let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
-    u64::try_from(duration.as_nanos()).map_err(|_| "more nanoseconds than 64 bits can hold".to_owned())
-}
-
-fn range(text: &str) -> Result<Range, String> {
-    let Some((start, end)) = text.split_once('~') else {
-        return Err("two durations with a `~` between them are wanted, such as `1ms~2ms`".to_owned());
-    };
-    let all = Range::default();
-    let end_of = |text: &str, default| if text.is_empty() { Ok(default) } else { duration_nanos(text) };
-    let range =
-        Range { start_nanos: end_of(start, all.start_nanos)?, end_nanos: end_of(end, all.end_nanos)? };
-    if range.start_nanos > range.end_nanos { Err("it ends before it begins".to_owned()) } else { Ok(range) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranges_have_two_ends() {
-        let parsed = |text| range(text).map(|range| (range.start_nanos, range.end_nanos));
-        assert_eq!(parsed("1ms~2.5ms"), Ok((1_000_000, 2_500_000)));
-        assert_eq!(parsed("~10us"), Ok((0, 10_000)));
-        assert_eq!(parsed("2s~"), Ok((2_000_000_000, u64::MAX)));
-        assert_eq!(parsed("~"), Ok((0, u64::MAX)));
-        assert_eq!(parsed("2ms~1ms"), Err("it ends before it begins".to_owned()));
-        assert!(parsed("1ms").is_err() && parsed("1~2").is_err() && parsed("x~1ms").is_err());
-    }
 }

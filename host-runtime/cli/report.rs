@@ -2,7 +2,7 @@
 
 mod formats;
 
-use crate::filters::FilterArgs;
+use crate::filters::CallArgs;
 use crate::table::{self, TableOptions};
 use crate::traces;
 use anyhow::{Context, bail};
@@ -28,8 +28,6 @@ pub struct Opts {
     /// Show only the first N functions, 0 for all [default: 30 in a table, else all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    #[command(flatten)]
-    filter: FilterArgs,
     /// Take off what the probes themselves cost, as it was measured when the recording began.
     #[arg(long)]
     compensate: bool,
@@ -39,6 +37,8 @@ pub struct Opts {
     /// Don't shorten long names in the table.
     #[arg(long)]
     full_names: bool,
+    #[command(flatten)]
+    calls: CallArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -75,8 +75,7 @@ enum Format {
 impl Opts {
     /// Reports. A filter that matches nothing is an error, and so is compensation without a measured cost.
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let filter = self.filter.filter()?;
-        let profile = traces::profile(&self.trace)?;
+        let profile = traces::profile_of(&self.trace, &self.calls.parse()?)?;
         let cost = match (&profile.header.probe_cost, self.compensate) {
             (None, true) => {
                 bail!("the trace doesn't say what its probes cost, so that nothing can be compensated");
@@ -84,9 +83,7 @@ impl Opts {
             (cost, compensate) => cost.as_ref().filter(|_| compensate),
         };
         let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, cost);
-        let names = flat.rows.iter().map(|row| row.name.as_str());
-        traces::check_filter(&filter, names)?;
-        let mut rows: Vec<&Row> = flat.rows.iter().filter(|row| filter.matches(&row.name)).collect();
+        let mut rows: Vec<&Row> = flat.rows.iter().collect();
         self.sort.sort(&mut rows);
         traces::tell_warnings(&profile.health);
         let mut out = BufWriter::new(io::stdout().lock());

@@ -59,6 +59,9 @@ pub fn write_head(
     for (what, count) in health.cut_short() {
         write!(out, ", {} {what}", grouped(count))?;
     }
+    if profile.hidden_calls > 0 {
+        write!(out, "; {} left out", grouped(profile.hidden_calls))?;
+    }
     writeln!(out)
 }
 

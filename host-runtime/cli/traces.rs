@@ -1,11 +1,11 @@
 //! Opening traces, and telling what is wrong with them.
 
+use crate::filters::Calls;
 use crate::input;
 use crate::output::tell;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use kperf_profile::{Health, Profile};
-use kperf_rewriter::Filter;
 use kperf_trace::TraceReader;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
@@ -70,29 +70,23 @@ pub fn profile(path: &Path) -> anyhow::Result<Profile> {
     profile.with_context(|| format!("failed to read the trace `{}`", input::name(path)))
 }
 
+/// The profile of those calls of a trace that are wanted. Wanting what isn't there is an error.
+pub fn profile_of(path: &Path, calls: &Calls<'_>) -> anyhow::Result<Profile> {
+    if calls.are_all() {
+        return profile(path);
+    }
+    let Trace { reader, progress } = open(path, false)?;
+    let profile =
+        calls.with(|filter| Profile::read_filtered(reader, filter, |bytes| progress.set_position(bytes)));
+    progress.finish_and_clear();
+    let profile = profile.with_context(|| format!("failed to read the trace `{}`", input::name(path)))?;
+    calls.check(&profile.symbols, &profile.health, &profile.lanes)?;
+    Ok(profile)
+}
+
 /// Tells on stderr what makes a trace's figures doubtful.
 pub fn tell_warnings(health: &Health) {
     for warning in health.warnings() {
         tell(format_args!("warning: {warning}"));
     }
-}
-
-/// Fails if a filter leaves none of the functions, or has a pattern that means none of them.
-pub fn check_filter<'n>(filter: &Filter, names: impl Iterator<Item = &'n str> + Clone) -> anyhow::Result<()> {
-    for (flag, patterns) in [("--only", &filter.only), ("--skip", &filter.skip)] {
-        for pattern in patterns {
-            if !names.clone().any(|name| pattern.matches(name)) {
-                let hint = pattern.hint(names.clone()).map(|hint| format!("; is it `{hint}` that you want?"));
-                let (count, pattern) = (names.count(), pattern.as_str());
-                bail!(
-                    "{flag} `{pattern}` matches none of the trace's {count} functions{}",
-                    hint.unwrap_or_default()
-                );
-            }
-        }
-    }
-    if !filter.is_empty() && !names.clone().any(|name| filter.matches(name)) {
-        bail!("the filters leave none of the trace's {} functions", names.count());
-    }
-    Ok(())
 }

@@ -13,19 +13,34 @@ pub struct Pattern {
 impl Pattern {
     /// Reads a pattern. Fails on an unbalanced bracket and the like.
     pub fn parse(text: &str) -> Result<Pattern, Error> {
-        let bad = |message: String| ErrorKind::BadPattern { pattern: text.to_owned(), message };
-        let inner = text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
-        let source = match inner {
-            Some(regex) => regex.to_owned(),
-            // The glob's regex is for bytes, with `(?-u)` in front; names are UTF-8, so the same without it is meant.
-            None => GlobBuilder::new(text)
-                .backslash_escape(true)
-                .build()
-                .map_err(|error| bad(error.kind().to_string()))?
-                .regex()
-                .replacen("(?-u)", "(?s)", 1),
-        };
-        let regex = Regex::new(&source).map_err(|error| bad(error.to_string()))?;
+        match text.strip_prefix('/').and_then(|rest| rest.strip_suffix('/')) {
+            Some(regex) => Pattern::new(text, regex),
+            None => Pattern::glob(text),
+        }
+    }
+
+    /// A glob, whatever it begins with. Fails on an unbalanced bracket and the like.
+    pub fn glob(text: &str) -> Result<Pattern, Error> {
+        let glob = GlobBuilder::new(text)
+            .backslash_escape(true)
+            .build()
+            .map_err(|error| bad(text, error.kind().to_string()))?;
+        // The glob's regex is for bytes, with `(?-u)` in front; names are UTF-8, so the same without it is meant.
+        Pattern::new(text, &glob.regex().replacen("(?-u)", "(?s)", 1))
+    }
+
+    /// A regular expression that may match anywhere. Fails where it is none.
+    pub fn regex(text: &str) -> Result<Pattern, Error> {
+        Pattern::new(text, text)
+    }
+
+    /// A text that a name must have in it.
+    pub fn text(text: &str) -> Result<Pattern, Error> {
+        Pattern::new(text, &regex::escape(text))
+    }
+
+    fn new(text: &str, regex: &str) -> Result<Pattern, Error> {
+        let regex = Regex::new(regex).map_err(|error| bad(text, error.to_string()))?;
         Ok(Pattern { text: text.to_owned(), regex })
     }
 
@@ -44,6 +59,10 @@ impl Pattern {
     pub fn as_str(&self) -> &str {
         &self.text
     }
+}
+
+fn bad(pattern: &str, message: String) -> Error {
+    ErrorKind::BadPattern { pattern: pattern.to_owned(), message }.into()
 }
 
 /// Which functions: those that `only` has (all, when it is empty), without those that `skip` has.
@@ -97,6 +116,16 @@ mod tests {
                 && !matches("/^st/", "mystep")
         );
         assert!(matches("/", "/"), "one slash is a glob");
+    }
+
+    #[test]
+    fn patterns_may_be_of_one_kind_whatever_they_look_like() {
+        let odd = "<[T; 3] as a/b>::*()";
+        assert!(Pattern::text("[T; 3]").expect("text").matches(odd));
+        assert!(!Pattern::text("[t; 3]").expect("text").matches(odd));
+        assert!(Pattern::glob("*/b>::?()").expect("a glob").matches(odd));
+        assert!(Pattern::regex("^<.*a/b").expect("a regex").matches(odd));
+        assert!(Pattern::glob("/x/").expect("a glob").matches("/x/"));
     }
 
     #[test]

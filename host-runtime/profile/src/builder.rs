@@ -1,13 +1,14 @@
 //! Builds the call tree while the trace streams by.
 
+use crate::drive::Named;
 use crate::frames::{Counts, Ending, Frames, LaneStatus, Visitor};
 use crate::nodes::{CallTree, Node, NodeId};
 use crate::problem::Problems;
-use crate::symbols::HOST;
+use crate::symbols::{HOST, Symbols};
 use kperf_abi::FuncId;
 use kperf_trace::{Batch, LaneId};
 use rustc_hash::FxHashMap;
-use std::convert::Infallible;
+use std::io;
 
 /// Takes the batches of a trace and grows the tree. Its memory: a node per path, and the frames that are open.
 #[derive(Debug)]
@@ -66,13 +67,25 @@ impl CallTreeBuilder {
     /// The tree. What is still open is closed as [`CallTreeBuilder::close`] does.
     pub fn finish(mut self, end_ticks: u64) -> CallTree {
         self.close(end_ticks);
-        CallTree::new(self.frames.into_visitor().nodes)
+        self.frames.into_visitor().into_tree()
+    }
+}
+
+/// Growing doesn't fail.
+#[derive(Debug)]
+pub(crate) enum Never {}
+
+impl From<Never> for io::Error {
+    fn from(never: Never) -> io::Error {
+        match never {}
     }
 }
 
 /// The tree that grows. Both vectors are indexed by node: parents come before children, the root is first.
 #[derive(Debug)]
-struct Growth {
+pub(crate) struct Growth {
+    /// For filters; not used by the tree.
+    pub(crate) symbols: Symbols,
     nodes: Vec<Node>,
     callees: Vec<Callees>,
     /// Node by parent and function, for the children that are not at hand in the parent's [`Callees`].
@@ -98,7 +111,7 @@ impl Callees {
 
 /// An open frame.
 #[derive(Debug)]
-struct OpenFrame {
+pub(crate) struct OpenFrame {
     node: u32,
     start_ticks: u64,
     /// What its finished calls took.
@@ -106,9 +119,15 @@ struct OpenFrame {
 }
 
 impl Growth {
-    fn new() -> Growth {
+    pub(crate) fn new() -> Growth {
         let root = Node::new(CallTree::ROOT, HOST);
-        Growth { nodes: vec![root], callees: vec![Callees::NONE], others: FxHashMap::default() }
+        let (symbols, others) = (Symbols::default(), FxHashMap::default());
+        Growth { symbols, nodes: vec![root], callees: vec![Callees::NONE], others }
+    }
+
+    /// The tree, complete.
+    pub(crate) fn into_tree(self) -> CallTree {
+        CallTree::new(self.nodes)
     }
 
     #[inline]
@@ -143,7 +162,7 @@ impl Growth {
 
 impl Visitor for Growth {
     type Frame = OpenFrame;
-    type Error = Infallible;
+    type Error = Never;
 
     #[inline]
     fn enter(
@@ -152,7 +171,7 @@ impl Visitor for Growth {
         parents: &mut [OpenFrame],
         func: FuncId,
         ticks: u64,
-    ) -> Result<OpenFrame, Infallible> {
+    ) -> Result<OpenFrame, Never> {
         let parent = parents.last().map_or(0, |parent| parent.node);
         Ok(OpenFrame { node: self.child(parent, func), start_ticks: ticks, children_ticks: 0 })
     }
@@ -165,7 +184,7 @@ impl Visitor for Growth {
         frame: OpenFrame,
         ending: Ending,
         ticks: u64,
-    ) -> Result<(), Infallible> {
+    ) -> Result<(), Never> {
         let duration = ticks.saturating_sub(frame.start_ticks);
         if let Some(parent) = parents.last_mut() {
             parent.children_ticks = parent.children_ticks.saturating_add(duration);
@@ -181,5 +200,16 @@ impl Visitor for Growth {
             *count = count.saturating_add(1);
         }
         Ok(())
+    }
+
+    fn hidden(&mut self, frame: &mut OpenFrame, calls: u64) {
+        let node = &mut self.nodes[frame.node as usize];
+        node.hidden_calls = node.hidden_calls.saturating_add(calls);
+    }
+}
+
+impl Named for Growth {
+    fn symbols(&mut self) -> &mut Symbols {
+        &mut self.symbols
     }
 }

@@ -1,38 +1,72 @@
-//! One pass over a trace for a visitor that writes as it goes.
+//! One pass over a trace for a visitor that works as it goes by.
 
-use crate::frames::{Frames, Visitor};
+use crate::filter::{CallFilter, Range};
+use crate::frames::{AtRange, Filtered, Frames, LaneStatus, Visitor};
 use crate::health::{Health, Stalls};
 use crate::symbols::Symbols;
 use kperf_trace::{Item, TraceReader};
 use std::io::{self, Read};
 
-/// A visitor that keeps the symbols: it needs names while the trace goes by.
-pub(crate) trait Writer: Visitor<Error = io::Error> {
+/// A visitor that keeps the symbols: names are needed while the trace goes by.
+pub(crate) trait Named: Visitor {
     fn symbols(&mut self) -> &mut Symbols;
 }
 
-/// Shows a visitor the whole trace. `progress` is told how many bytes were read so far.
-pub(crate) fn drive<R: Read, V: Writer>(
+/// What a pass leaves.
+pub(crate) struct Driven<V> {
+    pub(crate) visitor: V,
+    pub(crate) health: Health,
+    /// All lanes, in the order in which they first appear.
+    pub(crate) lanes: Vec<LaneStatus>,
+    /// When the recording ended.
+    pub(crate) end_ticks: u64,
+    /// How many calls the visitor was told of.
+    pub(crate) shown: u64,
+}
+
+/// Shows a visitor the calls of a trace that a filter lets through. `progress` is told how many bytes were read so far.
+pub(crate) fn drive<R: Read, V: Named>(
+    reader: &mut TraceReader<R>,
+    visitor: V,
+    filter: Option<(&CallFilter<'_>, AtRange)>,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<Driven<V>>
+where
+    V::Error: Into<io::Error>,
+{
+    let Some((filter, at_range)) = filter else { return pass(reader, visitor, progress) };
+    let at_range = if filter.range == Range::default() { AtRange::Whole } else { at_range };
+    let filtered = Filtered::new(visitor, filter, at_range, reader.header());
+    let Driven { visitor, health, lanes, end_ticks, .. } = pass(reader, filtered, progress)?;
+    let (visitor, shown) = visitor.into_inner();
+    Ok(Driven { visitor, health, lanes, end_ticks, shown })
+}
+
+fn pass<R: Read, V: Named>(
     reader: &mut TraceReader<R>,
     visitor: V,
     progress: &mut dyn FnMut(u64),
-) -> io::Result<(V, Health)> {
+) -> io::Result<Driven<V>>
+where
+    V::Error: Into<io::Error>,
+{
     let mut frames = Frames::new(visitor);
     let mut stalls = Stalls::default();
     loop {
         match reader.next()? {
             None => break,
             Some(Item::Symbols(bytes)) => frames.visitor().symbols().add_bytes(bytes),
-            Some(Item::Events(batch)) => frames.push(&batch)?,
+            Some(Item::Events(batch)) => frames.push(&batch).map_err(Into::into)?,
             Some(Item::Stall(stall)) => stalls.add(&stall),
             Some(Item::Parent(_) | Item::End(_)) => {}
         }
         progress(reader.offset());
     }
-    let end_ticks = reader.summary().map_or(0, |summary| summary.end_ticks);
-    frames.finish(frames.last_ticks().max(end_ticks))?;
+    let end_ticks = frames.last_ticks().max(reader.summary().map_or(0, |summary| summary.end_ticks));
+    frames.finish(end_ticks).map_err(Into::into)?;
     let (counts, problems) = (*frames.counts(), frames.problems().clone());
+    let lanes = frames.lanes().collect();
     let mut visitor = frames.into_visitor();
     let health = Health::new(reader, counts, &problems, stalls, visitor.symbols());
-    Ok((visitor, health))
+    Ok(Driven { visitor, health, lanes, end_ticks, shown: counts.calls + counts.without_enter })
 }

@@ -1,6 +1,6 @@
 //! The flat profile: a row per function.
 
-use crate::nodes::{CallTree, Children, NodeId};
+use crate::nodes::{CallTree, Node, NodeId};
 use crate::symbols::{HOST, Symbols};
 use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
@@ -85,7 +85,6 @@ impl FlatProfile {
         header: &Header,
         compensate: Option<&ProbeCost>,
     ) -> FlatProfile {
-        let children = tree.children();
         let nodes = Nodes::new(tree, header, compensate);
         let mut sums: FxHashMap<FuncId, Sums> = FxHashMap::default();
         for (id, node) in tree.iter() {
@@ -102,7 +101,7 @@ impl FlatProfile {
             sum.min = Some(sum.min.map_or(min, |other| other.min(min)));
             sum.max = sum.max.max(nodes.nanos(node.max_ticks) - cost_per_call);
         }
-        sum_outermost(tree, &children, &nodes, &mut sums);
+        sum_outermost(tree, &nodes, &mut sums);
         let mut rows: Vec<Row> = sums.into_iter().map(|(func, sums)| sums.row(func, symbols)).collect();
         rows.sort_by(|a, b| b.self_nanos.total_cmp(&a.self_nanos).then(a.func.cmp(&b.func)));
         let self_nanos: f64 = rows.iter().map(|row| row.self_nanos).sum();
@@ -114,33 +113,19 @@ impl FlatProfile {
     }
 }
 
-/// Walks the tree and adds up, for each function, the totals of those nodes that no node of the same function is above.
-fn sum_outermost(tree: &CallTree, children: &Children, nodes: &Nodes, sums: &mut FxHashMap<FuncId, Sums>) {
-    /// A place of the walk: a node that is entered, or left again.
-    enum Place {
-        Enter(NodeId),
-        Leave(FuncId),
-    }
-    let mut places: Vec<Place> = children.of(CallTree::ROOT).iter().map(|&id| Place::Enter(id)).collect();
-    while let Some(place) = places.pop() {
-        match place {
-            Place::Enter(id) => {
-                let Some(node) = tree.get(id) else { continue };
-                let sum = sums.entry(node.func).or_default();
-                if sum.open == 0 {
-                    sum.total += nodes.of(id).1;
-                }
-                sum.open += 1;
-                places.push(Place::Leave(node.func));
-                places.extend(children.of(id).iter().map(|&id| Place::Enter(id)));
-            }
-            Place::Leave(func) => {
-                if let Some(sum) = sums.get_mut(&func) {
-                    sum.open -= 1;
-                }
-            }
+/// Adds up, for each function, the totals of those nodes that no node of the same function is above.
+fn sum_outermost(tree: &CallTree, nodes: &Nodes, sums: &mut FxHashMap<FuncId, Sums>) {
+    tree.walk(|id, entered| {
+        let Some(sum) = tree.get(id).and_then(|node| sums.get_mut(&node.func)) else { return };
+        if !entered {
+            sum.open -= 1;
+            return;
         }
-    }
+        if sum.open == 0 {
+            sum.total += nodes.of(id).1;
+        }
+        sum.open += 1;
+    });
 }
 
 impl Sums {
@@ -167,7 +152,7 @@ impl Sums {
 }
 
 /// The nodes' times in nanoseconds, compensated or not. All vectors are indexed by node.
-struct Nodes {
+pub(crate) struct Nodes {
     nanos_per_tick: f64,
     own: Vec<f64>,
     total: Vec<f64>,
@@ -175,11 +160,14 @@ struct Nodes {
 }
 
 impl Nodes {
-    fn new(tree: &CallTree, header: &Header, compensate: Option<&ProbeCost>) -> Nodes {
+    pub(crate) fn new(tree: &CallTree, header: &Header, compensate: Option<&ProbeCost>) -> Nodes {
         let nanos_per_tick = 1e9 / header.clock.ticks_per_second;
         let ProbeCost { inside_nanos, outside_nanos } = compensate.copied().unwrap_or_default();
         let nodes = tree.nodes();
-        let mut costs: Vec<f64> = nodes.iter().map(|node| node.calls as f64 * inside_nanos).collect();
+        // Calls that a filter left out cost their node all that a probe costs.
+        let hidden = |node: &Node| node.hidden_calls as f64 * (inside_nanos + outside_nanos);
+        let mut costs: Vec<f64> =
+            nodes.iter().map(|node| node.calls as f64 * inside_nanos + hidden(node)).collect();
         for (_, node) in tree.iter() {
             costs[node.parent.index()] += node.calls as f64 * outside_nanos;
         }
@@ -207,7 +195,7 @@ impl Nodes {
     }
 
     /// Self time, total and mean cost of the probes in a call, of a node of the tree.
-    fn of(&self, id: NodeId) -> (f64, f64, f64) {
+    pub(crate) fn of(&self, id: NodeId) -> (f64, f64, f64) {
         let index = id.index();
         (self.own[index], self.total[index], self.cost_per_call[index])
     }

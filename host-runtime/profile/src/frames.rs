@@ -5,9 +5,11 @@
 //! unwind, a gap or a leave without a frame means.
 
 mod counts;
+mod filtered;
 mod visitor;
 
 pub use counts::Counts;
+pub(crate) use filtered::{AtRange, Filtered};
 pub use visitor::{Ending, Visitor};
 
 use crate::problem::{Problem, Problems};
@@ -84,6 +86,9 @@ impl<V: Visitor> Frames<V> {
                     after_a_gap: false,
                 });
                 self.by_id.insert(id, self.lanes.len() - 1);
+                if self.lanes.len() == 1 {
+                    self.visitor.begin(start_ticks)?;
+                }
                 self.visitor.lane(id, start_ticks)?;
                 self.lanes.len() - 1
             }

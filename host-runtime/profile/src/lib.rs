@@ -31,7 +31,9 @@ pub mod export;
 pub mod frames;
 
 mod builder;
+mod callgraph;
 mod drive;
+mod filter;
 mod flat;
 mod health;
 mod nodes;
@@ -42,11 +44,13 @@ mod symbols;
 mod text;
 
 pub use builder::CallTreeBuilder;
+pub use callgraph::{Arc, CallGraph};
+pub use filter::{CallFilter, LaneChoice, Range};
 pub use flat::{Caller, FlatProfile, Row};
 pub use health::{Health, Stalls};
 pub use nodes::{CallTree, Children, Node, NodeId};
 pub use problem::{Problem, Problems};
 pub use profile::Profile;
-pub use replay::{Range, ReplayOptions, Replayed, replay};
+pub use replay::{ReplayOptions, Replayed, replay};
 pub use symbols::{HOST, LOST, Symbols, SymbolsProblem, printable};
 pub use text::nanos_text;

@@ -37,6 +37,8 @@ pub struct Node {
     pub unwound: u32,
     /// How many were cut short: by a trap, an exit, a gap or the end of the trace.
     pub unfinished: u32,
+    /// How many calls inside these a filter left out, whose time is in `self_ticks`.
+    pub hidden_calls: u64,
 }
 
 const _: () = assert!(size_of::<Node>() == 64);
@@ -45,7 +47,19 @@ impl Node {
     /// A node that nothing has happened to yet.
     pub(crate) fn new(parent: NodeId, func: FuncId) -> Node {
         let (calls, total_ticks, self_ticks, min_ticks, max_ticks) = (0, 0, 0, u64::MAX, 0);
-        Node { parent, func, calls, total_ticks, self_ticks, min_ticks, max_ticks, unwound: 0, unfinished: 0 }
+        let (unwound, unfinished, hidden_calls) = (0, 0, 0);
+        Node {
+            parent,
+            func,
+            calls,
+            total_ticks,
+            self_ticks,
+            min_ticks,
+            max_ticks,
+            unwound,
+            unfinished,
+            hidden_calls,
+        }
     }
 }
 
@@ -94,6 +108,22 @@ impl CallTree {
     /// The ticks spent in all calls together.
     pub fn total_ticks(&self) -> u64 {
         self.nodes.first().map_or(0, |root| root.total_ticks)
+    }
+
+    /// Walks the tree below its root, children in the order of their first calls: tells of each node when it is entered
+    /// (`true`) and, behind all that is below it, when it is left.
+    pub fn walk(&self, mut tell: impl FnMut(NodeId, bool)) {
+        let children = self.children();
+        let mut places: Vec<(NodeId, bool)> = Vec::new();
+        let below = |id: NodeId| children.of(id).iter().rev().map(|&child| (child, true));
+        places.extend(below(CallTree::ROOT));
+        while let Some((id, entered)) = places.pop() {
+            tell(id, entered);
+            if entered {
+                places.push((id, false));
+                places.extend(below(id));
+            }
+        }
     }
 
     /// Every node's children, for walks from the root.

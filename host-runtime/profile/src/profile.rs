@@ -1,11 +1,13 @@
 //! Everything that a report needs, from one pass over a trace.
 
-use crate::builder::CallTreeBuilder;
-use crate::frames::LaneStatus;
-use crate::health::{Health, Stalls};
+use crate::builder::Growth;
+use crate::drive::{Driven, Named, drive};
+use crate::filter::CallFilter;
+use crate::frames::{AtRange, LaneStatus};
+use crate::health::Health;
 use crate::nodes::CallTree;
 use crate::symbols::Symbols;
-use kperf_trace::{Header, Item, TraceReader};
+use kperf_trace::{Header, TraceReader};
 use std::io::{self, Read};
 
 /// What a trace says. The file is a trace; this is computed from it.
@@ -27,45 +29,52 @@ pub struct Profile {
     pub start_ticks: u64,
     /// When the recording ended.
     pub end_ticks: u64,
+    /// How many calls a filter left out.
+    pub hidden_calls: u64,
 }
 
 impl Profile {
     /// Reads a trace to its end. `progress` is told how many bytes were read so far, chunk by chunk.
     ///
     /// Fails only where reading does: damage is in [`Profile::health`].
-    pub fn read<R: Read>(mut reader: TraceReader<R>, mut progress: impl FnMut(u64)) -> io::Result<Profile> {
-        let mut symbols = Symbols::default();
-        let mut builder = CallTreeBuilder::new();
-        let mut stalls = Stalls::default();
-        loop {
-            match reader.next()? {
-                None => break,
-                Some(Item::Events(batch)) => builder.push(&batch),
-                Some(Item::Symbols(bytes)) => symbols.add_bytes(bytes),
-                Some(Item::Stall(stall)) => stalls.add(&stall),
-                Some(Item::Parent(_) | Item::End(_)) => {}
-            }
-            progress(reader.offset());
-        }
-        let end_ticks = builder.last_ticks().max(reader.summary().map_or(0, |summary| summary.end_ticks));
-        builder.close(end_ticks);
-        let lanes = builder.lanes();
-        let start_ticks = lanes.iter().map(|lane| lane.start_ticks).min().unwrap_or(end_ticks);
+    pub fn read<R: Read>(reader: TraceReader<R>, progress: impl FnMut(u64)) -> io::Result<Profile> {
+        Profile::pass(reader, None, progress)
+    }
+
+    /// The same of those calls that a filter lets through. Of calls that were open in its range, the part counts that
+    /// lies in it. Lanes and health are those of the whole trace.
+    pub fn read_filtered<R: Read>(
+        reader: TraceReader<R>,
+        filter: &CallFilter<'_>,
+        progress: impl FnMut(u64),
+    ) -> io::Result<Profile> {
+        Profile::pass(reader, Some((filter, AtRange::Clipped)), progress)
+    }
+
+    fn pass<R: Read>(
+        mut reader: TraceReader<R>,
+        filter: Option<(&CallFilter<'_>, AtRange)>,
+        mut progress: impl FnMut(u64),
+    ) -> io::Result<Profile> {
+        let Driven { mut visitor, health, lanes, end_ticks, shown } =
+            drive(&mut reader, Growth::new(), filter, &mut progress)?;
+        let all = health.counts.calls + health.counts.without_enter;
         Ok(Profile {
             header: reader.header().clone(),
-            health: Health::new(&reader, *builder.counts(), builder.problems(), stalls, &symbols),
-            symbols,
-            tree: builder.finish(end_ticks),
+            health,
+            symbols: std::mem::take(visitor.symbols()),
+            tree: visitor.into_tree(),
+            start_ticks: lanes.iter().map(|lane| lane.start_ticks).min().unwrap_or(end_ticks),
             lanes,
             bytes: reader.offset(),
-            start_ticks,
             end_ticks,
+            hidden_calls: all - shown,
         })
     }
 
-    /// How often a function was entered.
+    /// How often a function was entered, as far as the filter let it through.
     pub fn calls(&self) -> u64 {
-        self.health.counts.calls
+        self.health.counts.calls.saturating_sub(self.hidden_calls)
     }
 
     /// From the first lane's beginning to the end of the recording, in nanoseconds.

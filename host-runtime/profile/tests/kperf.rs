@@ -6,7 +6,7 @@ use kperf_abi::block::BlockHeader;
 use kperf_profile::export::kperf::{
     Options, symbols_file_name, trace_file_name, write_symbols, write_traces,
 };
-use kperf_profile::{LOST, Symbols};
+use kperf_profile::{CallFilter, LOST, Symbols};
 use kperf_trace::LaneId;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ impl Write for File {
 fn export(file: &[u8], options: &Options) -> BTreeMap<String, String> {
     let mut files = BTreeMap::new();
     let open = |lane: LaneId| Ok(files.entry(lane.to_string()).or_insert_with(File::default).clone());
-    write_traces(reader(file), options, open, |_| ()).expect("to memory");
+    write_traces(reader(file), &CallFilter::default(), options, open, |_| ()).expect("to memory");
     let text = |file: File| String::from_utf8(file.0.borrow().clone()).expect("text");
     files.into_iter().map(|(lane, file)| (lane, text(file))).collect()
 }

@@ -16,9 +16,10 @@
 //! is the points in time that are cut, not the durations: a call during which the clock steps from one microsecond to
 //! the next takes 1, others 0, and the sum over many calls is right.
 
-use crate::drive::{Writer, drive};
-use crate::frames::{Ending, Visitor};
-use crate::health::Health;
+use crate::drive::{Named, drive};
+use crate::export::Exported;
+use crate::filter::CallFilter;
+use crate::frames::{AtRange, Ending, Visitor};
 use crate::symbols::{LOST, Symbols};
 use kperf_abi::FuncId;
 use kperf_trace::{Header, LaneId, TraceReader};
@@ -30,19 +31,6 @@ use std::io::{self, Read, Write};
 pub struct Options {
     /// Whether a leave repeats the function's id: `<;3;125`.
     pub leave_ids: bool,
-}
-
-/// What was written.
-#[derive(Clone, Debug)]
-pub struct Exported {
-    /// What is to be told besides.
-    pub health: Health,
-    /// The functions, for [`write_symbols`].
-    pub symbols: Symbols,
-    /// The lanes, each of which has a trace file now, in the order in which they first appeared.
-    pub lanes: Vec<LaneId>,
-    /// How many calls were written.
-    pub calls: u64,
 }
 
 /// Name of a lane's trace file. The program's name is kept to characters that are safe in file names.
@@ -62,20 +50,20 @@ pub fn symbols_file_name(trace_file_name: &str) -> String {
 /// Fails where reading or writing does; `progress` is told how many bytes of the trace were read.
 pub fn write_traces<R: Read, W: Write>(
     mut reader: TraceReader<R>,
+    filter: &CallFilter<'_>,
     options: &Options,
     open: impl FnMut(LaneId) -> io::Result<W>,
     mut progress: impl FnMut(u64),
 ) -> io::Result<Exported> {
     let header = reader.header().clone();
-    let symbols = Symbols::default();
-    let (origin_ticks, lanes, outputs) = (None, Vec::new(), FxHashMap::default());
-    let exporter = Exporter { options: *options, header, symbols, origin_ticks, lanes, outputs, open };
-    let (exporter, health) = drive(&mut reader, exporter, &mut progress)?;
+    let (symbols, outputs) = (Symbols::default(), FxHashMap::default());
+    let exporter = Exporter { options: *options, header, symbols, origin_ticks: 0, outputs, open };
+    let driven = drive(&mut reader, exporter, Some((filter, AtRange::Whole)), &mut progress)?;
+    let (exporter, exported) = Exported::of(driven);
     for mut output in exporter.outputs.into_values() {
         output.flush()?;
     }
-    let calls = health.counts.calls;
-    Ok(Exported { health, symbols: exporter.symbols, lanes: exporter.lanes, calls })
+    Ok(exported)
 }
 
 /// Writes the names of all functions.
@@ -106,15 +94,14 @@ struct Exporter<O, W> {
     options: Options,
     header: Header,
     symbols: Symbols,
-    origin_ticks: Option<u64>,
-    lanes: Vec<LaneId>,
+    origin_ticks: u64,
     outputs: FxHashMap<LaneId, W>,
     open: O,
 }
 
 impl<O, W> Exporter<O, W> {
     fn whole_micros(&self, ticks: u64) -> u64 {
-        self.header.nanos(ticks.saturating_sub(self.origin_ticks.unwrap_or(0))) / 1000
+        self.header.nanos(ticks.saturating_sub(self.origin_ticks)) / 1000
     }
 }
 
@@ -127,9 +114,12 @@ impl<O: FnMut(LaneId) -> io::Result<W>, W: Write> Visitor for Exporter<O, W> {
     type Frame = Frame;
     type Error = io::Error;
 
-    fn lane(&mut self, lane: LaneId, start_ticks: u64) -> io::Result<()> {
-        self.origin_ticks.get_or_insert(start_ticks);
-        self.lanes.push(lane);
+    fn begin(&mut self, start_ticks: u64) -> io::Result<()> {
+        self.origin_ticks = start_ticks;
+        Ok(())
+    }
+
+    fn lane(&mut self, lane: LaneId, _start_ticks: u64) -> io::Result<()> {
         self.outputs.insert(lane, (self.open)(lane)?);
         Ok(())
     }
@@ -159,7 +149,7 @@ impl<O: FnMut(LaneId) -> io::Result<W>, W: Write> Visitor for Exporter<O, W> {
     }
 }
 
-impl<O: FnMut(LaneId) -> io::Result<W>, W: Write> Writer for Exporter<O, W> {
+impl<O: FnMut(LaneId) -> io::Result<W>, W: Write> Named for Exporter<O, W> {
     fn symbols(&mut self) -> &mut Symbols {
         &mut self.symbols
     }

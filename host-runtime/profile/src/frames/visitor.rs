@@ -41,6 +41,11 @@ pub trait Visitor {
     /// Why it may want to stop.
     type Error;
 
+    /// The trace begins: its first lane does, though others may turn out to have begun earlier.
+    fn begin(&mut self, _start_ticks: u64) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
     /// A lane appears, with its first batch.
     fn lane(&mut self, _lane: LaneId, _start_ticks: u64) -> Result<(), Self::Error> {
         Ok(())
@@ -64,6 +69,10 @@ pub trait Visitor {
         ending: Ending,
         ticks: u64,
     ) -> Result<(), Self::Error>;
+
+    /// So many calls inside a frame were left out by a filter, and not inside frames that it called: their time is its
+    /// own. Told before it is closed, once.
+    fn hidden(&mut self, _frame: &mut Self::Frame, _calls: u64) {}
 
     /// The host marked a point in time.
     fn mark(

@@ -1,0 +1,47 @@
+//! k-perf's text files: a pair for each lane, in a folder.
+
+use crate::input;
+use crate::output::tell;
+use crate::traces::{self, Trace};
+use anyhow::{Context, bail};
+use kperf_profile::export::kperf;
+use std::fs::{self, File};
+use std::io::{self, BufWriter};
+
+/// Exports.
+pub(super) fn run(opts: &super::Opts) -> anyhow::Result<()> {
+    let calls = opts.calls.parse()?;
+    let folder = &opts.output;
+    let Trace { reader, progress } = traces::open(&opts.trace, false)?;
+    fs::create_dir_all(folder)
+        .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;
+    let program = input::module_name(&opts.trace);
+    let create = |name: &str| {
+        let path = folder.join(name);
+        File::create(&path)
+            .map(|file| BufWriter::with_capacity(1 << 16, file))
+            .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display())))
+    };
+    let options = kperf::Options { leave_ids: opts.leave_ids };
+    let exported = calls.with(|filter| {
+        let open = |lane| create(&kperf::trace_file_name(&program, lane));
+        kperf::write_traces(reader, filter, &options, open, |bytes| progress.set_position(bytes))
+    });
+    progress.finish_and_clear();
+    let exported = exported.context("failed to export the trace")?;
+    calls.check(&exported.symbols, &exported.health, &exported.lanes)?;
+    if exported.lanes.is_empty() {
+        bail!("the trace has no calls, so that there is nothing to export");
+    }
+    let mut files = 0;
+    for lane in exported.lanes.iter().filter(|lane| calls.want_lane(lane.id)) {
+        let name = kperf::symbols_file_name(&kperf::trace_file_name(&program, lane.id));
+        create(&name)
+            .and_then(|out| kperf::write_symbols(&exported.symbols, out))
+            .context("failed to write the symbols")?;
+        files += 2;
+    }
+    traces::tell_warnings(&exported.health);
+    tell(format_args!("{}: {} calls in {files} files", folder.display(), exported.calls));
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! The call graph: who calls whom, in gprof's words.
+
+use crate::flat::{FlatProfile, Nodes, Row};
+use crate::nodes::{CallTree, NodeId};
+use crate::symbols::{HOST, Symbols};
+use kperf_abi::FuncId;
+use kperf_trace::{Header, ProbeCost};
+use rustc_hash::FxHashMap;
+
+/// Functions, and who calls whom. Times are nanoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CallGraph {
+    /// The functions.
+    pub flat: FlatProfile,
+    /// Who calls whom. Ordered by caller (the host last), then by total, the longest first.
+    pub arcs: Vec<Arc>,
+}
+
+/// All calls of one function by another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Arc {
+    /// Who calls; [`HOST`] for calls from outside the guest.
+    pub caller: FuncId,
+    /// Who is called.
+    pub callee: FuncId,
+    /// How often.
+    pub calls: u64,
+    /// How long these calls took, recursion counted once: calls within a call of the same callee by the same caller add
+    /// nothing.
+    pub total_nanos: f64,
+    /// How long the callee was running itself in these calls.
+    pub self_nanos: f64,
+}
+
+impl Arc {
+    /// Whether a function calls itself.
+    pub fn is_recursive(&self) -> bool {
+        self.caller == self.callee
+    }
+}
+
+/// What is summed up for an arc.
+#[derive(Default)]
+struct Sums {
+    calls: u64,
+    total: f64,
+    own: f64,
+    /// How many calls of this arc are open on the path of the walk.
+    open: u32,
+}
+
+impl CallGraph {
+    /// Sums up a tree; `compensate` as in [`FlatProfile::new`].
+    pub fn new(
+        tree: &CallTree,
+        symbols: &Symbols,
+        header: &Header,
+        compensate: Option<&ProbeCost>,
+    ) -> CallGraph {
+        let flat = FlatProfile::new(tree, symbols, header, compensate);
+        let nodes = Nodes::new(tree, header, compensate);
+        let arc = |id: NodeId| {
+            let node = tree.get(id)?;
+            Some((tree.get(node.parent)?.func, node.func))
+        };
+        let mut sums: FxHashMap<(FuncId, FuncId), Sums> = FxHashMap::default();
+        tree.walk(|id, entered| {
+            let Some(sum) = arc(id).map(|arc| sums.entry(arc).or_default()) else { return };
+            if !entered {
+                sum.open -= 1;
+                return;
+            }
+            let (own, total, _) = nodes.of(id);
+            sum.calls += tree.get(id).map_or(0, |node| node.calls);
+            sum.own += own;
+            if sum.open == 0 {
+                sum.total += total;
+            }
+            sum.open += 1;
+        });
+        let mut arcs: Vec<Arc> = sums
+            .into_iter()
+            .map(|((caller, callee), sums)| Arc {
+                caller,
+                callee,
+                calls: sums.calls,
+                total_nanos: sums.total.max(sums.own).max(0.0),
+                self_nanos: sums.own.max(0.0),
+            })
+            .collect();
+        arcs.sort_by(|a, b| {
+            let by_total = b.total_nanos.total_cmp(&a.total_nanos);
+            a.caller.cmp(&b.caller).then(by_total).then(a.callee.cmp(&b.callee))
+        });
+        CallGraph { flat, arcs }
+    }
+
+    /// A function's figures.
+    pub fn row(&self, func: FuncId) -> Option<&Row> {
+        self.flat.rows.iter().find(|row| row.func == func)
+    }
+
+    /// Whom a function calls, the longest first.
+    pub fn callees(&self, caller: FuncId) -> &[Arc] {
+        let start = self.arcs.partition_point(|arc| arc.caller < caller);
+        let end = self.arcs.partition_point(|arc| arc.caller <= caller);
+        self.arcs.get(start..end).unwrap_or_default()
+    }
+
+    /// Who calls a function, the longest first.
+    pub fn callers(&self, callee: FuncId) -> Vec<&Arc> {
+        let mut arcs: Vec<&Arc> = self.arcs.iter().filter(|arc| arc.callee == callee).collect();
+        arcs.sort_by(|a, b| b.total_nanos.total_cmp(&a.total_nanos));
+        arcs
+    }
+
+    /// The functions that the host called, the longest first.
+    pub fn roots(&self) -> &[Arc] {
+        self.callees(HOST)
+    }
+}

@@ -1,0 +1,97 @@
+//! Which calls of a trace are wanted: what reports, replays, graphs and exports have in common.
+
+use kperf_trace::LaneId;
+use std::fmt;
+use std::str::FromStr;
+
+/// Which calls are wanted. Those of others are passed through: what they called moves up a level, and their own time
+/// is their caller's, as if they had had no probes.
+#[derive(Clone)]
+pub struct CallFilter<'a> {
+    /// Which functions, by their names as the source has them.
+    pub keep: &'a dyn Fn(&str) -> bool,
+    /// Only so many levels of calls, the outermost; `None` for all. A level counts if its function is kept.
+    pub depth: Option<u32>,
+    /// Only calls that took at least as long, in nanoseconds.
+    pub min_nanos: u64,
+    /// Only calls that were open at some time in this range.
+    pub range: Range,
+    /// Only these lanes; all if there are none.
+    pub lanes: Vec<LaneChoice>,
+}
+
+impl Default for CallFilter<'_> {
+    /// All calls.
+    fn default() -> Self {
+        CallFilter { keep: &|_| true, depth: None, min_nanos: 0, range: Range::default(), lanes: Vec::new() }
+    }
+}
+
+impl CallFilter<'_> {
+    /// Whether calls of this lane are wanted.
+    pub fn wants_lane(&self, lane: LaneId) -> bool {
+        self.lanes.is_empty() || self.lanes.iter().any(|choice| choice.has(lane))
+    }
+}
+
+impl fmt::Debug for CallFilter<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CallFilter { keep: _, depth, min_nanos, range, lanes } = self;
+        write!(f, "CallFilter({depth:?}, {min_nanos}, {range:?}, {lanes:?})")
+    }
+}
+
+/// A range of time, both ends included, in nanoseconds since the beginning of the trace (that of its first block).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// Its begin.
+    pub start_nanos: u64,
+    /// Its end.
+    pub end_nanos: u64,
+}
+
+impl Default for Range {
+    /// All of the trace.
+    fn default() -> Range {
+        Range { start_nanos: 0, end_nanos: u64::MAX }
+    }
+}
+
+/// A lane, or all lanes of one recorder: `3.1`, `3`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneChoice {
+    /// Which recorder.
+    pub recorder: u32,
+    /// Which of its stacks; `None` for all.
+    pub stack: Option<u32>,
+}
+
+impl LaneChoice {
+    /// Whether it means this lane.
+    pub fn has(&self, lane: LaneId) -> bool {
+        self.recorder == lane.recorder && self.stack.is_none_or(|stack| stack == lane.stack)
+    }
+}
+
+impl FromStr for LaneChoice {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<LaneChoice, Self::Err> {
+        let number = |text: &str| text.parse().map_err(|_| "a lane is a number, such as `0`, or two: `0.3`");
+        match text.split_once('.') {
+            Some((recorder, stack)) => {
+                Ok(LaneChoice { recorder: number(recorder)?, stack: Some(number(stack)?) })
+            }
+            None => Ok(LaneChoice { recorder: number(text)?, stack: None }),
+        }
+    }
+}
+
+impl fmt::Display for LaneChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.stack {
+            Some(stack) => write!(f, "{}.{stack}", self.recorder),
+            None => write!(f, "{}", self.recorder),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! A visitor that tells another one only of the calls that are wanted.
+
+use crate::drive::Named;
+use crate::filter::CallFilter;
+use crate::frames::{Ending, Visitor};
+use crate::symbols::Symbols;
+use kperf_abi::FuncId;
+use kperf_trace::{Header, LaneId};
+use rustc_hash::FxHashMap;
+
+/// Whether calls are told as they were, or only the part of each that lies in the filter's range. Lists show calls as
+/// they were; sums need the parts, or the self time of what began earlier would have no bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AtRange {
+    Whole,
+    Clipped,
+}
+
+/// Tells `inner` of the calls that are wanted, in the order of time within a lane. Whether a call is long enough is only
+/// known when it has lasted so long, so it is told late (with its time), together with what is around it.
+pub(crate) struct Filtered<'a, V: Visitor> {
+    inner: V,
+    filter: &'a CallFilter<'a>,
+    at_range: AtRange,
+    header: Header,
+    min_ticks: u64,
+    /// In readings of the clock. They are set when the trace begins.
+    range_ticks: (u64, u64),
+    kept: FxHashMap<FuncId, bool>,
+    lanes: FxHashMap<LaneId, Lane<V::Frame>>,
+    shown: u64,
+}
+
+/// What is told of a lane.
+struct Lane<F> {
+    /// The frames that were told of, the outermost first.
+    told: Vec<F>,
+    /// How many frames may yet be told of.
+    pending: usize,
+}
+
+impl<F> Default for Lane<F> {
+    fn default() -> Self {
+        Lane { told: Vec::new(), pending: 0 }
+    }
+}
+
+/// A frame, wanted or not.
+#[derive(Debug)]
+pub(crate) struct Frame {
+    func: FuncId,
+    start_ticks: u64,
+    /// How many wanted functions are open outside it.
+    level: u32,
+    state: State,
+    /// How many calls that are not told of ended inside it, but not inside others that may be told of.
+    hidden: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// Its function, its level or its begin rule it out.
+    Unwanted,
+    /// It has to last longer.
+    Pending,
+    /// It was told of.
+    Told,
+}
+
+impl Frame {
+    /// The level of what is inside it.
+    fn inner_level(&self) -> u32 {
+        self.level + u32::from(self.state != State::Unwanted)
+    }
+}
+
+impl<'a, V: Named> Filtered<'a, V> {
+    pub(crate) fn new(inner: V, filter: &'a CallFilter<'a>, at_range: AtRange, header: &Header) -> Self {
+        let per_nano = header.clock.ticks_per_second / 1e9;
+        Filtered {
+            inner,
+            filter,
+            at_range,
+            header: header.clone(),
+            min_ticks: (filter.min_nanos as f64 * per_nano).ceil() as u64,
+            range_ticks: (0, u64::MAX),
+            kept: FxHashMap::default(),
+            lanes: FxHashMap::default(),
+            shown: 0,
+        }
+    }
+
+    /// The other visitor, and how many calls it was told of.
+    pub(crate) fn into_inner(self) -> (V, u64) {
+        (self.inner, self.shown)
+    }
+
+    fn wants_function(&mut self, func: FuncId) -> bool {
+        let (inner, keep) = (&mut self.inner, self.filter.keep);
+        *self.kept.entry(func).or_insert_with(|| keep(&inner.symbols().name(func)))
+    }
+
+    /// A time that the inner visitor is told.
+    fn told_ticks(&self, ticks: u64) -> u64 {
+        match self.at_range {
+            AtRange::Whole => ticks,
+            // Not `clamp`, which panics where the ends are the wrong way round.
+            AtRange::Clipped => ticks.max(self.range_ticks.0).min(self.range_ticks.1),
+        }
+    }
+
+    fn is_in_range(&self, ticks: u64) -> bool {
+        self.range_ticks.0 <= ticks && ticks <= self.range_ticks.1
+    }
+
+    /// Whether a frame that lasts until now at least is to be told of.
+    fn has_lasted(&self, frame: &Frame, ticks: u64) -> bool {
+        ticks.saturating_sub(frame.start_ticks) >= self.min_ticks && ticks >= self.range_ticks.0
+    }
+
+    /// Tells of the frames that have lasted long enough by now, from outside to inside.
+    fn tell(&mut self, lane: LaneId, frames: &mut [Frame], ticks: u64) -> Result<(), V::Error> {
+        if self.lanes.get(&lane).is_none_or(|lane| lane.pending == 0) {
+            return Ok(());
+        }
+        // Frames outside one that was told of were told of; inside one that is too short all are.
+        let told = frames.iter().rposition(|frame| frame.state == State::Told).map_or(0, |last| last + 1);
+        for frame in frames.iter_mut().skip(told).filter(|frame| frame.state == State::Pending) {
+            if !self.has_lasted(frame, ticks) {
+                break;
+            }
+            frame.state = State::Told;
+            self.shown += 1;
+            let start = self.told_ticks(frame.start_ticks);
+            let state = self.lanes.entry(lane).or_default();
+            state.pending = state.pending.saturating_sub(1);
+            let inner = self.inner.enter(lane, &mut state.told, frame.func, start)?;
+            state.told.push(inner);
+        }
+        Ok(())
+    }
+}
+
+impl<V: Named> Visitor for Filtered<'_, V> {
+    type Frame = Frame;
+    type Error = V::Error;
+
+    fn begin(&mut self, start_ticks: u64) -> Result<(), V::Error> {
+        let per_nano = self.header.clock.ticks_per_second / 1e9;
+        let at = |nanos: u64| (nanos as f64 * per_nano).min(u64::MAX as f64);
+        let range = self.filter.range;
+        // The first tick that isn't before the range, and the last that isn't behind it.
+        self.range_ticks.0 = start_ticks.saturating_add(at(range.start_nanos).ceil() as u64);
+        if range.start_nanos == 0 {
+            // Other lanes may have begun before the first one that the trace has a block of.
+            self.range_ticks.0 = 0;
+        }
+        if range.end_nanos != u64::MAX {
+            self.range_ticks.1 = start_ticks.saturating_add(at(range.end_nanos).floor() as u64);
+        }
+        self.inner.begin(start_ticks)
+    }
+
+    fn lane(&mut self, lane: LaneId, start_ticks: u64) -> Result<(), V::Error> {
+        if self.filter.wants_lane(lane) { self.inner.lane(lane, start_ticks) } else { Ok(()) }
+    }
+
+    fn enter(
+        &mut self,
+        lane: LaneId,
+        parents: &mut [Frame],
+        func: FuncId,
+        ticks: u64,
+    ) -> Result<Frame, V::Error> {
+        let level = parents.last().map_or(0, Frame::inner_level);
+        let wanted = self.filter.depth.is_none_or(|depth| level < depth)
+            && ticks <= self.range_ticks.1
+            && self.wants_function(func)
+            && self.filter.wants_lane(lane);
+        let state = if wanted { State::Pending } else { State::Unwanted };
+        let mut frame = Frame { func, start_ticks: ticks, level, state, hidden: 0 };
+        if wanted {
+            self.lanes.entry(lane).or_default().pending += 1;
+        }
+        if wanted && self.min_ticks == 0 {
+            // Without a least length it is the same now or later, and now is in the order of the trace.
+            self.tell(lane, parents, ticks)?;
+            self.tell(lane, std::slice::from_mut(&mut frame), ticks)?;
+        }
+        Ok(frame)
+    }
+
+    fn leave(
+        &mut self,
+        lane: LaneId,
+        parents: &mut [Frame],
+        mut frame: Frame,
+        ending: Ending,
+        ticks: u64,
+    ) -> Result<(), V::Error> {
+        if frame.state == State::Pending && self.has_lasted(&frame, ticks) {
+            // What is around it lasted at least as long.
+            self.tell(lane, parents, ticks)?;
+            self.tell(lane, std::slice::from_mut(&mut frame), ticks)?;
+        }
+        let state = self.lanes.entry(lane).or_default();
+        if frame.state != State::Told {
+            state.pending -= usize::from(frame.state == State::Pending);
+            if let Some(parent) = parents.last_mut() {
+                parent.hidden = parent.hidden.saturating_add(frame.hidden).saturating_add(1);
+            }
+            return Ok(());
+        }
+        let end = self.told_ticks(ticks);
+        let state = self.lanes.entry(lane).or_default();
+        let Some(mut inner) = state.told.pop() else { return Ok(()) };
+        self.inner.hidden(&mut inner, frame.hidden);
+        self.inner.leave(lane, &mut state.told, inner, ending, end)
+    }
+
+    fn mark(&mut self, lane: LaneId, open: &mut [Frame], value: u32, ticks: u64) -> Result<(), V::Error> {
+        if !self.filter.wants_lane(lane) || !self.is_in_range(ticks) {
+            return Ok(());
+        }
+        self.tell(lane, open, ticks)?;
+        self.inner.mark(lane, &mut self.lanes.entry(lane).or_default().told, value, ticks)
+    }
+
+    fn lost(
+        &mut self,
+        lane: LaneId,
+        open: &mut [Frame],
+        events: Option<u64>,
+        ticks: u64,
+    ) -> Result<(), V::Error> {
+        if !self.filter.wants_lane(lane) || !self.is_in_range(ticks) {
+            return Ok(());
+        }
+        self.tell(lane, open, ticks)?;
+        self.inner.lost(lane, &mut self.lanes.entry(lane).or_default().told, events, ticks)
+    }
+}
+
+impl<V: Named> Named for Filtered<'_, V> {
+    fn symbols(&mut self) -> &mut Symbols {
+        self.inner.symbols()
+    }
+}
