@@ -1,18 +1,16 @@
-//! The counts as `README.md` has them.
+//! What `README.md` has between two marks, made from a run.
 
-const BEGIN: &str = "<!-- counts: begin -->\n";
-const END: &str = "<!-- counts: end -->";
-
-/// Fails unless these counts are committed; `BLESS=1` writes them.
-pub(crate) fn compare(counts: &str) {
+/// Fails unless this text is what is committed under the name; `BLESS=1` writes it.
+pub(crate) fn compare(name: &str, text: &str) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/README.md");
+    let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->"));
     let readme = std::fs::read_to_string(path).unwrap();
-    let (before, rest) = readme.split_once(BEGIN).unwrap();
-    let (committed, after) = rest.split_once(END).unwrap();
+    let (before, rest) = readme.split_once(&begin).unwrap();
+    let (committed, after) = rest.split_once(&end).unwrap();
     if std::env::var_os("BLESS").is_some() {
-        std::fs::write(path, format!("{before}{BEGIN}{counts}{END}{after}")).unwrap();
+        std::fs::write(path, format!("{before}{begin}{text}{end}{after}")).unwrap();
         return;
     }
-    let differ = "README.md has other counts; if these are right, BLESS=1 writes them";
-    assert!(committed == counts, "{differ}. It has\n{committed}");
+    let differ = "README.md says otherwise; if this is right, BLESS=1 writes it";
+    assert!(committed == text, "{differ}. It has\n{committed}\nnow it is\n{text}");
 }

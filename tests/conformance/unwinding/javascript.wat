@@ -1,0 +1,29 @@
+;; JavaScript's exceptions, thrown by an import: caught by the guest, by JavaScript between two guests' frames, by the host.
+(module
+  (import "js" "throws" (func $js.throws))
+  (import "js" "catches" (func $js.catches (param funcref)))
+  (table $open (export "table") 1 funcref)
+  (elem declare func $between)
+  (func $after)
+  (func $throws (call $js.throws) (call $after))
+  (func $between (call $throws) (call $after))
+  (func $guest_catches
+    (block $caught (try_table (catch_all $caught) (call $between)))
+    (call $after))
+  (func $guest_throws_on
+    (local $e exnref)
+    (block $caught (result exnref) (try_table (catch_all_ref $caught) (call $between)) (return))
+    (local.set $e)
+    (call $after)
+    (throw_ref (local.get $e)))
+  (func $through_javascript (call $js.catches (ref.func $between)) (call $after))
+  ;; JavaScript puts a function of its own there, which calls `between` and catches.
+  (func $through_table (call_indirect $open (i32.const 0)) (call $after))
+  (func $main (export "_start")
+    (call $guest_catches)
+    (call $through_javascript)
+    (call $through_table)
+    (call $after)
+    (call $guest_throws_on)
+    (call $after))
+  (func (export "between") (call $between)))
