@@ -2,11 +2,13 @@
 ;;
 ;; It keeps the depth of the guest's stack, writes words of four bytes into a block of its memory, and calls the host
 ;; only when the block is full (and, in the precise form, for the time). src/word.rs says what the words mean,
-;; src/block.rs where things lie. Two modules are made from this file, which differ between `;; #if ticker`, `;; #else`
+;; src/block.rs where things lie. Three modules are made from this file, which differ between `;; #if FORM..`, `;; #else`
 ;; and `;; #end`:
 ;;
 ;;   precise   the time comes from the host by a call; every event has a time word before it
 ;;   ticker    the time is one load from a memory that another thread writes; a time word is written when it has moved
+;;   inline    what the rewriter puts into a module itself. It takes either clock: the time is loaded from the front of the
+;;             lane's memory, and asked of the host by a call while that is 0. All ones there mean that nothing is recorded
 ;;
 ;; The memory is shared and the write position lies in it, so that a host may read what was recorded at any moment and
 ;; from any thread: after a trap, in a thread that handles signals, when the store is long gone. (State in globals and a
@@ -17,25 +19,38 @@
 ;; A token is the depth of its frame, counted from 1. Token 0 is nobody's: some engines have lost a local across an
 ;; atomic wait and give 0 back.
 (module $kperf_recorder
+  ;; #if precise ticker
   (import "kperf:host" "memory" (memory $block 2 2 shared))
+  ;; #end
   ;; #if ticker
   (import "kperf:host" "clock" (memory $clock 1 1 shared))
   ;; #else
   (import "kperf:host" "now" (func $host_now (result i64)))
   ;; #end
   (import "kperf:host" "flush" (func $host_flush (param $address i32) (param $length i32)))
+  ;; #if inline
+  (memory $block (export "memory") 2 2 shared)
+  ;; #end
 
   ;; Exported, so that a host may close frames itself where it can't call: without fuel, after an epoch, from a fiber.
   (global $depth (export "state.depth") (mut i32) (i32.const 0))  ;; open frames of the running stack
   (global $stack (export "state.stack") (mut i32) (i32.const 0))  ;; the stack that runs
-  (global $last (export "state.last") (mut i64) (i64.const 0))    ;; the time of the last word, in ticks
+  ;; The time of the last word, in ticks. At first one that no clock says, so that the first event isn't like others.
+  (global $last (export "state.last") (mut i64) (i64.const 1))
 
   ;; Where the last event of a block may begin: an event takes at most four words (a wide time and itself), an unwind
   ;; may stand before a leave, and the memory ends at 131072.
   (global $last_start i32 (i32.const 131044))
 
+  ;; #if precise ticker
   (start $init)
+  ;; #end
   (func $init
+    ;; #if inline
+    ;; Before the first event, which may come from a start section: now the host learns of this instance.
+    (call $host_flush (i32.const 4096) (i32.const 0))
+    (i32.store (i32.const 64) (i32.const 4112))
+    ;; #end
     (global.set $last (call $now))
     (i32.store (i32.const 4096) (global.get $stack))
     (i32.store (i32.const 4100) (global.get $depth))
@@ -43,10 +58,18 @@
     (i32.store (i32.const 64) (i32.const 4112)))
 
   (func $now (result i64)
+    ;; #if precise
+    (call $host_now)
+    ;; #end
     ;; #if ticker
     (i64.load $clock (i32.const 0))
-    ;; #else
-    (call $host_now)
+    ;; #end
+    ;; #if inline
+    (local $now i64)
+    (if (i32.eqz (i32.load (i32.const 64))) (then (call $init)))
+    (local.set $now (i64.load (i32.const 0)))
+    (if (i64.eqz (local.get $now)) (then (local.set $now (call $host_now))))
+    (local.get $now)
     ;; #end
   )
 
@@ -56,7 +79,7 @@
   (func $flush (export "flush")
     (local $length i32)
     (local.set $length (i32.sub (i32.load (i32.const 64)) (i32.const 4096)))
-    (if (i32.gt_u (local.get $length) (i32.const 16))
+    (if (i32.gt_s (local.get $length) (i32.const 16))
       (then
         (call $host_flush (i32.const 4096) (local.get $length))
         (i32.store (i32.const 4096) (global.get $stack))
@@ -90,8 +113,12 @@
 
   ;; Writes a word that is no enter or leave.
   (func $put (param $word i32)
-    (local $position i32)
-    (local.set $position (call $make_room (call $now)))
+    (local $position i32) (local $now i64)
+    (local.set $now (call $now))
+    ;; #if inline
+    (if (i64.eq (local.get $now) (i64.const -1)) (then (return)))
+    ;; #end
+    (local.set $position (call $make_room (local.get $now)))
     (i32.store (local.get $position) (local.get $word))
     (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 4))))
 
@@ -100,12 +127,19 @@
     (local.set $now
       ;; #if ticker
       (i64.load $clock (i32.const 0))
-      ;; #else
+      ;; #end
+      ;; #if precise
       (call $host_now)
       ;; #end
+      ;; #if inline
+      (call $now)
+      ;; #end
     )
+    ;; #if inline
+    (if (i64.eq (local.get $now) (i64.const -1)) (then (return (i32.const -1))))
+    ;; #end
     (local.set $position (i32.load (i32.const 64)))
-    ;; #if ticker
+    ;; #if ticker inline
     (if (i32.or
           (i64.ne (local.get $now) (global.get $last))
           (i32.gt_u (local.get $position) (global.get $last_start)))
@@ -135,12 +169,19 @@
     (local.set $now
       ;; #if ticker
       (i64.load $clock (i32.const 0))
-      ;; #else
+      ;; #end
+      ;; #if precise
       (call $host_now)
       ;; #end
+      ;; #if inline
+      (call $now)
+      ;; #end
     )
+    ;; #if inline
+    (if (i64.eq (local.get $now) (i64.const -1)) (then (return)))
+    ;; #end
     (local.set $position (i32.load (i32.const 64)))
-    ;; #if ticker
+    ;; #if ticker inline
     (if (i32.or
           (i64.ne (local.get $now) (global.get $last))
           (i32.gt_u (local.get $position) (global.get $last_start)))
@@ -201,4 +242,57 @@
     (call $put (i32.or (i32.const 0xe8000000) (i32.and (local.get $value) (i32.const 0x3ffffff)))))
 
   (func (export "depth") (result i32) (global.get $depth))
+
+  ;; #if inline
+  ;; What stands inside functions: the usual case of an event, in which the clock hasn't moved and the block has room. The
+  ;; rewriter copies these bodies (rewriter/src/template.rs): $id becomes the function's id, the others become locals of the
+  ;; function. They are never called. All else is done by the functions above, and so is every event with a clock that is
+  ;; asked by a call. A function that has no room for these locals calls them too.
+  (func (export "inline.enter") (param $id i32) (param $token i32) (param $position i32)
+    (local.set $position (i32.load (i32.const 64)))
+    (if (i32.and
+          (i64.eq (i64.load (i32.const 0)) (global.get $last))
+          (i32.le_u (local.get $position) (global.get $last_start)))
+      (then
+        (i32.store (local.get $position) (local.get $id))
+        (i32.store (i32.const 64) (local.tee $position (i32.add (local.get $position) (i32.const 4))))
+        (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1)))))
+      (else
+        (if (i64.eq (i64.load (i32.const 0)) (i64.const -1))
+          (then (local.set $token (i32.const -1)))
+          (else
+            (local.set $token (call $enter (local.get $id)))
+            (local.set $position (i32.load (i32.const 64))))))))
+
+  (func (export "inline.leave") (param $id i32) (param $token i32) (param $position i32)
+    (local.set $position (i32.load (i32.const 64)))
+    (if (i32.and
+          (i32.and
+            (i64.eq (i64.load (i32.const 0)) (global.get $last))
+            (i32.le_u (local.get $position) (global.get $last_start)))
+          (i32.eq (local.get $token) (global.get $depth)))
+      (then
+        (i32.store (local.get $position) (i32.const 0x80000000))
+        (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 4)))
+        (global.set $depth (i32.sub (local.get $token) (i32.const 1))))
+      (else
+        (if (i64.ne (i64.load (i32.const 0)) (i64.const -1))
+          (then (call $leave (local.get $token)))))))
+
+  ;; In a function that calls nothing the position is where its enter left it, and the frame is the innermost.
+  (func (export "inline.leave.leaf") (param $id i32) (param $token i32) (param $position i32)
+    (if (i32.and
+          (i64.eq (i64.load (i32.const 0)) (global.get $last))
+          (i32.le_u (local.get $position) (global.get $last_start)))
+      (then
+        (i32.store (local.get $position) (i32.const 0x80000000))
+        (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 4)))
+        (global.set $depth (i32.sub (local.get $token) (i32.const 1))))
+      (else
+        (if (i64.ne (i64.load (i32.const 0)) (i64.const -1))
+          (then (call $leave (local.get $token)))))))
+
+  (func (export "inline.unwind") (param $id i32) (param $token i32) (param $position i32)
+    (if (i32.ne (local.get $token) (global.get $depth)) (then (call $unwind (local.get $token)))))
+  ;; #end
 )

@@ -1,7 +1,7 @@
 //! Where a recorder keeps its block: the layout of a lane's memory, and the block's header.
 //!
 //! ```text
-//! bytes 0..8          u64  the clock, where a host wants the ticker in this very memory
+//! bytes 0..8          u64  the clock of a recorder inside a module: the time; 0 to ask the host, all ones to record nothing
 //! bytes 64..68        u32  position: address of the next word to write
 //! bytes 1024..4096    u32  depth of each of the 768 stacks of this lane that don't run now
 //! bytes 4096..131072       the block: header (16 bytes), then words
@@ -11,6 +11,10 @@
 
 /// Size of a lane's memory in WebAssembly pages of 64 KiB. It never grows.
 pub const MEMORY_PAGES: u32 = 2;
+/// Address of the clock of a recorder that is a part of its module, a u64.
+pub const CLOCK: usize = 0;
+/// What stands there while nothing is to be recorded.
+pub const CLOCK_OFF: u64 = u64::MAX;
 /// Address of the write position, a u32. It is stored after the words it covers.
 pub const POSITION: usize = 64;
 /// Address of the block.

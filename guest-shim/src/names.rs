@@ -42,3 +42,24 @@ pub const STATE_DEPTH: &str = "state.depth";
 pub const STATE_STACK: &str = "state.stack";
 /// Recorder export, a mutable i64: the time of the last word, in ticks.
 pub const STATE_LAST: &str = "state.last";
+
+/// Export of a module whose recorder is its own, the memory of its lane.
+pub const MEMORY: &str = "memory";
+/// What stands before the names of the recorder's exports where it is a part of the module: `kperf.memory`. A module that
+/// exports such a name already is refused.
+pub const EXPORT_PREFIX: &str = "kperf.";
+
+/// Body of the inline form: what an `enter` is inside a function. The parameters stand for the id, the local with the token
+/// and a local for the position.
+pub const INLINE_ENTER: &str = "inline.enter";
+/// What a `leave` is.
+pub const INLINE_LEAVE: &str = "inline.leave";
+/// What a `leave` is in a function that calls nothing.
+pub const INLINE_LEAVE_LEAF: &str = "inline.leave.leaf";
+/// What an `unwind` is.
+pub const INLINE_UNWIND: &str = "inline.unwind";
+
+/// The name under which a module exports what its own recorder exports as `name`.
+pub fn exported(name: &str) -> String {
+    format!("{EXPORT_PREFIX}{name}")
+}

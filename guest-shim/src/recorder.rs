@@ -1,12 +1,14 @@
-//! The recorder module: `recorder.wat` and the two modules made from it.
+//! The recorder module: `recorder.wat` and the three modules made from it.
 
-/// Which of its two forms a recorder has: how it learns the time.
+/// Which of its forms a recorder has: how it learns the time, and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Form {
     /// It calls `kperf:host.now` for every event.
     Precise,
     /// It loads the time from the memory `kperf:host.clock`, which another thread writes.
     Ticker,
+    /// It becomes a part of the module that it records (see [`crate::names::INLINE_ENTER`]), and takes either clock.
+    Inline,
 }
 
 impl Form {
@@ -15,18 +17,21 @@ impl Form {
         match self {
             Form::Precise => include_bytes!("../recorder.precise.wasm"),
             Form::Ticker => include_bytes!("../recorder.ticker.wasm"),
+            Form::Inline => include_bytes!("../recorder.inline.wasm"),
         }
     }
 
-    /// Its text: [`SOURCE`] with the other form's lines left out.
+    /// Its text: [`SOURCE`] with the other forms' lines left out.
     pub fn source(self) -> String {
         let mut kept = String::new();
         let mut keep = true;
         for line in SOURCE.lines() {
             match line.trim() {
-                ";; #if ticker" => keep = self == Form::Ticker,
                 ";; #else" => keep = !keep,
                 ";; #end" => keep = true,
+                directive if directive.starts_with(";; #if ") => {
+                    keep = directive.split_whitespace().any(|word| word == self.as_str());
+                }
                 _ if keep => {
                     kept.push_str(line);
                     kept.push('\n');
@@ -36,7 +41,15 @@ impl Form {
         }
         kept
     }
+
+    fn as_str(self) -> &'static str {
+        match self {
+            Form::Precise => "precise",
+            Form::Ticker => "ticker",
+            Form::Inline => "inline",
+        }
+    }
 }
 
-/// The text that both forms are made from.
+/// The text that all forms are made from.
 pub const SOURCE: &str = include_str!("../recorder.wat");

@@ -3,8 +3,11 @@
 use kperf_abi::recorder::Form;
 use kperf_abi::{block, names, word};
 
-const FORMS: [(Form, &str); 2] =
-    [(Form::Precise, "recorder.precise.wasm"), (Form::Ticker, "recorder.ticker.wasm")];
+const FORMS: [(Form, &str); 3] = [
+    (Form::Precise, "recorder.precise.wasm"),
+    (Form::Ticker, "recorder.ticker.wasm"),
+    (Form::Inline, "recorder.inline.wasm"),
+];
 
 /// With `BLESS=1` the modules are written anew.
 #[test]
@@ -50,6 +53,13 @@ fn the_source_agrees_with_the_constants() {
         exported(names::STATE_DEPTH),
         exported(names::STATE_STACK),
         exported(names::STATE_LAST),
+        exported(names::INLINE_ENTER),
+        exported(names::INLINE_LEAVE),
+        exported(names::INLINE_LEAVE_LEAF),
+        exported(names::INLINE_UNWIND),
+        format!("(memory $block {} {pages} {pages} shared)", exported(names::MEMORY)),
+        format!("(i64.load (i32.const {}))", block::CLOCK),
+        format!("(i64.const {})", block::CLOCK_OFF as i64),
         format!(
             "(i32.store (i32.const {}) (i32.const {}))",
             block::POSITION,
