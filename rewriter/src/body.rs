@@ -18,6 +18,7 @@
 
 use crate::context::Context;
 use crate::plan::SkipReason;
+use crate::probe::Site;
 use crate::try_table::{Labels, OpenTryTable};
 use crate::{Error, ErrorKind};
 use kperf_abi::{FuncId, FuncIndex};
@@ -38,8 +39,10 @@ pub(crate) struct BodyFacts {
     pub(crate) lacks_pad_types: bool,
     /// Blocks were added beside the one around the body, so that names of labels no longer fit.
     pub(crate) adds_pads: bool,
-    /// The local with the token, if it has a probe.
-    pub(crate) token: u32,
+    /// Its probe, if it has one.
+    pub(crate) site: Site,
+    /// It calls something, so that the frame at its end need not be the innermost.
+    pub(crate) calls: bool,
     /// It can't bear its probe.
     pub(crate) refused: Option<SkipReason>,
 }
@@ -54,9 +57,13 @@ pub(crate) fn rewrite(
     let mut new = Vec::with_capacity(body.as_bytes().len() + 64);
     let facts = match context.probe(index) {
         Some(id) => {
-            let mut probed = Rewriter::new(context, body, &mut new);
-            probed.write_probed(index, id)?;
-            probed.facts
+            let mut facts = write_probed(context, index, id, body, true, &mut new)?;
+            if context.code.templates.is_some() && (facts.refused.is_some() || new.len() > MAX_SIZE) {
+                // There is more room for calls.
+                new.clear();
+                facts = write_probed(context, index, id, body, false, &mut new)?;
+            }
+            facts
         }
         None => {
             let mut plain = Rewriter::new(context, body, &mut new);
@@ -71,25 +78,34 @@ pub(crate) fn rewrite(
     Ok(facts)
 }
 
+fn write_probed(
+    context: &Context<'_>,
+    index: FuncIndex,
+    id: FuncId,
+    body: &FunctionBody<'_>,
+    inline: bool,
+    out: &mut Vec<u8>,
+) -> Result<BodyFacts, Error> {
+    let mut rewriter = Rewriter::new(context, body, out);
+    rewriter.facts.site = Site { id, token: 0, inline };
+    rewriter.write_probed(index)?;
+    Ok(rewriter.facts)
+}
+
 /// Writes the body of a function that calls an import between probes: the host's time beside the guest's.
 pub(crate) fn write_thunk(context: &Context<'_>, import: u32, id: FuncId, params: u32, out: &mut Vec<u8>) {
+    let probes = &context.code;
     let mut new = Vec::new();
-    // One group of locals: one i32, the token.
+    // One group of locals, the probe's.
     1u32.encode(&mut new);
-    1u32.encode(&mut new);
+    probes.locals(true).encode(&mut new);
     wasm_encoder::ValType::I32.encode(&mut new);
-    let token = params;
-    let before =
-        [Instruction::I32Const(id.0 as i32), Instruction::Call(context.enter), Instruction::LocalSet(token)];
-    let after = [
-        Instruction::Call(import),
-        Instruction::LocalGet(token),
-        Instruction::Call(context.leave),
-        Instruction::End,
-    ];
-    before.iter().for_each(|instruction| instruction.encode(&mut new));
+    let site = Site { id, token: params, inline: true };
+    probes.enter(site, &mut new);
     (0..params).for_each(|param| Instruction::LocalGet(param).encode(&mut new));
-    after.iter().for_each(|instruction| instruction.encode(&mut new));
+    Instruction::Call(import).encode(&mut new);
+    probes.leave(site, false, &mut new);
+    Instruction::End.encode(&mut new);
     new.as_slice().encode(out);
 }
 
@@ -150,28 +166,21 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         Ok(())
     }
 
-    fn write_probed(&mut self, index: FuncIndex, id: FuncId) -> Result<(), Error> {
+    fn write_probed(&mut self, index: FuncIndex) -> Result<(), Error> {
         let signature = self.context.info.func_type(index).ok_or_else(|| self.no_func_type())?;
         let locals = self.read_locals(signature.params.len() as u64)?;
         self.locals = locals;
         self.locals_end = self.done;
-        self.facts.token = locals.min(MAX_LOCALS) as u32;
+        self.facts.site.token = locals.min(MAX_LOCALS) as u32;
         let block = self.context.body_type(index, signature)?;
-        self.put(&[
-            Instruction::I32Const(id.0 as i32),
-            Instruction::Call(self.context.enter),
-            Instruction::LocalSet(self.facts.token),
-            Instruction::Block(block),
-        ]);
+        self.context.code.enter(self.facts.site, self.out);
+        self.put(&[Instruction::Block(block)]);
         self.write_operators()?;
         // The body's own `end` has closed the block.
         self.copy_until(self.source.len());
-        self.put(&[
-            Instruction::LocalGet(self.facts.token),
-            Instruction::Call(self.context.leave),
-            Instruction::End,
-        ]);
-        if locals + 1 + self.spills.len() as u64 > MAX_LOCALS {
+        self.context.code.leave(self.facts.site, !self.facts.calls, self.out);
+        self.put(&[Instruction::End]);
+        if locals + u64::from(self.probe_locals()) + self.spills.len() as u64 > MAX_LOCALS {
             self.facts.refused = Some(SkipReason::TooManyLocals);
         }
         self.prepend_locals()
@@ -188,7 +197,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         Ok(count)
     }
 
-    /// Puts the locals in front of what is written: the function's own, the token, and those for spilled parameters.
+    /// Puts the locals in front of what is written: the function's own, the probe's, and those for spilled parameters.
     fn prepend_locals(&mut self) -> Result<(), Error> {
         let reader = self.body.get_locals_reader()?;
         let groups = reader.get_count();
@@ -197,7 +206,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         let mut locals = Vec::with_capacity(own.len() + 8);
         (groups + 1 + self.spills.len() as u32).encode(&mut locals);
         locals.extend_from_slice(own);
-        1u32.encode(&mut locals);
+        self.probe_locals().encode(&mut locals);
         wasm_encoder::ValType::I32.encode(&mut locals);
         for &spill in &self.spills {
             1u32.encode(&mut locals);
@@ -205,6 +214,10 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         }
         self.out.splice(0..0, locals);
         Ok(())
+    }
+
+    fn probe_locals(&self) -> u32 {
+        self.context.code.locals(self.facts.site.inline)
     }
 
     fn write_operators(&mut self) -> Result<(), Error> {
@@ -242,13 +255,15 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             Operator::ReturnCall { .. }
             | Operator::ReturnCallIndirect { .. }
             | Operator::ReturnCallRef { .. } => {
+                self.facts.calls = true;
                 self.copy_until_offset(start);
-                self.put(&[Instruction::LocalGet(self.facts.token), Instruction::Call(context.leave)]);
+                context.code.leave(self.facts.site, false, self.out);
                 if let Some(moved) = self.moved(operator) {
                     self.replace(start, end, &[moved]);
                 }
             }
             &Operator::Call { function_index } => {
+                self.facts.calls = true;
                 if let Some(moved) = self.moved(operator) {
                     self.replace(start, end, &[moved]);
                 }
@@ -256,10 +271,22 @@ impl<'a, 'o> Rewriter<'a, 'o> {
                     self.unwind_behind(end);
                 }
             }
-            &Operator::CallIndirect { table_index, .. } if context.reach.table(table_index) => {
-                self.unwind_behind(end)
+            &Operator::CallIndirect { table_index, .. } => {
+                self.facts.calls = true;
+                if context.reach.table(table_index) {
+                    self.unwind_behind(end);
+                }
             }
-            Operator::CallRef { .. } if context.reach.refs() => self.unwind_behind(end),
+            Operator::CallRef { .. } => {
+                self.facts.calls = true;
+                if context.reach.refs() {
+                    self.unwind_behind(end);
+                }
+            }
+            // Node 20 may lose a local across it: the frame is checked as if something had been called.
+            Operator::MemoryAtomicWait32 { .. } | Operator::MemoryAtomicWait64 { .. } => {
+                self.facts.calls = true;
+            }
             Operator::RefFunc { .. } => {
                 if let Some(moved) = self.moved(operator) {
                     self.replace(start, end, &[moved]);
@@ -370,7 +397,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         self.skip_until_offset(end);
         self.facts.unwinds = true;
         self.facts.adds_pads = true;
-        let first_spill = self.facts.token + 1;
+        let first_spill = self.facts.site.token + self.probe_locals();
         let open = OpenTryTable::begin(
             self.context,
             table,
@@ -389,7 +416,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
     fn close_try_table(&mut self) -> Result<(), Error> {
         self.labels.close();
         if let Some(open) = self.open_try_tables.pop() {
-            open.end(self.context.unwind, self.facts.token, self.out);
+            open.end(&self.context.code, self.facts.site, self.out);
         }
         Ok(())
     }
@@ -398,7 +425,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
     fn unwind_behind(&mut self, end: u64) {
         self.facts.unwinds = true;
         self.copy_until_offset(end);
-        self.put(&[Instruction::LocalGet(self.facts.token), Instruction::Call(self.context.unwind)]);
+        self.context.code.unwind(self.facts.site, self.out);
     }
 
     fn copy_until_offset(&mut self, offset: u64) {

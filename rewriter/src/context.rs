@@ -3,9 +3,11 @@
 use crate::Error;
 use crate::parse::{ModuleInfo, Signature};
 use crate::plan::Plan;
+use crate::probe::Probes;
 use crate::reach::HostReach;
+use crate::template::{Places, Recorder};
 use crate::types::Types;
-use kperf_abi::{FuncId, FuncIndex};
+use kperf_abi::{FuncId, FuncIndex, names};
 use std::collections::HashMap;
 use wasm_encoder::BlockType;
 use wasmparser::{Catch, RefType, ValType};
@@ -14,12 +16,11 @@ use wasmparser::{Catch, RefType, ValType};
 pub(crate) struct Context<'a> {
     pub(crate) info: &'a ModuleInfo<'a>,
     pub(crate) reach: &'a HostReach,
-    /// Index of `kperf.enter`.
-    pub(crate) enter: u32,
-    /// Index of `kperf.leave`.
-    pub(crate) leave: u32,
-    /// Index of `kperf.unwind`; that of `leave` where the module doesn't import it, which is found out afterwards.
-    pub(crate) unwind: u32,
+    /// Where the module imports its probes, the index of `unwind` is that of `leave` if it imports none, which is found
+    /// out afterwards.
+    pub(crate) code: Probes,
+    /// Where the recorder's things are, if it becomes a part of the module.
+    pub(crate) places: Places,
     /// How many imports are added, and so by how much the indices of defined functions grow.
     pub(crate) shift: u32,
     probes: Vec<Option<FuncId>>,
@@ -51,10 +52,11 @@ impl<'a> Context<'a> {
         reach: &'a HostReach,
         plan: &Plan,
         needs: Needs,
+        recorder: Option<&Recorder>,
         types: &mut Types,
     ) -> Result<Context<'a>, Error> {
         let imported = info.imported_funcs.len() as u32;
-        let shift = 2 + u32::from(needs.unwind);
+        let shift = recorder.map_or(2 + u32::from(needs.unwind), Recorder::import_count);
         let probes: Vec<_> = plan.functions.iter().map(|function| function.probe()).collect();
         let mut next_thunk = imported + shift + info.bodies.len() as u32;
         let thunks = probes[..imported as usize]
@@ -67,6 +69,28 @@ impl<'a> Context<'a> {
             })
             .collect();
 
+        let mut places = Places::default();
+        let code = match recorder {
+            None => {
+                Probes { enter: imported, leave: imported + 1, unwind: imported + shift - 1, templates: None }
+            }
+            Some(recorder) => {
+                let plain = |sig: &Signature| types.function(&sig.params, &sig.results);
+                places = Places {
+                    types: recorder.types().iter().map(plain).collect(),
+                    first_import: imported,
+                    first_function: next_thunk,
+                    first_global: info.globals,
+                    memory: info.memories,
+                };
+                Probes {
+                    enter: recorder.function(&places, names::ENTER)?,
+                    leave: recorder.function(&places, names::LEAVE)?,
+                    unwind: recorder.function(&places, names::UNWIND)?,
+                    templates: Some(recorder.templates(&places)?),
+                }
+            }
+        };
         let mut body_types = HashMap::new();
         for (n, &type_index) in info.defined_types.iter().enumerate() {
             if probes[imported as usize + n].is_some()
@@ -86,18 +110,7 @@ impl<'a> Context<'a> {
                 pad_types.insert((type_index, true), types.block(&with_exception)?);
             }
         }
-        Ok(Context {
-            info,
-            reach,
-            enter: imported,
-            leave: imported + 1,
-            unwind: imported + shift - 1,
-            shift,
-            probes,
-            thunks,
-            body_types,
-            pad_types,
-        })
+        Ok(Context { info, reach, code, places, shift, probes, thunks, body_types, pad_types })
     }
 
     /// The id that a function calls `enter` with, if it does.

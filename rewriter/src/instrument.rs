@@ -4,7 +4,9 @@ use crate::context::Needs;
 use crate::names::{self, FuncNames};
 use crate::parse::{ModuleInfo, Proposal};
 use crate::plan::Decision;
+use crate::probe::Probe;
 use crate::reach::HostReach;
+use crate::template::Recorder;
 use crate::write::{Output, Writer};
 use crate::{Error, ErrorKind, Options, Plan, Warning};
 use kperf_abi::symbols::ModuleIdentity;
@@ -35,6 +37,10 @@ pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Rewritten, Error> {
     let names = FuncNames::collect(&info, options.names.as_ref(), &mut warnings);
     let reach = HostReach::find(&info);
     let identity = identity(&info, options);
+    let recorder = match options.probe {
+        Probe::Import => None,
+        Probe::Inline => Some(Recorder::read()?),
+    };
 
     // The guess is nearly always right. Where it isn't: once more, with what was learnt.
     let mut refused = HashMap::new();
@@ -46,14 +52,16 @@ pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Rewritten, Error> {
             warnings.extend(not_probed(&plan));
             return Ok(Rewritten { wasm: wasm.to_vec(), symbols, plan, warnings });
         }
-        let writer = Writer { info: &info, reach: &reach, plan: &plan, symbols: &symbols, needs };
+        let recorder = recorder.as_ref();
+        let writer = Writer { info: &info, reach: &reach, plan: &plan, symbols: &symbols, needs, recorder };
         let Output { wasm, facts, warnings: more } = writer.write(options.names.is_some())?;
         let known = refused.len();
         refused.extend(
             facts.iter().enumerate().filter_map(|(n, facts)| Some((info.defined(n), facts.refused?))),
         );
         let learnt = Needs {
-            unwind: facts.iter().any(|facts| facts.unwinds),
+            // Nothing is imported for it where the recorder is the module's own.
+            unwind: recorder.is_none() && facts.iter().any(|facts| facts.unwinds),
             pad_types: needs.pad_types || facts.iter().any(|facts| facts.lacks_pad_types),
         };
         if refused.len() == known && learnt == needs {
@@ -80,7 +88,7 @@ fn guess(info: &ModuleInfo<'_>, reach: &HostReach, options: &Options) -> Result<
         !options.imports && (0..info.imported_funcs.len()).any(|import| reach.import(import as u32));
     let catches = info.first_catch()?;
     Ok(Needs {
-        unwind: called_directly || reach.any_table() || catches.is_some(),
+        unwind: options.probe == Probe::Import && (called_directly || reach.any_table() || catches.is_some()),
         pad_types: catches == Some(Proposal::ExceptionReferences),
     })
 }

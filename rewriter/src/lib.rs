@@ -16,8 +16,10 @@ mod names;
 mod options;
 mod parse;
 mod plan;
+mod probe;
 mod reach;
 mod section;
+mod template;
 mod try_table;
 mod types;
 mod warning;
@@ -29,6 +31,7 @@ pub use instrument::{Rewritten, plan, rewrite};
 pub use names::NameMap;
 pub use options::Options;
 pub use plan::{Decision, Plan, PlannedFunc, SkipReason};
+pub use probe::Probe;
 pub use warning::Warning;
 
 use kperf_abi::{SymbolTable, names as reserved};

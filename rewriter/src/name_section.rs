@@ -3,6 +3,7 @@
 use crate::body::BodyFacts;
 use crate::context::Context;
 use crate::plan::Plan;
+use crate::template::Recorder;
 use kperf_abi::{FuncIndex, names};
 use std::collections::{BTreeMap, HashSet};
 use wasm_encoder::{Encode, IndirectNameMap, NameMap};
@@ -19,6 +20,8 @@ const TOKEN: &str = "kperf.token";
 pub(crate) struct Names<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) plan: &'a Plan,
+    /// The recorder, if it is a part of the module.
+    pub(crate) recorder: Option<&'a Recorder>,
     /// Names of functions from a symbol map, which the section then gets.
     pub(crate) from_map: bool,
     /// Functions in whose bodies more blocks were added than the one around them.
@@ -66,20 +69,26 @@ impl Names<'_> {
         Ok(())
     }
 
-    /// Imports, then the probes, then what the module defines, then thunks: the order of their indices.
+    /// Imports, then the probes', then what the module defines, then thunks, then the recorder: the order of their
+    /// indices.
     fn functions(&self, functions: &BTreeMap<u32, &str>) -> NameMap {
         let mut map = NameMap::new();
         let imported = self.context.info.imported_funcs.len() as u32;
         functions.range(..imported).for_each(|(&index, name)| map.append(index, name));
         let probes = [names::ENTER, names::LEAVE, names::UNWIND];
+        let mut recorder = self.recorder.iter().flat_map(|recorder| recorder.function_names());
         for (n, name) in probes.into_iter().take(self.context.shift as usize).enumerate() {
-            map.append(imported + n as u32, &format!("{}.{name}", names::MODULE));
+            let name = recorder.next().unwrap_or_else(|| format!("{}.{name}", names::MODULE));
+            map.append(imported + n as u32, &name);
         }
         functions.range(imported..).for_each(|(&index, name)| map.append(self.context.function(index), name));
         for (import, _) in self.context.thunked() {
             if let Some(function) = self.plan.functions.get(import as usize) {
                 map.append(self.context.callee(import), &function.name);
             }
+        }
+        for (n, name) in recorder.enumerate() {
+            map.append(self.context.places.first_function + n as u32, &name);
         }
         map
     }
@@ -88,7 +97,7 @@ impl Names<'_> {
     fn token(&self, index: FuncIndex) -> Option<u32> {
         self.context.probe(index)?;
         let n = (index.0 as usize).checked_sub(self.context.info.imported_funcs.len())?;
-        Some(self.facts.get(n)?.token)
+        Some(self.facts.get(n)?.site.token)
     }
 
     fn locals(&self, source: wasmparser::IndirectNameMap<'_>) -> Result<IndirectNameMap, wasmparser::Error> {

@@ -1,8 +1,10 @@
-use crate::{Filter, NameMap};
+use crate::{Filter, NameMap, Probe};
 
 /// What to rewrite, and how. The default puts a probe into every function that the module defines.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// Where the probes come from.
+    pub probe: Probe,
     /// Which functions, by their demangled names.
     pub filter: Filter,
     /// Functions with fewer instructions get no probe (the body's last `end` isn't counted).

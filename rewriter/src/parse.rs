@@ -81,6 +81,10 @@ pub(crate) struct ModuleInfo<'a> {
     pub(crate) defined_types: Vec<u32>,
     pub(crate) bodies: Vec<FunctionBody<'a>>,
     pub(crate) tables: Vec<TableInfo>,
+    /// How many memories there are.
+    pub(crate) memories: u32,
+    /// How many globals there are.
+    pub(crate) globals: u32,
     /// Type index of each tag.
     pub(crate) tags: Vec<u32>,
     /// First export name of each exported function.
@@ -127,6 +131,10 @@ impl<'a> ModuleInfo<'a> {
                 Ok(())
             }
             Payload::TableSection(tables) => self.tables(tables),
+            Payload::MemorySection(memories) => {
+                self.memories += memories.count();
+                Ok(())
+            }
             Payload::TagSection(tags) => {
                 for tag in tags {
                     self.tags.push(tag?.func_type_idx);
@@ -134,6 +142,7 @@ impl<'a> ModuleInfo<'a> {
                 Ok(())
             }
             Payload::GlobalSection(globals) => {
+                self.globals += globals.count();
                 for global in globals {
                     self.host_refs.import_is_referenced |= self.names_import(&global?.init_expr)?;
                 }
@@ -178,7 +187,7 @@ impl<'a> ModuleInfo<'a> {
     fn imports(&mut self, imports: wasmparser::ImportSectionReader<'a>) -> Result<(), Error> {
         for import in imports.into_imports() {
             let import = import?;
-            if import.module == names::MODULE {
+            if [names::MODULE, names::HOST_MODULE].contains(&import.module) {
                 return Err(
                     ErrorKind::ReservedName { name: format!("{}.{}", import.module, import.name) }.into()
                 );
@@ -195,14 +204,17 @@ impl<'a> ModuleInfo<'a> {
                     });
                 }
                 TypeRef::Table(_) => self.tables.push(TableInfo { open_to_host: true, holds_import: false }),
-                TypeRef::Global(global) => self.host_refs.passed_in |= self.is_func_ref(global.content_type),
+                TypeRef::Global(global) => {
+                    self.globals += 1;
+                    self.host_refs.passed_in |= self.is_func_ref(global.content_type);
+                }
                 TypeRef::Tag(tag) => {
                     self.host_refs.passed_in |= self
                         .signature(tag.func_type_idx)
                         .is_some_and(|s| s.params.iter().any(|&ty| self.is_func_ref(ty)));
                     self.tags.push(tag.func_type_idx);
                 }
-                TypeRef::Memory(_) => {}
+                TypeRef::Memory(_) => self.memories += 1,
             }
         }
         Ok(())
@@ -222,6 +234,9 @@ impl<'a> ModuleInfo<'a> {
     fn exports(&mut self, exports: wasmparser::ExportSectionReader<'a>) -> Result<(), Error> {
         for export in exports {
             let export = export?;
+            if export.name.starts_with(names::EXPORT_PREFIX) {
+                return Err(ErrorKind::ReservedName { name: export.name.to_owned() }.into());
+            }
             match export.kind {
                 ExternalKind::Func | ExternalKind::FuncExact => {
                     self.exported_funcs.entry(export.index).or_insert(export.name);

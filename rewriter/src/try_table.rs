@@ -19,6 +19,7 @@
 
 use crate::Error;
 use crate::context::Context;
+use crate::probe::{Probes, Site};
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasm_encoder::{Encode, Instruction};
 use wasmparser::{BlockType, Catch, TryTable, ValType};
@@ -127,19 +128,15 @@ impl OpenTryTable {
     }
 
     /// Closes the pads behind the `end` of the `try_table`.
-    pub(crate) fn end(self, unwind: u32, token: u32, out: &mut Vec<u8>) {
+    pub(crate) fn end(self, probes: &Probes, site: Site, out: &mut Vec<u8>) {
         let pads = self.pads();
         Instruction::Br(pads).encode(out);
         for (pad, target) in self.targets.into_iter().enumerate() {
             // `$done` and the pads further out are still open.
             let open = pads - pad as u32;
-            let landing = [
-                Instruction::End,
-                Instruction::LocalGet(token),
-                Instruction::Call(unwind),
-                Instruction::Br(target + open),
-            ];
-            landing.iter().for_each(|instruction| instruction.encode(out));
+            Instruction::End.encode(out);
+            probes.unwind(site, out);
+            Instruction::Br(target + open).encode(out);
         }
         Instruction::End.encode(out);
     }

@@ -6,6 +6,7 @@ use crate::name_section::Names;
 use crate::parse::{ModuleInfo, Section};
 use crate::reach::HostReach;
 use crate::section::{self, Mover};
+use crate::template::Recorder;
 use crate::types::Types;
 use crate::{Error, Plan, Warning, custom};
 use kperf_abi::{FuncIndex, SymbolTable, names as abi};
@@ -23,14 +24,16 @@ const TYPE: u8 = SectionId::Type as u8;
 const IMPORT: u8 = SectionId::Import as u8;
 const FUNCTION: u8 = SectionId::Function as u8;
 const TABLE: u8 = SectionId::Table as u8;
+const MEMORY: u8 = SectionId::Memory as u8;
 const GLOBAL: u8 = SectionId::Global as u8;
 const EXPORT: u8 = SectionId::Export as u8;
 const START: u8 = SectionId::Start as u8;
 const ELEMENT: u8 = SectionId::Element as u8;
 const CODE: u8 = SectionId::Code as u8;
 
-/// Sections that the rewritten module has even if the original hasn't, in their order.
+/// Sections that the rewritten module has even if the original hasn't, in their order; and with a recorder of its own.
 const NEEDED: [u8; 4] = [TYPE, IMPORT, FUNCTION, CODE];
+const NEEDED_INLINE: [u8; 7] = [TYPE, IMPORT, FUNCTION, MEMORY, GLOBAL, EXPORT, CODE];
 
 /// What the pass decided before any body is read.
 pub(crate) struct Writer<'a> {
@@ -39,6 +42,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) symbols: &'a SymbolTable,
     pub(crate) needs: Needs,
+    /// What becomes a part of the module, if the probes are not imported.
+    pub(crate) recorder: Option<&'a Recorder>,
 }
 
 /// A module, what its bodies turned out to need, and what was left out.
@@ -59,7 +64,8 @@ struct Sections<'a> {
     writer: &'a Writer<'a>,
     context: Context<'a>,
     types: Types,
-    probe_types: ProbeTypes,
+    /// Where probes are imported.
+    probe_types: Option<ProbeTypes>,
     names_from_map: bool,
     output: Output,
 }
@@ -67,11 +73,11 @@ struct Sections<'a> {
 impl Writer<'_> {
     pub(crate) fn write(&self, names_from_map: bool) -> Result<Output, Error> {
         let mut types = Types::new(self.info);
-        let probe_types = ProbeTypes {
+        let probe_types = self.recorder.is_none().then(|| ProbeTypes {
             enter: types.function(&[ValType::I32], &[ValType::I32]),
             leave: types.function(&[ValType::I32], &[]),
-        };
-        let context = Context::new(self.info, self.reach, self.plan, self.needs, &mut types)?;
+        });
+        let context = Context::new(self.info, self.reach, self.plan, self.needs, self.recorder, &mut types)?;
         let wasm = Vec::with_capacity(self.info.wasm.len() + self.info.wasm.len() / 8);
         let output = Output { wasm, facts: Vec::new(), warnings: Vec::new() };
         let mut sections = Sections { writer: self, context, types, probe_types, names_from_map, output };
@@ -84,7 +90,8 @@ impl Sections<'_> {
     fn write(&mut self) -> Result<(), Error> {
         let info = self.writer.info;
         self.output.wasm.extend_from_slice(&wasm_encoder::Module::HEADER);
-        let mut needed = NEEDED.into_iter().peekable();
+        let needed = if self.writer.recorder.is_some() { NEEDED_INLINE.as_slice() } else { &NEEDED };
+        let mut needed = needed.iter().copied().peekable();
         for section in &info.sections {
             if section.id != CUSTOM {
                 // Whatever must stand before this section and isn't in the original.
@@ -120,8 +127,10 @@ impl Sections<'_> {
 
     /// Writes a section of the core specification; `offset` is where its content begins in the input.
     fn changed(&mut self, id: u8, content: &[u8], offset: u64) -> Result<(), Error> {
-        let reader = || BinaryReader::new(content, offset);
+        // A section that the original hasn't is read as an empty one.
+        let reader = || BinaryReader::new(if content.is_empty() { &[0] } else { content }, offset);
         let out = &mut self.output.wasm;
+        let recorder = self.writer.recorder;
         let context = &self.context;
         let mut mover = Mover(context);
         match id {
@@ -130,7 +139,11 @@ impl Sections<'_> {
                 section::write_appended(out, id, content, types.added(), |out| types.encode_added(out))
             }
             IMPORT => section::write_appended(out, id, content, context.shift, |out| {
-                self.probe_types.encode_imports(context.shift, out);
+                match (recorder, &self.probe_types) {
+                    (Some(recorder), _) => recorder.encode_imports(&context.places, out),
+                    (None, Some(types)) => types.encode_imports(context.shift, out),
+                    (None, None) => {}
+                }
                 Ok(())
             }),
             FUNCTION => {
@@ -138,11 +151,21 @@ impl Sections<'_> {
                     .thunked()
                     .map(|(import, _)| context.info.imported_funcs[import as usize].type_index)
                     .collect();
-                section::write_appended(out, id, content, thunks.len() as u32, |out| {
+                let own = recorder.map_or(0, Recorder::function_count);
+                section::write_appended(out, id, content, thunks.len() as u32 + own, |out| {
                     thunks.iter().for_each(|type_index| type_index.encode(out));
+                    if let Some(recorder) = recorder {
+                        recorder.encode_functions(&context.places, out);
+                    }
                     Ok(())
                 })
             }
+            MEMORY => section::write_appended(out, id, content, u32::from(recorder.is_some()), |out| {
+                if let Some(recorder) = recorder {
+                    recorder.encode_memory(out);
+                }
+                Ok(())
+            }),
             TABLE => {
                 let mut section = wasm_encoder::TableSection::new();
                 mover.parse_table_section(&mut section, wasmparser::TableSectionReader::new(reader())?)?;
@@ -152,12 +175,18 @@ impl Sections<'_> {
             GLOBAL => {
                 let mut section = wasm_encoder::GlobalSection::new();
                 mover.parse_global_section(&mut section, wasmparser::GlobalSectionReader::new(reader())?)?;
+                if let Some(recorder) = recorder {
+                    recorder.encode_globals(&context.places, &mut section)?;
+                }
                 section.append_to(out);
                 Ok(())
             }
             EXPORT => {
                 let mut section = wasm_encoder::ExportSection::new();
                 mover.parse_export_section(&mut section, wasmparser::ExportSectionReader::new(reader())?)?;
+                if let Some(recorder) = recorder {
+                    recorder.encode_exports(&context.places, &mut section);
+                }
                 section.append_to(out);
                 Ok(())
             }
@@ -188,9 +217,11 @@ impl Sections<'_> {
         let context = &self.context;
         let info = self.writer.info;
         let thunks: Vec<_> = context.thunked().collect();
+        let recorder = self.writer.recorder;
+        let own = recorder.map_or(0, Recorder::function_count);
         let facts = &mut self.output.facts;
         section::write(&mut self.output.wasm, CODE, |out| {
-            ((info.bodies.len() + thunks.len()) as u32).encode(out);
+            ((info.bodies.len() + thunks.len()) as u32 + own).encode(out);
             let mut first = 0;
             while first < info.bodies.len() {
                 let batch = batch(&info.bodies[first..]);
@@ -211,6 +242,9 @@ impl Sections<'_> {
                 let signature = info.func_type(FuncIndex(import));
                 let params = signature.map_or(0, |signature| signature.params.len() as u32);
                 body::write_thunk(context, import, id, params, out);
+            }
+            if let Some(recorder) = recorder {
+                recorder.encode_bodies(&context.places, out)?;
             }
             Ok(())
         })
@@ -249,6 +283,7 @@ impl Sections<'_> {
         let names = Names {
             context: &self.context,
             plan: self.writer.plan,
+            recorder: self.writer.recorder,
             from_map: self.names_from_map,
             padded: &padded,
             facts: &self.output.facts,

@@ -14,7 +14,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use kperf_rewriter::{Filter, Options, Pattern, rewrite};
+use kperf_rewriter::{Filter, Options, Pattern, Probe, rewrite};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
@@ -108,6 +108,12 @@ fn options(source: &str) -> Options {
     while let Some(word) = words.next() {
         match word {
             "--imports" => options.imports = true,
+            "--probe" => {
+                options.probe = match words.next().unwrap() {
+                    "inline" => Probe::Inline,
+                    other => panic!("unknown probe {other}"),
+                }
+            }
             "--exports" => options.exports_only = true,
             "--min-instructions" => options.min_instructions = words.next().unwrap().parse().unwrap(),
             "--id-base" => options.id_base = words.next().unwrap().parse().unwrap(),

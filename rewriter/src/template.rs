@@ -1,0 +1,325 @@
+//! The recorder that goes into a module: `recorder.wat` in its inline form, taken apart.
+//!
+//! Its functions, globals and memory become the module's last ones. The bodies of its `inline.*` functions are templates:
+//! what stands inside every probed function. Their first parameter stands for the function's id, the others for locals of
+//! the function.
+
+use crate::parse::Signature;
+use crate::{Error, ErrorKind};
+use kperf_abi::names::{self, exported};
+use kperf_abi::recorder::Form;
+use kperf_abi::{FuncId, block};
+use std::collections::HashMap;
+use std::convert::Infallible;
+use wasm_encoder::reencode::{self, Reencode};
+use wasm_encoder::{Encode, EntityType, ExportKind, Instruction};
+use wasmparser::{
+    ExternalKind, FunctionBody, Global, Name, Operator, Parser, Payload, TypeRef,
+};
+
+/// How many locals a probe inside a function has: the token and the position.
+pub(crate) const LOCALS: u32 = 2;
+
+/// What the names of the templates begin with.
+const TEMPLATE: &str = "inline.";
+
+/// The recorder's own module, as far as it is needed.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    types: Vec<Signature>,
+    /// Name and type of each function that it wants from the host.
+    imports: Vec<(&'static str, u32)>,
+    /// Type of each function of its own.
+    functions: Vec<u32>,
+    bodies: Vec<FunctionBody<'static>>,
+    globals: Vec<Global<'static>>,
+    exports: Vec<(&'static str, ExternalKind, u32)>,
+    names: HashMap<u32, &'static str>,
+}
+
+/// Where the recorder's things are in the rewritten module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    /// Index of each of its types.
+    pub(crate) types: Vec<u32>,
+    /// Index of its first import among the functions.
+    pub(crate) first_import: u32,
+    /// Index of its first own function.
+    pub(crate) first_function: u32,
+    pub(crate) first_global: u32,
+    pub(crate) memory: u32,
+}
+
+/// What stands inside functions: bytes, with holes for what differs from function to function.
+pub(crate) struct Template(Vec<Piece>);
+
+enum Piece {
+    Code(Vec<u8>),
+    Id,
+    Local(fn(u32) -> Instruction<'static>, u32),
+}
+
+/// The templates of all probes.
+pub(crate) struct Templates {
+    pub(crate) enter: Template,
+    pub(crate) leave: Template,
+    /// For functions that call nothing.
+    pub(crate) leave_leaf: Template,
+    pub(crate) unwind: Template,
+}
+
+impl Recorder {
+    /// Reads the module that `kperf-abi` carries. It is a good one, so an error here is a bug.
+    pub(crate) fn read() -> Result<Recorder, Error> {
+        let mut recorder = Recorder::default();
+        for payload in Parser::new(0).parse_all(Form::Inline.wasm()) {
+            recorder.section(payload?)?;
+        }
+        // The templates stand last; nobody calls them.
+        let templates = recorder.exports.iter().filter(|export| export.0.starts_with(TEMPLATE));
+        let first = templates.map(|export| export.2.saturating_sub(recorder.import_count())).min();
+        recorder.functions.truncate(first.map_or(0, |first| first as usize));
+        Ok(recorder)
+    }
+
+    fn section(&mut self, payload: Payload<'static>) -> Result<(), Error> {
+        match payload {
+            Payload::TypeSection(types) => {
+                for ty in types.into_iter_err_on_gc_types() {
+                    let ty = ty?;
+                    self.types
+                        .push(Signature { params: ty.params().to_vec(), results: ty.results().to_vec() });
+                }
+            }
+            Payload::ImportSection(imports) => {
+                for import in imports.into_imports() {
+                    let import = import?;
+                    if let TypeRef::Func(ty) = import.ty {
+                        self.imports.push((import.name, ty));
+                    }
+                }
+            }
+            Payload::FunctionSection(functions) => {
+                self.functions = functions.into_iter().collect::<Result<_, _>>()?;
+            }
+            Payload::GlobalSection(globals) => {
+                self.globals = globals.into_iter().collect::<Result<_, _>>()?
+            }
+            Payload::ExportSection(exports) => {
+                for export in exports {
+                    let export = export?;
+                    self.exports.push((export.name, export.kind, export.index));
+                }
+            }
+            Payload::CodeSectionEntry(body) => self.bodies.push(body),
+            Payload::CustomSection(section) => {
+                if let wasmparser::KnownCustom::Name(names) = section.as_known() {
+                    for name in names {
+                        let Name::Function(map) = name? else { continue };
+                        for naming in map {
+                            let naming = naming?;
+                            self.names.insert(naming.index, naming.name);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// How many functions it imports.
+    pub(crate) fn import_count(&self) -> u32 {
+        self.imports.len() as u32
+    }
+
+    /// How many functions of its own go into the module.
+    pub(crate) fn function_count(&self) -> u32 {
+        self.functions.len() as u32
+    }
+
+    /// The types of its functions.
+    pub(crate) fn types(&self) -> &[Signature] {
+        &self.types
+    }
+
+    /// What its imports and then its functions are called in the module.
+    pub(crate) fn function_names(&self) -> impl Iterator<Item = String> {
+        let own = self.import_count()..self.import_count() + self.function_count();
+        let imports = self.imports.iter().map(|(name, _)| format!("{}.{name}", names::HOST_MODULE));
+        imports.chain(own.map(|index| {
+            let name = self.exports.iter().find(|export| export.1 == ExternalKind::Func && export.2 == index);
+            exported(name.map_or_else(|| self.names.get(&index).copied().unwrap_or("?"), |export| export.0))
+        }))
+    }
+
+    /// Index of the function that it exports as `name`, in the rewritten module.
+    pub(crate) fn function(&self, places: &Places, name: &str) -> Result<u32, Error> {
+        Ok(places.function(self.exported_function(name)?, self.import_count()))
+    }
+
+    fn exported_function(&self, name: &str) -> Result<u32, Error> {
+        let export = self.exports.iter().find(|export| export.0 == name && export.1 == ExternalKind::Func);
+        export.map(|export| export.2).ok_or_else(|| bug(format!("the recorder has no `{name}`")))
+    }
+
+    pub(crate) fn templates(&self, places: &Places) -> Result<Templates, Error> {
+        let template = |name| self.template(places, name);
+        Ok(Templates {
+            enter: template(names::INLINE_ENTER)?,
+            leave: template(names::INLINE_LEAVE)?,
+            leave_leaf: template(names::INLINE_LEAVE_LEAF)?,
+            unwind: template(names::INLINE_UNWIND)?,
+        })
+    }
+
+    fn template(&self, places: &Places, name: &str) -> Result<Template, Error> {
+        let index = self.exported_function(name)?.checked_sub(self.import_count());
+        let body = index.and_then(|index| self.bodies.get(index as usize));
+        let body = body.ok_or_else(|| bug(format!("the recorder's `{name}` has no body")))?;
+        let mut mover = Mover { places, imports: self.import_count() };
+        let mut pieces = vec![];
+        let mut code = Vec::new();
+        let mut operators = body.get_operators_reader()?;
+        while !operators.is_end_then_eof() {
+            let (get, set, tee): (fn(u32) -> _, fn(u32) -> _, fn(u32) -> _) =
+                (Instruction::LocalGet, Instruction::LocalSet, Instruction::LocalTee);
+            let piece = match operators.read()? {
+                Operator::LocalGet { local_index: 0 } => Piece::Id,
+                Operator::LocalGet { local_index } => Piece::Local(get, local_index - 1),
+                Operator::LocalSet { local_index: local @ 1.. } => Piece::Local(set, local - 1),
+                Operator::LocalTee { local_index: local @ 1.. } => Piece::Local(tee, local - 1),
+                operator => {
+                    mover.instruction(operator)?.encode(&mut code);
+                    continue;
+                }
+            };
+            pieces.push(Piece::Code(std::mem::take(&mut code)));
+            pieces.push(piece);
+        }
+        pieces.push(Piece::Code(code));
+        Ok(Template(pieces))
+    }
+
+    pub(crate) fn encode_imports(&self, places: &Places, out: &mut Vec<u8>) {
+        for &(name, ty) in &self.imports {
+            names::HOST_MODULE.encode(out);
+            name.encode(out);
+            EntityType::Function(places.ty(ty)).encode(out);
+        }
+    }
+
+    pub(crate) fn encode_functions(&self, places: &Places, out: &mut Vec<u8>) {
+        self.functions.iter().for_each(|&ty| places.ty(ty).encode(out));
+    }
+
+    /// The one memory, which never grows.
+    pub(crate) fn encode_memory(&self, out: &mut Vec<u8>) {
+        let pages = Some(u64::from(block::MEMORY_PAGES));
+        wasm_encoder::MemoryType {
+            minimum: block::MEMORY_PAGES.into(),
+            maximum: pages,
+            memory64: false,
+            shared: true,
+            page_size_log2: None,
+        }
+        .encode(out);
+    }
+
+    pub(crate) fn encode_globals(
+        &self,
+        places: &Places,
+        section: &mut wasm_encoder::GlobalSection,
+    ) -> Result<(), Error> {
+        let mut mover = Mover { places, imports: self.import_count() };
+        for global in &self.globals {
+            let ty = mover.global_type(global.ty)?;
+            section.global(ty, &mover.const_expr(global.init_expr.clone())?);
+        }
+        Ok(())
+    }
+
+    /// Everything that a host may want, under reserved names. The probes themselves are of no use from outside.
+    pub(crate) fn encode_exports(&self, places: &Places, section: &mut wasm_encoder::ExportSection) {
+        for &(name, kind, index) in &self.exports {
+            let probe = [names::ENTER, names::LEAVE, names::UNWIND].contains(&name);
+            let (kind, index) = match kind {
+                ExternalKind::Func if probe || name.starts_with(TEMPLATE) => continue,
+                ExternalKind::Func => (ExportKind::Func, places.function(index, self.import_count())),
+                ExternalKind::Memory => (ExportKind::Memory, places.memory),
+                ExternalKind::Global => (ExportKind::Global, places.first_global + index),
+                _ => continue,
+            };
+            section.export(&exported(name), kind, index);
+        }
+    }
+
+    pub(crate) fn encode_bodies(&self, places: &Places, out: &mut Vec<u8>) -> Result<(), Error> {
+        let mut mover = Mover { places, imports: self.import_count() };
+        for body in self.bodies.iter().take(self.functions.len()) {
+            let mut function = mover.new_function_with_parsed_locals(body)?;
+            let mut operators = body.get_operators_reader()?;
+            while !operators.eof() {
+                function.instruction(&mover.instruction(operators.read()?)?);
+            }
+            function.encode(out);
+        }
+        Ok(())
+    }
+}
+
+impl Places {
+    fn ty(&self, index: u32) -> u32 {
+        self.types.get(index as usize).copied().unwrap_or(u32::MAX)
+    }
+
+    fn function(&self, index: u32, imports: u32) -> u32 {
+        match index.checked_sub(imports) {
+            None => self.first_import + index,
+            Some(own) => self.first_function + own,
+        }
+    }
+}
+
+impl Template {
+    /// Writes it for one function. `locals` are that of the token and the one behind it.
+    pub(crate) fn write(&self, id: FuncId, locals: u32, out: &mut Vec<u8>) {
+        for piece in &self.0 {
+            match piece {
+                Piece::Code(code) => out.extend_from_slice(code),
+                Piece::Id => Instruction::I32Const(id.0 as i32).encode(out),
+                Piece::Local(instruction, n) => instruction(locals + n).encode(out),
+            }
+        }
+    }
+}
+
+/// Moves the recorder's indices to its places.
+struct Mover<'a> {
+    places: &'a Places,
+    imports: u32,
+}
+
+impl Reencode for Mover<'_> {
+    type Error = Infallible;
+
+    fn type_index(&mut self, index: u32) -> Result<u32, reencode::Error> {
+        Ok(self.places.ty(index))
+    }
+
+    fn function_index(&mut self, index: u32) -> Result<u32, reencode::Error> {
+        Ok(self.places.function(index, self.imports))
+    }
+
+    fn global_index(&mut self, index: u32) -> Result<u32, reencode::Error> {
+        Ok(self.places.first_global + index)
+    }
+
+    fn memory_index(&mut self, _index: u32) -> Result<u32, reencode::Error> {
+        Ok(self.places.memory)
+    }
+}
+
+fn bug(message: String) -> Error {
+    ErrorKind::Invalid { message, context: String::new() }.into()
+}
