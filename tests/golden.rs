@@ -37,8 +37,10 @@ fn wasmtime_records_what_javascript_records() {
     kperf(&["run", "--clock", "test", "--trace", "life.kperf", "probed.wasm", "--", "1"]);
     let recorded = fs::read(folder.path().join("life.kperf")).unwrap();
 
-    let golden: Vec<_> = events(&golden).into_iter().map(|(lane, payload)| (lane, unpacked(payload))).collect();
-    let recorded: Vec<_> = events(&recorded).into_iter().map(|(lane, payload)| (lane, unpacked(payload))).collect();
+    let golden: Vec<_> =
+        events(&golden).into_iter().map(|(lane, payload)| (lane, unpacked(payload))).collect();
+    let recorded: Vec<_> =
+        events(&recorded).into_iter().map(|(lane, payload)| (lane, unpacked(payload))).collect();
     assert_eq!(golden.len(), 1);
     assert!(golden == recorded, "other events than those of tests/golden/life.trace");
 }
@@ -49,8 +51,8 @@ fn unpacked(payload: &[u8]) -> Vec<u8> {
     let mut rest = &payload[48..];
     for column in 0..3 {
         let lengths = 24 + 8 * column;
-        let [length, stored] =
-            [lengths, lengths + 4].map(|at| u32::from_le_bytes(payload[at..at + 4].try_into().unwrap()) as usize);
+        let [length, stored] = [lengths, lengths + 4]
+            .map(|at| u32::from_le_bytes(payload[at..at + 4].try_into().unwrap()) as usize);
         let (bytes, behind) = rest.split_at(stored);
         if payload[2] & 1 << column == 0 {
             all.extend(bytes);

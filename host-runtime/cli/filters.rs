@@ -7,7 +7,7 @@ use kperf_rewriter::{Filter, Pattern};
 use kperf_trace::LaneId;
 
 /// Which functions.
-#[derive(clap::Args, Clone, Debug, Default)]
+#[derive(clap::Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilterArgs {
     /// Only functions whose demangled name matches: a glob (`life::*`) or a `/regex/`. May be repeated.
     #[arg(long, value_name = "PATTERN")]
@@ -79,10 +79,13 @@ pub struct CallArgs {
     #[command(flatten)]
     functions: FilterArgs,
     /// Only the outermost N levels of calls.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, alias = "max-depth", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
     /// Only calls that took at least this long: `10us`, `1.5ms`, `2s`.
-    #[arg(long, value_name = "DURATION", value_parser = duration_nanos, default_value = "0s", hide_default_value = true)]
+    #[arg(
+        long, alias = "min-duration", value_name = "DURATION", value_parser = duration_nanos, default_value = "0s",
+        hide_default_value = true
+    )]
     min_time: u64,
     /// Only calls that were open at some time in this range, counted from the trace's beginning; either end may be left
     /// out: `1ms~2ms`, `~500us`, `2s~`. Lists show such calls whole, sums only the part in the range.
@@ -98,6 +101,24 @@ impl CallArgs {
     pub fn parse(&self) -> anyhow::Result<Calls<'_>> {
         Ok(Calls { functions: self.functions.filter()?, args: self })
     }
+
+    /// What OpenTelemetry's spans can be chosen by. Fails if more was asked for.
+    pub fn without_range_and_lane(&self) -> anyhow::Result<CallChoice> {
+        if self.range.is_some() || !self.lane.is_empty() {
+            bail!("spans can't be chosen by --range and --lane yet; leave them out");
+        }
+        Ok(CallChoice { functions: self.functions.filter()?, depth: self.depth, min_nanos: self.min_time })
+    }
+}
+
+/// Which calls, whenever and wherever they were made.
+pub struct CallChoice {
+    /// Of which functions.
+    pub functions: Filter,
+    /// How many levels.
+    pub depth: Option<u32>,
+    /// How long at least, in nanoseconds.
+    pub min_nanos: u64,
 }
 
 /// Which calls, ready to be asked.
@@ -148,7 +169,7 @@ impl Calls<'_> {
 }
 
 /// Fails if a filter leaves none of the functions, or has a pattern that means none of them.
-fn check_names<'n>(filter: &Filter, names: impl Iterator<Item = &'n str> + Clone) -> anyhow::Result<()> {
+pub fn check_names<'n>(filter: &Filter, names: impl Iterator<Item = &'n str> + Clone) -> anyhow::Result<()> {
     for (flag, patterns) in [("--only", &filter.only), ("--skip", &filter.skip)] {
         for pattern in patterns {
             if !names.clone().any(|name| pattern.matches(name)) {

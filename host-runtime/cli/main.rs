@@ -10,11 +10,13 @@ mod filters;
 mod info;
 mod input;
 mod output;
+mod parents;
 mod probes;
 mod replay;
 mod report;
 mod rewrite;
 mod run;
+mod spans;
 mod table;
 mod traces;
 

@@ -9,6 +9,7 @@ mod signals;
 mod wasi;
 
 use crate::output::tell;
+use crate::parents::ParentArgs;
 use crate::probes::ProbeArgs;
 use crate::{input, table, traces};
 use anyhow::{Context, bail};
@@ -55,6 +56,8 @@ pub struct Opts {
     /// Run the module as it is, without probes and trace, for comparison.
     #[arg(long)]
     plain: bool,
+    #[command(flatten)]
+    parent: ParentArgs,
     #[command(flatten)]
     wasi: WasiArgs,
     #[command(flatten)]
@@ -137,13 +140,20 @@ impl Opts {
                 trace.display()
             );
         }
+        let warn = |warning| {
+            if !self.quiet {
+                tell(format_args!("warning: {warning}"));
+            }
+        };
+        let parent = self.parent.context_or_environment(warn)?;
         let clock = self.clock.choose();
         if !self.quiet && self.clock == ClockArg::Auto {
             tell(clock::describe(clock));
         }
         let file = File::create(trace)
             .with_context(|| format!("failed to create the trace `{}`", trace.display()))?;
-        let mut builder = Recorder::builder().clock(clock).command(std::env::args()).sink(file);
+        let builder = Recorder::builder().clock(clock).command(std::env::args());
+        let mut builder = builder.parent(parent).sink(file);
         if let Some(table) = &prepared.symbols {
             builder = builder.symbols(table.to_bytes());
         }

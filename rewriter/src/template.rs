@@ -13,9 +13,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use wasm_encoder::reencode::{self, Reencode};
 use wasm_encoder::{Encode, EntityType, ExportKind, Instruction};
-use wasmparser::{
-    ExternalKind, FunctionBody, Global, Name, Operator, Parser, Payload, TypeRef,
-};
+use wasmparser::{ExternalKind, FunctionBody, Global, Name, Operator, Parser, Payload, TypeRef};
 
 /// How many locals a probe inside a function has: the token and the position.
 pub(crate) const LOCALS: u32 = 2;

@@ -1,10 +1,14 @@
 //! What every span of a function has, encoded once.
 
+use crate::attribute::{int, string};
 use crate::options::SpanOptions;
+use crate::proto::common::v1::KeyValue;
+use crate::proto::trace::v1::Span;
 use crate::proto::trace::v1::span::SpanKind;
 use crate::wire;
 use kperf_abi::FuncId;
 use kperf_profile::{LOST, Symbols};
+use prost::Message;
 use rustc_hash::FxHashMap;
 
 /// A function, as the fields of a span.
@@ -52,32 +56,49 @@ impl Functions {
         let mut head = Vec::new();
         wire::field(&mut head, 5, short.as_bytes());
         head.extend([6 << 3, SpanKind::Internal as u8]);
-        let mut attributes = Vec::new();
-        if let Some(symbol) = symbols.get(func) {
-            wire::string_attribute(&mut attributes, "code.function.name", short);
-            let location = options.location.as_ref().and_then(|locate| locate(symbol));
-            if let Some(location) = location {
-                wire::string_attribute(&mut attributes, "code.file.path", &location.file);
-                if location.line != 0 {
-                    wire::int_attribute(&mut attributes, "code.line.number", location.line.into());
-                }
-            }
-            wire::int_attribute(&mut attributes, "kperf.func.id", func.0.into());
-            wire::int_attribute(&mut attributes, "kperf.func.index", symbol.func_index.0.into());
-            // The resource names the first module.
-            let module = symbols.tables().iter().position(|table| table.get(func).is_some());
-            if let Some(table) = module.filter(|&at| at > 0).and_then(|at| symbols.tables().get(at)) {
-                wire::string_attribute(&mut attributes, "kperf.module.name", &table.module.name);
-            }
-        } else if func != LOST {
-            wire::int_attribute(&mut attributes, "kperf.func.id", func.0.into());
-        }
+        let attributes = attributes_of(func, short, symbols, options);
         let kept = options.keep.as_ref().is_none_or(|keep| keep(&name));
         let index = self.list.len() as u32;
-        self.list.push(Function { func, head: head.into(), attributes: attributes.into(), kept });
+        self.list.push(Function { func, head: head.into(), attributes: encoded(&attributes), kept });
         self.by_id.insert(func, index);
         index
     }
+}
+
+/// What is told of a function.
+pub(crate) fn attributes_of(
+    func: FuncId,
+    name: &str,
+    symbols: &Symbols,
+    options: &SpanOptions,
+) -> Vec<KeyValue> {
+    let mut attributes = Vec::new();
+    let Some(symbol) = symbols.get(func) else {
+        if func != LOST {
+            attributes.push(int("kperf.func.id", func.0.into()));
+        }
+        return attributes;
+    };
+    attributes.push(string("code.function.name", name));
+    if let Some(location) = options.location.as_ref().and_then(|locate| locate(symbol)) {
+        attributes.push(string("code.file.path", &location.file));
+        if location.line != 0 {
+            attributes.push(int("code.line.number", location.line.into()));
+        }
+    }
+    attributes.push(int("kperf.func.id", func.0.into()));
+    attributes.push(int("kperf.func.index", symbol.func_index.0.into()));
+    // The resource names the first module.
+    let module = symbols.tables().iter().skip(1).find(|table| table.get(func).is_some());
+    if let Some(table) = module {
+        attributes.push(string("kperf.module.name", &table.module.name));
+    }
+    attributes
+}
+
+/// Attributes as fields of a span.
+pub(crate) fn encoded(attributes: &[KeyValue]) -> Box<[u8]> {
+    Span { attributes: attributes.to_vec(), ..Span::default() }.encode_to_vec().into()
 }
 
 /// As much of a name as is told.

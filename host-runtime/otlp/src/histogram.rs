@@ -29,6 +29,7 @@ pub(crate) struct Histogram {
 /// How fine the buckets are: bucket `n` has the durations above `BASE^n` seconds up to `BASE^(n+1)`, and the base is
 /// 2^(2^-SCALE), 1.09 here.
 pub(crate) const SCALE: i32 = 3;
+const MAX_BUCKETS: usize = 160;
 
 impl Gathered {
     pub(crate) fn new(header: &Header) -> Gathered {
@@ -51,6 +52,11 @@ impl Gathered {
     pub(crate) fn functions(&self) -> &[Histogram] {
         &self.functions
     }
+
+    /// So many ticks in seconds.
+    pub(crate) fn seconds(&self, ticks: u64) -> f64 {
+        ticks as f64 * self.seconds_per_tick
+    }
 }
 
 impl Histogram {
@@ -72,6 +78,26 @@ impl Histogram {
             Some(count) => *count += 1,
             None => self.grow(bucket),
         }
+    }
+
+    /// The buckets as a data point has them: scale, first bucket, counts. Neighbours are joined until there are no more of
+    /// them than OpenTelemetry's own SDKs make.
+    pub(crate) fn buckets(&self) -> (i32, i32, Vec<u64>) {
+        let (mut scale, mut first, mut counts) = (SCALE, self.first, self.counts.clone());
+        while counts.len() > MAX_BUCKETS {
+            let half = first >> 1;
+            let mut joined = vec![0; counts.len() / 2 + 1];
+            for (bucket, count) in (first..).zip(&counts) {
+                if let Some(sum) = joined.get_mut(((bucket >> 1) - half) as usize) {
+                    *sum += count;
+                }
+            }
+            while joined.last() == Some(&0) {
+                joined.pop();
+            }
+            (scale, first, counts) = (scale - 1, half, joined);
+        }
+        (scale, first, counts)
     }
 
     #[cold]
@@ -143,5 +169,20 @@ mod tests {
         assert_eq!(histogram.counts.iter().sum::<u64>(), 5);
         assert_eq!(histogram.counts[(bucket(1e-6) - histogram.first) as usize], 2);
         assert_eq!(histogram.first, bucket(1e-9));
+    }
+
+    #[test]
+    fn too_many_buckets_are_joined() {
+        let mut histogram = Histogram::default();
+        (0..40).for_each(|n| histogram.add(1 << n, 1e-9));
+        assert!(histogram.counts.len() > 300);
+        let (scale, first, counts) = histogram.buckets();
+        assert_eq!((scale, counts.iter().sum::<u64>()), (1, 40));
+        // 2^(1/2) is the base now.
+        let lowest = 2f64.powf(f64::from(first) / 2.0);
+        let highest = 2f64.powf(f64::from(first + counts.len() as i32) / 2.0);
+        assert!(lowest < 1e-9 && 1e-9 <= lowest * 2f64.sqrt());
+        let longest = (1u64 << 39) as f64 * 1e-9;
+        assert!(highest >= longest && highest / 2f64.sqrt() < longest);
     }
 }

@@ -1,7 +1,8 @@
 //! The lanes: which thread a span was on, and which trace of OpenTelemetry's runs there.
 
+use crate::attribute::int;
+use crate::functions::encoded;
 use crate::trace::Trace;
-use crate::wire;
 use kperf_trace::{CallParent, LaneId};
 use rustc_hash::FxHashMap;
 
@@ -25,7 +26,7 @@ pub(crate) struct Lanes {
 pub(crate) struct Lane {
     pub(crate) id: LaneId,
     /// Attributes of a span that say where it was.
-    pub(crate) thread: Vec<u8>,
+    pub(crate) thread: Box<[u8]>,
     /// The trace of the call from the host that is open.
     pub(crate) trace: Trace,
     /// The trace that the next ones are in, as the host said.
@@ -34,12 +35,11 @@ pub(crate) struct Lane {
 
 impl Lane {
     fn new(id: LaneId, next: Option<Trace>) -> Lane {
-        let mut thread = Vec::new();
-        wire::int_attribute(&mut thread, "thread.id", id.recorder.into());
+        let mut thread = vec![int("thread.id", id.recorder.into())];
         if id.stack != 0 {
-            wire::int_attribute(&mut thread, "kperf.stack", id.stack.into());
+            thread.push(int("kperf.stack", id.stack.into()));
         }
-        Lane { id, thread, trace: Trace::default(), next }
+        Lane { id, thread: encoded(&thread), trace: Trace::default(), next }
     }
 }
 

@@ -23,6 +23,7 @@
 
 #[cfg(feature = "exporter")]
 pub mod exporter;
+pub mod json;
 pub mod proto;
 
 mod account;
@@ -34,6 +35,7 @@ mod functions;
 mod histogram;
 mod ids;
 mod lanes;
+mod metrics;
 mod options;
 mod resource;
 mod spans;

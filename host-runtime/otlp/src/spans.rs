@@ -23,6 +23,8 @@ pub struct Spans<R: Read> {
     stalls: Stalls,
     run_spans: u64,
     finished: bool,
+    /// When the trace began and ended, in ticks, once that is known.
+    range: Option<(u64, u64)>,
 }
 
 impl<R: Read> Spans<R> {
@@ -35,6 +37,7 @@ impl<R: Read> Spans<R> {
             stalls: Stalls::default(),
             run_spans: 0,
             finished: false,
+            range: None,
         }
     }
 
@@ -92,6 +95,7 @@ impl<R: Read> Spans<R> {
         let start_ticks = self.frames.lanes().map(|lane| lane.start_ticks).min();
         let encoder = self.frames.visitor();
         if let Some(start_ticks) = start_ticks {
+            self.range = Some((start_ticks, end_ticks));
             self.run_spans = u64::from(encoder.run_span(start_ticks, end_ticks, outcome));
         }
         encoder.batch.cut();
@@ -118,6 +122,14 @@ impl<R: Read> Spans<R> {
     /// Calls without a span so far.
     pub fn elided(&mut self) -> Elided {
         self.frames.visitor().elided()
+    }
+
+    /// The metrics of a trace that was read to its end, with [`SpanOptions::metrics`]; else none. For each function
+    /// `kperf.function.calls`, a sum, and `kperf.function.duration`, an exponential histogram in seconds, both cumulative
+    /// since the trace began.
+    pub fn metrics(&mut self) -> Vec<Request> {
+        let Some((start_ticks, end_ticks)) = self.range else { return Vec::new() };
+        self.frames.visitor().metrics(start_ticks, end_ticks)
     }
 
     /// What the trace says about its clock and host.

@@ -3,8 +3,8 @@
 
 mod server;
 
-use server::*;
 use kperf_otlp::exporter::{About, Config, Delivery, Protocol, Receipt, Resume};
+use server::*;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 

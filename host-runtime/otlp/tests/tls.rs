@@ -3,12 +3,12 @@
 
 mod server;
 
-use server::*;
 use kperf_otlp::exporter::{About, Config, Identity, Protocol, Resume, Sending};
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
+use server::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::TempDir;

@@ -58,7 +58,9 @@ fn read(name: String, text: &str) -> Option<Case> {
     let mut case = Case { name, ..Case::default() };
     let (mut module, mut args) = (None, Vec::new());
     for line in text.lines() {
-        let Some((key, value)) = line.strip_prefix("// ").and_then(|line| line.split_once(": ")) else { break };
+        let Some((key, value)) = line.strip_prefix("// ").and_then(|line| line.split_once(": ")) else {
+            break;
+        };
         let (value, words) = (value.to_owned(), || value.split_whitespace().map(str::to_owned).collect());
         match key {
             "package" => case.package = value,

@@ -47,8 +47,10 @@ fn programs_say_the_same_with_probes() {
         }
     });
     let rows = rows.into_inner().unwrap();
-    let failed: Vec<_> =
-        rows.iter().filter_map(|(case, row)| Some(format!("{}: {}", case.name, row.as_ref().err()?))).collect();
+    let failed: Vec<_> = rows
+        .iter()
+        .filter_map(|(case, row)| Some(format!("{}: {}", case.name, row.as_ref().err()?)))
+        .collect();
     assert!(failed.is_empty(), "{} of {} programs failed\n{}", failed.len(), rows.len(), failed.join("\n"));
     if all {
         let rows = rows.into_iter().map(|(case, row)| (case, row.unwrap())).collect();

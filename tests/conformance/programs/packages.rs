@@ -41,7 +41,8 @@ impl Packages {
             return version.to_owned();
         }
         let wheels = std::fs::read_to_string(case::folder().join("requirements.txt")).unwrap();
-        let of = |line: &str| Some(line.strip_prefix(package)?.strip_prefix("==")?.split(' ').next()?.to_owned());
+        let of =
+            |line: &str| Some(line.strip_prefix(package)?.strip_prefix("==")?.split(' ').next()?.to_owned());
         wheels.lines().find_map(of).unwrap_or_else(|| panic!("no list has the package {package}"))
     }
 }
@@ -60,7 +61,10 @@ fn fetch(folder: &Path, lists: &[&str]) {
         std::fs::copy(case::folder().join(list), new.join(list)).unwrap();
     }
     // Scripts of packages would fetch more.
-    run(Command::new("npm").args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]), &new);
+    run(
+        Command::new("npm").args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]),
+        &new,
+    );
     let pip = "-m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes";
     let target = "--target wheels -r requirements.txt";
     run(Command::new("python3").args(pip.split(' ')).args(target.split(' ')), &new);

@@ -41,7 +41,8 @@ pub(crate) fn compare(case: &Case, packages: &Packages) -> Result<Stats, String>
         }),
     };
     let begun = Instant::now();
-    let expected = plain.current_dir(&packages.folder).output().map_err(|error| format!("{plain:?}: {error}"))?;
+    let expected =
+        plain.current_dir(&packages.folder).output().map_err(|error| format!("{plain:?}: {error}"))?;
     let half = Instant::now();
     let actual = probed.current_dir(&packages.folder).output().map_err(|error| error.to_string())?;
     let times = [half - begun, half.elapsed()].map(|time| time.as_secs_f64());

@@ -29,7 +29,8 @@ enum Host {
     NewNode(&'static str),
 }
 
-const CPP: &str = "/^(__original_main|main|catches|rethrows|between|throws|catches_own|calls|quiet|after)$|Guard/";
+const CPP: &str =
+    "/^(__original_main|main|catches|rethrows|between|throws|catches_own|calls|quiet|after)$|Guard/";
 const JUMPS: &str = "/^(__original_main|main|sets_inner|sets_outer|between|jumps|after)$/";
 const KOTLIN: &str = "/^(main|catchesAll|rethrows|catchesMine|finallyRuns|between|throws|after)$/";
 const RUST: &str = "/^(panics::main|catches|resumes|between|panics|after)$|panics::Guard/";

@@ -21,7 +21,8 @@ pub(crate) fn run(node: &Path, kind: &str, module: &Path, trace: &Path) -> Outpu
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/guest-shim"))
         .output()
         .unwrap_or_else(|error| panic!("{}: {error}", node.display()));
-    let blocks = std::fs::read(&blocks).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    let blocks =
+        std::fs::read(&blocks).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
 
     // Its clock counts nanoseconds if nothing else is said.
     let file = std::fs::File::create(trace).unwrap();
