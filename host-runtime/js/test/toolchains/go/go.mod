@@ -1,0 +1,3 @@
+module kperf.test/calls
+
+go 1.24
