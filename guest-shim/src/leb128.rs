@@ -1,6 +1,7 @@
-//! Unsigned LEB128, as the symbol table needs it: written to a `Vec`, read without panics.
+//! Unsigned LEB128, as symbol tables and columns need it: written to a `Vec`, read without panics.
 
-pub(crate) fn write(out: &mut Vec<u8>, mut value: u64) {
+/// Appends one number.
+pub fn write(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push(value as u8 | 0x80);
         value >>= 7;
@@ -9,7 +10,7 @@ pub(crate) fn write(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// Reads one number off the front of `bytes`; `None` when they end inside it or it exceeds 64 bits.
-pub(crate) fn read(bytes: &mut &[u8]) -> Option<u64> {
+pub fn read(bytes: &mut &[u8]) -> Option<u64> {
     let mut value = 0u64;
     for shift in (0..64).step_by(7) {
         let (&byte, rest) = bytes.split_first()?;

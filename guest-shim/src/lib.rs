@@ -10,6 +10,6 @@ pub mod recorder;
 pub mod symbols;
 pub mod word;
 
-mod leb128;
+pub mod leb128;
 
 pub use symbols::{FuncId, FuncIndex, Symbol, SymbolTable};

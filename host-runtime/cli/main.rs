@@ -19,6 +19,7 @@ mod run;
 mod spans;
 mod table;
 mod traces;
+mod view;
 
 use clap::Parser;
 use std::io::Write;
@@ -33,6 +34,7 @@ enum Cli {
     Run(run::Opts),
     Report(report::Opts),
     Replay(replay::Opts),
+    View(view::Opts),
     Export(export::Opts),
     Info(info::Opts),
     Rewrite(rewrite::Opts),
@@ -43,6 +45,7 @@ Examples:
   kperf-wasm run app.wasm                       run it, show where the time went, keep app.kperf
   kperf-wasm report app.kperf --sort calls      every function: calls, total, self
   kperf-wasm replay app.kperf --min-time 100us  the calls one by one, as a tree
+  kperf-wasm view app.kperf                     timeline, flame graph and table in the browser
   kperf-wasm rewrite app.wasm -o probed.wasm    only put the probes in
 
 Exit codes:
@@ -54,6 +57,7 @@ impl Cli {
             Cli::Run(opts) => opts.run(),
             Cli::Report(opts) => opts.run(),
             Cli::Replay(opts) => opts.run(),
+            Cli::View(opts) => opts.run(),
             Cli::Export(opts) => opts.run(),
             Cli::Info(opts) => opts.run(),
             Cli::Rewrite(opts) => opts.run(),

@@ -5,7 +5,7 @@ use crate::input;
 use crate::output::tell;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
-use kperf_profile::{Health, Profile};
+use kperf_profile::{CallObserver, Health, Profile};
 use kperf_trace::TraceReader;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
@@ -72,16 +72,27 @@ pub fn profile(path: &Path) -> anyhow::Result<Profile> {
 
 /// The profile of those calls of a trace that are wanted. Wanting what isn't there is an error.
 pub fn profile_of(path: &Path, calls: &Calls<'_>) -> anyhow::Result<Profile> {
-    if calls.are_all() {
-        return profile(path);
-    }
+    profile_observed(path, calls, ()).map(|(profile, ())| profile)
+}
+
+/// The same, with somebody who sees every one of these calls.
+pub fn profile_observed<O: CallObserver>(
+    path: &Path,
+    calls: &Calls<'_>,
+    observer: O,
+) -> anyhow::Result<(Profile, O)> {
     let Trace { reader, progress } = open(path, false)?;
-    let profile =
-        calls.with(|filter| Profile::read_filtered(reader, filter, |bytes| progress.set_position(bytes)));
+    let report = |bytes| progress.set_position(bytes);
+    let read = if calls.are_all() {
+        Profile::read_observed(reader, observer, None, report)
+    } else {
+        calls.with(|filter| Profile::read_observed(reader, observer, Some(filter), report))
+    };
     progress.finish_and_clear();
-    let profile = profile.with_context(|| format!("failed to read the trace `{}`", input::name(path)))?;
+    let (profile, observer) =
+        read.with_context(|| format!("failed to read the trace `{}`", input::name(path)))?;
     calls.check(&profile.symbols, &profile.health, &profile.lanes)?;
-    Ok(profile)
+    Ok((profile, observer))
 }
 
 /// Tells on stderr what makes a trace's figures doubtful.

@@ -1,5 +1,6 @@
 //! Builds the call tree while the trace streams by.
 
+use crate::calls::{Call, CallObserver};
 use crate::drive::Named;
 use crate::frames::{Counts, Ending, Frames, LaneStatus, Visitor};
 use crate::nodes::{CallTree, Node, NodeId};
@@ -12,8 +13,8 @@ use std::io;
 
 /// Takes the batches of a trace and grows the tree. Its memory: a node per path, and the frames that are open.
 #[derive(Debug)]
-pub struct CallTreeBuilder {
-    frames: Frames<Growth>,
+pub struct CallTreeBuilder<O: CallObserver = ()> {
+    frames: Frames<Growth<O>>,
 }
 
 impl Default for CallTreeBuilder {
@@ -25,7 +26,14 @@ impl Default for CallTreeBuilder {
 impl CallTreeBuilder {
     /// A tree of nothing but its root.
     pub fn new() -> CallTreeBuilder {
-        CallTreeBuilder { frames: Frames::new(Growth::new()) }
+        CallTreeBuilder::with_observer(())
+    }
+}
+
+impl<O: CallObserver> CallTreeBuilder<O> {
+    /// A tree of nothing but its root, and somebody who sees the calls that it is made of.
+    pub fn with_observer(observer: O) -> CallTreeBuilder<O> {
+        CallTreeBuilder { frames: Frames::new(Growth::new(observer)) }
     }
 
     /// Takes the next batch.
@@ -65,7 +73,12 @@ impl CallTreeBuilder {
     }
 
     /// The tree. What is still open is closed as [`CallTreeBuilder::close`] does.
-    pub fn finish(mut self, end_ticks: u64) -> CallTree {
+    pub fn finish(self, end_ticks: u64) -> CallTree {
+        self.finish_with_observer(end_ticks).0
+    }
+
+    /// The tree, and who saw its calls.
+    pub fn finish_with_observer(mut self, end_ticks: u64) -> (CallTree, O) {
         self.close(end_ticks);
         self.frames.into_visitor().into_tree()
     }
@@ -83,7 +96,8 @@ impl From<Never> for io::Error {
 
 /// The tree that grows. Both vectors are indexed by node: parents come before children, the root is first.
 #[derive(Debug)]
-pub(crate) struct Growth {
+pub(crate) struct Growth<O> {
+    observer: O,
     /// For filters; not used by the tree.
     pub(crate) symbols: Symbols,
     nodes: Vec<Node>,
@@ -118,16 +132,16 @@ pub(crate) struct OpenFrame {
     children_ticks: u64,
 }
 
-impl Growth {
-    pub(crate) fn new() -> Growth {
+impl<O> Growth<O> {
+    pub(crate) fn new(observer: O) -> Growth<O> {
         let root = Node::new(CallTree::ROOT, HOST);
         let (symbols, others) = (Symbols::default(), FxHashMap::default());
-        Growth { symbols, nodes: vec![root], callees: vec![Callees::NONE], others }
+        Growth { observer, symbols, nodes: vec![root], callees: vec![Callees::NONE], others }
     }
 
-    /// The tree, complete.
-    pub(crate) fn into_tree(self) -> CallTree {
-        CallTree::new(self.nodes)
+    /// The tree, complete, and who saw its calls.
+    pub(crate) fn into_tree(self) -> (CallTree, O) {
+        (CallTree::new(self.nodes), self.observer)
     }
 
     #[inline]
@@ -160,7 +174,7 @@ impl Growth {
     }
 }
 
-impl Visitor for Growth {
+impl<O: CallObserver> Visitor for Growth<O> {
     type Frame = OpenFrame;
     type Error = Never;
 
@@ -179,7 +193,7 @@ impl Visitor for Growth {
     #[inline]
     fn leave(
         &mut self,
-        _lane: LaneId,
+        lane: LaneId,
         parents: &mut [OpenFrame],
         frame: OpenFrame,
         ending: Ending,
@@ -199,6 +213,15 @@ impl Visitor for Growth {
             let count = if ending.is_caught() { &mut node.unwound } else { &mut node.unfinished };
             *count = count.saturating_add(1);
         }
+        let (depth, func, start_ticks) = (parents.len(), node.func, frame.start_ticks);
+        self.observer.call(&Call {
+            lane,
+            depth,
+            func,
+            start_ticks,
+            end_ticks: ticks.max(start_ticks),
+            ending,
+        });
         Ok(())
     }
 
@@ -208,7 +231,7 @@ impl Visitor for Growth {
     }
 }
 
-impl Named for Growth {
+impl<O: CallObserver> Named for Growth<O> {
     fn symbols(&mut self) -> &mut Symbols {
         &mut self.symbols
     }

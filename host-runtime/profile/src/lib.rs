@@ -32,6 +32,7 @@ pub mod frames;
 
 mod builder;
 mod callgraph;
+mod calls;
 mod drive;
 mod filter;
 mod flat;
@@ -42,9 +43,11 @@ mod profile;
 mod replay;
 mod symbols;
 mod text;
+mod timeline;
 
 pub use builder::CallTreeBuilder;
 pub use callgraph::{Arc, CallGraph};
+pub use calls::{Call, CallObserver};
 pub use filter::{CallFilter, LaneChoice, Range};
 pub use flat::{Caller, FlatProfile, Row};
 pub use health::{Health, Stalls};
@@ -54,3 +57,4 @@ pub use profile::Profile;
 pub use replay::{ReplayOptions, Replayed, replay};
 pub use symbols::{HOST, LOST, Symbols, SymbolsProblem, printable};
 pub use text::nanos_text;
+pub use timeline::{LaneSpans, LeftOut, Level, Span, Timeline, Track};

@@ -1,6 +1,7 @@
 //! Everything that a report needs, from one pass over a trace.
 
 use crate::builder::Growth;
+use crate::calls::CallObserver;
 use crate::drive::{Driven, Named, drive};
 use crate::filter::CallFilter;
 use crate::frames::{AtRange, LaneStatus};
@@ -38,7 +39,7 @@ impl Profile {
     ///
     /// Fails only where reading does: damage is in [`Profile::health`].
     pub fn read<R: Read>(reader: TraceReader<R>, progress: impl FnMut(u64)) -> io::Result<Profile> {
-        Profile::pass(reader, None, progress)
+        Profile::read_observed(reader, (), None, progress).map(|(profile, ())| profile)
     }
 
     /// The same of those calls that a filter lets through. Of calls that were open in its range, the part counts that
@@ -48,28 +49,35 @@ impl Profile {
         filter: &CallFilter<'_>,
         progress: impl FnMut(u64),
     ) -> io::Result<Profile> {
-        Profile::pass(reader, Some((filter, AtRange::Clipped)), progress)
+        Profile::read_observed(reader, (), Some(filter), progress).map(|(profile, ())| profile)
     }
 
-    fn pass<R: Read>(
+    /// The same, with somebody who sees every call (that the filter lets through, if there is one) when it ends, and
+    /// comes back with the profile.
+    pub fn read_observed<R: Read, O: CallObserver>(
         mut reader: TraceReader<R>,
-        filter: Option<(&CallFilter<'_>, AtRange)>,
+        observer: O,
+        filter: Option<&CallFilter<'_>>,
         mut progress: impl FnMut(u64),
-    ) -> io::Result<Profile> {
+    ) -> io::Result<(Profile, O)> {
+        let filter = filter.map(|filter| (filter, AtRange::Clipped));
         let Driven { mut visitor, health, lanes, end_ticks, shown } =
-            drive(&mut reader, Growth::new(), filter, &mut progress)?;
+            drive(&mut reader, Growth::new(observer), filter, &mut progress)?;
         let all = health.counts.calls + health.counts.without_enter;
-        Ok(Profile {
+        let symbols = std::mem::take(visitor.symbols());
+        let (tree, observer) = visitor.into_tree();
+        let profile = Profile {
             header: reader.header().clone(),
             health,
-            symbols: std::mem::take(visitor.symbols()),
-            tree: visitor.into_tree(),
+            symbols,
+            tree,
             start_ticks: lanes.iter().map(|lane| lane.start_ticks).min().unwrap_or(end_ticks),
             lanes,
             bytes: reader.offset(),
             end_ticks,
             hidden_calls: all - shown,
-        })
+        };
+        Ok((profile, observer))
     }
 
     /// How often a function was entered, as far as the filter let it through.

@@ -1,6 +1,7 @@
 //! Other tools' formats, each in a file of its own.
 
 pub mod kperf;
+pub mod view;
 
 use crate::drive::{Driven, Named};
 use crate::frames::LaneStatus;

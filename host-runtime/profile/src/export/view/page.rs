@@ -1,0 +1,110 @@
+//! Puts the page together.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use std::io::{self, Write};
+
+const HTML: &str = include_str!("page/index.html");
+const CSS: &str = include_str!("page/style.css");
+/// In an order in which each comes behind those that it imports.
+const SCRIPTS: [(&str, &str); 16] = [
+    ("dom.js", include_str!("page/dom.js")),
+    ("format.js", include_str!("page/format.js")),
+    ("data.js", include_str!("page/data.js")),
+    ("state.js", include_str!("page/state.js")),
+    ("colors.js", include_str!("page/colors.js")),
+    ("viewport.js", include_str!("page/viewport.js")),
+    ("input.js", include_str!("page/input.js")),
+    ("chart.js", include_str!("page/chart.js")),
+    ("overview.js", include_str!("page/overview.js")),
+    ("timeline.js", include_str!("page/timeline.js")),
+    ("flame.js", include_str!("page/flame.js")),
+    ("table.js", include_str!("page/table.js")),
+    ("layers.js", include_str!("page/layers.js")),
+    ("graph.js", include_str!("page/graph.js")),
+    ("details.js", include_str!("page/details.js")),
+    ("main.js", include_str!("page/main.js")),
+];
+
+/// Where the page's data go.
+pub(super) struct Sections<'a> {
+    out: &'a mut dyn Write,
+}
+
+impl Sections<'_> {
+    /// Adds a section. Its name has no characters that mean something in HTML.
+    pub(super) fn add(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut packed = DeflateEncoder::new(Vec::new(), Compression::default());
+        packed.write_all(bytes)?;
+        let text = STANDARD.encode(packed.finish()?);
+        writeln!(self.out, "<script type=\"text/plain\" data-section=\"{name}\">{text}</script>")
+    }
+}
+
+/// Writes the page: `<!-- TITLE -->`, `<!-- STYLE -->`, `<!-- DATA -->` and `<!-- SCRIPT -->` of `index.html` are replaced.
+pub(super) fn write(
+    title: &str,
+    out: &mut dyn Write,
+    sections: impl FnOnce(&mut Sections<'_>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut sections = Some(sections);
+    let mut rest = HTML;
+    while let Some((before, marker, behind)) = next_marker(rest) {
+        out.write_all(before.as_bytes())?;
+        match marker {
+            "TITLE" => out.write_all(escaped(title).as_bytes())?,
+            "STYLE" => write!(out, "<style>\n{CSS}</style>")?,
+            "DATA" => {
+                if let Some(sections) = sections.take() {
+                    sections(&mut Sections { out })?;
+                }
+            }
+            "SCRIPT" => {
+                writeln!(out, "<script type=\"module\">")?;
+                SCRIPTS.iter().try_for_each(|(name, text)| write!(out, "// {name}\n{}", joined(text)))?;
+                write!(out, "</script>")?;
+            }
+            other => write!(out, "<!-- {other} -->")?,
+        }
+        rest = behind;
+    }
+    out.write_all(rest.as_bytes())
+}
+
+/// The text before the next comment, the comment, and what is behind it.
+fn next_marker(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once("<!-- ")?;
+    let (marker, behind) = rest.split_once(" -->")?;
+    Some((before, marker, behind))
+}
+
+/// A script without its imports and exports: all scripts of the page are one module.
+fn joined(script: &str) -> String {
+    let lines = script.lines().filter(|line| !line.starts_with("import "));
+    lines.map(|line| format!("{}\n", line.strip_prefix("export ").unwrap_or(line))).collect()
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_put_together() {
+        let mut out = Vec::new();
+        write("<life> & co", &mut out, |sections| sections.add("profile", b"{}")).expect("to memory");
+        let text = String::from_utf8(out).expect("text");
+        assert!(text.contains("<title>&lt;life&gt; &amp; co</title>"));
+        assert!(text.contains("<script type=\"text/plain\" data-section=\"profile\">q64FAA==</script>"));
+        let text = text.replace("http://www.w3.org/2000/svg", "");
+        for word in ["<!-- ", "\nimport ", "\nexport ", "http://", "https://", " src="] {
+            assert!(!text.contains(word), "{word}");
+        }
+        assert!(SCRIPTS.iter().all(|(_, script)| !script.contains("</script")));
+    }
+}

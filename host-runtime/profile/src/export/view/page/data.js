@@ -1,0 +1,122 @@
+// The page's data: packed sections in base64, made by kperf-wasm. `columns.rs` says what is in them.
+
+/** A section's bytes. */
+export async function sectionBytes(name) {
+  const element = document.querySelector(`script[data-section="${name}"]`);
+  if (!element) throw new Error(`the page has no section ${name}`);
+  const packed = Uint8Array.from(atob(element.textContent), (character) => character.charCodeAt(0));
+  // Its text is not needed any more, and large.
+  element.remove();
+  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** A section that is JSON. */
+export async function sectionJson(name) {
+  return JSON.parse(new TextDecoder().decode(await sectionBytes(name)));
+}
+
+/** Reads LEB128 numbers, up to 2^53. */
+export class Numbers {
+  constructor(bytes) {
+    this.bytes = bytes;
+    this.at = 0;
+  }
+
+  next() {
+    const bytes = this.bytes;
+    let byte = bytes[this.at++];
+    if (byte < 0x80) return byte;
+    let value = byte & 0x7f;
+    let factor = 128;
+    do {
+      byte = bytes[this.at++];
+      value += (byte & 0x7f) * factor;
+      factor *= 128;
+    } while (byte >= 0x80);
+    return value;
+  }
+
+  /** The next `count` numbers, into `column`. */
+  fill(column, count) {
+    for (let n = 0; n < count; n++) column[n] = this.next();
+    return column;
+  }
+}
+
+/** A level of the timeline: for each lane its rows, each with the columns `start`, `end` (ticks), `func` and `calls`. */
+export function readLevel(bytes) {
+  const numbers = new Numbers(bytes);
+  const lengths = [];
+  for (let lane = numbers.next(); lane > 0; lane--) {
+    const tracks = numbers.next();
+    lengths.push(Array.from({ length: tracks }, () => numbers.next()));
+  }
+  const all = lengths.flat().reduce((sum, length) => sum + length, 0);
+  const start = new Float64Array(all);
+  const end = new Float64Array(all);
+  numbers.fill(start, all);
+  numbers.fill(end, all);
+  const func = numbers.fill(new Uint32Array(all), all);
+  const calls = numbers.fill(new Uint32Array(all), all);
+  let at = 0;
+  return lengths.map((tracks) =>
+    tracks.map((length) => {
+      const from = at;
+      at += length;
+      let now = 0;
+      for (let n = from; n < at; n++) {
+        start[n] += now;
+        now = end[n] += start[n];
+      }
+      const part = (column) => column.subarray(from, at);
+      return { start: part(start), end: part(end), func: part(func), calls: part(calls) };
+    }),
+  );
+}
+
+/** The flame graph's nodes, the root first, parents before children: columns `parent`, `func`, `calls`, `total`, `self`. */
+export function readFlame(bytes) {
+  const numbers = new Numbers(bytes);
+  const count = numbers.next();
+  const parent = numbers.fill(new Uint32Array(count), count);
+  for (let n = 0; n < count; n++) parent[n] = n - parent[n];
+  const column = (type) => numbers.fill(new type(count), count);
+  return {
+    parent,
+    func: column(Uint32Array),
+    calls: column(Float64Array),
+    total: column(Float64Array),
+    self: column(Float64Array),
+  };
+}
+
+/** What of the trace the views share: the sheet's functions as objects, their callers and callees. */
+export function readSheet(sheet) {
+  const columns = sheet.functions;
+  const functions = columns.name.map((name, index) => ({
+    index,
+    name,
+    module: sheet.modules[columns.module[index]] ?? "",
+    imported: columns.imported[index],
+    calls: columns.calls[index],
+    total: columns.totalNanos[index],
+    self: columns.selfNanos[index],
+    min: columns.minNanos[index],
+    max: columns.maxNanos[index],
+    average: columns.averageNanos[index],
+    cutShort: columns.cutShort[index],
+    share: sheet.selfNanos > 0 ? columns.selfNanos[index] / sheet.selfNanos : 0,
+    callers: [],
+    callees: [],
+  }));
+  const outside = { index: functions.length, name: "[host]", module: "", imported: true, callers: [], callees: [] };
+  const all = [...functions, outside];
+  const { caller, callee, calls, totalNanos } = sheet.edges;
+  const edges = caller.map((from, n) => ({ from, to: callee[n], calls: calls[n], total: totalNanos[n] }));
+  for (const edge of edges) {
+    all[edge.from].callees.push(edge);
+    all[edge.to].callers.push(edge);
+  }
+  return { ...sheet, functions, edges, nameOf: (index) => all[index]?.name ?? "" };
+}

@@ -1,0 +1,54 @@
+// What is known of the selected function: its figures, who calls it, whom it calls.
+import { h } from "./dom.js";
+import { countText, nanosText, percentText, plural } from "./format.js";
+
+/** How many callers and callees are listed before the rest is only counted. */
+const LISTED = 40;
+
+export class Details {
+  constructor(state, colors, element) {
+    Object.assign(this, { state, colors, element });
+    state.selected.watch(() => this.draw());
+    state.theme.watch(() => this.draw());
+  }
+
+  draw() {
+    const index = this.state.selected.value;
+    this.element.hidden = index === null;
+    if (index === null) return;
+    const func = this.state.sheet.functions[index];
+    const figure = (name, value, more) => h("div", {}, h("dt", {}, name), h("dd", {}, value, more ? h("small", {}, more) : null));
+    const place = [func.module, func.imported ? "a function of the host" : ""].filter((text) => text !== "").join(" · ");
+    this.element.replaceChildren(
+      h("header", {},
+        h("i", { class: "swatch", style: `background:${this.colors.fill(index)}` }),
+        h("h2", {}, func.name),
+        h("button", { type: "button", class: "quiet", "aria-label": "Close", onclick: () => this.state.selected.set(null) }, "×")),
+      h("p", { class: "place" }, place),
+      h("dl", {},
+        figure("Calls", countText(func.calls), func.cutShort ? `${countText(func.cutShort)} cut short` : null),
+        figure("Self", nanosText(func.self), percentText(func.share)),
+        figure("Total", nanosText(func.total)),
+        figure("Average", nanosText(func.average)),
+        figure("Shortest", nanosText(func.min)),
+        figure("Longest", nanosText(func.max))),
+      this.list("Called by", func.callers, "from"),
+      this.list("Calls", func.callees, "to"));
+  }
+
+  list(title, edges, end) {
+    const { sheet } = this.state;
+    const whole = Math.max(1, edges.reduce((sum, edge) => sum + edge.total, 0));
+    const items = edges.slice(0, LISTED).map((edge) => {
+      const known = edge[end] < sheet.functions.length;
+      const name = h("span", { class: "name" }, sheet.nameOf(edge[end]));
+      const figures = h("span", { class: "figures" }, `${plural(edge.calls, "call")} · ${nanosText(edge.total)}`);
+      const style = `--share:${((edge.total / whole) * 100).toFixed(2)}%`;
+      const choose = () => this.state.selected.set(edge[end]);
+      return h("li", {}, known ? h("button", { type: "button", style, onclick: choose }, name, figures) : h("div", { class: "outside", style }, name, figures));
+    });
+    const more = edges.length > LISTED ? h("li", { class: "none" }, `and ${countText(edges.length - LISTED)} more`) : null;
+    const none = edges.length === 0 ? h("li", { class: "none" }, "nothing") : null;
+    return h("section", {}, h("h3", {}, title), h("ul", {}, ...items, more, none));
+  }
+}

@@ -1,0 +1,210 @@
+// Who calls whom, as a graph: the functions with the longest totals, or those around the selected one.
+import { layered } from "./layers.js";
+import { h, oncePerFrame, svg } from "./dom.js";
+import { countText, nanosText, percentText, plural, shortName } from "./format.js";
+
+/** More boxes than this are no picture any more. */
+const MOST = 80;
+const LETTER = 7;
+/** Smaller than this it is looked at only when asked for. */
+const LEGIBLE = 0.8;
+
+export class CallGraph {
+  constructor(state, colors) {
+    Object.assign(this, { state, colors });
+    const { sheet } = state;
+    this.whole = Math.max(1, ...sheet.functions.map((func) => func.total));
+    this.least = 0.005;
+    this.around = h("input", { type: "checkbox", onchange: () => this.build() });
+    this.slider = h("input", { type: "range", min: 0, max: 40, value: 17, "aria-label": "Least share of the run", oninput: () => this.slide() });
+    this.told = h("output", {});
+    this.bar = h("div", { class: "bar-of-controls" },
+      h("label", {}, "At least ", this.slider), this.told,
+      h("label", {}, this.around, " Only around the selected function"),
+      h("button", { type: "button", class: "quiet", onclick: () => this.fit() }, "Fit"));
+    this.layer = svg("g");
+    this.svg = svg("svg", { class: "graph", role: "group", "aria-label": "Call graph", tabindex: 0 },
+      svg("defs", {}, svg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto" },
+        svg("path", { d: "M0 0.5 L8 4 L0 7.5 z", class: "arrow" }))),
+      this.layer);
+    this.element = h("section", { class: "view graphs" }, this.bar, this.svg);
+    this.view = { x: 0, y: 0, scale: 1 };
+    this.listen();
+    this.rebuild = oncePerFrame(() => this.build());
+    state.selected.watch(() => (this.around.checked ? this.rebuild() : this.mark()));
+    state.matches.watch(() => this.mark());
+    state.theme.watch(() => this.rebuild());
+    new ResizeObserver(() => this.place()).observe(this.svg);
+    this.slide();
+  }
+
+  /** The slider goes from 0 to all of the run, finer at the low end. */
+  slide() {
+    const value = Number(this.slider.value);
+    this.least = value === 0 ? 0 : 10 ** (-4 + value / 10);
+    this.build();
+  }
+
+  chosen() {
+    const { sheet, selected } = this.state;
+    const focus = selected.value;
+    let few = sheet.functions.filter((func) => func.total >= this.least * this.whole);
+    if (this.around.checked && focus !== null) {
+      const func = sheet.functions[focus];
+      const near = new Set([focus, ...func.callers.map((edge) => edge.from), ...func.callees.map((edge) => edge.to)]);
+      few = sheet.functions.filter((func) => near.has(func.index));
+    }
+    return few.sort((a, b) => b.total - a.total).slice(0, MOST);
+  }
+
+  build() {
+    if (!this.layer) return;
+    const funcs = this.chosen();
+    const all = this.state.sheet.functions.length;
+    const share = this.least === 0 ? "anything" : `${Number((this.least * 100).toPrecision(1))} %`;
+    const hidden = all - funcs.length;
+    this.told.textContent = `${share} · ${plural(funcs.length, "function")}${hidden ? `, ${countText(hidden)} more not shown` : ""}`;
+    const place = new Map(funcs.map((func, n) => [func.index, n]));
+    const edges = this.state.sheet.edges.filter((edge) => place.has(edge.from) && place.has(edge.to));
+    const boxes = funcs.map((func) => ({ width: Math.max(204, shortName(func.name, 34).length * LETTER + 24), height: 58 }));
+    const links = edges.map((edge) => ({ from: place.get(edge.from), to: place.get(edge.to) }));
+    this.layout = funcs.length > 0 ? layered(boxes, links) : { places: [], paths: [], width: 1, height: 1 };
+    const most = Math.max(1, ...edges.map((edge) => edge.total));
+    this.edges = edges;
+    this.lines = edges.map((edge, n) => this.line(edge, boxes, links[n], this.layout.paths[n], most));
+    this.boxes = funcs.map((func, n) => this.box(func, boxes[n], this.layout.places[n]));
+    this.layer.replaceChildren(...this.lines, ...this.boxes);
+    this.mark();
+    this.fit(LEGIBLE);
+  }
+
+  box(func, { width, height }, { x, y }) {
+    const choose = () => this.state.selected.set(this.state.selected.value === func.index ? null : func.index);
+    const key = (event) => {
+      if (event.key === "Enter" || event.key === " ") {
+        event.preventDefault();
+        choose();
+      }
+    };
+    const text = (line, words, name) => svg("text", { x: 0, y: -height / 2 + 19 + line * 16, class: name }, words);
+    const share = func.total / this.whole;
+    const label = `${func.name}: ${plural(func.calls, "call")}, total ${nanosText(func.total)}, self ${nanosText(func.self)}`;
+    const group = svg("g", { class: "box", transform: `translate(${x} ${y})`, tabindex: 0, role: "button", "aria-label": label, onclick: choose, onkeydown: key },
+      svg("title", {}, label),
+      svg("rect", { x: -width / 2, y: -height / 2, width, height, rx: 6, fill: this.colors.heat(share) }),
+      text(0, shortName(func.name, 34), "name"),
+      text(1, `${plural(func.calls, "call")}`, ""),
+      text(2, `total ${nanosText(func.total)} · self ${percentText(func.share)}`, "dim"));
+    group.func = func.index;
+    return group;
+  }
+
+  line(edge, boxes, { from, to }, points, most) {
+    const thickness = 1 + 4 * Math.sqrt(edge.total / most);
+    const [first, last] = [points[0], points.at(-1)];
+    let d;
+    let at;
+    if (from === to) {
+      const side = first.x + boxes[from].width / 2;
+      d = `M${side} ${first.y - 10} C${side + 46} ${first.y - 30} ${side + 46} ${first.y + 30} ${side + 2} ${first.y + 10}`;
+      at = { x: side + 36, y: first.y };
+    } else {
+      const down = last.y > first.y;
+      const edgeY = (point, box, leaving) => point.y + ((leaving === down ? 1 : -1) * boxes[box].height) / 2;
+      const ends = [{ x: first.x, y: edgeY(first, from, true) }, ...points.slice(1, -1), { x: last.x, y: edgeY(last, to, false) + (down ? -1 : 1) }];
+      d = curve(ends);
+      const middle = Math.floor((ends.length - 1) / 2);
+      at = { x: (ends[middle].x + ends[middle + 1].x) / 2, y: (ends[middle].y + ends[middle + 1].y) / 2 };
+    }
+    const label = `${this.state.sheet.nameOf(edge.from)} calls ${this.state.sheet.nameOf(edge.to)} ${plural(edge.calls, "time")}, ${nanosText(edge.total)}`;
+    return svg("g", { class: "link" }, svg("title", {}, label),
+      svg("path", { d, "stroke-width": thickness, "marker-end": "url(#arrow)" }),
+      svg("text", { x: at.x, y: at.y + 4 }, countText(edge.calls)));
+  }
+
+  /** Shows what is selected and searched for. */
+  mark() {
+    const selected = this.state.selected.value;
+    const matches = this.state.matches.value;
+    for (const box of this.boxes ?? []) {
+      box.classList.toggle("selected", box.func === selected);
+      box.classList.toggle("faded", matches !== null && matches[box.func] !== 1);
+    }
+    (this.lines ?? []).forEach((line, n) => {
+      const { from, to } = this.edges[n];
+      line.classList.toggle("near", selected !== null && (from === selected || to === selected));
+    });
+  }
+
+  /** All of it, but no larger than it was drawn, and at least `least` as large: then its top is seen. */
+  fit(least = 0) {
+    const { clientWidth: width, clientHeight: height } = this.svg;
+    if (!width || !height || !this.layout) return;
+    const scale = Math.max(least, Math.min(1, (width - 48) / this.layout.width, (height - 48) / this.layout.height));
+    const middle = this.layout.width * scale <= width ? this.layout.width / 2 : this.layout.places[0]?.x ?? 0;
+    this.view = { scale, x: width / 2 - middle * scale, y: Math.max(24, (height - this.layout.height * scale) / 2) };
+    this.fitted = true;
+    this.place();
+  }
+
+  place() {
+    if (!this.fitted && this.svg.clientWidth) return this.fit(LEGIBLE);
+    const { x, y, scale } = this.view;
+    this.layer.setAttribute("transform", `translate(${x} ${y}) scale(${scale})`);
+  }
+
+  zoom(factor, x, y) {
+    const scale = Math.min(4, Math.max(0.05, this.view.scale * factor));
+    const real = scale / this.view.scale;
+    this.view = { scale, x: x - (x - this.view.x) * real, y: y - (y - this.view.y) * real };
+    this.place();
+  }
+
+  listen() {
+    const middle = () => [this.svg.clientWidth / 2, this.svg.clientHeight / 2];
+    const move = (x, y) => {
+      this.view.x += x;
+      this.view.y += y;
+      this.place();
+    };
+    this.svg.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      const { left, top } = this.svg.getBoundingClientRect();
+      this.zoom(0.998 ** (event.deltaY * (event.deltaMode === 1 ? 20 : 1)), event.clientX - left, event.clientY - top);
+    }, { passive: false });
+    let last = null;
+    this.svg.addEventListener("pointerdown", (event) => (last = [event.clientX, event.clientY]));
+    this.svg.addEventListener("pointermove", (event) => {
+      if (!last || event.buttons === 0) return;
+      move(event.clientX - last[0], event.clientY - last[1]);
+      last = [event.clientX, event.clientY];
+    });
+    addEventListener("pointerup", () => (last = null));
+    const keys = {
+      "+": () => this.zoom(1.25, ...middle()),
+      "=": () => this.zoom(1.25, ...middle()),
+      "-": () => this.zoom(0.8, ...middle()),
+      0: () => this.fit(),
+      ArrowLeft: () => move(60, 0),
+      ArrowRight: () => move(-60, 0),
+      ArrowUp: () => move(0, 60),
+      ArrowDown: () => move(0, -60),
+    };
+    this.svg.addEventListener("keydown", (event) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || !keys[event.key]) return;
+      event.preventDefault();
+      keys[event.key]();
+    });
+  }
+}
+
+/** A smooth line through points that lie one above the other. */
+function curve(points) {
+  let d = `M${points[0].x} ${points[0].y}`;
+  for (let n = 1; n < points.length; n++) {
+    const [a, b] = [points[n - 1], points[n]];
+    const middle = (a.y + b.y) / 2;
+    d += ` C${a.x} ${middle} ${b.x} ${middle} ${b.x} ${b.y}`;
+  }
+  return d;
+}

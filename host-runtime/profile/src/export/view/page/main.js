@@ -1,0 +1,172 @@
+// Puts the page together: reads the data, makes the views, listens to what concerns all of them.
+import { Colors } from "./colors.js";
+import { readFlame, readSheet, sectionBytes, sectionJson } from "./data.js";
+import { Details } from "./details.js";
+import { byId, h } from "./dom.js";
+import { Flame } from "./flame.js";
+import { nanosText, plural } from "./format.js";
+import { CallGraph } from "./graph.js";
+import { State } from "./state.js";
+import { FunctionTable } from "./table.js";
+import { Timeline } from "./timeline.js";
+
+const VIEWS = [["timeline", "Timeline"], ["flame", "Flame graph"], ["table", "Table"], ["graph", "Call graph"]];
+
+const HELP = [
+  ["1 2 3 4", "timeline, flame graph, table, call graph"],
+  ["/", "search; Escape leaves it"],
+  ["wheel, + −, w s", "zoom"],
+  ["drag, Shift+arrows, a d", "move"],
+  ["Shift+wheel, Page Up/Down", "scroll"],
+  ["← → ↑ ↓", "from bar to bar, from row to row"],
+  ["Enter, double click", "zoom to a bar"],
+  ["0, Escape", "all of it again"],
+  ["t", "light or dark"],
+  ["?", "this list"],
+];
+
+async function start() {
+  const state = new State(readSheet(await sectionJson("profile")));
+  const { sheet } = state;
+  const colors = new Colors(sheet);
+  themes(state, colors);
+  head(sheet);
+  const timeline = new Timeline(state, colors);
+  const views = {
+    timeline,
+    flame: new Flame(state, colors, readFlame(await sectionBytes("flame"))),
+    table: new FunctionTable(state, colors),
+    graph: new CallGraph(state, colors),
+  };
+  new Details(state, colors, byId("details"));
+  tabs(state, views);
+  search(state);
+  keys(state, views);
+  await timeline.load();
+  // For tests and benchmarks.
+  Object.assign(globalThis, { kperf: { state, views } });
+  document.documentElement.dataset.ready = "true";
+}
+
+function head(sheet) {
+  const { host, clock } = sheet;
+  byId("title").textContent = sheet.title;
+  const engine = [host.name, host.version].filter(Boolean).join(" ");
+  const facts = [plural(sheet.calls, "call"), plural(sheet.functions.length, "function"), nanosText(sheet.wallNanos), engine, `${clock.kind} clock`];
+  byId("facts").textContent = facts.filter(Boolean).join(" · ");
+  byId("facts").title = [sheet.command, sheet.outcome, `written by kperf-wasm ${sheet.version}`].filter(Boolean).join("\n");
+  const ticker = clock.kind === "ticker" && clock.period_nanos ? [`times are those of a sampler: one tick in ${nanosText(clock.period_nanos)}`] : [];
+  const warnings = sheet.warnings.map((text) => h("li", { class: "warning" }, text));
+  const told = [...ticker, ...sheet.leftOut].map((text) => h("li", {}, text));
+  if (warnings.length + told.length > 0) byId("notes").replaceChildren(h("ul", {}, ...warnings, ...told));
+}
+
+function tabs(state, views) {
+  const buttons = VIEWS.map(([name, title]) =>
+    h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, onclick: () => state.view.set(name) }, title));
+  byId("tabs").replaceChildren(...buttons);
+  byId("tabs").addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    const at = VIEWS.findIndex(([name]) => name === state.view.value);
+    state.view.set(VIEWS[(at + step + VIEWS.length) % VIEWS.length][0]);
+    buttons.find((button) => button.getAttribute("aria-selected") === "true")?.focus();
+  });
+  for (const [name] of VIEWS) {
+    const { element } = views[name];
+    element.id = `view-${name}`;
+    element.setAttribute("role", "tabpanel");
+    element.setAttribute("aria-labelledby", `tab-${name}`);
+    byId("views").append(element);
+  }
+  state.view.watch((shown) => {
+    byId("tooltip").hidden = true;
+    VIEWS.forEach(([name], n) => {
+      views[name].element.hidden = name !== shown;
+      buttons[n].setAttribute("aria-selected", String(name === shown));
+      buttons[n].tabIndex = name === shown ? 0 : -1;
+    });
+  });
+}
+
+function search(state) {
+  const input = byId("search");
+  const found = byId("found");
+  input.addEventListener("input", () => {
+    const count = state.search(input.value);
+    found.textContent = input.value.trim() === "" ? "" : `${count} of ${state.sheet.functions.length}`;
+  });
+  input.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") {
+      input.value = "";
+      input.dispatchEvent(new Event("input"));
+      input.blur();
+    } else if (event.key === "Enter" && state.matches.value) {
+      // The matches in turn.
+      const { functions } = state.sheet;
+      const from = state.selected.value ?? -1;
+      const next = functions.findIndex(({ index }) => index > from && state.matches.value[index] === 1);
+      const first = functions.findIndex(({ index }) => state.matches.value[index] === 1);
+      if (first >= 0) state.selected.set(next >= 0 ? next : first);
+    }
+  });
+}
+
+function keys(state, views) {
+  const dialog = byId("keys");
+  dialog.append(h("h2", { id: "keys-title" }, "Keys"), h("dl", {}, ...HELP.flatMap(([key, does]) => [h("dt", {}, key), h("dd", {}, does)])),
+    h("form", { method: "dialog" }, h("button", {}, "Close")));
+  byId("help").addEventListener("click", () => dialog.showModal());
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input[type=search], dialog *")) return;
+    const view = VIEWS[Number(event.key) - 1];
+    if (view) {
+      state.view.set(view[0]);
+      views[view[0]].chart?.canvas.focus();
+    } else if (event.key === "/") {
+      byId("search").focus();
+    } else if (event.key === "t") {
+      byId("theme").click();
+    } else if (event.key === "?") {
+      dialog.showModal();
+    } else if (event.key === "Escape" && !event.defaultPrevented) {
+      state.selected.set(null);
+      return;
+    } else {
+      return;
+    }
+    event.preventDefault();
+  });
+}
+
+function themes(state, colors) {
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  let chosen = null;
+  // A page from a file may have no storage.
+  try {
+    chosen = localStorage.getItem("kperf-theme");
+  } catch {}
+  const button = byId("theme");
+  // Before everything else that watches the theme: they draw with its colors.
+  state.theme.watch((theme) => {
+    document.documentElement.dataset.theme = theme;
+    colors.setTheme(theme);
+    button.textContent = theme === "dark" ? "☀" : "☾";
+    button.setAttribute("aria-label", theme === "dark" ? "Light colors" : "Dark colors");
+  });
+  const follow = () => state.theme.set(chosen ?? (dark.matches ? "dark" : "light"));
+  dark.addEventListener("change", follow);
+  follow();
+  button.addEventListener("click", () => {
+    chosen = state.theme.value === "dark" ? "light" : "dark";
+    try {
+      localStorage.setItem("kperf-theme", chosen);
+    } catch {}
+    follow();
+  });
+}
+
+start().catch((error) => {
+  byId("notes").replaceChildren(h("ul", {}, h("li", { class: "warning" }, `This page can't be shown: ${error.message}`)));
+  throw error;
+});

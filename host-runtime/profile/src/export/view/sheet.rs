@@ -1,0 +1,201 @@
+//! The page's JSON: what the trace is, its functions, who calls whom.
+
+use super::columns::FlameTree;
+use crate::callgraph::{Arc, CallGraph};
+use crate::flat::FlatProfile;
+use crate::profile::Profile;
+use crate::symbols::{HOST, Symbols, printable};
+use crate::text::nanos_text;
+use crate::timeline::{LeftOut, Level, Timeline};
+use kperf_abi::FuncId;
+use kperf_trace::{ClockInfo, HostInfo};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// The section `profile`. Functions are numbered from 0 in the order of their self times; vectors of functions, edges and
+/// lanes are columns.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Sheet<'a> {
+    title: &'a str,
+    version: &'static str,
+    command: String,
+    host: &'a HostInfo,
+    clock: &'a ClockInfo,
+    outcome: Option<&'a str>,
+    began_unix_nanos: String,
+    nanos_per_tick: f64,
+    wall_nanos: u64,
+    wall_ticks: u64,
+    self_nanos: f64,
+    calls: u64,
+    warnings: Vec<String>,
+    /// What the pictures leave out.
+    left_out: Vec<String>,
+    modules: Vec<String>,
+    functions: Functions,
+    edges: Edges,
+    lanes: Vec<Lane>,
+    levels: Vec<LevelInfo>,
+    #[serde(skip)]
+    indices: FxHashMap<FuncId, u64>,
+}
+
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Functions {
+    name: Vec<String>,
+    /// Index into the modules; -1 where no table has it.
+    module: Vec<i64>,
+    imported: Vec<bool>,
+    calls: Vec<u64>,
+    total_nanos: Vec<f64>,
+    self_nanos: Vec<f64>,
+    min_nanos: Vec<f64>,
+    max_nanos: Vec<f64>,
+    average_nanos: Vec<f64>,
+    /// Calls that didn't end by a leave.
+    cut_short: Vec<u64>,
+}
+
+/// Who calls whom. The host is the number behind that of the last function.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Edges {
+    caller: Vec<u64>,
+    callee: Vec<u64>,
+    calls: Vec<u64>,
+    total_nanos: Vec<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Lane {
+    name: String,
+    calls: u64,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LevelInfo {
+    resolution_ticks: u64,
+    spans: usize,
+}
+
+impl<'a> Sheet<'a> {
+    pub(super) fn new(
+        profile: &'a Profile,
+        title: &'a str,
+        levels: &[Level],
+        left_out: LeftOut,
+        flame: &FlameTree,
+    ) -> Sheet<'a> {
+        let Profile { header, symbols, tree, health, .. } = profile;
+        let graph = CallGraph::new(tree, symbols, header, None);
+        let flat = &graph.flat;
+        let indices: FxHashMap<FuncId, u64> = flat
+            .rows
+            .iter()
+            .zip(0..)
+            .map(|(row, n)| (row.func, n))
+            .chain([(HOST, flat.rows.len() as u64)])
+            .collect();
+        let nanos_per_tick = 1e9 / header.clock.ticks_per_second;
+        let lanes = levels.first().map_or(&[][..], |level| &level.lanes);
+        let lanes = lanes.iter().filter_map(|spans| profile.lanes.iter().find(|lane| lane.id == spans.lane));
+        let command: Vec<_> = header.command.iter().map(|word| printable(word)).collect();
+        Sheet {
+            title,
+            version: env!("CARGO_PKG_VERSION"),
+            command: command.join(" "),
+            host: &header.host,
+            clock: &header.clock,
+            outcome: health.outcome(),
+            began_unix_nanos: header.unix_nanos(profile.start_ticks).to_string(),
+            nanos_per_tick,
+            wall_nanos: profile.wall_nanos(),
+            wall_ticks: profile.end_ticks.saturating_sub(profile.start_ticks),
+            self_nanos: flat.self_nanos,
+            calls: profile.calls(),
+            warnings: health.warnings(),
+            left_out: left_out_text(left_out, levels, flame, |ticks| nanos_text(header.nanos(ticks))),
+            modules: symbols
+                .tables()
+                .iter()
+                .map(|table| printable(&table.module.name).into_owned())
+                .collect(),
+            functions: functions(flat, symbols),
+            edges: edges(&graph, &indices),
+            lanes: lanes.map(|lane| Lane { name: lane.id.to_string(), calls: lane.calls }).collect(),
+            levels: levels
+                .iter()
+                .map(|level| LevelInfo { resolution_ticks: level.resolution_ticks, spans: level.spans() })
+                .collect(),
+            indices,
+        }
+    }
+
+    /// The function's number.
+    pub(super) fn index_of(&self, func: FuncId) -> u64 {
+        self.indices.get(&func).copied().unwrap_or(0)
+    }
+}
+
+fn functions(flat: &FlatProfile, symbols: &Symbols) -> Functions {
+    let mut columns = Functions::default();
+    for row in &flat.rows {
+        let symbol = symbols.get(row.func);
+        let module = symbols.tables().iter().position(|table| table.get(row.func).is_some());
+        columns.name.push(symbols.label(row.func));
+        columns.module.push(module.map_or(-1, |module| module as i64));
+        columns.imported.push(symbol.is_some_and(|symbol| symbol.imported));
+        columns.calls.push(row.calls);
+        columns.total_nanos.push(row.total_nanos);
+        columns.self_nanos.push(row.self_nanos);
+        columns.min_nanos.push(row.min_nanos);
+        columns.max_nanos.push(row.max_nanos);
+        columns.average_nanos.push(row.average_nanos);
+        columns.cut_short.push(row.unwound + row.unfinished);
+    }
+    columns
+}
+
+fn edges(graph: &CallGraph, indices: &FxHashMap<FuncId, u64>) -> Edges {
+    let mut arcs: Vec<&Arc> = graph.arcs.iter().collect();
+    arcs.sort_by(|a, b| b.total_nanos.total_cmp(&a.total_nanos));
+    let index = |func| indices.get(&func).copied().unwrap_or(0);
+    Edges {
+        caller: arcs.iter().map(|arc| index(arc.caller)).collect(),
+        callee: arcs.iter().map(|arc| index(arc.callee)).collect(),
+        calls: arcs.iter().map(|arc| arc.calls).collect(),
+        total_nanos: arcs.iter().map(|arc| arc.total_nanos).collect(),
+    }
+}
+
+fn left_out_text(
+    left_out: LeftOut,
+    levels: &[Level],
+    flame: &FlameTree,
+    nanos_text: impl Fn(u64) -> String,
+) -> Vec<String> {
+    let LeftOut { calls_of_lanes, deeper_calls } = left_out;
+    let mut told = Vec::new();
+    if let Some(finest) = levels.first().filter(|finest| finest.resolution_ticks > 1) {
+        told.push(format!(
+            "the timeline shows single calls of {} or more; shorter ones are drawn together",
+            nanos_text(finest.resolution_ticks)
+        ));
+    }
+    if calls_of_lanes > 0 {
+        told.push(format!(
+            "the timeline has the first {} lanes; {calls_of_lanes} calls are on others",
+            Timeline::LANES
+        ));
+    }
+    if deeper_calls > 0 {
+        told.push(format!("the timeline is {} calls deep; {deeper_calls} are deeper", Timeline::DEPTH));
+    }
+    if flame.left_out > 0 {
+        told.push(format!("the flame graph leaves out the {} shortest paths", flame.left_out));
+    }
+    told
+}
