@@ -3,7 +3,7 @@
 use crate::filters::FilterArgs;
 use crate::output::tell;
 use anyhow::Context;
-use kperf_rewriter::{NameMap, Options, Warning};
+use kperf_rewriter::{NameMap, Options, Probe, Warning};
 use std::path::PathBuf;
 
 /// Which functions get probes.
@@ -21,6 +21,30 @@ pub struct ProbeArgs {
     /// Names for a stripped module: lines `index:name`, as `emcc --emit-symbol-map` writes them.
     #[arg(long, value_name = "MAP")]
     names: Option<PathBuf>,
+    /// What a probe is: `import` calls functions that the host supplies; `inline` puts the recorder into the module, which
+    /// costs least and grows it most; `auto` leaves the choice to us.
+    #[arg(long, value_enum, value_name = "PROBE", default_value = "auto", help_heading = "Probes")]
+    pub probe: ProbeArg,
+}
+
+/// `--probe`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum ProbeArg {
+    Import,
+    Inline,
+    #[default]
+    Auto,
+}
+
+impl ProbeArg {
+    /// What it means where `auto` means this.
+    pub fn or(self, auto: Probe) -> Probe {
+        match self {
+            ProbeArg::Import => Probe::Import,
+            ProbeArg::Inline => Probe::Inline,
+            ProbeArg::Auto => auto,
+        }
+    }
 }
 
 impl ProbeArgs {
@@ -35,6 +59,7 @@ impl ProbeArgs {
             None => None,
         };
         Ok(Options {
+            probe: self.probe.or(Probe::Import),
             filter: self.filter.filter()?,
             min_instructions: self.min_instructions,
             exports_only: self.exports,
@@ -50,6 +75,9 @@ impl ProbeArgs {
     /// The flags as one would type them.
     fn describe(&self, imports: bool, id_base: u32) -> String {
         let mut words = Vec::new();
+        if self.probe == ProbeArg::Inline {
+            words.extend(["--probe".to_owned(), "inline".to_owned()]);
+        }
         self.filter.describe(&mut words);
         if self.min_instructions > 0 {
             words.extend(["--min-instructions".to_owned(), self.min_instructions.to_string()]);

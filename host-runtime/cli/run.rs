@@ -15,7 +15,8 @@ use crate::{input, table, traces};
 use anyhow::{Context, bail};
 use clock::ClockArg;
 use guest::{Guest, Host};
-use kperf_wasmtime::{ErrorKind, Recorder};
+use kperf_rewriter::Probe;
+use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder};
 use module::Prepared;
 use outcome::Outcome;
 use std::fs::File;
@@ -82,7 +83,9 @@ impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let name = input::module_name(&self.module);
         let bytes = input::read_module(&self.module)?;
-        let options = self.probes.options(name.clone(), true, 0)?;
+        let mut options = self.probes.options(name.clone(), true, 0)?;
+        let clock = self.clock.choose();
+        options.probe = self.probes.probe.or(probe_for(clock, bytes.len()));
         let prepared = if self.plain {
             if module::chooses(&options) {
                 bail!("--plain runs the module as it is; leave out what chooses functions");
@@ -105,13 +108,13 @@ impl Opts {
         }
         let trace = self.trace.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.kperf")));
         let recorder = self.recorder(&guest, &prepared, &trace)?;
-        let lane = recorder.link(&mut host.store, &mut host.linker)?;
+        let lanes = host.link(&guest, &recorder)?;
         let show = {
             let (trace, quiet) = (trace.clone(), self.quiet);
             move || show(&trace, quiet)
         };
         signals::watch(&recorder, show.clone())?;
-        let result = host.run(&guest, Some(&lane));
+        let result = host.run(&guest, Some(&lanes));
         let outcome = Outcome::of(&result, &prepared);
         let finished = recorder.finish(&outcome.to_string());
         if let Err(error) = &finished
@@ -149,15 +152,28 @@ impl Opts {
         let clock = self.clock.choose();
         if !self.quiet && self.clock == ClockArg::Auto {
             tell(clock::describe(clock));
+            if guest.is_inlined() {
+                tell("probes: inside every function (`--probe import` calls a recorder beside the module)");
+            }
         }
         let file = File::create(trace)
             .with_context(|| format!("failed to create the trace `{}`", trace.display()))?;
-        let builder = Recorder::builder().clock(clock).command(std::env::args());
+        let builder = Recorder::builder().clock(clock).inlined(guest.is_inlined()).command(std::env::args());
         let mut builder = builder.parent(parent).sink(file);
         if let Some(table) = &prepared.symbols {
             builder = builder.symbols(table.to_bytes());
         }
         Ok(builder.build(&guest.engine)?)
+    }
+}
+
+/// The probes that cost least: inside the functions if their clock is one that can be read there, unless the module is so
+/// large that compiling it would take longer for it than the probes save.
+fn probe_for(clock: ClockChoice, size: usize) -> Probe {
+    const LARGE: usize = 16 << 20;
+    match clock {
+        ClockChoice::Ticker { .. } if size < LARGE => Probe::Inline,
+        _ => Probe::Import,
     }
 }
 

@@ -5,7 +5,7 @@ use super::module::Prepared;
 use super::wasi::WasiArgs;
 use anyhow::{Context, bail};
 use kperf_abi::names;
-use kperf_wasmtime::{Lane, Recorder};
+use kperf_wasmtime::{Inlined, Lane, Recorder, is_inlined};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use wasmparser::{Parser, Payload};
@@ -66,7 +66,21 @@ impl Guest {
             .exports()
             .filter(|export| matches!(export.ty(), ExternType::Func(_)))
             .map(|export| export.name())
+            .filter(|name| !name.starts_with(names::EXPORT_PREFIX))
     }
+
+    /// Whether its recorder is inside.
+    pub fn is_inlined(&self) -> bool {
+        is_inlined(&self.module)
+    }
+}
+
+/// The recording's side of the store.
+pub enum Lanes {
+    /// A recorder module that the guest's probes call.
+    Module(Lane),
+    /// The guest's own recorders.
+    Inlined(Inlined),
 }
 
 impl Host {
@@ -82,7 +96,7 @@ impl Host {
     pub fn check_imports(&mut self, guest: &Guest, path: &Path) -> anyhow::Result<()> {
         let mut missing = Vec::new();
         for import in guest.module.imports() {
-            if import.module() == names::MODULE {
+            if [names::MODULE, names::HOST_MODULE].contains(&import.module()) {
                 continue;
             }
             let text = match self.linker.get(&mut self.store, import.module(), import.name()) {
@@ -107,15 +121,26 @@ impl Host {
         )
     }
 
+    /// Supplies what the guest's probes want.
+    pub fn link(&mut self, guest: &Guest, recorder: &Recorder) -> kperf_wasmtime::Result<Lanes> {
+        let (store, linker) = (&mut self.store, &mut self.linker);
+        Ok(if guest.is_inlined() {
+            Lanes::Inlined(recorder.link_inlined(store, linker)?)
+        } else {
+            Lanes::Module(recorder.link(store, linker)?)
+        })
+    }
+
     /// Instantiates the guest and calls what is to be called.
-    pub fn run(&mut self, guest: &Guest, lane: Option<&Lane>) -> wasmtime::Result<()> {
+    pub fn run(&mut self, guest: &Guest, lanes: Option<&Lanes>) -> wasmtime::Result<()> {
         let linker = &self.linker;
         let run = |store: &mut Store<WasiP1Ctx>| {
             let instance = linker.instantiate(&mut *store, &guest.module)?;
             guest.entry.call(store, instance)
         };
-        match lane {
-            Some(lane) => lane.call(&mut self.store, run),
+        match lanes {
+            Some(Lanes::Module(lane)) => lane.call(&mut self.store, run),
+            Some(Lanes::Inlined(lanes)) => lanes.call(&mut self.store, run),
             None => run(&mut self.store),
         }
     }

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use kperf_abi::SymbolTable;
-use kperf_abi::names::MODULE;
+use kperf_abi::names::{HOST_MODULE, MODULE};
 use kperf_rewriter::{Options, Plan, PlannedFunc, Warning};
 use std::collections::HashMap;
 use wasmparser::{Validator, WasmFeatures};
@@ -104,10 +104,12 @@ impl Names {
         let funcs = |import: &wasmtime::ImportType<'_>| matches!(import.ty(), wasmtime::ExternType::Func(_));
         let imported = module.imports().filter(funcs).count() as u32;
         // The probes' imports stand behind the other imports and before what the module defines; thunks stand last.
-        let added = module.imports().filter(|import| import.module() == MODULE).count() as u32;
+        let added =
+            module.imports().filter(|import| [MODULE, HOST_MODULE].contains(&import.module())).count() as u32;
         let original = index.saturating_sub(added);
         let thunk = original.checked_sub(imported - added + self.functions).filter(|_| added > 0);
         let known = match thunk {
+            // Behind them stands a recorder that is a part of the module; its functions have names.
             Some(thunk) => self.thunks.get(thunk as usize),
             None => self.by_index.get(&original),
         };

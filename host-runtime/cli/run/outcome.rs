@@ -3,6 +3,7 @@
 use super::guest::FRAMES;
 use super::module::Prepared;
 use crate::output::tell;
+use kperf_abi::names::EXPORT_PREFIX;
 use std::fmt;
 use std::process::ExitCode;
 use wasmtime::{Trap, WasmBacktrace};
@@ -77,7 +78,10 @@ impl fmt::Display for Outcome {
 /// The guest's open functions, innermost first, without the recorder's own.
 fn frames(backtrace: &WasmBacktrace, prepared: &Prepared) -> Vec<String> {
     let names = prepared.names();
-    let guest = backtrace.frames().iter().filter(|frame| frame.module().name() != Some("kperf_recorder"));
+    let guest = backtrace.frames().iter().filter(|frame| {
+        let inside = frame.func_name().is_some_and(|name| name.starts_with(EXPORT_PREFIX));
+        frame.module().name() != Some("kperf_recorder") && !inside
+    });
     let mut frames: Vec<String> =
         guest.map(|frame| names.of(frame.module(), frame.func_index(), frame.func_name())).collect();
     if backtrace.frames().len() >= FRAMES {

@@ -21,6 +21,7 @@ pub struct Builder {
     sink: Option<Sink>,
     queue: usize,
     calibrate: bool,
+    inlined: bool,
 }
 
 impl Default for Builder {
@@ -33,6 +34,7 @@ impl Default for Builder {
             sink: None,
             queue: Builder::QUEUE,
             calibrate: true,
+            inlined: false,
         }
     }
 }
@@ -85,6 +87,12 @@ impl Builder {
         self
     }
 
+    /// Whether the guests have their recorder inside, so that what a probe costs is measured there; no if nothing is said.
+    pub fn inlined(mut self, inlined: bool) -> Builder {
+        self.inlined = inlined;
+        self
+    }
+
     /// Begins the recording of guests in an engine's stores. Starts a thread that writes and, with
     /// [`ClockChoice::Ticker`], one that renews the time.
     ///
@@ -118,7 +126,11 @@ impl Builder {
         let recorder = Recorder { recording: Arc::new(recording) };
         let header = Header {
             clock: recorder.recording.clock.info(self.clock),
-            probe_cost: if measure { calibrate::probe_cost(&recorder, &messages) } else { None },
+            probe_cost: if measure {
+                calibrate::probe_cost(&recorder, self.inlined, &messages)
+            } else {
+                None
+            },
             anchor: recorder.recording.clock.anchor(),
             host: host(),
             command: self.command,

@@ -24,14 +24,21 @@ const ROUNDS: usize = 100;
 const TRIES: usize = 600;
 /// With fewer undisturbed rounds nothing is said.
 const FEWEST: usize = 10;
+/// `calibrate.wat`, rewritten.
+const IMPORTING: &[u8] = include_bytes!("calibrate.wasm");
+const INLINED: &[u8] = include_bytes!("calibrate.inline.wasm");
 /// The first rounds, in which code and pages are still cold, don't count.
 const COLD: usize = 4;
 
 /// Measures, before the recording's writer takes over the queue. `None` if that can't be done with this engine: its pool
 /// may be too small, its limits too tight, or the machine too busy. Takes about ten milliseconds, on a busy machine up to
 /// six times as long.
-pub(crate) fn probe_cost(recorder: &Recorder, messages: &Receiver<Message>) -> Option<ProbeCost> {
-    let rounds = match with_module(recorder, messages) {
+pub(crate) fn probe_cost(
+    recorder: &Recorder,
+    inlined: bool,
+    messages: &Receiver<Message>,
+) -> Option<ProbeCost> {
+    let rounds = match if inlined { within(recorder, messages) } else { with_module(recorder, messages) } {
         Ok(rounds) => rounds,
         // An engine without shared memory: its guests will be recorded by host functions.
         Err(_) => with_host_functions(recorder, messages).ok()?,
@@ -66,7 +73,15 @@ fn with_module(recorder: &Recorder, messages: &Receiver<Message>) -> wasmtime::R
     let mut linker = Linker::new(store.engine());
     unlimit(&mut store);
     let lane = recorder.link(&mut store, &mut linker)?;
-    measure(recorder, messages, &mut store, &linker, |store| lane.flush(store))
+    measure(recorder, messages, &mut store, &linker, IMPORTING, |store| lane.flush(store))
+}
+
+fn within(recorder: &Recorder, messages: &Receiver<Message>) -> wasmtime::Result<Vec<Round>> {
+    let mut store = Store::new(&recorder.recording.engine, ());
+    let mut linker = Linker::new(store.engine());
+    unlimit(&mut store);
+    let inlined = recorder.link_inlined(&mut store, &mut linker)?;
+    measure(recorder, messages, &mut store, &linker, INLINED, |store| inlined.flush(store))
 }
 
 fn with_host_functions(recorder: &Recorder, messages: &Receiver<Message>) -> wasmtime::Result<Vec<Round>> {
@@ -74,7 +89,7 @@ fn with_host_functions(recorder: &Recorder, messages: &Receiver<Message>) -> was
     let mut linker = Linker::new(store.engine());
     unlimit(&mut store);
     recorder.add_to_linker(&mut linker, |lane| lane)?;
-    measure(recorder, messages, &mut store, &linker, |store| store.data_mut().flush())
+    measure(recorder, messages, &mut store, &linker, IMPORTING, |store| store.data_mut().flush())
 }
 
 /// The engine may count fuel or epochs; this store shall have enough of both.
@@ -89,10 +104,11 @@ fn measure<T: 'static>(
     messages: &Receiver<Message>,
     store: &mut Store<T>,
     linker: &Linker<T>,
+    module: &[u8],
     flush: impl Fn(&mut Store<T>),
 ) -> wasmtime::Result<Vec<Round>> {
     let clock = &recorder.recording.clock;
-    let module = Module::new(store.engine(), include_bytes!("calibrate.wasm"))?;
+    let module = Module::new(store.engine(), module)?;
     let instance = linker.instantiate(&mut *store, &module)?;
     let plain: TypedFunc<u32, u32> = instance.get_typed_func(&mut *store, "plain")?;
     let probed: TypedFunc<u32, u32> = instance.get_typed_func(&mut *store, "probed")?;
@@ -172,17 +188,40 @@ fn median(rounds: &[Round], field: impl Fn(&Round) -> u64) -> u64 {
 mod tests {
     use super::*;
     use crate::clock::ClockChoice;
+    use kperf_rewriter::{Filter, Options, Pattern, Probe, rewrite};
 
-    /// With `BLESS=1` the module is written anew.
+    /// With `BLESS=1` the modules are written anew.
     #[test]
-    fn the_committed_module_is_made_from_the_source() {
-        let made = wat::parse_str(include_str!("calibrate.wat")).expect("calibrate.wat parses");
-        if std::env::var_os("BLESS").is_some() {
-            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/src/calibrate.wasm");
-            std::fs::write(file, &made).expect("write the module");
-        } else {
-            assert!(made == include_bytes!("calibrate.wasm"), "BLESS=1 cargo test renews calibrate.wasm");
+    fn the_committed_modules_are_made_from_the_source() {
+        let source = wat::parse_str(include_str!("calibrate.wat")).expect("calibrate.wat parses");
+        for (probe, committed, file) in
+            [(Probe::Import, IMPORTING, "calibrate.wasm"), (Probe::Inline, INLINED, "calibrate.inline.wasm")]
+        {
+            let only = vec![Pattern::parse("probed_nothing").expect("a pattern")];
+            let filter = Filter { only, skip: Vec::new() };
+            let options = Options { probe, filter, ..Options::default() };
+            let made = without_custom_sections(&rewrite(&source, &options).expect("a module").wasm);
+            if std::env::var_os("BLESS").is_some() {
+                std::fs::write(format!("{}/src/{file}", env!("CARGO_MANIFEST_DIR")), &made)
+                    .expect("write the module");
+            } else {
+                assert!(made == committed, "BLESS=1 cargo test renews {file}");
+            }
         }
+    }
+
+    /// The rewriter's version stands in them.
+    fn without_custom_sections(wasm: &[u8]) -> Vec<u8> {
+        let (mut kept, mut end) = (wasm[..8].to_vec(), 8);
+        for payload in wasmparser::Parser::new(0).parse_all(wasm) {
+            if let Some((id, range)) = payload.expect("a module").as_section() {
+                if id != 0 {
+                    kept.extend(&wasm[end..range.end as usize]);
+                }
+                end = range.end as usize;
+            }
+        }
+        kept
     }
 
     #[test]

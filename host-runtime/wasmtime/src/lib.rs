@@ -33,7 +33,9 @@
 //! # }
 //! ```
 //!
-//! * Per store: [`Recorder::link`] puts the recorder module into it, which is the fastest way. [`Lane`] is the host's side.
+//! * Per store: [`Recorder::link`] puts the recorder module into it, and takes modules of any host. [`Lane`] is the host's side.
+//! * Per store, for modules that have their recorder inside (`rewrite --probe inline`): [`Recorder::link_inlined`] supplies
+//!   what it wants of its host. The fastest of all. [`Inlined`] is the host's side.
 //! * Once for all stores: [`Recorder::add_to_linker`] defines host functions that do the same, for `InstancePre`, the
 //!   pooling allocator, a store for each request. [`HostLane`] stands in each store's data.
 //!
@@ -47,6 +49,7 @@ mod core;
 mod error;
 mod host_functions;
 mod host_lane;
+mod inlined;
 mod lane;
 mod link;
 mod memory;
@@ -64,6 +67,7 @@ pub use builder::Builder;
 pub use clock::ClockChoice;
 pub use error::{Error, ErrorKind, Result};
 pub use host_lane::HostLane;
+pub use inlined::{Inlined, is_inlined};
 pub use kperf_abi::word::Reason;
 pub use kperf_trace::{ContextError, Summary, TraceContext};
 pub use lane::Lane;

@@ -82,7 +82,7 @@ impl Linking {
 }
 
 /// The clock as a host function. One for each kind, so that a call is the reading and nothing else.
-fn now(store: impl AsContextMut, clock: &Clock) -> Func {
+pub(crate) fn now(store: impl AsContextMut, clock: &Clock) -> Func {
     match clock.clone() {
         Clock::Counter(clock) => Func::wrap(store, move || clock.raw() as i64),
         clock @ Clock::Test(_) => Func::wrap(store, move || clock.now() as i64),

@@ -5,7 +5,7 @@
 //! and that happens only while the lane's gate is held or by the recorder's own thread right after (see `core.rs`).
 #![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
 
-use kperf_abi::block::{CAPACITY, HEADER_LEN, MEMORY_PAGES, POSITION, STACKS, START};
+use kperf_abi::block::{CAPACITY, CLOCK, HEADER_LEN, MEMORY_PAGES, POSITION, STACKS, START};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use wasmtime::{Engine, MemoryType, SharedMemory};
@@ -56,6 +56,16 @@ impl LaneMemory {
         }
         memory.reset_position();
         memory
+    }
+
+    /// The memory of a recorder inside an instance, which is about to begin. `None` if it is too small for one.
+    pub(crate) fn of_instance(memory: SharedMemory) -> Option<LaneMemory> {
+        (memory.data().len() >= LEN * 4).then(|| LaneMemory::shared(memory))
+    }
+
+    /// Whether it is this very memory.
+    pub(crate) fn is(&self, memory: &SharedMemory) -> bool {
+        std::ptr::eq(self.words.as_ptr().cast(), memory.data().as_ptr())
     }
 
     /// A memory for a recorder in Rust.
@@ -198,6 +208,13 @@ impl TickerCell {
                 TickerCell { time: NonNull::from(&line.0), owner: CellOwner::Own { _line: line } }
             }
         }
+    }
+
+    /// The clock at the front of a lane's memory.
+    pub(crate) fn of_lane(memory: &SharedMemory) -> TickerCell {
+        let data = memory.data().get(CLOCK..).unwrap_or_default();
+        debug_assert!(data.len() >= 8);
+        TickerCell { time: NonNull::from(data).cast(), owner: CellOwner::Shared(memory.clone()) }
     }
 
     /// The memory for the recorder module's import.

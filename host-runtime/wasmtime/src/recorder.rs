@@ -4,6 +4,7 @@ use crate::builder::Builder;
 use crate::error::Result;
 use crate::host_functions;
 use crate::host_lane::HostLane;
+use crate::inlined::Inlined;
 use crate::lane::Lane;
 use crate::link::{Linking, failed};
 use crate::recording::Recording;
@@ -26,7 +27,7 @@ impl Recorder {
         Builder::default()
     }
 
-    /// Turns on what [`link`](Recorder::link) needs of an engine: threads and shared memories, since the recorder's memory
+    /// Turns on what [`link`](Recorder::link) and [`link_inlined`](Recorder::link_inlined) need of an engine: threads and shared memories, since the recorder's memory
     /// is read from other threads, and several memories. Host functions need nothing.
     pub fn configure(config: &mut Config) {
         config.wasm_threads(true).shared_memory(true).wasm_multi_memory(true);
@@ -68,6 +69,24 @@ impl Recorder {
         let instance =
             Instance::new_async(&mut store, linking.module(), linking.imports()).await.map_err(failed)?;
         linking.define(store, linker, instance)
+    }
+
+    /// Defines `kperf:host.*` in the linker, for modules that have their recorder inside. Each instance of them is a lane of
+    /// its own, from its first event on.
+    ///
+    /// The definitions belong to the store. Fuel, epochs and a `ResourceLimiter` see the recorder as a part of the guest: it
+    /// takes a memory of 128 KiB in each instance. The pooling allocator has no shared memories: compile modules with
+    /// imported probes there.
+    ///
+    /// # Errors
+    ///
+    /// When the store is another engine's, when the linker has `kperf:host.*` already, when the recording is finished.
+    pub fn link_inlined<T: 'static>(
+        &self,
+        store: impl AsContextMut<Data = T>,
+        linker: &mut Linker<T>,
+    ) -> Result<Inlined> {
+        Inlined::link(&self.recording, store, linker)
     }
 
     /// Defines `kperf.*` as host functions, once for all stores: for `InstancePre`, pooling, a store for each request.

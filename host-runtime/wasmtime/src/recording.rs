@@ -4,10 +4,12 @@ use crate::clock::Clock;
 use crate::core::LaneCore;
 use crate::error::{ErrorKind, Result};
 use crate::memory::LaneMemory;
+use crate::memory::TickerCell;
 use crate::queue::{Message, Queue};
 use crate::ticker::Ticker;
 use crate::writer::Written;
 use kperf_abi::SymbolTable;
+use kperf_abi::block::CLOCK_OFF;
 use kperf_abi::recorder::Form;
 use kperf_abi::word::Reason;
 use kperf_trace::Summary;
@@ -81,8 +83,26 @@ impl Recording {
         core
     }
 
+    /// Sets the clock of a recorder that is inside of a module, or switches the recorder off.
+    pub(crate) fn set_clock(&self, core: &LaneCore, on: bool) {
+        let Some(memory) = core.memory.import() else { return };
+        let cell = TickerCell::of_lane(memory);
+        match &self.ticker {
+            Some(ticker) if on => ticker.add(core.number, cell),
+            Some(ticker) => {
+                ticker.remove(core.number);
+                cell.store(CLOCK_OFF);
+            }
+            None => cell.store(if on { 0 } else { CLOCK_OFF }),
+        }
+    }
+
     /// Forgets a lane that is closed.
     pub(crate) fn retire(&self, core: &Arc<LaneCore>) {
+        // Before the number is another's.
+        if let Some(ticker) = &self.ticker {
+            ticker.remove(core.number);
+        }
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if lanes.open.remove(&core.number).is_some() {
             lanes.free.insert(core.number);

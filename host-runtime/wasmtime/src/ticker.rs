@@ -4,6 +4,7 @@ use crate::clock::Clock;
 use crate::error::{ErrorKind, Result};
 use crate::memory::TickerCell;
 use kperf_trace::{Stall, StallKind, StallTotal};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -16,10 +17,14 @@ const STALLS: usize = 1000;
 /// While it lives, the time in its cell is renewed.
 pub(crate) struct Ticker {
     cell: Arc<TickerCell>,
+    others: Arc<Mutex<Others>>,
     stop: Arc<AtomicBool>,
     stalls: Arc<Mutex<Stalls>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
+
+/// The clocks of recorders that are inside of modules, by the numbers of their lanes.
+type Others = BTreeMap<u32, TickerCell>;
 
 /// When the ticker itself was not run.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +43,7 @@ impl Ticker {
             return Err(ErrorKind::OneProcessor.into());
         }
         let cell = Arc::new(TickerCell::new(engine));
+        let others = Arc::new(Mutex::new(Others::new()));
         let stop = Arc::new(AtomicBool::new(false));
         let stalls = Arc::new(Mutex::new(Stalls::default()));
         // The first event must not be in the year 1970.
@@ -45,15 +51,28 @@ impl Ticker {
         let thread = std::thread::Builder::new()
             .name("kperf-ticker".into())
             .spawn({
-                let (clock, cell, stop, stalls) = (clock.clone(), cell.clone(), stop.clone(), stalls.clone());
-                move || tick(&clock, period, &cell, &stop, &stalls)
+                let (clock, stop, stalls) = (clock.clone(), stop.clone(), stalls.clone());
+                let (cell, others) = (cell.clone(), others.clone());
+                move || tick(&clock, period, &cell, &others, &stop, &stalls)
             })
             .map_err(ErrorKind::Thread)?;
-        Ok(Ticker { cell, stop, stalls, thread: Mutex::new(Some(thread)) })
+        Ok(Ticker { cell, others, stop, stalls, thread: Mutex::new(Some(thread)) })
     }
 
     pub(crate) fn cell(&self) -> &Arc<TickerCell> {
         &self.cell
+    }
+
+    /// Renews the clock of a lane too, from now on.
+    pub(crate) fn add(&self, lane: u32, cell: TickerCell) {
+        let mut others = self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        cell.store(self.cell.load());
+        others.insert(lane, cell);
+    }
+
+    /// No longer renews the clock of a lane: when this returns nobody writes it.
+    pub(crate) fn remove(&self, lane: u32) {
+        self.others.lock().unwrap_or_else(PoisonError::into_inner).remove(&lane);
     }
 
     /// Forgets when it stood still before there was anything to record.
@@ -78,7 +97,14 @@ impl Drop for Ticker {
     }
 }
 
-fn tick(clock: &Clock, period: Duration, cell: &TickerCell, stop: &AtomicBool, stalls: &Mutex<Stalls>) {
+fn tick(
+    clock: &Clock,
+    period: Duration,
+    cell: &TickerCell,
+    others: &Mutex<Others>,
+    stop: &AtomicBool,
+    stalls: &Mutex<Stalls>,
+) {
     let period_ticks = clock.ticks(period).max(1);
     // Shorter gaps are the scheduler's and the memory's ordinary noise.
     let limit = clock.ticks((period * 10).max(Duration::from_micros(50)));
@@ -91,6 +117,7 @@ fn tick(clock: &Clock, period: Duration, cell: &TickerCell, stop: &AtomicBool, s
             continue;
         }
         cell.store(now);
+        others.lock().unwrap_or_else(PoisonError::into_inner).values().for_each(|cell| cell.store(now));
         if gap > limit {
             let stall =
                 Stall { kind: StallKind::Ticker, recorder: None, start_ticks: last, nanos: clock.nanos(gap) };
