@@ -7,6 +7,7 @@
 
 import { Reason } from '../common/constants.js';
 import { hook } from '../common/hook.js';
+import { hookSuspension } from '../common/suspension.js';
 import { createRecorder, PostSink, type PageRecorder } from './index.js';
 
 /** The settings of a page. */
@@ -32,6 +33,7 @@ let recorder: PageRecorder | undefined;
 if (config.enabled !== false) {
     Object.defineProperty(globalThis, 'kperf', { configurable: true, get: begin });
     hook(begin, () => begin().ready);
+    hookSuspension(() => recorder?.suspension);
     globalThis.addEventListener?.('pagehide', leave);
     // A page that is hidden may never be shown again, nor told of its end.
     globalThis.document?.addEventListener('visibilitychange', () => {

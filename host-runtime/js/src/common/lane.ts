@@ -124,6 +124,11 @@ export class Lane {
         return this.#recorder['state.stack'].value;
     }
 
+    /** How many frames of any stack are open. */
+    depthOf(stack: number): number {
+        return stack === this.stack ? this.depth : this.#words[SAVED_DEPTHS / 4 + stack]!;
+    }
+
     /** Closes the frames deeper than `depth`. */
     close(reason: Reason, depth: number): void {
         this.#recorder.close(reason, depth);
@@ -168,7 +173,7 @@ export class Lane {
         if (this.#closed) return;
         this.#recorder.close(reason, 0);
         for (let stack = 0; stack < STACKS; stack++) {
-            if (stack === this.stack || this.#words[SAVED_DEPTHS / 4 + stack] === 0) continue;
+            if (this.depthOf(stack) === 0) continue;
             this.#recorder.switch(stack);
             this.#recorder.close(reason, 0);
         }

@@ -4,6 +4,8 @@ import { MODULE, Reason, SYMBOLS_SECTION } from './constants.js';
 import { guard, type Exit } from './guard.js';
 import { Lane, type TimeSource } from './lane.js';
 import { HostSpans } from './spans.js';
+import { Stacks } from './stacks.js';
+import { Suspension, type Jspi } from './suspension.js';
 import { equalBytes, readSymbols } from './symbols.js';
 import type { Summary } from './trace.js';
 
@@ -21,11 +23,21 @@ export interface Output {
     finish(outcome: string): Summary | Promise<Summary>;
 }
 
+/** A function of a guest, or one that it imports. */
+export type Guest = (...parameters: unknown[]) => unknown;
+
+function jspi(): Jspi {
+    if (!('promising' in WebAssembly)) throw new Error('kperf: this engine cannot suspend guests (WebAssembly.promising)');
+    return WebAssembly as unknown as Jspi;
+}
+
 /** Records probed modules that are instantiated in this thread. */
 export class Recorder {
     readonly lane: Lane;
     /** The lane's number in the trace. */
     readonly number: number;
+    /** What keeps suspended stacks apart. */
+    readonly suspension: Suspension;
     /** Is told when a WASI program calls `proc_exit`, before that does what it does. */
     onExit: ((code: number, exit: Exit) => void) | undefined;
     readonly #output: Output;
@@ -38,7 +50,9 @@ export class Recorder {
         this.number = output.lane();
         this.#output = output;
         this.lane = new Lane(time, (block) => output.block(this.number, block), turn, earlier);
-        this.#spans = new HostSpans(this.lane, output);
+        const stacks = new Stacks();
+        this.#spans = new HostSpans(this.lane, output, stacks);
+        this.suspension = new Suspension(this.lane, stacks);
     }
 
     /** Whether the recording has ended. */
@@ -81,6 +95,17 @@ export class Recorder {
      */
     span<R>(name: string, call: () => R): R {
         return this.#spans.run(name, call);
+    }
+
+    /** Stands for `WebAssembly.promising`: a function of a guest that may be suspended is recorded on a stack of its own. */
+    promising(call: Guest): Guest {
+        const started = jspi().promising(call);
+        return (...parameters) => this.suspension.start(() => started(...parameters));
+    }
+
+    /** Stands for `new WebAssembly.Suspending`: an import that suspends the guest if it returns a promise. */
+    suspending(call: Guest): object {
+        return new (jspi().Suspending)((...parameters) => this.suspension.suspend(() => call(...parameters)));
     }
 
     /** Notes a point in time: a number of up to 26 bits, or a span without length that has a name. */

@@ -1,36 +1,21 @@
 /** Spans of JavaScript, as functions of the host on the same timeline. */
 
-import { STACKS } from './constants.js';
 import type { Lane } from './lane.js';
 import type { Output } from './recorder.js';
+import type { Stacks } from './stacks.js';
 import { writeSymbols } from './symbols.js';
-
-/** The stacks that spans and suspended guests take, apart from 0. */
-export class Stacks {
-    readonly #free: number[] = [];
-    #next = 1;
-
-    /** A stack that nobody has; `undefined` where there is none left. */
-    take(): number | undefined {
-        return this.#free.pop() ?? (this.#next < STACKS ? this.#next++ : undefined);
-    }
-
-    /** Gives back a stack whose frames are closed. */
-    give(stack: number): void {
-        this.#free.push(stack);
-    }
-}
 
 /** Gives names ids, and records spans. */
 export class HostSpans {
     readonly #lane: Lane;
     readonly #output: Output;
+    readonly #stacks: Stacks;
     readonly #ids = new Map<string, number>();
-    readonly stacks = new Stacks();
 
-    constructor(lane: Lane, output: Output) {
+    constructor(lane: Lane, output: Output, stacks: Stacks) {
         this.#lane = lane;
         this.#output = output;
+        this.#stacks = stacks;
     }
 
     /** Calls a function as a span. If it returns a promise, `NAME (await)` lasts until that is settled, on a stack of its own. */
@@ -50,7 +35,7 @@ export class HostSpans {
 
     /** The time from which a function has returned a promise. */
     #wait(id: number, promise: Promise<unknown>): void {
-        const stack = this.stacks.take();
+        const stack = this.#stacks.take();
         if (stack === undefined) return;
         const lane = this.#lane;
         const on = (act: () => void): void => {
@@ -63,7 +48,7 @@ export class HostSpans {
         on(() => (token = lane.enter(id)));
         const end = (): void => {
             on(() => lane.leave(token));
-            this.stacks.give(stack);
+            this.#stacks.give(stack);
         };
         promise.then(end, end);
     }

@@ -7,6 +7,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import threads, { isMainThread, workerData } from 'node:worker_threads';
 import { Reason } from '../common/constants.js';
 import { hook } from '../common/hook.js';
+import { hookSuspension } from '../common/suspension.js';
 import type { Recorder } from '../common/recorder.js';
 import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
 import { readSettings } from './settings.js';
@@ -18,6 +19,7 @@ let recorder: Recorder | undefined;
 /** Threads of ours have nothing to record. */
 const isOurs = typeof workerData === 'object' && workerData !== null && 'kperf' in workerData;
 if (settings.enabled && !isOurs) {
+    hookSuspension(() => recorder?.suspension);
     if (isMainThread) registerMain();
     else registerWorker();
 }
