@@ -35,7 +35,6 @@ const modules = {
     RECORDER_ONE_MEMORY: ['The ticker\'s recorder with the clock in its own memory, for engines without multi-memory.', oneMemory()],
     CALIBRATE: ['The calibration, host-runtime/wasmtime/src/calibrate.wasm.', read('../wasmtime/src/calibrate.wasm')],
     CLOCK: ['wat/clock.wat.', own('clock.wat')],
-    ARM: ['wat/arm.wat.', own('arm.wat')],
     TICKER: ['wat/ticker.wat.', own('ticker.wat')],
     CELL: ['wat/cell.wat.', own('cell.wat')],
     END: ['wat/end.wat.', own('end.wat')],

@@ -13,6 +13,7 @@ import { setClock, startTicker, tickerWorks, whyNoTicker } from './ticker.js';
 
 export { Recorder } from '../common/recorder.js';
 export { MemorySink } from './memory-sink.js';
+export { readSymbols, type Symbols } from '../common/symbols.js';
 export { PostSink } from './post-sink.js';
 export type { Header, Sink, Summary } from '../common/trace.js';
 

@@ -78,12 +78,6 @@ export const CLOCK = bytes(
     'QaJEAAAAAAAA4D+g/AcL',
 );
 
-/** wat/arm.wat. 101 bytes. */
-export const ARM = bytes(
-    'AGFzbQEAAAABCQJgAX8Bf2AAAAIbAghyZWNvcmRlcgVlbnRlcgAAAmpzA2FybQABAwIBAAYGAX8BQQALBxECBWFybWVkAwAFZW50' +
-    'ZXIAAgoUARIAIwBFBEBBASQAEAELIAASAAs=',
-);
-
 /** wat/ticker.wat. 581 bytes. */
 export const TICKER = bytes(
     'AGFzbQEAAAABHAZgAAF8YAF+AGAAAX5gAX8AYAJ+fgBgA35+fgACMAQCanMGbWVtb3J5AgMBAQJqcwNub3cAAAJqcwZvZmZzZXQD' +

@@ -18,6 +18,7 @@ import type { TickerData } from './ticker-thread.js';
 import type { AnnouncedLane, WriterData } from './writer-thread.js';
 
 export { Recorder } from '../common/recorder.js';
+export { readSymbols, type Symbols } from '../common/symbols.js';
 export type { Header, Sink, Summary } from '../common/trace.js';
 
 /** How to record. */

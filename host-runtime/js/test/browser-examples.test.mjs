@@ -1,0 +1,67 @@
+// The examples of examples/node and examples/browser do what they say.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { launch } from './support/chromium.mjs';
+import { CLI, folder, kperf, PACKAGE, probed, ROOT } from './support/cli.mjs';
+
+const work = folder();
+
+/** A copy of an example, with what `npm install` would have put there. */
+function install(name) {
+    const to = join(work, 'examples', name);
+    cpSync(join(ROOT, 'examples', name), to, { recursive: true, filter: (path) => !path.includes('node_modules') });
+    mkdirSync(join(to, 'node_modules/@bjorn3'), { recursive: true });
+    symlinkSync(PACKAGE, join(to, 'node_modules/kperf-wasm'));
+    symlinkSync(join(PACKAGE, 'node_modules/@bjorn3/browser_wasi_shim'), join(to, 'node_modules/@bjorn3/browser_wasi_shim'));
+    return to;
+}
+
+test('examples/node', () => {
+    const cwd = install('node');
+    assert.equal(readFileSync(join(cwd, 'life.mjs'), 'utf8').split('\n').length < 40, true);
+    probed(join(ROOT, 'examples/game-of-life/rust/life.wasm'), join(cwd, 'life.probed.wasm'));
+    const { stdout, status } = spawnSync(process.execPath, ['--no-warnings', 'life.mjs', 'life.probed.wasm', '5'], { cwd, encoding: 'utf8' });
+    assert.match(stdout, /^5 steps, 19 live cells\n\d+ events of 152 functions: kperf-wasm report life.kperf\n$/);
+    assert.equal(status, 0);
+    const { functions } = JSON.parse(kperf('report', join(cwd, 'life.kperf'), '--format', 'json', '--limit', '0'));
+    const callsOf = (name) => functions.find((f) => f.name === name).calls;
+    assert.deepEqual(['life::step', 'compile', 'compile (await)'].map(callsOf), [5, 1, 1]);
+});
+
+test('examples/browser', async () => {
+    const cwd = install('browser');
+    cpSync(join(ROOT, 'examples/game-of-life'), join(work, 'examples/game-of-life'), { recursive: true });
+    const env = { ...process.env, KPERF_WASM_CLI: CLI };
+    const server = spawn(process.execPath, ['serve.mjs', '0'], { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] });
+    const browser = await launch();
+    after(async () => {
+        server.kill();
+        await browser.close();
+    });
+    const [url] = await once(server.stdout, 'data');
+    const page = await browser.newPage();
+    const errors = [];
+    page.on('pageerror', (error) => errors.push(String(error.stack)));
+    await page.goto(String(url).trim());
+    for (const language of ['Rust', 'C', 'Kotlin']) {
+        await page.click(`text="${language}"`);
+        const { calls, text } = await page.evaluate(() => globalThis.result);
+        assert.deepEqual(errors, []);
+        assert.match(text, /^50 steps, \d+ live cells$/);
+        // 20 rounds of 50 steps, 4,001 calls each, and the languages' own.
+        assert.equal(calls > 4_001_000 && calls < 10_000_000, true, `${calls}`);
+        const boxes = await page.locator('#flame div').allTextContents();
+        assert.equal(boxes.length > 5 && boxes.some((box) => /step/.test(box)), true, boxes.join('\n'));
+        assert.equal(boxes.some((box) => /^round (9\d|100)\.\d %/.test(box)), true, boxes.join('\n'));
+    }
+    const [download] = await Promise.all([page.waitForEvent('download'), page.click('#download')]);
+    const trace = join(work, 'page.kperf');
+    await download.saveAs(trace);
+    const { functions } = JSON.parse(kperf('report', trace, '--format', 'json', '--limit', '0'));
+    assert.equal(functions.find(({ name }) => name === 'step').calls, 1000);
+    await page.screenshot({ path: process.env.KPERF_SCREENSHOT ?? join(work, 'page.png') });
+});
