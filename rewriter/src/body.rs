@@ -17,6 +17,7 @@
 //! Nesting is kept on a stack of our own: real modules nest 21,245 blocks.
 
 use crate::context::Context;
+use crate::named_types::by_val;
 use crate::plan::SkipReason;
 use crate::probe::Site;
 use crate::try_table::{Labels, OpenTryTable};
@@ -143,7 +144,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             locals: 0,
             locals_end: 0,
             spills: Vec::new(),
-            labels: Labels::default(),
+            labels: Labels::new(0),
             open_try_tables: Vec::new(),
             facts,
         }
@@ -151,12 +152,16 @@ impl<'a, 'o> Rewriter<'a, 'o> {
 
     /// Only function indices change.
     fn write_plain(&mut self) -> Result<(), Error> {
+        // No param: their number is of no interest.
+        self.read_locals(0)?;
+        self.done = 0;
         let mut operators = self.body.get_operators_reader()?;
         let mut end = operators.original_position();
         while !operators.eof() {
             let start = end;
             let operator = operators.read()?;
             end = operators.original_position();
+            self.context.info.check_types_of(&operator, start)?;
             if let Some(moved) = self.moved(&operator) {
                 self.replace(start, end, &[moved]);
             }
@@ -170,6 +175,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         let signature = self.context.info.func_type(index).ok_or_else(|| self.no_func_type())?;
         let locals = self.read_locals(signature.params.len() as u64)?;
         self.locals = locals;
+        self.labels = Labels::new(signature.results.len());
         self.locals_end = self.done;
         self.facts.site.token = locals.min(MAX_LOCALS) as u32;
         let block = self.context.body_type(index, signature)?;
@@ -191,7 +197,10 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         let mut reader = self.body.get_locals_reader()?;
         let mut count = params;
         for _ in 0..reader.get_count() {
-            count += u64::from(reader.read()?.0);
+            let offset = reader.original_position();
+            let (declared, ty) = reader.read()?;
+            self.context.info.check_type(by_val(ty), offset)?;
+            count += u64::from(declared);
         }
         self.skip_until_offset(reader.original_position());
         Ok(count)
@@ -228,6 +237,10 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             let operator = operators.read()?;
             end = operators.original_position();
             self.operator(&operator, start, end)?;
+            if self.out.len() > MAX_SIZE {
+                // It is refused: no need to see how large it would get.
+                return Ok(());
+            }
         }
         operators.finish()?;
         Ok(())
@@ -237,8 +250,13 @@ impl<'a, 'o> Rewriter<'a, 'o> {
     fn operator(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
         let context = self.context;
         match operator {
-            Operator::Block { .. } | Operator::Loop { .. } | Operator::If { .. } | Operator::Try { .. } => {
-                self.labels.open(0);
+            Operator::Block { blockty } | Operator::If { blockty } | Operator::Try { blockty } => {
+                context.info.check_types_of(operator, start)?;
+                self.labels.open(0, context.info.block_results(*blockty));
+            }
+            Operator::Loop { blockty } => {
+                context.info.check_types_of(operator, start)?;
+                self.labels.open(0, context.info.block_params(*blockty).len());
             }
             Operator::End => {
                 if self.open_try_tables.last().is_some_and(|open| open.depth == self.labels.depth()) {
@@ -256,6 +274,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             | Operator::ReturnCallIndirect { .. }
             | Operator::ReturnCallRef { .. } => {
                 self.facts.calls = true;
+                context.info.check_types_of(operator, start)?;
                 self.copy_until_offset(start);
                 context.code.leave(self.facts.site, false, self.out);
                 if let Some(moved) = self.moved(operator) {
@@ -273,12 +292,14 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             }
             &Operator::CallIndirect { table_index, .. } => {
                 self.facts.calls = true;
+                context.info.check_types_of(operator, start)?;
                 if context.reach.table(table_index) {
                     self.unwind_behind(end);
                 }
             }
             Operator::CallRef { .. } => {
                 self.facts.calls = true;
+                context.info.check_types_of(operator, start)?;
                 if context.reach.refs() {
                     self.unwind_behind(end);
                 }
@@ -287,6 +308,13 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             Operator::MemoryAtomicWait32 { .. } | Operator::MemoryAtomicWait64 { .. } => {
                 self.facts.calls = true;
             }
+            Operator::RefNull { .. }
+            | Operator::RefTestNonNull { .. }
+            | Operator::RefTestNullable { .. }
+            | Operator::RefCastNonNull { .. }
+            | Operator::RefCastNullable { .. }
+            | Operator::TypedSelect { .. }
+            | Operator::TypedSelectMulti { .. } => context.info.check_types_of(operator, start)?,
             Operator::RefFunc { .. } => {
                 if let Some(moved) = self.moved(operator) {
                     self.replace(start, end, &[moved]);
@@ -315,7 +343,10 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             {
                 return Err(Error::malformed(start, "a local that isn't there"));
             }
-            Operator::TryTable { try_table } => self.open_try_table(try_table, start, end)?,
+            Operator::TryTable { try_table } => {
+                context.info.check_types_of(operator, start)?;
+                self.open_try_table(try_table, start, end)?;
+            }
             Operator::ContNew { .. }
             | Operator::ContBind { .. }
             | Operator::Suspend { .. }
@@ -349,6 +380,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
     /// one of ours.
     #[inline(never)]
     fn relabel(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
+        self.context.info.check_types_of(operator, start)?;
         let mut operator = operator.clone();
         let label = match &mut operator {
             Operator::Br { relative_depth }
@@ -389,8 +421,9 @@ impl<'a, 'o> Rewriter<'a, 'o> {
     }
 
     fn open_try_table(&mut self, table: &wasmparser::TryTable, start: u64, end: u64) -> Result<(), Error> {
+        let arity = self.context.info.block_results(table.ty);
         if table.catches.is_empty() {
-            self.labels.open(0);
+            self.labels.open(0, arity);
             return Ok(());
         }
         self.copy_until_offset(start);
@@ -408,7 +441,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             &mut self.spills,
         )?;
         self.facts.lacks_pad_types |= open.lacks_pad_types;
-        self.labels.open(open.pads() + 1);
+        self.labels.open(open.pads() + 1, arity);
         self.open_try_tables.push(open);
         Ok(())
     }

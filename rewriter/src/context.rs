@@ -156,6 +156,27 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// How many values a clause of a `try_table` gives to its label.
+    pub(crate) fn caught_values(&self, clause: &Catch, offset: u64) -> Result<usize, Error> {
+        Ok(match *clause {
+            Catch::One { tag, .. } => self.tag_values(tag, offset)?.len(),
+            Catch::OneRef { tag, .. } => self.tag_values(tag, offset)?.len() + 1,
+            Catch::All { .. } => 0,
+            Catch::AllRef { .. } => 1,
+        })
+    }
+
+    fn tag_type(&self, tag: u32, offset: u64) -> Result<u32, Error> {
+        let no_tag = || Error::malformed(offset, "a clause names a tag that isn't there");
+        self.info.tags.get(tag as usize).copied().ok_or_else(no_tag)
+    }
+
+    fn tag_values(&self, tag: u32, offset: u64) -> Result<&[ValType], Error> {
+        let no_function = || Error::malformed(offset, "a tag's type is no function type");
+        let signature = self.info.signature(self.tag_type(tag, offset)?).ok_or_else(no_function)?;
+        Ok(&signature.params)
+    }
+
     /// The type of the pad for a clause of a `try_table`; `None` when it needs one that wasn't added.
     pub(crate) fn pad_type(&self, clause: &Catch, offset: u64) -> Result<Option<BlockType>, Error> {
         let (tag, with_exception) = match *clause {
@@ -164,13 +185,10 @@ impl<'a> Context<'a> {
             Catch::All { .. } => return Ok(Some(BlockType::Empty)),
             Catch::AllRef { .. } => return single_or_empty(&[EXN]).map(Some),
         };
-        let no_tag = || Error::malformed(offset, "a clause names a tag that isn't there");
-        let type_index = *self.info.tags.get(tag as usize).ok_or_else(no_tag)?;
-        let values = &self.info.signature(type_index).ok_or_else(no_tag)?.params;
-        match (values.as_slice(), with_exception) {
+        match (self.tag_values(tag, offset)?, with_exception) {
             ([], true) => single_or_empty(&[EXN]).map(Some),
-            ([] | [_], false) => single_or_empty(values).map(Some),
-            _ => Ok(self.pad_types.get(&(type_index, with_exception)).copied()),
+            (values @ ([] | [_]), false) => single_or_empty(values).map(Some),
+            _ => Ok(self.pad_types.get(&(self.tag_type(tag, offset)?, with_exception)).copied()),
         }
     }
 }

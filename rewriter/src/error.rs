@@ -59,6 +59,15 @@ pub enum ErrorKind {
     },
     /// More functions than there are ids.
     TooManyIds,
+    /// The module is within the engines' limits, and isn't with its probes.
+    TooMany {
+        /// Of what.
+        what: &'static str,
+        /// How many there would be.
+        count: usize,
+        /// How many engines allow.
+        limit: usize,
+    },
     /// The rewritten module is invalid. This is a defect of the rewriter (only checked on demand and in debug builds).
     Invalid {
         /// What the validator said.
@@ -137,6 +146,9 @@ impl fmt::Display for Error {
             }
             ErrorKind::TooManyIds => {
                 write!(f, "more functions than ids: 2^30 are there, from the id base on")
+            }
+            ErrorKind::TooMany { what, count, limit } => {
+                write!(f, "with probes the module would have {count} {what}; engines allow {limit}")
             }
             ErrorKind::Invalid { message, context } => {
                 write!(

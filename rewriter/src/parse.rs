@@ -1,13 +1,14 @@
 //! Bytes to [`ModuleInfo`]: what the later passes need to know of a module, section by section. Bodies are only found,
 //! not read.
 
+use crate::named_types::{by_ref, by_sub_type, by_val};
 use crate::{Error, ErrorKind};
 use kperf_abi::{FuncIndex, names};
 use std::collections::HashMap;
 use std::ops::Range;
 use wasmparser::{
-    CompositeInnerType, ElementItems, ElementKind, ExternalKind, FunctionBody, Operator, Parser, Payload,
-    TypeRef, ValType,
+    BlockType, CompositeInnerType, ElementItems, ElementKind, ExternalKind, FunctionBody, Operator, Parser,
+    Payload, TypeRef, ValType,
 };
 
 /// A section as it stands in the input: its id and where its content lies.
@@ -33,6 +34,8 @@ pub(crate) struct TypeInfo {
     pub(crate) signature: Option<Signature>,
     /// Whether it is a plain type: alone in its group, final, without supertypes, not shared.
     pub(crate) plain: bool,
+    /// Whether only what is shared between threads may be named in such a function.
+    pub(crate) shared: bool,
 }
 
 /// An imported function.
@@ -76,6 +79,8 @@ pub(crate) struct ModuleInfo<'a> {
     pub(crate) wasm: &'a [u8],
     pub(crate) sections: Vec<Section>,
     pub(crate) types: Vec<TypeInfo>,
+    /// How many imports of all kinds there are.
+    pub(crate) imports: usize,
     pub(crate) imported_funcs: Vec<ImportedFunc<'a>>,
     /// Type index of each defined function.
     pub(crate) defined_types: Vec<u32>,
@@ -127,8 +132,9 @@ impl<'a> ModuleInfo<'a> {
             Payload::TypeSection(types) => self.types(types),
             Payload::ImportSection(imports) => self.imports(imports),
             Payload::FunctionSection(functions) => {
+                let offset = functions.range().start;
                 self.defined_types = functions.into_iter().collect::<Result<_, _>>()?;
-                Ok(())
+                self.check_type(self.defined_types.iter().max().copied(), offset)
             }
             Payload::TableSection(tables) => self.tables(tables),
             Payload::MemorySection(memories) => {
@@ -136,15 +142,19 @@ impl<'a> ModuleInfo<'a> {
                 Ok(())
             }
             Payload::TagSection(tags) => {
+                let offset = tags.range().start;
                 for tag in tags {
                     self.tags.push(tag?.func_type_idx);
                 }
-                Ok(())
+                self.check_type(self.tags.iter().max().copied(), offset)
             }
             Payload::GlobalSection(globals) => {
                 self.globals += globals.count();
+                let offset = globals.range().start;
                 for global in globals {
-                    self.host_refs.import_is_referenced |= self.names_import(&global?.init_expr)?;
+                    let global = global?;
+                    self.check_type(by_val(global.ty.content_type), offset)?;
+                    self.host_refs.import_is_referenced |= self.names_import(&global.init_expr)?;
                 }
                 Ok(())
             }
@@ -167,10 +177,13 @@ impl<'a> ModuleInfo<'a> {
     }
 
     fn types(&mut self, types: wasmparser::TypeSectionReader<'a>) -> Result<(), Error> {
+        let offset = types.range().start;
+        let mut greatest = None;
         for group in types {
             let group = group?;
             let alone = !group.is_explicit_rec_group() || group.types().len() == 1;
             for ty in group.types() {
+                greatest = greatest.max(by_sub_type(ty));
                 let plain = alone && ty.is_final && ty.supertype_idxs.is_empty() && !ty.composite_type.shared;
                 let signature = match &ty.composite_type.inner {
                     CompositeInnerType::Func(func) => {
@@ -178,20 +191,30 @@ impl<'a> ModuleInfo<'a> {
                     }
                     _ => None,
                 };
-                self.types.push(TypeInfo { signature, plain });
+                self.types.push(TypeInfo { signature, plain, shared: ty.composite_type.shared });
             }
         }
-        Ok(())
+        self.check_type(greatest, offset)
     }
 
     fn imports(&mut self, imports: wasmparser::ImportSectionReader<'a>) -> Result<(), Error> {
+        let offset = imports.range().start;
         for import in imports.into_imports() {
             let import = import?;
+            self.imports += 1;
             if [names::MODULE, names::HOST_MODULE].contains(&import.module) {
                 return Err(
                     ErrorKind::ReservedName { name: format!("{}.{}", import.module, import.name) }.into()
                 );
             }
+            let named = match import.ty {
+                TypeRef::Func(index) | TypeRef::FuncExact(index) => Some(index),
+                TypeRef::Table(table) => by_ref(table.element_type),
+                TypeRef::Global(global) => by_val(global.content_type),
+                TypeRef::Tag(tag) => Some(tag.func_type_idx),
+                TypeRef::Memory(_) => None,
+            };
+            self.check_type(named, offset)?;
             match import.ty {
                 TypeRef::Func(type_index) | TypeRef::FuncExact(type_index) => {
                     self.host_refs.passed_in |= self
@@ -221,8 +244,11 @@ impl<'a> ModuleInfo<'a> {
     }
 
     fn tables(&mut self, tables: wasmparser::TableSectionReader<'a>) -> Result<(), Error> {
+        let offset = tables.range().start;
         for table in tables {
-            let holds_import = match table?.init {
+            let table = table?;
+            self.check_type(by_ref(table.ty.element_type), offset)?;
+            let holds_import = match table.init {
                 wasmparser::TableInit::Expr(init) => self.names_import(&init)?,
                 wasmparser::TableInit::RefNull => false,
             };
@@ -268,7 +294,8 @@ impl<'a> ModuleInfo<'a> {
                         holds_import |= (function? as usize) < self.imported_funcs.len();
                     }
                 }
-                ElementItems::Expressions(_, expressions) => {
+                ElementItems::Expressions(ty, expressions) => {
+                    self.check_type(by_ref(ty), element.range.start)?;
                     for expression in expressions {
                         holds_import |= self.names_import(&expression?)?;
                     }
@@ -290,14 +317,15 @@ impl<'a> ModuleInfo<'a> {
 
     /// Whether a constant expression may evaluate to an imported function.
     fn names_import(&self, init: &wasmparser::ConstExpr<'a>) -> Result<bool, Error> {
-        for operator in init.get_operators_reader() {
-            if let Operator::RefFunc { function_index } = operator?
-                && (function_index as usize) < self.imported_funcs.len()
-            {
-                return Ok(true);
+        let mut named = false;
+        for operator in init.get_operators_reader().into_iter_with_offsets() {
+            let (operator, offset) = operator?;
+            self.check_types_of(&operator, offset)?;
+            if let Operator::RefFunc { function_index } = operator {
+                named |= (function_index as usize) < self.imported_funcs.len();
             }
         }
-        Ok(false)
+        Ok(named)
     }
 
     /// Whether values of this type may be functions.
@@ -311,6 +339,25 @@ impl<'a> ModuleInfo<'a> {
         }
     }
 
+    /// What a block takes from the stack, as far as its type is there.
+    pub(crate) fn block_params(&self, ty: BlockType) -> &[ValType] {
+        match ty {
+            BlockType::FuncType(index) => self.signature(index).map_or(&[], |signature| &signature.params),
+            BlockType::Empty | BlockType::Type(_) => &[],
+        }
+    }
+
+    /// How many values a block leaves on the stack.
+    pub(crate) fn block_results(&self, ty: BlockType) -> usize {
+        match ty {
+            BlockType::FuncType(index) => {
+                self.signature(index).map_or(0, |signature| signature.results.len())
+            }
+            BlockType::Empty => 0,
+            BlockType::Type(_) => 1,
+        }
+    }
+
     /// The function type with this index.
     pub(crate) fn signature(&self, type_index: u32) -> Option<&Signature> {
         self.types.get(type_index as usize)?.signature.as_ref()
@@ -318,12 +365,21 @@ impl<'a> ModuleInfo<'a> {
 
     /// The type of a function.
     pub(crate) fn func_type(&self, index: FuncIndex) -> Option<&Signature> {
+        self.signature(self.type_index(index)?)
+    }
+
+    /// Whether a function is shared between threads.
+    pub(crate) fn is_shared(&self, index: FuncIndex) -> bool {
+        let ty = self.type_index(index).and_then(|index| self.types.get(index as usize));
+        ty.is_some_and(|ty| ty.shared)
+    }
+
+    fn type_index(&self, index: FuncIndex) -> Option<u32> {
         let at = index.0 as usize;
-        let type_index = match self.imported_funcs.get(at) {
-            Some(import) => import.type_index,
-            None => *self.defined_types.get(at - self.imported_funcs.len())?,
-        };
-        self.signature(type_index)
+        match self.imported_funcs.get(at) {
+            Some(import) => Some(import.type_index),
+            None => self.defined_types.get(at - self.imported_funcs.len()).copied(),
+        }
     }
 
     /// How the module catches exceptions, by the first place that does. Only looked for where there are tags.

@@ -73,14 +73,16 @@ pub enum SkipReason {
     EngineBuiltin,
     /// A local more would exceed the engines' limit of 50,000.
     TooManyLocals,
+    /// It is shared between threads and may call only functions that are, which probes aren't.
+    Shared,
     /// With its probe it would exceed the engines' limit of 7,654,321 bytes.
     TooLarge,
 }
 
 impl SkipReason {
-    /// Whether the function was wanted, but an engine's limit leaves no room for its probe.
+    /// Whether the function was wanted, but can't bear a probe.
     pub fn is_limit(self) -> bool {
-        matches!(self, SkipReason::TooManyLocals | SkipReason::TooLarge)
+        matches!(self, SkipReason::Shared | SkipReason::TooManyLocals | SkipReason::TooLarge)
     }
 }
 
@@ -93,6 +95,7 @@ impl fmt::Display for SkipReason {
             SkipReason::Host => "the host's (--imports)",
             SkipReason::EngineBuiltin => "an engine builtin",
             SkipReason::TooManyLocals => "no room for a local: engines allow 50000",
+            SkipReason::Shared => "it is shared, and may not call what isn't",
             SkipReason::TooLarge => "no room for a probe: engines allow bodies of 7654321 bytes",
         })
     }
@@ -195,6 +198,9 @@ fn skip_reason(
     }
     if !options.filter.matches(function.display_name()) {
         return Ok(Some(SkipReason::Filtered));
+    }
+    if info.is_shared(function.index) {
+        return Ok(Some(SkipReason::Shared));
     }
     if options.min_instructions > 0 && !function.imported {
         let body = &info.bodies[function.index.0 as usize - info.imported_funcs.len()];

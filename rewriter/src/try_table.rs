@@ -22,43 +22,64 @@ use crate::context::Context;
 use crate::probe::{Probes, Site};
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasm_encoder::{Encode, Instruction};
-use wasmparser::{BlockType, Catch, TryTable, ValType};
+use wasmparser::{Catch, TryTable, ValType};
 
 /// The labels that are open in a body, and how many blocks of ours enclose each.
-#[derive(Default)]
 pub(crate) struct Labels {
     /// From the outermost to the innermost label of the source.
-    added_outside: Vec<u32>,
+    open: Vec<Label>,
+    /// How many values the function's own label takes.
+    results: u32,
+}
+
+struct Label {
+    added_outside: u32,
+    /// How many values a branch to it takes.
+    arity: u32,
 }
 
 impl Labels {
-    /// A label of the source opens, together with `added` blocks of ours right around it.
-    pub(crate) fn open(&mut self, added: u32) {
-        self.added_outside.push(self.added() + added);
+    /// Those of a function with so many results.
+    pub(crate) fn new(results: usize) -> Labels {
+        Labels { open: Vec::new(), results: results as u32 }
+    }
+
+    /// A label of the source opens, to which branches bring `arity` values, together with `added` blocks of ours right
+    /// around it.
+    pub(crate) fn open(&mut self, added: u32, arity: usize) {
+        self.open.push(Label { added_outside: self.added() + added, arity: arity as u32 });
     }
 
     /// The innermost label of the source closes, with what was opened around it.
     pub(crate) fn close(&mut self) {
-        self.added_outside.pop();
+        self.open.pop();
     }
 
     /// How many labels of the source are open, the function's own not counted.
     pub(crate) fn depth(&self) -> u32 {
-        self.added_outside.len() as u32
+        self.open.len() as u32
     }
 
     /// How many blocks of ours are open, the one around the whole body not counted.
     pub(crate) fn added(&self) -> u32 {
-        self.added_outside.last().copied().unwrap_or(0)
+        self.open.last().map_or(0, |label| label.added_outside)
     }
 
     /// What a label of the source is called here; `None` for one that isn't there.
     pub(crate) fn translate(&self, label: u32) -> Option<u32> {
         let outside_target = match self.depth().checked_sub(label)? {
             0 => 0,
-            position => self.added_outside[position as usize - 1],
+            position => self.open[position as usize - 1].added_outside,
         };
         Some(label + (self.added() - outside_target))
+    }
+
+    /// How many values a branch to a label of the source takes; `None` for one that isn't there.
+    fn arity(&self, label: u32) -> Option<u32> {
+        match self.depth().checked_sub(label)? {
+            0 => Some(self.results),
+            position => Some(self.open[position as usize - 1].arity),
+        }
     }
 }
 
@@ -85,12 +106,7 @@ impl OpenTryTable {
         spills: &mut Vec<ValType>,
     ) -> Result<OpenTryTable, Error> {
         let no_label = || Error::malformed(offset, "a clause names a label that isn't there");
-        let params = match table.ty {
-            BlockType::FuncType(index) => {
-                context.info.signature(index).map_or(&[][..], |signature| &signature.params)
-            }
-            BlockType::Empty | BlockType::Type(_) => &[],
-        };
+        let params = context.info.block_params(table.ty);
         let block_type = RoundtripReencoder.block_type(table.ty)?;
         let waiting = first_spill + spills.len() as u32..first_spill + (spills.len() + params.len()) as u32;
         spills.extend_from_slice(params);
@@ -99,16 +115,21 @@ impl OpenTryTable {
         waiting.clone().rev().for_each(|local| Instruction::LocalSet(local).encode(out));
         let mut targets = Vec::with_capacity(table.catches.len());
         let mut clauses = Vec::with_capacity(table.catches.len());
-        for (pad, clause) in table.catches.iter().enumerate() {
+        for (pad, &clause) in table.catches.iter().enumerate() {
             let label = pad as u32;
-            let (target, clause) = match *clause {
+            let (target, moved) = match clause {
                 Catch::One { tag, label: target } => (target, wasm_encoder::Catch::One { tag, label }),
                 Catch::OneRef { tag, label: target } => (target, wasm_encoder::Catch::OneRef { tag, label }),
                 Catch::All { label: target } => (target, wasm_encoder::Catch::All { label }),
                 Catch::AllRef { label: target } => (target, wasm_encoder::Catch::AllRef { label }),
             };
+            // The branch on the pad would drop a value too many, where the clause itself is invalid.
+            let (given, taken) = (context.caught_values(&clause, offset)?, labels.arity(target));
+            if taken.is_some_and(|taken| taken as usize != given) {
+                return Err(Error::malformed(offset, "a clause gives other values than its label takes"));
+            }
             targets.push(labels.translate(target).ok_or_else(no_label)?);
-            clauses.push(clause);
+            clauses.push(moved);
         }
         let mut lacks_pad_types = false;
         // The last clause's pad is the outermost.

@@ -8,7 +8,7 @@ use crate::reach::HostReach;
 use crate::section::{self, Mover};
 use crate::template::Recorder;
 use crate::types::Types;
-use crate::{Error, Plan, Warning, custom};
+use crate::{Error, Plan, Warning, custom, limits};
 use kperf_abi::{FuncIndex, SymbolTable, names as abi};
 use rayon::prelude::*;
 use std::collections::HashSet;
@@ -67,6 +67,8 @@ struct Sections<'a> {
     /// Where probes are imported.
     probe_types: Option<ProbeTypes>,
     names_from_map: bool,
+    names_written: bool,
+    producers_written: bool,
     output: Output,
 }
 
@@ -78,9 +80,19 @@ impl Writer<'_> {
             leave: types.function(&[ValType::I32], &[]),
         });
         let context = Context::new(self.info, self.reach, self.plan, self.needs, self.recorder, &mut types)?;
+        limits::check(self.info, &context, types.added())?;
         let wasm = Vec::with_capacity(self.info.wasm.len() + self.info.wasm.len() / 8);
         let output = Output { wasm, facts: Vec::new(), warnings: Vec::new() };
-        let mut sections = Sections { writer: self, context, types, probe_types, names_from_map, output };
+        let mut sections = Sections {
+            writer: self,
+            context,
+            types,
+            probe_types,
+            names_from_map,
+            names_written: false,
+            producers_written: false,
+            output,
+        };
         sections.write()?;
         Ok(sections.output)
     }
@@ -258,8 +270,11 @@ impl Sections<'_> {
             return Ok(());
         }
         match name {
+            // One of each is read by anybody; the others of a thousand would each get all names.
+            "name" if self.names_written => self.output.warnings.push(dropped),
             "name" => return self.name_section(Some(data_of(content)?)),
-            "producers" => {
+            "producers" if !self.producers_written => {
+                self.producers_written = true;
                 let data = data_of(content)?;
                 if custom::producers(Some(data), &mut self.output.wasm).is_err() {
                     self.output.warnings.push(dropped);
@@ -288,6 +303,7 @@ impl Sections<'_> {
             padded: &padded,
             facts: &self.output.facts,
         };
+        self.names_written = true;
         let mut data = Vec::new();
         if names.write(existing, &mut data).is_err() {
             data.clear();

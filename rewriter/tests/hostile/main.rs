@@ -1,0 +1,164 @@
+//! Modules at the limits of what engines take, and beyond what anybody would write: each is rewritten into a valid one or
+//! refused by name, in time that grows with its size and in memory of four times its size (and some hundred bytes a function or type).
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+
+mod code;
+mod measure;
+mod sections;
+
+use kperf_rewriter::{Options, SkipReason, Warning, rewrite};
+use measure::{cpu_seconds, peak_bytes};
+use wasmparser::{Validator, WasmFeatures};
+
+/// What must come of a module.
+enum Expect {
+    /// So many functions get probes.
+    Probed(usize),
+    /// Probes but for so many functions, for this reason.
+    Without(usize, SkipReason),
+    /// An error with these words.
+    Refused(&'static str),
+}
+
+struct Case {
+    name: &'static str,
+    /// Makes the module; a quarter of the size is asked for too.
+    make: fn(usize) -> Vec<u8>,
+    size: usize,
+    imports: bool,
+    /// How often the module may be in memory.
+    copies: usize,
+    expect: Expect,
+}
+
+const fn case(name: &'static str, make: fn(usize) -> Vec<u8>, size: usize, expect: Expect) -> Case {
+    Case { name, make, size, imports: false, copies: 4, expect }
+}
+
+#[rustfmt::skip]
+const CASES: [Case; 29] = [
+    case("600,000 functions of 60 bytes", code::functions, 600_000, Expect::Probed(600_000)),
+    case("600,000 empty functions", code::empty_functions, 600_000, Expect::Probed(600_000)),
+    case("as many functions as there may be", code::empty_functions, 1_000_000, Expect::Refused("1000003 functions")),
+    case("one function of 5 MB", code::large, 5 << 20, Expect::Probed(1)),
+    // A body that grows past its buffer is there twice for a moment.
+    Case { copies: 6, ..case("one function of 7 MB that calls imports", code::calls_imports, 7 << 20, Expect::Without(1, SkipReason::TooLarge)) },
+    case("25,000 nested blocks", code::blocks, 25_000, Expect::Probed(1)),
+    case("25,000 nested loops and branches out of all", code::branches, 25_000, Expect::Probed(1)),
+    case("10,000 nested try_tables", code::nested_try_tables, 10_000, Expect::Probed(1)),
+    case("40,000 try_tables with parameters", code::try_tables_with_params, 40_000, Expect::Probed(1)),
+    case("60,000 try_tables with parameters", code::try_tables_with_params, 60_000, Expect::Without(1, SkipReason::TooManyLocals)),
+    case("a try_table of 10,000 clauses", code::clauses, 10_000, Expect::Probed(1)),
+    case("10,000 nested legacy tries", code::legacy_tries, 10_000, Expect::Probed(1)),
+    case("br_tables of 4 MB", code::br_tables, 400, Expect::Probed(1)),
+    case("50,000 functions of 1,000 params and results", code::wide, 50_000, Expect::Probed(50_000)),
+    case("49,999 locals, each declared alone", code::locals, 49_999, Expect::Probed(1)),
+    case("50,000 locals, each declared alone", code::locals, 50_000, Expect::Without(1, SkipReason::TooManyLocals)),
+    // In the plan, in the symbol table, packed, in the name section.
+    Case { copies: 7, ..case("a name of 10 MB", sections::long_name, 10 << 20, Expect::Probed(1)) },
+    case("200,000 functions of one name", sections::same_names, 200_000, Expect::Probed(200_000)),
+    case("names that are no UTF-8", sections::broken_names, 50_000, Expect::Probed(50_000)),
+    case("100,000 names of locals and labels", sections::inner_names, 100_000, Expect::Probed(1)),
+    case("1,000 name sections of 1,000 names", sections::name_sections, 1_000, Expect::Probed(1_000)),
+    case("custom sections everywhere", sections::custom, 20_000, Expect::Probed(1)),
+    case("100,000 data segments", sections::data, 100_000, Expect::Probed(1)),
+    case("100,000 types", sections::types, 100_000, Expect::Probed(1)),
+    case("a recursive group of 100,000 types", sections::recursive, 100_000, Expect::Probed(1)),
+    case("100,000 imports", sections::imports, 100_000, Expect::Probed(1)),
+    Case { imports: true, ..case("100,000 imports with probes", sections::imports, 100_000, Expect::Probed(100_001)) },
+    case("100,000 exports", sections::exports, 100_000, Expect::Probed(1)),
+    case("100,000 element segments, globals and tags", sections::others, 100_000, Expect::Probed(1)),
+];
+
+#[test]
+fn hostile_modules() {
+    let mut wrong = Vec::new();
+    for case in &CASES {
+        if let Err(error) = check(case) {
+            wrong.push(format!("{}: {error}", case.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn check(case: &Case) -> Result<(), String> {
+    let wasm = (case.make)(case.size);
+    let options = Options { imports: case.imports, ..Options::default() };
+    let validate = |wasm: &[u8]| {
+        let features = WasmFeatures::all();
+        Validator::new_with_features(features).validate_all(wasm).map(drop).map_err(|error| error.to_string())
+    };
+    validate(&wasm).map_err(|error| format!("the test's module: {error}"))?;
+
+    let (peak, result) = peak_bytes(|| rewrite(&wasm, &options));
+    let mut larger = wasm.len();
+    match (result, &case.expect) {
+        (Err(error), Expect::Refused(words)) if error.to_string().contains(words) => {}
+        (Err(error), _) => return Err(error.to_string()),
+        (Ok(_), Expect::Refused(_)) => return Err("it is rewritten".to_owned()),
+        (Ok(rewritten), expect) => {
+            validate(&rewritten.wasm).map_err(|error| format!("rewritten: {error}"))?;
+            larger = larger.max(rewritten.wasm.len());
+            let not_probed = rewritten.warnings.iter().filter_map(|warning| match warning {
+                Warning::NotProbed { reason, .. } => Some(*reason),
+                _ => None,
+            });
+            let (not_probed, probed) = (not_probed.collect::<Vec<_>>(), rewritten.symbols.symbols.len());
+            let as_expected = match *expect {
+                Expect::Probed(count) => probed == count && not_probed.is_empty(),
+                Expect::Without(count, reason) => not_probed == vec![reason; count],
+                Expect::Refused(_) => false,
+            };
+            if !as_expected {
+                return Err(format!("{probed} probes, and none for {not_probed:?}"));
+            }
+        }
+    }
+    println!(
+        "{:48} {:6.1} MB, peak {:5.1} x",
+        case.name,
+        wasm.len() as f64 / 1e6,
+        peak as f64 / larger as f64
+    );
+    // What is known of a function or a type takes some room, however short it is in the module.
+    let items = items(&wasm);
+    let allowed = case.copies * larger + 450 * items + (4 << 20);
+    if peak > allowed {
+        return Err(format!(
+            "{peak} bytes at most for a module of {} with {items} functions and types",
+            wasm.len()
+        ));
+    }
+    check_time(case, &wasm, &options)
+}
+
+/// Four times the size takes about four times as long, and not sixteen times.
+fn check_time(case: &Case, wasm: &[u8], options: &Options) -> Result<(), String> {
+    let quarter = (case.make)(case.size / 4);
+    let mut minima = [f64::MAX; 2];
+    // Other programs run beside this one: their share is not counted, but they take the caches.
+    for _ in 0..6 {
+        minima[0] = minima[0].min(cpu_seconds(|| drop(rewrite(&quarter, options))));
+        minima[1] = minima[1].min(cpu_seconds(|| drop(rewrite(wasm, options))));
+        // A millisecond is too short to compare.
+        if minima[1] < 8.0 * minima[0].max(1e-3) {
+            return Ok(());
+        }
+    }
+    Err(format!("{:.1} ms, but {:.1} ms for a quarter of it", minima[1] * 1e3, minima[0] * 1e3))
+}
+
+fn items(wasm: &[u8]) -> usize {
+    let payloads = wasmparser::Parser::new(0).parse_all(wasm);
+    payloads
+        .map(|payload| match payload.unwrap() {
+            wasmparser::Payload::FunctionSection(functions) => functions.count() as usize,
+            wasmparser::Payload::ImportSection(imports) => imports.count() as usize,
+            wasmparser::Payload::TypeSection(types) => {
+                types.into_iter().map(|group| group.unwrap().types().len()).sum()
+            }
+            _ => 0,
+        })
+        .sum()
+}
