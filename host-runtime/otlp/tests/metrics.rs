@@ -1,0 +1,96 @@
+//! Calls and durations of functions, as metrics.
+#![allow(missing_docs)]
+
+mod common;
+
+use common::{Numbers, attribute, seeded, simple};
+use kperf_otlp::proto::collector::metrics::v1::ExportMetricsServiceRequest;
+use kperf_otlp::proto::metrics::v1::metric::Data;
+use kperf_otlp::proto::metrics::v1::number_data_point::Value;
+use kperf_otlp::proto::metrics::v1::{AggregationTemporality, ExponentialHistogramDataPoint};
+use kperf_otlp::{Limits, Request, SpanOptions, Spans};
+use kperf_trace::TraceReader;
+use prost::Message;
+use std::collections::BTreeMap;
+
+fn metrics(file: &[u8], options: SpanOptions) -> Vec<Request> {
+    let mut spans = Spans::new(TraceReader::new(file).expect("a trace"), options);
+    assert!(spans.metrics().is_empty(), "not before the end");
+    while spans.next().expect("from memory").is_some() {}
+    spans.metrics()
+}
+
+/// Name and calls of each function, and its durations.
+fn points(requests: &[Request]) -> BTreeMap<String, (i64, ExponentialHistogramDataPoint)> {
+    let mut points = BTreeMap::new();
+    for request in requests {
+        let decoded = ExportMetricsServiceRequest::decode(&request.body[..]).expect("a request");
+        let metrics = &decoded.resource_metrics[0].scope_metrics[0].metrics;
+        let [calls, durations] = &metrics[..] else { panic!("two metrics") };
+        assert_eq!((calls.name.as_str(), calls.unit.as_str()), ("kperf.function.calls", "{call}"));
+        assert_eq!((durations.name.as_str(), durations.unit.as_str()), ("kperf.function.duration", "s"));
+        let (Some(Data::Sum(sum)), Some(Data::ExponentialHistogram(histogram))) =
+            (&calls.data, &durations.data)
+        else {
+            panic!("a sum and a histogram")
+        };
+        let cumulative = AggregationTemporality::Cumulative as i32;
+        assert!(sum.is_monotonic && sum.aggregation_temporality == cumulative);
+        assert_eq!(histogram.aggregation_temporality, cumulative);
+        assert_eq!(request.spans, (sum.data_points.len() + histogram.data_points.len()) as u64);
+        for (calls, durations) in sum.data_points.iter().zip(&histogram.data_points) {
+            assert_eq!(calls.attributes, durations.attributes);
+            let name = attribute(&calls.attributes, "code.function.name").expect("a name");
+            let Some(Value::AsInt(number)) = calls.value else { panic!("an integer") };
+            assert!(points.insert(name, (number, durations.clone())).is_none());
+        }
+    }
+    points
+}
+
+#[test]
+fn every_call_is_counted_whatever_becomes_a_span() {
+    let file = simple("10 main{ 500 step{ 1000 } step{ 3000 cell{ 100 } } cell{ } 70 } 5 cell{ 5 }");
+    let options = SpanOptions { metrics: true, max_depth: Some(1), min_nanos: 1000, ..seeded() };
+    let points = points(&metrics(&file, options));
+    assert_eq!(points.keys().collect::<Vec<_>>(), ["cell", "main", "step"]);
+    let (calls, durations) = &points["cell"];
+    assert_eq!((*calls, durations.count, durations.zero_count), (3, 3, 1));
+    assert_eq!((durations.sum, durations.min, durations.max), (Some(105.0 / 1e9), Some(0.0), Some(1e-7)));
+    assert_eq!((durations.start_time_unix_nano, durations.time_unix_nano), (0, 4690));
+    let buckets = durations.positive.as_ref().expect("buckets");
+    assert_eq!(buckets.bucket_counts.iter().sum::<u64>(), 2);
+    let base = 2f64.powf(2f64.powi(-durations.scale));
+    let lower = base.powi(buckets.offset);
+    assert!(lower < 5e-9 && 5e-9 <= lower * base, "{durations:?}");
+    assert_eq!(points["step"].1.sum, Some((1000.0 + 3100.0) / 1e9));
+    assert!(metrics(&file, seeded()).is_empty(), "only when they are asked for");
+}
+
+#[test]
+fn limits_hold_for_metrics_too() {
+    let mut script = String::new();
+    let mut numbers = Numbers(3);
+    for n in 0..500 {
+        script.push_str(&format!("function_{n}{{ {} }} ", numbers.below(1 << 40)));
+    }
+    let file = simple(&script);
+    let all = |limits| metrics(&file, SpanOptions { metrics: true, limits, ..seeded() });
+    let whole = all(Limits::default());
+    assert_eq!((whole.len(), points(&whole).len()), (1, 500));
+    for limits in [
+        Limits { bytes: 5000, spans: 1000 },
+        Limits { bytes: 1 << 20, spans: 7 },
+        Limits { bytes: 0, spans: 0 },
+    ] {
+        let requests = all(limits);
+        assert!(points(&requests) == points(&whole));
+        let mut before = 0;
+        for request in &requests {
+            assert!(request.body.len() <= limits.bytes || request.spans == 2);
+            assert!(request.spans <= limits.spans.max(2));
+            assert_eq!(request.first_span, before);
+            before += request.spans;
+        }
+    }
+}
