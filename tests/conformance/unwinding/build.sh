@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the modules of this folder. Only needed after a change of a source: they are committed.
-#   Emscripten 3.1.6 (Debian), binaryen 132 (npm), ziglang 0.17.1 (PyPI), Kotlin 2.4.10 (Maven, with examples/game-of-life's
+#   Emscripten 3.1.6 (Debian), binaryen 132 and esbuild-wasm 0.27.7 (npm), ziglang 0.17.1 (PyPI), Kotlin 2.4.10 (Maven, with examples/game-of-life's
 #   pom.xml), rustc 1.96 with the sources of std (Debian's rustc-web and rust-web-src).
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -8,17 +8,18 @@ build=$(mktemp -d)
 trap 'rm -r "$build"' EXIT
 
 # C++ with legacy exceptions, the same translated to the new ones, and with JavaScript's.
-emscripten=(emcc -O2 -fno-inline --profiling-funcs)
+emscripten=(emcc -O1 -fno-inline --profiling-funcs)
 binaryen=(wasm-opt -g --enable-exception-handling --enable-reference-types --enable-multivalue --enable-bulk-memory
     --enable-sign-ext)
-# Debian keeps the packages of the glue's minifier here.
-export NODE_PATH=/usr/share/nodejs
-node_glue=(-sENVIRONMENT=node -sEXPORT_ES6 -sMODULARIZE)
+node_glue=(-sENVIRONMENT=node -sMODULARIZE)
 "${emscripten[@]}" -fwasm-exceptions -sSTANDALONE_WASM throws.cpp -o cpp-legacy.wasm
 "${binaryen[@]}" --translate-to-exnref cpp-legacy.wasm -o cpp-exnref.wasm
-"${emscripten[@]}" -fexceptions "${node_glue[@]}" throws.cpp -o "$build/cpp-js.mjs"
-"${emscripten[@]}" -sSUPPORT_LONGJMP=emscripten "${node_glue[@]}" jumps.c -o "$build/jumps-js.mjs"
-cp "$build"/{cpp,jumps}-js.{mjs,wasm} .
+"${emscripten[@]}" -fexceptions "${node_glue[@]}" throws.cpp -o "$build/cpp-js.js"
+"${emscripten[@]}" -sSUPPORT_LONGJMP=emscripten "${node_glue[@]}" jumps.c -o "$build/jumps-js.js"
+cp "$build"/{cpp,jumps}-js.wasm .
+for name in cpp jumps; do
+    esbuild "$build/$name-js.js" --minify --outfile="$name-js.cjs"
+done
 
 # C's setjmp and longjmp by exceptions. zig's libc lacks the tag's definition.
 printf '\t.tagtype __c_longjmp i32\n\t.globl __c_longjmp\n__c_longjmp:\n' >"$build/tag.s"

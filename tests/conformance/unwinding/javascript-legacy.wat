@@ -8,10 +8,10 @@
   (func $throws (call $js.throws) (call $after))
   (func $between (call $throws) (call $after))
   (func $guest_catches
-    (try (do (call $between)) (catch_all))
+    try call $between catch_all end
     (call $after))
   (func $guest_throws_on
-    (try $try (do (call $between)) (catch_all (call $after) (rethrow $try))))
+    try call $between catch_all call $after rethrow 0 end)
   (func $through_javascript (call $js.catches (ref.func $between)) (call $after))
   ;; JavaScript puts a function of its own there, which calls `between` and catches.
   (func $through_table (call_indirect $open (i32.const 0)) (call $after))

@@ -16,6 +16,7 @@ mod node;
 #[allow(dead_code)]
 mod packages;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -29,11 +30,10 @@ enum Host {
     NewNode(&'static str),
 }
 
-const CPP: &str =
-    "/^(__original_main|main|catches|rethrows|between|throws|catches_own|calls|quiet|after)$|Guard/";
-const JUMPS: &str = "/^(__original_main|main|sets_inner|sets_outer|between|jumps|after)$/";
+const CPP: &str = "/^(catches|rethrows|between|throws|catches_own|calls|quiet|after)$|Guard/";
+const JUMPS: &str = "/^(sets_inner|sets_outer|between|jumps|after)$/";
 const KOTLIN: &str = "/^(main|catchesAll|rethrows|catchesMine|finallyRuns|between|throws|after)$/";
-const RUST: &str = "/^(panics::main|catches|resumes|between|panics|after)$|panics::Guard/";
+const RUST: &str = "/^(catches|resumes|between|panics|after)$|panics::Guard/";
 const ALL: &str = "*";
 
 #[rustfmt::skip]
@@ -59,6 +59,8 @@ fn the_tree_is_what_the_source_says() {
     let packages = std::env::var("KPERF_PROGRAMS").is_ok_and(|wanted| !wanted.is_empty());
     let packages = packages.then(packages::Packages::get);
     let mut wrong = Vec::new();
+    // What is made in several ways from one source calls the same functions.
+    let mut shapes: HashMap<&str, String> = HashMap::new();
     for (name, host, only) in CASES.iter().filter(|(name, ..)| name.contains(&wanted)) {
         let scratch = tempfile::tempdir().unwrap();
         let trace = scratch.path().join("trace.kperf");
@@ -77,6 +79,11 @@ fn the_tree_is_what_the_source_says() {
         };
         let replayed = kperf(&["replay", "--only", only], &[&trace]);
         assert!(replayed.status.success(), "{name}: {}", text(&replayed.stderr));
+        if matches!(*only, CPP | JUMPS | RUST) {
+            let shape = shape(&text(&replayed.stdout));
+            let known = shapes.entry(only).or_insert_with(|| shape.clone());
+            assert_eq!(*known, shape, "{name}: other calls than in the other ways to make it");
+        }
         let tree = format!("{}\n{}", text(&said.stdout), text(&replayed.stdout));
         let path = folder().join(format!("{name}.tree"));
         if std::env::var_os("BLESS").is_some() {
@@ -86,6 +93,11 @@ fn the_tree_is_what_the_source_says() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The calls without their times: exceptions are thrown by libraries of different lengths.
+fn shape(replay: &str) -> String {
+    replay.lines().map(|line| format!("{}\n", line.split_once('|').map_or("", |(_, call)| call))).collect()
 }
 
 fn folder() -> PathBuf {

@@ -2,6 +2,7 @@
 //
 // Each reading of the clock is the last one plus a microsecond. The recorder's blocks go to a file, their lengths in front.
 import { appendFileSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { WASI } from 'node:wasi';
 
 const [kind, module, blocks, shim] = process.argv.slice(2);
@@ -29,7 +30,7 @@ const hosts = {
     wasi.start(new Instance(probed, { ...wasi.getImportObject(), kperf }));
   },
   async emscripten() {
-    const { default: start } = await import(`./${module.match(/[a-z]+-js/)[0]}.mjs`);
+    const start = createRequire(import.meta.url)(`./${module.match(/[a-z]+-js/)[0]}.cjs`);
     await start({
       instantiateWasm(imports, receive) {
         const instance = new Instance(probed, { ...imports, kperf });

@@ -1,115 +1,44 @@
-//! Original and rewritten modules do the same: results, traps, memories, globals. And events balance: after every call
-//! of the host's the depth is back at 0.
-//!
-//! The modules are wasm-smith's, of every shape that wasmtime runs. They carry their own fuel, so that both sides end,
-//! and at the same place.
+//! A module that runs, and all that can be seen of it from outside.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
-use kperf_rewriter::{Options, rewrite};
 use wasmtime::{
     Config, Engine, Extern, Instance, Linker, Module, Rooted, Store, StoreLimits, StoreLimitsBuilder, Trap,
     Val, ValType,
 };
 
-/// `KPERF_SEEDS=FROM..TO` runs others.
-fn seeds() -> std::ops::Range<u64> {
-    let range = std::env::var("KPERF_SEEDS").ok();
-    let parsed = range.as_deref().and_then(|range| {
-        let (from, to) = range.split_once("..")?;
-        Some(from.parse().ok()?..to.parse().ok()?)
-    });
-    parsed.unwrap_or(0..4_000)
-}
-
-#[test]
-fn original_and_rewritten_agree() {
-    let engine = engine();
-    let mut compared = Tally::default();
-    for seed in seeds() {
-        let Some(wasm) = generate(seed) else { continue };
-        let Ok(original) = Module::new(&engine, &wasm) else { continue };
-        let options = Options { imports: seed.is_multiple_of(2), validate: true, ..Options::default() };
-        let rewritten = match rewrite(&wasm, &options) {
-            Ok(rewritten) => rewritten.wasm,
-            Err(error) => panic!("seed {seed}: {error}"),
-        };
-        let rewritten =
-            Module::new(&engine, rewritten).unwrap_or_else(|error| panic!("seed {seed}: {error:?}"));
-        compare(seed, Side::new(&engine, &original), Side::new(&engine, &rewritten), &mut compared);
-    }
-    // What was compared, so that a generator that only makes dead modules doesn't pass for a test.
-    assert!(compared.calls > 1_000 && compared.returned > 300 && compared.events > 10_000, "{compared:?}");
-    assert!(compared.trapped > 1_000 && compared.unwound > 0, "{compared:?}");
-}
-
-#[derive(Debug, Default)]
-struct Tally {
-    calls: u64,
-    returned: u64,
-    trapped: u64,
-    events: u64,
-    unwound: u64,
-}
-
-fn engine() -> Engine {
+/// Everything on that wasm-smith makes and wasmtime runs.
+pub(crate) fn engine() -> Engine {
     let mut config = Config::new();
     config.wasm_tail_call(true).wasm_multi_memory(true).wasm_memory64(true).wasm_gc(true);
     config
         .wasm_function_references(true)
         .wasm_exceptions(true)
         .wasm_relaxed_simd(true)
-        .wasm_wide_arithmetic(true);
+        .wasm_wide_arithmetic(true)
+        .wasm_custom_page_sizes(true);
     config.max_wasm_stack(256 << 10);
     Engine::new(&config).unwrap()
 }
 
-fn generate(seed: u64) -> Option<Vec<u8>> {
-    let config = wasm_smith::Config {
-        allow_floats: true,
-        canonicalize_nans: true,
-        exceptions_enabled: !seed.is_multiple_of(3),
-        gc_enabled: seed % 3 == 1,
-        reference_types_enabled: true,
-        tail_call_enabled: true,
-        memory64_enabled: seed.is_multiple_of(4),
-        max_memories: 2,
-        max_memory32_bytes: 1 << 20,
-        max_memory64_bytes: 1 << 20,
-        max_table_elements: 1_000,
-        disallow_traps: seed.is_multiple_of(5),
-        export_everything: true,
-        threads_enabled: false,
-        shared_everything_threads_enabled: false,
-        custom_page_sizes_enabled: false,
-        wide_arithmetic_enabled: true,
-        min_funcs: 4,
-        max_imports: 6,
-        ..wasm_smith::Config::default()
-    };
-    let bytes = noise(seed, 8_000);
-    let mut module = wasm_smith::Module::new(config, &mut arbitrary::Unstructured::new(&bytes)).ok()?;
-    module.ensure_termination(1_000).ok()?;
-    Some(module.to_bytes())
-}
-
 /// What answers the probes: the depth, as the recorder keeps it.
 #[derive(Default)]
-struct Depth {
-    open: i32,
-    events: u64,
-    unwound: u64,
+pub(crate) struct Depth {
+    pub(crate) open: i32,
+    pub(crate) events: u64,
+    pub(crate) unwound: u64,
     limits: StoreLimits,
 }
 
-struct Side {
-    store: Store<Depth>,
-    instance: Result<Instance, String>,
-    overflowed: bool,
+/// A module in a store of its own.
+pub(crate) struct Side {
+    pub(crate) store: Store<Depth>,
+    pub(crate) instance: Result<Instance, String>,
+    /// The stack was too small at some time.
+    pub(crate) overflowed: bool,
 }
 
 impl Side {
-    fn new(engine: &Engine, module: &Module) -> Side {
+    /// Instantiates it, with defaults for all that it imports.
+    pub(crate) fn new(engine: &Engine, module: &Module) -> Side {
         // Growing by gigabytes tells nothing more than growing by megabytes.
         let limits = StoreLimitsBuilder::new().memory_size(16 << 20).table_elements(100_000).build();
         let mut store = Store::new(engine, Depth { limits, ..Depth::default() });
@@ -145,7 +74,7 @@ impl Side {
     }
 
     /// Calls an export with plain arguments; what came out, as text.
-    fn call(&mut self, name: &str) -> Option<Result<String, String>> {
+    pub(crate) fn call(&mut self, name: &str) -> Option<Result<String, String>> {
         let instance = *self.instance.as_ref().ok()?;
         let function = instance.get_func(&mut self.store, name)?;
         let ty = function.ty(&self.store);
@@ -166,8 +95,8 @@ impl Side {
         )
     }
 
-    /// Memories and globals, as text.
-    fn state(&mut self) -> String {
+    /// Memories, globals and tables, as text.
+    pub(crate) fn state(&mut self) -> String {
         let Ok(instance) = self.instance else { return String::new() };
         let exports: Vec<(String, Extern)> = instance
             .exports(&mut self.store)
@@ -183,44 +112,20 @@ impl Side {
                 Extern::Global(global) => {
                     text += &format!("{name}: {}\n", show(&global.get(&mut self.store)))
                 }
-                Extern::Table(table) => text += &format!("{name}: {} elements\n", table.size(&self.store)),
+                Extern::Table(table) => {
+                    let size = table.size(&self.store);
+                    text += &format!("{name}: {size} elements ");
+                    for at in 0..size.min(2_000) {
+                        let null = table.get(&mut self.store, at).is_none_or(|element| element.is_null());
+                        text.push(if null { '-' } else { 'x' });
+                    }
+                    text.push('\n');
+                }
                 _ => {}
             }
         }
         text
     }
-}
-
-fn compare(seed: u64, mut original: Side, mut rewritten: Side, tally: &mut Tally) {
-    if original.overflowed || rewritten.overflowed {
-        return;
-    }
-    assert_eq!(
-        original.instance.as_ref().err(),
-        rewritten.instance.as_ref().err(),
-        "seed {seed}: instantiation"
-    );
-    let Ok(instance) = original.instance else { return };
-    let names: Vec<String> = instance
-        .exports(&mut original.store)
-        .filter(|export| export.clone().into_func().is_some())
-        .map(|export| export.name().to_owned())
-        .collect();
-    for name in names {
-        let (Some(expected), Some(actual)) = (original.call(&name), rewritten.call(&name)) else { continue };
-        if original.overflowed || rewritten.overflowed {
-            // Probed frames are larger, so the two overflow in different places, with different traces behind them.
-            return;
-        }
-        assert_eq!(expected, actual, "seed {seed}: {name}");
-        assert_eq!(original.state(), rewritten.state(), "seed {seed}: after {name}");
-        assert_eq!(rewritten.store.data().open, 0, "seed {seed}: depth after {name}");
-        tally.calls += 1;
-        tally.returned += u64::from(expected.is_ok());
-        tally.trapped += u64::from(expected.is_err());
-    }
-    tally.events += rewritten.store.data().events;
-    tally.unwound += rewritten.store.data().unwound;
 }
 
 fn is_overflow(error: &wasmtime::Error) -> bool {
@@ -267,11 +172,4 @@ fn show(value: &Val) -> String {
         Val::ExnRef(value) => reference(value),
         other => format!("{other:?}"),
     }
-}
-
-/// Bytes that look random and are the same each time.
-fn noise(seed: u64, length: usize) -> Vec<u8> {
-    let mut bytes = vec![0; length];
-    fastrand::Rng::with_seed(seed).fill(&mut bytes);
-    bytes
 }

@@ -1,0 +1,55 @@
+//! What must hold of a module that runs: shared by the test beside this file and the fuzz target `behaviour`.
+
+use crate::side::Side;
+use kperf_rewriter::{Options, rewrite};
+use wasmtime::{Engine, Module};
+
+/// How much was compared.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) calls: u64,
+    pub(crate) returned: u64,
+    pub(crate) trapped: u64,
+    pub(crate) events: u64,
+    pub(crate) unwound: u64,
+}
+
+/// Calls all exports of a module and of the same with probes. Panics where they differ, or the events don't balance.
+pub(crate) fn compare(engine: &Engine, wasm: &[u8], imports: bool) -> Tally {
+    // What wasmtime doesn't know.
+    let Ok(original) = Module::new(engine, wasm) else { return Tally::default() };
+    let options = Options { imports, validate: true, ..Options::default() };
+    let rewritten = rewrite(wasm, &options).unwrap_or_else(|error| panic!("{error}"));
+    let rewritten = Module::new(engine, rewritten.wasm).unwrap_or_else(|error| panic!("{error:?}"));
+    run(Side::new(engine, &original), Side::new(engine, &rewritten))
+}
+
+fn run(mut original: Side, mut rewritten: Side) -> Tally {
+    let mut tally = Tally::default();
+    if original.overflowed || rewritten.overflowed {
+        return tally;
+    }
+    assert_eq!(original.instance.as_ref().err(), rewritten.instance.as_ref().err(), "instantiation");
+    let Ok(instance) = original.instance else { return tally };
+    let names: Vec<String> = instance
+        .exports(&mut original.store)
+        .filter(|export| export.clone().into_func().is_some())
+        .map(|export| export.name().to_owned())
+        .collect();
+    for name in names {
+        let (Some(expected), Some(actual)) = (original.call(&name), rewritten.call(&name)) else { continue };
+        if original.overflowed || rewritten.overflowed {
+            // Probed frames are larger, so the two overflow in different places, with different traces behind them.
+            return tally;
+        }
+        assert_eq!(expected, actual, "{name}");
+        assert_eq!(original.state(), rewritten.state(), "after {name}");
+        assert_eq!(rewritten.store.data().open, 0, "depth after {name}");
+        tally.calls += 1;
+        tally.returned += u64::from(expected.is_ok());
+        tally.trapped += u64::from(expected.is_err());
+    }
+    tally.events += rewritten.store.data().events;
+    tally.unwound += rewritten.store.data().unwound;
+    tally
+}

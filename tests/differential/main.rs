@@ -1,0 +1,55 @@
+//! Original and rewritten modules do the same: results, traps, memories, globals, tables. And events balance: after every
+//! call of the host's the depth is back at 0. The fuzz target `behaviour` looks for modules of which that isn't true.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod compare;
+mod shape;
+mod side;
+
+use compare::{Tally, compare};
+use kperf_rewriter::{Options, rewrite};
+
+/// `KPERF_SEEDS=FROM..TO` runs others.
+fn seeds() -> std::ops::Range<u64> {
+    let range = std::env::var("KPERF_SEEDS").ok();
+    let parsed = range.as_deref().and_then(|range| {
+        let (from, to) = range.split_once("..")?;
+        Some(from.parse().ok()?..to.parse().ok()?)
+    });
+    parsed.unwrap_or(0..4_000)
+}
+
+#[test]
+fn original_and_rewritten_agree() {
+    let engine = side::engine();
+    let mut compared = Tally::default();
+    for seed in seeds() {
+        let Some(wasm) = shape::generate(seed, &noise(seed, 8_000)) else { continue };
+        let work = std::panic::AssertUnwindSafe(|| compare(&engine, &wasm, seed.is_multiple_of(2)));
+        let one = std::panic::catch_unwind(work).unwrap_or_else(|_| panic!("seed {seed}"));
+        compared.calls += one.calls;
+        compared.returned += one.returned;
+        compared.trapped += one.trapped;
+        compared.events += one.events;
+        compared.unwound += one.unwound;
+    }
+    // What was compared, so that a generator that only makes dead modules doesn't pass for a test.
+    assert!(compared.calls > 1_000 && compared.returned > 300 && compared.events > 10_000, "{compared:?}");
+    assert!(compared.trapped > 1_000 && compared.unwound > 0, "{compared:?}");
+}
+
+#[test]
+fn a_rewritten_module_is_not_rewritten_again() {
+    let wasm = wat::parse_str("(module (func (export \"f\")))").unwrap();
+    let once = rewrite(&wasm, &Options::default()).unwrap().wasm;
+    let error = rewrite(&once, &Options::default()).unwrap_err().to_string();
+    assert_eq!(error, "the module has probes already (it carries `kperf.symbols`); rewrite the original");
+}
+
+/// Bytes that look random and are the same each time.
+fn noise(seed: u64, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    fastrand::Rng::with_seed(seed).fill(&mut bytes);
+    bytes
+}
