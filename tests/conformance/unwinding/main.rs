@@ -37,7 +37,7 @@ const RUST: &str = "/^(catches|resumes|between|panics|after)$|panics::Guard/";
 const ALL: &str = "*";
 
 #[rustfmt::skip]
-const CASES: [(&str, Host, &str); 13] = [
+const CASES: [(&str, Host, &str); 11] = [
     ("cpp-exnref", Host::Wasmtime, CPP),
     ("cpp-legacy", Host::Node("wasi"), CPP),
     ("cpp-js", Host::Node("emscripten"), CPP),
@@ -47,8 +47,6 @@ const CASES: [(&str, Host, &str); 13] = [
     ("kotlin-exnref", Host::Wasmtime, KOTLIN),
     ("kotlin-legacy", Host::NewNode("wasi"), KOTLIN),
     ("kotlin-traps", Host::Wasmtime, KOTLIN),
-    ("panics-exnref", Host::Wasmtime, RUST),
-    ("panics-legacy", Host::Node("wasi"), RUST),
     ("javascript", Host::NewNode("javascript"), ALL),
     ("javascript-legacy", Host::Node("javascript"), ALL),
 ];
