@@ -9,6 +9,7 @@ use crate::ids::Ids;
 use crate::lanes::Lanes;
 use crate::options::{Roots, SpanOptions};
 use crate::proto::trace::v1::Span;
+use crate::times::Times;
 use crate::trace::Trace;
 use crate::{attribute, resource, wire};
 use kperf_abi::FuncId;
@@ -30,6 +31,7 @@ pub(crate) struct Encoder {
     /// Calls without a span; ticks instead of nanoseconds.
     elided: Elided,
     ids: Ids,
+    times: Times,
     /// Calls so far: the number of the next one's id. 0 is the run's.
     serial: u64,
     /// Calls from the host so far: the number of the next trace's id.
@@ -112,6 +114,7 @@ impl Encoder {
             reserved: 0,
             waiting: Vec::new(),
             run: Inside::default(),
+            times: Times::new(&header),
             header,
             options,
             ids,
@@ -232,7 +235,8 @@ impl Encoder {
         let Some(function) = self.functions.list().get(frame.function as usize) else { return };
         let lane = self.lanes.current();
         let trace = &lane.trace;
-        let (start, end) = (self.header.unix_nanos(frame.start_ticks), self.header.unix_nanos(end_ticks));
+        let start = self.times.unix_nanos(frame.start_ticks);
+        let end = self.times.unix_nanos(end_ticks);
         let parent_len = if frame.parent == 0 { 0 } else { 10 };
         let length = 18
             + 10

@@ -6,6 +6,8 @@ use kperf_trace::Header;
 #[derive(Debug)]
 pub(crate) struct Gathered {
     functions: Vec<Histogram>,
+    ticks_per_second: f64,
+    /// For the buckets, which don't mind the last bit.
     seconds_per_tick: f64,
 }
 
@@ -33,7 +35,8 @@ const MAX_BUCKETS: usize = 160;
 
 impl Gathered {
     pub(crate) fn new(header: &Header) -> Gathered {
-        Gathered { functions: Vec::new(), seconds_per_tick: 1.0 / header.clock.ticks_per_second }
+        let ticks_per_second = header.clock.ticks_per_second;
+        Gathered { functions: Vec::new(), ticks_per_second, seconds_per_tick: 1.0 / ticks_per_second }
     }
 
     /// A call of a function has ended.
@@ -55,7 +58,7 @@ impl Gathered {
 
     /// So many ticks in seconds.
     pub(crate) fn seconds(&self, ticks: u64) -> f64 {
-        ticks as f64 * self.seconds_per_tick
+        ticks as f64 / self.ticks_per_second
     }
 }
 
@@ -177,12 +180,11 @@ mod tests {
         (0..40).for_each(|n| histogram.add(1 << n, 1e-9));
         assert!(histogram.counts.len() > 300);
         let (scale, first, counts) = histogram.buckets();
-        assert_eq!((scale, counts.iter().sum::<u64>()), (1, 40));
-        // 2^(1/2) is the base now.
-        let lowest = 2f64.powf(f64::from(first) / 2.0);
-        let highest = 2f64.powf(f64::from(first + counts.len() as i32) / 2.0);
-        assert!(lowest < 1e-9 && 1e-9 <= lowest * 2f64.sqrt());
+        assert_eq!((scale, counts.iter().sum::<u64>()), (2, 40));
+        let base = 2f64.powf(2f64.powi(-scale));
+        let (lowest, highest) = (base.powi(first), base.powi(first + counts.len() as i32));
+        assert!(lowest < 1e-9 && 1e-9 <= lowest * base);
         let longest = (1u64 << 39) as f64 * 1e-9;
-        assert!(highest >= longest && highest / 2f64.sqrt() < longest);
+        assert!(highest >= longest && highest / base < longest);
     }
 }

@@ -39,6 +39,7 @@ mod metrics;
 mod options;
 mod resource;
 mod spans;
+mod times;
 mod trace;
 mod wire;
 

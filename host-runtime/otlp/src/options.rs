@@ -20,7 +20,7 @@ pub struct SpanOptions {
     pub min_nanos: u64,
     /// How many levels of calls get spans; `None` for all.
     pub max_depth: Option<u32>,
-    /// At most so many spans; those calls have them that begin first.
+    /// At most so many spans, that of the run not counted; those calls have them that begin first.
     pub max_spans: Option<u64>,
     /// Which functions get spans, by name; `None` for all. What others called moves up a level, as if they had no probes.
     pub keep: Option<Keep>,
