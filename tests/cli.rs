@@ -262,6 +262,11 @@ fn normalised(text: &str) -> String {
     {
         text = masked(&text, before, after, number);
     }
+    for key in ["process.pid", "os.type", "host.arch", "kperf.host.version"] {
+        let kind = if key == "process.pid" { "int" } else { "string" };
+        let before = format!("\"{key}\",\"value\":{{\"{kind}Value\":\"");
+        text = masked(&text, &before, "\"", |c| c != '"');
+    }
     if text.starts_with("trace  ") {
         text = masked(&text, " bytes, ", " a call", number);
         text = masked(&text, "trace        ", " bytes, X a call", number);
