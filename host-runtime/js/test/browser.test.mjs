@@ -49,7 +49,7 @@ const callsOf = (trace) => Object.fromEntries(report(trace).functions.map(({ nam
 test('an isolated page has a ticker', async () => {
     const { text, trace, path, summary, isolated } = await visit({ '/': page(BY_HAND.replace('OPTIONS', '')) }, { isolated: true });
     assert.equal(text, '5 steps, 19 live cells');
-    assert.deepEqual([isolated, trace.length > 100_000, summary.probes], [true, true, 152]);
+    assert.deepEqual([isolated, trace.length > 40_000, summary.probes], [true, true, 152]);
     const { clock, host } = report(path);
     assert.deepEqual([clock.kind, clock.period_nanos, host.name, host.os], ['ticker', 2000, 'chromium', 'linux']);
     assert.equal(callsOf(path)['life::is_valid_position'], 16_000);

@@ -22,6 +22,7 @@ const STATE = 3;
 const LANES = 4;
 const IDS = 5;
 const STALLS = 6;
+const LISTENS = 7;
 /** From here on: two doubles, the stalls' nanoseconds together and the longest's; the writer's answer. */
 const STALL_NANOS = 64;
 const ANSWER = 128;
@@ -102,6 +103,17 @@ export class Hub {
         }
         Atomics.store(this.#control, LOCK, 0);
         Atomics.notify(this.#control, LOCK, 1);
+    }
+
+    /** The writer's thread runs, and hears of lanes. */
+    listen(): void {
+        Atomics.store(this.#control, LISTENS, 1);
+        Atomics.notify(this.#control, LISTENS);
+    }
+
+    /** Waits until the writer's thread runs, for so many milliseconds at most. */
+    waitForWriter(milliseconds: number): void {
+        Atomics.wait(this.#control, LISTENS, 0, milliseconds);
     }
 
     /** The next message; waits for one. */

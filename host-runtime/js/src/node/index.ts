@@ -47,8 +47,8 @@ interface Shared {
 const OwnWorker = Worker;
 
 const SHARED = 'kperf-wasm';
-/** Milliseconds that a ticker's thread may take to start. */
-const TICKER_START = 5000;
+/** Milliseconds that a thread of ours may take to start. */
+const THREAD_START = 5000;
 /** The channel on which lanes tell the ticker of their memories, where they need to. */
 const CELLS = `kperf-cells-${process.pid}`;
 /** The channel on which worker threads tell the writer of their lanes. */
@@ -90,8 +90,10 @@ export function joinRecorder(): Recorder | undefined {
     if (!shared || shared.process !== process.pid) return undefined;
     const clock = threadClock(threadOffset(shared.origin), shared.test);
     const earlier = new SharedArrayBuffer(CONTROL + CAPACITY);
-    const recorder = new Recorder(new HubOutput(new Hub(shared.hub)), timeSource(shared, clock), undefined, earlier);
-    // This thread may be terminated at any moment: the writer then looks for itself.
+    const hub = new Hub(shared.hub);
+    const recorder = new Recorder(new HubOutput(hub), timeSource(shared, clock), undefined, earlier);
+    // This thread may be terminated at any moment: the writer then looks for itself. It hears only what is said when it runs.
+    hub.waitForWriter(THREAD_START);
     const lane: AnnouncedLane = { number: recorder.number, ...recorder.lane.shared };
     tell(LANES, lane);
     return recorder;
@@ -145,7 +147,7 @@ function startTicker(origin: number, periodNanos: number, resolutionNanos: numbe
     const memory = clockMemory();
     const data: TickerData = { kperf: 'ticker', memory, cells: CELLS, origin, periodNanos, resolutionNanos };
     startThread('./ticker-thread.js', data);
-    if (!waitForTicker(memory, TICKER_START)) throw new Error('kperf: the ticker did not start; use the clock `precise`');
+    if (!waitForTicker(memory, THREAD_START)) throw new Error('kperf: the ticker did not start; use the clock `precise`');
     return memory;
 }
 

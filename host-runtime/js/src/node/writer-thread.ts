@@ -69,6 +69,7 @@ function write({ path, header, lanes }: WriterData): Written {
     const begin = (): TraceWriter => (writer ??= new TraceWriter(sink, header, codecs));
     const channel = new BroadcastChannel(lanes);
     channel.unref();
+    hub.listen();
     const ended = new Set<number>();
     let parts: Uint8Array[] = [];
     for (;;) {
