@@ -19,13 +19,14 @@ const own = (name) => assemble(name, read(`wat/${name}`).toString());
 /** The ticker's form of the recorder with the clock in the lane's own memory, at address 0. */
 function oneMemory() {
     let keep = true;
-    const lines = read('../../guest-shim/recorder.wat').toString().split('\n').filter((line) => {
-        const word = line.trim();
-        if (word === ';; #if ticker') return false;
-        if (word === ';; #else') return (keep = false);
-        if (word === ';; #end') return !(keep = true);
-        return keep && !line.includes('"kperf:host" "clock"');
-    });
+    const lines = [];
+    for (const line of read('../../guest-shim/recorder.wat').toString().split('\n')) {
+        const [, forms] = /^\s*;; #if (.*)$/.exec(line) ?? [];
+        if (forms !== undefined) keep = forms.split(' ').includes('ticker');
+        else if (line.trim() === ';; #else') keep = !keep;
+        else if (line.trim() === ';; #end') keep = true;
+        else if (keep && !line.includes('"kperf:host" "clock"')) lines.push(line);
+    }
     return assemble('recorder.wat', lines.join('\n').replaceAll('i64.load $clock', 'i64.load'));
 }
 

@@ -1,6 +1,6 @@
 /** One thread's part of a recording, and what JavaScript can do with it. */
 
-import { MODULE, Reason, SYMBOLS_SECTION } from './constants.js';
+import { HOST_MODULE, MODULE, Reason, SYMBOLS_SECTION } from './constants.js';
 import { guard, type Exit } from './guard.js';
 import { Lane, type TimeSource } from './lane.js';
 import { HostSpans } from './spans.js';
@@ -71,6 +71,9 @@ export class Recorder {
         const sections = WebAssembly.Module.customSections(compiled, SYMBOLS_SECTION);
         const table = sections[0];
         if (!table) return imports ?? {};
+        if (WebAssembly.Module.imports(compiled).some(({ module }) => module === HOST_MODULE)) {
+            throw new Error('kperf: the module has its recorder inside (--probe inline), which hosts in JavaScript do not serve; rewrite it without');
+        }
         this.#addSymbols(new Uint8Array(table));
         return { ...guard(imports ?? {}, this.lane, (code, exit) => this.onExit?.(code, exit)), [MODULE]: this.lane.imports };
     }
