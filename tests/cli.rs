@@ -151,6 +151,7 @@ impl<'a> Run<'a> {
                 "FAIL" => self.command(1, &words),
                 "EXIT" => self.command(words.remove(0).parse().unwrap(), &words),
                 "CAT" => (fs::read_to_string(self.folder.join(&words[0])).unwrap(), String::new()),
+                "HEX" => (hex(&fs::read(self.folder.join(&words[0])).unwrap()), String::new()),
                 "LIST" => (self.list(&words[0]), String::new()),
                 "COPY" => {
                     let name = Path::new(&words[0]).file_name().unwrap();
@@ -219,6 +220,13 @@ impl<'a> Run<'a> {
             |path: &PathBuf| path.strip_prefix(self.folder).unwrap().to_str().unwrap().to_owned() + "\n";
         files.iter().map(name).collect()
     }
+}
+
+/// Bytes, 16 a line.
+fn hex(bytes: &[u8]) -> String {
+    let line =
+        |line: &[u8]| line.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(" ") + "\n";
+    bytes.chunks(16).map(line).collect()
 }
 
 /// Words as a shell takes them: between blanks, or between quotes of either kind.

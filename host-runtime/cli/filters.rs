@@ -188,7 +188,8 @@ pub fn check_names<'n>(filter: &Filter, names: impl Iterator<Item = &'n str> + C
     Ok(())
 }
 
-fn duration_nanos(text: &str) -> Result<u64, String> {
+/// A duration as a person writes it, in nanoseconds.
+pub fn duration_nanos(text: &str) -> Result<u64, String> {
     let duration = humantime::parse_duration(text).map_err(|error| error.to_string())?;
     u64::try_from(duration.as_nanos()).map_err(|_| "more nanoseconds than 64 bits can hold".to_owned())
 }

@@ -7,10 +7,13 @@
 
 mod export;
 mod filters;
+mod flame;
+mod graph;
 mod info;
 mod input;
 mod output;
 mod parents;
+mod picture;
 mod probes;
 mod replay;
 mod report;
@@ -35,6 +38,8 @@ enum Cli {
     Report(report::Opts),
     Replay(replay::Opts),
     View(view::Opts),
+    Graph(graph::Opts),
+    Flame(flame::Opts),
     Export(export::Opts),
     Info(info::Opts),
     Rewrite(rewrite::Opts),
@@ -46,6 +51,8 @@ Examples:
   kperf-wasm report app.kperf --sort calls      every function: calls, total, self
   kperf-wasm replay app.kperf --min-time 100us  the calls one by one, as a tree
   kperf-wasm view app.kperf                     timeline, flame graph and table in the browser
+  kperf-wasm graph app.kperf -o app.svg         who calls whom, as a picture
+  kperf-wasm flame app.kperf -o flame.svg       a flame graph
   kperf-wasm rewrite app.wasm -o probed.wasm    only put the probes in
 
 Exit codes:
@@ -58,6 +65,8 @@ impl Cli {
             Cli::Report(opts) => opts.run(),
             Cli::Replay(opts) => opts.run(),
             Cli::View(opts) => opts.run(),
+            Cli::Graph(opts) => opts.run(),
+            Cli::Flame(opts) => opts.run(),
             Cli::Export(opts) => opts.run(),
             Cli::Info(opts) => opts.run(),
             Cli::Rewrite(opts) => opts.run(),

@@ -70,12 +70,8 @@ pub fn profile(path: &Path) -> anyhow::Result<Profile> {
     profile.with_context(|| format!("failed to read the trace `{}`", input::name(path)))
 }
 
-/// The profile of those calls of a trace that are wanted. Wanting what isn't there is an error.
-pub fn profile_of(path: &Path, calls: &Calls<'_>) -> anyhow::Result<Profile> {
-    profile_observed(path, calls, ()).map(|(profile, ())| profile)
-}
-
-/// The same, with somebody who sees every one of these calls.
+/// The profile of those calls of a trace that are wanted, and who saw every one of them. Wanting what isn't there is an
+/// error.
 pub fn profile_observed<O: CallObserver>(
     path: &Path,
     calls: &Calls<'_>,

@@ -41,6 +41,7 @@ mod nodes;
 mod problem;
 mod profile;
 mod replay;
+mod subtree;
 mod symbols;
 mod text;
 mod timeline;

@@ -1,0 +1,61 @@
+//! Formats with a record per call or event, written to one file while the trace is read.
+
+use super::Opts;
+use crate::filters::Calls;
+use crate::input;
+use crate::output::{Product, tell};
+use crate::table::plural;
+use crate::traces::{self, Input, Trace};
+use anyhow::Context;
+use kperf_profile::CallFilter;
+use kperf_profile::export::{Exported, chrome, csv, parquet, perfetto};
+use kperf_trace::TraceReader;
+use std::io;
+
+pub(super) fn chrome(opts: &Opts) -> anyhow::Result<()> {
+    let program = input::module_name(&opts.trace);
+    write(opts, false, |reader, filter, out, progress| chrome::write(reader, filter, &program, out, progress))
+}
+
+pub(super) fn perfetto(opts: &Opts) -> anyhow::Result<()> {
+    let program = input::module_name(&opts.trace);
+    write(opts, true, |reader, filter, out, progress| {
+        perfetto::write(reader, filter, &program, out, progress)
+    })
+}
+
+pub(super) fn csv(opts: &Opts) -> anyhow::Result<()> {
+    write(opts, false, |reader, filter, out, progress| csv::write(reader, filter, out, progress))
+}
+
+pub(super) fn parquet(opts: &Opts) -> anyhow::Result<()> {
+    write(opts, true, |reader, filter, out, progress| parquet::write(reader, filter, out, progress))
+}
+
+/// Opens the trace and the file, and does `work`.
+fn write(
+    opts: &Opts,
+    is_binary: bool,
+    work: impl FnOnce(
+        TraceReader<Input>,
+        &CallFilter<'_>,
+        &mut Product,
+        &mut dyn FnMut(u64),
+    ) -> io::Result<Exported>,
+) -> anyhow::Result<()> {
+    let calls = opts.calls.parse()?;
+    let Trace { reader, progress } = traces::open(&opts.trace, false)?;
+    let mut out = Product::create(&opts.output, is_binary)?;
+    let mut advance = |bytes| progress.set_position(bytes);
+    let exported = calls.with(|filter| work(reader, filter, &mut out, &mut advance));
+    progress.finish_and_clear();
+    finish(&calls, &exported.context("failed to export the trace")?, &out.name())
+}
+
+/// Says what is to be said of an export.
+pub(super) fn finish(calls: &Calls<'_>, exported: &Exported, name: &str) -> anyhow::Result<()> {
+    traces::tell_warnings(&exported.health);
+    calls.check(&exported.symbols, &exported.health, &exported.lanes)?;
+    tell(format_args!("{name}: {}", plural(exported.calls, "call")));
+    Ok(())
+}

@@ -1,0 +1,193 @@
+//! `kperf-wasm graph`: who calls whom, as a picture.
+
+use crate::filters::CallArgs;
+use crate::input;
+use crate::output::{Product, tell};
+use crate::picture::{self, Layout};
+use crate::table::grouped;
+use crate::traces;
+use anyhow::{Context, bail};
+use kperf_profile::export::graph::{self, Picture};
+use kperf_profile::{Profile, nanos_text};
+use kperf_rewriter::Pattern;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Draw who calls whom: functions with their times, arrows with the numbers of calls
+///
+/// A box has a function's name, its total and self time with their shares of the whole, and the number of its calls; an
+/// arrow the number of calls and their total. The more time, the redder. Functions below --min-share are folded into
+/// boxes `n others`.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// The trace, or `-` for stdin.
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+    /// Where to write the picture; the ending says the format: `.svg`, `.png`, `.dot`, `.mmd`.
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+    /// The format, whatever the ending is; needed for `-`, stdout.
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    format: Option<Format>,
+    /// Fold what has less than this part of the whole time, in percent.
+    #[arg(long, value_name = "PERCENT", default_value = "0.5", value_parser = percent)]
+    min_share: f64,
+    /// Draw at most N boxes, those with the most time, and fold the others.
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    max_nodes: usize,
+    /// Draw a box for each path of calls, as k-perf does, rather than for each function.
+    #[arg(long)]
+    tree: bool,
+    /// Draw only what these functions did, as if they were the program.
+    #[arg(long, value_name = "PATTERN")]
+    root: Option<String>,
+    /// Draw only the paths through these functions: who calls them and whom they call.
+    #[arg(long, value_name = "PATTERN")]
+    focus: Option<String>,
+    /// Take off what the probes themselves cost, as it was measured when the recording began.
+    #[arg(long)]
+    compensate: bool,
+    /// Who lays it out.
+    #[arg(long, value_enum, value_name = "WHO", default_value = "auto")]
+    layout: Layout,
+    /// PNG: how many pixels for one of the SVG's.
+    #[arg(long, value_name = "FACTOR", default_value_t = 2.0)]
+    scale: f32,
+    #[command(flatten)]
+    calls: CallArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kperf-wasm graph app.kperf -o app.svg
+  kperf-wasm graph app.kperf -o parse.png --focus 'app::parse*' --min-share 1
+  kperf-wasm graph app.kperf -o paths.svg --tree --depth 8
+  kperf-wasm graph app.kperf -o - --format mermaid
+
+Exit codes:
+  0 fine (of a damaged trace what can be read is drawn), 1 failure, 2 wrong usage";
+
+/// Formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// A picture for browsers, that follows their light or dark style.
+    Svg,
+    /// A picture on white.
+    Png,
+    /// Graphviz's language.
+    Dot,
+    /// Mermaid's language, for Markdown.
+    Mermaid,
+}
+
+impl Opts {
+    /// Draws. A pattern that matches no function is an error.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let format = self.format()?;
+        let mut profile = traces::profile_of(&self.trace, &self.calls.parse()?)?;
+        self.choose(&mut profile)?;
+        let compensate = profile.header.probe_cost.filter(|_| self.compensate);
+        if self.compensate && compensate.is_none() {
+            bail!("the trace doesn't say what its probes cost, so that nothing can be compensated");
+        }
+        if profile.tree.nodes().len() < 2 {
+            bail!("there are no calls to draw");
+        }
+        let options = graph::Options {
+            min_share: self.min_share / 100.0,
+            max_vertices: self.max_nodes.max(1),
+            tree: self.tree,
+            title: self.title(&profile),
+            compensate,
+        };
+        let picture = graph::picture(&profile, &options);
+        traces::tell_warnings(&profile.health);
+        let mut out = Product::create(&self.output, format == Format::Png)?;
+        self.write(&picture, format, &mut out)?;
+        let Picture { vertices, edges, .. } = &picture;
+        tell(format_args!("{}: {} boxes, {} arrows", out.name(), vertices.len(), edges.len()));
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn format(&self) -> anyhow::Result<Format> {
+        let ending = self.output.extension().and_then(|ending| ending.to_str());
+        Ok(match (self.format, ending) {
+            (Some(format), _) => format,
+            (None, Some("svg")) => Format::Svg,
+            (None, Some("png")) => Format::Png,
+            (None, Some("dot" | "gv")) => Format::Dot,
+            (None, Some("mmd" | "mermaid")) => Format::Mermaid,
+            (None, _) => bail!(
+                "`{}` doesn't say which format it is to have; end it in .svg, .png, .dot or .mmd, or say --format",
+                self.output.display()
+            ),
+        })
+    }
+
+    /// Leaves of the calls what --root and --focus ask for.
+    fn choose(&self, profile: &mut Profile) -> anyhow::Result<()> {
+        for (flag, text) in [("--root", &self.root), ("--focus", &self.focus)] {
+            let Some(text) = text else { continue };
+            let pattern =
+                Pattern::parse(text).with_context(|| format!("failed to read the pattern of {flag}"))?;
+            let symbols = &profile.symbols;
+            let chosen = |func| pattern.matches(&symbols.name(func));
+            if !profile.tree.iter().any(|(_, node)| chosen(node.func)) {
+                let names = symbols.iter().map(|symbol| symbol.display_name());
+                let hint = pattern.hint(names).map(|hint| format!("; is it `{hint}` that you want?"));
+                bail!(
+                    "{flag} `{text}` matches none of the functions that were called{}",
+                    hint.unwrap_or_default()
+                );
+            }
+            profile.tree = match flag {
+                "--root" => profile.tree.rooted_at(chosen),
+                _ => profile.tree.through(chosen),
+            };
+        }
+        Ok(())
+    }
+
+    fn title(&self, profile: &Profile) -> Vec<String> {
+        let of = match (&self.root, &self.focus) {
+            (Some(root), _) => format!(", below {root}"),
+            (None, Some(focus)) => format!(", through {focus}"),
+            (None, None) => String::new(),
+        };
+        let nanos = profile.header.nanos(profile.tree.total_ticks());
+        let calls: u64 = profile.tree.iter().map(|(_, node)| node.calls).sum();
+        vec![format!(
+            "{}{of}: {} calls in {}",
+            input::module_name(&self.trace),
+            grouped(calls),
+            nanos_text(nanos)
+        )]
+    }
+
+    fn write(&self, picture: &Picture, format: Format, out: &mut Product) -> anyhow::Result<()> {
+        let context = || format!("failed to write `{}`", self.output.display());
+        let drawn = || -> anyhow::Result<String> {
+            let mut dot = Vec::new();
+            graph::dot(picture, &mut dot)?;
+            picture::svg(&String::from_utf8(dot)?, self.layout)
+        };
+        match format {
+            Format::Dot => graph::dot(picture, &mut *out).with_context(context)?,
+            Format::Mermaid => graph::mermaid(picture, &mut *out).with_context(context)?,
+            Format::Svg => out.write_all(drawn()?.as_bytes()).with_context(context)?,
+            Format::Png => {
+                out.write_all(&picture::png(&drawn()?, self.scale)?).with_context(context)?;
+            }
+        }
+        out.flush().with_context(context)
+    }
+}
+
+fn percent(text: &str) -> Result<f64, String> {
+    match text.trim_end_matches('%').trim().parse::<f64>() {
+        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
+        _ => Err("a number from 0 to 100 is wanted".to_owned()),
+    }
+}

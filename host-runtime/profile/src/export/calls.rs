@@ -1,0 +1,121 @@
+//! Calls one by one, each told when it ends: for formats with a record per call.
+
+use crate::drive::{Named, drive};
+use crate::export::{Exported, nanos_since_anchor};
+use crate::filter::CallFilter;
+use crate::frames::{AtRange, Ending, Visitor};
+use crate::symbols::Symbols;
+use kperf_abi::FuncId;
+use kperf_trace::{Header, LaneId, TraceReader};
+use rustc_hash::FxHashMap;
+use std::io::{self, Read};
+
+/// One call. Times are nanoseconds since the recording began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Call {
+    /// Numbers of calls count from 1, in the order of the trace's blocks.
+    pub(super) id: u64,
+    /// Who called; 0 for the host.
+    pub(super) parent: u64,
+    pub(super) lane: LaneId,
+    /// How many calls were open around it.
+    pub(super) depth: u32,
+    pub(super) func: FuncId,
+    pub(super) start_nanos: u64,
+    pub(super) end_nanos: u64,
+    pub(super) self_nanos: u64,
+    pub(super) ending: Ending,
+    /// The number of the outermost call around it, or its own.
+    pub(super) root: u64,
+    /// How many calls the outermost one around it had made before this one, itself included.
+    pub(super) place: u64,
+}
+
+/// What takes calls.
+pub(super) trait CallSink {
+    fn call(&mut self, symbols: &Symbols, call: &Call) -> io::Result<()>;
+}
+
+/// Tells a sink of all calls that a filter lets through, each when it ends. Fails where reading or the sink does.
+pub(super) fn each<R: Read, S: CallSink>(
+    mut reader: TraceReader<R>,
+    filter: &CallFilter<'_>,
+    sink: S,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<(S, Exported)> {
+    let header = reader.header().clone();
+    let (symbols, places) = (Symbols::default(), FxHashMap::default());
+    let calls = Calls { sink, header, symbols, calls: 0, places };
+    let (calls, exported) =
+        Exported::of(drive(&mut reader, calls, Some((filter, AtRange::Whole)), progress)?);
+    Ok((calls.sink, exported))
+}
+
+struct Calls<S> {
+    sink: S,
+    header: Header,
+    symbols: Symbols,
+    calls: u64,
+    /// How many calls the open outermost call of a lane has made.
+    places: FxHashMap<LaneId, u64>,
+}
+
+struct Frame {
+    call: Call,
+    children_nanos: u64,
+}
+
+impl<S: CallSink> Visitor for Calls<S> {
+    type Frame = Frame;
+    type Error = io::Error;
+
+    fn enter(&mut self, lane: LaneId, parents: &mut [Frame], func: FuncId, ticks: u64) -> io::Result<Frame> {
+        self.calls += 1;
+        let id = self.calls;
+        let start_nanos = nanos_since_anchor(&self.header, ticks);
+        let place = self.places.entry(lane).or_default();
+        let parent = parents.last().map_or(0, |parent| parent.call.id);
+        let root = parents.first().map_or(id, |root| root.call.id);
+        *place = if parent == 0 { 0 } else { *place + 1 };
+        let call = Call {
+            id,
+            parent,
+            lane,
+            depth: parents.len() as u32,
+            func,
+            start_nanos,
+            end_nanos: start_nanos,
+            self_nanos: 0,
+            ending: Ending::Leave,
+            root,
+            place: *place,
+        };
+        Ok(Frame { call, children_nanos: 0 })
+    }
+
+    fn leave(
+        &mut self,
+        _lane: LaneId,
+        parents: &mut [Frame],
+        frame: Frame,
+        ending: Ending,
+        ticks: u64,
+    ) -> io::Result<()> {
+        let mut call = frame.call;
+        // Both ends are rounded, so that parts add up to the whole.
+        call.end_nanos = nanos_since_anchor(&self.header, ticks).max(call.start_nanos);
+        let nanos = call.end_nanos - call.start_nanos;
+        call.self_nanos = nanos.saturating_sub(frame.children_nanos);
+        call.ending = ending;
+        if let Some(parent) = parents.last_mut() {
+            parent.children_nanos = parent.children_nanos.saturating_add(nanos);
+        }
+        self.sink.call(&self.symbols, &call)
+    }
+}
+
+impl<S: CallSink> Named for Calls<S> {
+    fn symbols(&mut self) -> &mut Symbols {
+        &mut self.symbols
+    }
+}

@@ -1,0 +1,182 @@
+//! Flame graphs and flame charts, as SVG.
+
+use crate::drive::{Named, drive};
+use crate::export::folded::{self, Weight};
+use crate::export::{Exported, nanos_since_anchor};
+use crate::filter::CallFilter;
+use crate::frames::{AtRange, Ending, Visitor};
+use crate::profile::Profile;
+use crate::symbols::Symbols;
+use inferno::flamegraph::{self, Direction, Options as Picture, Palette};
+use kperf_abi::FuncId;
+use kperf_trace::{Header, LaneId, TraceReader};
+use rustc_hash::FxHashMap;
+use std::io::{self, Read, Write};
+
+/// What is drawn, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// What stands above it.
+    pub title: String,
+    /// Whether the innermost function is at the root: who spends the time, and on whose behalf.
+    pub reverse: bool,
+    /// What the widths are.
+    pub weight: Weight,
+    /// Width of the picture in pixels; `None` for one that fills the window.
+    pub width: Option<usize>,
+}
+
+/// Draws a flame graph: the calls on the same path are one box. A trace without any time or calls is an error
+/// ([`io::ErrorKind::InvalidInput`]).
+pub fn write(profile: &Profile, options: &Options, out: impl Write) -> io::Result<()> {
+    let mut lines = Vec::new();
+    folded::each_line(profile, options.weight, |stack, weight| {
+        lines.push(format!("{stack} {weight}"));
+        Ok(())
+    })?;
+    draw(&lines, options, false, out)
+}
+
+/// Draws a flame chart: time goes from left to right, and lanes stand one behind the other. Memory is in proportion to
+/// the calls that the filter lets through, which is why it should leave out those too short to be seen.
+pub fn write_chart<R: Read>(
+    mut reader: TraceReader<R>,
+    filter: &CallFilter<'_>,
+    options: &Options,
+    out: impl Write,
+    mut progress: impl FnMut(u64),
+) -> io::Result<Exported> {
+    let (header, symbols, names) = (reader.header().clone(), Symbols::default(), FxHashMap::default());
+    let chart = Chart { header, symbols, names, order: Vec::new(), lanes: FxHashMap::default() };
+    let driven = drive(&mut reader, chart, Some((filter, AtRange::Clipped)), &mut progress)?;
+    let (chart, exported) = Exported::of(driven);
+    let several = chart.order.len() > 1;
+    let mut lines = Vec::new();
+    for lane in &chart.order {
+        let Some(Lane { parts, .. }) = chart.lanes.get(lane) else { continue };
+        for (stack, nanos) in parts {
+            match several {
+                true => lines.push(format!("lane {lane};{stack} {nanos}")),
+                false => lines.push(format!("{stack} {nanos}")),
+            }
+        }
+    }
+    // The library wants the last part first, and draws them the other way round.
+    lines.reverse();
+    draw(&lines, options, true, out)?;
+    Ok(exported)
+}
+
+fn draw(lines: &[String], options: &Options, chart: bool, mut out: impl Write) -> io::Result<()> {
+    if lines.is_empty() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "nothing in it took any time"));
+    }
+    let mut picture = Picture::default();
+    picture.title.clone_from(&options.title);
+    picture.count_name = if options.weight == Weight::Calls { "calls" } else { "ns" }.to_owned();
+    picture.image_width = options.width;
+    picture.reverse_stack_order = options.reverse;
+    picture.flame_chart = chart;
+    picture.deterministic = true;
+    picture.hash = true;
+    picture.colors = Palette::default();
+    if options.reverse {
+        picture.direction = Direction::Inverted;
+    }
+    let mut svg = Vec::new();
+    flamegraph::from_lines(&mut picture, lines.iter().map(String::as_str), &mut svg)?;
+    out.write_all(&with_dark_style(svg))?;
+    out.flush()
+}
+
+/// Adds a dark style for readers who want one: a dark ground, and light text where it doesn't stand on a box.
+fn with_dark_style(svg: Vec<u8>) -> Vec<u8> {
+    const STYLE: &str = "<style type=\"text/css\">";
+    const DARK: &str = "\n@media (prefers-color-scheme: dark) {\n  #background { fill: #1d1f21; }\n  \
+        svg > text { fill: #d8dadc; }\n}\n";
+    match String::from_utf8(svg) {
+        Ok(text) => text.replacen(STYLE, &format!("{STYLE}{DARK}"), 1).into_bytes(),
+        Err(error) => error.into_bytes(),
+    }
+}
+
+struct Chart {
+    header: Header,
+    symbols: Symbols,
+    names: FxHashMap<FuncId, String>,
+    /// Lanes in the order in which they first appeared.
+    order: Vec<LaneId>,
+    lanes: FxHashMap<LaneId, Lane>,
+}
+
+/// What ran on a lane, in the order of time.
+#[derive(Default)]
+struct Lane {
+    parts: Vec<(String, u64)>,
+    /// The functions that are open, with `;` between them.
+    stack: String,
+    last_nanos: u64,
+}
+
+impl Chart {
+    /// Notes what ran until now.
+    fn until(&mut self, lane: LaneId, ticks: u64) -> Option<&mut Lane> {
+        let now = nanos_since_anchor(&self.header, ticks);
+        let lane = self.lanes.get_mut(&lane)?;
+        let nanos = now.saturating_sub(lane.last_nanos);
+        lane.last_nanos = now;
+        if nanos > 0 {
+            let stack = if lane.stack.is_empty() { "[host]" } else { &lane.stack };
+            match lane.parts.last_mut().filter(|(last, _)| last == stack) {
+                Some((_, sum)) => *sum += nanos,
+                None => lane.parts.push((stack.to_owned(), nanos)),
+            }
+        }
+        Some(lane)
+    }
+}
+
+impl Visitor for Chart {
+    /// How long the stack was before it.
+    type Frame = usize;
+    type Error = io::Error;
+
+    fn lane(&mut self, lane: LaneId, start_ticks: u64) -> io::Result<()> {
+        let last_nanos = nanos_since_anchor(&self.header, start_ticks);
+        self.order.push(lane);
+        self.lanes.insert(lane, Lane { last_nanos, ..Lane::default() });
+        Ok(())
+    }
+
+    fn enter(&mut self, lane: LaneId, _parents: &mut [usize], func: FuncId, ticks: u64) -> io::Result<usize> {
+        let symbols = &self.symbols;
+        let name = self.names.entry(func).or_insert_with(|| symbols.label(func).replace(';', ",")).clone();
+        let Some(lane) = self.until(lane, ticks) else { return Ok(0) };
+        let before = lane.stack.len();
+        if before > 0 {
+            lane.stack.push(';');
+        }
+        lane.stack.push_str(&name);
+        Ok(before)
+    }
+
+    fn leave(
+        &mut self,
+        lane: LaneId,
+        _parents: &mut [usize],
+        before: usize,
+        _ending: Ending,
+        ticks: u64,
+    ) -> io::Result<()> {
+        if let Some(lane) = self.until(lane, ticks) {
+            lane.stack.truncate(before);
+        }
+        Ok(())
+    }
+}
+
+impl Named for Chart {
+    fn symbols(&mut self) -> &mut Symbols {
+        &mut self.symbols
+    }
+}

@@ -1,0 +1,53 @@
+//! The call tree: a box for each path of calls.
+
+use super::label::{self, Figures};
+use super::others::Others;
+use super::{Edge, Options, Picture, vertex};
+use crate::flat::Nodes;
+use crate::nodes::{CallTree, NodeId};
+use crate::profile::Profile;
+use crate::text::nanos_text;
+use rustc_hash::FxHashMap;
+
+pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
+    let Profile { tree, symbols, header, .. } = profile;
+    let nodes = Nodes::new(tree, header, options.compensate.as_ref());
+    let own = |id: NodeId| nodes.of(id).0.max(0.0);
+    let total = |id: NodeId| nodes.of(id).1.max(own(id));
+    let whole_nanos: f64 = tree.iter().map(|(id, _)| own(id)).sum();
+    let mut ids: Vec<NodeId> = tree.iter().map(|(id, _)| id).collect();
+    // Stable: parents stay before children of the same length.
+    ids.sort_by(|&a, &b| total(b).total_cmp(&total(a)));
+    let large = |id: &NodeId| {
+        let nanos = total(*id);
+        nanos > 0.0 && label::share(nanos, whole_nanos) >= options.min_share || whole_nanos <= 0.0
+    };
+    let mut places: FxHashMap<NodeId, usize> = FxHashMap::default();
+    let mut vertices = Vec::new();
+    for id in ids.into_iter().filter(large) {
+        let Some(node) = tree.get(id) else { continue };
+        // By compensation a child may be longer than its parent: without a parent it isn't drawn.
+        let has_parent = node.parent == CallTree::ROOT || places.contains_key(&node.parent);
+        if vertices.len() == options.max_vertices || !has_parent {
+            continue;
+        }
+        places.insert(id, vertices.len());
+        let figures = Figures { calls: node.calls, total_nanos: total(id), self_nanos: own(id), whole_nanos };
+        vertices.push(vertex(symbols, node.func, figures));
+    }
+    let mut edges = Vec::new();
+    let mut others = Others::default();
+    for (id, node) in tree.iter() {
+        match (places.get(&node.parent), places.get(&id)) {
+            (Some(&from), Some(&to)) => {
+                let share = label::share(total(id), whole_nanos);
+                let lines = vec![label::count(node.calls, "call"), nanos_text(total(id).round() as u64)];
+                edges.push(Edge { from, to, lines, weight: share, color: label::arrow_color(share) });
+            }
+            (Some(&from), None) => others.add(from, node.calls, total(id), own(id)),
+            (None, _) => {}
+        }
+    }
+    others.draw(&mut vertices, &mut edges, whole_nanos);
+    Picture { title: options.title.clone(), vertices, edges }
+}

@@ -1,0 +1,117 @@
+//! speedscope's own format, as JSON: an evented profile for each lane.
+//!
+//! The format wants each lane's events together, so the trace is read once for each lane.
+//! Source: <https://www.speedscope.app/file-format-schema.json>.
+
+use crate::drive::{Named, drive};
+use crate::export::names::json;
+use crate::export::{Exported, nanos_since_anchor};
+use crate::filter::{CallFilter, LaneChoice};
+use crate::frames::{AtRange, Ending, Visitor};
+use crate::symbols::Symbols;
+use kperf_abi::FuncId;
+use kperf_trace::{Header, LaneId, TraceReader};
+use rustc_hash::FxHashMap;
+use std::io::{self, Read, Write};
+
+/// Writes the calls of a trace that a filter lets through. `open` gives the trace from its beginning, whenever it is
+/// asked; `lanes` are those that are wanted, in the order in which they are to stand.
+///
+/// Fails where reading or writing does; `progress` is told how many bytes of the trace were read, over and over.
+pub fn write<R: Read, W: Write>(
+    mut open: impl FnMut() -> io::Result<TraceReader<R>>,
+    filter: &CallFilter<'_>,
+    lanes: &[LaneId],
+    program: &str,
+    out: W,
+    mut progress: impl FnMut(u64),
+) -> io::Result<Option<Exported>> {
+    let (header, symbols, frames) = (open()?.header().clone(), Symbols::default(), FxHashMap::default());
+    let mut events = Events { out, header, symbols, frames, names: Vec::new(), first: true, last_nanos: 0 };
+    write!(events.out, "{{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",")?;
+    write!(events.out, "\"exporter\":\"kperf-wasm\",\"name\":{},\"profiles\":[", json(program))?;
+    let mut found: Option<Exported> = None;
+    for (n, lane) in lanes.iter().enumerate() {
+        let only = LaneChoice { recorder: lane.recorder, stack: Some(lane.stack) };
+        let filter = CallFilter { lanes: vec![only], ..filter.clone() };
+        write!(
+            events.out,
+            "{}{{\"type\":\"evented\",\"name\":\"lane {lane}\",",
+            if n > 0 { "," } else { "" }
+        )?;
+        write!(events.out, "\"unit\":\"nanoseconds\",\"startValue\":0,\"events\":[")?;
+        (events.first, events.last_nanos) = (true, 0);
+        let driven = drive(&mut open()?, events, Some((&filter, AtRange::Whole)), &mut progress)?;
+        let (back, exported) = Exported::of(driven);
+        events = back;
+        write!(events.out, "],\"endValue\":{}}}", events.last_nanos)?;
+        let before = found.map_or(0, |found| found.calls);
+        found = Some(Exported { calls: exported.calls + before, ..exported });
+    }
+    write!(events.out, "],\"shared\":{{\"frames\":[")?;
+    for (n, name) in events.names.iter().enumerate() {
+        write!(events.out, "{}\n{{\"name\":{name}}}", if n > 0 { "," } else { "" })?;
+    }
+    writeln!(events.out, "]}}}}")?;
+    events.out.flush()?;
+    Ok(found)
+}
+
+struct Events<W> {
+    out: W,
+    header: Header,
+    symbols: Symbols,
+    /// Functions, numbered as they are first called.
+    frames: FxHashMap<FuncId, usize>,
+    /// Their names as JSON, by number.
+    names: Vec<String>,
+    first: bool,
+    last_nanos: u64,
+}
+
+impl<W: Write> Events<W> {
+    fn event(&mut self, kind: char, func: FuncId, ticks: u64) -> io::Result<()> {
+        let nanos = nanos_since_anchor(&self.header, ticks);
+        let (names, symbols) = (&mut self.names, &self.symbols);
+        let frame = *self.frames.entry(func).or_insert_with(|| {
+            names.push(json(&symbols.label(func)));
+            names.len() - 1
+        });
+        let comma = if std::mem::take(&mut self.first) { "" } else { "," };
+        self.last_nanos = nanos;
+        write!(self.out, "{comma}\n{{\"type\":\"{kind}\",\"frame\":{frame},\"at\":{nanos}}}")
+    }
+}
+
+impl<W: Write> Visitor for Events<W> {
+    type Frame = FuncId;
+    type Error = io::Error;
+
+    fn enter(
+        &mut self,
+        _lane: LaneId,
+        _parents: &mut [FuncId],
+        func: FuncId,
+        ticks: u64,
+    ) -> io::Result<FuncId> {
+        self.event('O', func, ticks)?;
+        Ok(func)
+    }
+
+    fn leave(
+        &mut self,
+        _lane: LaneId,
+        _parents: &mut [FuncId],
+        func: FuncId,
+        _ending: Ending,
+        ticks: u64,
+    ) -> io::Result<()> {
+        self.event('C', func, ticks)
+    }
+}
+
+impl<W: Write> Named for Events<W> {
+    fn symbols(&mut self) -> &mut Symbols {
+        &mut self.symbols
+    }
+}
