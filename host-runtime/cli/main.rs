@@ -5,6 +5,7 @@
 // A binary has no public items; `pub` here tells what a file offers to the others.
 #![allow(unreachable_pub)]
 
+mod diff;
 mod export;
 mod filters;
 mod flame;
@@ -15,6 +16,7 @@ mod output;
 mod parents;
 mod picture;
 mod probes;
+mod records;
 mod replay;
 mod report;
 mod rewrite;
@@ -40,6 +42,7 @@ enum Cli {
     View(view::Opts),
     Graph(graph::Opts),
     Flame(flame::Opts),
+    Diff(diff::Opts),
     Export(export::Opts),
     Info(info::Opts),
     Rewrite(rewrite::Opts),
@@ -53,10 +56,11 @@ Examples:
   kperf-wasm view app.kperf                     timeline, flame graph and table in the browser
   kperf-wasm graph app.kperf -o app.svg         who calls whom, as a picture
   kperf-wasm flame app.kperf -o flame.svg       a flame graph
+  kperf-wasm diff old.kperf new.kperf           what got slower, what is new
   kperf-wasm rewrite app.wasm -o probed.wasm    only put the probes in
 
 Exit codes:
-  0 fine, 1 failure, 2 wrong usage; `run` passes the guest's own exit code through";
+  0 fine, 1 failure, 2 wrong usage; 3 from `diff --fail-on`; `run` passes the guest's own exit code through";
 
 impl Cli {
     fn run(self) -> anyhow::Result<ExitCode> {
@@ -67,6 +71,7 @@ impl Cli {
             Cli::View(opts) => opts.run(),
             Cli::Graph(opts) => opts.run(),
             Cli::Flame(opts) => opts.run(),
+            Cli::Diff(opts) => opts.run(),
             Cli::Export(opts) => opts.run(),
             Cli::Info(opts) => opts.run(),
             Cli::Rewrite(opts) => opts.run(),

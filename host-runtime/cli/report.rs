@@ -1,12 +1,21 @@
 //! `kperf-wasm report`: the flat profile of a trace.
 
+mod callgraph;
 mod formats;
+mod groups;
+mod histogram;
+mod percentiles;
 
 use crate::filters::CallArgs;
+use crate::records::Format;
 use crate::table::{self, TableOptions};
 use crate::traces;
 use anyhow::{Context, bail};
-use kperf_profile::{FlatProfile, Row};
+use callgraph::End;
+use groups::By;
+use kperf_profile::{CallGraph, Histogram, Histograms, Profile, Row, nanos_text};
+use kperf_rewriter::Pattern;
+use kperf_trace::ProbeCost;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,8 +46,35 @@ pub struct Opts {
     /// Don't shorten long names in the table.
     #[arg(long)]
     full_names: bool,
+    /// Add what half, nine tenths and 99 hundredths of a function's calls didn't exceed, each to within 3.2 %.
+    #[arg(long, conflicts_with_all = ["compensate", "by"])]
+    percentiles: bool,
+    #[command(flatten)]
+    what: What,
     #[command(flatten)]
     calls: CallArgs,
+}
+
+/// What is shown instead of the functions one by one.
+#[derive(clap::Args)]
+#[group(multiple = false)]
+#[command(next_help_heading = "Instead of the functions one by one")]
+struct What {
+    /// Functions taken together.
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "function", hide_default_value = true)]
+    by: By,
+    /// The call graph as gprof has it: each function with its callers above and its callees below.
+    #[arg(long)]
+    call_graph: bool,
+    /// Who calls the functions whose name matches: a glob or a `/regex/`.
+    #[arg(long, value_name = "PATTERN")]
+    callers: Option<String>,
+    /// Whom these functions call.
+    #[arg(long, value_name = "PATTERN")]
+    callees: Option<String>,
+    /// How long the calls of these functions took, as a histogram.
+    #[arg(long, value_name = "PATTERN")]
+    histogram: Option<String>,
 }
 
 const EXAMPLES: &str = "\
@@ -46,6 +82,10 @@ Examples:
   kperf-wasm report app.kperf
   kperf-wasm report app.kperf --sort calls --limit 10
   kperf-wasm report app.kperf --only 'app::*' --skip '*::fmt' --compensate
+  kperf-wasm report app.kperf --percentiles
+  kperf-wasm report app.kperf --callers '*::malloc'
+  kperf-wasm report app.kperf --histogram app::handle
+  kperf-wasm report app.kperf --by namespace --format json
   kperf-wasm report - --format csv < app.kperf > app.csv
 
 Exit codes:
@@ -64,44 +104,113 @@ enum Key {
     Name,
 }
 
-/// Output formats.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
-    Table,
-    Json,
-    Csv,
-}
-
 impl Opts {
     /// Reports. A filter that matches nothing is an error, and so is compensation without a measured cost.
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let profile = traces::profile_of(&self.trace, &self.calls.parse()?)?;
+        let observer = (self.percentiles || self.what.histogram.is_some()).then(Histograms::default);
+        let (profile, histograms) = traces::profile_observed(&self.trace, &self.calls.parse()?, observer)?;
         let cost = match (&profile.header.probe_cost, self.compensate) {
             (None, true) => {
                 bail!("the trace doesn't say what its probes cost, so that nothing can be compensated");
             }
             (cost, compensate) => cost.as_ref().filter(|_| compensate),
         };
-        let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, cost);
-        let mut rows: Vec<&Row> = flat.rows.iter().collect();
+        let graph = CallGraph::new(&profile.tree, &profile.symbols, &profile.header, cost);
+        let mut rows: Vec<&Row> = graph.flat.rows.iter().collect();
+        if let Some((flag, pattern)) = self.what.pattern() {
+            choose(&mut rows, flag, pattern)?;
+        }
         self.sort.sort(&mut rows);
         traces::tell_warnings(&profile.health);
         let mut out = BufWriter::new(io::stdout().lock());
-        let limit = self.limit.unwrap_or(if self.format == Format::Table { 30 } else { 0 });
-        let listed = if limit == 0 { rows.as_slice() } else { rows.get(..limit).unwrap_or(&rows) };
-        match self.format {
-            Format::Table => {
-                let options = TableOptions { full_names: self.full_names };
-                table::write_head(&profile, &flat, cost.is_some(), &mut out)
-                    .and_then(|()| table::write_rows(&profile.symbols, &rows, limit, options, &mut out))
-            }
-            Format::Json => formats::write_json(&profile, &flat, listed, cost.is_some(), &mut out),
-            Format::Csv => out.write_all(formats::csv(&profile, listed).as_bytes()),
-        }
-        .and_then(|()| out.flush())
-        .context("failed to write to stdout")?;
+        self.write(&profile, &graph, &rows, histograms.as_ref(), cost, &mut out)
+            .and_then(|()| out.flush())
+            .context("failed to write to stdout")?;
         Ok(ExitCode::SUCCESS)
     }
+
+    fn write(
+        &self,
+        profile: &Profile,
+        graph: &CallGraph,
+        rows: &[&Row],
+        histograms: Option<&Histograms>,
+        cost: Option<&ProbeCost>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let limit = self.limit.unwrap_or(if self.format == Format::Table { 30 } else { 0 });
+        let options = TableOptions { full_names: self.full_names };
+        let (symbols, how) = (&profile.symbols, (self.format, limit));
+        let listed = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };
+        if self.format == Format::Table {
+            table::write_head(profile, &graph.flat, cost.is_some(), out)?;
+        }
+        match (&self.what, histograms) {
+            (What { histogram: Some(_), .. }, Some(histograms)) => {
+                histogram::write(profile, histograms, listed, self.format, out)
+            }
+            (What { callers: Some(_), .. }, _) => {
+                callgraph::write_ends(graph, symbols, rows, End::Callers, how, options, out)
+            }
+            (What { callees: Some(_), .. }, _) => {
+                callgraph::write_ends(graph, symbols, rows, End::Callees, how, options, out)
+            }
+            (What { call_graph: true, .. }, _) => {
+                callgraph::write_graph(graph, symbols, rows, how, options, out)
+            }
+            (What { by: By::Module | By::Namespace, .. }, _) => {
+                groups::write(profile, self.what.by, cost, how, options, out)
+            }
+            _ => match self.format {
+                Format::Table => self.write_table(profile, rows, limit, histograms, out),
+                Format::Json => {
+                    formats::write_json(profile, &graph.flat, listed, histograms, cost.is_some(), out)
+                }
+                Format::Csv => out.write_all(formats::csv(profile, listed, histograms).as_bytes()),
+            },
+        }
+    }
+
+    fn write_table(
+        &self,
+        profile: &Profile,
+        rows: &[&Row],
+        limit: usize,
+        histograms: Option<&Histograms>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let (symbols, options) = (&profile.symbols, TableOptions { full_names: self.full_names });
+        let Some(histograms) = histograms else {
+            return table::write_rows(symbols, rows, limit, options, out);
+        };
+        let titles = percentiles::PERCENTILES.map(|(name, _)| name);
+        let more =
+            |row: &Row| percentiles::of(profile, histograms, row.func).map(nanos_text).into_iter().collect();
+        table::write_rows_with(symbols, rows, limit, options, (&titles, &more), out)?;
+        writeln!(out, "# percentiles are right to within {} %", Histogram::ERROR_PERCENT)
+    }
+}
+
+impl What {
+    /// The pattern of the functions that it is about, and its flag.
+    fn pattern(&self) -> Option<(&'static str, &str)> {
+        let flags =
+            [("--callers", &self.callers), ("--callees", &self.callees), ("--histogram", &self.histogram)];
+        flags.into_iter().find_map(|(flag, pattern)| Some((flag, pattern.as_deref()?)))
+    }
+}
+
+/// Leaves the rows whose name matches.
+fn choose(rows: &mut Vec<&Row>, flag: &str, text: &str) -> anyhow::Result<()> {
+    let pattern = Pattern::parse(text).with_context(|| format!("failed to read the pattern of {flag}"))?;
+    let names = rows.iter().map(|row| row.name.as_str());
+    if !names.clone().any(|name| pattern.matches(name)) {
+        let hint = pattern.hint(names.clone()).map(|hint| format!("; is it `{hint}` that you want?"));
+        let (count, hint) = (names.count(), hint.unwrap_or_default());
+        bail!("{flag} `{text}` matches none of the {count} functions that were called{hint}");
+    }
+    rows.retain(|row| pattern.matches(&row.name));
+    Ok(())
 }
 
 impl Key {

@@ -49,6 +49,15 @@ pub fn write_head(
     writeln!(out, "# host:  {}", host_text(header))?;
     let outcome = health.outcome().map(|outcome| format!(", {}", printable(outcome))).unwrap_or_default();
     writeln!(out, "# wall:  {}{outcome}", nanos_text(profile.wall_nanos()))?;
+    if let Some(host) = host_nanos(&profile.symbols, flat) {
+        let share = 100.0 * host / flat.self_nanos.max(f64::MIN_POSITIVE);
+        let guest = nanos_text((flat.self_nanos - host).max(0.0).round() as u64);
+        writeln!(
+            out,
+            "# time:  {guest} in the guest, {} in the host's functions ({share:.1} %)",
+            nanos_text(host.round() as u64)
+        )?;
+    }
     write!(
         out,
         "# calls: {} of {}, {}",
@@ -65,34 +74,49 @@ pub fn write_head(
     writeln!(out)
 }
 
-/// Writes the first `limit` rows (all for 0), and how many are left out.
-pub fn write_rows(
+/// The self time of the host's functions; `None` if none of those with probes was called.
+pub fn host_nanos(symbols: &Symbols, flat: &FlatProfile) -> Option<f64> {
+    let imported = |row: &&Row| symbols.get(row.func).is_some_and(|symbol| symbol.imported);
+    let mut rows = flat.rows.iter().filter(imported).peekable();
+    rows.peek()?;
+    Some(rows.map(|row| row.self_nanos).sum())
+}
+
+/// Writes the first `limit` rows (all for 0), and how many are left out. `more` are columns before that of the longest
+/// call: their titles, and what is in them.
+pub fn write_rows_with(
     symbols: &Symbols,
     rows: &[&Row],
     limit: usize,
     options: TableOptions,
+    (titles, more): (&[&str], &dyn Fn(&Row) -> Vec<String>),
     out: &mut impl Write,
 ) -> io::Result<()> {
     let shown = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["self %", "self", "total", "calls", "avg", "min", "max", "function", "callers"]);
+    let header = ["self %", "self", "total", "calls", "avg", "min"].iter().chain(titles);
+    table.set_header(header.chain(&["max", "function", "callers"]).copied());
     for row in shown {
-        table.add_row([
+        let mut cells = vec![
             format!("{:.1}", 100.0 * row.share),
             nanos_text(row.self_nanos.round() as u64),
             nanos_text(row.total_nanos.round() as u64),
             grouped(row.calls),
             fine_text(row.average_nanos),
             nanos_text(row.min_nanos.round() as u64),
+        ];
+        cells.extend(more(row));
+        cells.extend([
             nanos_text(row.max_nanos.round() as u64),
             name_text(symbols.label(row.func), NAME, options),
             callers_text(symbols, &row.callers, options),
         ]);
+        table.add_row(cells);
     }
     for (n, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
-        if n < NUMBERS {
+        if n < NUMBERS + titles.len() {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
@@ -103,6 +127,17 @@ pub fn write_rows(
         0 => Ok(()),
         more => writeln!(out, "# and {}", plural(more as u64, "more function")),
     }
+}
+
+/// The same without more columns.
+pub fn write_rows(
+    symbols: &Symbols,
+    rows: &[&Row],
+    limit: usize,
+    options: TableOptions,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    write_rows_with(symbols, rows, limit, options, (&[], &|_| Vec::new()), out)
 }
 
 /// What a clock is, and how fine.
@@ -176,7 +211,7 @@ fn callers_text(symbols: &Symbols, callers: &[Caller], options: TableOptions) ->
 }
 
 /// A name with its middle left out, if it is too long: both ends say more.
-fn name_text(name: String, limit: usize, options: TableOptions) -> String {
+pub fn name_text(name: String, limit: usize, options: TableOptions) -> String {
     let length = name.chars().count();
     if options.full_names || length <= limit {
         return name;

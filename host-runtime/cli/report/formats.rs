@@ -1,7 +1,10 @@
 //! The report for programs: JSON and CSV, with exact nanoseconds.
 
+use super::percentiles;
+use crate::records::csv_text;
+use crate::table;
 use kperf_abi::FuncId;
-use kperf_profile::{FlatProfile, HOST, LOST, Profile, Row};
+use kperf_profile::{FlatProfile, HOST, Histograms, LOST, Profile, Row};
 use kperf_trace::{ClockInfo, HostInfo, ProbeCost};
 use serde::Serialize;
 use std::borrow::Cow;
@@ -19,6 +22,8 @@ struct Report<'a> {
     outcome: Option<&'a str>,
     wall_nanos: u64,
     self_nanos: u64,
+    /// The part of it that the host's functions took, as far as they have probes.
+    host_nanos: u64,
     calls: u64,
     functions: Vec<Function<'a>>,
     lanes: Vec<Lane>,
@@ -40,6 +45,8 @@ struct Function<'a> {
     average_nanos: f64,
     min_nanos: u64,
     max_nanos: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    percentiles_nanos: Option<BTreeMap<&'static str, u64>>,
     unwound: u64,
     unfinished: u64,
     callers: Vec<Caller<'a>>,
@@ -64,6 +71,7 @@ pub fn write_json(
     profile: &Profile,
     flat: &FlatProfile,
     rows: &[&Row],
+    histograms: Option<&Histograms>,
     compensated: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -76,8 +84,9 @@ pub fn write_json(
         outcome: profile.health.outcome(),
         wall_nanos: profile.wall_nanos(),
         self_nanos: flat.self_nanos.round() as u64,
+        host_nanos: table::host_nanos(&profile.symbols, flat).unwrap_or(0.0).round() as u64,
         calls: profile.calls(),
-        functions: rows.iter().map(|row| function_json(profile, row)).collect(),
+        functions: rows.iter().map(|row| function_json(profile, row, histograms)).collect(),
         lanes: profile.lanes.iter().map(|lane| Lane { id: lane.id.to_string(), calls: lane.calls }).collect(),
         lost_events: profile.health.lost_events(),
         cut_short: profile.health.cut_short().into_iter().collect(),
@@ -87,7 +96,7 @@ pub fn write_json(
     writeln!(out)
 }
 
-fn function_json<'a>(profile: &'a Profile, row: &'a Row) -> Function<'a> {
+fn function_json<'a>(profile: &'a Profile, row: &'a Row, histograms: Option<&Histograms>) -> Function<'a> {
     let caller = |caller: &kperf_profile::Caller| Caller {
         id: id_of(caller.func),
         name: profile.symbols.name(caller.func),
@@ -103,6 +112,10 @@ fn function_json<'a>(profile: &'a Profile, row: &'a Row) -> Function<'a> {
         average_nanos: row.average_nanos,
         min_nanos: row.min_nanos.round() as u64,
         max_nanos: row.max_nanos.round() as u64,
+        percentiles_nanos: histograms.map(|histograms| {
+            let names = percentiles::PERCENTILES.map(|(name, _)| name);
+            names.into_iter().zip(percentiles::of(profile, histograms, row.func)).collect()
+        }),
         unwound: row.unwound,
         unfinished: row.unfinished,
         callers: row.callers.iter().map(caller).collect(),
@@ -115,10 +128,14 @@ fn id_of(func: FuncId) -> Option<u32> {
 }
 
 /// The report as CSV, a line per function; callers as `name:calls`, the most frequent first, separated by semicolons.
-pub fn csv(profile: &Profile, rows: &[&Row]) -> String {
+pub fn csv(profile: &Profile, rows: &[&Row], histograms: Option<&Histograms>) -> String {
     let mut text = String::from(
-        "id,name,calls,total_nanos,self_nanos,share,average_nanos,min_nanos,max_nanos,unwound,unfinished,callers\n",
+        "id,name,calls,total_nanos,self_nanos,share,average_nanos,min_nanos,max_nanos,unwound,unfinished,callers",
     );
+    if histograms.is_some() {
+        percentiles::PERCENTILES.iter().for_each(|(name, _)| text.push_str(&format!(",{name}_nanos")));
+    }
+    text.push('\n');
     for row in rows {
         let callers: Vec<String> = row
             .callers
@@ -126,11 +143,11 @@ pub fn csv(profile: &Profile, rows: &[&Row]) -> String {
             .map(|caller| format!("{}:{}", profile.symbols.name(caller.func), caller.calls))
             .collect();
         // Writing to a String doesn't fail.
-        let _ = writeln!(
+        let _ = write!(
             text,
             "{},{},{},{:.0},{:.0},{:.6},{:.3},{:.0},{:.0},{},{},{}",
             id_of(row.func).map(|id| id.to_string()).unwrap_or_default(),
-            quoted(&row.name),
+            csv_text(&row.name),
             row.calls,
             row.total_nanos,
             row.self_nanos,
@@ -140,17 +157,14 @@ pub fn csv(profile: &Profile, rows: &[&Row]) -> String {
             row.max_nanos,
             row.unwound,
             row.unfinished,
-            quoted(&callers.join(";")),
+            csv_text(&callers.join(";")),
         );
+        if let Some(histograms) = histograms {
+            for nanos in percentiles::of(profile, histograms, row.func) {
+                let _ = write!(text, ",{nanos}");
+            }
+        }
+        text.push('\n');
     }
     text
-}
-
-/// A field as RFC 4180 wants it.
-fn quoted(field: &str) -> String {
-    if field.contains(['"', ',', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
-    }
 }

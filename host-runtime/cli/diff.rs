@@ -1,0 +1,269 @@
+//! `kperf-wasm diff`: what has changed between two traces, or two sets of them.
+
+mod names;
+mod verdict;
+
+use crate::output::tell;
+use crate::records::{self, Cell, Column, Format};
+use crate::table::{TableOptions, clock_text, host_text, plural};
+use crate::{input, traces};
+use anyhow::{Context, bail};
+use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, nanos_text};
+use names::Names;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use verdict::Limit;
+
+/// Show what changed between two traces of the same program, from two versions, compilers, languages or hosts
+///
+/// Functions are matched by their names: calls, self time and total of each on both sides, what is new and what is gone,
+/// those first whose self time changed most. With several runs on both sides (`A1 A2 A3 -- B1 B2 B3`) figures are means,
+/// and Welch's t-test says what is more than chance: `95 %` is the range in which the change lies with that confidence,
+/// and a `*` marks changes that are significant at 5 %, with regard to how many functions are looked at (Benjamini and
+/// Hochberg). One run a side can't tell change from chance; counts of calls usually don't vary, times do.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// The trace before and the one after; or, with `--`, all traces before.
+    #[arg(value_name = "TRACE", required = true)]
+    traces: Vec<PathBuf>,
+    /// All traces after.
+    #[arg(value_name = "AFTER", last = true)]
+    after: Vec<PathBuf>,
+    /// What the changes are ordered and judged by.
+    #[arg(long, value_enum, value_name = "METRIC", default_value = "self")]
+    metric: MetricArg,
+    /// What is matched: functions, or paths of calls from the outermost on.
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "function")]
+    by: By,
+    /// How names are matched: `loose` takes their last part and leaves out case and underscores, so that
+    /// `life::n_live_neighbors`, `main.nLiveNeighbors` and `nLiveNeighbors` are one.
+    #[arg(long, value_enum, value_name = "HOW", default_value = "exact")]
+    names: Names,
+    /// Only functions that have at least this share of the metric on one side: `1%`.
+    #[arg(long, value_name = "SHARE", value_parser = verdict::share, default_value = "0%")]
+    min_share: f64,
+    /// Exit with code 3 if a function of at least 1 % (or --min-share, if that is more), or all together, grew by more
+    /// than this: `10%`. With several runs only what is significant counts.
+    #[arg(long, value_name = "CHANGE", value_parser = verdict::share)]
+    fail_on: Option<f64>,
+    /// Take off what the probes themselves cost on each side, as it was measured there.
+    #[arg(long, conflicts_with = "by")]
+    compensate: bool,
+    /// Show only the first N changes, 0 for all [default: 30 in a table, else all]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// `table` for people; `json` and `csv` with exact figures.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "table")]
+    format: Format,
+    /// Don't shorten long names in the table.
+    #[arg(long)]
+    full_names: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kperf-wasm diff before.kperf after.kperf
+  kperf-wasm diff rust.kperf go.kperf --names loose --min-share 1%
+  kperf-wasm diff --fail-on 10% a1.kperf a2.kperf a3.kperf -- b1.kperf b2.kperf b3.kperf
+  kperf-wasm diff old.kperf new.kperf --metric calls --fail-on 0%    did any function's calls grow?
+
+Exit codes:
+  0 fine, 1 failure, 2 wrong usage, 3 it grew by more than --fail-on";
+
+/// What changes are judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum MetricArg {
+    #[value(name = "self")]
+    Own,
+    Total,
+    Calls,
+}
+
+/// What is matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum By {
+    Function,
+    Path,
+}
+
+impl Opts {
+    /// Compares. Exit code 3 says that it grew by more than was allowed.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let (before, after) = match (self.traces.as_slice(), self.after.as_slice()) {
+            ([before, after], []) => (std::slice::from_ref(before), std::slice::from_ref(after)),
+            (before, after @ [_, ..]) => (before, after),
+            (traces, []) => bail!(
+                "two traces are compared, or several with `--` between those before and those after; here {} given",
+                if traces.len() == 1 {
+                    "is one".to_owned()
+                } else {
+                    format!("are {} without `--`", traces.len())
+                }
+            ),
+        };
+        if let Some(option) = after.iter().find(|path| path.to_string_lossy().starts_with("--")) {
+            bail!(
+                "`{}` stands behind the `--`, where only traces do; options stand before it",
+                option.display()
+            );
+        }
+        let metric = match self.metric {
+            MetricArg::Own => Metric::Own,
+            MetricArg::Total => Metric::Total,
+            MetricArg::Calls => Metric::Calls,
+        };
+        let (before, after) = (self.side(before)?, self.side(after)?);
+        let mut diff = ProfileDiff::new(&before.samples, &after.samples, metric);
+        let limit = self.fail_on.map(|growth| Limit { growth, least: self.min_share.max(0.01), metric });
+        let grown = limit.map(|limit| limit.exceeded_by(&diff)).unwrap_or_default();
+        let least = self.min_share;
+        let whole = diff.whole.clone();
+        diff.rows.retain(|row| verdict::largest_share(row, &whole, metric) >= least);
+        let mut out = BufWriter::new(io::stdout().lock());
+        self.write(&before, &after, &diff, metric, &mut out)
+            .and_then(|()| out.flush())
+            .context("failed to write to stdout")?;
+        for told in &grown {
+            tell(format_args!("error: {told}"));
+        }
+        Ok(if grown.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(3) })
+    }
+
+    fn side(&self, paths: &[PathBuf]) -> anyhow::Result<Side> {
+        let mut side = Side { samples: Vec::new(), about: String::new() };
+        for path in paths {
+            let profile = traces::profile(path)?;
+            traces::tell_warnings(&profile.health);
+            if side.about.is_empty() {
+                side.about = about(&profile);
+            }
+            let name_of = |func| self.names.name_of(&profile.symbols, func);
+            side.samples.push(match self.by {
+                By::Path => Sample::by_path(&profile, name_of),
+                By::Function => {
+                    let cost = profile.header.probe_cost.as_ref();
+                    if self.compensate && cost.is_none() {
+                        bail!(
+                            "the trace `{}` doesn't say what its probes cost, so that nothing can be compensated",
+                            input::name(path)
+                        );
+                    }
+                    Sample::by_function(&profile, cost.filter(|_| self.compensate), name_of)
+                }
+            });
+        }
+        Ok(side)
+    }
+
+    fn write(
+        &self,
+        before: &Side,
+        after: &Side,
+        diff: &ProfileDiff,
+        metric: Metric,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let tested = diff.whole.calls.test.is_some();
+        let limit = self.limit.unwrap_or(if self.format == Format::Table { 30 } else { 0 });
+        let records: Vec<_> = diff.rows.iter().map(|row| record(row, metric)).collect();
+        if self.format == Format::Table {
+            for (letter, side) in [("A", before), ("B", after)] {
+                writeln!(out, "# {letter}: {}, {}", plural(side.samples.len() as u64, "run"), side.about)?;
+            }
+            let whole = |change: &Change, text: &dyn Fn(f64) -> String| {
+                let ratio = change.ratio().map(|ratio| format!(", x{ratio:.2}")).unwrap_or_default();
+                format!("{} to {}{ratio}", text(change.before), text(change.after))
+            };
+            let nanos = |nanos: f64| nanos_text(nanos.round() as u64);
+            writeln!(out, "# self: {}", whole(&diff.whole.self_nanos, &nanos))?;
+            writeln!(
+                out,
+                "# calls: {}",
+                whole(&diff.whole.calls, &|calls| crate::table::grouped(calls.round() as u64))
+            )?;
+            if !tested {
+                writeln!(out, "# one run a side: times may differ by chance")?;
+            }
+        }
+        let options = TableOptions { full_names: self.full_names };
+        records::write(self.format, &columns(metric, tested), &records, limit, options, out)
+    }
+}
+
+/// The runs of one side.
+struct Side {
+    samples: Vec<Sample>,
+    /// What the first of them is of.
+    about: String,
+}
+
+fn about(profile: &Profile) -> String {
+    let modules: Vec<&str> =
+        profile.symbols.tables().iter().map(|table| table.module.name.as_str()).collect();
+    let module = kperf_profile::printable(&modules.join(", ")).into_owned();
+    format!("{module}, {}, {}", host_text(&profile.header), clock_text(&profile.header))
+}
+
+/// The columns; the table has those of the metric's test only where there is one.
+fn columns(metric: Metric, tested: bool) -> [Column; 17] {
+    let if_tested = |title| if tested { title } else { "" };
+    let change = match metric {
+        Metric::Own => "self B-A",
+        Metric::Total => "total B-A",
+        Metric::Calls => "calls B-A",
+    };
+    [
+        ("change", change),
+        ("interval_start", if_tested("95 % from")),
+        ("interval_end", if_tested("to")),
+        ("p", ""),
+        ("p_adjusted", if_tested("p")),
+        ("significant", if_tested(" ")),
+        ("self_nanos_before", "self A"),
+        ("self_nanos_after", "self B"),
+        ("self_ratio", "B/A"),
+        ("total_nanos_before", "total A"),
+        ("total_nanos_after", "total B"),
+        ("total_ratio", "B/A"),
+        ("calls_before", "calls A"),
+        ("calls_after", "calls B"),
+        ("calls_ratio", "B/A"),
+        ("state", "there"),
+        ("name", "function"),
+    ]
+}
+
+fn record(row: &DiffRow, metric: Metric) -> Vec<Cell> {
+    let change = row.change(metric);
+    let in_unit = |value: f64| if metric == Metric::Calls { Cell::Number(value) } else { Cell::Nanos(value) };
+    let test = change.test;
+    let ratio = |change: &Change| change.ratio().map_or(Cell::Nothing, Cell::Ratio);
+    // A mean of several runs need not be a whole number.
+    let calls =
+        |calls: f64| if calls.fract() == 0.0 { Cell::Count(calls as u64) } else { Cell::Number(calls) };
+    vec![
+        in_unit(change.difference()),
+        test.map_or(Cell::Nothing, |test| in_unit(test.interval.0)),
+        test.map_or(Cell::Nothing, |test| in_unit(test.interval.1)),
+        test.map_or(Cell::Nothing, |test| Cell::Number(test.p)),
+        test.map_or(Cell::Nothing, |test| Cell::Number(test.p_adjusted)),
+        change.is_significant().map_or(Cell::Nothing, Cell::Flag),
+        Cell::Nanos(row.self_nanos.before),
+        Cell::Nanos(row.self_nanos.after),
+        ratio(&row.self_nanos),
+        Cell::Nanos(row.total_nanos.before),
+        Cell::Nanos(row.total_nanos.after),
+        ratio(&row.total_nanos),
+        calls(row.calls.before),
+        calls(row.calls.after),
+        ratio(&row.calls),
+        Cell::Word(match (row.was_there, row.is_there) {
+            (false, _) => "only B",
+            (_, false) => "only A",
+            _ => "both",
+        }),
+        Cell::Name(kperf_profile::printable(&row.name).into_owned()),
+    ]
+}

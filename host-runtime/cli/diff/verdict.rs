@@ -1,0 +1,81 @@
+//! `--fail-on`: whether anything grew by more than is allowed.
+
+use kperf_profile::{Change, DiffRow, Metric, ProfileDiff, nanos_text, printable};
+
+/// What is allowed. Shares and growth as fractions: 0.1 are 10 %.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// How much more than before something may take.
+    pub growth: f64,
+    /// What has a smaller share than this, before and after, doesn't count.
+    pub least: f64,
+    /// What is looked at.
+    pub metric: Metric,
+}
+
+impl Limit {
+    /// What grew too much, a line for each, all together first.
+    pub fn exceeded_by(self, diff: &ProfileDiff) -> Vec<String> {
+        let rows = diff.rows.iter().filter(|row| largest_share(row, &diff.whole, self.metric) >= self.least);
+        std::iter::once(&diff.whole).chain(rows).filter_map(|row| self.judge(row)).collect()
+    }
+
+    fn judge(self, row: &DiffRow) -> Option<String> {
+        let change = row.change(self.metric);
+        let grew = change.after > change.before * (1.0 + self.growth);
+        if !grew || change.is_significant() == Some(false) {
+            return None;
+        }
+        let what = match self.metric {
+            Metric::Own => "self time",
+            Metric::Total => "total time",
+            Metric::Calls => "calls",
+        };
+        let text = |value: f64| match self.metric {
+            Metric::Calls => format!("{value}"),
+            _ => nanos_text(value.round() as u64),
+        };
+        let Change { before, after, .. } = *change;
+        let grown = match change.ratio() {
+            Some(ratio) => format!("by {:.1} %", 100.0 * (ratio - 1.0)),
+            None => "from nothing".to_owned(),
+        };
+        Some(format!(
+            "{}: {what} grew {grown}, from {} to {}; {:.1} % are allowed",
+            printable(&row.name),
+            text(before),
+            text(after),
+            100.0 * self.growth
+        ))
+    }
+}
+
+/// A row's part of all, on the side where that is larger.
+pub fn largest_share(row: &DiffRow, whole: &DiffRow, metric: Metric) -> f64 {
+    let (part, all) = (row.change(metric), whole.change(metric));
+    let share = |part: f64, all: f64| if all > 0.0 { part / all } else { 0.0 };
+    share(part.before, all.before).max(share(part.after, all.after))
+}
+
+/// A share as people write it: `10%`, `0.5%`; or as a fraction: `0.1`.
+pub fn share(text: &str) -> Result<f64, String> {
+    let (number, divisor) = match text.trim().strip_suffix('%') {
+        Some(percent) => (percent.trim_end(), 100.0),
+        None => (text.trim(), 1.0),
+    };
+    match number.parse::<f64>() {
+        Ok(number) if number.is_finite() && number >= 0.0 => Ok(number / divisor),
+        _ => Err("a share such as `10%` or `0.1` is wanted".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::share;
+
+    #[test]
+    fn shares_are_read() {
+        assert_eq!(["10%", "0.5 %", "0.1", "0%"].map(share), [Ok(0.1), Ok(0.005), Ok(0.1), Ok(0.0)]);
+        assert!(["", "%", "-1%", "NaN", "inf", "ten"].into_iter().all(|text| share(text).is_err()));
+    }
+}

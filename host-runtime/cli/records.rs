@@ -1,0 +1,160 @@
+//! Rows of figures in three formats: a table for people, JSON and CSV with exact numbers.
+
+use crate::table::{TableOptions, grouped, name_text};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use kperf_profile::nanos_text;
+use serde_json::{Map, Value};
+use std::io::{self, Write};
+
+/// Output formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    Table,
+    Json,
+    Csv,
+}
+
+/// A column: its key in JSON and CSV, its title in the table (`""` for one that the table doesn't have).
+pub type Column = (&'static str, &'static str);
+
+/// One figure.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cell {
+    /// A name; shortened in the middle where it is long.
+    Name(String),
+    /// A few words.
+    Word(&'static str),
+    /// A star, or nothing.
+    Flag(bool),
+    Count(u64),
+    /// A duration, or a change of one.
+    Nanos(f64),
+    /// 0 to 1, in percent for people.
+    Share(f64),
+    /// How many times as much.
+    Ratio(f64),
+    /// A number without a unit.
+    Number(f64),
+    /// What isn't known.
+    Nothing,
+}
+
+/// Longest name in a table.
+const NAME: usize = 48;
+
+impl Cell {
+    fn text(&self, options: TableOptions) -> String {
+        match self {
+            Cell::Name(name) => name_text(name.clone(), NAME, options),
+            Cell::Word(word) => (*word).to_owned(),
+            Cell::Flag(flag) => if *flag { "*" } else { "" }.to_owned(),
+            Cell::Count(count) => grouped(*count),
+            Cell::Nanos(nanos) => {
+                let sign = if nanos.round() < 0.0 { "-" } else { "" };
+                format!("{sign}{}", nanos_text(nanos.abs().round() as u64))
+            }
+            Cell::Share(share) => format!("{:.1}", 100.0 * share),
+            Cell::Ratio(ratio) => format!("x{ratio:.2}"),
+            Cell::Number(number) => format!("{number:.3}"),
+            Cell::Nothing => String::new(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Cell::Name(name) => name.as_str().into(),
+            Cell::Word(word) => (*word).into(),
+            Cell::Flag(flag) => (*flag).into(),
+            Cell::Count(count) => (*count).into(),
+            // Thousandths of a nanosecond are far below what a clock says.
+            Cell::Nanos(nanos) => ((nanos * 1e3).round() / 1e3).into(),
+            Cell::Share(number) | Cell::Ratio(number) | Cell::Number(number) => {
+                ((number * 1e6).round() / 1e6).into()
+            }
+            Cell::Nothing => Value::Null,
+        }
+    }
+}
+
+/// Writes the rows. The table has at most `limit` of them (all for 0) and says how many are left out; so do the others,
+/// without a word.
+pub fn write(
+    format: Format,
+    columns: &[Column],
+    rows: &[Vec<Cell>],
+    limit: usize,
+    options: TableOptions,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let shown = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };
+    match format {
+        Format::Table => {
+            write_table(columns, shown, options, out)?;
+            match rows.len() - shown.len() {
+                0 => Ok(()),
+                more => writeln!(out, "# and {} more", grouped(more as u64)),
+            }
+        }
+        Format::Json => {
+            let object = |row: &Vec<Cell>| -> Map<String, Value> {
+                columns.iter().zip(row).map(|((key, _), cell)| ((*key).to_owned(), cell.json())).collect()
+            };
+            let objects: Vec<_> = shown.iter().map(object).collect();
+            serde_json::to_writer_pretty(&mut *out, &objects)?;
+            writeln!(out)
+        }
+        Format::Csv => {
+            let keys: Vec<&str> = columns.iter().map(|(key, _)| *key).collect();
+            writeln!(out, "{}", keys.join(","))?;
+            for row in shown {
+                let fields: Vec<String> = row.iter().map(|cell| csv_field(&cell.json())).collect();
+                writeln!(out, "{}", fields.join(","))?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn write_table(
+    columns: &[Column],
+    rows: &[Vec<Cell>],
+    options: TableOptions,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let seen = |n: &usize| columns.get(*n).is_some_and(|(_, title)| !title.is_empty());
+    let indices: Vec<usize> = (0..columns.len()).filter(seen).collect();
+    let is_text = |n: usize| rows.iter().any(|row| matches!(row.get(n), Some(Cell::Name(_) | Cell::Word(_))));
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(indices.iter().filter_map(|&n| columns.get(n)).map(|(_, title)| *title));
+    for row in rows {
+        table.add_row(indices.iter().filter_map(|&n| row.get(n)).map(|cell| cell.text(options)));
+    }
+    for (column, &n) in table.column_iter_mut().zip(&indices) {
+        column.set_padding((0, 2));
+        if !is_text(n) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for line in table.lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    Ok(())
+}
+
+/// A field as RFC 4180 wants it.
+pub fn csv_text(field: &str) -> String {
+    if field.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
+}
+
+fn csv_field(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => csv_text(text),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,166 @@
+//! The report's call graph: who calls whom, as gprof shows it, or the callers or callees of some functions.
+
+use crate::records::{self, Cell, Column, Format};
+use crate::table::{TableOptions, grouped, name_text};
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use kperf_abi::FuncId;
+use kperf_profile::{Arc, CallGraph, Row, Symbols, nanos_text};
+use std::io::{self, Write};
+
+/// Which end of the arcs a list is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Callers,
+    Callees,
+}
+
+const CALLERS: [Column; 6] = [
+    ("calls", "calls"),
+    ("share", "calls %"),
+    ("total_nanos", "total"),
+    ("self_nanos", "self"),
+    ("function", "function"),
+    ("caller", "called by"),
+];
+const CALLEES: [Column; 6] = [
+    ("calls", "calls"),
+    ("share", "total %"),
+    ("total_nanos", "total"),
+    ("self_nanos", "self"),
+    ("function", "function"),
+    ("callee", "calls"),
+];
+const ARCS: [Column; 5] = [
+    ("caller", "caller"),
+    ("callee", "callee"),
+    ("calls", "calls"),
+    ("total_nanos", "total"),
+    ("self_nanos", "self"),
+];
+
+/// Writes the callers or the callees of `rows`, the longest first. A caller's share is that of the function's calls, a
+/// callee's that of the function's total.
+pub fn write_ends(
+    graph: &CallGraph,
+    symbols: &Symbols,
+    rows: &[&Row],
+    end: End,
+    (format, limit): (Format, usize),
+    options: TableOptions,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let mut records = Vec::new();
+    for row in rows {
+        let arcs: Vec<&Arc> = match end {
+            End::Callers => graph.callers(row.func),
+            End::Callees => graph.callees(row.func).iter().collect(),
+        };
+        for arc in arcs {
+            let (other, share) = match end {
+                End::Callers => (arc.caller, arc.calls as f64 / row.calls.max(1) as f64),
+                End::Callees => (arc.callee, arc.total_nanos / row.total_nanos.max(f64::MIN_POSITIVE)),
+            };
+            records.push(vec![
+                Cell::Count(arc.calls),
+                Cell::Share(share),
+                Cell::Nanos(arc.total_nanos),
+                Cell::Nanos(arc.self_nanos),
+                Cell::Name(symbols.label(row.func)),
+                Cell::Name(symbols.label(other)),
+            ]);
+        }
+    }
+    let columns = if end == End::Callers { &CALLERS } else { &CALLEES };
+    records::write(format, columns, &records, limit, options, out)
+}
+
+/// Writes the call graph: a block for each of the first `limit` rows (all for 0) with the function's callers above it and
+/// its callees below, or, in the other formats, a record for each two functions.
+pub fn write_graph(
+    graph: &CallGraph,
+    symbols: &Symbols,
+    rows: &[&Row],
+    (format, limit): (Format, usize),
+    options: TableOptions,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if format == Format::Table {
+        return write_blocks(graph, symbols, rows, limit, options, out);
+    }
+    let record = |arc: &Arc| {
+        vec![
+            Cell::Name(symbols.label(arc.caller)),
+            Cell::Name(symbols.label(arc.callee)),
+            Cell::Count(arc.calls),
+            Cell::Nanos(arc.total_nanos),
+            Cell::Nanos(arc.self_nanos),
+        ]
+    };
+    let mut arcs: Vec<&Arc> = graph.arcs.iter().collect();
+    arcs.sort_by(|a, b| b.total_nanos.total_cmp(&a.total_nanos));
+    let records: Vec<_> = arcs.into_iter().map(record).collect();
+    records::write(format, &ARCS, &records, limit, options, out)
+}
+
+/// Longest name in a block.
+const NAME: usize = 60;
+
+fn write_blocks(
+    graph: &CallGraph,
+    symbols: &Symbols,
+    rows: &[&Row],
+    limit: usize,
+    options: TableOptions,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let shown = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["total", "self", "calls", "function"]);
+    let time = |nanos: f64| nanos_text(nanos.round() as u64);
+    let name = |func: FuncId| name_text(symbols.label(func), NAME, options);
+    let calls_of = |func| graph.row(func).map_or(0, |row| row.calls);
+    for (n, row) in shown.iter().enumerate() {
+        if n > 0 {
+            table.add_row([""; 4]);
+        }
+        let mut arc = |arc: &Arc, other: FuncId| {
+            // Of all calls of the callee, as gprof has it.
+            let calls = format!("{} of {}", grouped(arc.calls), grouped(calls_of(arc.callee)));
+            let recursion = if arc.is_recursive() { " (itself)" } else { "" };
+            let name = format!("    {}{recursion}", name(other));
+            table.add_row([time(arc.total_nanos), time(arc.self_nanos), calls, name]);
+        };
+        graph.callers(row.func).into_iter().rev().for_each(|caller| arc(caller, caller.caller));
+        table.add_row([
+            time(row.total_nanos),
+            time(row.self_nanos),
+            grouped(row.calls),
+            format!("[{}] {}  {:.1} %", n + 1, name(row.func), 100.0 * row.share),
+        ]);
+        let mut arc = |arc: &Arc, other: FuncId| {
+            let calls = format!("{} of {}", grouped(arc.calls), grouped(calls_of(arc.callee)));
+            table.add_row([
+                time(arc.total_nanos),
+                time(arc.self_nanos),
+                calls,
+                format!("    {}", name(other)),
+            ]);
+        };
+        let callees = graph.callees(row.func).iter().filter(|callee| !callee.is_recursive());
+        callees.for_each(|callee| arc(callee, callee.callee));
+    }
+    for (n, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if n < 3 {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    for line in table.lines() {
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    match rows.len() - shown.len() {
+        0 => Ok(()),
+        more => writeln!(out, "# and {} more functions", grouped(more as u64)),
+    }
+}

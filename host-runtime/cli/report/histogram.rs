@@ -1,0 +1,71 @@
+//! How long the calls of some functions took, as bars in the terminal.
+
+use super::percentiles::PERCENTILES;
+use crate::records::{self, Cell, Column, Format};
+use crate::table::{TableOptions, grouped, plural};
+use kperf_profile::{Histogram, Histograms, Profile, Row, nanos_text};
+use std::io::{self, Write};
+
+/// Most rows of one histogram.
+const ROWS: usize = 20;
+/// Width of the longest bar.
+const BAR: usize = 50;
+
+const COLUMNS: [Column; 4] =
+    [("function", "function"), ("start_nanos", "from"), ("end_nanos", "to"), ("calls", "calls")];
+
+/// Writes a histogram for each function; in the other formats, each bucket that has calls.
+pub fn write(
+    profile: &Profile,
+    histograms: &Histograms,
+    rows: &[&Row],
+    format: Format,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    if format != Format::Table {
+        let records = rows.iter().filter_map(|row| Some((row, histograms.get(row.func)?)));
+        let records = records.flat_map(|(row, histogram)| {
+            histogram.buckets().map(|bucket| {
+                let nanos = |ticks| Cell::Nanos(profile.header.nanos(ticks) as f64);
+                let name = Cell::Name(profile.symbols.label(row.func));
+                vec![name, nanos(bucket.start_ticks), nanos(bucket.end_ticks), Cell::Count(bucket.count)]
+            })
+        });
+        let records: Vec<_> = records.collect();
+        return records::write(format, &COLUMNS, &records, 0, TableOptions::default(), out);
+    }
+    for (n, row) in rows.iter().enumerate() {
+        let Some(histogram) = histograms.get(row.func) else { continue };
+        if n > 0 {
+            writeln!(out)?;
+        }
+        let label = profile.symbols.label(row.func);
+        writeln!(out, "# {label}: {}", plural(histogram.count(), "call"))?;
+        write_one(profile, histogram, out)?;
+    }
+    Ok(())
+}
+
+fn write_one(profile: &Profile, histogram: &Histogram, out: &mut impl Write) -> io::Result<()> {
+    let text = |ticks| nanos_text(profile.header.nanos(ticks));
+    let buckets = histogram.rows(ROWS);
+    let most = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0).max(1);
+    let digits = grouped(most).len().max(5);
+    writeln!(out, "{:>11}    {:>11}  {:>digits$}", "from", "to", "calls")?;
+    for bucket in &buckets {
+        // In eighths; a call is never nothing.
+        let eighths = (bucket.count as f64 / most as f64 * (BAR * 8) as f64).round() as usize;
+        let eighths = if bucket.count > 0 { eighths.max(1) } else { 0 };
+        let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"].get(eighths % 8).copied().unwrap_or_default();
+        let line = format!(
+            "{:>11} .. {:>11}  {:>digits$}  {}{part}",
+            text(bucket.start_ticks),
+            text(bucket.end_ticks),
+            grouped(bucket.count),
+            "█".repeat(eighths / 8),
+        );
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    let percentiles = PERCENTILES.map(|(name, part)| format!("{name} {}", text(histogram.percentile(part))));
+    writeln!(out, "# {}; each to within {} %", percentiles.join(", "), Histogram::ERROR_PERCENT)
+}

@@ -1,0 +1,236 @@
+//! Two sets of runs held against each other, function by function or path by path.
+
+use crate::groups::Group;
+use crate::profile::Profile;
+use crate::symbols::HOST;
+use crate::welch;
+use kperf_abi::FuncId;
+use kperf_trace::ProbeCost;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What is known of one function, or one path, in one run. Times are nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// How often it was called.
+    pub calls: f64,
+    /// How long it was open.
+    pub total_nanos: f64,
+    /// How long it was running itself.
+    pub self_nanos: f64,
+}
+
+/// One run's figures, by what functions are matched by.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// By the function's name, or by the names on its path with [`Sample::SEPARATOR`] between them.
+    pub by_name: BTreeMap<String, Figures>,
+    /// All together: the total is the self time of all.
+    pub whole: Figures,
+}
+
+impl Sample {
+    /// Stands between the names of a path.
+    pub const SEPARATOR: &'static str = " > ";
+
+    /// The figures of each function. Functions to which `name_of` gives the same name are one.
+    pub fn by_function(
+        profile: &Profile,
+        compensate: Option<&ProbeCost>,
+        name_of: impl FnMut(FuncId) -> String,
+    ) -> Sample {
+        let groups = Group::all(&profile.tree, &profile.header, compensate, name_of);
+        let figures = |group: Group| {
+            let Group { name, calls, total_nanos, self_nanos, .. } = group;
+            (name, Figures { calls: calls as f64, total_nanos, self_nanos })
+        };
+        Sample::new(groups.into_iter().map(figures).collect())
+    }
+
+    /// The figures of each path.
+    pub fn by_path(profile: &Profile, mut name_of: impl FnMut(FuncId) -> String) -> Sample {
+        let tree = &profile.tree;
+        let nanos_per_tick = 1e9 / profile.header.clock.ticks_per_second;
+        let mut paths: Vec<String> = Vec::with_capacity(tree.nodes().len());
+        let mut by_name: BTreeMap<String, Figures> = BTreeMap::new();
+        for node in tree.nodes() {
+            // Parents come before children.
+            let parent = paths.get(node.parent.index()).map_or("", String::as_str);
+            let path = match (node.func, parent) {
+                (HOST, _) => String::new(),
+                (func, "") => name_of(func),
+                (func, parent) => format!("{parent}{}{}", Sample::SEPARATOR, name_of(func)),
+            };
+            if node.func != HOST {
+                let figures = by_name.entry(path.clone()).or_default();
+                figures.calls += node.calls as f64;
+                figures.total_nanos += node.total_ticks as f64 * nanos_per_tick;
+                figures.self_nanos += node.self_ticks as f64 * nanos_per_tick;
+            }
+            paths.push(path);
+        }
+        Sample::new(by_name)
+    }
+
+    fn new(by_name: BTreeMap<String, Figures>) -> Sample {
+        let mut whole = Figures::default();
+        for figures in by_name.values() {
+            whole.calls += figures.calls;
+            whole.self_nanos += figures.self_nanos;
+        }
+        whole.total_nanos = whole.self_nanos;
+        Sample { by_name, whole }
+    }
+}
+
+/// One of the figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Metric {
+    /// [`Figures::self_nanos`].
+    #[default]
+    Own,
+    /// [`Figures::total_nanos`].
+    Total,
+    /// [`Figures::calls`].
+    Calls,
+}
+
+impl Metric {
+    fn of(self, figures: &Figures) -> f64 {
+        match self {
+            Metric::Own => figures.self_nanos,
+            Metric::Total => figures.total_nanos,
+            Metric::Calls => figures.calls,
+        }
+    }
+}
+
+/// A figure before and after: means over the runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Change {
+    /// In the runs before.
+    pub before: f64,
+    /// In the runs after.
+    pub after: f64,
+    /// What Welch's test says of the difference; `None` unless there are two runs or more on both sides.
+    pub test: Option<Test>,
+}
+
+/// Whether a difference may be chance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Test {
+    /// The difference lies in here with a confidence of 95 %.
+    pub interval: (f64, f64),
+    /// How likely chance alone makes a difference like this or a larger one.
+    pub p: f64,
+    /// The same, with regard to how many are looked at: at most so large a part of those with no more than this are
+    /// expected to be chance (Benjamini and Hochberg, 1995). For the metric that the diff is by; else the same as `p`.
+    pub p_adjusted: f64,
+}
+
+impl Change {
+    fn new(before: &[f64], after: &[f64]) -> Change {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        Change { before: mean(before), after: mean(after), test: welch::test(before, after) }
+    }
+
+    /// After less before.
+    pub fn difference(&self) -> f64 {
+        self.after - self.before
+    }
+
+    /// After divided by before; `None` for what wasn't there before.
+    pub fn ratio(&self) -> Option<f64> {
+        (self.before > 0.0).then(|| self.after / self.before)
+    }
+
+    /// Whether it is more than chance, at 5 %: `None` where nothing is known of that.
+    pub fn is_significant(&self) -> Option<bool> {
+        self.test.map(|test| test.p_adjusted < 0.05)
+    }
+}
+
+/// One function or path on both sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiffRow {
+    /// Its name, or its path.
+    pub name: String,
+    /// Whether any run before had it.
+    pub was_there: bool,
+    /// Whether any run after has it.
+    pub is_there: bool,
+    /// Its calls.
+    pub calls: Change,
+    /// Its totals.
+    pub total_nanos: Change,
+    /// Its self times.
+    pub self_nanos: Change,
+}
+
+impl DiffRow {
+    /// The change of one figure.
+    pub fn change(&self, metric: Metric) -> &Change {
+        match metric {
+            Metric::Own => &self.self_nanos,
+            Metric::Total => &self.total_nanos,
+            Metric::Calls => &self.calls,
+        }
+    }
+}
+
+/// What has changed between two sets of runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProfileDiff {
+    /// Ordered by how much the metric has changed, the most first, whether up or down; then by name.
+    pub rows: Vec<DiffRow>,
+    /// All together.
+    pub whole: DiffRow,
+}
+
+impl ProfileDiff {
+    /// Compares. A run that lacks what others of its side have counts as 0 there.
+    pub fn new(before: &[Sample], after: &[Sample], metric: Metric) -> ProfileDiff {
+        let names: BTreeSet<&String> =
+            before.iter().chain(after).flat_map(|sample| sample.by_name.keys()).collect();
+        let row = |name: &String| {
+            let figures = |sample: &Sample| sample.by_name.get(name).copied();
+            let side = |samples: &[Sample]| samples.iter().map(figures).collect::<Vec<_>>();
+            diff_row(name.clone(), &side(before), &side(after))
+        };
+        let mut rows: Vec<DiffRow> = names.into_iter().map(row).collect();
+        adjust(&mut rows, metric);
+        let size = |row: &DiffRow| row.change(metric).difference().abs();
+        rows.sort_by(|a, b| size(b).total_cmp(&size(a)).then_with(|| a.name.cmp(&b.name)));
+        let whole = |samples: &[Sample]| samples.iter().map(|sample| Some(sample.whole)).collect::<Vec<_>>();
+        ProfileDiff { rows, whole: diff_row("all".to_owned(), &whole(before), &whole(after)) }
+    }
+}
+
+fn diff_row(name: String, before: &[Option<Figures>], after: &[Option<Figures>]) -> DiffRow {
+    let change = |metric: Metric| {
+        let values = |side: &[Option<Figures>]| {
+            side.iter().map(|figures| figures.map_or(0.0, |figures| metric.of(&figures))).collect::<Vec<_>>()
+        };
+        Change::new(&values(before), &values(after))
+    };
+    DiffRow {
+        name,
+        was_there: before.iter().any(Option::is_some),
+        is_there: after.iter().any(Option::is_some),
+        calls: change(Metric::Calls),
+        total_nanos: change(Metric::Total),
+        self_nanos: change(Metric::Own),
+    }
+}
+
+fn adjust(rows: &mut [DiffRow], metric: Metric) {
+    let p: Vec<f64> = rows.iter().filter_map(|row| Some(row.change(metric).test?.p)).collect();
+    let changes = rows.iter_mut().map(|row| match metric {
+        Metric::Own => &mut row.self_nanos,
+        Metric::Total => &mut row.total_nanos,
+        Metric::Calls => &mut row.calls,
+    });
+    let tests = changes.filter_map(|change| change.test.as_mut());
+    for (test, adjusted) in tests.zip(welch::adjusted(&p)) {
+        test.p_adjusted = adjusted;
+    }
+}

@@ -1,0 +1,175 @@
+//! Functions taken together: by module, by namespace, by whatever a name says.
+
+use crate::flat::Nodes;
+use crate::nodes::CallTree;
+use crate::symbols::{HOST, Symbols};
+use kperf_abi::FuncId;
+use kperf_trace::{Header, ProbeCost};
+use rustc_hash::FxHashMap;
+
+/// Some functions together. Times are nanoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// What they have in common.
+    pub name: String,
+    /// How many of them were called.
+    pub functions: u64,
+    /// How often they were called.
+    pub calls: u64,
+    /// How often one of them was called by a function that isn't.
+    pub entries: u64,
+    /// How long any of them was open, counted once however many were.
+    pub total_nanos: f64,
+    /// How long any of them was running itself.
+    pub self_nanos: f64,
+    /// Their part of all self time, 0 to 1.
+    pub share: f64,
+}
+
+#[derive(Default)]
+struct Sums {
+    functions: u64,
+    calls: u64,
+    entries: u64,
+    total: f64,
+    own: f64,
+    open: u32,
+}
+
+impl Group {
+    /// Sums up a tree by what `name_of` says of each function; ordered by self time, the longest first. `compensate` as in
+    /// [`FlatProfile::new`](crate::FlatProfile::new).
+    pub fn all(
+        tree: &CallTree,
+        header: &Header,
+        compensate: Option<&ProbeCost>,
+        mut name_of: impl FnMut(FuncId) -> String,
+    ) -> Vec<Group> {
+        let nodes = Nodes::new(tree, header, compensate);
+        let mut names: Vec<String> = Vec::new();
+        let mut by_name: FxHashMap<String, usize> = FxHashMap::default();
+        let mut by_func: FxHashMap<FuncId, usize> = FxHashMap::default();
+        let mut sums: Vec<Sums> = Vec::new();
+        for (_, node) in tree.iter() {
+            by_func.entry(node.func).or_insert_with(|| {
+                let name = name_of(node.func);
+                let group = *by_name.entry(name.clone()).or_insert_with(|| {
+                    names.push(name);
+                    sums.push(Sums::default());
+                    sums.len() - 1
+                });
+                sums[group].functions += 1;
+                group
+            });
+        }
+        tree.walk(|id, entered| {
+            let Some(node) = tree.get(id) else { return };
+            let Some(&group) = by_func.get(&node.func) else { return };
+            let Some(sum) = sums.get_mut(group) else { return };
+            if !entered {
+                sum.open -= 1;
+                return;
+            }
+            let (own, total, _) = nodes.of(id);
+            let caller = tree.get(node.parent).map_or(HOST, |parent| parent.func);
+            let from_outside = node.parent == CallTree::ROOT || by_func.get(&caller) != Some(&group);
+            sum.calls += node.calls;
+            sum.entries += if from_outside { node.calls } else { 0 };
+            sum.own += own;
+            if sum.open == 0 {
+                sum.total += total;
+            }
+            sum.open += 1;
+        });
+        let whole: f64 = sums.iter().map(|sum| sum.own.max(0.0)).sum();
+        let group = |(name, sum): (String, Sums)| Group {
+            name,
+            functions: sum.functions,
+            calls: sum.calls,
+            entries: sum.entries,
+            total_nanos: sum.total.max(sum.own).max(0.0),
+            self_nanos: sum.own.max(0.0),
+            share: if whole > 0.0 { sum.own.max(0.0) / whole } else { 0.0 },
+        };
+        let mut groups: Vec<Group> = names.into_iter().zip(sums).map(group).collect();
+        groups.sort_by(|a, b| b.self_nanos.total_cmp(&a.self_nanos).then_with(|| a.name.cmp(&b.name)));
+        groups
+    }
+}
+
+impl Symbols {
+    /// The name of the module that a function is of; `None` for what no table has.
+    pub fn module(&self, func: FuncId) -> Option<&str> {
+        self.tables().iter().find(|table| table.get(func).is_some()).map(|table| table.module.name.as_str())
+    }
+}
+
+/// The namespace that a function's name begins with, as far as the names of the languages can be told apart:
+/// `std::io` of `std::io::copy<T>(a::B)`, `std::fs::File` of `<std::fs::File as std::io::Read>::read`, `main` of
+/// `main.play`, `kotlin.Array` of `kotlin.Array.get`, `~lib/rt` of `~lib/rt/new`. Empty where there is none.
+pub fn namespace(name: &str) -> &str {
+    // What an `impl` is for.
+    if let Some(implementor) = name.strip_prefix('<') {
+        let start = implementor.trim_start_matches(['&', '*']);
+        let start = ["mut ", "dyn ", "const "].iter().fold(start, |text, word| text.trim_start_matches(word));
+        let end = start.find(['<', ' ', '>', '(', '[']).unwrap_or(start.len());
+        return start.get(..end).unwrap_or(start).trim_end_matches("::");
+    }
+    let mut end = name.len();
+    let mut depth = 0usize;
+    let mut start = 0;
+    // The last separator outside of brackets and before the parameters; a return type stands before a space.
+    let mut last = None;
+    for (at, c) in name.char_indices() {
+        match c {
+            '(' if depth == 0 && at > start && !name[..at].ends_with('.') => {
+                end = at;
+                break;
+            }
+            '<' | '(' | '[' => depth += 1,
+            '>' | ')' | ']' => depth = depth.saturating_sub(1),
+            ' ' if depth == 0 => (start, last) = (at + 1, None),
+            '.' | '/' if depth == 0 => last = Some(at),
+            ':' if depth == 0 && name[at..].starts_with("::") && !name[at..].starts_with("::<") => {
+                last = Some(at)
+            }
+            _ => {}
+        }
+    }
+    let end = last.filter(|&last| last > start).map_or(start, |last| last.min(end));
+    name.get(start..end).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_many_languages_have_namespaces() {
+        for (name, wanted) in [
+            ("life::step", "life"),
+            ("main", ""),
+            ("std::io::copy<std::fs::File>", "std::io"),
+            ("core::ptr::drop_in_place::<alloc::string::String>", "core::ptr"),
+            ("<std::fs::File as std::io::Read>::read", "std::fs::File"),
+            ("<&mut alloc::vec::Vec<u8> as core::fmt::Write>::write_str", "alloc::vec::Vec"),
+            ("<core::fmt::Formatter>::pad_integral", "core::fmt::Formatter"),
+            (
+                "std::__2::vector<int, std::allocator<int> >::push_back(int const&)",
+                "std::__2::vector<int, std::allocator<int> >",
+            ),
+            ("void app::run<int>(std::string)", "app"),
+            ("main.play", "main"),
+            ("runtime.(*mheap).alloc", "runtime.(*mheap)"),
+            ("kotlin.BooleanArray.get", "kotlin.BooleanArray"),
+            ("~lib/rt/itcms/__new", "~lib/rt/itcms"),
+            ("wasi_snapshot_preview1.fd_write", "wasi_snapshot_preview1"),
+            ("[lost]", ""),
+            ("func[12]", ""),
+            ("", ""),
+            ("::", ""),
+        ] {
+            assert_eq!(namespace(name), wanted, "{name}");
+        }
+    }
+}
