@@ -6,6 +6,7 @@
 #![allow(unreachable_pub)]
 
 mod diff;
+mod delivery;
 mod export;
 mod filters;
 mod flame;
@@ -21,6 +22,7 @@ mod replay;
 mod report;
 mod rewrite;
 mod run;
+mod send;
 mod spans;
 mod table;
 mod traces;
@@ -44,6 +46,7 @@ enum Cli {
     Flame(flame::Opts),
     Diff(diff::Opts),
     Export(export::Opts),
+    Send(send::Opts),
     Info(info::Opts),
     Rewrite(rewrite::Opts),
 }
@@ -57,6 +60,7 @@ Examples:
   kperf-wasm graph app.kperf -o app.svg         who calls whom, as a picture
   kperf-wasm flame app.kperf -o flame.svg       a flame graph
   kperf-wasm diff old.kperf new.kperf           what got slower, what is new
+  kperf-wasm send app.kperf                     the calls as spans, to an OpenTelemetry Collector
   kperf-wasm rewrite app.wasm -o probed.wasm    only put the probes in
 
 Exit codes:
@@ -73,6 +77,7 @@ impl Cli {
             Cli::Flame(opts) => opts.run(),
             Cli::Diff(opts) => opts.run(),
             Cli::Export(opts) => opts.run(),
+            Cli::Send(opts) => opts.run(),
             Cli::Info(opts) => opts.run(),
             Cli::Rewrite(opts) => opts.run(),
         }

@@ -3,6 +3,7 @@
 mod clock;
 mod guest;
 mod invoke;
+mod live;
 mod module;
 mod outcome;
 mod signals;
@@ -11,12 +12,13 @@ mod wasi;
 use crate::output::tell;
 use crate::parents::ParentArgs;
 use crate::probes::ProbeArgs;
-use crate::{input, table, traces};
+use crate::{input, send, table, traces};
 use anyhow::{Context, bail};
 use clock::ClockArg;
 use guest::{Guest, Host};
 use kperf_rewriter::Probe;
 use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder};
+use live::Live;
 use module::Prepared;
 use outcome::Outcome;
 use std::fs::File;
@@ -57,6 +59,11 @@ pub struct Opts {
     /// Run the module as it is, without probes and trace, for comparison.
     #[arg(long)]
     plain: bool,
+    /// Send the calls as spans to an OpenTelemetry Collector while the guest runs, from the trace: a slow Collector slows
+    /// nothing, and no span is lost. Where to is said by ENDPOINT (http://HOST:PORT) or by OpenTelemetry's variables, see
+    /// `send`.
+    #[arg(long, value_name = "ENDPOINT", num_args = 0..=1, default_missing_value = "", conflicts_with = "plain")]
+    otlp: Option<String>,
     #[command(flatten)]
     parent: ParentArgs,
     #[command(flatten)]
@@ -71,10 +78,11 @@ Examples:
   kperf-wasm run app.wasm --only 'app::*' --trace app.kperf -- --verbose input.txt
   kperf-wasm run app.wasm --dir . --dir /data::/in --env LOG=debug --clock precise
   kperf-wasm run fib.wat --invoke fib 30
+  kperf-wasm run app.wasm --otlp http://localhost:4318
 
 Exit codes:
   the guest's own; 134 if it traps, 130 after SIGINT, 143 after SIGTERM (the trace is whole then too);
-  1 failure, 2 wrong usage";
+  1 failure, also where --otlp was not acknowledged every span of a guest that ended with 0; 2 wrong usage";
 
 /// How many functions the profile shows.
 const TOP: usize = 20;
@@ -107,13 +115,20 @@ impl Opts {
             return Outcome::of(&result, &prepared).tell(result);
         }
         let trace = self.trace.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.kperf")));
-        let recorder = self.recorder(&guest, &prepared, &trace)?;
+        let live = Live::default();
+        let recorder = self.recorder(&guest, &prepared, &trace, &live)?;
         let lanes = host.link(&guest, &recorder)?;
         let show = {
-            let (trace, quiet) = (trace.clone(), self.quiet);
-            move || show(&trace, quiet)
+            let (trace, quiet, live) = (trace.clone(), self.quiet, live.clone());
+            move || {
+                show(&trace, quiet);
+                live.finish()
+            }
         };
-        signals::watch(&recorder, show.clone())?;
+        let on_signal = show.clone();
+        signals::watch(&recorder, move || {
+            on_signal();
+        })?;
         let result = host.run(&guest, Some(&lanes));
         let outcome = Outcome::of(&result, &prepared);
         let finished = recorder.finish(&outcome.to_string());
@@ -123,13 +138,24 @@ impl Opts {
             // A signal came first; its thread writes the trace and ends the process.
             signals::wait();
         }
-        let code = outcome.tell(result)?;
-        finished.with_context(|| format!("the trace `{}` is not complete", trace.display()))?;
-        show();
-        Ok(code)
+        let code = outcome.tell(result);
+        let finished = finished.with_context(|| format!("the trace `{}` is not complete", trace.display()));
+        // What there is of a trace is sent, whatever came of the rest.
+        let all_sent = match (&code, &finished) {
+            (Ok(_), Ok(_)) => show(),
+            _ => live.finish(),
+        };
+        finished?;
+        Ok(if all_sent || !matches!(code, Ok(ExitCode::SUCCESS)) { code? } else { ExitCode::FAILURE })
     }
 
-    fn recorder(&self, guest: &Guest, prepared: &Prepared, trace: &Path) -> anyhow::Result<Recorder> {
+    fn recorder(
+        &self,
+        guest: &Guest,
+        prepared: &Prepared,
+        trace: &Path,
+        live: &Live,
+    ) -> anyhow::Result<Recorder> {
         if trace == Path::new("-") {
             bail!("stdout is the guest's, the trace can't go there; name a file with --trace");
         }
@@ -156,10 +182,19 @@ impl Opts {
                 tell("probes: inside every function (`--probe import` calls a recorder beside the module)");
             }
         }
-        let file = File::create(trace)
-            .with_context(|| format!("failed to create the trace `{}`", trace.display()))?;
         let builder = Recorder::builder().clock(clock).inlined(guest.is_inlined()).command(std::env::args());
-        let mut builder = builder.parent(parent).sink(file);
+        let builder = builder.parent(parent);
+        let mut builder = match &self.otlp {
+            Some(endpoint) => builder.sink(live.begin(endpoint, trace, self.quiet)?),
+            None => {
+                // What was sent of an earlier trace of this name.
+                send::forget(trace);
+                builder.sink(
+                    File::create(trace)
+                        .with_context(|| format!("failed to create the trace `{}`", trace.display()))?,
+                )
+            }
+        };
         if let Some(table) = &prepared.symbols {
             builder = builder.symbols(table.to_bytes());
         }

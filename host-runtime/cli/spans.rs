@@ -6,6 +6,8 @@ use crate::parents::ParentArgs;
 use crate::traces;
 use anyhow::{Context, bail};
 use kperf_otlp::{Account, ResourceOptions, Roots, SpanOptions, Spans};
+use kperf_profile::Symbols;
+use kperf_trace::{Item, TraceReader};
 use std::io::Read;
 
 /// Which calls become spans.
@@ -64,6 +66,16 @@ impl SpanArgs {
             resource: ResourceOptions { service_name, attributes },
             ..SpanOptions::default()
         })
+    }
+
+    /// Fails for a pattern that means none of a trace's functions, as far as these are told before its first events.
+    pub fn check_early<R: Read>(&self, calls: &CallArgs, mut reader: TraceReader<R>) -> anyhow::Result<()> {
+        let mut symbols = Symbols::default();
+        while let Some(Item::Symbols(bytes)) = reader.next()? {
+            symbols.add_bytes(bytes);
+        }
+        let functions = calls.without_range_and_lane()?.functions;
+        check_names(&functions, symbols.iter().map(|symbol| symbol.display_name()))
     }
 
     /// Tells what is to be told when all spans were made: warnings about the trace, calls left out because the caller's

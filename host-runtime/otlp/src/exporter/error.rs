@@ -27,7 +27,9 @@ pub enum ErrorKind {
     Compression(String),
     /// A time limit that is no number of milliseconds.
     Timeout(String),
-    /// A header that is none.
+    /// Something else than a name and a value.
+    Pair(String),
+    /// A header whose name or value can't be one.
     Header(String),
     /// A client's certificate without its key, or the other way round.
     HalfIdentity,
@@ -82,7 +84,8 @@ impl fmt::Display for Error {
             ErrorKind::Timeout(text) => {
                 write!(f, "`{text}` is no time limit; give milliseconds, such as 10000")
             }
-            ErrorKind::Header(text) => write!(f, "`{text}` is no header; give NAME=VALUE"),
+            ErrorKind::Pair(text) => write!(f, "`{text}` is no pair; give NAME=VALUE"),
+            ErrorKind::Header(name) => write!(f, "the header `{name}` can't be sent: HTTP has no such name or value"),
             ErrorKind::HalfIdentity => {
                 f.write_str("a client certificate and its key belong together; one of them is missing")
             }

@@ -43,7 +43,7 @@ impl Grpc {
         let mut metadata = MetadataMap::new();
         metadata.insert("user-agent", MetadataValue::from_static(super::USER_AGENT));
         for (name, value) in &config.headers {
-            let bad = || ErrorKind::Header(format!("{name}={value}"));
+            let bad = || ErrorKind::Header(name.clone());
             let name = MetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes()).map_err(|_| bad())?;
             metadata.insert(name, value.parse().map_err(|_| bad())?);
         }

@@ -44,7 +44,7 @@ impl Http {
         let mut headers = HeaderMap::new();
         headers.insert(USER_AGENT, HeaderValue::from_static(super::USER_AGENT));
         for (name, value) in &config.headers {
-            let bad = || ErrorKind::Header(format!("{name}={value}"));
+            let bad = || ErrorKind::Header(name.clone());
             let name = HeaderName::try_from(name).map_err(|_| bad())?;
             headers.insert(name, HeaderValue::try_from(value).map_err(|_| bad())?);
         }

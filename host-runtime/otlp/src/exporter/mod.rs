@@ -30,7 +30,7 @@ pub use delivery::{About, Delivery, Words};
 pub use error::{Error, ErrorKind, Result};
 pub use live::sink;
 pub use sending::{OnReceipt, Receipt, Resume, Sending, Stopper};
-pub use settings::{Settings, parse_headers};
+pub use settings::{Settings, parse_pairs};
 pub use source::{BoxError, Source, SourceProgress};
 pub use spool::{Spool, Tail};
 

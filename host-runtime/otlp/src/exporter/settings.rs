@@ -71,7 +71,7 @@ impl Settings {
                 None => Config::default().endpoint,
             },
         };
-        let mut headers = either("HEADERS").map(|text| parse_headers(&text)).transpose()?.unwrap_or_default();
+        let mut headers = either("HEADERS").map(|text| parse_pairs(&text)).transpose()?.unwrap_or_default();
         headers.retain(|(name, _)| !self.headers.iter().any(|(own, _)| own.eq_ignore_ascii_case(name)));
         headers.extend(self.headers.iter().cloned());
         let timeout = match either("TIMEOUT") {
@@ -133,20 +133,19 @@ fn address(text: &str, protocol: Protocol, insecure: bool, path: &str) -> Result
     }
 }
 
-/// `NAME=VALUE,NAME=VALUE`, values percent-encoded.
-pub fn parse_headers(text: &str) -> Result<Vec<(String, String)>> {
+/// `NAME=VALUE,NAME=VALUE` with percent-encoded names and values, as headers and resource attributes are written.
+///
+/// # Errors
+///
+/// At the first that isn't of this form.
+pub fn parse_pairs(text: &str) -> Result<Vec<(String, String)>> {
     let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
     pairs
         .map(|pair| {
-            let bad = || ErrorKind::Header(pair.to_owned());
+            let bad = || ErrorKind::Pair(pair.to_owned());
             let (name, value) = pair.split_once('=').ok_or_else(bad)?;
-            let decoded =
-                |text: &str| percent_decode_str(text.trim()).decode_utf8().map(|text| text.into_owned());
-            let (name, value) = (decoded(name).map_err(|_| bad())?, decoded(value).map_err(|_| bad())?);
-            if http::HeaderName::try_from(&name).is_err() || http::HeaderValue::try_from(&value).is_err() {
-                return Err(bad().into());
-            }
-            Ok((name, value))
+            let decoded = |text: &str| percent_decode_str(text.trim()).decode_utf8().map(|text| text.into_owned());
+            Ok((decoded(name).map_err(|_| bad())?, decoded(value).map_err(|_| bad())?))
         })
         .collect()
 }
@@ -221,7 +220,7 @@ mod tests {
             of("ENDPOINT", "localhost:4318"),
             "`localhost:4318` is no endpoint: use http://HOST:PORT or https://HOST:PORT"
         );
-        assert_eq!(of("HEADERS", "a=1,b"), "`b` is no header; give NAME=VALUE");
+        assert_eq!(of("HEADERS", "a=1,b"), "`b` is no pair; give NAME=VALUE");
         assert!(of("CLIENT_KEY", "key.pem").starts_with("a client certificate and its key belong together"));
     }
 

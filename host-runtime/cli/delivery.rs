@@ -1,0 +1,88 @@
+//! Spans on their way to a Collector: where they go, a bar meanwhile, a table in the end.
+
+use crate::output::tell;
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use kperf_otlp::exporter::{Compression, Config, Delivery, Protocol, Sending, Settings};
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+/// Where spans go, and how. What isn't said here, OpenTelemetry's environment variables say.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Where spans go")]
+pub struct DeliveryArgs {
+    /// The Collector's address [default: OTEL_EXPORTER_OTLP_ENDPOINT, or http://localhost:4318; 4317 for gRPC].
+    #[arg(long, value_name = "URL")]
+    endpoint: Option<String>,
+    /// `http/protobuf` or `grpc` [default: OTEL_EXPORTER_OTLP_PROTOCOL, or http/protobuf].
+    #[arg(long, value_name = "PROTOCOL")]
+    protocol: Option<Protocol>,
+    /// A header to send with each request. May be repeated.
+    #[arg(long = "header", value_name = "NAME=VALUE")]
+    headers: Vec<String>,
+    /// `gzip` or `none` [default: OTEL_EXPORTER_OTLP_COMPRESSION, or none].
+    #[arg(long, value_name = "COMPRESSION")]
+    compression: Option<Compression>,
+    /// How long a request is tried again before sending ends [default: 1m].
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    give_up_after: Option<Duration>,
+}
+
+impl DeliveryArgs {
+    /// The configuration, with the environment.
+    pub fn config(&self) -> anyhow::Result<Config> {
+        let header = |text: &String| {
+            let (name, value) = text.split_once('=').with_context(|| format!("`{text}` is no header; give NAME=VALUE"))?;
+            anyhow::Ok((name.to_owned(), value.to_owned()))
+        };
+        let settings = Settings {
+            endpoint: self.endpoint.clone(),
+            protocol: self.protocol,
+            headers: self.headers.iter().map(header).collect::<Result<_, _>>()?,
+            compression: self.compression,
+            timeout: None,
+            give_up_after: self.give_up_after,
+        };
+        Ok(settings.config()?)
+    }
+}
+
+/// How often the bar moves.
+const FRAME: Duration = Duration::from_millis(50);
+
+/// Waits until all is sent that can be, with a bar over the trace's bytes if stderr is a terminal.
+pub fn wait(sending: Sending, trace_bytes: Option<u64>, quiet: bool) -> Delivery {
+    let bar = match trace_bytes {
+        Some(length) if !quiet && io::stderr().is_terminal() => bar(length),
+        _ => ProgressBar::hidden(),
+    };
+    while !bar.is_hidden() && !sending.is_finished() {
+        let delivery = sending.delivery();
+        bar.set_position(sending.trace_bytes());
+        let trouble = if delivery.retries > 0 { format!(", {} retries", delivery.retries) } else { String::new() };
+        bar.set_message(format!("{} spans acknowledged{trouble}", delivery.acknowledged));
+        std::thread::sleep(FRAME);
+    }
+    let delivery = sending.wait();
+    bar.finish_and_clear();
+    delivery
+}
+
+/// Tells on stderr what became of the spans.
+pub fn show(delivery: &Delivery, config: &Config) {
+    let seconds = delivery.elapsed.as_secs_f64();
+    let megabytes = delivery.bytes as f64 / 1e6;
+    tell(format_args!(
+        "# spans to {} ({}): {} requests, {megabytes:.1} MB in {seconds:.1} s\n{delivery}",
+        config.endpoint, config.protocol, delivery.requests
+    ));
+}
+
+fn bar(length: u64) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    // The template is ours; were it wrong, the default style is fine.
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent} %, {msg}") {
+        bar.set_style(style);
+    }
+    bar
+}

@@ -1,0 +1,157 @@
+//! `TRACE.sent`: what of a trace was acknowledged, for `--resume`.
+//!
+//! A line of JSON that says what was being sent, then one for each request that was acknowledged. It is there from the
+//! first request to the last: what interrupts a sending, a kill too, leaves it.
+
+use anyhow::{Context, bail};
+use kperf_otlp::exporter::{Config, Receipt};
+use kperf_trace::Header;
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// What is being sent, and where to: requests are the same only if this is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// The version of this program, whose requests may differ from another's.
+    pub kperf_wasm: String,
+    /// What tells the trace from others: when it began, on which process. Empty in the journal of a `run`, which begins
+    /// before the trace does.
+    pub trace: String,
+    /// What decides which spans there are, and what is said of them.
+    pub options: String,
+    /// The whole address.
+    pub endpoint: String,
+}
+
+/// A request that was acknowledged.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    first_span: u64,
+    spans: u64,
+    rejected: u64,
+}
+
+/// The file.
+pub struct Journal(File);
+
+impl Task {
+    pub fn new(header: &Header, options: String, config: &Config) -> Task {
+        let trace = match *header == Header::default() {
+            true => String::new(),
+            false => format!("{} {} {}", header.anchor.unix_nanos, header.anchor.ticks, header.host.pid),
+        };
+        let kperf_wasm = env!("CARGO_PKG_VERSION").to_owned();
+        Task { kperf_wasm, trace, options, endpoint: config.endpoint.to_string() }
+    }
+}
+
+/// The journal's path of a trace.
+pub fn path(trace: &Path) -> PathBuf {
+    let mut name: OsString = trace.as_os_str().to_owned();
+    name.push(".sent");
+    PathBuf::from(name)
+}
+
+impl Journal {
+    /// Begins anew.
+    pub fn create(path: &Path, task: &Task) -> anyhow::Result<Journal> {
+        let context = || format!("failed to write `{}`, which remembers what was sent", path.display());
+        let mut file = File::create(path).with_context(context)?;
+        write_line(&mut file, task).with_context(context)?;
+        Ok(Journal(file))
+    }
+
+    /// Goes on, with what was acknowledged before; `None` if there is nothing to go on with.
+    pub fn resume(path: &Path, task: &Task) -> anyhow::Result<Option<(Journal, Vec<Receipt>)>> {
+        let Some((then, receipts)) = read(path)? else { return Ok(None) };
+        for (name, then, now) in [
+            ("another trace", &then.trace, &task.trace),
+            ("another version of kperf-wasm", &then.kperf_wasm, &task.kperf_wasm),
+            ("other options", &then.options, &task.options),
+            ("another endpoint", &then.endpoint, &task.endpoint),
+        ] {
+            // A `run` truncates the trace's file before it writes its journal: the trace that is there is its own.
+            if then != now && !(name == "another trace" && then.is_empty()) {
+                bail!(
+                    "`{}` is of {name}: `{then}`, not `{now}`; give the same again, or begin anew without --resume",
+                    path.display()
+                );
+            }
+        }
+        let file = File::options().append(true).open(path);
+        let file = file.with_context(|| format!("failed to write `{}`", path.display()))?;
+        Ok(Some((Journal(file), receipts)))
+    }
+
+    /// Notes a request. One that can't be noted is sent again by `--resume`: no span is lost.
+    pub fn note(&mut self, receipt: Receipt) {
+        let Receipt { first_span, spans, rejected } = receipt;
+        let _ = write_line(&mut self.0, &Line { first_span, spans, rejected });
+    }
+
+}
+
+/// How many spans an earlier sending of this trace got acknowledged.
+pub fn acknowledged(path: &Path) -> u64 {
+    match read(path) {
+        Ok(Some((_, receipts))) => receipts.iter().map(|receipt| receipt.spans - receipt.rejected).sum(),
+        _ => 0,
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Option<(Task, Vec<Receipt>)>> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).with_context(|| format!("failed to read `{}`", path.display())),
+    };
+    let mut lines = text.lines();
+    let task = lines.next().and_then(|line| serde_json::from_str(line).ok());
+    let task =
+        task.with_context(|| format!("`{}` is damaged; begin anew without --resume", path.display()))?;
+    // A last line may be cut off: its request is sent again.
+    let receipts = lines.map_while(|line| serde_json::from_str::<Line>(line).ok());
+    let receipt = |line: Line| Receipt {
+        first_span: line.first_span,
+        spans: line.spans,
+        rejected: line.rejected.min(line.spans),
+    };
+    Ok(Some((task, receipts.map(receipt).collect())))
+}
+
+fn write_line(file: &mut File, line: &impl Serialize) -> std::io::Result<()> {
+    let mut text = serde_json::to_string(line)?;
+    text.push('\n');
+    file.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_acknowledged_is_read_again() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = path(&folder.path().join("life.kperf"));
+        assert!(place.ends_with("life.kperf.sent"));
+        let task = Task::new(&Header::default(), "--max-depth 3".into(), &Config::default());
+        assert!(Journal::resume(&place, &task).expect("no error").is_none());
+        let mut journal = Journal::create(&place, &task).expect("a journal");
+        let receipts = [(0, 10, 0), (20, 10, 3)]
+            .map(|(first_span, spans, rejected)| Receipt { first_span, spans, rejected });
+        for receipt in receipts {
+            journal.note(receipt);
+        }
+        // The process was killed in the middle of a line.
+        journal.0.write_all(b"{\"first_sp").expect("room");
+        assert_eq!(acknowledged(&place), 17);
+        let (_, read) = Journal::resume(&place, &task).expect("no error").expect("a journal");
+        assert_eq!(read, receipts);
+        let other = Task { endpoint: "http://b/".into(), ..task };
+        let Err(error) = Journal::resume(&place, &other) else { panic!("it went on elsewhere") };
+        assert!(error.to_string().contains("is of another endpoint: `http://localhost:4318/v1/traces`, not `http://b/`"), "{error}");
+    }
+}

@@ -1,0 +1,117 @@
+//! A Collector that dies, stands still, or isn't there.
+
+use crate::collector::Collector;
+use crate::server::kill;
+use crate::support::*;
+use std::collections::HashSet;
+use std::process::{Child, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// Starts sending with short waits.
+fn send(folder: &std::path::Path, endpoint: &str, more: &[&str]) -> Child {
+    let args = [&["send", "life.kperf", "--endpoint", endpoint], more].concat();
+    let mut command = kperf(folder, &args);
+    command.env("OTEL_EXPORTER_OTLP_TIMEOUT", "2000").stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits until the Collector has taken so many spans.
+fn until(collector: &Collector, spans: u64) {
+    let begun = Instant::now();
+    while collector.accepted() < spans {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing comes");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_collector_that_is_killed_and_started_again_gets_the_rest() {
+    let Some(mut collector) = Collector::start() else { return };
+    let (folder, calls) = record("rust", "auto", "500");
+    let sending = send(folder.path(), &collector.http(), &[]);
+    until(&collector, 100_000);
+    collector.stop(libc::SIGKILL);
+    sleep(Duration::from_millis(700));
+    collector.start_again();
+    let output = sending.wait_with_output().unwrap();
+    all_acknowledged(&output, calls);
+    assert!(stderr(&output).contains("tried again"), "{}", stderr(&output));
+    assert!(collector.accepted() > 0);
+}
+
+#[test]
+fn an_interrupted_send_goes_on_where_it_stopped() {
+    let Some(collector) = Collector::start() else { return };
+    let (folder, calls) = record("rust", "auto", "500");
+    let sending = send(folder.path(), &collector.grpc(), &["--protocol", "grpc"]);
+    until(&collector, 100_000);
+    // It stands still; meanwhile the user loses patience.
+    collector.signal(libc::SIGSTOP);
+    sleep(Duration::from_millis(100));
+    kill(sending.id(), libc::SIGINT);
+    let output = sending.wait_with_output().unwrap();
+    collector.signal(libc::SIGCONT);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(130), "{text}");
+    let [.., acknowledged, _, _] = table(&text);
+    assert!((100_000..calls).contains(&acknowledged), "{text}");
+    assert!(text.ends_with("`kperf-wasm send life.kperf --resume` sends what is missing\n"), "{text}");
+
+    let output = send(folder.path(), &collector.grpc(), &["--protocol", "grpc", "--resume"]).wait_with_output().unwrap();
+    all_acknowledged(&output, calls);
+    assert!(stderr(&output).contains(" of them earlier"), "{}", stderr(&output));
+    assert!(!folder.path().join("life.kperf.sent").exists());
+    let mut ids = HashSet::new();
+    collector.written(|span| {
+        ids.insert(span.span_id);
+    });
+    assert_eq!(ids.len() as u64, calls);
+}
+
+#[test]
+fn what_is_missing_is_told_when_nobody_is_there() {
+    let Some(mut collector) = Collector::stopped() else { return };
+    let (folder, calls) = record("rust", "auto", "50");
+    let begun = Instant::now();
+    let output = send(folder.path(), &collector.http(), &["--give-up-after", "1s"]).wait_with_output().unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(20));
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let [expected, elided, dropped, attempted, acknowledged, rejected, failed] = table(&text);
+    assert_eq!((expected, elided, acknowledged, rejected), (calls, 0, 0, 0), "{text}");
+    assert_eq!((dropped + attempted, attempted), (calls, failed), "{text}");
+    assert!(text.contains("Connection refused"), "{text}");
+
+    collector.start_again();
+    let output = send(folder.path(), &collector.http(), &["--resume"]).wait_with_output().unwrap();
+    all_acknowledged(&output, calls);
+    assert_eq!(collector.accepted(), calls);
+}
+
+#[test]
+fn a_guest_doesn_t_wait_for_a_collector_that_comes_late() {
+    let Some(mut collector) = Collector::stopped() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let module = module("rust");
+    let args = ["run", module.to_str().unwrap(), "--trace", "life.kperf", "--otlp", &collector.grpc()];
+    let mut command = kperf(folder.path(), &args);
+    command.env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc").stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = command.spawn().unwrap();
+    // The guest ends, which shows in its trace, with nobody there who takes its spans.
+    let begun = Instant::now();
+    while !ended(folder.path()) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the guest waits");
+        sleep(Duration::from_millis(20));
+    }
+    collector.start_again();
+    let output = running.wait_with_output().unwrap();
+    let calls = calls(folder.path());
+    all_acknowledged(&output, calls);
+    assert_eq!(collector.accepted(), calls);
+}
+
+/// Whether a trace has its end.
+fn ended(folder: &std::path::Path) -> bool {
+    let output = kperf(folder, &["report", "life.kperf", "--format", "json"]).output().unwrap();
+    output.status.success() && stderr(&output).is_empty()
+}

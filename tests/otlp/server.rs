@@ -1,0 +1,100 @@
+//! A server in a process of its own.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, thread};
+
+/// Where the binary of a server is; `None`, with a word on stderr, where it can't be had. `build` says whether it may be
+/// built now.
+pub fn binary(name: &str, build: bool) -> Option<String> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/otlp-server");
+    let mut command = Command::new(script);
+    command.arg(name);
+    if !build {
+        command.arg("--cached");
+    }
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    if output.status.success() {
+        return Some(String::from_utf8(output.stdout).unwrap().trim().to_owned());
+    }
+    let has_go = Command::new("go").arg("version").stdout(Stdio::null()).status().is_ok();
+    assert!(!build || !has_go, "the {name} can't be built:\n{said}");
+    eprintln!("skipped: {said}");
+    None
+}
+
+/// A port that was free a moment ago.
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A process that is gone with its handle.
+pub struct Server {
+    child: Child,
+}
+
+impl Server {
+    /// Starts it with a configuration, and waits until `url` answers with 200.
+    pub fn start(binary: &str, folder: &Path, config: &str, url: &str) -> Server {
+        let (path, log) = (folder.join("config.yaml"), folder.join("log.txt"));
+        fs::write(&path, config).unwrap();
+        let log_file = fs::File::options().create(true).append(true).open(&log).unwrap();
+        let mut command = Command::new(binary);
+        command.arg("--config").arg(format!("file:{}", path.display())).current_dir(folder);
+        let child = command.stdout(log_file.try_clone().unwrap()).stderr(log_file).spawn().unwrap();
+        let mut server = Server { child };
+        let begun = Instant::now();
+        while get(url).is_none() {
+            let gone = server.child.try_wait().unwrap().is_some();
+            assert!(
+                !gone && begun.elapsed() < Duration::from_secs(60),
+                "{binary} doesn't start:\n{}",
+                fs::read_to_string(log).unwrap()
+            );
+            thread::sleep(Duration::from_millis(20));
+        }
+        server
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: i32) {
+        kill(self.child.id(), signal);
+    }
+
+    /// Waits until it is gone.
+    pub fn wait(mut self) {
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a process a signal.
+#[allow(unsafe_code)]
+pub fn kill(process: u32, signal: i32) {
+    // SAFETY: it takes two numbers; the process is a child that was not waited for.
+    assert_eq!(unsafe { libc::kill(process.try_into().unwrap(), signal) }, 0);
+}
+
+/// The body of `http://HOST:PORT/PATH`; `None` unless the answer is 200.
+pub fn get(url: &str) -> Option<String> {
+    let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
+    let mut stream = TcpStream::connect(host).ok()?;
+    write!(stream, "GET /{path} HTTP/1.0\r\nHost: {host}\r\n\r\n").ok()?;
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).ok()?;
+    let answer = String::from_utf8(answer).ok()?;
+    let (head, body) = answer.split_once("\r\n\r\n")?;
+    head.split_whitespace().nth(1).filter(|status| *status == "200")?;
+    Some(body.to_owned())
+}
