@@ -10,7 +10,7 @@ use crate::spans::SpanArgs;
 use crate::{input, traces};
 use anyhow::Context;
 use journal::{Journal, Task};
-use kperf_otlp::Spans;
+use kperf_otlp::{SpanOptions, Spans};
 use kperf_otlp::exporter::{Config, Receipt, Resume, Sending};
 use kperf_trace::{Header, TraceReader};
 use std::fs::{self, File};
@@ -67,7 +67,9 @@ impl Opts {
             self.spans.check_early(&self.calls, self.open()?)?;
         }
         let resume = match &header {
-            Some(header) => self.journal(&Task::new(header, format!("{:?} {:?} {:?}", self.calls, self.spans, options.resource), &config))?,
+            Some(header) => {
+                self.journal(&Task::new(header, described(&self.calls, &self.spans, &options), &config))?
+            }
             None => Resume::default(),
         };
         let reader = self.open()?;
@@ -117,9 +119,14 @@ impl Opts {
     }
 }
 
-/// A journal for a trace that is still to be recorded.
-pub fn live_journal(trace: &Path, config: &Config) -> anyhow::Result<Resume> {
-    let task = Task::new(&Header::default(), String::new(), config);
+/// What decides which spans there are, and what is said of them.
+fn described(calls: &CallArgs, spans: &SpanArgs, options: &SpanOptions) -> String {
+    format!("{calls:?} {spans:?} {:?}", options.resource)
+}
+
+/// A journal for a trace that is still to be recorded, whose spans are all sent.
+pub fn live_journal(trace: &Path, options: &SpanOptions, config: &Config) -> anyhow::Result<Resume> {
+    let task = Task::new(&Header::default(), described(&CallArgs::default(), &SpanArgs::default(), options), config);
     Ok(kept(Journal::create(&journal::path(trace), &task)?, Vec::new()))
 }
 

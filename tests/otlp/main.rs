@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod collector;
+mod embed;
 mod faults;
 mod jaeger;
 mod server;

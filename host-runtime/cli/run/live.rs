@@ -33,7 +33,7 @@ impl Live {
         let options = SpanArgs::default().options(&CallArgs::default())?;
         let (spool, tail) = Spool::create(trace)
             .with_context(|| format!("failed to create the trace `{}`", trace.display()))?;
-        let resume = send::live_journal(trace, &config)?;
+        let resume = send::live_journal(trace, &options, &config)?;
         let sending = Sending::live(config.clone(), options, resume, tail).context("failed to send spans")?;
         let begun = Begun { sending, config, trace: trace.to_owned(), quiet };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);

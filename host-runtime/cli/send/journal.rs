@@ -3,7 +3,7 @@
 //! A line of JSON that says what was being sent, then one for each request that was acknowledged. It is there from the
 //! first request to the last: what interrupts a sending, a kill too, leaves it.
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow};
 use kperf_otlp::exporter::{Config, Receipt};
 use kperf_trace::Header;
 use serde::{Deserialize, Serialize};
@@ -67,19 +67,24 @@ impl Journal {
     /// Goes on, with what was acknowledged before; `None` if there is nothing to go on with.
     pub fn resume(path: &Path, task: &Task) -> anyhow::Result<Option<(Journal, Vec<Receipt>)>> {
         let Some((then, receipts)) = read(path)? else { return Ok(None) };
-        for (name, then, now) in [
-            ("another trace", &then.trace, &task.trace),
-            ("another version of kperf-wasm", &then.kperf_wasm, &task.kperf_wasm),
-            ("other options", &then.options, &task.options),
-            ("another endpoint", &then.endpoint, &task.endpoint),
-        ] {
-            // A `run` truncates the trace's file before it writes its journal: the trace that is there is its own.
-            if then != now && !(name == "another trace" && then.is_empty()) {
-                bail!(
-                    "`{}` is of {name}: `{then}`, not `{now}`; give the same again, or begin anew without --resume",
-                    path.display()
-                );
-            }
+        let bad = |what: &str| {
+            anyhow!(
+                "`{}` is of {what}; give the same again, or begin anew without --resume",
+                path.display()
+            )
+        };
+        // A `run` truncates the trace's file before it writes its journal: the trace that is there is its own.
+        if then.trace != task.trace && !then.trace.is_empty() {
+            return Err(bad("another trace"));
+        }
+        if then.kperf_wasm != task.kperf_wasm {
+            return Err(bad(&format!("version {} of kperf-wasm", then.kperf_wasm)));
+        }
+        if then.endpoint != task.endpoint {
+            return Err(bad(&format!("the endpoint {}, not {}", then.endpoint, task.endpoint)));
+        }
+        if then.options != task.options {
+            return Err(bad("other options"));
         }
         let file = File::options().append(true).open(path);
         let file = file.with_context(|| format!("failed to write `{}`", path.display()))?;
@@ -152,6 +157,6 @@ mod tests {
         assert_eq!(read, receipts);
         let other = Task { endpoint: "http://b/".into(), ..task };
         let Err(error) = Journal::resume(&place, &other) else { panic!("it went on elsewhere") };
-        assert!(error.to_string().contains("is of another endpoint: `http://localhost:4318/v1/traces`, not `http://b/`"), "{error}");
+        assert!(error.to_string().contains("is of the endpoint http://localhost:4318/v1/traces, not http://b/"), "{error}");
     }
 }
