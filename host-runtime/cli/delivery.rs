@@ -32,7 +32,8 @@ impl DeliveryArgs {
     /// The configuration, with the environment.
     pub fn config(&self) -> anyhow::Result<Config> {
         let header = |text: &String| {
-            let (name, value) = text.split_once('=').with_context(|| format!("`{text}` is no header; give NAME=VALUE"))?;
+            let (name, value) =
+                text.split_once('=').with_context(|| format!("`{text}` is no header; give NAME=VALUE"))?;
             anyhow::Ok((name.to_owned(), value.to_owned()))
         };
         let settings = Settings {
@@ -59,7 +60,8 @@ pub fn wait(sending: Sending, trace_bytes: Option<u64>, quiet: bool) -> Delivery
     while !bar.is_hidden() && !sending.is_finished() {
         let delivery = sending.delivery();
         bar.set_position(sending.trace_bytes());
-        let trouble = if delivery.retries > 0 { format!(", {} retries", delivery.retries) } else { String::new() };
+        let trouble =
+            if delivery.retries > 0 { format!(", {} retries", delivery.retries) } else { String::new() };
         bar.set_message(format!("{} spans acknowledged{trouble}", delivery.acknowledged));
         std::thread::sleep(FRAME);
     }

@@ -5,8 +5,8 @@
 // A binary has no public items; `pub` here tells what a file offers to the others.
 #![allow(unreachable_pub)]
 
-mod diff;
 mod delivery;
+mod diff;
 mod export;
 mod filters;
 mod flame;

@@ -4,14 +4,14 @@ mod journal;
 mod signals;
 
 use crate::delivery::{self, DeliveryArgs};
-use crate::output::tell;
 use crate::filters::CallArgs;
+use crate::output::tell;
 use crate::spans::SpanArgs;
 use crate::{input, traces};
 use anyhow::Context;
 use journal::{Journal, Task};
-use kperf_otlp::{SpanOptions, Spans};
 use kperf_otlp::exporter::{Config, Receipt, Resume, Sending};
+use kperf_otlp::{SpanOptions, Spans};
 use kperf_trace::{Header, TraceReader};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -126,7 +126,8 @@ fn described(calls: &CallArgs, spans: &SpanArgs, options: &SpanOptions) -> Strin
 
 /// A journal for a trace that is still to be recorded, whose spans are all sent.
 pub fn live_journal(trace: &Path, options: &SpanOptions, config: &Config) -> anyhow::Result<Resume> {
-    let task = Task::new(&Header::default(), described(&CallArgs::default(), &SpanArgs::default(), options), config);
+    let task =
+        Task::new(&Header::default(), described(&CallArgs::default(), &SpanArgs::default(), options), config);
     Ok(kept(Journal::create(&journal::path(trace), &task)?, Vec::new()))
 }
 

@@ -19,7 +19,8 @@ fn an_embedder_s_calls_arrive() {
     let Some(collector) = Collector::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let probed = folder.path().join("probed.wasm");
-    let args = ["rewrite", module("rust").to_str().unwrap(), "-o", probed.to_str().unwrap()].map(str::to_owned);
+    let args =
+        ["rewrite", module("rust").to_str().unwrap(), "-o", probed.to_str().unwrap()].map(str::to_owned);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     assert!(kperf(folder.path(), &args).status().unwrap().success());
     let probed = probed.to_str().unwrap();

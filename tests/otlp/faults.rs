@@ -57,7 +57,9 @@ fn an_interrupted_send_goes_on_where_it_stopped() {
     assert!((100_000..calls).contains(&acknowledged), "{text}");
     assert!(text.ends_with("`kperf-wasm send life.kperf --resume` sends what is missing\n"), "{text}");
 
-    let output = send(folder.path(), &collector.grpc(), &["--protocol", "grpc", "--resume"]).wait_with_output().unwrap();
+    let output = send(folder.path(), &collector.grpc(), &["--protocol", "grpc", "--resume"])
+        .wait_with_output()
+        .unwrap();
     all_acknowledged(&output, calls);
     assert!(stderr(&output).contains(" of them earlier"), "{}", stderr(&output));
     assert!(!folder.path().join("life.kperf.sent").exists());
@@ -73,7 +75,8 @@ fn what_is_missing_is_told_when_nobody_is_there() {
     let Some(mut collector) = Collector::stopped() else { return };
     let (folder, calls) = record("rust", "auto", "50");
     let begun = Instant::now();
-    let output = send(folder.path(), &collector.http(), &["--give-up-after", "1s"]).wait_with_output().unwrap();
+    let output =
+        send(folder.path(), &collector.http(), &["--give-up-after", "1s"]).wait_with_output().unwrap();
     assert!(begun.elapsed() < Duration::from_secs(20));
     let text = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{text}");

@@ -35,7 +35,9 @@ service:
     let jaeger = Server::start(&binary, folder.path(), &config, &status);
     let (folder, calls) = record("rust", "test", "5");
     let endpoint = format!("http://127.0.0.1:{http}");
-    let output = kperf(folder.path(), &["send", "life.kperf", "--endpoint", &endpoint, "--roots", "run"]).output().unwrap();
+    let output = kperf(folder.path(), &["send", "life.kperf", "--endpoint", &endpoint, "--roots", "run"])
+        .output()
+        .unwrap();
     let text = stderr(&output);
     // The run has a span too.
     assert_eq!((output.status.code(), table(&text)[4]), (Some(0), calls + 1), "{text}");
@@ -57,7 +59,8 @@ service:
     // All of it is too much to print where they differ.
     let differs = shown.lines().zip(replayed.lines()).position(|(shown, replayed)| shown != replayed);
     if let Some(line) = differs {
-        let cut = |text: &str| text.lines().skip(line.saturating_sub(3)).take(8).collect::<Vec<_>>().join("\n");
+        let cut =
+            |text: &str| text.lines().skip(line.saturating_sub(3)).take(8).collect::<Vec<_>>().join("\n");
         panic!("line {line}: Jaeger shows\n{}\nreplay\n{}", cut(&shown), cut(&replayed));
     }
     assert_eq!(shown.lines().count(), replayed.lines().count());
@@ -69,7 +72,10 @@ fn tree(spans: &[Value]) -> String {
     let mut children = BTreeMap::<&str, Vec<&Value>>::new();
     for span in spans {
         let parent = span["references"].as_array().unwrap().first();
-        children.entry(parent.map_or("", |parent| parent["spanID"].as_str().unwrap())).or_default().push(span);
+        children
+            .entry(parent.map_or("", |parent| parent["spanID"].as_str().unwrap()))
+            .or_default()
+            .push(span);
     }
     for spans in children.values_mut() {
         spans.sort_by_key(|span| span["startTime"].as_u64());

@@ -11,7 +11,8 @@ use std::{fs, thread};
 /// built now.
 pub fn binary(name: &str, build: bool) -> Option<String> {
     let folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-    let script = folders.map(|folder| folder.join("scripts/otlp-server")).find(|script| script.exists()).unwrap();
+    let script =
+        folders.map(|folder| folder.join("scripts/otlp-server")).find(|script| script.exists()).unwrap();
     let mut command = Command::new(script);
     command.arg(name);
     if !build {

@@ -47,7 +47,8 @@ fn spans_leave_while_the_program_runs() {
     let Some(collector) = Collector::start() else { return };
     let folder = tempfile::tempdir().unwrap();
     let module = module("rust");
-    let args = ["run", module.to_str().unwrap(), "--trace", "life.kperf", "--otlp", &collector.http(), "--", "500"];
+    let args =
+        ["run", module.to_str().unwrap(), "--trace", "life.kperf", "--otlp", &collector.http(), "--", "500"];
     let output = kperf(folder.path(), &args).output().unwrap();
     let calls = calls(folder.path());
     all_acknowledged(&output, calls);

@@ -68,10 +68,7 @@ impl Journal {
     pub fn resume(path: &Path, task: &Task) -> anyhow::Result<Option<(Journal, Vec<Receipt>)>> {
         let Some((then, receipts)) = read(path)? else { return Ok(None) };
         let bad = |what: &str| {
-            anyhow!(
-                "`{}` is of {what}; give the same again, or begin anew without --resume",
-                path.display()
-            )
+            anyhow!("`{}` is of {what}; give the same again, or begin anew without --resume", path.display())
         };
         // A `run` truncates the trace's file before it writes its journal: the trace that is there is its own.
         if then.trace != task.trace && !then.trace.is_empty() {
@@ -96,7 +93,6 @@ impl Journal {
         let Receipt { first_span, spans, rejected } = receipt;
         let _ = write_line(&mut self.0, &Line { first_span, spans, rejected });
     }
-
 }
 
 /// How many spans an earlier sending of this trace got acknowledged.
@@ -145,8 +141,11 @@ mod tests {
         let task = Task::new(&Header::default(), "--max-depth 3".into(), &Config::default());
         assert!(Journal::resume(&place, &task).expect("no error").is_none());
         let mut journal = Journal::create(&place, &task).expect("a journal");
-        let receipts = [(0, 10, 0), (20, 10, 3)]
-            .map(|(first_span, spans, rejected)| Receipt { first_span, spans, rejected });
+        let receipts = [(0, 10, 0), (20, 10, 3)].map(|(first_span, spans, rejected)| Receipt {
+            first_span,
+            spans,
+            rejected,
+        });
         for receipt in receipts {
             journal.note(receipt);
         }
@@ -157,6 +156,9 @@ mod tests {
         assert_eq!(read, receipts);
         let other = Task { endpoint: "http://b/".into(), ..task };
         let Err(error) = Journal::resume(&place, &other) else { panic!("it went on elsewhere") };
-        assert!(error.to_string().contains("is of the endpoint http://localhost:4318/v1/traces, not http://b/"), "{error}");
+        assert!(
+            error.to_string().contains("is of the endpoint http://localhost:4318/v1/traces, not http://b/"),
+            "{error}"
+        );
     }
 }

@@ -57,8 +57,7 @@ service:
     metrics: {{readers: [{{pull: {{exporter: {{prometheus: {{host: 127.0.0.1, port: {metrics}}}}}}}}}]}}
 "
     );
-    let _collector =
-        Server::start(&binary, folder.path(), &config, &format!("http://127.0.0.1:{health}/"));
+    let _collector = Server::start(&binary, folder.path(), &config, &format!("http://127.0.0.1:{health}/"));
     let accepted = || -> u64 {
         let text = server::get(&format!("http://127.0.0.1:{metrics}/metrics")).unwrap_or_default();
         let rows = text.lines().filter(|line| line.starts_with("otelcol_receiver_accepted_spans"));
@@ -74,7 +73,9 @@ service:
     let posted = |requests: &Arc<[Request]>| post(requests, http);
     let whole = |config: &Config| {
         let trace = trace.clone();
-        send(config, move || Ok(Spans::new(TraceReader::new(std::io::Cursor::new(trace))?, SpanOptions::default())))
+        send(config, move || {
+            Ok(Spans::new(TraceReader::new(std::io::Cursor::new(trace))?, SpanOptions::default()))
+        })
     };
     let encoded = |config: &Config| {
         let requests = requests.clone();

@@ -85,7 +85,9 @@ impl fmt::Display for Error {
                 write!(f, "`{text}` is no time limit; give milliseconds, such as 10000")
             }
             ErrorKind::Pair(text) => write!(f, "`{text}` is no pair; give NAME=VALUE"),
-            ErrorKind::Header(name) => write!(f, "the header `{name}` can't be sent: HTTP has no such name or value"),
+            ErrorKind::Header(name) => {
+                write!(f, "the header `{name}` can't be sent: HTTP has no such name or value")
+            }
             ErrorKind::HalfIdentity => {
                 f.write_str("a client certificate and its key belong together; one of them is missing")
             }

@@ -144,7 +144,8 @@ pub fn parse_pairs(text: &str) -> Result<Vec<(String, String)>> {
         .map(|pair| {
             let bad = || ErrorKind::Pair(pair.to_owned());
             let (name, value) = pair.split_once('=').ok_or_else(bad)?;
-            let decoded = |text: &str| percent_decode_str(text.trim()).decode_utf8().map(|text| text.into_owned());
+            let decoded =
+                |text: &str| percent_decode_str(text.trim()).decode_utf8().map(|text| text.into_owned());
             Ok((decoded(name).map_err(|_| bad())?, decoded(value).map_err(|_| bad())?))
         })
         .collect()

@@ -13,7 +13,6 @@ pub mod folded;
 pub mod graph;
 pub mod kieker;
 pub mod kperf;
-pub mod view;
 #[cfg(feature = "formats")]
 pub mod parquet;
 #[cfg(feature = "formats")]
@@ -21,6 +20,7 @@ pub mod perfetto;
 #[cfg(feature = "formats")]
 pub mod pprof;
 pub mod speedscope;
+pub mod view;
 
 mod calls;
 mod names;
