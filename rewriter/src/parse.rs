@@ -203,9 +203,11 @@ impl<'a> ModuleInfo<'a> {
             let import = import?;
             self.imports += 1;
             if [names::MODULE, names::HOST_MODULE].contains(&import.module) {
-                return Err(
-                    ErrorKind::ReservedName { name: format!("{}.{}", import.module, import.name) }.into()
-                );
+                let name = format!("{}.{}", import.module, import.name);
+                return Err(match crate::probed(self.wasm) {
+                    Ok(Some(_)) => ErrorKind::AlreadyProbed.into(),
+                    _ => ErrorKind::ReservedName { name }.into(),
+                });
             }
             let named = match import.ty {
                 TypeRef::Func(index) | TypeRef::FuncExact(index) => Some(index),

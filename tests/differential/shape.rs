@@ -2,7 +2,6 @@
 
 /// A module of this shape, made from these bytes. It carries its own fuel, so that both sides end, and at the same place.
 pub(crate) fn generate(shape: u64, bytes: &[u8]) -> Option<Vec<u8>> {
-    let bit = |n: u32| shape >> n & 1 == 1;
     let config = wasm_smith::Config {
         allow_floats: true,
         canonicalize_nans: true,
@@ -14,17 +13,13 @@ pub(crate) fn generate(shape: u64, bytes: &[u8]) -> Option<Vec<u8>> {
         max_memories: 2,
         max_memory32_bytes: 1 << 20,
         max_memory64_bytes: 1 << 20,
-        max_tables: 3,
         max_table_elements: 1_000,
         disallow_traps: shape.is_multiple_of(5),
         export_everything: true,
         // An atomic wait may wait forever.
         threads_enabled: false,
         shared_everything_threads_enabled: false,
-        custom_page_sizes_enabled: bit(1),
-        relaxed_simd_enabled: bit(2),
-        simd_enabled: true,
-        extended_const_enabled: bit(3),
+        custom_page_sizes_enabled: shape.is_multiple_of(7),
         wide_arithmetic_enabled: true,
         min_funcs: 4,
         max_imports: 6,

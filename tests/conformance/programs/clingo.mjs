@@ -1,5 +1,5 @@
 // package: clingo-wasm
-// toolchain: Emscripten, C++ with exceptions
+// toolchain: Emscripten, C++ with legacy wasm exceptions
 // expect: unwound
 import { createRequire } from 'node:module';
 import { depth } from './depth.mjs';

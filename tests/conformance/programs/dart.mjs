@@ -1,7 +1,7 @@
 // package: flet-web
 // toolchain: dart2wasm, Flutter
 // node: 24
-// covers: garbage-collected types, exceptions, js-string builtins, 39,000 imported globals, JavaScript errors in the guest
+// covers: garbage-collected types, legacy wasm exceptions, js-string builtins, 39,000 imported globals, JavaScript errors in the guest
 // expect: unwound left
 import { readFileSync } from 'node:fs';
 import { close, depth } from './depth.mjs';

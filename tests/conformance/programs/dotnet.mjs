@@ -1,5 +1,5 @@
 // package: blazor
-// toolchain: .NET 10, Mono's interpreter and its compiler of hot code to wasm (Emscripten)
+// toolchain: .NET 10, Mono's interpreter (Emscripten)
 // node: 24
 // covers: managed exceptions, an exit inside the guest
 // expect: open

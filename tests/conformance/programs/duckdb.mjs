@@ -1,6 +1,6 @@
 // package: @duckdb/duckdb-wasm
 // toolchain: Emscripten, C++ with legacy wasm exceptions
-// covers: try, catch, rethrow, delegate; SIMD
+// covers: exceptions through hundreds of frames, JavaScript functions in tables
 // expect: unwound
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';

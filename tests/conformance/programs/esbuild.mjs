@@ -1,6 +1,6 @@
 // package: esbuild-wasm
 // toolchain: Go, GOOS=js
-// covers: goroutines that leave their frames and come back, a panic that is recovered
+// covers: goroutines that leave their frames and come back
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { depth } from './depth.mjs';

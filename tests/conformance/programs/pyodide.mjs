@@ -1,7 +1,7 @@
 // package: pyodide
 // toolchain: Emscripten 5, CPython 3.14
 // node: 24
-// covers: wasm exceptions, setjmp/longjmp, JavaScript exceptions through the guest and back, modules made at run time
+// covers: legacy wasm exceptions, JavaScript exceptions through the guest and back, modules made at run time
 // expect: left
 import { loadPyodide } from 'pyodide';
 import { close, depth } from './depth.mjs';

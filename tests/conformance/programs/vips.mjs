@@ -1,7 +1,7 @@
 // package: wasm-vips
 // toolchain: Emscripten, C, C++ and Rust, pthreads and side modules
 // node: 24
-// covers: threads, SIMD, dlopen, C++ exceptions
+// covers: threads, SIMD, dlopen, legacy wasm exceptions
 // expect: unwound left
 import { createRequire } from 'node:module';
 import { createHash } from 'node:crypto';

@@ -1,7 +1,7 @@
 // package: webr
 // toolchain: Emscripten, R in C and Fortran
 // node: 24
-// covers: a worker, side modules (BLAS), setjmp/longjmp for every error
+// covers: a worker, side modules (BLAS), setjmp/longjmp by legacy wasm exceptions
 // expect: unwound
 import { WebR } from 'webr';
 

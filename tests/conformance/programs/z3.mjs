@@ -1,5 +1,5 @@
 // package: z3-solver
-// toolchain: Emscripten, C++ with exceptions and pthreads
+// toolchain: Emscripten, C++ with JavaScript exceptions (invoke_*) and pthreads
 // node: 24
 // covers: threads that run guest code at the same time
 import { createRequire } from 'node:module';

@@ -1,5 +1,5 @@
 // package: zxing-wasm
-// toolchain: Emscripten, C++
+// toolchain: Emscripten, C++ with JavaScript exceptions (invoke_*)
 // expect: unwound
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
