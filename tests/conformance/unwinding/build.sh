@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the modules of this folder. Only needed after a change of a source: they are committed.
 #   Emscripten 3.1.6 (Debian), binaryen 132 and esbuild-wasm 0.27.7 (npm), ziglang 0.17.1 (PyPI), Kotlin 2.4.10 (Maven, with examples/game-of-life's
-#   pom.xml), rustc 1.96 with the sources of std (Debian's rustc-web and rust-web-src).
+#   pom.xml).
 set -euo pipefail
 cd "$(dirname "$0")"
 build=$(mktemp -d)

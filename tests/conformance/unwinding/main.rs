@@ -33,7 +33,6 @@ enum Host {
 const CPP: &str = "/^(catches|rethrows|between|throws|catches_own|calls|quiet|after)$|Guard/";
 const JUMPS: &str = "/^(sets_inner|sets_outer|between|jumps|after)$/";
 const KOTLIN: &str = "/^(main|catchesAll|rethrows|catchesMine|finallyRuns|between|throws|after)$/";
-const RUST: &str = "/^(catches|resumes|between|panics|after)$|panics::Guard/";
 const ALL: &str = "*";
 
 #[rustfmt::skip]
@@ -77,7 +76,7 @@ fn the_tree_is_what_the_source_says() {
         };
         let replayed = kperf(&["replay", "--only", only], &[&trace]);
         assert!(replayed.status.success(), "{name}: {}", text(&replayed.stderr));
-        if matches!(*only, CPP | JUMPS | RUST) {
+        if matches!(*only, CPP | JUMPS) {
             let shape = shape(&text(&replayed.stdout));
             let known = shapes.entry(only).or_insert_with(|| shape.clone());
             assert_eq!(*known, shape, "{name}: other calls than in the other ways to make it");
