@@ -1,6 +1,7 @@
 //! `kperf-wasm diff`: what has changed between two traces, or two sets of them.
 
 mod names;
+mod pictures;
 mod verdict;
 
 use crate::output::tell;
@@ -57,6 +58,13 @@ pub struct Opts {
     /// `table` for people; `json` and `csv` with exact figures.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "table")]
     format: Format,
+    /// Also draw the call graph of both sides, red where more time is spent than before, blue where less: `.svg`, `.png`
+    /// or `.dot`. Functions below 0.5 % (or --min-share, if that is more) are left out.
+    #[arg(long, value_name = "FILE")]
+    graph: Option<PathBuf>,
+    /// Also draw a flame graph of the side after, in the same colors.
+    #[arg(long, value_name = "FILE.svg")]
+    flame: Option<PathBuf>,
     /// Don't shorten long names in the table.
     #[arg(long)]
     full_names: bool,
@@ -67,6 +75,7 @@ Examples:
   kperf-wasm diff before.kperf after.kperf
   kperf-wasm diff rust.kperf go.kperf --names loose --min-share 1%
   kperf-wasm diff --fail-on 10% a1.kperf a2.kperf a3.kperf -- b1.kperf b2.kperf b3.kperf
+  kperf-wasm diff before.kperf after.kperf --graph diff.svg --flame flame.svg
   kperf-wasm diff old.kperf new.kperf --metric calls --fail-on 0%    did any function's calls grow?
 
 Exit codes:
@@ -114,7 +123,8 @@ impl Opts {
             MetricArg::Total => Metric::Total,
             MetricArg::Calls => Metric::Calls,
         };
-        let (before, after) = (self.side(before)?, self.side(after)?);
+        let paths = (before, after);
+        let (before, after) = (self.side(before, self.by)?, self.side(after, self.by)?);
         let mut diff = ProfileDiff::new(&before.samples, &after.samples, metric);
         let limit = self.fail_on.map(|growth| Limit { growth, least: self.min_share.max(0.01), metric });
         let grown = limit.map(|limit| limit.exceeded_by(&diff)).unwrap_or_default();
@@ -125,22 +135,25 @@ impl Opts {
         self.write(&before, &after, &diff, metric, &mut out)
             .and_then(|()| out.flush())
             .context("failed to write to stdout")?;
+        self.draw(metric, (&before, &after), &paths)?;
         for told in &grown {
             tell(format_args!("error: {told}"));
         }
         Ok(if grown.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(3) })
     }
 
-    fn side(&self, paths: &[PathBuf]) -> anyhow::Result<Side> {
+    fn side(&self, paths: &[PathBuf], by: By) -> anyhow::Result<Side> {
         let mut side = Side { samples: Vec::new(), about: String::new() };
         for path in paths {
             let profile = traces::profile(path)?;
-            traces::tell_warnings(&profile.health);
+            if by == self.by {
+                traces::tell_warnings(&profile.health);
+            }
             if side.about.is_empty() {
                 side.about = about(&profile);
             }
             let name_of = |func| self.names.name_of(&profile.symbols, func);
-            side.samples.push(match self.by {
+            side.samples.push(match by {
                 By::Path => Sample::by_path(&profile, name_of),
                 By::Function => {
                     let cost = profile.header.probe_cost.as_ref();

@@ -1,5 +1,6 @@
 //! Two sets of runs held against each other, function by function or path by path.
 
+use crate::callgraph::CallGraph;
 use crate::groups::Group;
 use crate::profile::Profile;
 use crate::symbols::HOST;
@@ -24,6 +25,8 @@ pub struct Figures {
 pub struct Sample {
     /// By the function's name, or by the names on its path with [`Sample::SEPARATOR`] between them.
     pub by_name: BTreeMap<String, Figures>,
+    /// Who calls whom, by the names of both; none where paths are matched.
+    pub arcs: BTreeMap<(String, String), Figures>,
     /// All together: the total is the self time of all.
     pub whole: Figures,
 }
@@ -36,14 +39,22 @@ impl Sample {
     pub fn by_function(
         profile: &Profile,
         compensate: Option<&ProbeCost>,
-        name_of: impl FnMut(FuncId) -> String,
+        mut name_of: impl FnMut(FuncId) -> String,
     ) -> Sample {
-        let groups = Group::all(&profile.tree, &profile.header, compensate, name_of);
+        let groups = Group::all(&profile.tree, &profile.header, compensate, &mut name_of);
         let figures = |group: Group| {
             let Group { name, calls, total_nanos, self_nanos, .. } = group;
             (name, Figures { calls: calls as f64, total_nanos, self_nanos })
         };
-        Sample::new(groups.into_iter().map(figures).collect())
+        let mut arcs: BTreeMap<(String, String), Figures> = BTreeMap::new();
+        let graph = CallGraph::new(&profile.tree, &profile.symbols, &profile.header, compensate);
+        for arc in graph.arcs.iter().filter(|arc| arc.caller != HOST) {
+            let sum = arcs.entry((name_of(arc.caller), name_of(arc.callee))).or_default();
+            sum.calls += arc.calls as f64;
+            sum.total_nanos += arc.total_nanos;
+            sum.self_nanos += arc.self_nanos;
+        }
+        Sample { arcs, ..Sample::new(groups.into_iter().map(figures).collect()) }
     }
 
     /// The figures of each path.
@@ -78,7 +89,7 @@ impl Sample {
             whole.self_nanos += figures.self_nanos;
         }
         whole.total_nanos = whole.self_nanos;
-        Sample { by_name, whole }
+        Sample { by_name, arcs: BTreeMap::new(), whole }
     }
 }
 

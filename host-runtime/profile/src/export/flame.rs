@@ -67,6 +67,12 @@ pub fn write_chart<R: Read>(
     Ok(exported)
 }
 
+/// Draws a differential flame graph of folded stacks with two numbers each: as wide as the second, red where that is more
+/// than the first, blue where it is less.
+pub fn write_diff(lines: &[String], title: &str, out: impl Write) -> io::Result<()> {
+    draw(lines, &Options { title: title.to_owned(), ..Options::default() }, false, out)
+}
+
 fn draw(lines: &[String], options: &Options, chart: bool, mut out: impl Write) -> io::Result<()> {
     if lines.is_empty() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "nothing in it took any time"));

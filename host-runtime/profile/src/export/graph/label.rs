@@ -70,6 +70,18 @@ pub(super) fn arrow_color(share: f64) -> String {
     blend(&[[0x8b, 0x93, 0xa1], [0xb0, 0x7d, 0x62], [0xd9, 0x5f, 0x3b], [0xd8, 0x3a, 0x34]], heat(share))
 }
 
+/// A box's color by how it changed, -1 (blue: less than before) to 1 (red: more). Dark text can be read on all of them.
+pub(super) fn change_color(change: f64) -> String {
+    let end = if change < 0.0 { [0x7d, 0xa7, 0xf0] } else { [0xf0, 0x6b, 0x5c] };
+    blend(&[[0xee, 0xf0, 0xf3], end], heat(change.abs()))
+}
+
+/// An arrow's color by the same, to be seen on light and on dark grounds.
+pub(super) fn change_arrow_color(change: f64) -> String {
+    let end = if change < 0.0 { [0x3d, 0x72, 0xd6] } else { [0xd8, 0x3a, 0x34] };
+    blend(&[[0x8b, 0x93, 0xa1], end], heat(change.abs()))
+}
+
 /// A color on the way through some colors; `at` is 0 for the first, 1 for the last.
 fn blend(colors: &[[u8; 3]], at: f64) -> String {
     let place = at.clamp(0.0, 1.0) * (colors.len() - 1) as f64;

@@ -6,12 +6,14 @@
 //! ```
 
 mod contexts;
+mod diff;
 mod dot;
 mod functions;
 mod label;
 mod mermaid;
 mod others;
 
+pub use diff::{diff_lines, diff_picture};
 pub use dot::dot;
 pub use label::{heat, heat_color};
 pub use mermaid::mermaid;
