@@ -57,9 +57,13 @@ impl Histogram {
     /// The duration that `fraction` of the calls did not exceed (by the nearest rank: 0.5 is the median), in ticks, to
     /// within [`Histogram::ERROR`]. 0 and 1 are the shortest and the longest call, exactly; without calls it is 0.
     pub fn percentile(&self, fraction: f64) -> u64 {
-        let rank = (fraction * self.count as f64).ceil().clamp(1.0, self.count.max(1) as f64) as u64;
+        // A fraction such as 0.29 is a little more than it says: that must not be another rank.
+        let rank = (fraction * self.count as f64 - 1e-6).ceil().clamp(1.0, self.count.max(1) as f64) as u64;
         if rank >= self.count {
             return self.max_ticks;
+        }
+        if rank == 1 {
+            return self.min_ticks;
         }
         let mut seen = 0;
         for bucket in self.buckets() {
