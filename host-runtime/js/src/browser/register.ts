@@ -2,6 +2,8 @@
  * `import 'kperf-wasm/register'` or `<script src="kperf.js">` before anything else in a page: records every probed module
  * that the page instantiates. What is recorded is `globalThis.kperf`.
  *
+ * Workers that the page starts get the script too, and make traces of their own, if these are posted.
+ *
  * Settings are in `globalThis.kperfConfig`, or attributes of the script's tag: `data-clock="precise"`, `data-post="URL"`.
  */
 
@@ -9,6 +11,7 @@ import { Reason } from '../common/constants.js';
 import { hook } from '../common/hook.js';
 import { hookSuspension } from '../common/suspension.js';
 import { createRecorder, PostSink, type PageRecorder } from './index.js';
+import { reachWorkers } from './workers.js';
 
 /** The settings of a page. */
 export interface PageConfig {
@@ -18,6 +21,8 @@ export interface PageConfig {
     post?: string;
     /** False: nothing is recorded. */
     enabled?: boolean;
+    /** False: workers are left alone. */
+    workers?: boolean;
 }
 
 declare global {
@@ -27,6 +32,9 @@ declare global {
     var kperf: PageRecorder;
 }
 
+/** Milliseconds after which what a thread has recorded is handed over, though its block isn't full. */
+const FLUSH = 1000;
+
 const config: PageConfig = { ...dataset(), ...globalThis.kperfConfig };
 let recorder: PageRecorder | undefined;
 
@@ -34,6 +42,11 @@ if (config.enabled !== false) {
     Object.defineProperty(globalThis, 'kperf', { configurable: true, get: begin });
     hook(begin, () => begin().ready);
     hookSuspension(() => recorder?.suspension);
+    const script = globalThis.document?.currentScript as HTMLScriptElement | null;
+    // Their memory ends with them: only a trace that is posted comes out of a worker.
+    if (script?.src && config.post !== undefined && config.workers !== false && typeof Worker === 'function') {
+        reachWorkers(script.src, { ...config, post: new URL(config.post, document.baseURI).href });
+    }
     globalThis.addEventListener?.('pagehide', leave);
     // A page that is hidden may never be shown again, nor told of its end.
     globalThis.document?.addEventListener('visibilitychange', () => {
@@ -47,6 +60,8 @@ function begin(): PageRecorder {
         ...(config.clock !== undefined && { clock: config.clock }),
         ...(config.post !== undefined && { sink: new PostSink(config.post) }),
     });
+    const recording = recorder;
+    if (config.post !== undefined) setInterval(() => recording.finished || recording.flush(), FLUSH);
     return recorder;
 }
 
@@ -60,10 +75,11 @@ function leave(event: PageTransitionEvent): void {
 }
 
 function dataset(): PageConfig {
-    const { clock, post, enabled } = (globalThis.document?.currentScript as HTMLScriptElement | null)?.dataset ?? {};
+    const { clock, post, enabled, workers } = (globalThis.document?.currentScript as HTMLScriptElement | null)?.dataset ?? {};
     return {
         ...(clock !== undefined && { clock }),
         ...(post !== undefined && { post }),
         ...(enabled !== undefined && { enabled: enabled !== 'false' }),
+        ...(workers !== undefined && { workers: workers !== 'false' }),
     };
 }

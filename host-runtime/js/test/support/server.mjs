@@ -23,7 +23,7 @@ export async function serve(files, { isolated, fail = 0 } = {}) {
             if (fail-- > 0) return response.writeHead(503).end();
             const body = Buffer.concat(parts);
             const isPacked = request.headers['content-encoding'] === 'gzip';
-            posts.push({ part: Number(request.headers['kperf-part']), body: isPacked ? gunzipSync(body) : body });
+            posts.push({ trace: request.headers['kperf-trace'], part: Number(request.headers['kperf-part']), body: isPacked ? gunzipSync(body) : body });
             return response.end();
         }
         response.setHeader('content-type', TYPES[extname(pathname)] ?? 'text/html');
@@ -41,8 +41,8 @@ export async function serve(files, { isolated, fail = 0 } = {}) {
     await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
     return {
         url: `http://127.0.0.1:${server.address().port}/`,
-        /** What was posted, in the order of its parts. */
-        trace: () => Buffer.concat(posts.sort((a, b) => a.part - b.part).map(({ body }) => body)),
+        /** What was posted of a trace, or of the only one, in the order of its parts. */
+        trace: (id = posts[0].trace) => Buffer.concat(posts.filter(({ trace }) => trace === id).sort((a, b) => a.part - b.part).map(({ body }) => body)),
         posts,
         close: () => {
             server.closeAllConnections();
