@@ -125,6 +125,8 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, shar
     const data: WriterData = { kperf: 'writer', hub: hub.buffer, path: options.path ?? defaultPath(), header, lanes: LANES };
     const writer = startThread('./writer-thread.js', data);
     writer.on('exit', () => hub.gone());
+    // A thread that starts takes a processor for a while: better from us than from the guest.
+    hub.waitForWriter(THREAD_START);
     setEnvironmentData(SHARED, shared as unknown as Parameters<typeof setEnvironmentData>[1]);
     return new HubOutput(hub, { now, memory: shared.memory });
 }
