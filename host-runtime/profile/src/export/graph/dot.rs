@@ -23,7 +23,7 @@ pub fn dot(picture: &Picture, mut out: impl Write) -> io::Result<()> {
         out,
         "  node [shape=box, style=\"rounded,filled\", fontname=\"{FONT}\", fontsize=11, fontcolor=\"#16181d\","
     )?;
-    writeln!(out, "    color=\"#7a828f\", penwidth=0.8, margin=\"0.14,0.07\"]")?;
+    writeln!(out, "    color=\"#7a828f\", penwidth=0.8, margin=\"0.2,0.08\"]")?;
     writeln!(out, "  edge [fontname=\"{FONT}\", fontsize=10, fontcolor=\"#6b7280\", arrowsize=0.7]")?;
     for (n, vertex) in picture.vertices.iter().enumerate() {
         let Vertex { name, lines, tooltip, fill, is_rest } = vertex;
@@ -40,7 +40,9 @@ pub fn dot(picture: &Picture, mut out: impl Write) -> io::Result<()> {
     }
     for edge in &picture.edges {
         let Edge { from, to, lines, weight, color } = edge;
-        let (label, width) = (text(lines, "\\n"), 0.8 + 3.2 * weight.clamp(0.0, 1.0));
+        // A gap to the arrow: readers may have a wider font than the one that widths are computed for.
+        let lines: Vec<String> = lines.iter().map(|line| format!("\u{a0}\u{a0}{line}")).collect();
+        let (label, width) = (text(&lines, "\\l"), 0.8 + 3.2 * weight.clamp(0.0, 1.0));
         // What takes the most time stands straight below what calls it.
         let straight = 1 + (weight.clamp(0.0, 1.0) * 20.0).round() as u32;
         write!(out, "  n{from} -> n{to} [class=call, label={label}, penwidth={width:.2}, color=\"{color}\"")?;
