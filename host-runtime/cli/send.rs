@@ -6,17 +6,18 @@ mod signals;
 use crate::delivery::{self, DeliveryArgs};
 use crate::filters::CallArgs;
 use crate::output::tell;
-use crate::spans::SpanArgs;
+use crate::spans::{SpanArgs, tell_warnings};
 use crate::{input, traces};
 use anyhow::Context;
 use journal::{Journal, Task};
-use kperf_otlp::exporter::{Config, Receipt, Resume, Sending};
-use kperf_otlp::{SpanOptions, Spans};
+use kperf_otlp::exporter::{BoxError, Config, Receipt, Resume, Sending, Source, SourceProgress};
+use kperf_otlp::{Account, Request, SpanOptions, Spans};
 use kperf_trace::{Header, TraceReader};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::mpsc;
 
 /// Send a trace's calls to an OpenTelemetry Collector, as spans
 ///
@@ -74,10 +75,14 @@ impl Opts {
         };
         let reader = self.open()?;
         let length = self.trace.metadata().ok().filter(|metadata| metadata.is_file()).map(|file| file.len());
-        let sending = Sending::start(config.clone(), resume, move || Ok(Spans::new(reader, options)))
-            .context("failed to send the trace")?;
+        let (tell_account, account) = mpsc::channel();
+        let open = move || Ok(Watched { spans: Spans::new(reader, options), tell: tell_account });
+        let sending = Sending::start(config.clone(), resume, open).context("failed to send the trace")?;
         let signal = signals::watch(sending.stopper())?;
         let delivery = delivery::wait(sending, length, self.quiet);
+        if let Ok(account) = account.try_recv() {
+            tell_warnings(&account);
+        }
         delivery::show(&delivery, &config);
         if delivery.is_complete() {
             forget(&self.trace);
@@ -116,6 +121,27 @@ impl Opts {
             }
         }
         Ok(kept(Journal::create(&path, task)?, Vec::new()))
+    }
+}
+
+/// Spans that tell in the end how sound the trace was.
+struct Watched<R: Read> {
+    spans: Spans<R>,
+    tell: mpsc::Sender<Account>,
+}
+
+impl<R: Read> Source for Watched<R> {
+    fn next_request(&mut self) -> Result<Option<Request>, BoxError> {
+        let request = self.spans.next_request()?;
+        if request.is_none() {
+            // It isn't asked again. Nobody listens once sending was stopped.
+            let _ = self.tell.send(self.spans.account());
+        }
+        Ok(request)
+    }
+
+    fn progress(&mut self) -> SourceProgress {
+        self.spans.progress()
     }
 }
 

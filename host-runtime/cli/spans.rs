@@ -82,17 +82,22 @@ impl SpanArgs {
     /// span isn't sampled. A pattern that matches nothing is an error.
     pub fn check<R: Read>(&self, calls: &CallArgs, spans: &mut Spans<R>) -> anyhow::Result<Account> {
         let account = spans.account();
-        traces::tell_warnings(&account.health);
-        let unsampled = account.elided.unsampled.calls;
-        if unsampled > 0 {
-            tell(format_args!(
-                "warning: {unsampled} calls have no spans, since the span that called them isn't sampled; \
-                 --traceparent names another"
-            ));
-        }
+        tell_warnings(&account);
         let names = spans.symbols().iter().map(|symbol| symbol.display_name());
         check_names(&calls.without_range_and_lane()?.functions, names)?;
         Ok(account)
+    }
+}
+
+/// Tells on stderr what is doubtful in spans that were made.
+pub fn tell_warnings(account: &Account) {
+    traces::tell_warnings(&account.health);
+    let unsampled = account.elided.unsampled.calls;
+    if unsampled > 0 {
+        tell(format_args!(
+            "warning: {unsampled} calls have no spans, since the span that called them isn't sampled; \
+             --traceparent names another"
+        ));
     }
 }
 

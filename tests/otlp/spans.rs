@@ -28,8 +28,8 @@ fn rust_over_http() {
 }
 
 #[test]
-fn rust_over_grpc() {
-    send("rust", true, &[]);
+fn rust_over_grpc_packed() {
+    send("rust", true, &["--compression", "gzip"]);
 }
 
 #[test]

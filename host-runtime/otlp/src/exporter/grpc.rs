@@ -38,7 +38,9 @@ impl Grpc {
             .build(tls::connector(config, true)?);
         let mut calls = Calls::with_origin(client, config.endpoint.clone());
         if config.compression == Compression::Gzip {
-            calls = calls.send_compressed(CompressionEncoding::Gzip);
+            // Go's servers pack their answers as the request was packed, whatever the client says that it takes.
+            calls =
+                calls.send_compressed(CompressionEncoding::Gzip).accept_compressed(CompressionEncoding::Gzip);
         }
         let mut metadata = MetadataMap::new();
         metadata.insert("user-agent", MetadataValue::from_static(super::USER_AGENT));
