@@ -13,6 +13,7 @@ use crate::traces;
 use anyhow::{Context, bail};
 use callgraph::End;
 use groups::By;
+use kperf_profile::export::report::write_json;
 use kperf_profile::{CallGraph, Histogram, Histograms, Profile, Row, nanos_text};
 use kperf_rewriter::Pattern;
 use kperf_trace::ProbeCost;
@@ -164,7 +165,7 @@ impl Opts {
             _ => match self.format {
                 Format::Table => self.write_table(profile, rows, limit, histograms, out),
                 Format::Json => {
-                    formats::write_json(profile, &graph.flat, listed, histograms, cost.is_some(), out)
+                    write_json(profile, &graph.flat, listed, histograms, cost.is_some(), out)
                 }
                 Format::Csv => out.write_all(formats::csv(profile, listed, histograms).as_bytes()),
             },

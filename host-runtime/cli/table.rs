@@ -49,7 +49,7 @@ pub fn write_head(
     writeln!(out, "# host:  {}", host_text(header))?;
     let outcome = health.outcome().map(|outcome| format!(", {}", printable(outcome))).unwrap_or_default();
     writeln!(out, "# wall:  {}{outcome}", nanos_text(profile.wall_nanos()))?;
-    if let Some(host) = host_nanos(&profile.symbols, flat) {
+    if let Some(host) = flat.host_nanos(&profile.symbols) {
         let share = 100.0 * host / flat.self_nanos.max(f64::MIN_POSITIVE);
         let guest = nanos_text((flat.self_nanos - host).max(0.0).round() as u64);
         writeln!(
@@ -72,14 +72,6 @@ pub fn write_head(
         write!(out, "; {} left out", grouped(profile.hidden_calls))?;
     }
     writeln!(out)
-}
-
-/// The self time of the host's functions; `None` if none of those with probes was called.
-pub fn host_nanos(symbols: &Symbols, flat: &FlatProfile) -> Option<f64> {
-    let imported = |row: &&Row| symbols.get(row.func).is_some_and(|symbol| symbol.imported);
-    let mut rows = flat.rows.iter().filter(imported).peekable();
-    rows.peek()?;
-    Some(rows.map(|row| row.self_nanos).sum())
 }
 
 /// Writes the first `limit` rows (all for 0), and how many are left out. `more` are columns before that of the longest

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use std::io;
 
 /// Takes the batches of a trace and grows the tree. Its memory: a node per path, and the frames that are open.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct CallTreeBuilder<O: CallObserver = ()> {
     frames: Frames<Growth<O>>,
 }
@@ -95,7 +95,7 @@ impl From<Never> for io::Error {
 }
 
 /// The tree that grows. Both vectors are indexed by node: parents come before children, the root is first.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Growth<O> {
     observer: O,
     /// For filters; not used by the tree.
@@ -124,7 +124,7 @@ impl Callees {
 }
 
 /// An open frame.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct OpenFrame {
     node: u32,
     start_ticks: u64,

@@ -73,6 +73,14 @@ struct Sums {
 }
 
 impl FlatProfile {
+    /// The self time of the host's functions; `None` if none of those with probes was called.
+    pub fn host_nanos(&self, symbols: &Symbols) -> Option<f64> {
+        let imported = |row: &&Row| symbols.get(row.func).is_some_and(|symbol| symbol.imported);
+        let mut rows = self.rows.iter().filter(imported).peekable();
+        rows.peek()?;
+        Some(rows.map(|row| row.self_nanos).sum())
+    }
+
     /// Sums up a tree.
     ///
     /// With `compensate`, what the probes themselves cost is taken off: for each call of a function, what falls between

@@ -19,7 +19,7 @@ use rustc_hash::FxHashMap;
 use std::num::NonZeroU32;
 
 /// A lane: one stack of one recorder.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Lane<F> {
     id: LaneId,
     /// The outermost first.
@@ -47,7 +47,7 @@ pub struct LaneStatus {
 }
 
 /// The open frames of every lane.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Frames<V: Visitor> {
     /// In the order in which they first appeared.
     lanes: Vec<Lane<V::Frame>>,

@@ -19,6 +19,7 @@ pub mod parquet;
 pub mod perfetto;
 #[cfg(feature = "formats")]
 pub mod pprof;
+pub mod report;
 pub mod speedscope;
 pub mod view;
 

@@ -1,0 +1,169 @@
+//! One trace, and what is made of it.
+
+use crate::feed::Feed;
+use crate::options::Options;
+use crate::tree::Tree;
+use kperf_otlp::{Request, SpanOptions, Spans};
+use serde::Serialize;
+use std::error::Error;
+use std::io;
+
+/// Why something can't be had, for people.
+type Failure = String;
+
+/// Reads a trace in pieces.
+///
+/// What is wrong with the trace is told in the report; only what is no trace at all is an error.
+pub struct Core {
+    requests: Option<Requests>,
+    tree: Option<Trees>,
+}
+
+/// What [`Core::next`] came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// A request to send.
+    Request(Request),
+    /// It goes on when more of the trace is there.
+    Wait,
+    /// That was all.
+    Done,
+}
+
+struct Requests {
+    feed: Feed,
+    /// Taken when the reader begins.
+    options: Option<SpanOptions>,
+    spans: Option<Spans<Feed>>,
+}
+
+struct Trees {
+    feed: Feed,
+    tree: Option<Tree>,
+}
+
+/// What became of the calls, as [`kperf_otlp::Account`] says it.
+#[derive(Serialize)]
+struct Account {
+    calls: u64,
+    spans: u64,
+    run_spans: u64,
+    elided: u64,
+    requests: u64,
+    bytes: u64,
+}
+
+impl Core {
+    /// A trace of which nothing has come yet.
+    pub fn new(options: Options) -> Core {
+        let requests = options.spans.map(|fields| Requests {
+            feed: Feed::default(),
+            options: Some(fields.options()),
+            spans: None,
+        });
+        let tree = options.tree.then(|| Trees { feed: Feed::default(), tree: None });
+        Core { requests, tree }
+    }
+
+    /// The trace's next bytes: any number of them.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+        if let Some(requests) = &self.requests {
+            requests.feed.push(bytes);
+        }
+        if let Some(trees) = &mut self.tree {
+            trees.feed.push(bytes);
+            trees.read()?;
+        }
+        Ok(())
+    }
+
+    /// The trace has no more bytes.
+    pub fn end(&mut self) -> Result<(), Failure> {
+        if let Some(requests) = &self.requests {
+            requests.feed.end();
+        }
+        if let Some(trees) = &mut self.tree {
+            trees.feed.end();
+            trees.read()?;
+        }
+        Ok(())
+    }
+
+    /// The next request, if its spans were asked for and are all there.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Result<Step, Failure> {
+        let Some(requests) = &mut self.requests else { return Ok(Step::Done) };
+        let Some(spans) = requests.spans()? else { return Ok(Step::Wait) };
+        match spans.next() {
+            Ok(Some(request)) => Ok(Step::Request(request)),
+            Ok(None) => Ok(Step::Done),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Step::Wait),
+            Err(error) => Err(told(&error)),
+        }
+    }
+
+    /// A request of the spans that don't fill one yet.
+    pub fn partial(&mut self) -> Option<Request> {
+        self.requests.as_mut()?.spans.as_mut()?.partial()
+    }
+
+    /// What became of the calls so far, as JSON.
+    pub fn account(&mut self) -> Result<Vec<u8>, Failure> {
+        let spans = self.requests.as_mut().and_then(|requests| requests.spans.as_mut());
+        let account = spans.map(Spans::account).unwrap_or_default();
+        let told_all = Account {
+            calls: account.calls,
+            spans: account.spans,
+            run_spans: account.run_spans,
+            elided: account.elided.calls(),
+            requests: account.requests,
+            bytes: account.bytes,
+        };
+        serde_json::to_vec(&told_all).map_err(|error| told(&error))
+    }
+
+    /// The report of what was read so far: what `kperf-wasm report --format json` says.
+    pub fn report(&mut self, compensate: bool) -> Result<Vec<u8>, Failure> {
+        self.tree()?.report(compensate).map_err(|error| told(&error))
+    }
+
+    /// The call tree of what was read so far, in columns, as JSON.
+    pub fn call_tree(&mut self) -> Result<Vec<u8>, Failure> {
+        self.tree()?.columns().map_err(|error| told(&error))
+    }
+
+    fn tree(&mut self) -> Result<&mut Tree, Failure> {
+        let trees = self.tree.as_mut().ok_or("the call tree was not asked for")?;
+        Ok(trees.tree.as_mut().ok_or("the trace's header isn't there yet")?)
+    }
+}
+
+impl Requests {
+    fn spans(&mut self) -> Result<Option<&mut Spans<Feed>>, Failure> {
+        if self.spans.is_none() {
+            let Some(reader) = self.feed.reader().map_err(|error| told(&error))? else { return Ok(None) };
+            self.spans = Some(Spans::new(reader, self.options.take().unwrap_or_default()));
+        }
+        Ok(self.spans.as_mut())
+    }
+}
+
+impl Trees {
+    fn read(&mut self) -> Result<(), Failure> {
+        if self.tree.is_none() {
+            self.tree = self.feed.reader().map_err(|error| told(&error))?.map(Tree::new);
+        }
+        self.tree.as_mut().map_or(Ok(()), Tree::read).map_err(|error| told(&error))
+    }
+}
+
+/// An error and its causes in one line.
+fn told(error: &dyn Error) -> Failure {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}

@@ -1,0 +1,113 @@
+//! The call tree of a trace that is still being read.
+
+use crate::feed::Feed;
+use kperf_profile::export::report::write_json;
+use kperf_profile::{CallTree, CallTreeBuilder, FlatProfile, Health, Profile, Stalls, Symbols};
+use kperf_trace::{Item, TraceReader};
+use serde::Serialize;
+use std::io;
+
+/// Reads a trace and grows its tree.
+pub(crate) struct Tree {
+    reader: TraceReader<Feed>,
+    symbols: Symbols,
+    builder: CallTreeBuilder,
+    stalls: Stalls,
+}
+
+/// The nodes of a call tree in columns: parents come before children, the first node is the host. Times are nanoseconds.
+#[derive(Serialize)]
+struct Columns<'a> {
+    /// What the nodes' functions are called, by the numbers in `function`. Unique.
+    names: Vec<String>,
+    function: Vec<u32>,
+    parent: Vec<u32>,
+    calls: Vec<u64>,
+    total_nanos: Vec<u64>,
+    self_nanos: Vec<u64>,
+    outcome: Option<&'a str>,
+    wall_nanos: u64,
+}
+
+impl Tree {
+    pub(crate) fn new(reader: TraceReader<Feed>) -> Tree {
+        let (symbols, builder, stalls) = (Symbols::default(), CallTreeBuilder::new(), Stalls::default());
+        Tree { reader, symbols, builder, stalls }
+    }
+
+    /// Reads as far as the trace goes for now.
+    pub(crate) fn read(&mut self) -> io::Result<()> {
+        loop {
+            match self.reader.next() {
+                Ok(None) => return Ok(()),
+                Ok(Some(Item::Events(batch))) => self.builder.push(&batch),
+                Ok(Some(Item::Symbols(bytes))) => self.symbols.add_bytes(bytes),
+                Ok(Some(Item::Stall(stall))) => self.stalls.add(&stall),
+                Ok(Some(Item::Parent(_) | Item::End(_))) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// What was read so far; calls that are open are cut off here.
+    fn profile(&self) -> Profile {
+        let mut builder = self.builder.clone();
+        let end_ticks =
+            builder.last_ticks().max(self.reader.summary().map_or(0, |summary| summary.end_ticks));
+        builder.close(end_ticks);
+        let lanes = builder.lanes();
+        let start_ticks = lanes.iter().map(|lane| lane.start_ticks).min().unwrap_or(end_ticks);
+        let health =
+            Health::new(&self.reader, *builder.counts(), builder.problems(), self.stalls, &self.symbols);
+        Profile {
+            header: self.reader.header().clone(),
+            health,
+            symbols: self.symbols.clone(),
+            tree: builder.finish(end_ticks),
+            lanes,
+            bytes: self.reader.offset(),
+            start_ticks,
+            end_ticks,
+            hidden_calls: 0,
+        }
+    }
+
+    /// What `kperf-wasm report --format json` says.
+    pub(crate) fn report(&self, compensate: bool) -> io::Result<Vec<u8>> {
+        let profile = self.profile();
+        let cost = profile.header.probe_cost.as_ref().filter(|_| compensate);
+        let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, cost);
+        let rows: Vec<_> = flat.rows.iter().collect();
+        let mut json = Vec::new();
+        write_json(&profile, &flat, &rows, None, cost.is_some(), &mut json)?;
+        Ok(json)
+    }
+
+    /// The tree in columns, as JSON.
+    pub(crate) fn columns(&self) -> io::Result<Vec<u8>> {
+        let profile = self.profile();
+        let nodes = profile.tree.nodes();
+        let mut funcs: Vec<_> = nodes.iter().map(|node| node.func).collect();
+        funcs.sort_unstable();
+        funcs.dedup();
+        let number = |func| funcs.binary_search(&func).unwrap_or_default() as u32;
+        let nanos = |ticks| profile.header.nanos(ticks);
+        let root = |index: usize| index == CallTree::ROOT.0 as usize;
+        let columns = Columns {
+            names: funcs.iter().map(|&func| profile.symbols.label(func)).collect(),
+            function: nodes.iter().map(|node| number(node.func)).collect(),
+            parent: nodes.iter().map(|node| node.parent.0).collect(),
+            calls: nodes.iter().map(|node| node.calls).collect(),
+            total_nanos: nodes.iter().map(|node| nanos(node.total_ticks)).collect(),
+            self_nanos: nodes
+                .iter()
+                .enumerate()
+                .map(|(index, node)| if root(index) { 0 } else { nanos(node.self_ticks) })
+                .collect(),
+            outcome: profile.health.outcome(),
+            wall_nanos: profile.wall_nanos(),
+        };
+        Ok(serde_json::to_vec(&columns)?)
+    }
+}

@@ -1,0 +1,133 @@
+//! The report as JSON, with exact nanoseconds.
+
+use crate::{FlatProfile, HOST, Histograms, LOST, Profile, Row};
+use kperf_abi::FuncId;
+use kperf_trace::{ClockInfo, HostInfo, ProbeCost};
+use serde::Serialize;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Those that are told: what they are called, and which part of the calls they are not exceeded by.
+pub const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
+
+/// A function's percentiles in nanoseconds, in the order of [`PERCENTILES`].
+pub fn percentiles(profile: &Profile, histograms: &Histograms, func: FuncId) -> [u64; PERCENTILES.len()] {
+    let of = |fraction| histograms.get(func).map_or(0, |histogram| histogram.percentile(fraction));
+    PERCENTILES.map(|(_, fraction)| profile.header.nanos(of(fraction)))
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    clock: &'a ClockInfo,
+    probe_cost: &'a Option<ProbeCost>,
+    compensated: bool,
+    host: &'a HostInfo,
+    command: &'a [String],
+    outcome: Option<&'a str>,
+    wall_nanos: u64,
+    self_nanos: u64,
+    /// The part of it that the host's functions took, as far as they have probes.
+    host_nanos: u64,
+    calls: u64,
+    functions: Vec<Function<'a>>,
+    lanes: Vec<Lane>,
+    lost_events: u64,
+    /// Calls that didn't end by a leave, by what ended them.
+    cut_short: BTreeMap<&'static str, u64>,
+    warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    /// `null` for calls whose enter was lost.
+    id: Option<u32>,
+    name: &'a str,
+    calls: u64,
+    total_nanos: u64,
+    self_nanos: u64,
+    share: f64,
+    average_nanos: f64,
+    min_nanos: u64,
+    max_nanos: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    percentiles_nanos: Option<BTreeMap<&'static str, u64>>,
+    unwound: u64,
+    unfinished: u64,
+    callers: Vec<Caller<'a>>,
+}
+
+#[derive(Serialize)]
+struct Caller<'a> {
+    /// `null` for the host.
+    id: Option<u32>,
+    name: Cow<'a, str>,
+    calls: u64,
+}
+
+#[derive(Serialize)]
+struct Lane {
+    id: String,
+    calls: u64,
+}
+
+/// Writes the report as one JSON object. Times are whole nanoseconds but for the mean.
+pub fn write_json(
+    profile: &Profile,
+    flat: &FlatProfile,
+    rows: &[&Row],
+    histograms: Option<&Histograms>,
+    compensated: bool,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let report = Report {
+        clock: &profile.header.clock,
+        probe_cost: &profile.header.probe_cost,
+        compensated,
+        host: &profile.header.host,
+        command: &profile.header.command,
+        outcome: profile.health.outcome(),
+        wall_nanos: profile.wall_nanos(),
+        self_nanos: flat.self_nanos.round() as u64,
+        host_nanos: flat.host_nanos(&profile.symbols).unwrap_or(0.0).round() as u64,
+        calls: profile.calls(),
+        functions: rows.iter().map(|row| function_json(profile, row, histograms)).collect(),
+        lanes: profile.lanes.iter().map(|lane| Lane { id: lane.id.to_string(), calls: lane.calls }).collect(),
+        lost_events: profile.health.lost_events(),
+        cut_short: profile.health.cut_short().into_iter().collect(),
+        warnings: profile.health.warnings(),
+    };
+    serde_json::to_writer_pretty(&mut *out, &report)?;
+    writeln!(out)
+}
+
+fn function_json<'a>(profile: &'a Profile, row: &'a Row, histograms: Option<&Histograms>) -> Function<'a> {
+    let caller = |caller: &crate::Caller| Caller {
+        id: id_of(caller.func),
+        name: profile.symbols.name(caller.func),
+        calls: caller.calls,
+    };
+    Function {
+        id: id_of(row.func),
+        name: &row.name,
+        calls: row.calls,
+        total_nanos: row.total_nanos.round() as u64,
+        self_nanos: row.self_nanos.round() as u64,
+        share: row.share,
+        average_nanos: row.average_nanos,
+        min_nanos: row.min_nanos.round() as u64,
+        max_nanos: row.max_nanos.round() as u64,
+        percentiles_nanos: histograms.map(|histograms| {
+            let names = PERCENTILES.map(|(name, _)| name);
+            names.into_iter().zip(percentiles(profile, histograms, row.func)).collect()
+        }),
+        unwound: row.unwound,
+        unfinished: row.unfinished,
+        callers: row.callers.iter().map(caller).collect(),
+    }
+}
+
+/// The id of a function; none for what only stands for one.
+pub fn id_of(func: FuncId) -> Option<u32> {
+    (func != HOST && func != LOST).then_some(func.0)
+}
