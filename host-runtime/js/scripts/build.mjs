@@ -1,6 +1,6 @@
 // Makes dist/: what the package has.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
 
 process.chdir(new URL('..', import.meta.url).pathname);
@@ -12,7 +12,7 @@ function run(...command) {
 
 /** A script in one piece. */
 async function bundle(entry, options) {
-    const settings = { bundle: true, format: 'iife', target: 'es2022', legalComments: 'none', write: false };
+    const settings = { bundle: true, format: 'iife', target: 'es2022', legalComments: 'none', write: false, logOverride: { 'empty-import-meta': 'silent' } };
     const { outputFiles } = await build({ entryPoints: [entry], ...settings, ...options });
     return outputFiles[0].text;
 }
@@ -24,5 +24,10 @@ const ticker = await bundle('src/browser/ticker-thread.ts', { minify: true });
 const doc = '/** The text of ticker-thread.ts in one piece, made by scripts/build.mjs. */';
 writeFileSync('src/browser/ticker-source.ts', `${doc}\nexport const TICKER_SOURCE: string = ${JSON.stringify(ticker)};\n`);
 run('node_modules/typescript/bin/tsc');
-writeFileSync('dist/kperf.js', await bundle('dist/browser/register.js', { minify: true }));
+copyFileSync('core/core.wasm', 'dist/core.wasm');
+const page = await bundle('dist/browser/register.js', { minify: true });
+writeFileSync('dist/kperf.js', page);
+// `kperf-wasm serve` has the same inside.
+mkdirSync('bundle', { recursive: true });
+writeFileSync('bundle/kperf.js', page);
 for (const licence of ['LICENSE-APACHE', 'LICENSE-MIT']) copyFileSync(`../../${licence}`, licence);

@@ -3,6 +3,7 @@
 import { probeCost } from '../common/calibrate.js';
 import { anchorOf, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf } from '../common/clock.js';
 import { LocalOutput } from '../common/local-output.js';
+import type { AskParent } from '../common/parent.js';
 import { Recorder } from '../common/recorder.js';
 import { tickerRuns } from '../common/ticker.js';
 import type { ClockInfo, Header, Sink } from '../common/trace.js';
@@ -12,8 +13,14 @@ import { MemorySink } from './memory-sink.js';
 import { setClock, startTicker, tickerWorks, whyNoTicker } from './ticker.js';
 
 export { Recorder } from '../common/recorder.js';
+export { TraceCore } from '../common/core.js';
+export { coreModule, openTrace } from './core.js';
+export type { CallTree, CoreOptions, Report, SpanOptions } from '../common/core.js';
 export { MemorySink } from './memory-sink.js';
 export { readSymbols, type Symbols } from '../common/symbols.js';
+export { OtlpSink } from '../common/otlp-sink.js';
+export type { OtlpOptions } from '../common/otlp-settings.js';
+export type { AskParent, Parent } from '../common/parent.js';
 export { PostSink } from './post-sink.js';
 export type { Header, Sink, Summary } from '../common/trace.js';
 
@@ -23,6 +30,8 @@ export interface RecorderOptions {
     sink?: Sink;
     /** `auto` (default: the ticker where the page is cross-origin isolated), `precise`, `ticker`, `ticker:PERIOD`, `test`. */
     clock?: string;
+    /** Whose children the guest's calls are, asked when guests begin to run; the active span of `@opentelemetry/api` if left out. */
+    parent?: AskParent;
     /** Whether to measure what a probe costs, which takes some 30 ms. False by default. */
     calibrate?: boolean;
 }
@@ -36,8 +45,8 @@ export class PageRecorder extends Recorder {
     readonly #output: LocalOutput;
 
     /** Called by `createRecorder`. */
-    constructor(output: LocalOutput, time: TimeSource, turn: (() => void) | undefined, sink: Sink, ready: Promise<void>) {
-        super(output, time, turn);
+    constructor(output: LocalOutput, time: TimeSource, turn: (() => void) | undefined, sink: Sink, ready: Promise<void>, parent?: AskParent) {
+        super(output, time, turn, undefined, parent);
         this.sink = sink;
         this.ready = ready;
         this.#output = output;
@@ -96,7 +105,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     const turn = memory && ((): void => {
         if (!tickerRuns(memory)) setClock(memory, now());
     });
-    return new PageRecorder(output, time, turn, sink, ready);
+    return new PageRecorder(output, time, turn, sink, ready, options.parent);
 }
 
 /** Fulfilled when the ticker runs, or after a second in which it doesn't. */

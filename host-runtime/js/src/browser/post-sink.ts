@@ -12,7 +12,7 @@ const KEPT_ALIVE = 60_000;
 
 /**
  * Posts a trace in parts: bodies of whole chunks that make the file when they are put one behind the other. Each request
- * has `kperf-trace`, a random number of the trace, and `kperf-part`, the part's number from 0. A part that was not
+ * has `kperf-trace`, a random number of the trace, and `kperf-part`, the part's number from 0; the last one has `kperf-last`. A part that was not
  * acknowledged is posted again, so a server may see one twice.
  */
 export class PostSink implements Sink {
@@ -25,6 +25,7 @@ export class PostSink implements Sink {
     #posts = Promise.resolve();
     #failure: Error | undefined;
     #leaving = false;
+    #closing = false;
 
     constructor(url: string) {
         this.#url = url;
@@ -37,6 +38,7 @@ export class PostSink implements Sink {
     }
 
     async close(): Promise<void> {
+        this.#closing = true;
         this.#post();
         await this.#posts;
         if (this.#failure) throw this.#failure;
@@ -87,7 +89,8 @@ export class PostSink implements Sink {
     }
 
     #request(part: number): { method: string; headers: Record<string, string> } {
-        const headers = { 'content-type': 'application/octet-stream', 'kperf-trace': this.#trace, 'kperf-part': String(part) };
+        const headers: Record<string, string> = { 'content-type': 'application/octet-stream', 'kperf-trace': this.#trace, 'kperf-part': String(part) };
+        if (this.#closing) headers['kperf-last'] = '1';
         return { method: 'POST', headers };
     }
 }

@@ -4,12 +4,18 @@
  *
  * Workers that the page starts get the script too, and make traces of their own, if these are posted.
  *
- * Settings are in `globalThis.kperfConfig`, or attributes of the script's tag: `data-clock="precise"`, `data-post="URL"`.
+ * Settings are in `globalThis.kperfConfig`, or attributes of the script's tag: `data-clock="precise"`, `data-post="URL"`,
+ * `data-otlp="ENDPOINT"` with `data-service="NAME"`, `data-core="URL"`.
  */
 
 import { Reason } from '../common/constants.js';
 import { hook } from '../common/hook.js';
 import { hookSuspension } from '../common/suspension.js';
+import type { AskParent } from '../common/parent.js';
+import type { OtlpOptions } from '../common/otlp-settings.js';
+import { OtlpSink } from '../common/otlp-sink.js';
+import type { Sink } from '../common/trace.js';
+import { coreModule } from './core.js';
 import { createRecorder, PostSink, type PageRecorder } from './index.js';
 import { reachWorkers } from './workers.js';
 
@@ -19,6 +25,12 @@ export interface PageConfig {
     clock?: string;
     /** Where to post the trace while it is recorded. Without it the page keeps it: `kperf.download()`, `kperf.blob()`. */
     post?: string;
+    /** Sends spans to a Collector while it is recorded; as an attribute the endpoint: `data-otlp="http://localhost:4318"`. */
+    otlp?: OtlpOptions;
+    /** Where `core.wasm` is, which makes the spans, if not beside `kperf.js`. */
+    core?: string;
+    /** Whose children the guest's calls are; the active span of `@opentelemetry/api` if left out. */
+    parent?: AskParent;
     /** False: nothing is recorded. */
     enabled?: boolean;
     /** False: workers are left alone. */
@@ -36,9 +48,13 @@ declare global {
 const FLUSH = 1000;
 
 const config: PageConfig = { ...dataset(), ...globalThis.kperfConfig };
+/** Requests of a page are small and frequent: what isn't sent when it is closed has to fit into 64 KiB. */
+const REQUEST_BYTES = 48_000;
+const DELAY = 1000;
 let recorder: PageRecorder | undefined;
 
-if (config.enabled !== false) {
+// Not a second time, where it comes by two ways.
+if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
     Object.defineProperty(globalThis, 'kperf', { configurable: true, get: begin });
     hook(begin, () => begin().ready);
     hookSuspension(() => recorder?.suspension);
@@ -58,27 +74,38 @@ function begin(): PageRecorder {
     if (recorder) return recorder;
     recorder = createRecorder({
         ...(config.clock !== undefined && { clock: config.clock }),
-        ...(config.post !== undefined && { sink: new PostSink(config.post) }),
+        ...(config.parent !== undefined && { parent: config.parent }),
+        ...sink(),
     });
     const recording = recorder;
     if (config.post !== undefined) setInterval(() => recording.finished || recording.flush(), FLUSH);
     return recorder;
 }
 
+function sink(): { sink?: Sink } {
+    if (config.otlp !== undefined) {
+        const spans = { request_bytes: REQUEST_BYTES, ...config.otlp.spans };
+        return { sink: new OtlpSink(coreModule(config.core), { delay: DELAY, ...config.otlp, spans }) };
+    }
+    return config.post !== undefined ? { sink: new PostSink(config.post) } : {};
+}
+
 /** The page is being closed, or kept aside. */
 function leave(event: PageTransitionEvent): void {
     if (!recorder || recorder.finished) return;
     if (event.persisted) return recorder.flush();
-    if (recorder.sink instanceof PostSink) recorder.sink.leave();
+    if (recorder.sink instanceof PostSink || recorder.sink instanceof OtlpSink) recorder.sink.leave();
     recorder.lane.end(Reason.Interrupted);
     void recorder.finish('page closed').catch(() => undefined);
 }
 
 function dataset(): PageConfig {
-    const { clock, post, enabled, workers } = (globalThis.document?.currentScript as HTMLScriptElement | null)?.dataset ?? {};
+    const { clock, post, otlp, service, core, enabled, workers } = (globalThis.document?.currentScript as HTMLScriptElement | null)?.dataset ?? {};
     return {
         ...(clock !== undefined && { clock }),
         ...(post !== undefined && { post }),
+        ...(otlp !== undefined && { otlp: { endpoint: otlp, spans: service === undefined ? {} : { service_name: service } } }),
+        ...(core !== undefined && { core }),
         ...(enabled !== undefined && { enabled: enabled !== 'false' }),
         ...(workers !== undefined && { workers: workers !== 'false' }),
     };

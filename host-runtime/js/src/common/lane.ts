@@ -160,6 +160,11 @@ export class Lane {
         this.#sendEarlier();
     }
 
+    /** Hands over what was recorded in turns of the event loop that are over. */
+    handOver(): void {
+        this.#sendEarlier();
+    }
+
     /** No guest is on this thread's stack: what the outermost stack has open was left by an exception. */
     settle(): void {
         if (this.#closed) return;

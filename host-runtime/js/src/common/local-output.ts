@@ -52,6 +52,11 @@ export class LocalOutput implements Output {
         this.#wait(() => this.#writer.symbols(table));
     }
 
+    parent(recorder: number, payload: Uint8Array): void {
+        if (!this.#later) return this.#writer.parent(recorder, payload);
+        this.#wait(() => this.#writer.parent(recorder, payload));
+    }
+
     /** Writes what waits. */
     write(): void {
         for (const act of this.#waiting.splice(0)) act();

@@ -4,6 +4,7 @@ import { HOST_MODULE, MODULE, Reason, SYMBOLS_SECTION } from './constants.js';
 import { guard, type Exit } from './guard.js';
 import { Lane, type TimeSource } from './lane.js';
 import { HostSpans } from './spans.js';
+import { activeSpan, equalParents, parentPayload, type AskParent, type Parent } from './parent.js';
 import { Stacks } from './stacks.js';
 import { Suspension, type Jspi } from './suspension.js';
 import { equalBytes, readSymbols } from './symbols.js';
@@ -19,6 +20,8 @@ export interface Output {
     block(recorder: number, block: Uint8Array): void;
     /** Takes a symbol table, before the first events that need it. One that is known already is dropped. */
     symbols(table: Uint8Array): void;
+    /** Takes what says whose children a recorder's next calls are: the payload of a `PRNT` chunk. */
+    parent(recorder: number, payload: Uint8Array): void;
     /** Ends the recording, when the lane of the calling thread has ended. */
     finish(outcome: string): Summary | Promise<Summary>;
 }
@@ -41,15 +44,27 @@ export class Recorder {
     /** Is told when a WASI program calls `proc_exit`, before that does what it does. */
     onExit: ((code: number, exit: Exit) => void) | undefined;
     readonly #output: Output;
+    /** What `setParent` was told. */
+    #told: Parent | undefined;
+    /** Whose children the calls are, as the trace says it last. */
+    #parent: Parent | undefined;
     readonly #spans: HostSpans;
     /** The tables that are known, by their first id. */
     readonly #tables: { idBase: number; idEnd: number; bytes: Uint8Array }[] = [];
     #summary: Summary | Promise<Summary> | undefined;
 
-    constructor(output: Output, time: TimeSource, turn?: () => void, earlier?: SharedArrayBuffer) {
+    /**
+     * `turn` is told when guests begin to run in a turn of the event loop, `parent` is asked then whose children their calls
+     * are: the active span of `@opentelemetry/api` if nobody says.
+     */
+    constructor(output: Output, time: TimeSource, turn?: () => void, earlier?: SharedArrayBuffer, parent: AskParent = activeSpan) {
         this.number = output.lane();
         this.#output = output;
-        this.lane = new Lane(time, (block) => output.block(this.number, block), turn, earlier);
+        const begin = (): void => {
+            turn?.();
+            this.#say(this.#told ?? parent());
+        };
+        this.lane = new Lane(time, (block) => output.block(this.number, block), begin, earlier);
         const stacks = new Stacks();
         this.#spans = new HostSpans(this.lane, output, stacks);
         this.suspension = new Suspension(this.lane, stacks);
@@ -117,6 +132,16 @@ export class Recorder {
         else this.#spans.run(mark, () => undefined);
     }
 
+    /**
+     * From here on the guest's calls are children of this span; with `undefined` the recorder asks again for itself, when
+     * guests begin to run in a turn of the event loop. Where they run under several spans in one turn it has to be told.
+     */
+    setParent(parent: Parent | undefined): void {
+        this.#told = parent;
+        // The next event makes the recorder ask.
+        this.lane.flush();
+    }
+
     /** Hands over what this thread has recorded so far; full blocks are handed over anyway. */
     flush(): void {
         this.lane.flush();
@@ -140,6 +165,15 @@ export class Recorder {
             this.#summary = this.#output.finish(outcome);
         }
         return this.#summary;
+    }
+
+    #say(parent: Parent | undefined): void {
+        if (equalParents(parent, this.#parent)) return;
+        this.#parent = parent;
+        const payload = parentPayload(parent);
+        if (!payload) return;
+        this.lane.handOver();
+        this.#output.parent(this.number, payload);
     }
 
     #addSymbols(bytes: Uint8Array): void {

@@ -7,7 +7,7 @@ import { equalBytes, readSymbols } from './symbols.js';
 import type { Header, Sink, Summary, Told } from './trace.js';
 
 /** Which kind a chunk is of. */
-export type Kind = 'HEAD' | 'SYMS' | 'EVTS' | 'STAL' | 'LOST' | 'ENDT';
+export type Kind = 'HEAD' | 'SYMS' | 'EVTS' | 'STAL' | 'LOST' | 'PRNT' | 'ENDT';
 
 /** What is the host's, where it has something faster. */
 export interface Codecs {
@@ -76,6 +76,11 @@ export class TraceWriter {
         setU64(view, 1, start);
         setU64(view, 9, nanos);
         this.#put('STAL', NO_RECORDER, 0, payload);
+    }
+
+    /** Says whose children the recorder's calls are from here on: the payload of a `PRNT`. */
+    parent(recorder: number, payload: Uint8Array): void {
+        this.#put('PRNT', recorder, 0, payload);
     }
 
     /** Ends the trace and answers what it says at its end. */

@@ -1,5 +1,7 @@
 /** The parts of a trace: what its header and its end say, and where its chunks go. host-runtime/trace/FORMAT.md is normative. */
 
+import type { Delivery } from './otlp-exporter.js';
+
 /** Where a trace goes, a whole chunk at a time; the first call has the file's first eight bytes. */
 export interface Sink {
     /** Takes bytes; they are the sink's from here on. Throws where that fails: the recording goes on and counts what is lost. */
@@ -52,10 +54,12 @@ export interface Summary {
     probes: number;
     ticker_stalls: StallTotal;
     writer_stalls: StallTotal;
+    /** What became of the spans, where the recording sent some; not in the trace. */
+    sent?: { delivery?: Delivery; failure?: string };
 }
 
 /** What a writer counts itself; the rest of a summary it is told. */
-export type Told = Omit<Summary, 'events' | 'blocks' | 'dropped_events' | 'probes'>;
+export type Told = Omit<Summary, 'events' | 'blocks' | 'dropped_events' | 'probes' | 'sent'>;
 
 /** No stalls. */
 export function noStalls(): StallTotal {

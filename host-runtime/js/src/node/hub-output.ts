@@ -4,6 +4,7 @@ import type { Clockwork } from '../common/local-output.js';
 import type { Output } from '../common/recorder.js';
 import { stallsOf, stopTicker } from '../common/ticker.js';
 import type { Summary } from '../common/trace.js';
+import type { Followed } from './follower.js';
 import { Hub, Message } from './hub.js';
 import type { Ending, Written } from './writer-thread.js';
 
@@ -14,9 +15,11 @@ const PATIENCE = 60_000;
 export class HubOutput implements Output {
     readonly #hub: Hub;
     readonly #clockwork: Clockwork | undefined;
+    readonly #follower: { finish(): Followed } | undefined;
 
-    constructor(hub: Hub, clockwork?: Clockwork) {
+    constructor(hub: Hub, clockwork?: Clockwork, follower?: { finish(): Followed }) {
         this.#hub = hub;
+        this.#follower = follower;
         this.#clockwork = clockwork;
     }
 
@@ -34,6 +37,10 @@ export class HubOutput implements Output {
 
     symbols(table: Uint8Array): void {
         this.#hub.send(Message.Symbols, 0, table);
+    }
+
+    parent(recorder: number, payload: Uint8Array): void {
+        this.#hub.send(Message.Parent, recorder, payload);
     }
 
     finish(outcome: string): Summary {
@@ -57,6 +64,7 @@ export class HubOutput implements Output {
         if (failure !== undefined) {
             throw new Error(`kperf: ${summary?.dropped_events} events are not in the trace: ${failure}`);
         }
-        return summary ?? { ...told, events: 0, blocks: 0, dropped_events: 0, probes: 0 };
+        if (!summary) return { ...told, events: 0, blocks: 0, dropped_events: 0, probes: 0 };
+        return this.#follower ? { ...summary, sent: this.#follower.finish() } : summary;
     }
 }

@@ -7,6 +7,8 @@ export const Message = {
     Block: 1,
     /** A symbol table, in as many messages as it takes. */
     Symbols: 2,
+    /** The payload of a `PRNT` chunk. */
+    Parent: 5,
     /** How it ended: JSON. */
     Finish: 3,
     /** A lane has ended, and handed over what it had. */

@@ -11,6 +11,9 @@ import { LocalOutput } from '../common/local-output.js';
 import { Recorder, type Output } from '../common/recorder.js';
 import { askForCells, clockMemory, forgetStalls, waitForTicker } from '../common/ticker.js';
 import type { ClockInfo, Header, Sink } from '../common/trace.js';
+import type { OtlpOptions } from '../common/otlp-settings.js';
+import type { AskParent } from '../common/parent.js';
+import { Follower, type Followed, type FollowerData } from './follower.js';
 import { Hub, Message } from './hub.js';
 import { HubOutput } from './hub-output.js';
 import { threadOffset, threadOrigin } from './offset.js';
@@ -19,6 +22,13 @@ import type { AnnouncedLane, WriterData } from './writer-thread.js';
 
 export { Recorder } from '../common/recorder.js';
 export { readSymbols, type Symbols } from '../common/symbols.js';
+export { TraceCore } from '../common/core.js';
+export { coreModule, openTrace } from './core.js';
+export type { CallTree, CoreOptions, Report, SpanOptions } from '../common/core.js';
+export type { Delivery } from '../common/otlp-exporter.js';
+export { otlpFromEnvironment, type OtlpOptions } from '../common/otlp-settings.js';
+export { OtlpSink } from '../common/otlp-sink.js';
+export type { AskParent, Parent } from '../common/parent.js';
 export type { Header, Sink, Summary } from '../common/trace.js';
 
 /** How to record. */
@@ -29,6 +39,10 @@ export interface RecorderOptions {
     sink?: Sink;
     /** `auto` (default: the ticker where there are two processors), `precise`, `ticker`, `ticker:PERIOD`, `test`. */
     clock?: string;
+    /** Sends the file as spans while it is written, by a thread of its own. Not with `sink`. */
+    otlp?: OtlpOptions;
+    /** Whose children the guest's calls are, asked when guests begin to run; the active span of `@opentelemetry/api` if left out. */
+    parent?: AskParent;
     /** Whether to measure what a probe costs; takes some ten milliseconds. True by default, but for the test clock. */
     calibrate?: boolean;
 }
@@ -49,6 +63,10 @@ const OwnWorker = Worker;
 const SHARED = 'kperf-wasm';
 /** Milliseconds that a thread of ours may take to start. */
 const THREAD_START = 5000;
+/** Milliseconds after which a Collector that doesn't answer is given up: the program's end waits for it. */
+const GIVE_UP = 10_000;
+/** Milliseconds that all of the spans may take at the program's end, as long as the Collector takes them. */
+const FOLLOWER_PATIENCE = 120_000;
 /** The channel on which lanes tell the ticker of their memories, where they need to. */
 const CELLS = `kperf-cells-${process.pid}`;
 /** The channel on which worker threads tell the writer of their lanes. */
@@ -80,7 +98,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const cost = (options.calibrate ?? !test) ? probeCost(time, clock.now) : undefined;
     if (cost) header.probe_cost = cost;
     if (memory) forgetStalls(memory);
-    return new Recorder(openOutput(options, header, clock, shared), time);
+    return new Recorder(openOutput(options, header, clock, shared), time, undefined, undefined, options.parent);
 }
 
 /** Takes part in the recording of the thread that started this one; `undefined` where there is none. */
@@ -122,13 +140,15 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, shar
     const now = (): number => ticksOf(clock);
     if (options.sink) return new LocalOutput(options.sink, header, { now, memory: shared.memory });
     const hub = new Hub(shared.hub);
-    const data: WriterData = { kperf: 'writer', hub: hub.buffer, path: options.path ?? defaultPath(), header, lanes: LANES };
+    const path = options.path ?? defaultPath();
+    const follower = options.otlp && new Follower();
+    const data: WriterData = { kperf: 'writer', hub: hub.buffer, path, header, lanes: LANES, ...(follower && { follower: follower.buffer }) };
     const writer = startThread('./writer-thread.js', data);
     writer.on('exit', () => hub.gone());
     // A thread that starts takes a processor for a while: better from us than from the guest.
     hub.waitForWriter(THREAD_START);
     setEnvironmentData(SHARED, shared as unknown as Parameters<typeof setEnvironmentData>[1]);
-    return new HubOutput(hub, { now, memory: shared.memory });
+    return new HubOutput(hub, { now, memory: shared.memory }, follower && startFollower(follower, path, options.otlp ?? {}));
 }
 
 function timeSource(shared: Shared, clock: Clock): TimeSource {
@@ -153,8 +173,16 @@ function startTicker(origin: number, periodNanos: number, resolutionNanos: numbe
     return memory;
 }
 
+/** Starts the thread that sends the file; what ends it and says what became of the spans. */
+function startFollower(follower: Follower, path: string, options: OtlpOptions): { finish(): Followed } {
+    const giveUpAfter = options.giveUpAfter ?? GIVE_UP;
+    const data: FollowerData = { kperf: 'follower', path, options: { ...options, giveUpAfter }, buffer: follower.buffer };
+    startThread('./follower-thread.js', data).on('exit', () => follower.gone());
+    return { finish: () => follower.finish(FOLLOWER_PATIENCE) };
+}
+
 /** Starts a thread of ours. It keeps nobody alive, and nothing of the program's options reaches it. */
-function startThread(file: string, data: TickerData | WriterData): Worker {
+function startThread(file: string, data: TickerData | WriterData | FollowerData): Worker {
     const env = { ...process.env };
     delete env['NODE_OPTIONS'];
     const thread = new OwnWorker(new URL(file, import.meta.url), { workerData: data, execArgv: [], env, stdin: false });

@@ -8,7 +8,10 @@ import threads, { isMainThread, workerData } from 'node:worker_threads';
 import { Reason } from '../common/constants.js';
 import { hook } from '../common/hook.js';
 import { hookSuspension } from '../common/suspension.js';
+import { tracesUrl } from '../common/otlp-settings.js';
+import { undelivered } from '../common/otlp-sink.js';
 import type { Recorder } from '../common/recorder.js';
+import type { Summary } from '../common/trace.js';
 import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
 import { readSettings } from './settings.js';
 
@@ -28,7 +31,7 @@ function registerMain(): void {
     let uncaught: string | undefined;
     const begin = (): Recorder => {
         if (recorder) return recorder;
-        recorder = createRecorder({ path, clock: settings.clock, calibrate: settings.calibrate });
+        recorder = createRecorder({ path, clock: settings.clock, calibrate: settings.calibrate, ...(settings.otlp && { otlp: settings.otlp }) });
         recorder.onExit = (code, exit) => {
             // That of `node:wasi` with `returnOnExit: false` ends the process at once, past all handlers.
             if (exit.name !== 'bound proc_exit') return;
@@ -63,11 +66,21 @@ function registerWorker(): void {
 function end(outcome: string): void {
     if (!recorder) return;
     try {
-        const { events, probes, dropped_events } = recorder.finishSync(outcome, Reason.Exit);
+        const { events, probes, dropped_events, sent } = recorder.finishSync(outcome, Reason.Exit);
+        tellSent(sent);
         if (settings.quiet || probes === 0) return;
         const lost = dropped_events > 0 ? `, ${dropped_events} lost` : '';
         process.stderr.write(`kperf: ${events} events of ${probes} functions${lost}: kperf-wasm report ${path}\n`);
     } catch (error) {
         process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     }
+}
+
+/** Says what became of the spans: what was lost in any case. */
+function tellSent(sent: Summary['sent']): void {
+    if (!settings.otlp || !sent) return;
+    const url = tracesUrl(settings.otlp);
+    const trouble = sent.failure ?? (sent.delivery && undelivered(sent.delivery, url));
+    if (trouble !== undefined) process.stderr.write(`${trouble.startsWith('kperf: ') ? '' : 'kperf: '}${trouble}; \`kperf-wasm send ${path}\` sends them again\n`);
+    else if (!settings.quiet && sent.delivery) process.stderr.write(`kperf: ${sent.delivery.acknowledged} spans sent to ${url}\n`);
 }

@@ -1,6 +1,7 @@
 /** What the environment says, read when the package is loaded: some tools empty the environment later. */
 
 import { parseClock } from '../common/clock.js';
+import { otlpFromEnvironment, type OtlpOptions } from '../common/otlp-settings.js';
 
 /** The settings of `kperf-wasm/register`. */
 export interface Settings {
@@ -10,9 +11,11 @@ export interface Settings {
     clock: string;
     calibrate: boolean;
     quiet: boolean;
+    /** Where spans are sent, if they are. */
+    otlp: OtlpOptions | undefined;
 }
 
-/** Reads `KPERF_TRACE`, `KPERF_CLOCK`, `KPERF_CALIBRATE`, `KPERF_QUIET` and `OTEL_SDK_DISABLED`. Throws where they make no sense. */
+/** Reads `KPERF_TRACE`, `KPERF_CLOCK`, `KPERF_CALIBRATE`, `KPERF_QUIET`, `KPERF_SPAN_*` and `OTEL_*`. Throws where they make no sense. */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
     const clock = env['KPERF_CLOCK'] ?? 'auto';
     parseClock(clock);
@@ -22,6 +25,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
         clock,
         calibrate: env['KPERF_CALIBRATE'] === undefined ? clock !== 'test' : isTrue(env['KPERF_CALIBRATE']),
         quiet: isTrue(env['KPERF_QUIET']),
+        otlp: otlpFromEnvironment(env),
     };
 }
 

@@ -3,6 +3,7 @@
 import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import * as zlib from 'node:zlib';
 import { FileSink } from './file-sink.js';
+import { Follower } from './follower.js';
 import { Hub, Message } from './hub.js';
 import { Reason } from '../common/constants.js';
 import type { SharedLane } from '../common/lane.js';
@@ -19,6 +20,8 @@ export interface WriterData {
     header: Header;
     /** The channel on which other threads tell of their lanes. */
     lanes: string;
+    /** Shared with the thread that sends the file. */
+    follower?: SharedArrayBuffer;
 }
 
 /** A lane of another thread. */
@@ -61,12 +64,18 @@ function codecsOf(): Codecs {
     return codecs;
 }
 
-function write({ path, header, lanes }: WriterData): Written {
+function write({ path, header, lanes, follower }: WriterData): Written {
     const codecs = codecsOf();
     const sink = new FileSink(path);
     // Not before something comes: a program without probed modules leaves no file.
     let writer: TraceWriter | undefined;
-    const begin = (): TraceWriter => (writer ??= new TraceWriter(sink, header, codecs));
+    const begin = (): TraceWriter => {
+        if (!writer) {
+            writer = new TraceWriter(sink, header, codecs);
+            if (follower && !writer.failure) new Follower(follower).begin();
+        }
+        return writer;
+    };
     const channel = new BroadcastChannel(lanes);
     channel.unref();
     hub.listen();
@@ -89,6 +98,10 @@ function write({ path, header, lanes }: WriterData): Written {
         if (more) continue;
         const whole = Buffer.concat(parts);
         parts = [];
+        if (kind === Message.Parent) {
+            begin().parent(recorder, whole);
+            continue;
+        }
         if (kind === Message.Symbols) {
             begin().symbols(whole);
             continue;

@@ -1,0 +1,199 @@
+/** What comes after recording: call tree, report and OTLP requests of a trace, by the same code as in `kperf-wasm` (core/). */
+
+/** What becomes a span, and how. What is left out has the default of `kperf-wasm export --format otlp`. */
+export interface SpanOptions {
+    /** Where ids come from; what the trace says of itself if left out, so that a trace that is sent twice has the same ids. */
+    seed?: number;
+    /** Whether the whole run is one trace, instead of each call from the host. */
+    per_run?: boolean;
+    /** Whose children the spans are. */
+    parent?: { traceparent: string; tracestate?: string };
+    /** Calls that took less get no span, in nanoseconds. They are counted on the spans around them. */
+    min_nanos?: number;
+    /** How many levels of calls get spans. */
+    max_depth?: number;
+    /** At most so many spans: those of the calls that begin first. */
+    max_spans?: number;
+    /** `service.name`; the module's name if left out. */
+    service_name?: string;
+    /** More attributes of the resource. */
+    attributes?: Record<string, string>;
+    /** How many bytes a request may have before compression. */
+    request_bytes?: number;
+    /** How many spans a request may have. */
+    request_spans?: number;
+}
+
+/** What to make of a trace. */
+export interface CoreOptions {
+    /** Makes OTLP requests. */
+    spans?: SpanOptions;
+    /** Grows the call tree. */
+    tree?: boolean;
+}
+
+/** An `ExportTraceServiceRequest` in protobuf. */
+export interface SpansRequest {
+    body: Uint8Array<ArrayBuffer>;
+    /** How many spans are in it. */
+    spans: number;
+}
+
+/** What became of the calls: `calls + run_spans == spans + elided`. */
+export interface SpansAccount {
+    calls: number;
+    spans: number;
+    run_spans: number;
+    elided: number;
+    requests: number;
+    bytes: number;
+}
+
+/** A function, as `kperf-wasm report --format json` tells of it. Times are nanoseconds. */
+export interface ReportRow {
+    id: number | null;
+    name: string;
+    calls: number;
+    total_nanos: number;
+    self_nanos: number;
+    share: number;
+    average_nanos: number;
+    min_nanos: number;
+    max_nanos: number;
+    unwound: number;
+    unfinished: number;
+    callers: { id: number | null; name: string; calls: number }[];
+}
+
+/** What `kperf-wasm report --format json` says, as far as one would show it. */
+export interface Report {
+    outcome: string | null;
+    wall_nanos: number;
+    self_nanos: number;
+    calls: number;
+    functions: ReportRow[];
+    warnings: string[];
+}
+
+/** A call tree in columns. Parents come before their children; the first node is the host. Times are nanoseconds. */
+export interface CallTree {
+    /** The names that `function` has the numbers of. */
+    names: string[];
+    function: number[];
+    parent: number[];
+    calls: number[];
+    total_nanos: number[];
+    self_nanos: number[];
+    outcome: string | null;
+    wall_nanos: number;
+}
+
+/** What an instance exports: core/src/exports.rs. */
+interface CoreExports {
+    memory: WebAssembly.Memory;
+    kperf_input(length: number): number;
+    kperf_open(length: number): number;
+    kperf_push(length: number): number;
+    kperf_end(): number;
+    kperf_next(): number;
+    kperf_partial(): number;
+    kperf_spans(): number;
+    kperf_account(): number;
+    kperf_report(compensate: number): number;
+    kperf_tree(): number;
+    kperf_output(): number;
+    kperf_output_length(): number;
+}
+
+const FAILED = -1;
+const REQUEST = 2;
+/** The instance's memory has room for a piece of this size; a long trace comes in several. */
+const PIECE = 1 << 20;
+
+/** Reads one trace, also while it is being recorded. */
+export class TraceCore {
+    readonly #core: CoreExports;
+
+    /** `open` makes it. */
+    private constructor(instance: WebAssembly.Instance, options: CoreOptions) {
+        this.#core = instance.exports as unknown as CoreExports;
+        const bytes = new TextEncoder().encode(JSON.stringify(options));
+        this.#put(bytes);
+        this.#check(this.#core.kperf_open(bytes.length));
+    }
+
+    /** Begins with a trace of which nothing is there yet. Wants the core's module. */
+    static async open(module: WebAssembly.Module, options: CoreOptions): Promise<TraceCore> {
+        return new TraceCore(await WebAssembly.instantiate(module), options);
+    }
+
+    /** The trace's next bytes. Throws if it is no trace. */
+    push(bytes: Uint8Array): void {
+        for (let at = 0; at < bytes.length; at += PIECE) {
+            const piece = bytes.subarray(at, at + PIECE);
+            this.#put(piece);
+            this.#check(this.#core.kperf_push(piece.length));
+        }
+    }
+
+    /** The trace has no more. */
+    end(): void {
+        this.#check(this.#core.kperf_end());
+    }
+
+    /** The requests that are full; after `end`, all that are left. */
+    *requests(): Generator<SpansRequest> {
+        while (this.#check(this.#core.kperf_next()) === REQUEST) yield this.#request();
+    }
+
+    /** The spans that don't fill a request yet. */
+    partial(): SpansRequest | undefined {
+        return this.#check(this.#core.kperf_partial()) === REQUEST ? this.#request() : undefined;
+    }
+
+    /** What became of the calls so far. */
+    account(): SpansAccount {
+        this.#check(this.#core.kperf_account());
+        return JSON.parse(this.#text()) as SpansAccount;
+    }
+
+    /** The report of what is there so far; with `compensate`, without what the probes cost. */
+    report(compensate = false): Report {
+        return JSON.parse(this.reportText(compensate)) as Report;
+    }
+
+    /** The same as text: the very bytes of `kperf-wasm report --format json`. */
+    reportText(compensate = false): string {
+        this.#check(this.#core.kperf_report(compensate ? 1 : 0));
+        return this.#text();
+    }
+
+    /** The call tree of what is there so far. Calls that are open count as if they ended now. */
+    tree(): CallTree {
+        this.#check(this.#core.kperf_tree());
+        return JSON.parse(this.#text()) as CallTree;
+    }
+
+    #put(bytes: Uint8Array): void {
+        const at = this.#core.kperf_input(bytes.length);
+        new Uint8Array(this.#core.memory.buffer, at, bytes.length).set(bytes);
+    }
+
+    #check(status: number): number {
+        if (status === FAILED) throw new Error(`kperf: ${this.#text()}`);
+        return status;
+    }
+
+    #request(): SpansRequest {
+        return { body: this.#output().slice(), spans: this.#core.kperf_spans() };
+    }
+
+    #text(): string {
+        return new TextDecoder().decode(this.#output());
+    }
+
+    #output(): Uint8Array<ArrayBuffer> {
+        const { memory, kperf_output, kperf_output_length } = this.#core;
+        return new Uint8Array(memory.buffer as ArrayBuffer, kperf_output(), kperf_output_length());
+    }
+}

@@ -1,0 +1,65 @@
+/** What a Collector's answer means, by the OTLP specification. */
+
+/** A request's fate. */
+export type Answer =
+    | { kind: 'taken'; rejected: number; message: string }
+    /** `after`: milliseconds that the server asks for. */
+    | { kind: 'again'; after: number | undefined; message: string }
+    | { kind: 'refused'; message: string };
+
+/** Answers that say "later"; all other errors are final. */
+const RETRYABLE = new Set([429, 502, 503, 504]);
+
+/** Reads an answer. */
+export async function readAnswer(response: Response): Promise<Answer> {
+    if (response.ok) return { kind: 'taken', ...partialSuccess(new Uint8Array(await response.arrayBuffer())) };
+    // Read it to the end, or the connection can't be used again.
+    await response.arrayBuffer().catch(() => undefined);
+    const message = `it answers ${response.status} ${response.statusText}`.trim();
+    if (!RETRYABLE.has(response.status)) return { kind: 'refused', message };
+    return { kind: 'again', after: retryAfter(response.headers.get('retry-after')), message };
+}
+
+/** `Retry-After`: seconds or a date. */
+function retryAfter(text: string | null): number | undefined {
+    if (text === null) return undefined;
+    const millis = /^\d+$/.test(text) ? Number(text) * 1000 : Date.parse(text) - Date.now();
+    return Number.isFinite(millis) ? Math.max(0, millis) : undefined;
+}
+
+/** The `partial_success` of an `ExportTraceServiceResponse`: field 1, in it `rejected_spans` = 1 and `error_message` = 2. */
+export function partialSuccess(body: Uint8Array): { rejected: number; message: string } {
+    const told = { rejected: 0, message: '' };
+    for (const outer of fields(body)) {
+        if (outer.field !== 1 || typeof outer.value === 'number') continue;
+        for (const { field, value } of fields(outer.value)) {
+            if (field === 1 && typeof value === 'number') told.rejected = value;
+            if (field === 2 && typeof value !== 'number') told.message = new TextDecoder().decode(value);
+        }
+    }
+    return told;
+}
+
+/** The fields of a message: varints and what has a length; ends at anything else. */
+function* fields(bytes: Uint8Array): Generator<{ field: number; value: number | Uint8Array }> {
+    let at = 0;
+    const varint = (): number => {
+        let value = 0;
+        for (let scale = 1; at < bytes.length; scale *= 128) {
+            const byte = bytes[at++]!;
+            value += (byte & 127) * scale;
+            if (byte < 128) break;
+        }
+        return value;
+    };
+    while (at < bytes.length) {
+        const tag = varint();
+        const [field, type] = [tag >>> 3, tag & 7];
+        const number = varint();
+        if (type === 0) yield { field, value: number };
+        else if (type === 2) {
+            yield { field, value: bytes.subarray(at, at + number) };
+            at += number;
+        } else return;
+    }
+}

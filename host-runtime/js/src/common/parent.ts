@@ -1,0 +1,60 @@
+/** Whose children the guest's calls are: a span of the host's, told as in W3C Trace Context. */
+
+/** A span: its `traceparent`, with `tracestate` if there is one. */
+export type Parent = string | { traceparent: string; tracestate?: string };
+
+/** Asked when guests begin to run; `undefined` where there is no span around them. */
+export type AskParent = () => Parent | undefined;
+
+const TRACEPARENT = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-.*)?$/;
+/** All stacks of the recorder. */
+const ALL_STACKS = 0xff_ff_ff_ff;
+const IDS = 24;
+
+/** The payload of a `PRNT` chunk; without a parent the one that ends what the last one said. `undefined` for what is no context. */
+export function parentPayload(parent: Parent | undefined): Uint8Array<ArrayBuffer> | undefined {
+    const { traceparent, tracestate = '' } = typeof parent === 'object' ? parent : { traceparent: parent };
+    const state = /^[ -~]{0,512}$/.test(tracestate) ? tracestate : '';
+    const payload = new Uint8Array(5 + IDS + (traceparent === undefined ? 0 : state.length));
+    new DataView(payload.buffer).setUint32(0, ALL_STACKS, true);
+    if (traceparent === undefined) return payload;
+    const [, trace, span, flags] = TRACEPARENT.exec(traceparent.trim()) ?? [];
+    if (!trace || !span || !flags || /^0+$/.test(trace) || /^0+$/.test(span)) return undefined;
+    payload[4] = parseInt(flags, 16);
+    const ids = trace + span;
+    for (let n = 0; n < IDS; n++) payload[5 + n] = parseInt(ids.slice(2 * n, 2 * n + 2), 16);
+    for (let n = 0; n < state.length; n++) payload[5 + IDS + n] = state.charCodeAt(n);
+    return payload;
+}
+
+/** Where `@opentelemetry/api` keeps what was registered with it, and what a context has its span under. */
+const API = Symbol.for('opentelemetry.js.api.1');
+const SPAN = Symbol.for('OpenTelemetry Context Key SPAN');
+
+interface Registered {
+    context?: { active(): { getValue(key: symbol): unknown } };
+}
+
+interface SpanContext {
+    traceId: string;
+    spanId: string;
+    traceFlags: number;
+    traceState?: { serialize(): string };
+}
+
+/** The active span of `@opentelemetry/api`, if this program uses that. It is not loaded: what is registered is global. */
+export function activeSpan(): Parent | undefined {
+    const api = (globalThis as unknown as Record<symbol, Registered | undefined>)[API];
+    const span = api?.context?.active().getValue(SPAN) as { spanContext(): SpanContext } | undefined;
+    if (!span) return undefined;
+    const { traceId, spanId, traceFlags, traceState } = span.spanContext();
+    const traceparent = `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`;
+    const tracestate = traceState?.serialize();
+    return tracestate ? { traceparent, tracestate } : traceparent;
+}
+
+/** Whether two say the same. */
+export function equalParents(a: Parent | undefined, b: Parent | undefined): boolean {
+    if (typeof a !== 'object' || typeof b !== 'object') return a === b;
+    return a.traceparent === b.traceparent && a.tracestate === b.tracestate;
+}

@@ -1,0 +1,60 @@
+/** The thread that reads a trace's file while it is written, and sends its spans. What it has yet to send is in the file, not in memory. */
+
+import { closeSync, openSync, readSync } from 'node:fs';
+import { workerData } from 'node:worker_threads';
+import { TraceCore } from '../common/core.js';
+import { OtlpExporter } from '../common/otlp-exporter.js';
+import { coreModule } from './core.js';
+import { Follower, type Followed, type FollowerData } from './follower.js';
+
+/** How often it looks for more, in milliseconds. */
+const LOOK = 50;
+const DELAY = 5000;
+const PIECE = 1 << 20;
+
+const data = workerData as FollowerData;
+const follower = new Follower(data.buffer);
+follower.answer(await follow(data).catch((error: Error): Followed => ({ failure: error.message })));
+
+async function follow({ path, options }: FollowerData): Promise<Followed> {
+    while (!follower.begun) {
+        if (follower.ended) return {};
+        await sleep();
+    }
+    const exporter = new OtlpExporter(options);
+    const core = await TraceCore.open(await coreModule(), { spans: options.spans ?? {} });
+    const file = openSync(path, 'r');
+    const buffer = new Uint8Array(PIECE);
+    let partial = performance.now();
+    const send = async (): Promise<void> => {
+        for (const request of core.requests()) {
+            exporter.send(request);
+            await exporter.settled();
+        }
+    };
+    try {
+        for (;;) {
+            // Asked before it looks: what is written in between is found next time.
+            const { ended } = follower;
+            const length = readSync(file, buffer);
+            if (length > 0) {
+                core.push(buffer.subarray(0, length));
+                await send();
+            } else if (ended) break;
+            else await sleep();
+            if (performance.now() - partial < (options.delay ?? DELAY)) continue;
+            partial = performance.now();
+            const request = core.partial();
+            if (request) exporter.send(request);
+        }
+        core.end();
+        await send();
+    } finally {
+        closeSync(file);
+    }
+    return { delivery: await exporter.settled() };
+}
+
+function sleep(): Promise<void> {
+    return new Promise((resolve) => setTimeout(resolve, LOOK));
+}

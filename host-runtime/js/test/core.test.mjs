@@ -1,0 +1,90 @@
+// The core says what the command line says, of a trace in any pieces; it is small, and built from the sources that are here.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { openTrace } from '../dist/node/index.js';
+import { folder, kperf, ROOT } from './support/cli.mjs';
+
+const work = folder();
+const path = join(work, 'life.kperf');
+kperf('run', join(ROOT, 'examples/game-of-life/rust/life.wasm'), '--clock', 'precise', '--trace', path, '--', '3');
+const trace = readFileSync(path);
+
+/** Pieces of odd lengths. */
+function* pieces(bytes, length) {
+    for (let at = 0; at < bytes.length; at += length) yield bytes.subarray(at, at + length);
+}
+
+async function requests(options, length) {
+    const core = await openTrace({ spans: options });
+    const all = [];
+    for (const piece of pieces(trace, length)) {
+        core.push(piece);
+        all.push(...core.requests());
+    }
+    core.end();
+    all.push(...core.requests());
+    return { all, account: core.account() };
+}
+
+test('the report is that of the command line, to the byte', async () => {
+    const expected = kperf('report', path, '--format', 'json');
+    for (const length of [1 << 30, 1009]) {
+        const core = await openTrace({ tree: true });
+        for (const piece of pieces(trace, length)) core.push(piece);
+        core.end();
+        assert.equal(core.reportText(), expected);
+    }
+});
+
+test('the call tree sums up to the report, and is there while the trace grows', async () => {
+    const core = await openTrace({ tree: true });
+    core.push(trace.subarray(0, trace.length >> 1));
+    const half = core.tree();
+    core.push(trace.subarray(trace.length >> 1));
+    core.end();
+    const tree = core.tree();
+    const sums = new Map();
+    tree.function.forEach((number, node) => {
+        if (node > 0) sums.set(tree.names[number], (sums.get(tree.names[number]) ?? 0) + tree.calls[node]);
+    });
+    const { functions } = JSON.parse(kperf('report', path, '--format', 'json'));
+    assert.equal(functions.length > 10, true);
+    // Names that several functions have carry a number in the tree.
+    for (const { name, id, calls } of functions) assert.equal(sums.get(name) ?? sums.get(`${name} #${id}`), calls, name);
+    assert.equal(tree.parent.every((parent, node) => parent < node || node === 0), true);
+    assert.equal(half.calls.length <= tree.calls.length && half.wall_nanos <= tree.wall_nanos, true);
+});
+
+test('spans are the same however the trace comes', async () => {
+    const whole = await requests({ seed: 7 }, 1 << 30);
+    const { calls, spans, elided } = whole.account;
+    assert.deepEqual([calls > 10_000, spans, elided], [true, calls, 0]);
+    assert.equal(whole.all.reduce((sum, request) => sum + request.spans, 0), spans);
+    const parts = await requests({ seed: 7 }, 777);
+    assert.deepEqual(parts.all, whole.all);
+    const few = await requests({ seed: 7, max_spans: 100, service_name: 'life' }, 4096);
+    assert.deepEqual([few.account.spans, few.account.elided], [100, calls - 100]);
+});
+
+test('what is no trace is refused', async () => {
+    const core = await openTrace({ tree: true, spans: {} });
+    assert.throws(() => core.push(Buffer.from('not a trace at all')), /kperf: .*not.*trace/i);
+    await assert.rejects(openTrace({ spans: { sed: 1 } }), /bad options: unknown field `sed`/);
+});
+
+test('it is built from these sources: scripts/js-core', () => {
+    const sources = execFileSync(join(ROOT, 'scripts/js-core'), ['--sources'], { encoding: 'utf8' });
+    assert.equal(sources, readFileSync('core/core.sources', 'utf8'), 'scripts/js-core builds it anew');
+});
+
+test('it is small', (t) => {
+    const wasm = readFileSync('dist/core.wasm');
+    const packed = gzipSync(wasm, { level: 9 }).length;
+    t.diagnostic(`core.wasm: ${wasm.length} bytes, ${packed} gzipped`);
+    assert.equal(packed < 150_000, true, `${packed} bytes gzipped`);
+    assert.deepEqual(WebAssembly.Module.imports(new WebAssembly.Module(wasm)), []);
+});
