@@ -88,3 +88,7 @@ test('it is small', (t) => {
     assert.equal(packed < 150_000, true, `${packed} bytes gzipped`);
     assert.deepEqual(WebAssembly.Module.imports(new WebAssembly.Module(wasm)), []);
 });
+
+test('what `kperf-wasm serve` puts into pages is this package\'s: npm run bundle', () => {
+    assert.equal(readFileSync('bundle/kperf.js', 'utf8'), readFileSync('dist/kperf.js', 'utf8'));
+});

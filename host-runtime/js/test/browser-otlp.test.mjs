@@ -1,0 +1,94 @@
+// What a page sends to a real Collector is what its trace has.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { launch, open } from './support/chromium.mjs';
+import { folder, kperf, probed, ROOT } from './support/cli.mjs';
+import { collectorProgram, startCollector } from './support/collector.mjs';
+import { page } from './support/pages.mjs';
+import { serve } from './support/server.mjs';
+
+const work = folder();
+const life = probed(join(ROOT, 'examples/game-of-life/rust/life.wasm'), join(work, 'life.wasm'));
+const skip = collectorProgram() === undefined && 'there is no Collector, and no Go to build it';
+const browser = await launch();
+after(() => browser.close());
+
+/** Opens a page; answers its result and the spans that the Collector has when `then` is done. */
+async function visit(script, head, { isolated, then } = {}) {
+    const collector = await startCollector(work);
+    const text = page(script.replaceAll('ENDPOINT', collector.endpoint), head?.replaceAll('ENDPOINT', collector.endpoint));
+    const server = await serve({ '/': text, '/life.wasm': life }, { isolated });
+    try {
+        const { page, result } = await open(browser, server.url);
+        await then?.(page);
+        return { result, spans: await collector.spans() };
+    } finally {
+        await server.close();
+    }
+}
+
+const BY_HAND = `
+    import { coreModule, createRecorder, MemorySink, openTrace, OtlpSink } from '/dist/browser/index.js';
+    globalThis.result = (async () => {
+        const memory = new MemorySink();
+        const otlp = new OtlpSink(coreModule(), { endpoint: 'ENDPOINT', spans: { service_name: 'life of a page' } });
+        const sink = {
+            chunk(bytes) { memory.chunk(bytes); otlp.chunk(bytes.slice()); },
+            async close() { await otlp.close(); },
+        };
+        const parent = () => '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+        const kperf = createRecorder({ sink, parent });
+        await kperf.ready;
+        await life(3, kperf.imports.bind(kperf));
+        await kperf.finish();
+        const trace = await encoded(memory.blob());
+        const core = await openTrace({ tree: true });
+        core.push(Uint8Array.from(trace));
+        core.end();
+        return { trace, delivery: otlp.exporter.delivery, report: core.reportText() };
+    })();`;
+
+for (const isolated of [true, false]) {
+    test(`spans of ${isolated ? 'an isolated page' : 'any other page'} are those of its trace`, { skip }, async () => {
+        const { result, spans } = await visit(BY_HAND, '', { isolated });
+        const path = join(work, 'page.kperf');
+        writeFileSync(path, Uint8Array.from(result.trace));
+        const text = kperf('report', path, '--format', 'json');
+        const { calls } = JSON.parse(text);
+        assert.equal(calls > 10_000, true);
+        assert.deepEqual([spans.length, result.delivery.acknowledged, result.delivery.dropped], [calls, calls, 0]);
+        assert.equal(result.report, text);
+        const roots = spans.filter(({ parentSpanId }) => parentSpanId === 'b7ad6b7169203331');
+        assert.equal(roots.length > 0, true);
+        assert.deepEqual(new Set(spans.map(({ traceId }) => traceId)), new Set(['0af7651916cd43dd8448eb211c80319c']));
+        assert.equal(spans[0].resource['service.name'], 'life of a page');
+    });
+}
+
+const TAG = '<script src="/dist/kperf.js" data-otlp="ENDPOINT" data-service="tagged" data-clock="test"></script>';
+
+test('a script tag sends the spans of a page that knows nothing of it', { skip }, async () => {
+    const script = `globalThis.result = life(2).then(async () => {
+        await kperf.finish();
+        return kperf.sink.exporter.delivery;
+    });`;
+    const { result, spans } = await visit(script, TAG);
+    assert.deepEqual([result.acknowledged, result.attempted], [spans.length, spans.length]);
+    assert.equal(spans.filter(({ name }) => name === 'life::is_valid_position').length, 2 * 3200);
+    assert.equal(spans[0].resource['service.name'], 'tagged');
+});
+
+test('a page that is closed sends what it has, up to 64 KiB', { skip }, async () => {
+    // Nothing is sent before the end: only that is what is seen here.
+    const head = `<script>globalThis.kperfConfig = { clock: 'test', otlp: { endpoint: 'ENDPOINT', delay: 1e6, spans: { max_spans: 50 } } };</script><script src="/dist/kperf.js"></script>`;
+    const script = 'globalThis.result = life(0).then(() => new Promise((resolve) => setTimeout(resolve, 500)));';
+    const { spans } = await visit(script, head, {
+        async then(page) {
+            await page.close({ runBeforeUnload: true });
+            await new Promise((resolve) => setTimeout(resolve, 1500));
+        },
+    });
+    assert.equal(spans.length, 50);
+});
