@@ -23,6 +23,7 @@ mod report;
 mod rewrite;
 mod run;
 mod send;
+mod serve;
 mod spans;
 mod table;
 mod traces;
@@ -49,6 +50,7 @@ enum Cli {
     Send(send::Opts),
     Info(info::Opts),
     Rewrite(rewrite::Opts),
+    Serve(serve::Opts),
 }
 
 const EXAMPLES: &str = "\
@@ -61,6 +63,7 @@ Examples:
   kperf-wasm flame app.kperf -o flame.svg       a flame graph
   kperf-wasm diff old.kperf new.kperf           what got slower, what is new
   kperf-wasm send app.kperf                     the calls as spans, to an OpenTelemetry Collector
+  kperf-wasm serve dist/                        a web app whose pages record, without a change to it
   kperf-wasm rewrite app.wasm -o probed.wasm    only put the probes in
 
 Exit codes:
@@ -80,6 +83,7 @@ impl Cli {
             Cli::Send(opts) => opts.run(),
             Cli::Info(opts) => opts.run(),
             Cli::Rewrite(opts) => opts.run(),
+            Cli::Serve(opts) => opts.run(),
         }
     }
 }

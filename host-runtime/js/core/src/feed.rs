@@ -41,7 +41,8 @@ impl Feed {
         let reader = TraceReader::new(self.clone());
         let mut pieces = self.0.borrow_mut();
         match reader {
-            Err(error) if matches!(error.kind(), ErrorKind::Io(cause) if cause.kind() == io::ErrorKind::WouldBlock) => {
+            Err(error) if matches!(error.kind(), ErrorKind::Io(cause) if cause.kind() == io::ErrorKind::WouldBlock) =>
+            {
                 pieces.at = 0;
                 Ok(None)
             }

@@ -1,0 +1,140 @@
+//! `kperf-wasm serve`: a development server whose pages record.
+
+mod folder;
+mod html;
+mod modules;
+mod pages;
+mod proxy;
+mod report;
+mod server;
+mod signals;
+mod site;
+
+use crate::input;
+use crate::output::tell;
+use crate::probes::ProbeArgs;
+use anyhow::{Context, bail};
+use folder::Folder;
+use kperf_otlp::exporter::Settings;
+use modules::Modules;
+use pages::Pages;
+use proxy::Proxy;
+use server::Server;
+use site::Site;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use tokio::net::TcpListener;
+
+/// Serve a web app so that its pages record: open it in a browser, use it, close it, see where the time went
+///
+/// Stands in front of a folder, or of another development server (--proxy). Modules get probes on their way to the browser,
+/// pages and workers get the recorder as their first script, and headers that make pages cross-origin isolated, so that the
+/// clock is fine (--no-isolation leaves these away, for pages that need windows of other sites). Nothing of the app changes
+/// on disk. Each page and each worker writes a trace; when a page is closed, the top of its profile is printed, and at Ctrl-C
+/// that of those that are still open.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// The folder with the app.
+    #[arg(value_name = "DIR", required_unless_present = "proxy", conflicts_with = "proxy")]
+    folder: Option<PathBuf>,
+    /// Another development server in place of a folder, such as http://localhost:5173.
+    #[arg(long, value_name = "URL")]
+    proxy: Option<String>,
+    /// Where to listen. Port 0 takes any that is free. An address that others reach too is for networks one trusts.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// The folder for traces.
+    #[arg(long, value_name = "FOLDER", default_value = ".")]
+    traces: PathBuf,
+    /// Send the traces' spans to a Collector too, while pages record [default endpoint: that of OTEL_EXPORTER_OTLP_ENDPOINT,
+    /// or http://localhost:4318].
+    #[arg(long, value_name = "ENDPOINT", num_args = 0..=1, default_missing_value = "", require_equals = true)]
+    otlp: Option<String>,
+    /// How pages tell the time: `auto`, `precise`, `ticker` or `ticker:PERIOD`.
+    #[arg(long, value_name = "CLOCK", default_value = "auto", value_parser = clock)]
+    clock: String,
+    /// Don't make pages cross-origin isolated. Their clock then takes steps of 100 us.
+    #[arg(long)]
+    no_isolation: bool,
+    /// How many functions of a profile to print, 0 for all.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    top: usize,
+    /// Probe calls of the page's JavaScript too.
+    #[arg(long)]
+    imports: bool,
+    #[command(flatten)]
+    probes: ProbeArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kperf-wasm serve dist/
+  kperf-wasm serve --proxy http://localhost:5173 --traces /tmp/traces
+  kperf-wasm serve dist/ --otlp=http://localhost:4318 --only 'app::*'
+
+Exit codes:
+  0 after Ctrl-C, 1 failure, 2 wrong usage";
+
+impl Opts {
+    /// Serves until a signal comes.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let site = match (&self.folder, &self.proxy) {
+            (_, Some(url)) => Site::Proxy(Proxy::new(url)?),
+            (Some(folder), None) => Site::Folder(Folder::new(folder)?),
+            (None, None) => bail!("give a folder, or --proxy URL"),
+        };
+        let otlp = match self.otlp.as_deref() {
+            Some(endpoint) => {
+                let endpoint = Some(endpoint.to_owned()).filter(|endpoint| !endpoint.is_empty());
+                Some(Settings { endpoint, ..Settings::default() }.config()?)
+            }
+            None => None,
+        };
+        let name = self.folder.as_deref().and_then(|folder| folder.canonicalize().ok());
+        let name = name.as_deref().map_or_else(|| "page".to_owned(), input::module_name);
+        let server = Arc::new(Server {
+            site,
+            modules: Modules::new(self.probes.options(String::new(), self.imports, 0)?),
+            pages: Pages::new(self.traces.clone(), name, otlp, self.top),
+            clock: self.clock.clone(),
+            isolate: !self.no_isolation,
+            local: self.listen.ip().is_loopback(),
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("failed to start the server")?;
+        let stop = signals::watch()?;
+        runtime.block_on(async {
+            let listener = TcpListener::bind(self.listen).await;
+            let listener = listener.with_context(|| format!("failed to listen at {}", self.listen))?;
+            let address = listener.local_addr().context("failed to listen")?;
+            let what = self
+                .proxy
+                .as_deref()
+                .unwrap_or_else(|| self.folder.as_deref().and_then(Path::to_str).unwrap_or("the folder"));
+            tell(format_args!("http://{address}/ serves {what}; Ctrl-C ends it"));
+            tokio::spawn(server::serve(listener, server.clone()));
+            // The sender is gone only when the thread is: then nothing would end this.
+            let _ = stop.await;
+            anyhow::Ok(())
+        })?;
+        server.pages.stop();
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Checks a clock's name, so that it can stand in a page as it is.
+fn clock(text: &str) -> Result<String, String> {
+    let period = text.strip_prefix("ticker:");
+    let is_period = |text: &str| {
+        !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'.')
+    };
+    if matches!(text, "auto" | "precise" | "ticker" | "test") || period.is_some_and(is_period) {
+        return Ok(text.to_owned());
+    }
+    Err("it is `auto`, `precise`, `ticker`, or `ticker:PERIOD` such as `ticker:2us`".to_owned())
+}

@@ -1,0 +1,90 @@
+//! Puts a tag into a page, before everything that the page itself does.
+
+/// The page with `tag` as the first thing in its head. Nothing else changes.
+///
+/// HTML's parser takes comments, a doctype, `<html ..>` and `<head ..>` in this order, each of which may be missing, before
+/// anything that has an effect; the tag goes behind those that are there.
+pub fn insert(page: &[u8], tag: &str) -> Vec<u8> {
+    let at = head(page);
+    let (before, behind) = page.split_at(at.min(page.len()));
+    [before, tag.as_bytes(), behind].concat()
+}
+
+/// Where the head's content begins.
+fn head(page: &[u8]) -> usize {
+    let mut at = if page.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
+    // Spaces and comments belong to what follows them: without a doctype, html or head behind them the tag goes before.
+    let mut found = at;
+    loop {
+        let rest = page.get(at..).unwrap_or_default();
+        if rest.first().is_some_and(u8::is_ascii_whitespace) {
+            at += 1;
+        } else if rest.starts_with(b"<!--") {
+            let Some(length) = find(rest, b"-->") else { return found };
+            at += length + 3;
+        } else if begins_with_tag(rest, b"<!doctype") || begins_with_tag(rest, b"<html") {
+            let Some(length) = end_of_tag(rest) else { return found };
+            at += length;
+            found = at;
+        } else if begins_with_tag(rest, b"<head") {
+            return end_of_tag(rest).map_or(found, |length| at + length);
+        } else {
+            return found;
+        }
+    }
+}
+
+/// Whether it begins with a tag of this name, and not of a longer one (`<header>`).
+fn begins_with_tag(rest: &[u8], tag: &[u8]) -> bool {
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'>' | b'/');
+    rest.get(..tag.len()).is_some_and(|name| name.eq_ignore_ascii_case(tag))
+        && rest.get(tag.len()).is_some_and(ends)
+}
+
+/// The length of a tag: to the first `>` that is in no quotes.
+fn end_of_tag(rest: &[u8]) -> Option<usize> {
+    let mut quote = None;
+    for (at, &byte) in rest.iter().enumerate() {
+        match (quote, byte) {
+            (None, b'>') => return Some(at + 1),
+            (None, b'"' | b'\'') => quote = Some(byte),
+            (Some(open), byte) if open == byte => quote = None,
+            _ => {}
+        }
+    }
+    None
+}
+
+fn find(bytes: &[u8], what: &[u8]) -> Option<usize> {
+    bytes.windows(what.len()).position(|window| window == what)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    fn insert(page: &str) -> String {
+        String::from_utf8(super::insert(page.as_bytes(), "<T>")).unwrap()
+    }
+
+    #[test]
+    fn the_tag_is_the_first_thing_in_the_head() {
+        for (page, expected) in [
+            ("<!doctype html><html><head><title>x", "<!doctype html><html><head><T><title>x"),
+            (
+                "<!DOCTYPE html>\n<HTML lang=en>\n<Head data-x='>'>\n<p>",
+                "<!DOCTYPE html>\n<HTML lang=en>\n<Head data-x='>'><T>\n<p>",
+            ),
+            ("<!-- <head> --><!doctype html><header>x", "<!-- <head> --><!doctype html><T><header>x"),
+            ("<html><!-- a --><body>", "<html><T><!-- a --><body>"),
+            ("<script>1</script>", "<T><script>1</script>"),
+            ("\u{feff}<head>x", "\u{feff}<head><T>x"),
+            ("", "<T>"),
+            ("text <head>", "<T>text <head>"),
+            ("<!doctype html", "<T><!doctype html"),
+            ("<!-- never ends", "<T><!-- never ends"),
+        ] {
+            assert_eq!(insert(page), expected);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A site that another development server has.
+
+use super::server::text;
+use super::site::{Answer, BoxError};
+use anyhow::{Context, ensure};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::{Request, Response, StatusCode, Uri, upgrade};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+
+/// Another server, whose answers are handed on.
+pub struct Proxy {
+    authority: String,
+    client: Client<HttpConnector, Incoming>,
+}
+
+impl Proxy {
+    /// Fails for what is no address of an HTTP server. Nothing is asked of it yet.
+    pub fn new(url: &str) -> anyhow::Result<Proxy> {
+        let uri: Uri = url.parse().with_context(|| format!("`{url}` is no URL"))?;
+        ensure!(
+            uri.scheme_str() == Some("http"),
+            "`{url}` doesn't begin with http://, which is all that --proxy takes"
+        );
+        ensure!(
+            matches!(uri.path(), "" | "/"),
+            "`{url}` has a path; give only the server, its paths stay as they are"
+        );
+        let authority = uri.authority().with_context(|| format!("`{url}` names no server"))?.to_string();
+        Ok(Proxy { authority, client: Client::builder(TokioExecutor::new()).build_http() })
+    }
+
+    /// What the server says.
+    pub async fn answer(&self, request: Request<Incoming>) -> Answer {
+        match self.ask(request).await {
+            Ok(answer) => answer,
+            Err(error) => {
+                let server = &self.authority;
+                text(
+                    StatusCode::BAD_GATEWAY,
+                    &format!("kperf-wasm serve: http://{server} doesn't answer: {error:#}"),
+                )
+            }
+        }
+    }
+
+    async fn ask(&self, mut request: Request<Incoming>) -> anyhow::Result<Answer> {
+        let wants_upgrade = request.headers().contains_key(header::UPGRADE);
+        let ours = upgrade::on(&mut request);
+        let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+        let uri = format!("http://{}{path}", self.authority).parse()?;
+        *request.uri_mut() = uri;
+        let is_module = request.uri().path().ends_with(".wasm");
+        let headers = request.headers_mut();
+        // What concerns one connection only, or would keep us from seeing the answer as it is: whole, anew, and not packed.
+        for name in [
+            header::ACCEPT_ENCODING,
+            header::IF_MODIFIED_SINCE,
+            header::IF_NONE_MATCH,
+            header::TRANSFER_ENCODING,
+            header::TE,
+            header::TRAILER,
+            header::PROXY_AUTHORIZATION,
+            HeaderName::from_static("keep-alive"),
+        ] {
+            headers.remove(name);
+        }
+        if is_module {
+            headers.remove(header::RANGE);
+        }
+        if !wants_upgrade {
+            headers.remove(header::CONNECTION);
+        }
+        headers.insert(header::HOST, HeaderValue::from_str(&self.authority)?);
+        let mut answer = self.client.request(request).await?;
+        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+            let theirs = upgrade::on(&mut answer);
+            tokio::spawn(async move {
+                let (Ok(ours), Ok(theirs)) = (ours.await, theirs.await) else { return };
+                // Ends when either side does.
+                let _ =
+                    tokio::io::copy_bidirectional(&mut TokioIo::new(ours), &mut TokioIo::new(theirs)).await;
+            });
+        }
+        self.localize(&mut answer);
+        Ok(answer.map(|body| body.map_err(|error| -> BoxError { error.into() }).boxed_unsync()))
+    }
+
+    /// A redirection to the server itself leads here.
+    fn localize(&self, answer: &mut Response<Incoming>) {
+        let base = format!("http://{}", self.authority);
+        let location = answer.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
+        let path = location.and_then(|to| to.strip_prefix(&base)).filter(|path| path.starts_with('/'));
+        if let Some(Ok(path)) = path.map(HeaderValue::from_str) {
+            answer.headers_mut().insert(header::LOCATION, path);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! What is shown of a page that was closed.
+
+use crate::output::tell;
+use crate::{delivery, send, table, traces};
+use anyhow::Context;
+use kperf_otlp::exporter::{Config, Delivery};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Prints the top of a trace's profile.
+pub fn show(path: &Path, top: usize) -> anyhow::Result<()> {
+    let profile = traces::profile(path)?;
+    traces::tell_warnings(&profile.health);
+    let mut out = BufWriter::new(io::stdout().lock());
+    let page = profile.header.command.first().map_or("a page", String::as_str);
+    writeln!(out, "# page:  {}", kperf_profile::printable(page))
+        .and_then(|()| table::print_top(&profile, top, &mut out))
+        .and_then(|()| writeln!(out, "# trace: {}\n", path.display()))
+        .and_then(|()| out.flush())
+        .context("failed to write to stdout")
+}
+
+/// Tells what became of a trace's spans.
+pub fn show_delivery(delivery: Delivery, config: &Config, path: &Path) {
+    delivery::show(&delivery, config);
+    if delivery.is_complete() {
+        send::forget(path);
+    } else {
+        tell(send::how_to_resume(path));
+    }
+}

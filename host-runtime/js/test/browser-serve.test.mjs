@@ -1,0 +1,144 @@
+// `kperf-wasm serve` in front of web apps as they were published: they work as before, and their traces have their functions.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { launch, open } from './support/chromium.mjs';
+import { CLI, folder, kperf, PACKAGE, ROOT } from './support/cli.mjs';
+import { collectorProgram, startCollector } from './support/collector.mjs';
+import { page } from './support/pages.mjs';
+import { serve as plain } from './support/server.mjs';
+
+const work = folder();
+const browser = await launch();
+after(() => browser.close());
+
+/** SQLite as npm's sql.js has it, used by a page and by the worker that the package brings. */
+const app = join(work, 'app');
+mkdirSync(app);
+const dist = join(PACKAGE, 'node_modules/sql.js/dist');
+for (const name of ['sql-wasm.js', 'sql-wasm.wasm', 'worker.sql-wasm.js']) cpSync(join(dist, name), join(app, name));
+writeFileSync(join(app, 'index.html'), `<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>SQL</title><script src="sql-wasm.js"></script></head><body><script>
+    const QUERY = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 100) SELECT sum(x), group_concat(x % 7) FROM n";
+    async function here() {
+        const SQL = await initSqlJs();
+        const database = new SQL.Database();
+        database.run('CREATE TABLE t (a, b)');
+        for (let n = 0; n < 20; n++) database.run('INSERT INTO t VALUES (?, ?)', [n, 'text ' + n]);
+        return [database.exec(QUERY)[0].values, database.exec('SELECT count(*), max(b) FROM t')[0].values];
+    }
+    async function inWorker() {
+        const worker = new Worker('worker.sql-wasm.js');
+        const ask = (message) => new Promise((resolve, reject) => {
+            worker.onmessage = ({ data }) => resolve(data);
+            worker.onerror = reject;
+            worker.postMessage(message);
+        });
+        await ask({ id: 1, action: 'open' });
+        return (await ask({ id: 2, action: 'exec', sql: QUERY })).results[0].values;
+    }
+    globalThis.result = (async () => ({ here: await here(), worker: await inWorker(), isolated: crossOriginIsolated }))();
+</script></body></html>`);
+
+/** Starts `kperf-wasm serve`; `end` sends it a signal and answers what it said. */
+async function start(...args) {
+    const traces = join(work, `traces-${Math.random()}`);
+    const child = spawn(CLI, ['serve', ...args, '--listen', '127.0.0.1:0', '--traces', traces], { stdio: ['ignore', 'pipe', 'pipe'] });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (text) => (stdout += text));
+    child.stderr.on('data', (text) => (stderr += text));
+    const ended = new Promise((resolve) => child.on('exit', resolve));
+    const until = async (what) => {
+        for (let n = 0; !what(); n++) {
+            if (n > 600 || child.exitCode !== null) throw new Error(`it never came:\n${stdout}\n${stderr}`);
+            await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+    };
+    await until(() => /^http:\S+ serves/m.test(stderr));
+    return {
+        url: /^http:\S+/m.exec(stderr)[0],
+        until: (pattern) => until(() => pattern.test(stdout)),
+        async end() {
+            child.kill('SIGINT');
+            const status = await ended;
+            const files = readdirSync(traces, { withFileTypes: true }).map(({ name }) => join(traces, name)).filter((name) => name.endsWith('.kperf')).sort();
+            return { status, stdout, stderr, reports: files.map((path) => JSON.parse(kperf('report', path, '--format', 'json'))) };
+        },
+    };
+}
+
+test('a published app works as before, and page and worker are recorded', async () => {
+    const files = Object.fromEntries(readdirSync(app).map((name) => [`/${name}`, readFileSync(join(app, name))]));
+    const before = await plain({ ...files, '/': files['/index.html'] });
+    const { result: expected } = await open(browser, before.url);
+    await before.close();
+    const server = await start(app);
+    const { page, result } = await open(browser, server.url);
+    assert.deepEqual(result, { ...expected, isolated: true });
+    await page.close({ runBeforeUnload: true });
+    await server.until(/^# trace: /m);
+    const { status, stdout, stderr, reports } = await server.end();
+    assert.equal(status, 0, stderr);
+    // One module, rewritten once, for both.
+    assert.equal(stderr.match(/sql-wasm\.wasm: \d+ of \d+ functions probed/g).length, 1, stderr);
+    assert.equal(reports.length, 2);
+    const named = reports.map(({ calls, functions, host, outcome }) => [calls > 5000, functions.length > 200, host.name, outcome]);
+    assert.deepEqual(named.sort(), [[true, true, 'chromium', 'page closed'], [true, true, 'chromium', null]].sort());
+    assert.deepEqual(stdout.match(/^# (page|trace):/gm), ['# page:', '# trace:', '# page:', '# trace:']);
+});
+
+test('another development server can stand behind it, and spans go to a Collector', { skip: collectorProgram() === undefined }, async () => {
+    const collector = await startCollector(work);
+    const life = readFileSync(join(ROOT, 'examples/game-of-life/rust/life.wasm'));
+    const behind = await plain({ '/': page('globalThis.result = life(5);'), '/life.wasm': life });
+    const server = await start('--proxy', behind.url, `--otlp=${collector.endpoint}`, '--clock', 'precise');
+    const { page: opened, result } = await open(browser, server.url);
+    assert.equal(result, '5 steps, 19 live cells');
+    await opened.close({ runBeforeUnload: true });
+    await server.until(/^# trace: /m);
+    const { stderr, reports } = await server.end();
+    await behind.close();
+    const calls = Object.fromEntries(reports[0].functions.map(({ name, calls }) => [name, calls]));
+    assert.equal(calls['life::is_valid_position'], 16_000);
+    assert.equal((await collector.spans()).length, reports[0].calls, stderr);
+});
+
+test('connections that become something else get through', async () => {
+    const behind = createServer().on('upgrade', (_request, socket) => {
+        socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: echo\r\n\r\n');
+        socket.pipe(socket);
+    });
+    await new Promise((resolve) => behind.listen(0, '127.0.0.1', resolve));
+    const server = await start('--proxy', `http://127.0.0.1:${behind.address().port}`);
+    const answer = await new Promise((resolve, reject) => {
+        const asked = request(server.url, { headers: { connection: 'upgrade', upgrade: 'echo' } });
+        asked.on('upgrade', (_response, socket) => {
+            socket.on('data', (data) => {
+                resolve(String(data));
+                socket.destroy();
+            });
+            socket.write('hello');
+        });
+        asked.on('error', reject).end();
+    });
+    assert.equal(answer, 'hello');
+    behind.closeAllConnections();
+    behind.close();
+    await server.end().catch(() => undefined);
+});
+
+test('names that are not of this machine are not answered to, and only parts of traces are taken', async () => {
+    const server = await start(app);
+    const get = (path, options) => new Promise((resolve, reject) => {
+        request(new URL(path, server.url), options, (response) => resolve(response.resume().statusCode)).on('error', reject).end();
+    });
+    assert.equal(await get('/', { headers: { host: 'evil.example' } }), 421);
+    assert.equal(await get('/', { headers: { host: 'localhost:1' } }), 200);
+    assert.equal(await get('/.kperf/trace', { method: 'POST' }), 400);
+    assert.equal(await get('/.kperf/trace', { method: 'POST', headers: { 'kperf-trace': '../../x', 'kperf-part': '0' } }), 400);
+    assert.equal(await get('/missing'), 404);
+    await server.end().catch(() => undefined);
+});
