@@ -3,7 +3,7 @@
 mod clock;
 mod guest;
 mod invoke;
-mod live;
+pub mod live;
 mod module;
 mod outcome;
 mod signals;

@@ -12,7 +12,7 @@ mod site;
 
 use crate::input;
 use crate::output::tell;
-use crate::probes::ProbeArgs;
+use crate::probes::{ProbeArg, ProbeArgs};
 use anyhow::{Context, bail};
 use folder::Folder;
 use kperf_otlp::exporter::Settings;
@@ -86,19 +86,23 @@ impl Opts {
             (Some(folder), None) => Site::Folder(Folder::new(folder)?),
             (None, None) => bail!("give a folder, or --proxy URL"),
         };
-        let otlp = match self.otlp.as_deref() {
-            Some(endpoint) => {
-                let endpoint = Some(endpoint.to_owned()).filter(|endpoint| !endpoint.is_empty());
-                Some(Settings { endpoint, ..Settings::default() }.config()?)
+        if let Some(endpoint) = self.otlp.clone() {
+            // Now rather than when a page comes.
+            Settings {
+                endpoint: Some(endpoint).filter(|endpoint| !endpoint.is_empty()),
+                ..Settings::default()
             }
-            None => None,
-        };
+            .config()?;
+        }
+        if self.probes.probe == ProbeArg::Inline {
+            bail!("pages have the recorder beside the module; leave --probe inline out");
+        }
         let name = self.folder.as_deref().and_then(|folder| folder.canonicalize().ok());
         let name = name.as_deref().map_or_else(|| "page".to_owned(), input::module_name);
         let server = Arc::new(Server {
             site,
             modules: Modules::new(self.probes.options(String::new(), self.imports, 0)?),
-            pages: Pages::new(self.traces.clone(), name, otlp, self.top),
+            pages: Pages::new(self.traces.clone(), name, self.otlp.clone(), self.top),
             clock: self.clock.clone(),
             isolate: !self.no_isolation,
             local: self.listen.ip().is_loopback(),

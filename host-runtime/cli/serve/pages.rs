@@ -2,10 +2,9 @@
 
 use super::report;
 use crate::output::tell;
-use crate::send;
-use crate::spans::SpanArgs;
+use crate::run::live::Live;
 use anyhow::Context;
-use kperf_otlp::exporter::{Config, Sending, Spool};
+use kperf_otlp::exporter::Spool;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -17,8 +16,8 @@ pub struct Pages {
     folder: PathBuf,
     /// What the files are called: `NAME-1.kperf`.
     name: String,
-    /// Where spans go, if they do.
-    otlp: Option<Config>,
+    /// Where spans go, if they do: an endpoint, empty for that of the environment.
+    otlp: Option<String>,
     /// How many functions a report has.
     top: usize,
     traces: Mutex<HashMap<String, Trace>>,
@@ -39,7 +38,7 @@ pub struct Part {
 /// A trace to which nothing is added any more.
 pub struct Whole {
     path: PathBuf,
-    sending: Option<Sending>,
+    live: Live,
 }
 
 /// Parts that came before their turn; more are refused, and come again.
@@ -49,7 +48,7 @@ struct Trace {
     path: PathBuf,
     /// `None` when the trace has ended.
     file: Option<Spool>,
-    sending: Option<Sending>,
+    live: Live,
     next: u32,
     early: BTreeMap<u32, Vec<u8>>,
     last: Option<u32>,
@@ -57,7 +56,7 @@ struct Trace {
 
 impl Pages {
     /// None yet.
-    pub fn new(folder: PathBuf, name: String, otlp: Option<Config>, top: usize) -> Pages {
+    pub fn new(folder: PathBuf, name: String, otlp: Option<String>, top: usize) -> Pages {
         Pages { folder, name, otlp, top, traces: Mutex::default() }
     }
 
@@ -91,27 +90,25 @@ impl Pages {
             .map(|number: u32| self.folder.join(format!("{}-{number}.kperf", self.name)))
             .find(|path| !path.exists())
             .context("there is no free name for a trace")?;
-        let (spool, tail) = Spool::create(&path)
-            .with_context(|| format!("failed to create the trace `{}`", path.display()))?;
-        let sending = match &self.otlp {
-            Some(config) => {
-                let resume = send::live_journal(&path, config)?;
-                let options = SpanArgs::default().options()?;
-                Some(Sending::live(config.clone(), options, resume, tail).context("failed to send spans")?)
+        let live = Live::default();
+        let file = match &self.otlp {
+            Some(endpoint) => live.begin(endpoint, &path, false)?,
+            None => {
+                let (spool, _) = Spool::create(&path)
+                    .with_context(|| format!("failed to create the trace `{}`", path.display()))?;
+                spool
             }
-            None => None,
         };
         tell(format_args!("{}: a page records", path.display()));
-        Ok(Trace { path, file: Some(spool), sending, next: 0, early: BTreeMap::new(), last: None })
+        Ok(Trace { path, file: Some(file), live, next: 0, early: BTreeMap::new(), last: None })
     }
 
     /// Reports a trace, and waits until its spans are sent.
-    pub fn finish(&self, Whole { path, sending }: Whole) {
+    pub fn finish(&self, Whole { path, live }: Whole) {
         if let Err(error) = report::show(&path, self.top) {
             tell(format_args!("error: {error:#}"));
         }
-        let (Some(sending), Some(config)) = (sending, &self.otlp) else { return };
-        report::show_delivery(sending.wait(), config, &path);
+        live.finish();
     }
 }
 
@@ -153,6 +150,6 @@ impl Trace {
 
     fn end(&mut self) -> Whole {
         self.file = None;
-        Whole { path: self.path.clone(), sending: self.sending.take() }
+        Whole { path: self.path.clone(), live: self.live.clone() }
     }
 }

@@ -1,9 +1,7 @@
 //! What is shown of a page that was closed.
 
-use crate::output::tell;
-use crate::{delivery, send, table, traces};
+use crate::{table, traces};
 use anyhow::Context;
-use kperf_otlp::exporter::{Config, Delivery};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -18,14 +16,4 @@ pub fn show(path: &Path, top: usize) -> anyhow::Result<()> {
         .and_then(|()| writeln!(out, "# trace: {}\n", path.display()))
         .and_then(|()| out.flush())
         .context("failed to write to stdout")
-}
-
-/// Tells what became of a trace's spans.
-pub fn show_delivery(delivery: Delivery, config: &Config, path: &Path) {
-    delivery::show(&delivery, config);
-    if delivery.is_complete() {
-        send::forget(path);
-    } else {
-        tell(send::how_to_resume(path));
-    }
 }
