@@ -164,9 +164,7 @@ impl Opts {
             }
             _ => match self.format {
                 Format::Table => self.write_table(profile, rows, limit, histograms, out),
-                Format::Json => {
-                    write_json(profile, &graph.flat, listed, histograms, cost.is_some(), out)
-                }
+                Format::Json => write_json(profile, &graph.flat, listed, histograms, cost.is_some(), out),
                 Format::Csv => out.write_all(formats::csv(profile, listed, histograms).as_bytes()),
             },
         }

@@ -9,7 +9,8 @@ use kperf_profile::{CallObserver, Health, Profile};
 use kperf_trace::TraceReader;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Large enough that a read takes its whole share of a disk's bandwidth.
 const BUFFER: usize = 1 << 20;
@@ -45,6 +46,34 @@ pub fn open(path: &Path, quiet: bool) -> anyhow::Result<Trace> {
     Ok(Trace { reader, progress })
 }
 
+/// A trace that can be opened again and again: what comes from a pipe is kept.
+pub struct Again {
+    path: PathBuf,
+    bytes: Option<Arc<[u8]>>,
+}
+
+impl Again {
+    /// Of a file, or of stdin for `-`.
+    pub fn new(path: &Path) -> anyhow::Result<Again> {
+        let bytes = if can_be_read_twice(path) { None } else { Some(input::read(path)?.into()) };
+        Ok(Again { path: path.to_owned(), bytes })
+    }
+
+    /// The trace from its beginning.
+    pub fn open(&self) -> anyhow::Result<Trace> {
+        let Some(bytes) = &self.bytes else { return open(&self.path, false) };
+        let input: Box<dyn Read> = Box::new(io::Cursor::new(bytes.clone()));
+        let reader = TraceReader::new(BufReader::new(input))
+            .with_context(|| format!("failed to read the trace `{}`", input::name(&self.path)))?;
+        Ok(Trace { reader, progress: ProgressBar::hidden() })
+    }
+
+    /// The profile of those calls that are wanted. Wanting what isn't there is an error.
+    pub fn profile_of(&self, calls: &Calls<'_>) -> anyhow::Result<Profile> {
+        read(&self.path, self.open()?, calls, ()).map(|(profile, ())| profile)
+    }
+}
+
 /// Whether a path may be opened again to read the same: not so for stdin and pipes.
 pub fn can_be_read_twice(path: &Path) -> bool {
     // What isn't there fails when it is opened.
@@ -70,6 +99,11 @@ pub fn profile(path: &Path) -> anyhow::Result<Profile> {
     profile.with_context(|| format!("failed to read the trace `{}`", input::name(path)))
 }
 
+/// The profile of those calls of a trace that are wanted. Wanting what isn't there is an error.
+pub fn profile_of(path: &Path, calls: &Calls<'_>) -> anyhow::Result<Profile> {
+    profile_observed(path, calls, ()).map(|(profile, ())| profile)
+}
+
 /// The profile of those calls of a trace that are wanted, and who saw every one of them. Wanting what isn't there is an
 /// error.
 pub fn profile_observed<O: CallObserver>(
@@ -77,7 +111,16 @@ pub fn profile_observed<O: CallObserver>(
     calls: &Calls<'_>,
     observer: O,
 ) -> anyhow::Result<(Profile, O)> {
-    let Trace { reader, progress } = open(path, false)?;
+    read(path, open(path, false)?, calls, observer)
+}
+
+/// Reads to the end.
+fn read<O: CallObserver>(
+    path: &Path,
+    Trace { reader, progress }: Trace,
+    calls: &Calls<'_>,
+    observer: O,
+) -> anyhow::Result<(Profile, O)> {
     let report = |bytes| progress.set_position(bytes);
     let read = if calls.are_all() {
         Profile::read_observed(reader, observer, None, report)

@@ -6,7 +6,7 @@ use wasmparser::{Validator, WasmFeatures};
 /// What became of some bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(dead_code, reason = "the fuzz target doesn't count")]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// A valid module was rewritten into a valid one.
     Rewritten,
     /// A valid module was refused, by name.
@@ -18,7 +18,7 @@ pub enum Outcome {
 }
 
 /// Rewrites them. Panics where a module changes from valid to invalid or back, or is refused for no good reason.
-pub fn check(bytes: &[u8], imports: bool) -> Outcome {
+pub(crate) fn check(bytes: &[u8], imports: bool) -> Outcome {
     let valid = validate(bytes);
     let options = Options { imports, ..Options::default() };
     match (rewrite(bytes, &options), valid) {
