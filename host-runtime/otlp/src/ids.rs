@@ -12,7 +12,8 @@ pub(crate) struct Ids {
 impl Ids {
     /// Ids from a seed.
     pub(crate) fn new(seed: u64) -> Ids {
-        Ids { trace: [mix(seed ^ 1), mix(seed ^ 2)], span: mix(seed ^ 3) }
+        let [high, low, span] = [1, 2, 3].map(|n| mix(seed.wrapping_add(STEP.wrapping_mul(n))));
+        Ids { trace: [high, low], span }
     }
 
     /// Ids from what a trace says of itself: two recordings differ in it at least in the clock's reading at their start.
@@ -66,6 +67,10 @@ mod tests {
         assert!(spans.windows(2).all(|pair| pair[0] != pair[1]));
         assert!(traces.windows(2).all(|pair| pair[0] != pair[1]));
         assert_eq!(Ids::new(7).span(9), Ids::new(7).span(9));
+        // Small seeds and numbers have ids that look like any others.
+        let halves =
+            traces.iter().flat_map(|id| id.as_chunks::<8>().0.iter().map(|half| u64::from_be_bytes(*half)));
+        assert!(halves.chain(spans).all(|id| id > 1 << 32));
     }
 
     #[test]
