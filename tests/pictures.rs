@@ -1,0 +1,46 @@
+//! The README's picture: the call graph of the Game of Life, as the seeds of this project drew it.
+//!
+//! `BLESS=1` draws it anew.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+fn kperf(folder: &Path, args: &[&str]) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
+    let output = command.args(args).current_dir(folder).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_graph_of_the_game_of_life() {
+    let folder = tempfile::tempdir().unwrap();
+    let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
+    kperf(folder.path(), &["run", "-q", "--clock", "test", "--trace", "life.kperf", &module]);
+    kperf(folder.path(), &["graph", "life.kperf", "-o", "life.svg", "--layout", "wasm", "--min-share", "1"]);
+    let svg = fs::read_to_string(folder.path().join("life.svg")).unwrap();
+    for name in ["main", "play", "step", "shouldBecomeLive", "nLiveNeighbors", "isValidPosition"] {
+        assert!(svg.contains(&format!(">{name}</text>")), "no box of {name}");
+    }
+    // In each box, and beside the arrow to it.
+    for (calls, times) in [("500 calls", 2), ("200,000 calls", 4), ("1,600,000 calls", 2)] {
+        let found =
+            svg.matches(&format!(">{calls}<")).count() + svg.matches(&format!("\u{a0}{calls}<")).count();
+        let escaped = svg.matches(&format!("&#160;{calls}<")).count();
+        assert_eq!(found + escaped, times, "{calls}");
+    }
+    let committed = Path::new(ROOT).join("examples/game-of-life/life.svg");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&committed, &svg).unwrap();
+    }
+    let expected = fs::read_to_string(&committed).unwrap_or_default();
+    assert!(svg == expected, "{} isn't what is drawn now: BLESS=1 draws it anew", committed.display());
+
+    kperf(folder.path(), &["graph", "life.kperf", "-o", "life.png", "--layout", "wasm"]);
+    let png = fs::read(folder.path().join("life.png")).unwrap();
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n") && png.len() > 10_000, "{} bytes", png.len());
+}
