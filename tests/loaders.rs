@@ -81,7 +81,7 @@ fn check_counts<'a>(lines: impl Iterator<Item = &'a str>) {
 fn perfetto_has_every_call() {
     let Some(python) = viewer("python/bin/python") else { return };
     let folder = record();
-    let script = format!("{ROOT}/tests/loaders/perfetto.py");
+    let script = format!("{ROOT}/tests/loaders/slices.py");
     let text = run(&python, &[&script, &export(&folder, "perfetto", "life.pftrace")]);
     assert!(text.starts_with("tracks: life, lane 0 - open at the end: 0\n"), "{text}");
     check_counts(text.lines());
@@ -104,7 +104,7 @@ fn speedscope_s_schema_holds() {
         return;
     };
     let folder = record();
-    let script = format!("{ROOT}/tests/loaders/speedscope.py");
+    let script = format!("{ROOT}/tests/loaders/frames.py");
     let file = export(&folder, "speedscope", "life.json");
     check_counts(run(&python, &[&script, &file, schema.to_str().unwrap()]).lines());
 }

@@ -31,6 +31,9 @@ mod names {
     pub(super) const ERROR: &str = "p";
 }
 
+/// A graph of some hundred boxes: its language has so many bytes.
+const LARGE: usize = 60_000;
+
 /// What WASI calls `EBADF`: there are no files.
 const BAD_FILE: i32 = 8;
 
@@ -38,8 +41,9 @@ const BAD_FILE: i32 = 8;
 pub(super) fn svg(dot: &str) -> anyhow::Result<String> {
     let wasm = zstd::bulk::decompress(MODULE, MODULE_BYTES).context("the module can't be unpacked")?;
     let mut config = Config::new();
-    // It lays out one graph: to compile quickly is worth more than to run fast.
-    config.cranelift_opt_level(wasmtime::OptLevel::None).max_wasm_stack(4 << 20).async_stack_size(8 << 20);
+    // For one small graph, to compile quickly is worth more than to run fast.
+    let level = if dot.len() < LARGE { wasmtime::OptLevel::None } else { wasmtime::OptLevel::Speed };
+    config.cranelift_opt_level(level).max_wasm_stack(4 << 20).async_stack_size(8 << 20);
     let engine = Engine::new(&config)?;
     let module = Module::new(&engine, &wasm)?;
     let mut store = Store::new(&engine, Vec::new());

@@ -98,7 +98,7 @@ fn draw(lines: &[String], options: &Options, chart: bool, mut out: impl Write) -
 /// Adds a dark style for readers who want one: a dark ground, and light text where it doesn't stand on a box.
 fn with_dark_style(svg: Vec<u8>) -> Vec<u8> {
     const STYLE: &str = "<style type=\"text/css\">";
-    const DARK: &str = "\n@media (prefers-color-scheme: dark) {\n  #background { fill: #1d1f21; }\n  \
+    const DARK: &str = "\n@media (prefers-color-scheme: dark) {\n  #background stop { stop-color: #1d1f21; }\n  \
         svg > text { fill: #d8dadc; }\n}\n";
     match String::from_utf8(svg) {
         Ok(text) => text.replacen(STYLE, &format!("{STYLE}{DARK}"), 1).into_bytes(),
