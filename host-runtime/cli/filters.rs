@@ -82,11 +82,8 @@ pub struct CallArgs {
     #[arg(long, alias = "max-depth", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     depth: Option<u32>,
     /// Only calls that took at least this long: `10us`, `1.5ms`, `2s`.
-    #[arg(
-        long, alias = "min-duration", value_name = "DURATION", value_parser = duration_nanos, default_value = "0s",
-        hide_default_value = true
-    )]
-    min_time: u64,
+    #[arg(long, alias = "min-duration", value_name = "DURATION", value_parser = duration_nanos)]
+    min_time: Option<u64>,
     /// Only calls that were open at some time in this range, counted from the trace's beginning; either end may be left
     /// out: `1ms~2ms`, `~500us`, `2s~`. Lists show such calls whole, sums only the part in the range.
     #[arg(long, value_name = "START~END", value_parser = range)]
@@ -107,7 +104,11 @@ impl CallArgs {
         if self.range.is_some() || !self.lane.is_empty() {
             bail!("spans can't be chosen by --range and --lane yet; leave them out");
         }
-        Ok(CallChoice { functions: self.functions.filter()?, depth: self.depth, min_nanos: self.min_time })
+        Ok(CallChoice {
+            functions: self.functions.filter()?,
+            depth: self.depth,
+            min_nanos: self.min_time.unwrap_or(0),
+        })
     }
 }
 
@@ -130,15 +131,19 @@ pub struct Calls<'a> {
 impl Calls<'_> {
     /// Does `work` with the filter for `kperf-profile`. (It borrows a function of ours, so it can't be handed out.)
     pub fn with<T>(&self, work: impl FnOnce(&CallFilter<'_>) -> T) -> T {
-        let CallArgs { depth, min_time: min_nanos, range, ref lane, .. } = *self.args;
-        let (range, lanes) = (range.unwrap_or_default(), lane.clone());
+        let CallArgs { depth, min_time, range, ref lane, .. } = *self.args;
+        let (min_nanos, range, lanes) = (min_time.unwrap_or(0), range.unwrap_or_default(), lane.clone());
         work(&CallFilter { keep: &|name| self.functions.matches(name), depth, min_nanos, range, lanes })
     }
 
     /// Whether every call is meant.
     pub fn are_all(&self) -> bool {
         let CallArgs { functions: _, depth, min_time, range, lane } = self.args;
-        self.functions.is_empty() && depth.is_none() && *min_time == 0 && range.is_none() && lane.is_empty()
+        self.functions.is_empty()
+            && depth.is_none()
+            && min_time.unwrap_or(0) == 0
+            && range.is_none()
+            && lane.is_empty()
     }
 
     /// Whether calls of this lane are meant.
@@ -148,7 +153,7 @@ impl Calls<'_> {
 
     /// The least time that was asked for; `None` if it was left out.
     pub fn min_nanos(&self) -> Option<u64> {
-        Some(self.args.min_time).filter(|&nanos| nanos > 0)
+        self.args.min_time
     }
 
     /// Fails if a pattern or a lane means nothing that a trace has, or if no function is left. Known when the trace is
