@@ -21,7 +21,8 @@ fn the_graph_of_the_game_of_life() {
     let folder = tempfile::tempdir().unwrap();
     let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
     kperf(folder.path(), &["run", "-q", "--clock", "test", "--trace", "life.kperf", &module]);
-    kperf(folder.path(), &["graph", "life.kperf", "-o", "life.svg", "--layout", "wasm", "--min-share", "1"]);
+    let options = ["--layout", "wasm", "--min-share", "1", "--root", "main"];
+    kperf(folder.path(), &[&["graph", "life.kperf", "-o", "life.svg"], &options[..]].concat());
     let svg = fs::read_to_string(folder.path().join("life.svg")).unwrap();
     for name in ["main", "play", "step", "shouldBecomeLive", "nLiveNeighbors", "isValidPosition"] {
         assert!(svg.contains(&format!(">{name}</text>")), "no box of {name}");
