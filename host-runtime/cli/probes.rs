@@ -21,9 +21,9 @@ pub struct ProbeArgs {
     /// Names for a stripped module: lines `index:name`, as `emcc --emit-symbol-map` writes them.
     #[arg(long, value_name = "MAP")]
     names: Option<PathBuf>,
-    /// What a probe is: `import` calls functions that the host supplies; `inline` puts the recorder into the module, which
-    /// costs least and grows it most; `auto` leaves the choice to us.
-    #[arg(long, value_enum, value_name = "PROBE", default_value = "auto", help_heading = "Probes")]
+    /// What a probe is: `import` calls functions that the host supplies; `inline` puts the recorder into the module. Hidden:
+    /// no host has recorded an inlined module yet.
+    #[arg(long, value_enum, value_name = "PROBE", default_value = "auto", hide = true)]
     pub probe: ProbeArg,
 }
 

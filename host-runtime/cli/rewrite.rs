@@ -13,8 +13,8 @@ use wasmparser::{Validator, WasmFeatures};
 
 /// Put enter/leave probes into modules
 ///
-/// Every function calls `kperf.enter` and `kperf.leave`, which a host must supply (`kperf-wasm run` does), or has the
-/// recorder inside (--probe inline). What was done is told on stderr.
+/// Every function calls `kperf.enter` and `kperf.leave`, which a host must supply (`kperf-wasm run` does). What was done is
+/// told on stderr.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -47,7 +47,6 @@ const EXAMPLES: &str = "\
 Examples:
   kperf-wasm rewrite app.wasm -o probed.wasm
   kperf-wasm rewrite app.wasm --only 'app::*' --skip '/alloc|fmt/' --list
-  kperf-wasm rewrite app.wasm --probe inline             the fastest, for hosts that supply `kperf:host`
   kperf-wasm rewrite main.wasm side.wasm -o probed/      disjoint ids for one program
   kperf-wasm rewrite - -o - < app.wasm > probed.wasm
 

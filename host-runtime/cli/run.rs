@@ -17,7 +17,7 @@ use anyhow::{Context, bail};
 use clock::ClockArg;
 use guest::{Guest, Host};
 use kperf_rewriter::Probe;
-use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder};
+use kperf_wasmtime::{ErrorKind, Recorder};
 use live::Live;
 use module::Prepared;
 use outcome::Outcome;
@@ -92,8 +92,7 @@ impl Opts {
         let name = input::module_name(&self.module);
         let bytes = input::read_module(&self.module)?;
         let mut options = self.probes.options(name.clone(), true, 0)?;
-        let clock = self.clock.choose();
-        options.probe = self.probes.probe.or(probe_for(clock, bytes.len()));
+        options.probe = self.probes.probe.or(Probe::Import);
         let prepared = if self.plain {
             if module::chooses(&options) {
                 bail!("--plain runs the module as it is; leave out what chooses functions");
@@ -199,16 +198,6 @@ impl Opts {
             builder = builder.symbols(table.to_bytes());
         }
         Ok(builder.build(&guest.engine)?)
-    }
-}
-
-/// The probes that cost least: inside the functions if their clock is one that can be read there, unless the module is so
-/// large that compiling it would take longer for it than the probes save.
-fn probe_for(clock: ClockChoice, size: usize) -> Probe {
-    const LARGE: usize = 16 << 20;
-    match clock {
-        ClockChoice::Ticker { .. } if size < LARGE => Probe::Inline,
-        _ => Probe::Import,
     }
 }
 

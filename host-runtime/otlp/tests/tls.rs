@@ -97,7 +97,9 @@ fn a_wrong_certificate_ends_it_at_once() {
         {
             let server = authority.server(name, false);
             let delivery = send(config(&server, protocol, &trusted.file("ca.pem")), 5);
-            assert_eq!((delivery.acknowledged, delivery.retries), (0, 0), "{delivery}");
+            assert_eq!(delivery.acknowledged, 0, "{delivery}");
+            // The other request in flight may have waited for the same connection: it asks once for itself.
+            assert!(delivery.retries <= 1, "{delivery}");
             assert_eq!(delivery.failed + delivery.dropped, 500, "{delivery}");
             let words = &delivery.words[0];
             assert!(words.about == About::Failed && words.text.contains(word), "{delivery}");

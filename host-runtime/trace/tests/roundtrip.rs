@@ -135,6 +135,7 @@ lane 0, depth 0, from 1000000
   1000080 enter 2
   1000120 leave
 Stall { kind: Ticker, recorder: None, start_ticks: 1000100, nanos: 60000 }
+recorder 0, stack 0: children of 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01 \"b=2\"
 lane 0, depth 0, from 1002000
   1002000 lost 3
   1002030 leave

@@ -1,5 +1,5 @@
 //! A server that answers as a test wants it, over HTTP and gRPC: what a real Collector can't be made to do on demand.
-#![allow(dead_code)]
+#![allow(dead_code, unreachable_pub, reason = "each test file is a crate of its own and uses a part")]
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, Response};

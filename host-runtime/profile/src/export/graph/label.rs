@@ -53,8 +53,9 @@ pub(super) fn count(number: u64, noun: &str) -> String {
 }
 
 /// How hot a share is, 0 to 1: small shares differ more than large ones do.
+#[allow(clippy::manual_clamp, reason = "the share of nothing is no number, which `max` makes 0")]
 pub fn heat(share: f64) -> f64 {
-    share.clamp(0.0, 1.0).sqrt()
+    share.max(0.0).min(1.0).sqrt()
 }
 
 /// A box's color by its share of the time: from a cool grey over yellow to red. Dark text can be read on all of them.
