@@ -21,7 +21,7 @@ mkdirSync(app);
 const dist = join(PACKAGE, 'node_modules/sql.js/dist');
 for (const name of ['sql-wasm.js', 'sql-wasm.wasm', 'worker.sql-wasm.js']) cpSync(join(dist, name), join(app, name));
 writeFileSync(join(app, 'index.html'), `<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>SQL</title><script src="sql-wasm.js"></script></head><body><script>
+<html lang="en"><head><meta charset="utf-8"><title>SQL</title><link rel="icon" href="data:,"><script src="sql-wasm.js"></script></head><body><script>
     const QUERY = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 100) SELECT sum(x), group_concat(x % 7) FROM n";
     async function here() {
         const SQL = await initSqlJs();
