@@ -74,6 +74,9 @@ pub fn write_head(
     writeln!(out)
 }
 
+/// Titles of columns, and what a row has in them.
+pub type Columns<'a> = (&'a [&'a str], &'a dyn Fn(&Row) -> Vec<String>);
+
 /// Writes the first `limit` rows (all for 0), and how many are left out. `more` are columns before that of the longest
 /// call: their titles, and what is in them.
 pub fn write_rows_with(
@@ -81,7 +84,7 @@ pub fn write_rows_with(
     rows: &[&Row],
     limit: usize,
     options: TableOptions,
-    (titles, more): (&[&str], &dyn Fn(&Row) -> Vec<String>),
+    (titles, more): Columns<'_>,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let shown = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };

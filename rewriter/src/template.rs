@@ -180,13 +180,15 @@ impl Recorder {
         let mut code = Vec::new();
         let mut operators = body.get_operators_reader()?;
         while !operators.is_end_then_eof() {
-            let (get, set, tee): (fn(u32) -> _, fn(u32) -> _, fn(u32) -> _) =
-                (Instruction::LocalGet, Instruction::LocalSet, Instruction::LocalTee);
             let piece = match operators.read()? {
                 Operator::LocalGet { local_index: 0 } => Piece::Id,
-                Operator::LocalGet { local_index } => Piece::Local(get, local_index - 1),
-                Operator::LocalSet { local_index: local @ 1.. } => Piece::Local(set, local - 1),
-                Operator::LocalTee { local_index: local @ 1.. } => Piece::Local(tee, local - 1),
+                Operator::LocalGet { local_index } => Piece::Local(Instruction::LocalGet, local_index - 1),
+                Operator::LocalSet { local_index: local @ 1.. } => {
+                    Piece::Local(Instruction::LocalSet, local - 1)
+                }
+                Operator::LocalTee { local_index: local @ 1.. } => {
+                    Piece::Local(Instruction::LocalTee, local - 1)
+                }
                 operator => {
                     mover.instruction(operator)?.encode(&mut code);
                     continue;

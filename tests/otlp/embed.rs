@@ -2,12 +2,12 @@
 
 use crate::collector::Collector;
 use crate::support::*;
-use embed::record;
+use example::record;
 use kperf_otlp::exporter::{Config, Settings};
 
 #[path = "../../examples/embed-otlp/main.rs"]
 #[allow(dead_code)]
-mod embed;
+mod example;
 
 fn config(collector: &Collector) -> Config {
     let settings = Settings { endpoint: Some(collector.http()), ..Settings::default() };

@@ -116,5 +116,6 @@ fn a_guest_doesn_t_wait_for_a_collector_that_comes_late() {
 /// Whether a trace has its end.
 fn ended(folder: &std::path::Path) -> bool {
     let output = kperf(folder, &["report", "life.kperf", "--format", "json"]).output().unwrap();
-    output.status.success() && stderr(&output).is_empty()
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    report["outcome"] == "completed"
 }

@@ -17,6 +17,7 @@ pub type Body = UnsyncBoxBody<Bytes, BoxError>;
 pub type Answer = Response<Body>;
 
 /// Where pages come from.
+#[allow(clippy::large_enum_variant, reason = "there is one")]
 pub enum Site {
     /// Files.
     Folder(Folder),

@@ -5,7 +5,7 @@
 //! turn, minima. Goal: at most 1.2 times as long. What the Collector counts must be what was sent.
 //!
 //! `cargo build --release` makes the program that records the trace; `-- TRACE` takes another trace.
-#![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
+#![allow(missing_docs, unreachable_pub, clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used)]
 
 #[path = "../../../tests/otlp/server.rs"]
 #[allow(dead_code)]

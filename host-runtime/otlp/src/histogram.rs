@@ -128,13 +128,13 @@ impl Histogram {
 fn bucket(seconds: f64) -> i32 {
     /// Mantissas of 2^(n/8), for n from 1: how many of them a mantissa exceeds says where in its octave it lies.
     const STEPS: [u64; 7] = [
-        0x172b_83c7_d517b,
-        0x306f_e0a3_1b715,
-        0x4bfd_ad53_62a27,
-        0x6a09_e667_f3bcd,
-        0x8ace_5422_aa0db,
-        0xae89_f995_ad3ad,
-        0xd581_8dcf_ba487,
+        0x172b83c7d517b,
+        0x306fe0a31b715,
+        0x4bfdad5362a27,
+        0x6a09e667f3bcd,
+        0x8ace5422aa0db,
+        0xae89f995ad3ad,
+        0xd5818dcfba487,
     ];
     let bits = seconds.to_bits();
     let exponent = (bits >> 52) as i32 - 1023;

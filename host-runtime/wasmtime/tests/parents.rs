@@ -58,7 +58,7 @@ fn a_lane_says_whose_children_the_next_calls_are() {
          0.5 @11 enter 0
          0.5 @12 leave
          0.* parent none
-         end @13 completed: 10 events, 6 blocks, 0 dropped, 1 recorders",
+         end @13 completed: 10 events, 5 blocks, 0 dropped, 1 recorders",
     );
 }
 

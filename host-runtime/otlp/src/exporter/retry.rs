@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 /// A client, by protocol.
 #[derive(Clone)]
+#[allow(clippy::large_enum_variant, reason = "there is one for a sending")]
 pub(super) enum Transport {
     Http(Http),
     Grpc(Box<Grpc>),
