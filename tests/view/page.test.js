@@ -54,6 +54,8 @@ describe("the page", { skip: reason ?? false }, () => {
     assert.match(await rows(page).first().textContent(), /1,600,000/);
     assert.equal(await page.locator("th[aria-sort=descending]").textContent(), "Calls");
     await page.getByRole("button", { name: "Function", exact: true }).click();
+    // Rows are drawn in the next frame.
+    await page.waitForFunction(() => document.querySelector(".functions tbody tr:not(.spacer)").textContent.includes("__main_void"));
     const names = await firstNames(page, 35);
     assert.deepEqual(names, [...names].sort((a, b) => a.localeCompare(b)));
   }));
