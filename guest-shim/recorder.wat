@@ -8,11 +8,15 @@
 ;;   precise   the time comes from the host by a call; every event has a time word before it
 ;;   ticker    the time is one load from a memory that another thread writes; a time word is written when it has moved
 ;;   inline    what the rewriter puts into a module itself. It takes either clock: the time is loaded from the front of the
-;;             lane's memory, and asked of the host by a call while that is 0. All ones there mean that nothing is recorded
+;;             lane's memory, and asked of the host by a call while that is 0. All ones there mean that nothing is recorded.
+;;             The write position is a global, which costs 1 ns a call less. So that what is recorded can still be read from
+;;             any thread, the word behind the last one is all ones, which no word is
+;;
+;; Where they differ in that, `(position.get)`, `(position.set X)` and `(word.store ADDRESS WORD)` stand for it.
 ;;
 ;; The memory is shared and the write position lies in it, so that a host may read what was recorded at any moment and
 ;; from any thread: after a trap, in a thread that handles signals, when the store is long gone. (State in globals and a
-;; memory of its own would save 0.5 ns a call, and lose all that.) The store to the position publishes an event and
+;; memory of its own would save 0.5 ns a call here, and lose all that.) The store to the position publishes an event and
 ;; comes after its words, and no call or loop stands between updates that belong together: whatever interrupts the
 ;; recorder, whole events are left.
 ;;
@@ -37,6 +41,9 @@
   (global $stack (export "state.stack") (mut i32) (i32.const 0))  ;; the stack that runs
   ;; The time of the last word, in ticks. At first one that no clock says, so that the first event isn't like others.
   (global $last (export "state.last") (mut i64) (i64.const 1))
+  ;; #if inline
+  (global $position (export "state.position") (mut i32) (i32.const 0))  ;; where the next word goes; 0 before the first event
+  ;; #end
 
   ;; Where the last event of a block may begin: an event takes at most four words (a wide time and itself), an unwind
   ;; may stand before a leave, and the memory ends at 131072.
@@ -49,13 +56,14 @@
     ;; #if inline
     ;; Before the first event, which may come from a start section: now the host learns of this instance.
     (call $host_flush (i32.const 4096) (i32.const 0))
-    (i32.store (i32.const 64) (i32.const 4112))
+    (i32.store (i32.const 4112) (i32.const -1))
+    (position.set (i32.const 4112))
     ;; #end
     (global.set $last (call $now))
     (i32.store (i32.const 4096) (global.get $stack))
     (i32.store (i32.const 4100) (global.get $depth))
     (i64.store (i32.const 4104) (global.get $last))
-    (i32.store (i32.const 64) (i32.const 4112)))
+    (position.set (i32.const 4112)))
 
   (func $now (result i64)
     ;; #if precise
@@ -66,49 +74,63 @@
     ;; #end
     ;; #if inline
     (local $now i64)
-    (if (i32.eqz (i32.load (i32.const 64))) (then (call $init)))
+    (if (i32.eqz (position.get)) (then (call $init)))
     (local.set $now (i64.load (i32.const 0)))
     (if (i64.eqz (local.get $now)) (then (local.set $now (call $host_now))))
     (local.get $now)
     ;; #end
   )
 
+  ;; #if inline
+  ;; The word behind it is marked as the end with the same store, so that a reader sees both or neither.
+  (func $word_store (param $at i32) (param $word i32)
+    (i64.store
+      (local.get $at)
+      (i64.or (i64.extend_i32_u (local.get $word)) (i64.const 0xffffffff00000000))))
+  ;; #end
+
   ;; Hands the block to the host, if anything is in it, and begins another. No call for the latter: it could be refused
   ;; (fuel, epochs), and the block would stand there with the header of the last one. The header's time is written last
   ;; but for the position: a host that reads meanwhile tells by it whether the block has begun.
   (func $flush (export "flush")
     (local $length i32)
-    (local.set $length (i32.sub (i32.load (i32.const 64)) (i32.const 4096)))
+    (local.set $length (i32.sub (position.get) (i32.const 4096)))
     (if (i32.gt_s (local.get $length) (i32.const 16))
       (then
         (call $host_flush (i32.const 4096) (local.get $length))
+        ;; #if inline
+        (i32.store (i32.const 4112) (i32.const -1))
+        ;; #end
         (i32.store (i32.const 4096) (global.get $stack))
         (i32.store (i32.const 4100) (global.get $depth))
         (i64.store (i32.const 4104) (global.get $last))
-        (i32.store (i32.const 64) (i32.const 4112)))))
+        (position.set (i32.const 4112)))))
 
   ;; The rare half of every event: a full block, a clock that has moved (in the precise form: by more than a time word
   ;; can say). Answers where the caller's word goes. A clock that goes back stands still instead.
   (func $make_room (param $now i64) (result i32)
     (local $position i32) (local $delta i64)
-    (local.set $position (i32.load (i32.const 64)))
+    (local.set $position (position.get))
     (if (i32.gt_u (local.get $position) (global.get $last_start))
       (then
         (call $flush)
-        (local.set $position (i32.load (i32.const 64)))))
+        (local.set $position (position.get))))
     (local.set $delta (i64.sub (local.get $now) (global.get $last)))
     (if (i64.gt_s (local.get $delta) (i64.const 0))
       (then
         (if (i64.lt_u (local.get $delta) (i64.const 0x40000000))
           (then
-            (i32.store (local.get $position) (i32.or (i32.const 0x40000000) (i32.wrap_i64 (local.get $delta))))
+            (word.store (local.get $position) (i32.or (i32.const 0x40000000) (i32.wrap_i64 (local.get $delta))))
             (local.set $position (i32.add (local.get $position) (i32.const 4))))
           (else
-            (i32.store (local.get $position) (i32.const 0xe0000000))
             (i64.store offset=4 (local.get $position) (local.get $delta))
+            ;; #if inline
+            (i32.store offset=12 (local.get $position) (i32.const -1))
+            ;; #end
+            (i32.store (local.get $position) (i32.const 0xe0000000))
             (local.set $position (i32.add (local.get $position) (i32.const 12)))))
         (global.set $last (local.get $now))
-        (i32.store (i32.const 64) (local.get $position))))
+        (position.set (local.get $position))))
     (local.get $position))
 
   ;; Writes a word that is no enter or leave.
@@ -119,8 +141,8 @@
     (if (i64.eq (local.get $now) (i64.const -1)) (then (return)))
     ;; #end
     (local.set $position (call $make_room (local.get $now)))
-    (i32.store (local.get $position) (local.get $word))
-    (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 4))))
+    (word.store (local.get $position) (local.get $word))
+    (position.set (i32.add (local.get $position) (i32.const 4))))
 
   (func $enter (export "enter") (param $func_id i32) (result i32)
     (local $position i32) (local $now i64) (local $delta i64)
@@ -138,14 +160,14 @@
     ;; #if inline
     (if (i64.eq (local.get $now) (i64.const -1)) (then (return (i32.const -1))))
     ;; #end
-    (local.set $position (i32.load (i32.const 64)))
+    (local.set $position (position.get))
     ;; #if ticker inline
     (if (i32.or
           (i64.ne (local.get $now) (global.get $last))
           (i32.gt_u (local.get $position) (global.get $last_start)))
       (then (local.set $position (call $make_room (local.get $now)))))
-    (i32.store (local.get $position) (local.get $func_id))
-    (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 4)))
+    (word.store (local.get $position) (local.get $func_id))
+    (position.set (i32.add (local.get $position) (i32.const 4)))
     ;; #else
     (local.set $delta (i64.sub (local.get $now) (global.get $last)))
     (if (i32.or
@@ -157,7 +179,7 @@
       (else (global.set $last (local.get $now))))
     (i32.store (local.get $position) (i32.or (i32.const 0x40000000) (i32.wrap_i64 (local.get $delta))))
     (i32.store offset=4 (local.get $position) (local.get $func_id))
-    (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 8)))
+    (position.set (i32.add (local.get $position) (i32.const 8)))
     ;; #end
     (global.set $depth (i32.add (global.get $depth) (i32.const 1)))
     (global.get $depth))
@@ -180,14 +202,14 @@
     ;; #if inline
     (if (i64.eq (local.get $now) (i64.const -1)) (then (return)))
     ;; #end
-    (local.set $position (i32.load (i32.const 64)))
+    (local.set $position (position.get))
     ;; #if ticker inline
     (if (i32.or
           (i64.ne (local.get $now) (global.get $last))
           (i32.gt_u (local.get $position) (global.get $last_start)))
       (then (local.set $position (call $make_room (local.get $now)))))
-    (i32.store (local.get $position) (i32.const 0x80000000))
-    (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 4)))
+    (word.store (local.get $position) (i32.const 0x80000000))
+    (position.set (i32.add (local.get $position) (i32.const 4)))
     ;; #else
     (local.set $delta (i64.sub (local.get $now) (global.get $last)))
     (if (i32.or
@@ -199,7 +221,7 @@
       (else (global.set $last (local.get $now))))
     (i32.store (local.get $position) (i32.or (i32.const 0x40000000) (i32.wrap_i64 (local.get $delta))))
     (i32.store offset=4 (local.get $position) (i32.const 0x80000000))
-    (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 8)))
+    (position.set (i32.add (local.get $position) (i32.const 8)))
     ;; #end
     (global.set $depth (i32.sub (global.get $depth) (i32.const 1))))
 
@@ -249,48 +271,46 @@
   ;; function. They are never called. All else is done by the functions above, and so is every event with a clock that is
   ;; asked by a call. A function that has no room for these locals calls them too.
   (func (export "inline.enter") (param $id i32) (param $token i32) (param $position i32)
-    (local.set $position (i32.load (i32.const 64)))
-    (if (i32.and
-          (i64.eq (i64.load (i32.const 0)) (global.get $last))
-          (i32.le_u (local.get $position) (global.get $last_start)))
-      (then
-        (i32.store (local.get $position) (local.get $id))
-        (i32.store (i32.const 64) (local.tee $position (i32.add (local.get $position) (i32.const 4))))
-        (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1)))))
-      (else
-        (if (i64.eq (i64.load (i32.const 0)) (i64.const -1))
-          (then (local.set $token (i32.const -1)))
-          (else
-            (local.set $token (call $enter (local.get $id)))
-            (local.set $position (i32.load (i32.const 64))))))))
+    (block $done
+      (block $slow
+        (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
+        (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
+        (i64.store
+          (local.get $position)
+          (i64.or (i64.extend_i32_u (local.get $id)) (i64.const 0xffffffff00000000)))
+        (global.set $position (local.tee $position (i32.add (local.get $position) (i32.const 4))))
+        (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1))))
+        (br $done))
+      (local.set $token (i32.const -1))
+      (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
+      (local.set $token (call $enter (local.get $id)))
+      (local.set $position (global.get $position))))
 
   (func (export "inline.leave") (param $id i32) (param $token i32) (param $position i32)
-    (local.set $position (i32.load (i32.const 64)))
-    (if (i32.and
-          (i32.and
-            (i64.eq (i64.load (i32.const 0)) (global.get $last))
-            (i32.le_u (local.get $position) (global.get $last_start)))
-          (i32.eq (local.get $token) (global.get $depth)))
-      (then
-        (i32.store (local.get $position) (i32.const 0x80000000))
-        (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 4)))
-        (global.set $depth (i32.sub (local.get $token) (i32.const 1))))
-      (else
-        (if (i64.ne (i64.load (i32.const 0)) (i64.const -1))
-          (then (call $leave (local.get $token)))))))
+    (block $done
+      (block $slow
+        (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
+        (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
+        (br_if $slow (i32.ne (local.get $token) (global.get $depth)))
+        (i64.store (local.get $position) (i64.const 0xffffffff80000000))
+        (global.set $position (i32.add (local.get $position) (i32.const 4)))
+        (global.set $depth (i32.sub (local.get $token) (i32.const 1)))
+        (br $done))
+      (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
+      (call $leave (local.get $token))))
 
   ;; In a function that calls nothing the position is where its enter left it, and the frame is the innermost.
   (func (export "inline.leave.leaf") (param $id i32) (param $token i32) (param $position i32)
-    (if (i32.and
-          (i64.eq (i64.load (i32.const 0)) (global.get $last))
-          (i32.le_u (local.get $position) (global.get $last_start)))
-      (then
-        (i32.store (local.get $position) (i32.const 0x80000000))
-        (i32.store (i32.const 64) (i32.add (local.get $position) (i32.const 4)))
-        (global.set $depth (i32.sub (local.get $token) (i32.const 1))))
-      (else
-        (if (i64.ne (i64.load (i32.const 0)) (i64.const -1))
-          (then (call $leave (local.get $token)))))))
+    (block $done
+      (block $slow
+        (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
+        (br_if $slow (i32.gt_u (local.get $position) (global.get $last_start)))
+        (i64.store (local.get $position) (i64.const 0xffffffff80000000))
+        (global.set $position (i32.add (local.get $position) (i32.const 4)))
+        (global.set $depth (i32.sub (local.get $token) (i32.const 1)))
+        (br $done))
+      (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
+      (call $leave (local.get $token))))
 
   (func (export "inline.unwind") (param $id i32) (param $token i32) (param $position i32)
     (if (i32.ne (local.get $token) (global.get $depth)) (then (call $unwind (local.get $token)))))

@@ -104,8 +104,9 @@ fn kperf(folder: &TempDir, args: &[&str]) -> (Option<i32>, String, String) {
 fn record(language: &Language, clock: &str, args: &[&str]) -> (TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let module = language.module();
-    let begin = ["run", "-q", "--clock", clock, "--trace", "life.kperf", &module];
-    let (code, stdout, stderr) = kperf(&folder, &[&begin, args].concat());
+    let (flags, args) = args.split_at(args.len().saturating_sub(1));
+    let begin = ["run", "-q", "--clock", clock, "--trace", "life.kperf"];
+    let (code, stdout, stderr) = kperf(&folder, &[&begin, flags, &[&module], args].concat());
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{}", language.folder);
     (folder, stdout)
 }
@@ -160,6 +161,21 @@ fn five_steps_by_argument() {
         check_export(language, &folder);
         let plain = kperf(&folder, &["run", "--plain", &language.module(), "5"]);
         assert_eq!(plain, (Some(0), stdout, String::new()), "{}", language.folder);
+    }
+}
+
+/// The events of a trace are the same whether the recorder is inside the module or beside it. (`--imports` is on: WASI's
+/// functions are among them.)
+#[test]
+fn a_recorder_inside_records_the_same() {
+    for language in &LANGUAGES {
+        let replays = ["import", "inline"].map(|probe| {
+            let (folder, stdout) = record(language, "test", &["--probe", probe, "3"]);
+            let (code, replay, stderr) = kperf(&folder, &["replay", "life.kperf"]);
+            assert_eq!((code, stderr.as_str()), (Some(0), ""), "{}", language.folder);
+            (stdout, replay)
+        });
+        assert!(replays[0] == replays[1], "{}: the replays differ", language.folder);
     }
 }
 

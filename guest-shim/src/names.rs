@@ -42,6 +42,8 @@ pub const STATE_DEPTH: &str = "state.depth";
 pub const STATE_STACK: &str = "state.stack";
 /// Recorder export, a mutable i64: the time of the last word, in ticks.
 pub const STATE_LAST: &str = "state.last";
+/// Export of a recorder inside a module, a mutable i32: where the next word goes; 0 before the first event.
+pub const STATE_POSITION: &str = "state.position";
 
 /// Export of a module whose recorder is its own, the memory of its lane.
 pub const MEMORY: &str = "memory";

@@ -30,7 +30,7 @@ fn committed_modules_are_made_from_the_source() {
 
 #[test]
 fn the_source_agrees_with_the_constants() {
-    let source = kperf_abi::recorder::SOURCE;
+    let source = FORMS.map(|(form, _)| form.source()).concat();
     let pages = block::MEMORY_PAGES;
     let exported = |name: &str| format!("(export \"{name}\")");
     for text in [
@@ -53,6 +53,9 @@ fn the_source_agrees_with_the_constants() {
         exported(names::STATE_DEPTH),
         exported(names::STATE_STACK),
         exported(names::STATE_LAST),
+        exported(names::STATE_POSITION),
+        format!("(i32.const {})", block::END_MARK as i32),
+        format!("0x{:08x}{:08x}", block::END_MARK, word::LEAVE),
         exported(names::INLINE_ENTER),
         exported(names::INLINE_LEAVE),
         exported(names::INLINE_LEAVE_LEAF),

@@ -75,9 +75,8 @@ impl<'a> Context<'a> {
                 Probes { enter: imported, leave: imported + 1, unwind: imported + shift - 1, templates: None }
             }
             Some(recorder) => {
-                let plain = |sig: &Signature| types.function(&sig.params, &sig.results);
                 places = Places {
-                    types: recorder.types().iter().map(plain).collect(),
+                    types: recorder.place_types(types),
                     first_import: imported,
                     first_function: next_thunk,
                     first_global: info.globals,

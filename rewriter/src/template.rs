@@ -5,6 +5,7 @@
 //! the function.
 
 use crate::parse::Signature;
+use crate::types::Types;
 use crate::{Error, ErrorKind};
 use kperf_abi::names::{self, exported};
 use kperf_abi::recorder::Form;
@@ -136,9 +137,16 @@ impl Recorder {
         self.functions.len() as u32
     }
 
-    /// The types of its functions.
-    pub(crate) fn types(&self) -> &[Signature] {
-        &self.types
+    /// Index of each of its types among a module's; the templates' own are not there.
+    pub(crate) fn place_types(&self, types: &mut Types) -> Vec<u32> {
+        let used = |index: usize| {
+            let mut all = self.functions.iter().chain(self.imports.iter().map(|(_, ty)| ty));
+            all.any(|&ty| ty as usize == index)
+        };
+        let signatures = self.types.iter().enumerate();
+        signatures
+            .map(|(n, ty)| if used(n) { types.function(&ty.params, &ty.results) } else { u32::MAX })
+            .collect()
     }
 
     /// What its imports and then its functions are called in the module.

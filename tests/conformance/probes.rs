@@ -1,5 +1,6 @@
 //! What answers the probes here: it keeps the depth, and is stricter than any recorder.
 
+use crate::inlined::Calls;
 use kperf_abi::names;
 use wasmtime::{Caller, Linker, Result};
 
@@ -10,6 +11,8 @@ pub(crate) struct Probes {
     /// Ids below this one have been given to functions.
     pub(crate) ids: u32,
     pub(crate) entered: u64,
+    /// The same by function.
+    pub(crate) calls: Calls,
     pub(crate) left: u64,
     /// Frames that an `unwind` closed.
     pub(crate) unwound: u64,
@@ -25,6 +28,7 @@ impl Probes {
             self.fault(format!("enter({id}), an id that no function has"));
         }
         self.entered += 1;
+        *self.calls.entry(id as u32).or_default() += 1;
         self.open += 1;
         self.open
     }

@@ -67,6 +67,9 @@ impl Counts {
         let path = ran.script.path();
         let mut row = Row { scripts: 1, ..Row::default() };
         let mut not_passed = NotPassed::default();
+        if ran.calls_differ {
+            self.differences.push(format!("{path}: a recorder inside records other calls than one beside"));
+        }
         match &ran.steps {
             Ok(steps) => {
                 for step in steps {
@@ -94,7 +97,8 @@ impl Counts {
     }
 
     fn compare(&mut self, path: &str, step: &Tested) {
-        for (run, rewritten) in ["", ", imports too"].into_iter().zip(&step.rewritten) {
+        let rewritten = step.rewritten.iter().chain([&step.inlined]);
+        for (run, rewritten) in ["", ", imports too", ", inlined"].into_iter().zip(rewritten) {
             let (line, original) = (step.line, &step.original.text);
             if *rewritten != step.original {
                 let text = &rewritten.text;

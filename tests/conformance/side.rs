@@ -1,10 +1,11 @@
 //! One run of a script: with its modules as they are, or rewritten.
 
+use crate::inlined::{Calls, Recording};
 use crate::outcome::{End, NO_INSTANCE, Outcome, PANICKED};
 use crate::probes::{self, Probes};
 use crate::script::{Action, Encoded, Execute, Expected, Step};
 use crate::{spectest, values};
-use kperf_rewriter::{Options, rewrite};
+use kperf_rewriter::{Options, Probe, rewrite};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wasmparser::{Validator, WasmFeatures};
@@ -41,19 +42,23 @@ pub(crate) enum Modules {
     Rewritten {
         imports: bool,
     },
+    /// With their recorder inside.
+    Inlined,
 }
 
 /// Runs all steps in a store of their own.
-pub(crate) fn run(engine: &Engine, modules: Modules, steps: &[Step<'_>]) -> (Vec<Outcome>, Work) {
+pub(crate) fn run(engine: &Engine, modules: Modules, steps: &[Step<'_>]) -> (Vec<Outcome>, Work, Calls) {
     let mut store = Store::new(engine, Probes::default());
     let mut linker = Linker::new(engine);
     linker.allow_shadowing(true);
     spectest::link(&mut store, &mut linker).expect("spectest is defined once");
     probes::link(&mut linker).expect("the probes are defined once");
+    let inlined = (modules == Modules::Inlined).then(|| Recording::begin(engine, &mut store, &mut linker));
     let mut side = Side {
         modules,
         store,
         linker,
+        inlined,
         defined: HashMap::new(),
         instances: HashMap::new(),
         work: Work::default(),
@@ -67,13 +72,17 @@ pub(crate) fn run(engine: &Engine, modules: Modules, steps: &[Step<'_>]) -> (Vec
         abandoned: probes.abandoned,
         ..side.work
     };
-    (outcomes, work)
+    let calls = std::mem::take(&mut side.store.data_mut().calls);
+    let Side { store, inlined, .. } = side;
+    drop(store);
+    (outcomes, work, inlined.map_or(calls, Recording::calls))
 }
 
 struct Side {
     modules: Modules,
     store: Store<Probes>,
     linker: Linker<Probes>,
+    inlined: Option<Recording>,
     /// By name; the last one without any.
     defined: HashMap<Option<String>, Module>,
     /// By name; the current one without any.
@@ -191,11 +200,13 @@ impl Side {
         let original = wasm.as_ref().map_err(|error| End::Failed(format!("text: {error}")))?;
         let rewritten = match self.modules {
             Modules::Original => None,
-            Modules::Rewritten { imports } => {
+            Modules::Rewritten { .. } | Modules::Inlined => {
+                let imports = self.modules == Modules::Rewritten { imports: true };
+                let probe = if self.inlined.is_some() { Probe::Inline } else { Probe::Import };
                 let mut validator = Validator::new_with_features(WasmFeatures::all());
                 let validate = valid && validator.validate_all(original).is_ok();
                 let id_base = self.store.data().ids;
-                let options = Options { imports, id_base, validate, ..Options::default() };
+                let options = Options { probe, imports, id_base, validate, ..Options::default() };
                 Some(self.rewrite(original, &options)?)
             }
         };
@@ -219,7 +230,9 @@ impl Side {
     }
 
     fn balanced(&mut self, failed: bool) -> Result<(), End> {
-        match self.store.data_mut().end_of_call(failed) {
+        let inlined = self.inlined.as_ref();
+        let fault = inlined.and_then(|inlined| inlined.end_of_call(&mut self.store, failed));
+        match self.store.data_mut().end_of_call(failed).or(fault) {
             Some(fault) => Err(End::Failed(format!("unbalanced: {fault}"))),
             None => Ok(()),
         }

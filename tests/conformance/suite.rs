@@ -69,6 +69,8 @@ pub(crate) struct Tested {
     pub(crate) original: Outcome,
     /// Without and with probes on calls of imports.
     pub(crate) rewritten: [Outcome; 2],
+    /// With the recorder inside.
+    pub(crate) inlined: Outcome,
 }
 
 /// A script and what came of it.
@@ -77,6 +79,8 @@ pub(crate) struct Ran<'s> {
     /// Or why the script itself can't be read.
     pub(crate) steps: Result<Vec<Tested>, String>,
     pub(crate) work: [Work; 2],
+    /// Whether a recorder inside the modules recorded other calls than one beside them.
+    pub(crate) calls_differ: bool,
 }
 
 /// Runs the scripts, in parallel; the results are in their order.
@@ -104,24 +108,30 @@ pub(crate) fn run<'s>(engine: &Engine, scripts: &'s [Script]) -> Vec<Ran<'s>> {
 
 fn run_one<'s>(engine: &Engine, script: &'s Script) -> Ran<'s> {
     let mut work = [Work::default(); 2];
+    let mut calls_differ = false;
     let steps = with_steps(&script.text, |steps| {
-        let (original, _) = side::run(engine, Modules::Original, steps);
-        let (plain, plain_work) = side::run(engine, Modules::Rewritten { imports: false }, steps);
-        let (imports, imports_work) = side::run(engine, Modules::Rewritten { imports: true }, steps);
+        let (original, ..) = side::run(engine, Modules::Original, steps);
+        let (plain, plain_work, calls) = side::run(engine, Modules::Rewritten { imports: false }, steps);
+        let (imports, imports_work, _) = side::run(engine, Modules::Rewritten { imports: true }, steps);
+        let (inlined, _, inlined_calls) = side::run(engine, Modules::Inlined, steps);
         work = [plain_work, imports_work];
+        // Where a stack is exhausted it depends on the size of the frames how many calls there are.
+        let exhausts = steps.iter().any(|step| step.action.assertion() == Some("assert_exhaustion"));
+        calls_differ = !exhausts && calls != inlined_calls;
         let rewritten = plain.into_iter().zip(imports).map(|(plain, imports)| [plain, imports]);
         steps
             .iter()
-            .zip(original.into_iter().zip(rewritten))
-            .map(|(step, (original, rewritten))| Tested {
+            .zip(original.into_iter().zip(rewritten).zip(inlined))
+            .map(|(step, ((original, rewritten), inlined))| Tested {
                 line: step.line,
                 assertion: step.action.assertion(),
                 module: step.action.has_module(),
                 refusal: matches!(step.action, Action::Refused { .. }),
                 original,
                 rewritten,
+                inlined,
             })
             .collect()
     });
-    Ran { script, steps, work }
+    Ran { script, steps, work, calls_differ }
 }

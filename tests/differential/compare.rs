@@ -1,7 +1,7 @@
 //! What must hold of a module that runs: shared by the test beside this file and the fuzz target `behaviour`.
 
 use crate::side::Side;
-use kperf_rewriter::{Options, rewrite};
+use kperf_rewriter::{Options, Probe, rewrite};
 use wasmtime::{Engine, Module};
 
 /// How much was compared.
@@ -15,10 +15,10 @@ pub(crate) struct Tally {
 }
 
 /// Calls all exports of a module and of the same with probes. Panics where they differ, or the events don't balance.
-pub(crate) fn compare(engine: &Engine, wasm: &[u8], imports: bool) -> Tally {
+pub(crate) fn compare(engine: &Engine, wasm: &[u8], probe: Probe, imports: bool) -> Tally {
     // What wasmtime doesn't know.
     let Ok(original) = Module::new(engine, wasm) else { return Tally::default() };
-    let options = Options { imports, validate: true, ..Options::default() };
+    let options = Options { probe, imports, validate: true, ..Options::default() };
     let rewritten = rewrite(wasm, &options).unwrap_or_else(|error| panic!("{error}"));
     let rewritten = Module::new(engine, rewritten.wasm).unwrap_or_else(|error| panic!("{error:?}"));
     run(Side::new(engine, &original), Side::new(engine, &rewritten))
@@ -44,12 +44,12 @@ fn run(mut original: Side, mut rewritten: Side) -> Tally {
         }
         assert_eq!(expected, actual, "{name}");
         assert_eq!(original.state(), rewritten.state(), "after {name}");
-        assert_eq!(rewritten.store.data().open, 0, "depth after {name}");
+        assert_eq!(rewritten.depth(), 0, "depth after {name}");
         tally.calls += 1;
         tally.returned += u64::from(expected.is_ok());
         tally.trapped += u64::from(expected.is_err());
     }
-    tally.events += rewritten.store.data().events;
     tally.unwound += rewritten.store.data().unwound;
+    tally.events += rewritten.events();
     tally
 }

@@ -1,5 +1,7 @@
 //! A module that runs, and all that can be seen of it from outside.
 
+use kperf_abi::names::EXPORT_PREFIX;
+use kperf_wasmtime::{ClockChoice, Inlined, Lane, Reason, Recorder, is_inlined};
 use wasmtime::{
     Config, Engine, Extern, Instance, Linker, Module, Rooted, Store, StoreLimits, StoreLimitsBuilder, Trap,
     Val, ValType,
@@ -8,6 +10,7 @@ use wasmtime::{
 /// Everything on that wasm-smith makes and wasmtime runs.
 pub(crate) fn engine() -> Engine {
     let mut config = Config::new();
+    Recorder::configure(&mut config);
     config.wasm_tail_call(true).wasm_multi_memory(true).wasm_memory64(true).wasm_gc(true);
     config
         .wasm_function_references(true)
@@ -32,6 +35,8 @@ pub(crate) struct Depth {
 pub(crate) struct Side {
     pub(crate) store: Store<Depth>,
     pub(crate) instance: Result<Instance, String>,
+    /// What records a module that has its recorder inside.
+    inlined: Option<(Recorder, Inlined)>,
     /// The stack was too small at some time.
     pub(crate) overflowed: bool,
 }
@@ -66,11 +71,20 @@ impl Side {
             wasmtime::Result::<()>::Ok(())
         };
         link(&mut linker).unwrap();
+        let inlined = is_inlined(module).then(|| {
+            let builder = Recorder::builder().clock(ClockChoice::Test).sink(std::io::sink());
+            let recorder = builder.build(engine).unwrap();
+            let lanes = recorder.link_inlined(&mut store, &mut linker).unwrap();
+            (recorder, lanes)
+        });
         let defined = linker.define_unknown_imports_as_default_values(&mut store, module);
-        let instance = defined.and_then(|()| linker.instantiate(&mut store, module));
+        let instance = defined.and_then(|()| match &inlined {
+            Some((_, lanes)) => lanes.call(&mut store, |store| linker.instantiate(store, module)),
+            None => linker.instantiate(&mut store, module),
+        });
         let overflowed = matches!(&instance, Err(error) if is_overflow(error));
         let instance = instance.map_err(|error| outcome_of(&error));
-        Side { store, instance, overflowed }
+        Side { store, instance, inlined, overflowed }
     }
 
     /// Calls an export with plain arguments; what came out, as text.
@@ -85,6 +99,7 @@ impl Side {
             self.overflowed |= is_overflow(error);
             // What the host does when a call of its own has failed.
             self.store.data_mut().open = 0;
+            self.lanes().iter().for_each(|lane| lane.close(&mut self.store, Reason::Trap, 0));
         }
         // A pending exception would be thrown into the next call.
         let _ = self.store.take_pending_exception();
@@ -95,11 +110,29 @@ impl Side {
         )
     }
 
+    fn lanes(&self) -> Vec<Lane> {
+        self.inlined.as_ref().map_or_else(Vec::new, |(_, lanes)| lanes.lanes())
+    }
+
+    /// How many frames are open.
+    pub(crate) fn depth(&mut self) -> u32 {
+        let inside: u32 = self.lanes().iter().map(|lane| lane.depth(&mut self.store)).sum();
+        inside + self.store.data().open as u32
+    }
+
+    /// Ends it; how many events there were.
+    pub(crate) fn events(self) -> u64 {
+        let beside = self.store.data().events;
+        drop(self.store);
+        beside + self.inlined.map_or(0, |(recorder, _)| recorder.finish("completed").unwrap().events)
+    }
+
     /// Memories, globals and tables, as text.
     pub(crate) fn state(&mut self) -> String {
         let Ok(instance) = self.instance else { return String::new() };
         let exports: Vec<(String, Extern)> = instance
             .exports(&mut self.store)
+            .filter(|export| !export.name().starts_with(EXPORT_PREFIX))
             .map(|export| (export.name().to_owned(), export.into_extern()))
             .collect();
         let mut text = String::new();

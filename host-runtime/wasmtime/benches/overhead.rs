@@ -6,11 +6,13 @@
 //! * `F_noop`: the probes call host functions that do nothing
 //! * `F_clock`: two readings of the clock, in a loop of their own
 //!
-//! Goals (per call, until the guest returns): precise at most 1.25 x (F_noop + F_clock), ticker at most F_noop.
+//! Goals (per call, until the guest returns): precise at most 1.25 x (F_noop + F_clock), ticker at most F_noop;
+//! inlined with a ticker at most 3 ns, switched off at most 1 ns.
 #![allow(missing_docs, clippy::print_stdout)]
 
 use anyhow::{Context, ensure};
 use kperf_abi::names;
+use kperf_rewriter::Probe;
 use kperf_wasmtime::{ClockChoice, HostLane, Recorder, Summary};
 use std::fs::File;
 use std::path::Path;
@@ -36,6 +38,10 @@ enum Probes {
     Module(ClockChoice),
     /// Our host functions.
     Functions(ClockChoice),
+    /// The recorder inside the module.
+    Inline(ClockChoice),
+    /// The same, switched off.
+    Off,
 }
 
 struct Data {
@@ -48,6 +54,7 @@ struct Bench {
     engine: Engine,
     plain: Module,
     probed: Module,
+    inlined: Module,
     symbols: Vec<u8>,
     clock: quanta::Clock,
     directory: tempfile::TempDir,
@@ -69,12 +76,15 @@ fn main() -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let wasm = std::fs::read(root.join("examples/game-of-life/rust/life.wasm"))?;
     let rewritten = kperf_rewriter::rewrite(&wasm, &kperf_rewriter::Options::default())?;
+    let inline = kperf_rewriter::Options { probe: Probe::Inline, ..Default::default() };
+    let inlined = kperf_rewriter::rewrite(&wasm, &inline)?;
     let mut config = Config::new();
     Recorder::configure(&mut config);
     let engine = Engine::new(&config)?;
     let bench = Bench {
         plain: Module::new(&engine, &wasm)?,
         probed: Module::new(&engine, &rewritten.wasm)?,
+        inlined: Module::new(&engine, &inlined.wasm)?,
         symbols: rewritten.symbols.to_bytes(),
         clock: quanta::Clock::new(),
         directory: tempfile::tempdir()?,
@@ -91,6 +101,9 @@ fn main() -> anyhow::Result<()> {
         ("recorder module, ticker 2 us", Probes::Module(ClockChoice::ticker())),
         ("add_to_linker, precise", Probes::Functions(ClockChoice::Precise)),
         ("add_to_linker, ticker 2 us", Probes::Functions(ClockChoice::ticker())),
+        ("inline, precise", Probes::Inline(ClockChoice::Precise)),
+        ("inline, ticker 2 us", Probes::Inline(ClockChoice::ticker())),
+        ("inline, switched off", Probes::Off),
     ];
     configurations.retain(|(name, probes)| {
         matches!(probes, Probes::None | Probes::Empty)
@@ -130,7 +143,9 @@ fn main() -> anyhow::Result<()> {
             Probes::None => f64::NAN,
             Probes::Empty
             | Probes::Module(ClockChoice::Ticker { .. })
-            | Probes::Functions(ClockChoice::Ticker { .. }) => noop,
+            | Probes::Functions(ClockChoice::Ticker { .. })
+            | Probes::Inline(ClockChoice::Ticker { .. })
+            | Probes::Off => noop,
             _ => noop + clock,
         };
         let ratio = if floor.is_nan() { String::new() } else { format!("{:.2}", (min - plain) / floor) };
@@ -211,6 +226,23 @@ impl Bench {
                 let mut store = Store::new(&self.engine, self.data(None));
                 recorder.link(&mut store, &mut linker)?;
                 return recorded(&mut store, &linker, &self.probed, &recorder, &path, calls);
+            }
+            Probes::Inline(clock) => {
+                let (recorder, path) = self.recorder(clock)?;
+                let mut store = Store::new(&self.engine, self.data(None));
+                recorder.link_inlined(&mut store, &mut linker)?;
+                return recorded(&mut store, &linker, &self.inlined, &recorder, &path, calls);
+            }
+            Probes::Off => {
+                let (recorder, _) = self.recorder(ClockChoice::Precise)?;
+                let mut store = Store::new(&self.engine, self.data(None));
+                let lanes = recorder.link_inlined(&mut store, &mut linker)?;
+                lanes.set_recording(&mut store, false);
+                let guest = start(&mut store, &linker, &self.inlined)?;
+                ensure!(lanes.lanes().len() == 1, "the probes are gone");
+                let summary = recorder.finish("completed")?;
+                ensure!(summary.events == 0, "{summary:?} while switched off");
+                return Ok(Run { guest, all: guest, stalls: (0, 0), bytes: 0 });
             }
             Probes::Functions(clock) => {
                 let (recorder, path) = self.recorder(clock)?;

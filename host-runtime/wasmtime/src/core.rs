@@ -62,13 +62,13 @@ impl LaneCore {
         }
     }
 
-    /// Sends the block to the writer. The recorder begins another one when this returns.
-    pub(crate) fn hand_over(&self) {
+    /// Sends the block, up to a position, to the writer. The recorder begins another one when this returns.
+    pub(crate) fn hand_over(&self, position: u32) {
         let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         if !gate.closed {
             let queue = &self.recording.queue;
             let mut block = queue.buffer();
-            self.memory.copy_block(&mut block);
+            self.memory.copy_below(position, &mut block);
             if let Some((header, words)) = block.split_first_chunk() {
                 gate.last_header = *header;
                 gate.last_length = words.len();
@@ -216,7 +216,7 @@ mod tests {
         }
         pen.leave(3);
         // What the recorder calls when the block is full; it has no time to begin another one.
-        lane.hand_over();
+        lane.hand_over(lane.memory.position());
         assert!(lane.memory.is_unbegun());
         recorder.interrupt("interrupted by SIGINT").expect("a trace");
 

@@ -57,12 +57,12 @@ impl Inlined {
         // Owned by the function, which the store owns: when the store goes, the lanes are closed.
         let guards = Mutex::new(Vec::new());
         let memory = exported(names::MEMORY);
-        let flush = Func::wrap(&mut store, move |mut caller: Caller<'_, T>, _address: i32, _length: i32| {
+        let flush = Func::wrap(&mut store, move |mut caller: Caller<'_, T>, address: u32, length: u32| {
             let Some(Extern::SharedMemory(memory)) = caller.get_export(&memory) else {
                 return Err(wasmtime::Error::msg("who flushes has no recorder inside"));
             };
             match shared.lane_of(&memory) {
-                Some(lane) => lane.core.hand_over(),
+                Some(lane) => lane.core.hand_over(address.wrapping_add(length)),
                 None => {
                     let guard = shared.attach(&mut caller, memory)?;
                     guards.lock().unwrap_or_else(PoisonError::into_inner).push(guard);
@@ -164,12 +164,13 @@ impl Shared {
         let depth = global(names::STATE_DEPTH)?;
         let stack = global(names::STATE_STACK)?;
         let last = global(names::STATE_LAST)?;
+        let position = Some(global(names::STATE_POSITION)?);
         let memory = LaneMemory::of_instance(memory)
             .ok_or_else(|| wasmtime::Error::msg("the recorder's memory is too small"))?;
         let core = self.recording.open_lane(memory);
         let mut state = self.state();
         self.recording.set_clock(&core, state.on);
-        state.lanes.push(Lane { core: core.clone(), depth, stack, last });
+        state.lanes.push(Lane { core: core.clone(), depth, stack, last, position });
         Ok(LaneGuard(core))
     }
 }

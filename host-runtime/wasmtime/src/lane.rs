@@ -19,6 +19,8 @@ pub struct Lane {
     pub(crate) depth: Global,
     pub(crate) stack: Global,
     pub(crate) last: Global,
+    /// Where the next word goes, of a recorder inside a module; others keep that in their memory.
+    pub(crate) position: Option<Global>,
 }
 
 impl Lane {
@@ -128,10 +130,17 @@ impl Lane {
             stack: self.stack.get(&mut store).i32().unwrap_or_default() as u32,
             last: self.last.get(&mut store).i64().unwrap_or_default() as u64,
         };
+        if let Some(position) = &self.position {
+            self.core.memory.set_position(position.get(&mut store).i32().unwrap_or_default() as u32);
+        }
         let mut state = before;
         let mut pen = Pen { lane: &self.core, state: &mut state };
         close_abandoned(&mut pen);
         let result = act(&mut pen);
+        if let Some(position) = &self.position {
+            // It doesn't fail: see below.
+            let _ = position.set(&mut store, Val::I32(self.core.memory.position() as i32));
+        }
         if state != before {
             let values = [
                 (&self.depth, Val::I32(state.depth as i32)),

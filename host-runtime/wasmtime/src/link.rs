@@ -35,7 +35,9 @@ impl Linking {
         let core = recording.open_lane(LaneMemory::shared(memory.clone()));
         // Owned by the function, which the store owns: when the store goes, the lane is closed.
         let guard = LaneGuard(core.clone());
-        let flush = Func::wrap(&mut store, move |_address: i32, _length: i32| guard.0.hand_over());
+        let flush = Func::wrap(&mut store, move |address: u32, length: u32| {
+            guard.0.hand_over(address.wrapping_add(length));
+        });
         let mut imports = Vec::new();
         for import in module.imports() {
             imports.push(match import.name() {
@@ -76,6 +78,7 @@ impl Linking {
             depth: global(names::STATE_DEPTH)?,
             stack: global(names::STATE_STACK)?,
             last: global(names::STATE_LAST)?,
+            position: None,
             core: self.core,
         })
     }

@@ -3,9 +3,11 @@
 //! The recorder is compiled WebAssembly (in a [`SharedMemory`]) or Rust (in a memory of our own). It writes words first
 //! and the position behind them last; what lies below the position is not touched again until the position is reset,
 //! and that happens only while the lane's gate is held or by the recorder's own thread right after (see `core.rs`).
+//! A recorder inside a module keeps its position to itself, and marks the end of its words instead.
 #![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
 
-use kperf_abi::block::{CAPACITY, CLOCK, HEADER_LEN, MEMORY_PAGES, POSITION, STACKS, START};
+use kperf_abi::block::{CAPACITY, CLOCK, END_MARK, HEADER_LEN, MEMORY_PAGES, POSITION, STACKS, START};
+use kperf_abi::word::WIDE_TIME;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use wasmtime::{Engine, MemoryType, SharedMemory};
@@ -26,6 +28,8 @@ const DEPTHS: usize = 1024;
 pub(crate) struct LaneMemory {
     words: NonNull<[AtomicU32; LEN]>,
     owner: Owner,
+    /// Whether the end of the words is marked, so that the position is only known while the recorder's own thread is here.
+    marked: bool,
 }
 
 /// What `words` points into, and what keeps it there.
@@ -50,7 +54,7 @@ impl LaneMemory {
         let data = memory.data();
         assert!(data.len() >= LEN * 4, "a memory of {MEMORY_PAGES} pages");
         let words = NonNull::from(data).cast();
-        let memory = LaneMemory { words, owner: Owner::Shared(memory) };
+        let memory = LaneMemory { words, owner: Owner::Shared(memory), marked: false };
         for word in memory.words().iter().take(FIRST / 4) {
             word.store(0, Ordering::Relaxed);
         }
@@ -60,7 +64,11 @@ impl LaneMemory {
 
     /// The memory of a recorder inside an instance, which is about to begin. `None` if it is too small for one.
     pub(crate) fn of_instance(memory: SharedMemory) -> Option<LaneMemory> {
-        (memory.data().len() >= LEN * 4).then(|| LaneMemory::shared(memory))
+        (memory.data().len() >= LEN * 4).then(|| {
+            let memory = LaneMemory { marked: true, ..LaneMemory::shared(memory) };
+            memory.reset_position();
+            memory
+        })
     }
 
     /// Whether it is this very memory.
@@ -71,7 +79,7 @@ impl LaneMemory {
     /// A memory for a recorder in Rust.
     pub(crate) fn own() -> LaneMemory {
         let words: Box<[AtomicU32]> = (0..LEN).map(|_| AtomicU32::new(0)).collect();
-        let memory = LaneMemory { words: NonNull::from(&*words).cast(), owner: Owner::Own { _words: words } };
+        let memory = LaneMemory { words: NonNull::from(&*words).cast(), owner: Owner::Own { _words: words }, marked: false };
         memory.reset_position();
         memory
     }
@@ -103,6 +111,17 @@ impl LaneMemory {
         u32::from_le(self.word(address).load(Ordering::Relaxed))
     }
 
+    /// Writes a word of the block, which counts from the next [`set_position`](LaneMemory::set_position) on; where the end
+    /// is marked, from now on.
+    #[inline]
+    pub(crate) fn put(&self, address: u32, word: u32) {
+        if self.marked {
+            self.store(address.wrapping_add(4), END_MARK);
+            std::sync::atomic::fence(Ordering::Release);
+        }
+        self.store(address, word);
+    }
+
     /// Writes the word at an address.
     #[inline]
     pub(crate) fn store(&self, address: u32, word: u32) {
@@ -123,6 +142,9 @@ impl LaneMemory {
 
     /// Declares the block empty.
     pub(crate) fn reset_position(&self) {
+        if self.marked {
+            self.store(FIRST as u32, END_MARK);
+        }
         self.set_position(FIRST as u32);
     }
 
@@ -145,13 +167,38 @@ impl LaneMemory {
         self.store(DEPTHS as u32 + stack.min(STACKS - 1) * 4, depth);
     }
 
-    /// Appends the block to `block`: its header and the words below the position. Only for whoever knows that the
-    /// recorder doesn't begin another block meanwhile.
+    /// Appends the block to `block`: its header and the words that are published. Only for whoever knows that the recorder
+    /// doesn't begin another block meanwhile.
     pub(crate) fn copy_block(&self, block: &mut Vec<u8>) {
-        let position = u32::from_le(self.word(POSITION as u32).load(Ordering::Acquire)) as usize / 4 * 4;
+        let position = match self.marked {
+            true => self.marked_end(),
+            false => u32::from_le(self.word(POSITION as u32).load(Ordering::Acquire)),
+        };
+        self.copy_below(position, block);
+    }
+
+    /// Appends the block's header and the words below a position.
+    pub(crate) fn copy_below(&self, position: u32, block: &mut Vec<u8>) {
+        let position = position as usize / 4 * 4;
         if (FIRST..=START + CAPACITY).contains(&position) {
             self.copy(START, position - START, block);
         }
+    }
+
+    /// Where the words end, found by the mark behind them.
+    fn marked_end(&self) -> u32 {
+        const END: u32 = (START + CAPACITY) as u32;
+        let word = |at: u32| u32::from_le(self.word(at).load(Ordering::Acquire));
+        let mut at = FIRST as u32;
+        while at < END {
+            at += match word(at) {
+                END_MARK => return at,
+                // Its two words may look like the mark.
+                WIDE_TIME if at + 12 <= END => 12,
+                _ => 4,
+            };
+        }
+        FIRST as u32
     }
 
     /// Appends so many bytes of words from the front of the block to `block`, wherever the position is.
@@ -263,6 +310,24 @@ mod tests {
         let words: Vec<u32> =
             block.chunks(4).map(|word| u32::from_le_bytes(word.try_into().expect("4"))).collect();
         assert_eq!(words, [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn a_marked_end_is_found_behind_a_time_that_looks_like_it() {
+        let memory = LaneMemory { marked: true, ..LaneMemory::own() };
+        memory.reset_position();
+        let copied = |memory: &LaneMemory| {
+            let mut block = Vec::new();
+            memory.copy_block(&mut block);
+            block.len() - HEADER_LEN
+        };
+        assert_eq!(copied(&memory), 0);
+        memory.put(FIRST as u32, 7);
+        assert_eq!(copied(&memory), 4);
+        for (n, word) in [WIDE_TIME, u32::MAX, u32::MAX, 7].into_iter().enumerate() {
+            memory.put(FIRST as u32 + 4 + 4 * n as u32, word);
+        }
+        assert_eq!(copied(&memory), 20);
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Pen<'_> {
             if now != self.state.last || position > LAST_START {
                 position = self.make_room(now);
             }
-            memory.store(position, word);
+            memory.put(position, word);
             memory.set_position(position + 4);
             return;
         }
@@ -82,8 +82,8 @@ impl Pen<'_> {
         } else {
             self.state.last = now;
         }
-        memory.store(position, TIME | delta as u32);
-        memory.store(position + 4, word);
+        memory.put(position, TIME | delta as u32);
+        memory.put(position + 4, word);
         memory.set_position(position + 8);
     }
 
@@ -140,7 +140,7 @@ impl Pen<'_> {
     /// Hands over what is in the block.
     pub(crate) fn flush(&mut self) {
         if self.lane.memory.position() > (START + HEADER_LEN) as u32 {
-            self.lane.hand_over();
+            self.lane.hand_over(self.lane.memory.position());
             self.begin_block();
         }
     }
@@ -153,7 +153,7 @@ impl Pen<'_> {
 
     fn put(&mut self, now: u64, word: Word) {
         let position = self.make_room(now);
-        self.lane.memory.store(position, word.encode());
+        self.lane.memory.put(position, word.encode());
         self.lane.memory.set_position(position + 4);
     }
 
@@ -180,12 +180,13 @@ impl Pen<'_> {
         // A clock that goes back stands still instead.
         if delta as i64 > 0 {
             if delta < TIME_LIMIT {
-                memory.store(position, TIME | delta as u32);
+                memory.put(position, TIME | delta as u32);
                 position += 4;
             } else {
-                memory.store(position, WIDE_TIME);
+                // The tag last: where the end is marked, it publishes the two words.
+                memory.put(position + 8, (delta >> 32) as u32);
                 memory.store(position + 4, delta as u32);
-                memory.store(position + 8, (delta >> 32) as u32);
+                memory.store(position, WIDE_TIME);
                 position += 12;
             }
             self.state.last = now;

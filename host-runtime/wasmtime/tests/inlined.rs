@@ -1,0 +1,247 @@
+//! Modules with their recorder inside: the same trace as with a recorder beside them, and nothing lost on any way out.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use common::*;
+use kperf_rewriter::{Options, Probe, rewrite};
+use kperf_wasmtime::{ClockChoice, Inlined, Recorder, is_inlined};
+use wasmtime::{Engine, Func, Instance, Linker, Module, Store};
+
+/// A guest with whatever a function can do: recursion, leaves, loops, tail calls, exceptions, traps.
+const GUEST: &str = r#"(module
+    (import "host" "h" (func $h (param i32)))
+    (memory (export "memory") 1)
+    (tag $e)
+    (func $leaf (param i32) (result i32) (i32.load (local.get 0)))
+    (func $fib (export "fib") (param i32) (result i32)
+      (if (result i32) (i32.lt_s (local.get 0) (i32.const 2))
+        (then (call $leaf (i32.const 8)))
+        (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1)))
+                       (call $fib (i32.sub (local.get 0) (i32.const 2)))))))
+    (func $down (export "down") (param i32) (result i32)
+      (if (i32.eqz (local.get 0)) (then (return (call $leaf (i32.const 0)))))
+      (return_call $down (i32.sub (local.get 0) (i32.const 1))))
+    (func $throws (param i32)
+      (if (i32.eqz (local.get 0)) (then (throw $e)))
+      (call $throws (i32.sub (local.get 0) (i32.const 1))))
+    (func $catches (export "catches") (param i32) (result i32)
+      (block $caught (try_table (catch $e $caught) (call $throws (local.get 0))))
+      (call $leaf (i32.const 4)))
+    (func $deep (param i32) (result i32)
+      (if (result i32) (local.get 0)
+        (then (call $deep (i32.sub (local.get 0) (i32.const 1))))
+        (else (call $leaf (i32.const -1)))))
+    (func (export "traps") (param i32) (result i32) (call $deep (local.get 0)))
+    (func (export "host") (param i32) (result i32) (call $h (local.get 0)) (local.get 0)))"#;
+
+fn engine() -> Engine {
+    engine_with(|config| {
+        config.wasm_exceptions(true).wasm_gc(true).wasm_function_references(true).wasm_tail_call(true);
+    })
+}
+
+fn compile(engine: &Engine, text: &str, probe: Probe) -> Module {
+    let options = Options { probe, validate: true, ..Options::default() };
+    let module = Module::new(engine, rewrite(&wat::parse_str(text).unwrap(), &options).unwrap().wasm);
+    module.unwrap()
+}
+
+enum Lanes {
+    Beside(kperf_wasmtime::Lane),
+    Inside(Inlined),
+}
+
+impl Lanes {
+    fn call(&self, store: &mut Store<()>, instance: Instance, name: &str, value: i32) -> wasmtime::Result<i32> {
+        let f = instance.get_typed_func::<i32, i32>(&mut *store, name)?;
+        match self {
+            Lanes::Beside(lane) => lane.call(store, |store| f.call(store, value)),
+            Lanes::Inside(lanes) => lanes.call(store, |store| f.call(store, value)),
+        }
+    }
+}
+
+fn instantiate(recorder: &Recorder, module: &Module) -> (Store<()>, Lanes, Instance) {
+    let mut store = Store::new(module.engine(), ());
+    let mut linker = Linker::new(module.engine());
+    let lanes = if is_inlined(module) {
+        Lanes::Inside(recorder.link_inlined(&mut store, &mut linker).unwrap())
+    } else {
+        Lanes::Beside(recorder.link(&mut store, &mut linker).unwrap())
+    };
+    let h = Func::wrap(&mut store, |value: i32| {
+        if value == 0 { Err(wasmtime::Error::msg("h has failed")) } else { Ok(()) }
+    });
+    linker.define(&mut store, "host", "h", h).unwrap();
+    let instance = linker.instantiate(&mut store, module).unwrap();
+    (store, lanes, instance)
+}
+
+/// All of it, in an order that has every outcome between others.
+fn drive(recorder: &Recorder, module: &Module) -> Vec<Result<i32, String>> {
+    let (mut store, lanes, instance) = instantiate(recorder, module);
+    let mut call = |name, value| {
+        let result = lanes.call(&mut store, instance, name, value);
+        let _ = store.take_pending_exception();
+        result.map_err(|error| error.root_cause().to_string())
+    };
+    let calls =
+        [("fib", 18), ("traps", 3), ("catches", 5), ("host", 0), ("down", 5000), ("traps", 0), ("host", 7)];
+    let mut results: Vec<_> = calls.into_iter().map(|(name, value)| call(name, value)).collect();
+    // Enough for some blocks more.
+    results.push(call("fib", 22));
+    drop(store);
+    results
+}
+
+#[test]
+fn the_trace_is_that_of_a_recorder_beside_the_module_byte_for_byte() {
+    let engine = engine();
+    let [(beside, results), (inside, others)] = [Probe::Import, Probe::Inline].map(|probe| {
+        let (recorder, trace) = recorder(&engine);
+        let results = drive(&recorder, &compile(&engine, GUEST, probe));
+        recorder.finish("completed").unwrap();
+        (trace.bytes(), results)
+    });
+    assert_eq!(results, others);
+    assert!(count(&beside, |_| true) > 100_000);
+    let [beside_text, inside_text] = [&beside, &inside].map(|bytes| text(bytes));
+    assert_text(&inside_text, &beside_text);
+    // Numbers of blocks and all else included; only the process and its start differ by nothing under the test clock.
+    assert!(beside == inside, "the events are the same, the bytes are not");
+}
+
+#[test]
+fn with_a_ticker_no_call_is_missing() {
+    let engine = engine();
+    for probe in [Probe::Import, Probe::Inline] {
+        let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(ClockChoice::ticker()));
+        drive(&recorder, &compile(&engine, GUEST, probe));
+        let summary = recorder.finish("completed").unwrap();
+        assert_eq!(summary.events, EVENTS, "{probe:?}");
+        assert_eq!(count(&trace.bytes(), |_| true), EVENTS as usize, "{probe:?}");
+    }
+}
+
+/// What [`drive`] records.
+const EVENTS: u64 = {
+    const fn fib(n: u64) -> u64 {
+        if n < 2 { 2 } else { 1 + fib(n - 1) + fib(n - 2) }
+    }
+    // An unwind closes all that is open; a tail call leaves before it enters.
+    2 * (fib(18) + fib(22)) + (6 + 1) + (1 + 6 + 1 + 2 + 1) + (1 + 1) + 2 * 5002 + (3 + 1) + 2
+};
+
+#[test]
+fn a_start_section_is_recorded_even_if_it_traps() {
+    let engine = engine();
+    let text = "(module (memory 1) (func $main (call $f)) (func $f (drop (i32.load (i32.const -1)))) (start $main))";
+    let module = compile(&engine, text, Probe::Inline);
+    let (recorder, trace) = recorder(&engine);
+    let mut store = Store::new(&engine, ());
+    let mut linker = Linker::new(&engine);
+    let lanes = recorder.link_inlined(&mut store, &mut linker).unwrap();
+    lanes.call(&mut store, |store| linker.instantiate(store, &module)).unwrap_err();
+    assert_eq!(lanes.lanes().len(), 1);
+    recorder.finish("trap").unwrap();
+    assert_text(
+        &trace.text(),
+        "0 @2 enter 0
+         0 @3 enter 1
+         0 @4 unwind to 0, trap
+         end @5 trap: 3 events, 1 blocks, 0 dropped, 1 recorders",
+    );
+}
+
+const PLAIN: &str = r#"(module (func (export "f") (param i32) (result i32) (call $g (local.get 0)))
+    (func $g (param i32) (result i32) (local.get 0)))"#;
+
+#[test]
+fn what_is_recorded_outlives_the_store() {
+    let engine = engine();
+    let module = compile(&engine, PLAIN, Probe::Inline);
+    let (recorder, trace) = recorder(&engine);
+    let (mut store, lanes, instance) = instantiate(&recorder, &module);
+    lanes.call(&mut store, instance, "f", 1).unwrap();
+    drop((store, lanes));
+    recorder.finish("completed").unwrap();
+    assert_text(
+        &trace.text(),
+        "0 @2 enter 0
+         0 @3 enter 1
+         0 @4 leave
+         0 @5 leave
+         end @6 completed: 4 events, 1 blocks, 0 dropped, 1 recorders",
+    );
+}
+
+#[test]
+fn each_instance_is_a_lane() {
+    let engine = engine();
+    let module = compile(&engine, PLAIN, Probe::Inline);
+    let (recorder, trace) = recorder(&engine);
+    let mut store = Store::new(&engine, ());
+    let mut linker = Linker::new(&engine);
+    let lanes = recorder.link_inlined(&mut store, &mut linker).unwrap();
+    let instances = [0; 2].map(|_| linker.instantiate(&mut store, &module).unwrap());
+    let inside = Lanes::Inside(lanes.clone());
+    for n in [0, 1, 0] {
+        inside.call(&mut store, instances[n], "f", 1).unwrap();
+    }
+    assert_eq!(lanes.lanes().iter().map(kperf_wasmtime::Lane::id).collect::<Vec<_>>(), [0, 1]);
+    recorder.finish("completed").unwrap();
+    assert_eq!(count(&trace.bytes(), |_| true), 12);
+}
+
+#[test]
+fn probes_are_switched_off_and_on() {
+    for clock in [ClockChoice::Test, ClockChoice::ticker()] {
+        let engine = engine();
+        let module = compile(&engine, PLAIN, Probe::Inline);
+        let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(clock));
+        let (mut store, lanes, instance) = instantiate(&recorder, &module);
+        let Lanes::Inside(inside) = &lanes else { panic!("the recorder is inside") };
+        inside.set_recording(&mut store, false);
+        lanes.call(&mut store, instance, "f", 1).unwrap();
+        inside.set_recording(&mut store, true);
+        lanes.call(&mut store, instance, "f", 1).unwrap();
+        inside.set_recording(&mut store, false);
+        lanes.call(&mut store, instance, "f", 1).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        lanes.call(&mut store, instance, "f", 1).unwrap();
+        inside.set_recording(&mut store, true);
+        lanes.call(&mut store, instance, "f", 1).unwrap();
+        assert_eq!(recorder.finish("completed").unwrap().events, 8, "{clock:?}");
+        assert_eq!(count(&trace.bytes(), |_| true), 8, "{clock:?}");
+    }
+}
+
+#[test]
+fn a_module_that_only_claims_to_have_a_recorder_is_an_error() {
+    let engine = engine();
+    let guests = [
+        ("", "who flushes has no recorder inside"),
+        (r#"(memory (export "kperf.memory") 1 1 shared)"#, "the module exports no global `kperf.state.depth`"),
+        (
+            r#"(memory (export "kperf.memory") 1 1 shared)
+               (global (export "kperf.state.depth") (mut i32) (i32.const 0))
+               (global (export "kperf.state.stack") (mut i32) (i32.const 0))
+               (global (export "kperf.state.last") (mut i64) (i64.const 0))
+               (global (export "kperf.state.position") (mut i32) (i32.const 0))"#,
+            "the recorder's memory is too small",
+        ),
+    ];
+    for (exports, expected) in guests {
+        let text = format!(
+            r#"(module (import "kperf:host" "flush" (func $flush (param i32 i32))) {exports}
+                (func (export "f") (param i32) (result i32)
+                  (call $flush (i32.const 0) (i32.const 0)) (i32.const 0)))"#
+        );
+        let module = Module::new(&engine, wat::parse_str(text).unwrap()).unwrap();
+        let (recorder, _) = recorder(&engine);
+        let (mut store, lanes, instance) = instantiate(&recorder, &module);
+        let error = lanes.call(&mut store, instance, "f", 1).unwrap_err();
+        assert_eq!(error.root_cause().to_string(), expected);
+    }
+}
