@@ -41,12 +41,15 @@ impl Form {
         }
         // What the forms do differently in many places: where the position is, and how a word is published.
         let [get, set, store] = match self {
-            Form::Precise | Form::Ticker => ["(i32.load (i32.const 64))", "(i32.store (i32.const 64)", "(i32.store"],
+            Form::Precise | Form::Ticker => {
+                ["(i32.load (i32.const 64))", "(i32.store (i32.const 64)", "(i32.store"]
+            }
             Form::Inline => ["(global.get $position)", "(global.set $position", "(call $word_store"],
         };
         let code = kept.find("(module").unwrap_or(0);
         let (head, code) = kept.split_at(code);
-        let code = code.replace("(position.get)", get).replace("(position.set", set).replace("(word.store", store);
+        let code =
+            code.replace("(position.get)", get).replace("(position.set", set).replace("(word.store", store);
         head.to_owned() + &code
     }
 

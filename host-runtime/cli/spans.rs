@@ -4,7 +4,8 @@ use crate::filters::{CallArgs, CallChoice, check_names};
 use crate::output::tell;
 use crate::parents::ParentArgs;
 use crate::traces;
-use anyhow::{Context, bail};
+use anyhow::Context;
+use kperf_otlp::exporter::parse_pairs;
 use kperf_otlp::{Account, ResourceOptions, Roots, SpanOptions, Spans};
 use kperf_profile::Symbols;
 use kperf_trace::{Item, TraceReader};
@@ -48,8 +49,8 @@ impl SpanArgs {
         let CallChoice { functions, depth, min_nanos } = calls.without_range_and_lane()?;
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let attributes = variable("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
-        let attributes = resource_attributes(&attributes)
-            .context("failed to read OTEL_RESOURCE_ATTRIBUTES of the environment")?;
+        let attributes =
+            parse_pairs(&attributes).context("failed to read OTEL_RESOURCE_ATTRIBUTES of the environment")?;
         let service_name = self.service_name.clone().or_else(|| variable("OTEL_SERVICE_NAME"));
         Ok(SpanOptions {
             roots: match self.roots {
@@ -110,50 +111,4 @@ pub fn left_out(account: &Account) -> String {
         .map(|(reason, left)| format!("{} {reason}", left.calls))
         .collect();
     if told.is_empty() { String::new() } else { format!(", left out {}", told.join(", ")) }
-}
-
-/// Reads `key1=value1,key2=value2` with percent-encoded values, as the specification of OpenTelemetry's resources has it.
-fn resource_attributes(text: &str) -> anyhow::Result<Vec<(String, String)>> {
-    let mut attributes = Vec::new();
-    for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
-        let Some((key, value)) = pair.split_once('=') else { bail!("`{pair}` is not key=value") };
-        let decode =
-            |text: &str| decoded(text.trim()).with_context(|| format!("`{pair}` is badly percent-encoded"));
-        attributes.push((decode(key)?, decode(value)?));
-    }
-    Ok(attributes)
-}
-
-/// Text without its percent signs; `None` where two digits are missing behind one or no UTF-8 comes out.
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        if byte != b'%' {
-            bytes.push(byte);
-            continue;
-        }
-        let mut digit = || char::from(rest.next()?).to_digit(16);
-        bytes.push((digit()? << 4 | digit()?) as u8);
-    }
-    String::from_utf8(bytes).ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn resource_attributes_are_pairs() {
-        let parsed = |text: &str| {
-            resource_attributes(text).map_err(|error| format!("{error:#}")).map(|pairs| {
-                pairs.into_iter().map(|(key, value)| format!("{key}:{value}")).collect::<Vec<_>>().join(" ")
-            })
-        };
-        assert_eq!(parsed(""), Ok(String::new()));
-        assert_eq!(parsed("a=1, b = x=y ,c=%2C%20%c3%A9,"), Ok("a:1 b:x=y c:, é".into()));
-        assert_eq!(parsed("a=1,b"), Err("`b` is not key=value".into()));
-        assert_eq!(parsed("a=%4"), Err("`a=%4` is badly percent-encoded".into()));
-        assert!(parsed("a=%ff").is_err() && parsed("a=%zz").is_err());
-    }
 }

@@ -79,7 +79,11 @@ impl LaneMemory {
     /// A memory for a recorder in Rust.
     pub(crate) fn own() -> LaneMemory {
         let words: Box<[AtomicU32]> = (0..LEN).map(|_| AtomicU32::new(0)).collect();
-        let memory = LaneMemory { words: NonNull::from(&*words).cast(), owner: Owner::Own { _words: words }, marked: false };
+        let memory = LaneMemory {
+            words: NonNull::from(&*words).cast(),
+            owner: Owner::Own { _words: words },
+            marked: false,
+        };
         memory.reset_position();
         memory
     }

@@ -53,7 +53,13 @@ enum Lanes {
 }
 
 impl Lanes {
-    fn call(&self, store: &mut Store<()>, instance: Instance, name: &str, value: i32) -> wasmtime::Result<i32> {
+    fn call(
+        &self,
+        store: &mut Store<()>,
+        instance: Instance,
+        name: &str,
+        value: i32,
+    ) -> wasmtime::Result<i32> {
         let f = instance.get_typed_func::<i32, i32>(&mut *store, name)?;
         match self {
             Lanes::Beside(lane) => lane.call(store, |store| f.call(store, value)),
@@ -70,9 +76,13 @@ fn instantiate(recorder: &Recorder, module: &Module) -> (Store<()>, Lanes, Insta
     } else {
         Lanes::Beside(recorder.link(&mut store, &mut linker).unwrap())
     };
-    let h = Func::wrap(&mut store, |value: i32| {
-        if value == 0 { Err(wasmtime::Error::msg("h has failed")) } else { Ok(()) }
-    });
+    let h =
+        Func::wrap(
+            &mut store,
+            |value: i32| {
+                if value == 0 { Err(wasmtime::Error::msg("h has failed")) } else { Ok(()) }
+            },
+        );
     linker.define(&mut store, "host", "h", h).unwrap();
     let instance = linker.instantiate(&mut store, module).unwrap();
     (store, lanes, instance)
@@ -136,7 +146,8 @@ const EVENTS: u64 = {
 #[test]
 fn a_start_section_is_recorded_even_if_it_traps() {
     let engine = engine();
-    let text = "(module (memory 1) (func $main (call $f)) (func $f (drop (i32.load (i32.const -1)))) (start $main))";
+    let text =
+        "(module (memory 1) (func $main (call $f)) (func $f (drop (i32.load (i32.const -1)))) (start $main))";
     let module = compile(&engine, text, Probe::Inline);
     let (recorder, trace) = recorder(&engine);
     let mut store = Store::new(&engine, ());
@@ -222,7 +233,10 @@ fn a_module_that_only_claims_to_have_a_recorder_is_an_error() {
     let engine = engine();
     let guests = [
         ("", "who flushes has no recorder inside"),
-        (r#"(memory (export "kperf.memory") 1 1 shared)"#, "the module exports no global `kperf.state.depth`"),
+        (
+            r#"(memory (export "kperf.memory") 1 1 shared)"#,
+            "the module exports no global `kperf.state.depth`",
+        ),
         (
             r#"(memory (export "kperf.memory") 1 1 shared)
                (global (export "kperf.state.depth") (mut i32) (i32.const 0))

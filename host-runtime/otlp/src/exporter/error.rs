@@ -29,6 +29,8 @@ pub enum ErrorKind {
     Timeout(String),
     /// Something else than a name and a value.
     Pair(String),
+    /// A pair in which a percent sign has no two digits behind it, or that is no UTF-8.
+    PercentEncoding(String),
     /// A header whose name or value can't be one.
     Header(String),
     /// A client's certificate without its key, or the other way round.
@@ -85,6 +87,7 @@ impl fmt::Display for Error {
                 write!(f, "`{text}` is no time limit; give milliseconds, such as 10000")
             }
             ErrorKind::Pair(text) => write!(f, "`{text}` is no pair; give NAME=VALUE"),
+            ErrorKind::PercentEncoding(text) => write!(f, "`{text}` is badly percent-encoded"),
             ErrorKind::Header(name) => {
                 write!(f, "the header `{name}` can't be sent: HTTP has no such name or value")
             }

@@ -4,6 +4,7 @@ use super::config::{Compression, Config, Identity, Protocol};
 use super::error::{ErrorKind, Result};
 use http::Uri;
 use percent_encoding::percent_decode_str;
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -142,13 +143,20 @@ pub fn parse_pairs(text: &str) -> Result<Vec<(String, String)>> {
     let pairs = text.split(',').map(str::trim).filter(|pair| !pair.is_empty());
     pairs
         .map(|pair| {
-            let bad = || ErrorKind::Pair(pair.to_owned());
-            let (name, value) = pair.split_once('=').ok_or_else(bad)?;
-            let decoded =
-                |text: &str| percent_decode_str(text.trim()).decode_utf8().map(|text| text.into_owned());
-            Ok((decoded(name).map_err(|_| bad())?, decoded(value).map_err(|_| bad())?))
+            let (name, value) = pair.split_once('=').ok_or_else(|| ErrorKind::Pair(pair.to_owned()))?;
+            match (decoded(name.trim()), decoded(value.trim())) {
+                (Some(name), Some(value)) => Ok((name, value)),
+                _ => Err(ErrorKind::PercentEncoding(pair.to_owned()).into()),
+            }
         })
         .collect()
+}
+
+/// `None` where two digits are missing behind a percent sign, or no UTF-8 comes out.
+fn decoded(text: &str) -> Option<String> {
+    let digits = |rest: &str| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2;
+    let whole = text.split('%').skip(1).all(digits);
+    whole.then(|| percent_decode_str(text).decode_utf8().ok()).flatten().map(Cow::into_owned)
 }
 
 #[cfg(test)]
@@ -223,6 +231,19 @@ mod tests {
         );
         assert_eq!(of("HEADERS", "a=1,b"), "`b` is no pair; give NAME=VALUE");
         assert!(of("CLIENT_KEY", "key.pem").starts_with("a client certificate and its key belong together"));
+    }
+
+    #[test]
+    fn pairs_are_percent_encoded() {
+        let parsed = |text: &str| {
+            parse_pairs(text).map_err(|error| error.to_string()).map(|pairs| {
+                pairs.into_iter().map(|(key, value)| format!("{key}:{value}")).collect::<Vec<_>>().join(" ")
+            })
+        };
+        assert_eq!(parsed(""), Ok(String::new()));
+        assert_eq!(parsed("a=1, b = x=y ,c=%2C%20%c3%A9,"), Ok("a:1 b:x=y c:, é".into()));
+        assert_eq!(parsed("a=%4"), Err("`a=%4` is badly percent-encoded".into()));
+        assert!(parsed("a=%ff").is_err() && parsed("a=%zz").is_err());
     }
 
     #[test]
