@@ -197,7 +197,7 @@ impl Opts {
         if let Some(table) = &prepared.symbols {
             builder = builder.symbols(table.to_bytes());
         }
-        Ok(builder.build(&guest.engine)?)
+        builder.build(&guest.engine).with_context(|| format!("failed to record into `{}`", trace.display()))
     }
 }
 

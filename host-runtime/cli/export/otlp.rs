@@ -4,6 +4,7 @@ use super::{Format, Opts};
 use crate::input;
 use crate::output::tell;
 use crate::spans::left_out;
+use crate::table::plural;
 use crate::traces::{self, Trace};
 use anyhow::{Context, bail};
 use kperf_otlp::{Spans, json};
@@ -46,13 +47,22 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     let name = output_name(&opts.output);
     if opts.metrics {
         let points: u64 = metrics.iter().map(|request| request.spans).sum();
-        tell(format_args!("{name}: metrics of {} calls, {points} points", account.calls));
+        tell(format_args!(
+            "{name}: metrics of {}, {}",
+            plural(account.calls, "call"),
+            plural(points, "point")
+        ));
     } else {
         let left_out = left_out(&account);
-        tell(format_args!("{name}: {} spans of {} calls{left_out}", account.spans, account.calls));
+        tell(format_args!(
+            "{name}: {} of {}{left_out}",
+            plural(account.spans, "span"),
+            plural(account.calls, "call")
+        ));
     }
     Ok(())
 }
+
 fn output_name(path: &Path) -> String {
     if path == Path::new("-") { "stdout".into() } else { path.display().to_string() }
 }

@@ -32,14 +32,20 @@ impl Entry {
             if guest.has_start {
                 return Ok(Entry { initialize: exports(INITIALIZE), ..Entry::default() });
             }
-            bail!(
-                "`{}` is no command, it exports no `{START}`; name a function with --invoke: {}",
-                path.display(),
-                list(guest)
-            );
+            match list(guest) {
+                Some(names) => bail!(
+                    "`{}` is no command, it exports no `{START}`; name a function with --invoke: {names}",
+                    path.display()
+                ),
+                None => bail!(
+                    "`{}` exports no functions, and has none that starts by itself: there is nothing to run",
+                    path.display()
+                ),
+            }
         };
         let Some(ExternType::Func(ty)) = guest.module.get_export(name) else {
-            bail!("`{}` exports no function `{name}`; it exports {}", path.display(), list(guest));
+            let names = list(guest).unwrap_or_else(|| "no functions".to_owned());
+            bail!("`{}` exports no function `{name}`; it exports {names}", path.display());
         };
         if ty.params().len() != args.len() {
             bail!("`{name}` takes {} arguments, {} are given", ty.params().len(), args.len());
@@ -76,13 +82,13 @@ impl Entry {
     }
 }
 
-/// The functions to choose from.
-fn list(guest: &Guest) -> String {
+/// The functions to choose from, if there are any.
+fn list(guest: &Guest) -> Option<String> {
     let names: Vec<String> = guest.functions().map(|name| format!("`{name}`")).collect();
     match names.len() {
-        0 => "no functions".to_owned(),
-        count if count > 20 => format!("{} and {} more", names[..20].join(", "), count - 20),
-        _ => names.join(", "),
+        0 => None,
+        count if count > 20 => Some(format!("{} and {} more", names[..20].join(", "), count - 20)),
+        _ => Some(names.join(", ")),
     }
 }
 

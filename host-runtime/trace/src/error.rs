@@ -46,7 +46,7 @@ impl From<io::Error> for Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.kind {
-            ErrorKind::Io(_) => f.write_str("failed to read the trace"),
+            ErrorKind::Io(error) => error.fmt(f),
             ErrorKind::NotATrace { found } if found.is_empty() => {
                 f.write_str("not a kperf trace: it is empty")
             }
@@ -67,7 +67,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &*self.kind {
-            ErrorKind::Io(error) => Some(error),
+            ErrorKind::Io(error) => error.source(),
             _ => None,
         }
     }
