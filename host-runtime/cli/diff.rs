@@ -4,6 +4,7 @@ mod names;
 mod pictures;
 mod verdict;
 
+use crate::filters::{CallArgs, Calls, Known};
 use crate::output::tell;
 use crate::records::{self, Cell, Column, Format};
 use crate::table::{TableOptions, clock_text, host_text, plural};
@@ -68,6 +69,8 @@ pub struct Opts {
     /// Don't shorten long names in the table.
     #[arg(long)]
     full_names: bool,
+    #[command(flatten)]
+    calls: CallArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -124,7 +127,13 @@ impl Opts {
             MetricArg::Calls => Metric::Calls,
         };
         let paths = (before, after);
-        let (before, after) = (self.side(before, self.by)?, self.side(after, self.by)?);
+        let calls = self.calls.parse()?;
+        let mut known = Known::default();
+        let (before, after) = {
+            let mut side = |paths| self.side(paths, self.by, &calls, &mut known);
+            (side(before)?, side(after)?)
+        };
+        calls.check_known(&known)?;
         let mut diff = ProfileDiff::new(&before.samples, &after.samples, metric);
         let limit = self.fail_on.map(|growth| Limit { growth, least: self.min_share.max(0.01), metric });
         let grown = limit.map(|limit| limit.exceeded_by(&diff)).unwrap_or_default();
@@ -135,17 +144,18 @@ impl Opts {
         self.write(&before, &after, &diff, metric, &mut out)
             .and_then(|()| out.flush())
             .context("failed to write to stdout")?;
-        self.draw(metric, (&before, &after), &paths)?;
+        self.draw(metric, (&before, &after), &paths, &calls)?;
         for told in &grown {
             tell(format_args!("error: {told}"));
         }
         Ok(if grown.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(3) })
     }
 
-    fn side(&self, paths: &[PathBuf], by: By) -> anyhow::Result<Side> {
+    fn side(&self, paths: &[PathBuf], by: By, calls: &Calls<'_>, known: &mut Known) -> anyhow::Result<Side> {
         let mut side = Side { samples: Vec::new(), about: String::new() };
         for path in paths {
-            let profile = traces::profile(path)?;
+            let profile = traces::profile_of_one(path, calls)?;
+            known.add(&profile.symbols, &profile.health, &profile.lanes);
             if by == self.by {
                 traces::tell_warnings(&profile.health);
             }

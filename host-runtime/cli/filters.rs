@@ -5,6 +5,7 @@ use kperf_profile::frames::LaneStatus;
 use kperf_profile::{CallFilter, Health, LaneChoice, Range, Symbols};
 use kperf_rewriter::{Filter, Pattern};
 use kperf_trace::LaneId;
+use std::collections::BTreeSet;
 
 /// Which functions.
 #[derive(clap::Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -159,17 +160,40 @@ impl Calls<'_> {
     /// Fails if a pattern or a lane means nothing that a trace has, or if no function is left. Known when the trace is
     /// read.
     pub fn check(&self, symbols: &Symbols, health: &Health, lanes: &[LaneStatus]) -> anyhow::Result<()> {
-        let extra = (health.counts.without_enter > 0).then(|| symbols.name(kperf_profile::LOST));
-        let known = symbols.iter().map(|symbol| symbol.display_name());
-        check_names(&self.functions, known.chain(extra.as_deref()))?;
+        let mut known = Known::default();
+        known.add(symbols, health, lanes);
+        self.check_known(&known)
+    }
+
+    /// [`check`](Calls::check) with what several traces have.
+    pub fn check_known(&self, known: &Known) -> anyhow::Result<()> {
+        check_names(&self.functions, known.names.iter().map(String::as_str))?;
         for choice in &self.args.lane {
-            if !lanes.iter().any(|lane| choice.has(lane.id)) {
-                let known: Vec<String> = lanes.iter().take(10).map(|lane| lane.id.to_string()).collect();
-                let more = if lanes.len() > known.len() { ", .." } else { "" };
-                bail!("--lane `{choice}` is none of the trace's lanes: {}{more}", known.join(", "));
+            if !known.lanes.iter().any(|lane| choice.has(*lane)) {
+                let first: Vec<String> = known.lanes.iter().take(10).map(LaneId::to_string).collect();
+                let more = if known.lanes.len() > first.len() { ", .." } else { "" };
+                bail!("--lane `{choice}` is none of the trace's lanes: {}{more}", first.join(", "));
             }
         }
         Ok(())
+    }
+}
+
+/// The functions and lanes of one trace, or of several.
+#[derive(Default)]
+pub struct Known {
+    names: BTreeSet<String>,
+    lanes: BTreeSet<LaneId>,
+}
+
+impl Known {
+    /// Adds those of a trace.
+    pub fn add(&mut self, symbols: &Symbols, health: &Health, lanes: &[LaneStatus]) {
+        self.names.extend(symbols.iter().map(|symbol| symbol.display_name().to_owned()));
+        if health.counts.without_enter > 0 {
+            self.names.insert(symbols.name(kperf_profile::LOST).into_owned());
+        }
+        self.lanes.extend(lanes.iter().map(|lane| lane.id));
     }
 }
 

@@ -114,8 +114,24 @@ pub fn profile_observed<O: CallObserver>(
     read(path, open(path, false)?, calls, observer)
 }
 
+/// [`profile_of`], but wanting what isn't there is no error: it may be in another trace.
+pub fn profile_of_one(path: &Path, calls: &Calls<'_>) -> anyhow::Result<Profile> {
+    read_unchecked(path, open(path, false)?, calls, ()).map(|(profile, ())| profile)
+}
+
 /// Reads to the end.
 fn read<O: CallObserver>(
+    path: &Path,
+    trace: Trace,
+    calls: &Calls<'_>,
+    observer: O,
+) -> anyhow::Result<(Profile, O)> {
+    let (profile, observer) = read_unchecked(path, trace, calls, observer)?;
+    calls.check(&profile.symbols, &profile.health, &profile.lanes)?;
+    Ok((profile, observer))
+}
+
+fn read_unchecked<O: CallObserver>(
     path: &Path,
     Trace { reader, progress }: Trace,
     calls: &Calls<'_>,
@@ -128,10 +144,7 @@ fn read<O: CallObserver>(
         calls.with(|filter| Profile::read_observed(reader, observer, Some(filter), report))
     };
     progress.finish_and_clear();
-    let (profile, observer) =
-        read.with_context(|| format!("failed to read the trace `{}`", input::name(path)))?;
-    calls.check(&profile.symbols, &profile.health, &profile.lanes)?;
-    Ok((profile, observer))
+    read.with_context(|| format!("failed to read the trace `{}`", input::name(path)))
 }
 
 /// Tells on stderr what makes a trace's figures doubtful.

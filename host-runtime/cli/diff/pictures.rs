@@ -1,6 +1,7 @@
 //! `--graph` and `--flame`: what changed, in red and blue.
 
 use super::{By, Opts, Side};
+use crate::filters::{Calls, Known};
 use crate::output::{Product, tell};
 use crate::picture::{self, Layout};
 use anyhow::{Context, bail};
@@ -20,10 +21,14 @@ impl Opts {
         metric: Metric,
         sides: (&Side, &Side),
         paths: &(&[PathBuf], &[PathBuf]),
+        calls: &Calls<'_>,
     ) -> anyhow::Result<()> {
         let matched = |by: By| -> anyhow::Result<Option<(Side, Side)>> {
-            let same = by == self.by;
-            Ok(if same { None } else { Some((self.side(paths.0, by)?, self.side(paths.1, by)?)) })
+            if by == self.by {
+                return Ok(None);
+            }
+            let side = |paths| self.side(paths, by, calls, &mut Known::default());
+            Ok(Some((side(paths.0)?, side(paths.1)?)))
         };
         if let Some(path) = &self.graph {
             let read = matched(By::Function)?;
