@@ -33,10 +33,12 @@ enum Host {
 const CPP: &str = "/^(catches|rethrows|between|throws|catches_own|calls|quiet|after)$|Guard/";
 const JUMPS: &str = "/^(sets_inner|sets_outer|between|jumps|after)$/";
 const KOTLIN: &str = "/^(main|catchesAll|rethrows|catchesMine|finallyRuns|between|throws|after)$/";
+const COROUTINES: &str = "/^(main|made|used|cleanedUp|produces|consumes|waits|fails|catches|\\$(invoke|produces|consumes|waits|fails|catches)COROUTINE\\$\\.doResume)$/";
+const RUST: &str = "/^(panics::main|catches|resumes|between|panics|after)$|panics::Guard/";
 const ALL: &str = "*";
 
 #[rustfmt::skip]
-const CASES: [(&str, Host, &str); 11] = [
+const CASES: [(&str, Host, &str); 14] = [
     ("cpp-exnref", Host::Wasmtime, CPP),
     ("cpp-legacy", Host::Node("wasi"), CPP),
     ("cpp-js", Host::Node("emscripten"), CPP),
@@ -46,6 +48,9 @@ const CASES: [(&str, Host, &str); 11] = [
     ("kotlin-exnref", Host::Wasmtime, KOTLIN),
     ("kotlin-legacy", Host::NewNode("wasi"), KOTLIN),
     ("kotlin-traps", Host::Wasmtime, KOTLIN),
+    ("kotlin-coroutines", Host::Wasmtime, COROUTINES),
+    ("rust-exnref", Host::Wasmtime, RUST),
+    ("rust-legacy", Host::Node("wasi"), RUST),
     ("javascript", Host::NewNode("javascript"), ALL),
     ("javascript-legacy", Host::Node("javascript"), ALL),
 ];
@@ -76,7 +81,7 @@ fn the_tree_is_what_the_source_says() {
         };
         let replayed = kperf(&["replay", "--only", only], &[&trace]);
         assert!(replayed.status.success(), "{name}: {}", text(&replayed.stderr));
-        if matches!(*only, CPP | JUMPS) {
+        if matches!(*only, CPP | JUMPS | RUST) {
             let shape = shape(&text(&replayed.stdout));
             let known = shapes.entry(only).or_insert_with(|| shape.clone());
             assert_eq!(*known, shape, "{name}: other calls than in the other ways to make it");
