@@ -124,14 +124,15 @@ fn symbols() -> SymbolTable {
         id: FuncId(id),
         func_index: FuncIndex(id + 7),
         name: (*name).into(),
-        demangled: None,
-        code_offset: 0,
-        exported: false,
-        imported: false,
-        unnamed: false,
+        ..Symbol::default()
     };
     let module = ModuleIdentity { name: "life".into(), sha256: "ab".repeat(32), ..ModuleIdentity::default() };
-    SymbolTable { module, id_base: 0, symbols: NAMES.iter().zip(0..).map(symbol).collect() }
+    SymbolTable {
+        module,
+        id_base: 0,
+        symbols: NAMES.iter().zip(0..).map(symbol).collect(),
+        ..SymbolTable::default()
+    }
 }
 
 /// Calls, requests and bytes.

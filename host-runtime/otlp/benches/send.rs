@@ -4,6 +4,9 @@
 //! it, and as the same requests, encoded before, posted by a loop that does nothing else. Both have two connections. In
 //! turn, minima. Goal: at most 1.2 times as long. What the Collector counts must be what was sent.
 //!
+//! Where `benches/otel-sdk` is built, the same spans go through OpenTelemetry's own exporter too, over one connection, as
+//! its batch processor sends them. (`cargo build --release --manifest-path benches/otel-sdk/Cargo.toml`)
+//!
 //! `cargo build --release` makes the program that records the trace; `-- TRACE` takes another trace.
 #![allow(missing_docs, unreachable_pub, clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used)]
 
@@ -81,14 +84,28 @@ service:
         let requests = requests.clone();
         send(config, move || Ok(Encoded { requests, next: 0 }))
     };
-    let mut ways: [(&str, &dyn Fn() -> Duration); 5] = [
+    let sdk = root().join("benches/otel-sdk/target/release/otel-sdk");
+    let bodies = folder.path().join("spans.pb");
+    std::fs::write(&bodies, requests.iter().flat_map(|request| request.body.clone()).collect::<Vec<u8>>())
+        .unwrap();
+    let by_sdk = || {
+        let output =
+            Command::new(&sdk).arg(&bodies).arg(format!("http://127.0.0.1:{http}")).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let seconds = text.trim().strip_prefix(&format!("{count} ")).unwrap_or_else(|| panic!("{text}"));
+        Duration::from_secs_f64(seconds.parse().unwrap())
+    };
+    let mut ways: Vec<(&str, &dyn Fn() -> Duration)> = vec![
         ("encoded before, posted by a loop (HTTP)", &|| posted(&requests)),
         ("encoded before, by the exporter (HTTP)", &|| encoded(&over_http)),
         ("from the trace (HTTP)", &|| whole(&over_http)),
         ("encoded before, by the exporter (gRPC)", &|| encoded(&over_grpc)),
         ("from the trace (gRPC)", &|| whole(&over_grpc)),
     ];
-    let mut best = [Duration::MAX; 5];
+    if sdk.exists() {
+        ways.push(("made before, by OpenTelemetry's SDK (HTTP)", &by_sdk));
+    }
+    let mut best = vec![Duration::MAX; ways.len()];
     for round in 0..ROUNDS {
         for (n, (name, way)) in ways.iter_mut().enumerate() {
             let before = accepted();
@@ -112,11 +129,14 @@ fn trace(folder: &Path) -> PathBuf {
     }
     // Benchmarks are in `target/release/deps`, programs one up.
     let program = std::env::current_exe().unwrap().parent().unwrap().with_file_name("kperf-wasm");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = Command::new(program);
-    command.arg("run").arg("-q").arg(root.join("examples/game-of-life/rust/life.wasm"));
+    command.arg("run").arg("-q").arg(root().join("examples/game-of-life/rust/life.wasm"));
     assert!(command.args(["--trace", "life.kperf"]).current_dir(folder).status().unwrap().success());
     folder.join("life.kperf")
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
 /// Requests that are there already.
