@@ -12,4 +12,4 @@ pub mod word;
 
 pub mod leb128;
 
-pub use symbols::{FuncId, FuncIndex, Symbol, SymbolTable};
+pub use symbols::{FuncId, FuncIndex, Source, Symbol, SymbolTable};

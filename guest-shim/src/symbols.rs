@@ -8,9 +8,11 @@
 //! leb128   id_base, number of symbols; then for each, in the order of their ids:
 //!   leb128   func_index
 //!   leb128   code_offset
-//!   u8       flags: 1 exported, 2 imported, 4 a demangled name follows, 8 the name is made up
+//!   u8       flags: 1 exported, 2 imported, 4 a demangled name follows, 8 the name is made up, 16 a place follows
 //!   bytes    name, behind its length
 //!   bytes    demangled name, behind its length (flag 4)
+//!   leb128   number of the source file, line (flag 16)
+//! leb128   number of source files; then the path of each, behind its length. Left out if there are none
 //! ```
 
 use crate::leb128;
@@ -33,7 +35,7 @@ pub struct FuncId(pub u32);
 pub struct FuncIndex(pub u32);
 
 /// One probed function.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Symbol {
     /// Its number in the trace.
     pub id: FuncId,
@@ -52,6 +54,18 @@ pub struct Symbol {
     pub imported: bool,
     /// Whether the module says nothing about its name.
     pub unnamed: bool,
+    /// Where it is declared, if the module says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<Source>,
+}
+
+/// A place in the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Source {
+    /// The file, as an index into [`SymbolTable::files`].
+    pub file: u32,
+    /// The line, counted from 1; 0 where it isn't known.
+    pub line: u32,
 }
 
 impl Symbol {
@@ -86,6 +100,9 @@ pub struct SymbolTable {
     pub id_base: u32,
     /// The symbols; the n-th has the id `id_base + n`.
     pub symbols: Vec<Symbol>,
+    /// The paths of source files, as the module has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<String>,
 }
 
 /// Why bytes are not a symbol table.
@@ -111,6 +128,12 @@ impl SymbolTable {
         self.symbols.get(id.0.checked_sub(self.id_base)? as usize)
     }
 
+    /// Where a symbol of this table is declared: the file's path, and the line, 0 where it isn't known.
+    pub fn source(&self, symbol: &Symbol) -> Option<(&str, u32)> {
+        let source = symbol.source?;
+        Some((self.files.get(source.file as usize)?, source.line))
+    }
+
     /// One past the table's last id.
     pub fn id_end(&self) -> u32 {
         self.id_base.saturating_add(self.symbols.len() as u32)
@@ -130,12 +153,21 @@ impl SymbolTable {
                 u8::from(symbol.exported)
                     | u8::from(symbol.imported) << 1
                     | u8::from(symbol.demangled.is_some()) << 2
-                    | u8::from(symbol.unnamed) << 3,
+                    | u8::from(symbol.unnamed) << 3
+                    | u8::from(symbol.source.is_some()) << 4,
             );
             write_str(&mut out, &symbol.name);
             if let Some(demangled) = &symbol.demangled {
                 write_str(&mut out, demangled);
             }
+            if let Some(Source { file, line }) = symbol.source {
+                leb128::write(&mut out, file.into());
+                leb128::write(&mut out, line.into());
+            }
+        }
+        if !self.files.is_empty() {
+            leb128::write(&mut out, self.files.len() as u64);
+            self.files.iter().for_each(|file| write_str(&mut out, file));
         }
         // Names of C++ templates repeat one another: packed they take a fifth of their bytes.
         let mut bytes = vec![VERSION];
@@ -160,6 +192,10 @@ impl SymbolTable {
             let flags = input.byte()?;
             let name = input.str()?;
             let demangled = if flags & 4 != 0 { Some(input.str()?) } else { None };
+            let source = match flags & 16 {
+                0 => None,
+                _ => Some(Source { file: input.u32()?, line: input.u32()? }),
+            };
             symbols.push(Symbol {
                 id: FuncId(id_base + n),
                 func_index,
@@ -169,12 +205,21 @@ impl SymbolTable {
                 exported: flags & 1 != 0,
                 imported: flags & 2 != 0,
                 unnamed: flags & 8 != 0,
+                source,
             });
+        }
+        let mut files = Vec::new();
+        if !input.rest.is_empty() {
+            let count = input.u32()?;
+            files.reserve(input.rest.len().min(count as usize));
+            for _ in 0..count {
+                files.push(input.str()?);
+            }
         }
         if !input.rest.is_empty() {
             return Err(input.error("bytes behind its end"));
         }
-        Ok(SymbolTable { module, id_base, symbols })
+        Ok(SymbolTable { module, id_base, symbols, files })
     }
 }
 
@@ -250,6 +295,7 @@ mod tests {
             exported: n == 0,
             imported: n == 1,
             unnamed: n == 2,
+            source: (n != 1).then_some(Source { file: n / 2, line: 10 * n }),
         };
         let symbols = vec![
             symbol(0, "_ZN4life4stepEv", Some("life::step")),
@@ -257,7 +303,8 @@ mod tests {
             symbol(2, "func[14]", None),
         ];
         let module = ModuleIdentity { name: "\"life\"".into(), functions: 3, ..ModuleIdentity::default() };
-        SymbolTable { module, id_base: 100, symbols }
+        let files = vec!["/src/life.rs".into(), "/src/main.rs".into()];
+        SymbolTable { module, id_base: 100, symbols, files }
     }
 
     #[test]
@@ -299,6 +346,8 @@ mod tests {
         let table = table();
         assert_eq!(table.get(FuncId(100)).map(Symbol::display_name), Some("life::step"));
         assert_eq!(table.get(FuncId(102)).map(Symbol::display_name), Some("func[14]"));
+        let source = |id| table.get(FuncId(id)).and_then(|symbol| table.source(symbol));
+        assert_eq!((source(101), source(102)), (None, Some(("/src/main.rs", 20))));
         assert!(table.get(FuncId(99)).is_none() && table.get(FuncId(103)).is_none());
     }
 }

@@ -159,14 +159,12 @@ impl Opts {
             (What { call_graph: true, .. }, _) => {
                 callgraph::write_graph(graph, symbols, rows, how, options, out)
             }
-            (What { by: By::Module | By::Namespace, .. }, _) => {
-                groups::write(profile, self.what.by, cost, how, options, out)
-            }
-            _ => match self.format {
+            (What { by: By::Function, .. }, _) => match self.format {
                 Format::Table => self.write_table(profile, rows, limit, histograms, out),
                 Format::Json => write_json(profile, &graph.flat, listed, histograms, cost.is_some(), out),
                 Format::Csv => out.write_all(formats::csv(profile, listed, histograms).as_bytes()),
             },
+            (What { by, .. }, _) => groups::write(profile, *by, cost, how, options, out),
         }
     }
 

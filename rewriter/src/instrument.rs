@@ -6,6 +6,7 @@ use crate::parse::{ModuleInfo, Proposal};
 use crate::plan::Decision;
 use crate::probe::Probe;
 use crate::reach::HostReach;
+use crate::source::Sources;
 use crate::template::Recorder;
 use crate::write::{Output, Writer};
 use crate::{Error, ErrorKind, Options, Plan, Warning};
@@ -37,6 +38,7 @@ pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Rewritten, Error> {
     let names = FuncNames::collect(&info, options.names.as_ref(), &mut warnings);
     let reach = HostReach::find(&info);
     let identity = identity(&info, options);
+    let sources = Sources::read(&info, &mut warnings);
     let recorder = match options.probe {
         Probe::Import => None,
         Probe::Inline => Some(Recorder::read()?),
@@ -47,7 +49,7 @@ pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Rewritten, Error> {
     let mut needs = guess(&info, &reach, options)?;
     loop {
         let plan = Plan::make(&info, &names, options, &refused)?;
-        let symbols = symbols(&info, &plan, &identity, options.id_base);
+        let symbols = symbols(&info, &plan, &identity, &sources, options.id_base);
         if symbols.symbols.is_empty() {
             warnings.extend(not_probed(&plan));
             return Ok(Rewritten { wasm: wasm.to_vec(), symbols, plan, warnings });
@@ -117,7 +119,13 @@ fn identity(info: &ModuleInfo<'_>, options: &Options) -> ModuleIdentity {
     }
 }
 
-fn symbols(info: &ModuleInfo<'_>, plan: &Plan, identity: &ModuleIdentity, id_base: u32) -> SymbolTable {
+fn symbols(
+    info: &ModuleInfo<'_>,
+    plan: &Plan,
+    identity: &ModuleIdentity,
+    sources: &Sources,
+    id_base: u32,
+) -> SymbolTable {
     let symbols = plan.probed().map(|(id, function)| {
         let defined = (function.index.0 as usize).checked_sub(info.imported_funcs.len());
         Symbol {
@@ -129,9 +137,15 @@ fn symbols(info: &ModuleInfo<'_>, plan: &Plan, identity: &ModuleIdentity, id_bas
             exported: function.exported,
             imported: function.imported,
             unnamed: function.unnamed,
+            source: defined.and_then(|n| sources.get(n)),
         }
     });
-    SymbolTable { module: identity.clone(), id_base, symbols: symbols.collect() }
+    SymbolTable {
+        module: identity.clone(),
+        id_base,
+        symbols: symbols.collect(),
+        files: sources.files.clone(),
+    }
 }
 
 fn validate(wasm: &[u8]) -> Result<(), Error> {

@@ -21,6 +21,7 @@ mod plan;
 mod probe;
 mod reach;
 mod section;
+mod source;
 mod template;
 mod try_table;
 mod types;

@@ -11,6 +11,11 @@ pub enum Warning {
         /// What is wrong with it.
         message: String,
     },
+    /// The debug information can't be read, or not all of it; functions may lack their places in the source.
+    BadDebugInfo {
+        /// What is wrong with it.
+        message: String,
+    },
     /// A custom section would be wrong in the rewritten module, or can't be read, and was left out.
     DroppedSection {
         /// Its name.
@@ -31,6 +36,7 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Warning::BadNameSection { message } => write!(f, "the name section can't be read: {message}"),
+            Warning::BadDebugInfo { message } => write!(f, "the debug information can't be read: {message}"),
             Warning::DroppedSection { name } => {
                 write!(
                     f,

@@ -1,4 +1,4 @@
-//! The report by module or namespace.
+//! The report by source file, module or namespace.
 
 use crate::records::{self, Cell, Column, Format};
 use crate::table::TableOptions;
@@ -13,6 +13,8 @@ pub enum By {
     /// Each for itself.
     #[default]
     Function,
+    /// The source file that they are declared in, where the module has DWARF that says it.
+    File,
     /// The module that they are of; functions of the host by the module they are imported from.
     Module,
     /// What their names begin with: `std::io`, `main`, `kotlin.Array`.
@@ -61,7 +63,8 @@ fn name_of(profile: &Profile, by: By, func: FuncId) -> String {
     let imported = symbols.get(func).is_some_and(|symbol| symbol.imported);
     let text = match by {
         By::Function => &name,
-        By::Module if imported => namespace(&name),
+        By::Module | By::File if imported => namespace(&name),
+        By::File => symbols.source(func).map_or("(unknown)", |(file, _)| file),
         By::Module => symbols.module(func).unwrap_or(&name),
         By::Namespace => namespace(&name),
     };

@@ -56,7 +56,7 @@ impl Functions {
         let mut head = Vec::new();
         wire::field(&mut head, 5, short.as_bytes());
         head.extend([6 << 3, SpanKind::Internal as u8]);
-        let attributes = attributes_of(func, short, symbols, options);
+        let attributes = attributes_of(func, short, symbols);
         let kept = options.keep.as_ref().is_none_or(|keep| keep(&name));
         let index = self.list.len() as u32;
         self.list.push(Function { func, head: head.into(), attributes: encoded(&attributes), kept });
@@ -66,12 +66,7 @@ impl Functions {
 }
 
 /// What is told of a function.
-pub(crate) fn attributes_of(
-    func: FuncId,
-    name: &str,
-    symbols: &Symbols,
-    options: &SpanOptions,
-) -> Vec<KeyValue> {
+pub(crate) fn attributes_of(func: FuncId, name: &str, symbols: &Symbols) -> Vec<KeyValue> {
     let mut attributes = Vec::new();
     let Some(symbol) = symbols.get(func) else {
         if func != LOST {
@@ -80,10 +75,10 @@ pub(crate) fn attributes_of(
         return attributes;
     };
     attributes.push(string("code.function.name", name));
-    if let Some(location) = options.location.as_ref().and_then(|locate| locate(symbol)) {
-        attributes.push(string("code.file.path", &location.file));
-        if location.line != 0 {
-            attributes.push(int("code.line.number", location.line.into()));
+    if let Some((file, line)) = symbols.source(func) {
+        attributes.push(string("code.file.path", file));
+        if line != 0 {
+            attributes.push(int("code.line.number", line.into()));
         }
     }
     attributes.push(int("kperf.func.id", func.0.into()));

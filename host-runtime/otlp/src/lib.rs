@@ -46,6 +46,6 @@ mod wire;
 pub use account::{Account, Elided, Left};
 pub use batch::Request;
 pub use kperf_trace::{ContextError, TraceContext};
-pub use options::{Keep, Limits, Locate, Location, ResourceOptions, Roots, SpanOptions};
+pub use options::{Keep, Limits, ResourceOptions, Roots, SpanOptions};
 pub use resource::SCHEMA_URL;
 pub use spans::Spans;

@@ -45,7 +45,7 @@ impl Encoder {
         let (mut calls, mut durations) = (Vec::new(), Vec::new());
         for (function, histogram) in functions {
             let name = self.symbols.name(function.func);
-            let attributes = attributes_of(function.func, shortened(&name), &self.symbols, &self.options);
+            let attributes = attributes_of(function.func, shortened(&name), &self.symbols);
             calls.push(NumberDataPoint {
                 attributes: attributes.clone(),
                 start_time_unix_nano: start,

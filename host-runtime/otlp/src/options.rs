@@ -1,6 +1,5 @@
 //! What becomes a span, and how.
 
-use kperf_abi::Symbol;
 use kperf_trace::TraceContext;
 
 /// What of a trace becomes spans, and how. The trace file keeps everything; what these leave out is counted.
@@ -24,8 +23,6 @@ pub struct SpanOptions {
     pub max_spans: Option<u64>,
     /// Which functions get spans, by name; `None` for all. What others called moves up a level, as if they had no probes.
     pub keep: Option<Keep>,
-    /// Where functions stand in the source, for who knows; becomes `code.file.path` and `code.line.number`.
-    pub location: Option<Locate>,
     /// What the resource says.
     pub resource: ResourceOptions,
     /// How large a request may be.
@@ -38,9 +35,6 @@ pub struct SpanOptions {
 /// Chooses functions by name.
 pub type Keep = Box<dyn Fn(&str) -> bool + Send>;
 
-/// Finds a function's place in the source.
-pub type Locate = Box<dyn Fn(&Symbol) -> Option<Location> + Send>;
-
 /// Where a trace of OpenTelemetry's begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Roots {
@@ -49,15 +43,6 @@ pub enum Roots {
     PerCall,
     /// The run is one trace, whose root is a span for the whole of it.
     PerRun,
-}
-
-/// A place in the source.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Location {
-    /// The file's path.
-    pub file: String,
-    /// The line, counted from 1; 0 where it isn't known.
-    pub line: u32,
 }
 
 /// What the resource says besides what the trace does.

@@ -8,7 +8,7 @@ mod common;
 
 use common::{Names, block};
 use kperf_abi::block::BlockHeader;
-use kperf_otlp::{Location, Roots, SpanOptions, Spans, TraceContext, json};
+use kperf_otlp::{Roots, SpanOptions, Spans, TraceContext, json};
 use kperf_trace::{
     Anchor, CallParent, ClockInfo, ClockKind, Header, HostInfo, Summary, TraceReader, TraceWriter,
 };
@@ -78,10 +78,6 @@ fn options(roots: Roots) -> SpanOptions {
         roots,
         seed: Some(1),
         min_nanos: if roots == Roots::PerRun { 30 } else { 0 },
-        location: Some(Box::new(|symbol| {
-            let known = symbol.name == "step";
-            known.then(|| Location { file: "src/life.rs".into(), line: 17 })
-        })),
         metrics: true,
         ..SpanOptions::default()
     }

@@ -7,7 +7,7 @@ use common::{Names, completed, reader};
 use common::{Numbers, assert_text, attribute, block, decode, requests, seeded, simple, spans, text, trace};
 use kperf_abi::block::BlockHeader;
 use kperf_otlp::proto::trace::v1::span::SpanKind;
-use kperf_otlp::{Limits, Location, Roots, SpanOptions, Spans};
+use kperf_otlp::{Limits, Roots, SpanOptions, Spans};
 use kperf_trace::{Anchor, CallParent, Header, HostInfo, Summary, TraceContext, TraceWriter};
 
 const PROGRAM: &str = "main{ 500 play{ 500 step{ 1000 } 500 step{ 2000 cell{ 100 } } 200 } 30 cell{ 7 } 70 }";
@@ -40,13 +40,7 @@ fn calls_are_a_tree_of_spans() {
 
 #[test]
 fn a_span_says_what_its_function_is() {
-    let options = SpanOptions {
-        location: Some(Box::new(|symbol| {
-            (symbol.name == "step").then(|| Location { file: "src/life.rs".into(), line: 17 })
-        })),
-        ..seeded()
-    };
-    let (spans, _) = spans(&simple(PROGRAM), options);
+    let (spans, _) = spans(&simple(PROGRAM), seeded());
     let span = &spans[0];
     assert_eq!((span.trace_id.len(), span.span_id.len()), (16, 8));
     assert_eq!(span.kind(), SpanKind::Internal);

@@ -97,8 +97,19 @@ impl Symbols {
 
     /// The symbol with this id, if any table has it.
     pub fn get(&self, id: FuncId) -> Option<&Symbol> {
+        self.table(id)?.get(id)
+    }
+
+    /// Where a function is declared, if its module says it: the source file's path, and the line, 0 where it isn't known.
+    pub fn source(&self, id: FuncId) -> Option<(&str, u32)> {
+        let table = self.table(id)?;
+        table.source(table.get(id)?)
+    }
+
+    /// The table that has this id.
+    fn table(&self, id: FuncId) -> Option<&SymbolTable> {
         let at = self.tables.partition_point(|table| table.id_base <= id.0);
-        self.tables.get(at.checked_sub(1)?)?.get(id)
+        self.tables.get(at.checked_sub(1)?)
     }
 
     /// The name as the source has it; `func id 17` for an id that no table has. Not unique, and anything may be in it.
@@ -150,14 +161,10 @@ mod tests {
             id: FuncId(id),
             func_index: kperf_abi::FuncIndex(id),
             name: name.into(),
-            demangled: None,
-            code_offset: 0,
-            exported: false,
-            imported: false,
-            unnamed: false,
+            ..Symbol::default()
         });
         let module = ModuleIdentity { name: module.into(), ..ModuleIdentity::default() };
-        SymbolTable { module, id_base, symbols: symbols.collect() }
+        SymbolTable { module, id_base, symbols: symbols.collect(), ..SymbolTable::default() }
     }
 
     #[test]

@@ -125,13 +125,9 @@ fn table(id_base: u32, names: &[&str]) -> Vec<u8> {
         id: FuncId(id_base + n as u32),
         func_index: FuncIndex(n as u32),
         name: (*name).into(),
-        demangled: None,
-        code_offset: 0,
-        exported: false,
-        imported: false,
-        unnamed: false,
+        ..Symbol::default()
     });
-    SymbolTable { module: ModuleIdentity::default(), id_base, symbols: symbols.collect() }.to_bytes()
+    SymbolTable { id_base, symbols: symbols.collect(), ..SymbolTable::default() }.to_bytes()
 }
 
 #[test]

@@ -53,11 +53,14 @@ fn message(profile: &Profile) -> proto::Profile {
             let mapping = symbols.tables().iter().position(|table| table.get(func).is_some());
             let (name, module) = (symbols.label(func), mapping.and_then(|at| symbols.tables().get(at)));
             let system_name = symbols.get(func).map_or(name.clone(), |symbol| symbol.name.clone());
+            let source = symbols.source(func);
+            let file = source.map(|(file, _)| file).or(module.map(|table| table.module.name.as_str()));
             message.function.push(proto::Function {
                 id,
                 name: strings.id(&name),
                 system_name: strings.id(&system_name),
-                filename: strings.id(module.map_or("", |table| &table.module.name)),
+                filename: strings.id(file.unwrap_or_default()),
+                start_line: source.map_or(0, |(_, line)| line.into()),
             });
             let line = vec![proto::Line { function_id: id }];
             let mapping_id = mapping.map_or(0, |at| at as u64 + 1);
@@ -186,5 +189,7 @@ mod proto {
         pub(super) system_name: i64,
         #[prost(int64, tag = "4")]
         pub(super) filename: i64,
+        #[prost(int64, tag = "5")]
+        pub(super) start_line: i64,
     }
 }

@@ -27,7 +27,7 @@ pub fn write<R: Read, W: Write>(
     mut progress: impl FnMut(u64),
 ) -> io::Result<Option<Exported>> {
     let (header, symbols, frames) = (open()?.header().clone(), Symbols::default(), FxHashMap::default());
-    let mut events = Events { out, header, symbols, frames, names: Vec::new(), first: true, last_nanos: 0 };
+    let mut events = Events { out, header, symbols, frames, shared: Vec::new(), first: true, last_nanos: 0 };
     write!(events.out, "{{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",")?;
     write!(events.out, "\"exporter\":\"kperf-wasm\",\"name\":{},\"profiles\":[", json(program))?;
     let mut found: Option<Exported> = None;
@@ -49,8 +49,8 @@ pub fn write<R: Read, W: Write>(
         found = Some(Exported { calls: exported.calls + before, ..exported });
     }
     write!(events.out, "],\"shared\":{{\"frames\":[")?;
-    for (n, name) in events.names.iter().enumerate() {
-        write!(events.out, "{}\n{{\"name\":{name}}}", if n > 0 { "," } else { "" })?;
+    for (n, frame) in events.shared.iter().enumerate() {
+        write!(events.out, "{}\n{{{frame}}}", if n > 0 { "," } else { "" })?;
     }
     writeln!(events.out, "]}}}}")?;
     events.out.flush()?;
@@ -63,8 +63,8 @@ struct Events<W> {
     symbols: Symbols,
     /// Functions, numbered as they are first called.
     frames: FxHashMap<FuncId, usize>,
-    /// Their names as JSON, by number.
-    names: Vec<String>,
+    /// What is told of each, as the fields of a JSON object, by number.
+    shared: Vec<String>,
     first: bool,
     last_nanos: u64,
 }
@@ -72,10 +72,14 @@ struct Events<W> {
 impl<W: Write> Events<W> {
     fn event(&mut self, kind: char, func: FuncId, ticks: u64) -> io::Result<()> {
         let nanos = nanos_since_anchor(&self.header, ticks);
-        let (names, symbols) = (&mut self.names, &self.symbols);
+        let (shared, symbols) = (&mut self.shared, &self.symbols);
         let frame = *self.frames.entry(func).or_insert_with(|| {
-            names.push(json(&symbols.label(func)));
-            names.len() - 1
+            let mut fields = format!("\"name\":{}", json(&symbols.label(func)));
+            if let Some((file, line)) = symbols.source(func) {
+                fields += &format!(",\"file\":{},\"line\":{line}", json(file));
+            }
+            shared.push(fields);
+            shared.len() - 1
         });
         let comma = if std::mem::take(&mut self.first) { "" } else { "," };
         self.last_nanos = nanos;

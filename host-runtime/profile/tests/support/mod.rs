@@ -11,7 +11,7 @@
 use kperf_abi::block::BlockHeader;
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::word::{self, Word};
-use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
+use kperf_abi::{FuncId, FuncIndex, Source, Symbol, SymbolTable};
 use kperf_profile::Symbols;
 use kperf_trace::{Batch, Event, Header, LaneId, Reason, Summary, TimedEvent, TraceReader, TraceWriter};
 use std::num::NonZeroU32;
@@ -35,14 +35,12 @@ impl Names {
             id: FuncId(id),
             func_index: FuncIndex(id),
             name: name.clone(),
-            demangled: None,
-            code_offset: 0,
-            exported: false,
-            imported: false,
-            unnamed: false,
+            source: (name == "step").then_some(Source { file: 0, line: 17 }),
+            ..Symbol::default()
         };
         let module = ModuleIdentity { name: "test".into(), ..ModuleIdentity::default() };
-        SymbolTable { module, id_base: 1, symbols: self.0.iter().zip(1..).map(symbol).collect() }
+        let symbols = self.0.iter().zip(1..).map(symbol).collect();
+        SymbolTable { module, id_base: 1, symbols, files: vec!["src/life.rs".into()] }
     }
 
     pub fn symbols(&self) -> Symbols {
