@@ -58,7 +58,7 @@ impl<W: Write> Events<W> {
 }
 
 impl<W: Write> Visitor for Events<W> {
-    type Frame = ();
+    type Frame = FuncId;
     type Error = io::Error;
 
     fn lane(&mut self, lane: LaneId, _start_ticks: u64) -> io::Result<()> {
@@ -70,33 +70,48 @@ impl<W: Write> Visitor for Events<W> {
         )
     }
 
-    fn enter(&mut self, lane: LaneId, _parents: &mut [()], func: FuncId, ticks: u64) -> io::Result<()> {
+    fn enter(
+        &mut self,
+        lane: LaneId,
+        _parents: &mut [FuncId],
+        func: FuncId,
+        ticks: u64,
+    ) -> io::Result<FuncId> {
         self.event('B', lane, ticks)?;
         let name = self.names.get(&self.symbols, func);
-        write!(self.out, ",\"name\":{name}}}")
+        write!(self.out, ",\"name\":{name}}}")?;
+        Ok(func)
     }
 
     fn leave(
         &mut self,
         lane: LaneId,
-        _parents: &mut [()],
-        _frame: (),
+        _parents: &mut [FuncId],
+        func: FuncId,
         ending: Ending,
         ticks: u64,
     ) -> io::Result<()> {
         self.event('E', lane, ticks)?;
+        // The format doesn't ask for it, Chrome's own reader does.
+        let name = self.names.get(&self.symbols, func);
         match ending.as_str() {
-            None => write!(self.out, "}}"),
-            Some(how) => write!(self.out, ",\"args\":{{\"ended\":\"{how}\"}}}}"),
+            None => write!(self.out, ",\"name\":{name}}}"),
+            Some(how) => write!(self.out, ",\"name\":{name},\"args\":{{\"ended\":\"{how}\"}}}}"),
         }
     }
 
-    fn mark(&mut self, lane: LaneId, _open: &mut [()], value: u32, ticks: u64) -> io::Result<()> {
+    fn mark(&mut self, lane: LaneId, _open: &mut [FuncId], value: u32, ticks: u64) -> io::Result<()> {
         self.event('i', lane, ticks)?;
         write!(self.out, ",\"s\":\"t\",\"name\":\"mark {value}\"}}")
     }
 
-    fn lost(&mut self, lane: LaneId, _open: &mut [()], events: Option<u64>, ticks: u64) -> io::Result<()> {
+    fn lost(
+        &mut self,
+        lane: LaneId,
+        _open: &mut [FuncId],
+        events: Option<u64>,
+        ticks: u64,
+    ) -> io::Result<()> {
         self.event('i', lane, ticks)?;
         let count = events.map_or("null".to_owned(), |events| events.to_string());
         write!(self.out, ",\"s\":\"t\",\"name\":\"events lost\",\"args\":{{\"count\":{count}}}}}")
