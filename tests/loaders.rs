@@ -147,6 +147,65 @@ fn pprof_sums_up_calls_and_time() {
 }
 
 #[test]
+fn chrome_s_developer_tools_have_every_call() {
+    let Some(tools) = viewer("devtools") else { return };
+    let folder = record();
+    let script = format!("{ROOT}/tests/loaders/chrome.mjs");
+    let text =
+        run(Path::new("node"), &[&script, tools.to_str().unwrap(), &export(&folder, "chrome", "life.json")]);
+    assert!(
+        text.starts_with(
+            "lane 0: main > play > step > shouldBecomeLive > nLiveNeighbors > isValidPosition\n"
+        ),
+        "{text}"
+    );
+    check_counts(text.lines());
+}
+
+#[test]
+fn firefox_s_profiler_has_the_times() {
+    let Some(program) = viewer("devtools/node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js")
+    else {
+        return;
+    };
+    let folder = record();
+    let file = export(&folder, "firefox", "life.json");
+    let profiler = |args: &[&str]| -> Result<String, String> {
+        let mut command = Command::new("node");
+        command.arg(&program).args(args);
+        command
+            .env("PROFILER_CLI_SESSION_DIR", folder.path().join("sessions"))
+            .env("PROFILER_CLI_NO_SYMBOLICATE", "1");
+        let output = command.output().unwrap();
+        let [stdout, stderr] = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
+        if output.status.success() { Ok(stdout) } else { Err(format!("{args:?}: {stdout}{stderr}")) }
+    };
+    // It waits half a second for its own daemon, and says itself that one tries again.
+    let not_ready =
+        |loaded: &Result<_, String>| matches!(loaded, Err(said) if said.contains("did not become ready"));
+    let mut loaded = profiler(&["load", &file]);
+    for _ in 0..20 {
+        if !not_ready(&loaded) {
+            break;
+        }
+        loaded = profiler(&["load", &file]);
+    }
+    loaded.unwrap();
+    let functions = profiler(&["thread", "functions", "--json"]);
+    profiler(&["stop", "--all"]).unwrap();
+    let functions: Value = serde_json::from_str(&functions.unwrap()).unwrap();
+    let own = |name: &str| {
+        let function =
+            functions["functions"].as_array().unwrap().iter().find(|function| function["name"] == name);
+        function.unwrap()["selfSamples"].as_u64().unwrap()
+    };
+    // Samples are microseconds, ticks of the test clock: one for a call, and one for each call that it makes.
+    assert_eq!(own("isValidPosition"), 3200 * STEPS);
+    assert_eq!(own("nLiveNeighbors"), 400 * STEPS * 9);
+    assert_eq!(own("shouldBecomeLive"), 400 * STEPS * 2);
+}
+
+#[test]
 fn chrome_s_events_balance() {
     let folder = record();
     let text = fs::read_to_string(export(&folder, "chrome", "life.json")).unwrap();
