@@ -12,7 +12,7 @@
 ;;             The write position is a global, which costs 1 ns a call less. So that what is recorded can still be read from
 ;;             any thread, the word behind the last one is all ones, which no word is
 ;;
-;; Where they differ in that, `(position.get)`, `(position.set X)` and `(word.store ADDRESS WORD)` stand for it.
+;; Where they differ in that, `(position.get)`, `(position.set X)` and `word.store` (of a word at an address) stand for it.
 ;;
 ;; The memory is shared and the write position lies in it, so that a host may read what was recorded at any moment and
 ;; from any thread: after a trap, in a thread that handles signals, when the store is long gone. (State in globals and a
@@ -58,8 +58,11 @@
     (call $host_flush (i32.const 4096) (i32.const 0))
     (i32.store (i32.const 4112) (i32.const -1))
     (position.set (i32.const 4112))
-    ;; #end
+    ;; Not from the front of the memory, where the host may just have said that nothing is recorded.
+    (global.set $last (call $host_now))
+    ;; #else
     (global.set $last (call $now))
+    ;; #end
     (i32.store (i32.const 4096) (global.get $stack))
     (i32.store (i32.const 4100) (global.get $depth))
     (i64.store (i32.const 4104) (global.get $last))
@@ -80,14 +83,6 @@
     (local.get $now)
     ;; #end
   )
-
-  ;; #if inline
-  ;; The word behind it is marked as the end with the same store, so that a reader sees both or neither.
-  (func $word_store (param $at i32) (param $word i32)
-    (i64.store
-      (local.get $at)
-      (i64.or (i64.extend_i32_u (local.get $word)) (i64.const 0xffffffff00000000))))
-  ;; #end
 
   ;; Hands the block to the host, if anything is in it, and begins another. No call for the latter: it could be refused
   ;; (fuel, epochs), and the block would stand there with the header of the last one. The header's time is written last
@@ -120,7 +115,9 @@
       (then
         (if (i64.lt_u (local.get $delta) (i64.const 0x40000000))
           (then
-            (word.store (local.get $position) (i32.or (i32.const 0x40000000) (i32.wrap_i64 (local.get $delta))))
+            (local.get $position)
+            (i32.or (i32.const 0x40000000) (i32.wrap_i64 (local.get $delta)))
+            word.store
             (local.set $position (i32.add (local.get $position) (i32.const 4))))
           (else
             (i64.store offset=4 (local.get $position) (local.get $delta))
@@ -141,7 +138,7 @@
     (if (i64.eq (local.get $now) (i64.const -1)) (then (return)))
     ;; #end
     (local.set $position (call $make_room (local.get $now)))
-    (word.store (local.get $position) (local.get $word))
+    (local.get $position) (local.get $word) word.store
     (position.set (i32.add (local.get $position) (i32.const 4))))
 
   (func $enter (export "enter") (param $func_id i32) (result i32)
@@ -166,7 +163,7 @@
           (i64.ne (local.get $now) (global.get $last))
           (i32.gt_u (local.get $position) (global.get $last_start)))
       (then (local.set $position (call $make_room (local.get $now)))))
-    (word.store (local.get $position) (local.get $func_id))
+    (local.get $position) (local.get $func_id) word.store
     (position.set (i32.add (local.get $position) (i32.const 4)))
     ;; #else
     (local.set $delta (i64.sub (local.get $now) (global.get $last)))
@@ -208,7 +205,7 @@
           (i64.ne (local.get $now) (global.get $last))
           (i32.gt_u (local.get $position) (global.get $last_start)))
       (then (local.set $position (call $make_room (local.get $now)))))
-    (word.store (local.get $position) (i32.const 0x80000000))
+    (local.get $position) (i32.const 0x80000000) word.store
     (position.set (i32.add (local.get $position) (i32.const 4)))
     ;; #else
     (local.set $delta (i64.sub (local.get $now) (global.get $last)))

@@ -9,8 +9,9 @@
 //! ;)
 //! ```
 //!
-//! Those in `invalid/` are no valid modules, and must not become any. `BLESS=1 cargo test -p kperf-rewriter` writes what comes out into the files. Sections whose bytes change with each
-//! version (`producers`, `kperf.symbols`) are left out of the text.
+//! Those in `invalid/` are no valid modules, and must not become any. `BLESS=1 cargo test -p kperf-rewriter` writes what
+//! comes out into the files. Sections whose bytes change with each version (`producers`, `kperf.symbols`) are left out of the
+//! text; so are the functions of a recorder inside the module, which are the same each time, but with `--whole`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -56,7 +57,10 @@ fn run(file: &Path) -> Result<(), String> {
         _ => {}
     }
     let options = Options { validate: should_be_valid, ..options(source) };
-    let actual = outcome(&wasm, &options);
+    let mut actual = outcome(&wasm, &options);
+    if !is_whole(source) {
+        actual = without_recorder(&actual);
+    }
     if std::env::var_os("BLESS").is_some() {
         std::fs::write(file, format!("{source}{EXPECTED}{actual};)\n")).unwrap();
         return Ok(());
@@ -80,6 +84,26 @@ fn outcome(wasm: &[u8], options: &Options) -> String {
         writeln!(text, "{} = func[{}] {}", symbol.id.0, symbol.func_index.0, symbol.display_name()).unwrap();
     }
     text + &wasmprinter::print_bytes(without_own_sections(&rewritten.wasm)).unwrap() + "\n"
+}
+
+/// Whether the file wants to see the recorder's functions too.
+fn is_whole(source: &str) -> bool {
+    source.lines().next().is_some_and(|line| line.split_whitespace().any(|word| word == "--whole"))
+}
+
+/// The text without the functions `$kperf.*`.
+fn without_recorder(text: &str) -> String {
+    let mut left_out = false;
+    let mut kept = String::new();
+    for line in text.lines() {
+        left_out |= line.starts_with("  (func $kperf.");
+        if !left_out {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+        left_out &= line != "  )";
+    }
+    kept
 }
 
 fn without_own_sections(wasm: &[u8]) -> Vec<u8> {
@@ -108,6 +132,7 @@ fn options(source: &str) -> Options {
     while let Some(word) = words.next() {
         match word {
             "--imports" => options.imports = true,
+            "--whole" => {}
             "--probe" => {
                 options.probe = match words.next().unwrap() {
                     "inline" => Probe::Inline,

@@ -131,7 +131,11 @@ impl Lane {
             last: self.last.get(&mut store).i64().unwrap_or_default() as u64,
         };
         if let Some(position) = &self.position {
-            self.core.memory.set_position(position.get(&mut store).i32().unwrap_or_default() as u32);
+            match position.get(&mut store).i32().unwrap_or_default() as u32 {
+                // Something ended its first event before it had begun a block.
+                0 => self.core.memory.reset_position(),
+                position => self.core.memory.set_position(position),
+            }
         }
         let mut state = before;
         let mut pen = Pen { lane: &self.core, state: &mut state };

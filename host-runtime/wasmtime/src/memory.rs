@@ -71,6 +71,11 @@ impl LaneMemory {
         })
     }
 
+    /// Whether it is the memory of a recorder inside an instance.
+    pub(crate) fn is_marked(&self) -> bool {
+        self.marked
+    }
+
     /// Whether it is this very memory.
     pub(crate) fn is(&self, memory: &SharedMemory) -> bool {
         std::ptr::eq(self.words.as_ptr().cast(), memory.data().as_ptr())
@@ -175,7 +180,9 @@ impl LaneMemory {
     /// doesn't begin another block meanwhile.
     pub(crate) fn copy_block(&self, block: &mut Vec<u8>) {
         let position = match self.marked {
-            true => self.marked_end(),
+            // The eight bytes of a word and the mark behind it may lie in two cache lines, of which a thread beside the
+            // recorder's can have seen one: then it read on into what an earlier block left. It doesn't twice.
+            true => self.marked_end().min(self.marked_end()),
             false => u32::from_le(self.word(POSITION as u32).load(Ordering::Acquire)),
         };
         self.copy_below(position, block);

@@ -108,7 +108,8 @@ impl Recording {
             lanes.free.insert(core.number);
         }
         drop(lanes);
-        if let Some(memory) = core.memory.import() {
+        // An instance's own memory serves no other recorder.
+        if let Some(memory) = core.memory.import().filter(|_| !core.memory.is_marked()) {
             let mut spare = self.spare_memories.lock().unwrap_or_else(PoisonError::into_inner);
             if spare.len() < SPARE_MEMORIES {
                 spare.push(memory.clone());

@@ -6,7 +6,7 @@ mod common;
 use common::*;
 use kperf_rewriter::{Options, Probe, rewrite};
 use kperf_wasmtime::{ClockChoice, Inlined, Recorder, is_inlined};
-use wasmtime::{Engine, Func, Instance, Linker, Module, Store};
+use wasmtime::{Engine, Func, Instance, Linker, Module, Store, UpdateDeadline};
 
 /// A guest with whatever a function can do: recursion, leaves, loops, tail calls, exceptions, traps.
 const GUEST: &str = r#"(module
@@ -226,6 +226,35 @@ fn probes_are_switched_off_and_on() {
         assert_eq!(recorder.finish("completed").unwrap().events, 8, "{clock:?}");
         assert_eq!(count(&trace.bytes(), |_| true), 8, "{clock:?}");
     }
+}
+
+#[test]
+fn an_epoch_callback_may_flush_while_a_function_that_calls_nothing_loops() {
+    let engine = engine_with(|config| {
+        config.epoch_interruption(true);
+    });
+    let text = r#"(module (func (export "f") (param i32) (result i32)
+        (loop $again (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+        (local.get 0)))"#;
+    let module = compile(&engine, text, Probe::Inline);
+    let (recorder, trace) = recorder(&engine);
+    let (mut store, lanes, instance) = instantiate(&recorder, &module);
+    let Lanes::Inside(inside) = &lanes else { panic!("the recorder is inside") };
+    let inside = inside.clone();
+    // It is called in front of every function, and in each turn of a loop.
+    store.set_epoch_deadline(0);
+    store.epoch_deadline_callback(move |store| {
+        inside.flush(store);
+        Ok(UpdateDeadline::Continue(0))
+    });
+    lanes.call(&mut store, instance, "f", 3).unwrap();
+    recorder.finish("completed").unwrap();
+    assert_text(
+        &trace.text(),
+        "0 @2 enter 0
+         0 @3 leave
+         end @4 completed: 2 events, 2 blocks, 0 dropped, 1 recorders",
+    );
 }
 
 #[test]
