@@ -24,6 +24,7 @@ mod rewrite;
 mod run;
 mod send;
 mod serve;
+mod signals;
 mod spans;
 mod table;
 mod traces;

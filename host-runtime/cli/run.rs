@@ -6,13 +6,12 @@ mod invoke;
 pub mod live;
 mod module;
 mod outcome;
-mod signals;
 mod wasi;
 
 use crate::output::tell;
 use crate::parents::ParentArgs;
 use crate::probes::ProbeArgs;
-use crate::{input, send, table, traces};
+use crate::{input, send, signals, table, traces};
 use anyhow::{Context, bail};
 use clock::ClockArg;
 use guest::{Guest, Host};
@@ -124,9 +123,16 @@ impl Opts {
                 live.finish()
             }
         };
-        let on_signal = show.clone();
-        signals::watch(&recorder, move || {
-            on_signal();
+        let (recording, on_signal) = (recorder.clone(), show.clone());
+        signals::watch(move |signal| {
+            match recording.interrupt(&format!("interrupted by {}", signal.name())) {
+                // The exit code tells of the signal, whether all spans were sent or not.
+                Ok(_) => _ = on_signal(),
+                // The guest ended at the same moment: the trace is finished.
+                Err(error) if matches!(error.kind(), ErrorKind::Finished) => {}
+                Err(error) => tell(format_args!("error: {:#}", anyhow::Error::from(error))),
+            }
+            signal.exit();
         })?;
         let result = host.run(&guest, Some(&lanes));
         let outcome = Outcome::of(&result, &prepared);

@@ -1,11 +1,11 @@
 //! `kperf-wasm send`: a trace's calls as spans, to a Collector.
 
 mod journal;
-mod signals;
 
 use crate::delivery::{self, DeliveryArgs};
 use crate::filters::CallArgs;
 use crate::output::tell;
+use crate::signals::{self, Signal};
 use crate::spans::{SpanArgs, tell_warnings};
 use crate::{input, traces};
 use anyhow::Context;
@@ -78,7 +78,13 @@ impl Opts {
         let (tell_account, account) = mpsc::channel();
         let open = move || Ok(Watched { spans: Spans::new(reader, options), tell: tell_account });
         let sending = Sending::start(config.clone(), resume, open).context("failed to send the trace")?;
-        let signal = signals::watch(sending.stopper())?;
+        let (tell_signal, signal) = mpsc::channel();
+        let stopper = sending.stopper();
+        signals::watch(move |signal| {
+            // It is listened to until the process ends.
+            let _ = tell_signal.send(signal);
+            stopper.stop();
+        })?;
         let delivery = delivery::wait(sending, length, self.quiet);
         if let Ok(account) = account.try_recv() {
             tell_warnings(&account);
@@ -91,7 +97,7 @@ impl Opts {
         if header.is_some() {
             tell(how_to_resume(&self.trace));
         }
-        Ok(signal.code().unwrap_or(ExitCode::FAILURE))
+        Ok(signal.try_recv().map_or(ExitCode::FAILURE, Signal::code))
     }
 
     fn open(&self) -> anyhow::Result<TraceReader<Box<dyn Read + Send>>> {

@@ -7,12 +7,12 @@ mod pages;
 mod proxy;
 mod report;
 mod server;
-mod signals;
 mod site;
 
 use crate::input;
 use crate::output::tell;
 use crate::probes::{ProbeArg, ProbeArgs};
+use crate::signals;
 use anyhow::{Context, bail};
 use folder::Folder;
 use kperf_otlp::exporter::Settings;
@@ -26,14 +26,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 
 /// Serve a web app so that its pages record: open it in a browser, use it, close it, see where the time went
 ///
 /// Stands in front of a folder, or of another development server (--proxy). Modules get probes on their way to the browser,
-/// pages and workers get the recorder as their first script, and headers that make pages cross-origin isolated, so that the
-/// clock is fine (--no-isolation leaves these away, for pages that need windows of other sites). Nothing of the app changes
-/// on disk. Each page and each worker writes a trace; when a page is closed, the top of its profile is printed, and at Ctrl-C
-/// that of those that are still open.
+/// pages get the recorder as their first script, which brings it into their workers (not into shared ones), and headers that
+/// make them cross-origin isolated, so that the clock is fine (--no-isolation leaves these away, for pages that need windows
+/// of other sites). A header Content-Security-Policy is left away. Nothing of the app changes on disk. Each page and each
+/// worker writes a trace; when a page is closed, the top of its profile is printed, and at Ctrl-C that of those that are
+/// still open.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -111,7 +113,11 @@ impl Opts {
             .enable_all()
             .build()
             .context("failed to start the server")?;
-        let stop = signals::watch()?;
+        let (stop, stopped) = oneshot::channel();
+        signals::watch(move |_| {
+            // Nobody waits where the server failed meanwhile.
+            let _ = stop.send(());
+        })?;
         runtime.block_on(async {
             let listener = TcpListener::bind(self.listen).await;
             let listener = listener.with_context(|| format!("failed to listen at {}", self.listen))?;
@@ -123,7 +129,7 @@ impl Opts {
             tell(format_args!("http://{address}/ serves {what}; Ctrl-C ends it"));
             tokio::spawn(server::serve(listener, server.clone()));
             // The sender is gone only when the thread is: then nothing would end this.
-            let _ = stop.await;
+            let _ = stopped.await;
             anyhow::Ok(())
         })?;
         server.pages.stop();

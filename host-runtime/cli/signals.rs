@@ -1,0 +1,71 @@
+//! SIGINT and SIGTERM: the first is answered in order, a second one meanwhile ends the process at once.
+
+use std::process::ExitCode;
+
+/// A signal that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Signal(i32);
+
+impl Signal {
+    /// Its name, such as `SIGINT`.
+    pub fn name(self) -> &'static str {
+        // POSIX has the number.
+        if self.0 == 2 { "SIGINT" } else { "SIGTERM" }
+    }
+
+    /// The exit code that tells of it.
+    pub fn code(self) -> ExitCode {
+        ExitCode::from(128_u8.saturating_add(self.0 as u8))
+    }
+
+    /// Ends the process with that code.
+    pub fn exit(self) -> ! {
+        // Not that of the standard library: it would wait for a guest that is stuck in a write to stdout.
+        #[cfg(unix)]
+        signal_hook::low_level::exit(128 + self.0);
+        #[cfg(not(unix))]
+        std::process::exit(128 + self.0)
+    }
+}
+
+/// Starts a thread that waits for a signal and calls `answer` with the first.
+#[cfg(unix)]
+pub fn watch(answer: impl FnOnce(Signal) + Send + 'static) -> anyhow::Result<()> {
+    use anyhow::Context;
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let ending = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, ending.clone())
+            .context("failed to handle signals")?;
+    }
+    let mut signals =
+        signal_hook::iterator::Signals::new([SIGINT, SIGTERM]).context("failed to handle signals")?;
+    let wait = move || {
+        let Some(signal) = signals.forever().next() else { return };
+        ending.store(true, Ordering::Relaxed);
+        answer(Signal(signal));
+    };
+    std::thread::Builder::new()
+        .name("kperf-signals".into())
+        .spawn(wait)
+        .context("failed to start a thread")?;
+    Ok(())
+}
+
+/// Signals are not handled here: they end the process, and what was written until then is in the files.
+#[cfg(not(unix))]
+pub fn watch(answer: impl FnOnce(Signal) + Send + 'static) -> anyhow::Result<()> {
+    // Who waits to be told must not take its end for a signal.
+    std::mem::forget(answer);
+    Ok(())
+}
+
+/// Waits for the end of the process.
+pub fn wait() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
