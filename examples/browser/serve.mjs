@@ -14,7 +14,9 @@ for (const language of ['rust', 'c', 'kotlin']) {
 
 // What the page imports by name comes from node_modules.
 const importMap = { imports: { 'kperf-wasm': '/node_modules/kperf-wasm/dist/browser/index.js', '@bjorn3/browser_wasi_shim': '/node_modules/@bjorn3/browser_wasi_shim/dist/index.js' } };
-const page = readFileSync(join(here, 'index.html'), 'utf8').replace('<script', `<script type="importmap">${JSON.stringify(importMap)}</script>\n<script`);
+const collector = process.env.OTEL_EXPORTER_OTLP_ENDPOINT;
+const head = `${collector ? `<meta name="collector" content="${collector}">\n` : ''}<script type="importmap">${JSON.stringify(importMap)}</script>\n`;
+const page = readFileSync(join(here, 'index.html'), 'utf8').replace('<script', `${head}<script`);
 const types = { '.js': 'text/javascript', '.wasm': 'application/wasm' };
 
 const server = createServer((request, response) => {
@@ -25,7 +27,7 @@ const server = createServer((request, response) => {
     response.setHeader('content-type', types[extname(path)] ?? 'text/html');
     if (path === '/') return response.end(page);
     try {
-        response.end(readFileSync(join(here, path.endsWith('.wasm') ? 'probed' : '', path)));
+        response.end(readFileSync(join(here, /^\/\w+\.wasm$/.test(path) ? 'probed' : '', path)));
     } catch {
         response.writeHead(404).end();
     }

@@ -84,9 +84,9 @@ impl Server {
         if request.uri().path().starts_with(OURS) {
             return self.own(request).await;
         }
-        let (path, wanted) = (request.uri().path().to_owned(), destination(request.headers()));
+        let (path, is_data) = (request.uri().path().to_owned(), is_data(request.headers()));
         let answer = self.site.answer(request).await;
-        let answer = match self.change(&path, wanted, answer).await {
+        let answer = match self.change(&path, is_data, answer).await {
             Ok(answer) => answer,
             Err(error) => {
                 tell(format_args!("error: {path}: {error:#}"));
@@ -97,8 +97,8 @@ impl Server {
     }
 
     /// Puts the recorder in, where that has a place.
-    async fn change(self: &Arc<Self>, path: &str, wanted: Wanted, answer: Answer) -> anyhow::Result<Answer> {
-        let kind = kind(path, wanted, &answer);
+    async fn change(self: &Arc<Self>, path: &str, is_data: bool, answer: Answer) -> anyhow::Result<Answer> {
+        let kind = kind(path, is_data, &answer);
         if answer.status() != StatusCode::OK || kind == Kind::Other {
             return Ok(answer);
         }
@@ -111,7 +111,6 @@ impl Server {
             body.collect().await.map_err(anyhow::Error::from_boxed).context("failed to read it")?.to_bytes();
         let body: Bytes = match kind {
             Kind::Page => html::insert(&body, &self.tag()).into(),
-            Kind::Worker => self.worker(&body),
             Kind::Module if body.starts_with(b"\0asm") => {
                 let (server, name) = (self.clone(), path.to_owned());
                 tokio::task::spawn_blocking(move || server.modules.probed(&name, &body)).await?
@@ -123,22 +122,13 @@ impl Server {
         for name in [header::CONTENT_LENGTH, header::ETAG, header::LAST_MODIFIED] {
             head.headers.remove(name);
         }
+        // It could keep the recorder out of the page, or of its workers.
+        head.headers.remove(header::CONTENT_SECURITY_POLICY);
         Ok(Response::from_parts(head, full(body)))
     }
 
     fn tag(&self) -> String {
         format!("<script src=\"{OURS}kperf.js\" data-post=\"{POST}\" data-clock=\"{}\"></script>", self.clock)
-    }
-
-    /// A worker's script with the recorder before it, on the first line: the others keep their numbers.
-    fn worker(&self, script: &[u8]) -> Bytes {
-        let config = format!("globalThis.kperfConfig={{post:\"{POST}\",clock:\"{}\"}};", self.clock);
-        // A directive counts only where nothing stands before it.
-        let start = script.trim_ascii_start();
-        let is_strict = start.starts_with(b"'use strict'") || start.starts_with(b"\"use strict\"");
-        let strict = if is_strict { "'use strict';" } else { "" };
-        let before = [strict, &config, SCRIPT.trim_end(), ";"].concat();
-        [before.as_bytes(), script].concat().into()
     }
 
     /// What is asked of us rather than of the site.
@@ -202,36 +192,22 @@ impl Server {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Page,
-    Worker,
     Module,
     Other,
 }
 
-/// What the browser wants it for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
-    Worker,
-    /// By a script, as text or data: a page that is fetched is not shown.
-    Data,
-    Unknown,
+/// Whether a script wants it as text or data: a page that is fetched is not shown.
+fn is_data(headers: &HeaderMap) -> bool {
+    headers.get("sec-fetch-dest").is_some_and(|value| value == "empty")
 }
 
-fn destination(headers: &HeaderMap) -> Wanted {
-    match headers.get("sec-fetch-dest").and_then(|value| value.to_str().ok()) {
-        Some("worker" | "sharedworker") => Wanted::Worker,
-        Some("empty") => Wanted::Data,
-        _ => Wanted::Unknown,
-    }
-}
-
-fn kind(path: &str, wanted: Wanted, answer: &Answer) -> Kind {
+fn kind(path: &str, is_data: bool, answer: &Answer) -> Kind {
     let content = answer.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let content = content.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     match content {
-        _ if wanted == Wanted::Worker => Kind::Worker,
         "application/wasm" => Kind::Module,
         _ if path.ends_with(".wasm") => Kind::Module,
-        "text/html" | "application/xhtml+xml" if wanted != Wanted::Data => Kind::Page,
+        "text/html" | "application/xhtml+xml" if !is_data => Kind::Page,
         _ => Kind::Other,
     }
 }

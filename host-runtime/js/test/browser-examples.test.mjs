@@ -5,8 +5,9 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { launch } from './support/chromium.mjs';
+import { launch } from './support/browser.mjs';
 import { CLI, folder, kperf, PACKAGE, probed, ROOT } from './support/cli.mjs';
+import { collectorProgram, startCollector } from './support/collector.mjs';
 
 const work = folder();
 
@@ -20,13 +21,27 @@ function install(name) {
     return to;
 }
 
-test('examples/node', () => {
+/** A Collector; `undefined` where there is none, and no Go to build it: then examples send nothing. */
+const collectorHere = () => (collectorProgram() === undefined ? undefined : startCollector(work));
+
+/** The ids of a trace's spans of at least 20 us, as the command line makes them. */
+function spanIds(trace) {
+    const lines = kperf('export', trace, '--format', 'otlp-json', '--min-time', '20us', '-o', '-').trim().split('\n');
+    const spans = lines.flatMap((line) => JSON.parse(line).resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)));
+    return spans.map(({ spanId }) => spanId).sort();
+}
+
+test('examples/node', async () => {
     const cwd = install('node');
     assert.equal(readFileSync(join(cwd, 'life.mjs'), 'utf8').split('\n').length < 40, true);
     probed(join(ROOT, 'examples/game-of-life/rust/life.wasm'), join(cwd, 'life.probed.wasm'));
-    const { stdout, status } = spawnSync(process.execPath, ['--no-warnings', 'life.mjs', 'life.probed.wasm', '5'], { cwd, encoding: 'utf8' });
-    assert.match(stdout, /^5 steps, 19 live cells\n\d+ events of 152 functions: kperf-wasm report life.kperf\n$/);
+    const collector = await collectorHere();
+    const env = { ...process.env, KPERF_SPAN_MIN_NANOS: '20000', OTEL_EXPORTER_OTLP_ENDPOINT: collector?.endpoint ?? '' };
+    const { stdout, status } = spawnSync(process.execPath, ['--no-warnings', 'life.mjs', 'life.probed.wasm', '5'], { cwd, env, encoding: 'utf8' });
+    assert.match(stdout, /^5 steps, 19 live cells\n\d+ events of 152 functions\n(\d+ spans sent\n)?( *[\d.]+ % +\d+ \S.*\n){8}$/);
+    assert.match(stdout, / % +16000 life::is_valid_position\n/);
     assert.equal(status, 0);
+    if (collector) assert.deepEqual((await collector.spans()).map(({ spanId }) => spanId).sort(), spanIds(join(cwd, 'life.kperf')));
     const { functions } = JSON.parse(kperf('report', join(cwd, 'life.kperf'), '--format', 'json', '--limit', '0'));
     const callsOf = (name) => functions.find((f) => f.name === name).calls;
     assert.deepEqual(['life::step', 'compile', 'compile (await)'].map(callsOf), [5, 1, 1]);
@@ -35,7 +50,8 @@ test('examples/node', () => {
 test('examples/browser', async () => {
     const cwd = install('browser');
     cpSync(join(ROOT, 'examples/game-of-life'), join(work, 'examples/game-of-life'), { recursive: true });
-    const env = { ...process.env, KPERF_WASM_CLI: CLI };
+    const collector = await collectorHere();
+    const env = { ...process.env, KPERF_WASM_CLI: CLI, OTEL_EXPORTER_OTLP_ENDPOINT: collector?.endpoint ?? '' };
     const server = spawn(process.execPath, ['serve.mjs', '0'], { cwd, env, stdio: ['ignore', 'pipe', 'inherit'] });
     const browser = await launch();
     after(async () => {
@@ -47,9 +63,11 @@ test('examples/browser', async () => {
     const errors = [];
     page.on('pageerror', (error) => errors.push(String(error.stack)));
     await page.goto(String(url).trim());
+    const sent = [];
     for (const language of ['Rust', 'C', 'Kotlin']) {
         await page.click(`text="${language}"`);
-        const { calls, text } = await page.evaluate(() => globalThis.result);
+        const { calls, text, sent: spans } = await page.evaluate(() => globalThis.result);
+        sent.push(spans);
         assert.deepEqual(errors, []);
         assert.match(text, /^50 steps, \d+ live cells$/);
         // 20 rounds of 50 steps, 4,001 calls each, and the languages' own.
@@ -64,4 +82,10 @@ test('examples/browser', async () => {
     const { functions } = JSON.parse(kperf('report', trace, '--format', 'json', '--limit', '0'));
     assert.equal(functions.find(({ name }) => name === 'step').calls, 1000);
     await page.screenshot({ path: process.env.KPERF_SCREENSHOT ?? join(work, 'page.png') });
+    if (!collector) return;
+    const spans = await collector.spans();
+    const languages = ['rust', 'c', 'kotlin'].map((language) => spans.filter(({ resource }) => resource['service.name'] === `life in ${language}`));
+    assert.deepEqual(languages.map((spans) => spans.length), sent);
+    assert.equal(sent.every((count) => count > 20), true, String(sent));
+    assert.deepEqual(languages[2].map(({ spanId }) => spanId).sort(), spanIds(trace));
 });

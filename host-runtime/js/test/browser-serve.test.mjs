@@ -1,11 +1,12 @@
 // `kperf-wasm serve` in front of web apps as they were published: they work as before, and their traces have their functions.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { launch, open } from './support/chromium.mjs';
+import wabt from 'wabt';
+import { launch, open } from './support/browser.mjs';
 import { CLI, folder, kperf, PACKAGE, ROOT } from './support/cli.mjs';
 import { collectorProgram, startCollector } from './support/collector.mjs';
 import { page } from './support/pages.mjs';
@@ -58,19 +59,24 @@ async function start(...args) {
         }
     };
     await until(() => /^http:\S+ serves/m.test(stderr));
+    const reports = () => {
+        const files = existsSync(traces) ? readdirSync(traces).filter((name) => name.endsWith('.kperf')).sort() : [];
+        return files.map((name) => JSON.parse(kperf('report', join(traces, name), '--format', 'json')));
+    };
     return {
         url: /^http:\S+/m.exec(stderr)[0],
-        until: (pattern) => until(() => pattern.test(stdout)),
+        until: (what) => until(typeof what === 'function' ? what : () => what.test(stdout)),
+        /** The reports of the traces so far. */
+        reports,
         async end() {
             child.kill('SIGINT');
             const status = await ended;
-            const files = readdirSync(traces, { withFileTypes: true }).map(({ name }) => join(traces, name)).filter((name) => name.endsWith('.kperf')).sort();
-            return { status, stdout, stderr, reports: files.map((path) => JSON.parse(kperf('report', path, '--format', 'json'))) };
+            return { status, stdout, stderr, reports: reports() };
         },
     };
 }
 
-test('a published app works as before, and page and worker are recorded', { todo: 'the worker leaves no trace since register.ts reaches workers by itself' }, async () => {
+test('a published app works as before, and page and worker are recorded', async () => {
     const files = Object.fromEntries(readdirSync(app).map((name) => [`/${name}`, readFileSync(join(app, name))]));
     const before = await plain({ ...files, '/': files['/index.html'] });
     const { result: expected } = await open(browser, before.url);
@@ -78,6 +84,8 @@ test('a published app works as before, and page and worker are recorded', { todo
     const server = await start(app);
     const { page, result } = await open(browser, server.url);
     assert.deepEqual(result, { ...expected, isolated: true });
+    // A worker isn't told that its page is closed: it sends what it has ten times a second.
+    await server.until(() => server.reports().filter(({ calls }) => calls > 5000).length === 2);
     await page.close({ runBeforeUnload: true });
     await server.until(/^# trace: /m);
     const { status, stdout, stderr, reports } = await server.end();
@@ -104,6 +112,30 @@ test('another development server can stand behind it, and spans go to a Collecto
     const calls = Object.fromEntries(reports[0].functions.map(({ name, calls }) => [name, calls]));
     assert.equal(calls['life::is_valid_position'], 16_000);
     assert.equal((await collector.spans()).length, reports[0].calls, stderr);
+});
+
+test('a policy of the page does not keep the recorder out of it and its workers', async () => {
+    const { parseWat } = await wabt();
+    const calls = parseWat('calls.wat', readFileSync('test/programs/calls.wat', 'utf8')).toBinary({}).buffer;
+    const use = "WebAssembly.instantiateStreaming(fetch('/calls.wasm'), { host: { call() {} } }).then(({ instance }) => instance.exports.leaf())";
+    const behind = createServer((request, response) => {
+        const [type, text] = {
+            '/': ['text/html', '<!doctype html><link rel="icon" href="data:,"><script type="module" src="/main.js"></script>'],
+            '/main.js': ['text/javascript', `globalThis.result = Promise.all([${use}, new Promise((resolve) => (new Worker('/worker.js').onmessage = resolve))]).then(() => 'done');`],
+            '/worker.js': ['text/javascript', `${use}.then(() => postMessage('done'));`],
+            '/calls.wasm': ['application/wasm', calls],
+        }[request.url];
+        response.writeHead(200, { 'content-type': type, 'content-security-policy': "default-src 'self' 'wasm-unsafe-eval'; img-src data:" }).end(text);
+    });
+    await new Promise((resolve) => behind.listen(0, '127.0.0.1', resolve));
+    const server = await start('--proxy', `http://127.0.0.1:${behind.address().port}`);
+    const { page, result } = await open(browser, server.url);
+    assert.equal(result, 'done');
+    await server.until(() => server.reports().filter(({ calls }) => calls === 1).length === 2);
+    await page.close();
+    behind.closeAllConnections();
+    behind.close();
+    await server.end();
 });
 
 test('connections that become something else get through', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { launch, open } from './support/chromium.mjs';
+import { launch, open } from './support/browser.mjs';
 import { folder, kperf, probed } from './support/cli.mjs';
 import { serve } from './support/server.mjs';
 
@@ -25,6 +25,15 @@ const FILES = {
     '/deep/calls.wasm': calls,
 };
 
+/** The reports of what was posted so far. */
+function reportsOf({ posts, trace }) {
+    return [...new Set(posts.map(({ trace }) => trace))].map((id) => {
+        const path = join(work, `${id}.kperf`);
+        writeFileSync(path, trace(id));
+        return JSON.parse(kperf('report', path, '--format', 'json'));
+    });
+}
+
 for (const isolated of [true, false]) {
     test(`in ${isolated ? 'an isolated page' : 'any other page'}`, async () => {
         const page = `<!doctype html><script src="/dist/kperf.js" data-post="/traces"></script><script type="module">
@@ -41,11 +50,7 @@ for (const isolated of [true, false]) {
         const server = await serve({ '/': page, ...FILES }, { isolated });
         const { result } = await open(browser, server.url);
         assert.deepEqual(result, [[6, '/deep/classic.js'], [10, '/deep/module.js']]);
-        const counts = () => [...new Set(server.posts.map(({ trace }) => trace))].map((id) => {
-            const path = join(work, `${id}.kperf`);
-            writeFileSync(path, server.trace(id));
-            return JSON.parse(kperf('report', path, '--format', 'json')).functions.find(({ name }) => name === 'leaf')?.calls;
-        });
+        const counts = () => reportsOf(server).map(({ functions }) => functions.find(({ name }) => name === 'leaf')?.calls);
         let found = [];
         for (let n = 0; n < 100 && !(found.includes(3) && found.includes(5)); n++) {
             await new Promise((resolve) => setTimeout(resolve, 100));
@@ -55,3 +60,37 @@ for (const isolated of [true, false]) {
         assert.deepEqual(found.filter(Boolean), [3, 5]);
     });
 }
+
+test('workers of workers, what they request, and one that ends itself', async () => {
+    const outer = `
+        addEventListener('message', async ({ data }) => {
+            const answers = await Promise.all(['inner.js', new URL('inner.js', location)].map((url) => new Promise((resolve, reject) => {
+                const worker = new Worker(url);
+                worker.onmessage = ({ data }) => resolve(data);
+                worker.onerror = (event) => reject(new Error(event.message));
+                worker.postMessage(data);
+            })));
+            postMessage(answers);
+        });`;
+    const inner = `
+        addEventListener('message', async ({ data }) => {
+            const { instance } = await WebAssembly.instantiateStreaming(fetch(new Request('calls.wasm')), { host: { call() {} } });
+            for (let n = 0; n < data; n++) instance.exports.leaf();
+            postMessage(location.pathname);
+            close();
+        });`;
+    const page = `<!doctype html><script src="/dist/kperf.js" data-post="/traces"></script><script type="module">
+        globalThis.result = new Promise((resolve, reject) => {
+            const worker = new Worker('deep/outer.js');
+            worker.onmessage = ({ data }) => resolve(data);
+            worker.onerror = (event) => reject(new Error(event.message));
+            worker.postMessage(7);
+        });</script>`;
+    const server = await serve({ '/': page, '/deep/outer.js': outer, '/deep/inner.js': inner, '/deep/calls.wasm': calls });
+    const { result } = await open(browser, server.url);
+    assert.deepEqual(result, ['/deep/inner.js', '/deep/inner.js']);
+    const ended = () => reportsOf(server).filter(({ outcome }) => outcome === 'worker closed');
+    for (let n = 0; n < 100 && ended().length < 2; n++) await new Promise((resolve) => setTimeout(resolve, 100));
+    assert.deepEqual(ended().map(({ calls, functions }) => [calls, functions[0].name]), [[7, 'leaf'], [7, 'leaf']]);
+    await server.close();
+});

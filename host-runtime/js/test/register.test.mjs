@@ -1,6 +1,6 @@
 // `node --import kperf-wasm/register`: programs that know nothing of it.
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -27,7 +27,7 @@ function run(program, { args = [], env = {}, name = 'app.mjs' } = {}) {
 
 const report = (trace) => JSON.parse(kperf('report', trace, '--format', 'json'));
 const callsOf = (trace, name) => report(trace).functions.find((f) => f.name === name)?.calls;
-const lines = (trace) => replay(trace).split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
+const lines = (trace, ...options) => replay(trace, ...options).split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
 
 const LIFE = `
     import { readFileSync } from 'node:fs';
@@ -102,6 +102,57 @@ test('a process that is killed leaves what was handed over', () => {
     assert.equal(signal, 'SIGKILL');
     // Of 50,010 calls, three full blocks: all but what the fourth had room for.
     assert.equal(report(trace).calls >= 50_010 - 16_000, true);
+});
+
+/** Starts a program that runs for ever; sends it a signal when its trace has so many calls. Answers the trace and the signal that ended it. */
+async function interrupted(program, signal, calls) {
+    const cwd = mkdtempSync(join(work, 'run-'));
+    writeFileSync(join(cwd, 'app.mjs'), program.replaceAll('WORK', work));
+    const child = spawn(process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'], { cwd, stdio: ['ignore', 'inherit', 'inherit'] });
+    const ended = new Promise((resolve) => child.on('exit', (_status, signal) => resolve(signal)));
+    const trace = join(cwd, 'app.kperf');
+    const recorded = () => existsSync(trace) && report(trace).calls >= calls;
+    for (let n = 0; !recorded(); n++) {
+        if (n > 300 || child.exitCode !== null) throw new Error('the calls never came');
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    child.kill(signal);
+    return { trace, endedBy: await ended };
+}
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL']) {
+    test(`${signal} ends a program as it would have, and its trace has what it did`, async () => {
+        const resting = await interrupted(`${CALLS} guest(() => {}).outer(1); setInterval(() => {}, 1000);`, signal, 3);
+        assert.equal(resting.endedBy, signal);
+        assert.deepEqual(lines(resting.trace), ['outer() {', '  inner();', '  leaf();', '} /* outer */']);
+        // A listener would not be called as long as this guest runs.
+        const busy = await interrupted(`${CALLS} guest(() => { for (;;); }).outer(1);`, signal, 2);
+        assert.equal(busy.endedBy, signal);
+        assert.deepEqual(lines(busy.trace), ['outer() {', '  inner(); /* cut off */', '} /* outer: cut off */']);
+    });
+}
+
+test('what a guest had recorded is written while it runs, once', async () => {
+    // Some calls, a look of the writer, more calls, in one turn and in several; then two blocks full of them.
+    const pause = 'const until = Date.now() + 350; while (Date.now() < until);';
+    const program = `${CALLS}
+        const { outer, descend } = guest(() => { ${pause} });
+        outer(1);
+        descend(3);
+        outer(1);
+        await new Promise((resolve) => setTimeout(resolve, 350));
+        outer(1);
+        for (let n = 0; n < 8; n++) descend(4999);
+        outer(1);`;
+    const { status, trace, stderr } = run(program, { env: { KPERF_CLOCK: 'precise' } });
+    assert.equal(status, 0, stderr);
+    const outer = ['outer() {', '  inner();', '  leaf();', '} /* outer */'];
+    const descend = (times) => Array(times).fill(['descend() {', '} /* descend */']).flat();
+    const expected = [...outer, ...descend(1), ...outer, ...outer, ...descend(8), ...outer];
+    assert.deepEqual(lines(trace, '--depth', '2').filter((line) => line !== '  descend();'), expected);
+    assert.equal(callsOf(trace, 'descend'), 40_004);
+    const { warnings } = report(trace);
+    assert.deepEqual(warnings, []);
 });
 
 test('worker threads are lanes of the same trace', () => {

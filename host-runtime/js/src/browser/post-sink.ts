@@ -2,7 +2,7 @@
 
 import type { Sink } from '../common/trace.js';
 
-/** Chunks wait so long for others, in milliseconds, before they are posted together. */
+/** Chunks wait so long for others, in milliseconds, before they are posted together, if nobody says. */
 const DELAY = 500;
 /** How often a post is tried, and how long it waits after the first time, in milliseconds; then twice as long. */
 const TRIES = 5;
@@ -17,6 +17,7 @@ const KEPT_ALIVE = 60_000;
  */
 export class PostSink implements Sink {
     readonly #url: string;
+    readonly #delay: number;
     readonly #trace = crypto.getRandomValues(new Uint32Array(4)).reduce((text, word) => text + word.toString(16).padStart(8, '0'), '');
     #waiting: Uint8Array<ArrayBuffer>[] = [];
     #part = 0;
@@ -27,14 +28,16 @@ export class PostSink implements Sink {
     #leaving = false;
     #closing = false;
 
-    constructor(url: string) {
+    /** `delay`: how long chunks wait for others, in milliseconds. */
+    constructor(url: string, delay = DELAY) {
         this.#url = url;
+        this.#delay = delay;
     }
 
     chunk(bytes: Uint8Array): void {
         if (this.#failure) throw this.#failure;
         this.#waiting.push(bytes as Uint8Array<ArrayBuffer>);
-        this.#timer ??= setTimeout(() => this.#post(), DELAY);
+        this.#timer ??= setTimeout(() => this.#post(), this.#delay);
     }
 
     async close(): Promise<void> {

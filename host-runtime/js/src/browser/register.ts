@@ -2,7 +2,7 @@
  * `import 'kperf-wasm/register'` or `<script src="kperf.js">` before anything else in a page: records every probed module
  * that the page instantiates. What is recorded is `globalThis.kperf`.
  *
- * Workers that the page starts get the script too, and make traces of their own, if these are posted.
+ * Workers that the page starts get the script too, and make traces of their own, if these are posted or sent as spans.
  *
  * Settings are in `globalThis.kperfConfig`, or attributes of the script's tag: `data-clock="precise"`, `data-post="URL"`,
  * `data-otlp="ENDPOINT"` with `data-service="NAME"`, `data-core="URL"`.
@@ -35,6 +35,8 @@ export interface PageConfig {
     enabled?: boolean;
     /** False: workers are left alone. */
     workers?: boolean;
+    /** Where this script is, for workers of workers; set for workers that are reached. */
+    script?: string;
 }
 
 declare global {
@@ -44,13 +46,17 @@ declare global {
     var kperf: PageRecorder;
 }
 
-/** Milliseconds after which what a thread has recorded is handed over, though its block isn't full. */
+/** Milliseconds after which what a page has recorded is handed over, though its block isn't full. */
 const FLUSH = 1000;
+/** The same for workers, and how long it then waits to be posted: nothing tells them that they are terminated. */
+const WORKER_FLUSH = 100;
+const WORKER_DELAY = 20;
 
 const config: PageConfig = { ...dataset(), ...globalThis.kperfConfig };
 /** Requests of a page are small and frequent: what isn't sent when it is closed has to fit into 64 KiB. */
 const REQUEST_BYTES = 48_000;
 const DELAY = 1000;
+const isWorker = 'WorkerGlobalScope' in globalThis;
 let recorder: PageRecorder | undefined;
 
 // Not a second time, where it comes by two ways.
@@ -58,16 +64,27 @@ if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
     Object.defineProperty(globalThis, 'kperf', { configurable: true, get: begin });
     hook(begin, () => begin().ready);
     hookSuspension(() => recorder?.suspension);
-    const script = globalThis.document?.currentScript as HTMLScriptElement | null;
-    // Their memory ends with them: only a trace that is posted comes out of a worker.
-    if (script?.src && config.post !== undefined && config.workers !== false && typeof Worker === 'function') {
-        reachWorkers(script.src, { ...config, post: new URL(config.post, document.baseURI).href });
-    }
-    globalThis.addEventListener?.('pagehide', leave);
+    const script = (globalThis.document?.currentScript as HTMLScriptElement | null)?.src || config.script;
+    // Their memory ends with them: only a trace that is sent comes out of a worker.
+    const isSent = config.post !== undefined || config.otlp !== undefined;
+    if (script && isSent && config.workers !== false && typeof Worker === 'function') reachWorkers(script, settingsOfWorkers(script));
+    if (isWorker) beforeClose();
+    globalThis.addEventListener?.('pagehide', (event) => {
+        if (event.persisted) recorder?.flush();
+        else leave('page closed');
+    });
     // A page that is hidden may never be shown again, nor told of its end.
     globalThis.document?.addEventListener('visibilitychange', () => {
         if (document.visibilityState === 'hidden') recorder?.flush();
     });
+}
+
+/** These settings with addresses that mean the same in a worker. */
+function settingsOfWorkers(script: string): PageConfig {
+    const base = globalThis.document?.baseURI;
+    const post = config.post === undefined ? {} : { post: new URL(config.post, base).href };
+    const core = config.core === undefined ? new URL('core.wasm', script) : new URL(config.core, base);
+    return { ...config, ...post, core: core.href };
 }
 
 function begin(): PageRecorder {
@@ -78,7 +95,7 @@ function begin(): PageRecorder {
         ...sink(),
     });
     const recording = recorder;
-    if (config.post !== undefined) setInterval(() => recording.finished || recording.flush(), FLUSH);
+    if (config.post !== undefined) setInterval(() => recording.finished || recording.flush(), isWorker ? WORKER_FLUSH : FLUSH);
     return recorder;
 }
 
@@ -87,16 +104,25 @@ function sink(): { sink?: Sink } {
         const spans = { request_bytes: REQUEST_BYTES, ...config.otlp.spans };
         return { sink: new OtlpSink(coreModule(config.core), { delay: DELAY, ...config.otlp, spans }) };
     }
-    return config.post !== undefined ? { sink: new PostSink(config.post) } : {};
+    return config.post !== undefined ? { sink: new PostSink(config.post, isWorker ? WORKER_DELAY : undefined) } : {};
 }
 
-/** The page is being closed, or kept aside. */
-function leave(event: PageTransitionEvent): void {
+/** The page or the worker is being closed. */
+function leave(outcome: string): void {
     if (!recorder || recorder.finished) return;
-    if (event.persisted) return recorder.flush();
     if (recorder.sink instanceof PostSink || recorder.sink instanceof OtlpSink) recorder.sink.leave();
     recorder.lane.end(Reason.Interrupted);
-    void recorder.finish('page closed').catch(() => undefined);
+    void recorder.finish(outcome).catch(() => undefined);
+}
+
+/** A worker that ends itself is heard. */
+function beforeClose(): void {
+    const scope = globalThis as unknown as { close: () => void };
+    const { close } = scope;
+    scope.close = () => {
+        leave('worker closed');
+        close.call(globalThis);
+    };
 }
 
 function dataset(): PageConfig {

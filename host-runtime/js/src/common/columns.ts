@@ -15,9 +15,9 @@ export type Pack = (column: Uint8Array) => Uint8Array;
 /** Sorts blocks; keeps its buffers from block to block. */
 export class Columns {
     readonly #pack: Pack | undefined;
-    #ids = new Bytes();
-    #others = new Bytes();
-    #times = new Bytes();
+    readonly #ids = new Column();
+    readonly #others = new Column();
+    readonly #times = new Column();
 
     constructor(pack?: Pack) {
         this.#pack = pack;
@@ -61,43 +61,58 @@ export class Columns {
 }
 
 /** Takes the words apart. Answers how many entries there are, and how many of them are no events. */
-function sort(words: Uint32Array, isDense: boolean, ids: Bytes, others: Bytes, times: Bytes): { entries: number; noEvents: number } {
+function sort(block: Uint32Array, isDense: boolean, ids: Column, others: Column, times: Column): { entries: number; noEvents: number } {
+    // With a sign, and columns in variables of their own: this loop runs for every event, and so is twice as fast.
+    const words = new Int32Array(block.buffer, block.byteOffset, block.length);
+    const [idBytes, timeBytes] = [ids.bytes, times.bytes];
+    let [idEnd, timeEnd] = [0, 0];
     let [entries, timed, pending, noEvents] = [0, 0, 0, 0];
     for (let at = 0; at < words.length; at++) {
         const word = words[at]!;
-        if (word >= TIME && word < LEAVE) {
+        if (word >= TIME) {
             pending += word - TIME;
             continue;
         }
-        const isWide = word === WIDE_TIME;
+        const isWide = word === (WIDE_TIME | 0);
         if (isWide && at + 2 < words.length) {
-            pending += words[at + 1]! + words[at + 2]! * 2 ** 32;
+            pending += block[at + 1]! + block[at + 2]! * 2 ** 32;
             at += 2;
             continue;
         }
         if (isDense) {
-            times.number(pending);
+            timeEnd = putNumber(timeBytes, timeEnd, pending);
             pending = 0;
         } else if (pending !== 0) {
-            times.number(entries - timed);
-            times.number(pending);
+            timeEnd = putNumber(timeBytes, timeEnd, entries - timed);
+            timeEnd = putNumber(timeBytes, timeEnd, pending);
             timed = entries;
             pending = 0;
         }
         entries++;
-        if (word < TIME) {
-            ids.number(word + 2);
-        } else if (word === LEAVE) {
-            ids.byte(0);
+        if (word >= 0) {
+            idEnd = putNumber(idBytes, idEnd, word + 2);
+        } else if (word === (LEAVE | 0)) {
+            idBytes[idEnd++] = 0;
         } else {
-            ids.byte(1);
+            idBytes[idEnd++] = 1;
             others.word(word);
             if (!isRareEvent(word >>> 26)) noEvents++;
             // One that is cut off: nothing behind it means anything.
             if (isWide) break;
         }
     }
+    ids.end = idEnd;
+    times.end = timeEnd;
     return { entries, noEvents };
+}
+
+/** Writes a number in LEB128; answers where the next one goes. */
+function putNumber(bytes: Uint8Array, at: number, value: number): number {
+    // Operators for integers take no more than 31 bits.
+    for (; value > 0x7fffffff; value = Math.floor(value / 0x80)) bytes[at++] = (value % 0x80) | 0x80;
+    for (; value > 0x7f; value >>>= 7) bytes[at++] = (value & 0x7f) | 0x80;
+    bytes[at++] = value;
+    return at;
 }
 
 /** Whether a word that is no enter and no leave is an event; its six upper bits. */
@@ -120,35 +135,23 @@ export function wordsOf(block: Uint8Array): Uint32Array {
 }
 
 /** A column in the making. */
-class Bytes {
-    #bytes = new Uint8Array(0);
-    #length = 0;
+class Column {
+    bytes = new Uint8Array(0);
+    /** Where it ends. */
+    end = 0;
 
     /** Empties it; it can take so many bytes. */
     begin(most: number): void {
-        if (this.#bytes.length < most) this.#bytes = new Uint8Array(most);
-        this.#length = 0;
+        if (this.bytes.length < most) this.bytes = new Uint8Array(most);
+        this.end = 0;
     }
 
     /** What was put in. Gone with the next `begin`. */
     done(): Uint8Array {
-        return this.#bytes.subarray(0, this.#length);
-    }
-
-    byte(byte: number): void {
-        this.#bytes[this.#length++] = byte;
+        return this.bytes.subarray(0, this.end);
     }
 
     word(word: number): void {
-        for (let shift = 0; shift < 32; shift += 8) this.byte((word >>> shift) & 0xff);
-    }
-
-    /** LEB128. */
-    number(value: number): void {
-        while (value >= 0x80) {
-            this.#bytes[this.#length++] = (value % 0x80) | 0x80;
-            value = Math.floor(value / 0x80);
-        }
-        this.#bytes[this.#length++] = value;
+        for (let shift = 0; shift < 32; shift += 8) this.bytes[this.end++] = (word >>> shift) & 0xff;
     }
 }

@@ -63,8 +63,11 @@ export interface SharedLane {
 export const EARLIER_LENGTH = 0;
 export const EARLIER_ARMED = 1;
 export const SENT = 2;
+/** How many blocks were handed over, and a number that is odd while the lane moves things about. */
+export const BLOCKS = 3;
+export const CHANGES = 4;
 /** Their length in bytes. */
-export const CONTROL = 16;
+export const CONTROL = 32;
 
 /** One recorder. Belongs to the thread that made it. */
 export class Lane {
@@ -157,12 +160,14 @@ export class Lane {
     /** Hands over what is recorded so far. */
     flush(): void {
         this.#arm();
-        this.#sendEarlier();
+        this.handOver();
     }
 
     /** Hands over what was recorded in turns of the event loop that are over. */
     handOver(): void {
+        this.#changes();
         this.#sendEarlier();
+        this.#changes();
     }
 
     /** No guest is on this thread's stack: what the outermost stack has open was left by an exception. */
@@ -196,18 +201,22 @@ export class Lane {
             return;
         }
         if (this.#closed) return;
+        this.#changes();
         this.#sendEarlier();
         this.#control[SENT] = 0;
-        this.#take(this.#bytes.subarray(START, START + length));
+        this.#give(this.#bytes.subarray(START, START + length));
         this.#control[SENT] = 1;
+        this.#changes();
     }
 
     /** Makes the next event hand the block over; what the block holds is put aside. */
     #arm(): void {
         if (this.#control[EARLIER_ARMED] === 1) return;
+        this.#changes();
         this.#keepEarlier();
         this.#control[EARLIER_ARMED] = 1;
         this.#words[POSITION / 4] = ARMED;
+        this.#changes();
     }
 
     #keepEarlier(): void {
@@ -225,7 +234,17 @@ export class Lane {
     #sendEarlier(): void {
         const length = this.#control[EARLIER_LENGTH]!;
         if (length === 0) return;
-        this.#take(this.#earlier.subarray(0, length));
+        this.#give(this.#earlier.subarray(0, length));
         this.#control[EARLIER_LENGTH] = 0;
+    }
+
+    #give(block: Uint8Array): void {
+        this.#control[BLOCKS]! += 1;
+        this.#take(block);
+    }
+
+    /** What another thread sees from here on is not to be trusted; called again, it is. */
+    #changes(): void {
+        Atomics.add(this.#control, CHANGES, 1);
     }
 }

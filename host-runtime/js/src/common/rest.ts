@@ -1,11 +1,11 @@
-/** What a lane still holds whose thread is gone, or runs on while the recording ends. */
+/** What another thread's lane holds: of a thread that is gone, or that runs on. */
 
 import { BLOCK_HEADER, LEAVE, POSITION, SAVED_DEPTHS, STACKS, START, SWITCH, TIME, UNWIND, WIDE_TIME, type Reason } from './constants.js';
 import { ARMED, CONTROL, EARLIER_ARMED, EARLIER_LENGTH, LAST_START, SENT, type SharedLane } from './lane.js';
 import { wordsOf } from './columns.js';
 
-/** The lane's last block, with what is open closed for a reason at a time; `undefined` if there is nothing to say. */
-export function restOf({ memory, earlier }: SharedLane, reason: Reason, now: number): Uint8Array | undefined {
+/** The block that the lane will hand over next, as far as it has come; empty, or only its header, if it has none. */
+export function pendingOf({ memory, earlier }: SharedLane): Uint8Array {
     const control = new Int32Array(earlier, 0, CONTROL / 4);
     const words = new Uint32Array(memory.buffer);
     const kept = new Uint8Array(earlier, CONTROL, control[EARLIER_LENGTH]);
@@ -18,8 +18,24 @@ export function restOf({ memory, earlier }: SharedLane, reason: Reason, now: num
     const block = new Uint8Array(kept.length + present.length);
     block.set(kept);
     block.set(present, kept.length);
-    if (block.length <= BLOCK_HEADER) return undefined;
+    return block;
+}
 
+/** A block without the first bytes of its words, among which no switch is: where they end another block begins. */
+export function behind(block: Uint8Array, bytes: number): Uint8Array {
+    if (bytes === 0) return block;
+    const { last, stack, depth } = tailOf(block.subarray(0, BLOCK_HEADER + bytes), () => 0);
+    const rest = new Uint8Array(block.length - bytes);
+    rest.set(block.subarray(BLOCK_HEADER + bytes), BLOCK_HEADER);
+    new Uint32Array(rest.buffer, 0, 4).set([stack, depth, last % 2 ** 32, Math.floor(last / 2 ** 32)]);
+    return rest;
+}
+
+/** The lane's last block, with what is open closed for a reason at a time; `undefined` if there is nothing to say. */
+export function restOf(lane: SharedLane, reason: Reason, now: number): Uint8Array | undefined {
+    const block = pendingOf(lane);
+    if (block.length <= BLOCK_HEADER) return undefined;
+    const words = new Uint32Array(lane.memory.buffer);
     const saved = (stack: number): number => words[SAVED_DEPTHS / 4 + stack] ?? 0;
     const tail = tailOf(block, saved);
     const close: number[] = [];

@@ -1,5 +1,6 @@
 /** The ticker: what its thread does, and how the others speak with it. wat/ticker.wat has the loop. */
 
+import { performanceNow } from './clock.js';
 import { instantiate } from './lane.js';
 import { noStalls, type StallTotal } from './trace.js';
 import { CELL, END, TICKER } from './wasm.js';
@@ -39,11 +40,10 @@ export function runTicker(options: TickerOptions, cells: () => WebAssembly.Memor
     let chain = instantiate<Cell>(END, {});
     // Shorter gaps are the scheduler's and the memory's ordinary noise; a coarse clock has gaps of its own.
     const limit = Math.max(10 * periodNanos, 50_000, 10 * resolutionNanos);
-    const now = (): number => performance.now();
     while (Atomics.load(control, ASKED / 4) !== STOP) {
         Atomics.compareExchange(control, ASKED / 4, TAKE_CELLS, GO_ON);
         for (const cell of cells()) chain = instantiate<Cell>(CELL, { js: { memory: cell }, next: { put: chain.put } });
-        const js = { memory, now, offset };
+        const js = { memory, now: performanceNow, offset };
         type Run = (period: bigint, limit: bigint, resolution: bigint) => void;
         const { run } = instantiate<{ run: Run }>(TICKER, { js, next: { put: chain.put } });
         run(BigInt(Math.round(periodNanos)), BigInt(Math.round(limit)), BigInt(Math.round(resolutionNanos)));

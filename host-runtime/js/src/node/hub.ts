@@ -118,10 +118,12 @@ export class Hub {
         Atomics.wait(this.#control, LISTENS, 0, milliseconds);
     }
 
-    /** The next message; waits for one. */
-    receive(): Received {
+    /** The next message; waits for one, for so many milliseconds at most. */
+    receive(milliseconds: number): Received | undefined {
         const tail = this.#control[TAIL]!;
-        for (let head; (head = Atomics.load(this.#control, HEAD)) === tail; ) Atomics.wait(this.#control, HEAD, head);
+        for (let head; (head = Atomics.load(this.#control, HEAD)) === tail; ) {
+            if (Atomics.wait(this.#control, HEAD, head, milliseconds) === 'timed-out') return undefined;
+        }
         const slot = slotOf(tail);
         const [kind, recorder, length, more] = new Int32Array(this.buffer, slot, 4) as unknown as [Message, number, number, number];
         const bytes = this.#bytes.subarray(slot + SLOT_HEADER, slot + SLOT_HEADER + length);

@@ -2,7 +2,7 @@
 
 import { availableParallelism } from 'node:os';
 import { basename, extname } from 'node:path';
-import { BroadcastChannel, getEnvironmentData, isMainThread, setEnvironmentData, Worker } from 'node:worker_threads';
+import { BroadcastChannel, getEnvironmentData, isMainThread, setEnvironmentData, threadId, Worker } from 'node:worker_threads';
 import { probeCost } from '../common/calibrate.js';
 import { anchorOf, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf, type Clock } from '../common/clock.js';
 import { CAPACITY, Reason } from '../common/constants.js';
@@ -55,6 +55,15 @@ interface Shared {
     origin: number;
     test: boolean;
     process: number;
+    channels: Channels;
+}
+
+/** Names of broadcast channels, of this recording alone. */
+interface Channels {
+    /** On which lanes tell the ticker of their memories, where they need to. */
+    cells: string;
+    /** On which threads tell the writer of their lanes. */
+    lanes: string;
 }
 
 /** As it was when this was loaded: `register` wraps it later. */
@@ -67,10 +76,8 @@ const THREAD_START = 5000;
 const GIVE_UP = 10_000;
 /** Milliseconds that all of the spans may take at the program's end, as long as the Collector takes them. */
 const FOLLOWER_PATIENCE = 120_000;
-/** The channel on which lanes tell the ticker of their memories, where they need to. */
-const CELLS = `kperf-cells-${process.pid}`;
-/** The channel on which worker threads tell the writer of their lanes. */
-const LANES = `kperf-lanes-${process.pid}`;
+/** How many recordings this thread began. */
+let recordings = 0;
 
 /** Begins a recording. In worker threads that the process starts after that, `joinRecorder` takes part. */
 export function createRecorder(options: RecorderOptions = {}): Recorder {
@@ -80,14 +87,16 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const origin = threadOrigin();
     const resolution = measureResolution(clock);
     const info: ClockInfo = { kind: 'precise', source: clock.source, ticks_per_second: 1e9, resolution_nanos: resolution };
+    const name = `kperf-${process.pid}-${threadId}-${recordings++}`;
+    const channels: Channels = { cells: `${name}-cells`, lanes: `${name}-lanes` };
     let memory: WebAssembly.Memory | undefined;
     if (choice.kind === 'ticker' || (choice.kind === 'auto' && availableParallelism() > 1)) {
         if (availableParallelism() < 2) throw new Error('kperf: the ticker needs a second processor; use the clock `precise`');
         const period = choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS;
-        memory = startTicker(origin, period, resolution);
+        memory = startTicker(channels.cells, origin, period, resolution);
         Object.assign(info, { kind: 'ticker', resolution_nanos: period, period_nanos: period });
     }
-    const shared: Shared = { hub: new Hub().buffer, ...(memory && { memory }), origin, test, process: process.pid };
+    const shared: Shared = { hub: new Hub().buffer, ...(memory && { memory }), origin, test, process: process.pid, channels };
     const time = timeSource(shared, clock);
     const header: Header = {
         clock: info,
@@ -98,7 +107,10 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const cost = (options.calibrate ?? !test) ? probeCost(time, clock.now) : undefined;
     if (cost) header.probe_cost = cost;
     if (memory) forgetStalls(memory);
-    return new Recorder(openOutput(options, header, clock, shared), time, undefined, undefined, options.parent);
+    const earlier = options.sink ? undefined : new SharedArrayBuffer(CONTROL + CAPACITY);
+    const recorder = new Recorder(openOutput(options, header, clock, shared), time, undefined, earlier, options.parent);
+    if (!options.sink) announce(recorder, shared);
+    return recorder;
 }
 
 /** Takes part in the recording of the thread that started this one; `undefined` where there is none. */
@@ -112,8 +124,7 @@ export function joinRecorder(): Recorder | undefined {
     const recorder = new Recorder(new HubOutput(hub), timeSource(shared, clock), undefined, earlier);
     // This thread may be terminated at any moment: the writer then looks for itself. It hears only what is said when it runs.
     hub.waitForWriter(THREAD_START);
-    const lane: AnnouncedLane = { number: recorder.number, ...recorder.lane.shared };
-    tell(LANES, lane);
+    announce(recorder, shared);
     return recorder;
 }
 
@@ -122,6 +133,12 @@ export function leaveRecorder(recorder: Recorder): void {
     const shared = getEnvironmentData(SHARED) as unknown as Shared;
     recorder.lane.end(Reason.Exit);
     new Hub(shared.hub).send(Message.Ended, recorder.number, new Uint8Array(0));
+}
+
+/** Tells the writer of a lane, which it may look into from here on. */
+function announce({ number, lane }: Recorder, { channels }: Shared): void {
+    const announced: AnnouncedLane = { number, ...lane.shared };
+    tell(channels.lanes, announced);
 }
 
 function tell(name: string, message: WebAssembly.Memory | AnnouncedLane): void {
@@ -142,7 +159,7 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, shar
     const hub = new Hub(shared.hub);
     const path = options.path ?? defaultPath();
     const follower = options.otlp && new Follower();
-    const data: WriterData = { kperf: 'writer', hub: hub.buffer, path, header, lanes: LANES, ...(follower && { follower: follower.buffer }) };
+    const data: WriterData = { kperf: 'writer', hub: hub.buffer, path, header, lanes: shared.channels.lanes, ...(follower && { follower: follower.buffer }) };
     const writer = startThread('./writer-thread.js', data);
     writer.on('exit', () => hub.gone());
     // A thread that starts takes a processor for a while: better from us than from the guest.
@@ -152,22 +169,22 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, shar
 }
 
 function timeSource(shared: Shared, clock: Clock): TimeSource {
-    const { memory } = shared;
+    const { memory, channels } = shared;
     if (!memory) return { kind: 'precise', now: clock.ticks };
     if (hasMultiMemory) return { kind: 'ticker', clock: memory };
     return {
         kind: 'cell',
         add(cell) {
             new BigInt64Array(cell.buffer, 0, 1)[0] = new BigInt64Array(memory.buffer, 0, 1)[0]!;
-            tell(CELLS, cell);
+            tell(channels.cells, cell);
             askForCells(memory);
         },
     };
 }
 
-function startTicker(origin: number, periodNanos: number, resolutionNanos: number): WebAssembly.Memory {
+function startTicker(cells: string, origin: number, periodNanos: number, resolutionNanos: number): WebAssembly.Memory {
     const memory = clockMemory();
-    const data: TickerData = { kperf: 'ticker', memory, cells: CELLS, origin, periodNanos, resolutionNanos };
+    const data: TickerData = { kperf: 'ticker', memory, cells, origin, periodNanos, resolutionNanos };
     startThread('./ticker-thread.js', data);
     if (!waitForTicker(memory, THREAD_START)) throw new Error('kperf: the ticker did not start; use the clock `precise`');
     return memory;

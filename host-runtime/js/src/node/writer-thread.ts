@@ -5,9 +5,9 @@ import * as zlib from 'node:zlib';
 import { FileSink } from './file-sink.js';
 import { Follower } from './follower.js';
 import { Hub, Message } from './hub.js';
+import { Lookout } from './lookout.js';
 import { Reason } from '../common/constants.js';
 import type { SharedLane } from '../common/lane.js';
-import { restOf } from '../common/rest.js';
 import { TraceWriter } from '../common/trace-writer.js';
 import type { Codecs } from '../common/trace-writer.js';
 import type { Header, Summary, Told } from '../common/trace.js';
@@ -48,6 +48,9 @@ interface ZlibOfToday {
     constants: { ZSTD_c_compressionLevel: number };
 }
 
+/** How often lanes are looked into, in milliseconds, while they send nothing. */
+const LOOK = 100;
+
 const data = workerData as WriterData;
 const hub = new Hub(data.hub);
 hub.answer(JSON.stringify(write(data)));
@@ -79,17 +82,33 @@ function write({ path, header, lanes, follower }: WriterData): Written {
     const channel = new BroadcastChannel(lanes);
     channel.unref();
     hub.listen();
-    const ended = new Set<number>();
+    const lookout = new Lookout();
+    const hear = (): void => {
+        // It takes broadcast channels too; the types do not say so.
+        for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) {
+            const { number, ...shared } = message.message as AnnouncedLane;
+            lookout.add(number, shared);
+        }
+    };
+    // Under the clock for tests a trace is the same each time.
+    const patience = header.clock.source === 'test' ? Infinity : LOOK;
     let parts: Uint8Array[] = [];
     for (;;) {
-        const { kind, recorder, more, bytes } = hub.receive();
+        const received = hub.receive(patience);
+        if (!received) {
+            hear();
+            for (const [lane, block] of lookout.look()) begin().block(lane, block);
+            continue;
+        }
+        const { kind, recorder, more, bytes } = received;
         if (kind === Message.Block) {
-            begin().block(recorder, bytes);
+            begin().block(recorder, lookout.unwritten(recorder, bytes));
             hub.done();
             continue;
         }
         if (kind === Message.Ended) {
-            ended.add(recorder);
+            hear();
+            lookout.end(recorder);
             hub.done();
             continue;
         }
@@ -107,12 +126,8 @@ function write({ path, header, lanes, follower }: WriterData): Written {
             continue;
         }
         const { told, stalls } = JSON.parse(whole.toString()) as Ending;
-        // It takes broadcast channels too; the types do not say so.
-        for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) {
-            const lane = message.message as AnnouncedLane;
-            const rest = ended.has(lane.number) ? undefined : restOf(lane, Reason.Unfinished, told.end_ticks);
-            if (rest) writer?.block(lane.number, rest);
-        }
+        hear();
+        for (const [lane, block] of lookout.rest(Reason.Unfinished, told.end_ticks)) writer?.block(lane, block);
         channel.close();
         if (!writer) return {};
         for (const [start, nanos] of stalls) writer.stall(start, nanos);

@@ -1,0 +1,85 @@
+/** Looks into the lanes of threads that run, so that a process which is killed has written all but its last moments. */
+
+import { BLOCK_HEADER, SWITCH, type Reason } from '../common/constants.js';
+import { wordsOf } from '../common/columns.js';
+import { BLOCKS, CHANGES, CONTROL, type SharedLane } from '../common/lane.js';
+import { behind, pendingOf, restOf } from '../common/rest.js';
+
+interface Watched {
+    shared?: SharedLane;
+    /** How many blocks came from it. */
+    received: number;
+    /** How many bytes of its next block's words are written already. */
+    written: number;
+    /** How many were there at the last look. */
+    seen: number;
+}
+
+/** Belongs to the thread that writes. */
+export class Lookout {
+    readonly #lanes = new Map<number, Watched>();
+
+    /** A lane that can be looked into. */
+    add(lane: number, shared: SharedLane): void {
+        this.#of(lane).shared = shared;
+    }
+
+    /** The lane has ended, and handed over all it had. */
+    end(lane: number): void {
+        delete this.#of(lane).shared;
+    }
+
+    /** A block that came from a lane: what of it is not written yet. */
+    unwritten(lane: number, block: Uint8Array): Uint8Array {
+        const watched = this.#of(lane);
+        const bytes = Math.min(watched.written, block.length - BLOCK_HEADER);
+        watched.received++;
+        watched.written -= bytes;
+        watched.seen = 0;
+        return behind(block, bytes);
+    }
+
+    /**
+     * What lanes hold by now and held at the last look: other processors' writes are seen in any order, but not as late as
+     * that, and what was sent before them has come. Counts as written.
+     */
+    *look(): Generator<[lane: number, block: Uint8Array]> {
+        for (const [lane, watched] of this.#lanes) {
+            const block = watched.shared && steady(watched.shared, watched.received);
+            if (!block) continue;
+            const seen = watched.seen;
+            watched.seen = block.length - BLOCK_HEADER;
+            if (seen <= watched.written) continue;
+            const part = behind(block.subarray(0, BLOCK_HEADER + seen), watched.written);
+            watched.written = seen;
+            yield [lane, part];
+        }
+    }
+
+    /** What lanes hold that have not ended, with what is open closed for a reason at a time. */
+    *rest(reason: Reason, now: number): Generator<[lane: number, block: Uint8Array]> {
+        for (const [lane, { shared, written }] of this.#lanes) {
+            const rest = shared && restOf(shared, reason, now);
+            if (rest) yield [lane, behind(rest, written)];
+        }
+    }
+
+    #of(lane: number): Watched {
+        let watched = this.#lanes.get(lane);
+        if (!watched) this.#lanes.set(lane, (watched = { received: 0, written: 0, seen: 0 }));
+        return watched;
+    }
+}
+
+/** The lane's next block as far as it has come and no switch is in it; `undefined` where it changes right now, or others are on their way. */
+function steady(shared: SharedLane, received: number): Uint8Array | undefined {
+    const control = new Int32Array(shared.earlier, 0, CONTROL / 4);
+    const changes = Atomics.load(control, CHANGES);
+    if (changes % 2 !== 0 || Atomics.load(control, BLOCKS) !== received) return undefined;
+    const block = pendingOf(shared);
+    if (Atomics.load(control, CHANGES) !== changes || block.length <= BLOCK_HEADER) return undefined;
+    // Behind a switch nobody knows the depth who has not seen where the other stack began.
+    const isSwitch = (word: number): boolean => word >>> 26 === SWITCH >>> 26;
+    const at = wordsOf(block).findIndex(isSwitch);
+    return at < 0 ? block : block.subarray(0, BLOCK_HEADER + 4 * at);
+}
