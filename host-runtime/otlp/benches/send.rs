@@ -95,15 +95,15 @@ service:
         let seconds = text.trim().strip_prefix(&format!("{count} ")).unwrap_or_else(|| panic!("{text}"));
         Duration::from_secs_f64(seconds.parse().unwrap())
     };
-    let mut ways: Vec<(&str, &dyn Fn() -> Duration)> = vec![
-        ("encoded before, posted by a loop (HTTP)", &|| posted(&requests)),
-        ("encoded before, by the exporter (HTTP)", &|| encoded(&over_http)),
-        ("from the trace (HTTP)", &|| whole(&over_http)),
-        ("encoded before, by the exporter (gRPC)", &|| encoded(&over_grpc)),
-        ("from the trace (gRPC)", &|| whole(&over_grpc)),
+    let mut ways: Vec<(&str, Box<dyn Fn() -> Duration + '_>)> = vec![
+        ("encoded before, posted by a loop (HTTP)", Box::new(|| posted(&requests))),
+        ("encoded before, by the exporter (HTTP)", Box::new(|| encoded(&over_http))),
+        ("from the trace (HTTP)", Box::new(|| whole(&over_http))),
+        ("encoded before, by the exporter (gRPC)", Box::new(|| encoded(&over_grpc))),
+        ("from the trace (gRPC)", Box::new(|| whole(&over_grpc))),
     ];
     if sdk.exists() {
-        ways.push(("made before, by OpenTelemetry's SDK (HTTP)", &by_sdk));
+        ways.push(("made before, by OpenTelemetry's SDK (HTTP)", Box::new(by_sdk)));
     }
     let mut best = vec![Duration::MAX; ways.len()];
     for round in 0..ROUNDS {
@@ -116,9 +116,9 @@ service:
     let rate = |took: Duration| count as f64 / took.as_secs_f64() / 1e6;
     println!("{:45} {:>9} {:>12}   of posting", "", "ms", "M spans/s");
     println!("{:45} {:9.0} {:12.2}", "encoding alone", encoding.as_secs_f64() * 1e3, rate(encoding));
-    for ((name, _), took) in ways.iter().zip(best) {
+    for ((name, _), took) in ways.iter().zip(&best) {
         let ratio = took.as_secs_f64() / best[0].as_secs_f64();
-        println!("{name:45} {:9.0} {:12.2} {ratio:9.2} x", took.as_secs_f64() * 1e3, rate(took));
+        println!("{name:45} {:9.0} {:12.2} {ratio:9.2} x", took.as_secs_f64() * 1e3, rate(*took));
     }
 }
 
