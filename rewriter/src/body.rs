@@ -23,7 +23,7 @@ use crate::named_types::by_val;
 use crate::plan::SkipReason;
 use crate::probe::Site;
 use crate::try_table::{Labels, OpenTryTable};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, indices};
 use kperf_abi::{FuncId, FuncIndex};
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasm_encoder::{Encode, Instruction};
@@ -165,6 +165,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             let operator = operators.read()?;
             end = operators.original_position();
             self.context.info.check_types_of(&operator, start)?;
+            self.check_indices(&operator, start)?;
             if let Some(moved) = self.moved(&operator) {
                 self.replace(start, end, &[moved]);
             }
@@ -252,6 +253,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
     #[inline]
     fn operator(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
         let context = self.context;
+        self.check_indices(operator, start)?;
         match operator {
             Operator::Block { blockty } | Operator::If { blockty } | Operator::Try { blockty } => {
                 context.info.check_types_of(operator, start)?;
@@ -365,6 +367,15 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             _ => {}
         }
         Ok(())
+    }
+
+    /// A memory or a global that isn't there must not find the recorder's.
+    #[inline]
+    fn check_indices(&self, operator: &Operator<'_>, offset: u64) -> Result<(), Error> {
+        match self.context.code.templates {
+            Some(_) => indices::check(self.context.info, operator, offset),
+            None => Ok(()),
+        }
     }
 
     /// The instruction with its function's new index, if that differs.

@@ -10,6 +10,7 @@ mod custom;
 mod demangle;
 mod error;
 mod filter;
+mod indices;
 mod instrument;
 mod limits;
 mod name_section;

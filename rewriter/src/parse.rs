@@ -92,6 +92,8 @@ pub(crate) struct ModuleInfo<'a> {
     pub(crate) globals: u32,
     /// Type index of each tag.
     pub(crate) tags: Vec<u32>,
+    /// How many exports there are.
+    pub(crate) exports: usize,
     /// First export name of each exported function.
     pub(crate) exported_funcs: HashMap<u32, &'a str>,
     pub(crate) host_refs: HostRefs,
@@ -260,6 +262,7 @@ impl<'a> ModuleInfo<'a> {
     }
 
     fn exports(&mut self, exports: wasmparser::ExportSectionReader<'a>) -> Result<(), Error> {
+        self.exports += exports.count() as usize;
         for export in exports {
             let export = export?;
             if export.name.starts_with(names::EXPORT_PREFIX) {

@@ -49,6 +49,15 @@ pub(crate) struct Places {
     pub(crate) memory: u32,
 }
 
+/// How much of what is added. Of exports fewer: not all are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) functions: usize,
+    pub(crate) memories: usize,
+    pub(crate) globals: usize,
+    pub(crate) exports: usize,
+}
+
 /// What stands inside functions: bytes, with holes for what differs from function to function.
 pub(crate) struct Template(Vec<Piece>);
 
@@ -135,6 +144,12 @@ impl Recorder {
     /// How many functions of its own go into the module.
     pub(crate) fn function_count(&self) -> u32 {
         self.functions.len() as u32
+    }
+
+    /// What it adds to a module, but for types and imports.
+    pub(crate) fn counts(&self) -> Counts {
+        let functions = self.functions.len();
+        Counts { functions, memories: 1, globals: self.globals.len(), exports: self.exports.len() }
     }
 
     /// Index of each of its types among a module's; the templates' own are not there.

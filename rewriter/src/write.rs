@@ -8,7 +8,7 @@ use crate::reach::HostReach;
 use crate::section::{self, Mover};
 use crate::template::Recorder;
 use crate::types::Types;
-use crate::{Error, Plan, Warning, custom, limits};
+use crate::{Error, Plan, Warning, custom, indices, limits};
 use kperf_abi::{FuncIndex, SymbolTable, names as abi};
 use rayon::prelude::*;
 use std::collections::HashSet;
@@ -30,6 +30,7 @@ const EXPORT: u8 = SectionId::Export as u8;
 const START: u8 = SectionId::Start as u8;
 const ELEMENT: u8 = SectionId::Element as u8;
 const CODE: u8 = SectionId::Code as u8;
+const DATA: u8 = SectionId::Data as u8;
 
 /// Sections that the rewritten module has even if the original hasn't, in their order; and with a recorder of its own.
 const NEEDED: [u8; 4] = [TYPE, IMPORT, FUNCTION, CODE];
@@ -80,7 +81,7 @@ impl Writer<'_> {
             leave: types.function(&[ValType::I32], &[]),
         });
         let context = Context::new(self.info, self.reach, self.plan, self.needs, self.recorder, &mut types)?;
-        limits::check(self.info, &context, types.added())?;
+        limits::check(self.info, &context, self.recorder, types.added())?;
         let wasm = Vec::with_capacity(self.info.wasm.len() + self.info.wasm.len() / 8);
         let output = Output { wasm, facts: Vec::new(), warnings: Vec::new() };
         let mut sections = Sections {
@@ -217,6 +218,13 @@ impl Sections<'_> {
                 })
             }
             CODE => self.code(),
+            DATA if recorder.is_some() => {
+                indices::check_data(context.info, wasmparser::DataSectionReader::new(reader())?)?;
+                section::write(out, id, |out| {
+                    out.extend_from_slice(content);
+                    Ok(())
+                })
+            }
             _ => section::write(out, id, |out| {
                 out.extend_from_slice(content);
                 Ok(())
