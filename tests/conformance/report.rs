@@ -97,8 +97,7 @@ impl Counts {
     }
 
     fn compare(&mut self, path: &str, step: &Tested) {
-        let rewritten = step.rewritten.iter().chain([&step.inlined]);
-        for (run, rewritten) in ["", ", imports too", ", inlined"].into_iter().zip(rewritten) {
+        for (run, rewritten) in ["", ", imports too", ", inlined"].into_iter().zip(step.all_rewritten()) {
             let (line, original) = (step.line, &step.original.text);
             if *rewritten != step.original {
                 let text = &rewritten.text;
@@ -140,7 +139,7 @@ impl Row {
         self.refusals += u64::from(step.refusal);
         if step.assertion.is_some() {
             self.assertions += 1;
-            self.equal += u64::from(step.rewritten.iter().all(|rewritten| *rewritten == step.original));
+            self.equal += u64::from(step.all_rewritten().all(|rewritten| *rewritten == step.original));
             self.passed += u64::from(step.original.passed);
         }
     }

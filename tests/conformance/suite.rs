@@ -73,6 +73,13 @@ pub(crate) struct Tested {
     pub(crate) inlined: Outcome,
 }
 
+impl Tested {
+    /// What came of it with probes.
+    pub(crate) fn all_rewritten(&self) -> impl Iterator<Item = &Outcome> {
+        self.rewritten.iter().chain([&self.inlined])
+    }
+}
+
 /// A script and what came of it.
 pub(crate) struct Ran<'s> {
     pub(crate) script: &'s Script,
