@@ -108,6 +108,26 @@ fn an_untouched_module_is_probed_and_its_time_is_shown() {
 }
 
 #[test]
+fn with_a_ticker_the_recorder_is_inside_where_the_module_has_room_for_it() {
+    let full = format!(r#"(module (func (export "_start")) {})"#, "(memory 0)".repeat(100));
+    let folder = Folder::new().with("full.wat", &full);
+    let probes = |args: &[&str]| {
+        let ran = folder.run(&[&["run", "--trace", "a.kperf"], args].concat());
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+        let info = folder.run(&["info", "a.kperf"]).stdout;
+        let told = ran.stderr.lines().any(|line| line.starts_with("probes: inline, "));
+        (told, info.contains("--probe inline"))
+    };
+    assert_eq!(probes(&["--clock", "ticker", &example("rust"), "1"]), (true, true));
+    assert_eq!(probes(&["--clock", "ticker", "--probe", "inline", &example("rust"), "1"]), (false, true));
+    assert_eq!(probes(&["--clock", "ticker", "--probe", "import", &example("rust"), "1"]), (false, false));
+    assert_eq!(probes(&["--clock", "precise", &example("rust"), "1"]), (false, false));
+    assert_eq!(probes(&["--clock", "ticker", "full.wat"]), (false, false));
+    let ran = folder.run(&["run", "--clock", "ticker", "--probe", "inline", "full.wat"]);
+    assert!(ran.stderr.contains("the module would have 101 memories; engines allow 100"), "{}", ran.stderr);
+}
+
+#[test]
 fn quiet_says_nothing_and_plain_leaves_no_trace() {
     let folder = Folder::new();
     let ran = folder.run(&["run", "-q", &example("c"), "1"]);

@@ -21,9 +21,10 @@ pub struct ProbeArgs {
     /// Names for a stripped module: lines `index:name`, as `emcc --emit-symbol-map` writes them.
     #[arg(long, value_name = "MAP")]
     names: Option<PathBuf>,
-    /// What a probe is: `import` calls functions that the host supplies; `inline` puts the recorder into the module. Hidden:
-    /// no host has recorded an inlined module yet.
-    #[arg(long, value_enum, value_name = "PROBE", default_value = "auto", hide = true)]
+    /// What a probe is: `import` calls a recorder beside the module, which any host can supply; `inline` puts the recorder
+    /// into the module, which only wasmtime hosts so far: a third of the cost with a ticker, but each module has a call
+    /// tree of its own; `auto` is inline for `run` with a ticker, import otherwise.
+    #[arg(long, value_enum, value_name = "PROBE", default_value = "auto")]
     pub probe: ProbeArg,
 }
 
@@ -36,20 +37,21 @@ pub enum ProbeArg {
     Auto,
 }
 
-impl ProbeArg {
-    /// What it means where `auto` means this.
-    pub fn or(self, auto: Probe) -> Probe {
-        match self {
+impl ProbeArgs {
+    /// The options for a module of this name, whose calls of the host get probes too if `imports`. `auto` is what that
+    /// means here.
+    pub fn options(
+        &self,
+        module_name: String,
+        imports: bool,
+        id_base: u32,
+        auto: Probe,
+    ) -> anyhow::Result<Options> {
+        let probe = match self.probe {
             ProbeArg::Import => Probe::Import,
             ProbeArg::Inline => Probe::Inline,
             ProbeArg::Auto => auto,
-        }
-    }
-}
-
-impl ProbeArgs {
-    /// The options for a module of this name, whose calls of the host get probes too if `imports`.
-    pub fn options(&self, module_name: String, imports: bool, id_base: u32) -> anyhow::Result<Options> {
+        };
         let names = match &self.names {
             Some(path) => {
                 let text = std::fs::read_to_string(path)
@@ -59,7 +61,7 @@ impl ProbeArgs {
             None => None,
         };
         Ok(Options {
-            probe: self.probe.or(Probe::Import),
+            probe,
             filter: self.filter.filter()?,
             min_instructions: self.min_instructions,
             exports_only: self.exports,
@@ -67,15 +69,15 @@ impl ProbeArgs {
             id_base,
             names,
             module_name,
-            description: self.describe(imports, id_base),
+            description: self.describe(probe, imports, id_base),
             validate: false,
         })
     }
 
     /// The flags as one would type them.
-    fn describe(&self, imports: bool, id_base: u32) -> String {
+    fn describe(&self, probe: Probe, imports: bool, id_base: u32) -> String {
         let mut words = Vec::new();
-        if self.probe == ProbeArg::Inline {
+        if probe == Probe::Inline {
             words.extend(["--probe".to_owned(), "inline".to_owned()]);
         }
         self.filter.describe(&mut words);

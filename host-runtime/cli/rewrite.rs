@@ -4,7 +4,7 @@ use crate::input;
 use crate::output::{self, tell};
 use crate::probes::{self, ProbeArgs};
 use anyhow::{Context, bail};
-use kperf_rewriter::{Decision, Plan, Rewritten};
+use kperf_rewriter::{Decision, Plan, Probe, Rewritten};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,8 +13,9 @@ use wasmparser::{Validator, WasmFeatures};
 
 /// Put enter/leave probes into modules
 ///
-/// Every function calls `kperf.enter` and `kperf.leave`, which a host must supply (`kperf-wasm run` does). What was done is
-/// told on stderr.
+/// Every function calls `kperf.enter` and `kperf.leave`, which a host must supply (`kperf-wasm run` does). With `--probe
+/// inline` the module has its own recorder, and wants `kperf:host.now` and `kperf:host.flush`. What was done is told on
+/// stderr.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -60,7 +61,8 @@ impl Opts {
         let mut tables = Vec::new();
         for (path, target) in self.modules.iter().zip(&targets) {
             let module = input::read_module(path)?;
-            let mut options = self.probes.options(input::module_name(path), self.imports, id_base)?;
+            let name = input::module_name(path);
+            let mut options = self.probes.options(name, self.imports, id_base, Probe::Import)?;
             options.validate = self.validate;
             let context = || format!("failed to rewrite `{}`", input::name(path));
             // A module that can't be read says so below.

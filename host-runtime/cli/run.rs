@@ -10,13 +10,13 @@ mod wasi;
 
 use crate::output::tell;
 use crate::parents::ParentArgs;
-use crate::probes::ProbeArgs;
+use crate::probes::{ProbeArg, ProbeArgs};
 use crate::{input, send, signals, table, traces};
 use anyhow::{Context, bail};
 use clock::ClockArg;
 use guest::{Guest, Host};
 use kperf_rewriter::Probe;
-use kperf_wasmtime::{ErrorKind, Recorder};
+use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder};
 use live::Live;
 use module::Prepared;
 use outcome::Outcome;
@@ -30,7 +30,8 @@ use wasi::WasiArgs;
 ///
 /// The module is a WASI preview 1 command or, with --invoke, any other that wants no more of its host than that. It runs
 /// under wasmtime; its calls go to a trace, and the functions that took the most time are shown on stderr in the end.
-/// The guest's own output, input and exit code are untouched. A module that `rewrite` made is run with the probes it has.
+/// The guest's own output, input and exit code are untouched. A module that `rewrite` made is run with the probes it has;
+/// others get them inside every function (`--probe inline`) with a ticker, and call a recorder beside them otherwise.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -90,15 +91,14 @@ impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let name = input::module_name(&self.module);
         let bytes = input::read_module(&self.module)?;
-        let mut options = self.probes.options(name.clone(), true, 0)?;
-        options.probe = self.probes.probe.or(Probe::Import);
+        let clock = self.clock.choose();
         let prepared = if self.plain {
-            if module::chooses(&options) {
+            if module::chooses(&self.probes.options(name.clone(), true, 0, Probe::Import)?) {
                 bail!("--plain runs the module as it is; leave out what chooses functions");
             }
             Prepared::plain(bytes).with_context(|| format!("failed to run `{}`", self.module.display()))?
         } else {
-            Prepared::probed(bytes, &options)
+            self.probed(bytes, &name, clock)
                 .with_context(|| format!("failed to put probes into `{}`", self.module.display()))?
         };
         if !self.quiet {
@@ -114,7 +114,7 @@ impl Opts {
         }
         let trace = self.trace.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.kperf")));
         let live = Live::default();
-        let recorder = self.recorder(&guest, &prepared, &trace, &live)?;
+        let recorder = self.recorder(&guest, &prepared, clock, &trace, &live)?;
         let lanes = host.link(&guest, &recorder)?;
         let show = {
             let (trace, quiet, live) = (trace.clone(), self.quiet, live.clone());
@@ -154,10 +154,29 @@ impl Opts {
         Ok(if all_sent || !matches!(code, Ok(ExitCode::SUCCESS)) { code? } else { ExitCode::FAILURE })
     }
 
+    /// The module with probes: with its recorder inside where that pays.
+    fn probed(&self, wasm: Vec<u8>, name: &str, clock: ClockChoice) -> anyhow::Result<Prepared> {
+        let options = |auto| self.probes.options(name.to_owned(), true, 0, auto);
+        let auto = match clock {
+            ClockChoice::Ticker { .. } => Probe::Inline,
+            // Two readings of the clock a call cost more than all else, wherever the recorder is.
+            ClockChoice::Precise | ClockChoice::Test => Probe::Import,
+        };
+        let chosen = options(auto)?;
+        match Prepared::probed(&wasm, &chosen) {
+            // It has no room for a recorder (a hundred memories, say). If it can't be probed otherwise either, that says why.
+            Err(_) if chosen.probe == Probe::Inline && self.probes.probe == ProbeArg::Auto => {
+                Prepared::probed(&wasm, &options(Probe::Import)?)
+            }
+            prepared => prepared,
+        }
+    }
+
     fn recorder(
         &self,
         guest: &Guest,
         prepared: &Prepared,
+        clock: ClockChoice,
         trace: &Path,
         live: &Live,
     ) -> anyhow::Result<Recorder> {
@@ -180,12 +199,13 @@ impl Opts {
             }
         };
         let parent = self.parent.context_or_environment(warn)?;
-        let clock = self.clock.choose();
         if !self.quiet && self.clock == ClockArg::Auto {
             tell(clock::describe(clock));
-            if guest.is_inlined() {
-                tell("probes: inside every function (`--probe import` calls a recorder beside the module)");
-            }
+        }
+        if !self.quiet && self.probes.probe == ProbeArg::Auto && guest.is_inlined() {
+            tell(
+                "probes: inline, the recorder is inside every function (`--probe import` calls one beside the module)",
+            );
         }
         let builder = Recorder::builder().clock(clock).inlined(guest.is_inlined()).command(std::env::args());
         let builder = builder.parent(parent);

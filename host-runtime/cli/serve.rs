@@ -16,6 +16,7 @@ use crate::signals;
 use anyhow::{Context, bail};
 use folder::Folder;
 use kperf_otlp::exporter::Settings;
+use kperf_rewriter::Probe;
 use modules::Modules;
 use pages::Pages;
 use proxy::Proxy;
@@ -103,7 +104,7 @@ impl Opts {
         let name = name.as_deref().map_or_else(|| "page".to_owned(), input::module_name);
         let server = Arc::new(Server {
             site,
-            modules: Modules::new(self.probes.options(String::new(), self.imports, 0)?),
+            modules: Modules::new(self.probes.options(String::new(), self.imports, 0, Probe::Import)?),
             pages: Pages::new(self.traces.clone(), name, self.otlp.clone(), self.top),
             clock: self.clock.clone(),
             isolate: !self.no_isolation,

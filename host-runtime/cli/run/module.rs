@@ -28,11 +28,11 @@ impl Prepared {
     }
 
     /// The module with probes: those that it has, or new ones.
-    pub fn probed(wasm: Vec<u8>, options: &Options) -> anyhow::Result<Prepared> {
-        let Some(symbols) = kperf_rewriter::probed(&wasm)? else {
+    pub fn probed(wasm: &[u8], options: &Options) -> anyhow::Result<Prepared> {
+        let Some(symbols) = kperf_rewriter::probed(wasm)? else {
             // Here rather than by the engine, which would speak of places in the rewritten module.
-            Validator::new_with_features(WasmFeatures::all()).validate_all(&wasm)?;
-            let rewritten = kperf_rewriter::rewrite(&wasm, options)?;
+            Validator::new_with_features(WasmFeatures::all()).validate_all(wasm)?;
+            let rewritten = kperf_rewriter::rewrite(wasm, options)?;
             return Ok(Prepared {
                 wasm: rewritten.wasm,
                 symbols: Some(rewritten.symbols),
@@ -44,7 +44,7 @@ impl Prepared {
                 "it has probes already, so that functions can't be chosen any more; run the original, or leave the filters out"
             );
         }
-        Ok(Prepared { wasm, symbols: Some(symbols), warnings: Vec::new() })
+        Ok(Prepared { wasm: wasm.to_vec(), symbols: Some(symbols), warnings: Vec::new() })
     }
 
     /// The functions' names for people.
