@@ -278,7 +278,9 @@
         (global.set $position (local.tee $position (i32.add (local.get $position) (i32.const 4))))
         (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1))))
         (br $done))
+      ;; While nothing is recorded a frame has a token and a position that lead its leave here, and out again, at once.
       (local.set $token (i32.const -1))
+      (local.set $position (i32.const -1))
       (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (local.set $token (call $enter (local.get $id)))
       (local.set $position (global.get $position))))
@@ -286,27 +288,27 @@
   (func (export "inline.leave") (param $id i32) (param $token i32) (param $position i32)
     (block $done
       (block $slow
+        (br_if $slow (i32.ne (local.get $token) (global.get $depth)))
         (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
         (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
-        (br_if $slow (i32.ne (local.get $token) (global.get $depth)))
         (i64.store (local.get $position) (i64.const 0xffffffff80000000))
         (global.set $position (i32.add (local.get $position) (i32.const 4)))
         (global.set $depth (i32.sub (local.get $token) (i32.const 1)))
         (br $done))
-      (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
+      (br_if $done (i32.eq (local.get $token) (i32.const -1)))
       (call $leave (local.get $token))))
 
   ;; In a function that calls nothing the position is where its enter left it, and the frame is the innermost.
   (func (export "inline.leave.leaf") (param $id i32) (param $token i32) (param $position i32)
     (block $done
       (block $slow
-        (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
         (br_if $slow (i32.gt_u (local.get $position) (global.get $last_start)))
+        (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
         (i64.store (local.get $position) (i64.const 0xffffffff80000000))
         (global.set $position (i32.add (local.get $position) (i32.const 4)))
         (global.set $depth (i32.sub (local.get $token) (i32.const 1)))
         (br $done))
-      (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
+      (br_if $done (i32.eq (local.get $token) (i32.const -1)))
       (call $leave (local.get $token))))
 
   (func (export "inline.unwind") (param $id i32) (param $token i32) (param $position i32)

@@ -73,6 +73,8 @@
       end
       i32.const -1
       local.set 0
+      i32.const -1
+      local.set 1
       i32.const 0
       i64.load
       i64.const -1
@@ -107,6 +109,10 @@
     end
     block ;; label = @1
       block ;; label = @2
+        local.get 0
+        global.get 0
+        i32.ne
+        br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
@@ -116,10 +122,6 @@
         local.tee 1
         global.get 4
         i32.gt_u
-        br_if 0 (;@2;)
-        local.get 0
-        global.get 0
-        i32.ne
         br_if 0 (;@2;)
         local.get 1
         i64.const -2147483648
@@ -134,10 +136,9 @@
         global.set 0
         br 1 (;@1;)
       end
-      i32.const 0
-      i64.load
-      i64.const -1
-      i64.eq
+      local.get 0
+      i32.const -1
+      i32.eq
       br_if 0 (;@1;)
       local.get 0
       call $kperf.leave

@@ -72,6 +72,8 @@
       end
       i32.const -1
       local.set 1
+      i32.const -1
+      local.set 2
       i32.const 0
       i64.load 1
       i64.const -1
@@ -89,14 +91,14 @@
     end
     block ;; label = @1
       block ;; label = @2
+        local.get 2
+        global.get 5
+        i32.gt_u
+        br_if 0 (;@2;)
         i32.const 0
         i64.load 1
         global.get 3
         i64.ne
-        br_if 0 (;@2;)
-        local.get 2
-        global.get 5
-        i32.gt_u
         br_if 0 (;@2;)
         local.get 2
         i64.const -2147483648
@@ -111,10 +113,9 @@
         global.set 1
         br 1 (;@1;)
       end
-      i32.const 0
-      i64.load 1
-      i64.const -1
-      i64.eq
+      local.get 1
+      i32.const -1
+      i32.eq
       br_if 0 (;@1;)
       local.get 1
       call $kperf.leave
@@ -154,6 +155,8 @@
       end
       i32.const -1
       local.set 1
+      i32.const -1
+      local.set 2
       i32.const 0
       i64.load 1
       i64.const -1
@@ -173,6 +176,10 @@
     end
     block ;; label = @1
       block ;; label = @2
+        local.get 1
+        global.get 1
+        i32.ne
+        br_if 0 (;@2;)
         i32.const 0
         i64.load 1
         global.get 3
@@ -182,10 +189,6 @@
         local.tee 2
         global.get 5
         i32.gt_u
-        br_if 0 (;@2;)
-        local.get 1
-        global.get 1
-        i32.ne
         br_if 0 (;@2;)
         local.get 2
         i64.const -2147483648
@@ -200,10 +203,9 @@
         global.set 1
         br 1 (;@1;)
       end
-      i32.const 0
-      i64.load 1
-      i64.const -1
-      i64.eq
+      local.get 1
+      i32.const -1
+      i32.eq
       br_if 0 (;@1;)
       local.get 1
       call $kperf.leave

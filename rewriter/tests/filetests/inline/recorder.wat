@@ -68,6 +68,8 @@
       end
       i32.const -1
       local.set 0
+      i32.const -1
+      local.set 1
       i32.const 0
       i64.load 1
       i64.const -1
@@ -83,14 +85,14 @@
     end
     block ;; label = @1
       block ;; label = @2
+        local.get 1
+        global.get 5
+        i32.gt_u
+        br_if 0 (;@2;)
         i32.const 0
         i64.load 1
         global.get 3
         i64.ne
-        br_if 0 (;@2;)
-        local.get 1
-        global.get 5
-        i32.gt_u
         br_if 0 (;@2;)
         local.get 1
         i64.const -2147483648
@@ -105,10 +107,9 @@
         global.set 1
         br 1 (;@1;)
       end
-      i32.const 0
-      i64.load 1
-      i64.const -1
-      i64.eq
+      local.get 0
+      i32.const -1
+      i32.eq
       br_if 0 (;@1;)
       local.get 0
       call $kperf.leave

@@ -74,6 +74,8 @@
       end
       i32.const -1
       local.set 1
+      i32.const -1
+      local.set 2
       i32.const 0
       i64.load
       i64.const -1
@@ -90,6 +92,10 @@
       call $env.host
       block ;; label = @2
         block ;; label = @3
+          local.get 1
+          global.get 0
+          i32.ne
+          br_if 0 (;@3;)
           i32.const 0
           i64.load
           global.get 2
@@ -99,10 +105,6 @@
           local.tee 2
           global.get 4
           i32.gt_u
-          br_if 0 (;@3;)
-          local.get 1
-          global.get 0
-          i32.ne
           br_if 0 (;@3;)
           local.get 2
           i64.const -2147483648
@@ -117,10 +119,9 @@
           global.set 0
           br 1 (;@2;)
         end
-        i32.const 0
-        i64.load
-        i64.const -1
-        i64.eq
+        local.get 1
+        i32.const -1
+        i32.eq
         br_if 0 (;@2;)
         local.get 1
         call $kperf.leave
@@ -129,6 +130,10 @@
     end
     block ;; label = @1
       block ;; label = @2
+        local.get 1
+        global.get 0
+        i32.ne
+        br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
@@ -138,10 +143,6 @@
         local.tee 2
         global.get 4
         i32.gt_u
-        br_if 0 (;@2;)
-        local.get 1
-        global.get 0
-        i32.ne
         br_if 0 (;@2;)
         local.get 2
         i64.const -2147483648
@@ -156,10 +157,9 @@
         global.set 0
         br 1 (;@1;)
       end
-      i32.const 0
-      i64.load
-      i64.const -1
-      i64.eq
+      local.get 1
+      i32.const -1
+      i32.eq
       br_if 0 (;@1;)
       local.get 1
       call $kperf.leave
@@ -199,6 +199,8 @@
       end
       i32.const -1
       local.set 1
+      i32.const -1
+      local.set 2
       i32.const 0
       i64.load
       i64.const -1
@@ -215,14 +217,14 @@
     end
     block ;; label = @1
       block ;; label = @2
+        local.get 2
+        global.get 4
+        i32.gt_u
+        br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
-        br_if 0 (;@2;)
-        local.get 2
-        global.get 4
-        i32.gt_u
         br_if 0 (;@2;)
         local.get 2
         i64.const -2147483648
@@ -237,10 +239,9 @@
         global.set 0
         br 1 (;@1;)
       end
-      i32.const 0
-      i64.load
-      i64.const -1
-      i64.eq
+      local.get 1
+      i32.const -1
+      i32.eq
       br_if 0 (;@1;)
       local.get 1
       call $kperf.leave
@@ -280,6 +281,8 @@
       end
       i32.const -1
       local.set 0
+      i32.const -1
+      local.set 1
       i32.const 0
       i64.load
       i64.const -1
@@ -295,14 +298,14 @@
     end
     block ;; label = @1
       block ;; label = @2
+        local.get 1
+        global.get 4
+        i32.gt_u
+        br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
-        br_if 0 (;@2;)
-        local.get 1
-        global.get 4
-        i32.gt_u
         br_if 0 (;@2;)
         local.get 1
         i64.const -2147483648
@@ -317,10 +320,9 @@
         global.set 0
         br 1 (;@1;)
       end
-      i32.const 0
-      i64.load
-      i64.const -1
-      i64.eq
+      local.get 0
+      i32.const -1
+      i32.eq
       br_if 0 (;@1;)
       local.get 0
       call $kperf.leave
@@ -360,6 +362,8 @@
       end
       i32.const -1
       local.set 1
+      i32.const -1
+      local.set 2
       i32.const 0
       i64.load
       i64.const -1
@@ -375,6 +379,10 @@
     call $host
     block ;; label = @1
       block ;; label = @2
+        local.get 1
+        global.get 0
+        i32.ne
+        br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
@@ -384,10 +392,6 @@
         local.tee 2
         global.get 4
         i32.gt_u
-        br_if 0 (;@2;)
-        local.get 1
-        global.get 0
-        i32.ne
         br_if 0 (;@2;)
         local.get 2
         i64.const -2147483648
@@ -402,10 +406,9 @@
         global.set 0
         br 1 (;@1;)
       end
-      i32.const 0
-      i64.load
-      i64.const -1
-      i64.eq
+      local.get 1
+      i32.const -1
+      i32.eq
       br_if 0 (;@1;)
       local.get 1
       call $kperf.leave
