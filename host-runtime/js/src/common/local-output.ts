@@ -1,6 +1,6 @@
 /** A recording that is written by the thread that records. */
 
-import { HOST_IDS } from './constants.js';
+import { CAPACITY, HOST_IDS } from './constants.js';
 import type { Output } from './recorder.js';
 import { stallsOf, stopTicker } from './ticker.js';
 import { noStalls, type Header, type Sink, type Summary } from './trace.js';
@@ -13,6 +13,11 @@ export interface Clockwork {
     /** The ticker's memory, if there is one. */
     memory: WebAssembly.Memory | undefined;
 }
+
+/** Blocks whose words are written, for the next ones of this thread: fresh memory costs four times what the copy does. */
+const free: Uint8Array<ArrayBuffer>[] = [];
+/** So many are kept: 16 MB, which the longest turn so far has taken. */
+const MOST_FREE = 128;
 
 /** Makes chunks and gives them to a sink: at once, or with `later` when the guest rests. */
 export class LocalOutput implements Output {
@@ -43,8 +48,18 @@ export class LocalOutput implements Output {
 
     block(recorder: number, block: Uint8Array): void {
         if (!this.#later) return this.#writer.block(recorder, block);
-        const copy = block.slice();
-        this.#wait(() => this.#writer.block(recorder, copy));
+        if (block.length < CAPACITY / 2) {
+            const copy = block.slice();
+            this.#wait(() => this.#writer.block(recorder, copy));
+            return;
+        }
+        const buffer = free.pop() ?? new Uint8Array(CAPACITY);
+        buffer.set(block);
+        const { length } = block;
+        this.#wait(() => {
+            this.#writer.block(recorder, buffer.subarray(0, length));
+            if (free.length < MOST_FREE) free.push(buffer);
+        });
     }
 
     symbols(table: Uint8Array): void {

@@ -1,6 +1,6 @@
 /** The ticker: what its thread does, and how the others speak with it. wat/ticker.wat has the loop. */
 
-import { performanceNow } from './clock.js';
+import { reader } from './clock.js';
 import { instantiate } from './lane.js';
 import { noStalls, type StallTotal } from './trace.js';
 import { CELL, END, TICKER } from './wasm.js';
@@ -11,6 +11,7 @@ const RUNS = 68;
 const STALLS = 72;
 const STALL_NANOS = 80;
 const STALL_LONGEST = 88;
+const READING = 96;
 const STALL_LIST = 1024;
 const LISTED = 1000;
 
@@ -43,7 +44,7 @@ export function runTicker(options: TickerOptions, cells: () => WebAssembly.Memor
     while (Atomics.load(control, ASKED / 4) !== STOP) {
         Atomics.compareExchange(control, ASKED / 4, TAKE_CELLS, GO_ON);
         for (const cell of cells()) chain = instantiate<Cell>(CELL, { js: { memory: cell }, next: { put: chain.put } });
-        const js = { memory, now: performanceNow, offset };
+        const js = { memory, read: reader(memory, READING), offset };
         type Run = (period: bigint, limit: bigint, resolution: bigint) => void;
         const { run } = instantiate<{ run: Run }>(TICKER, { js, next: { put: chain.put } });
         run(BigInt(Math.round(periodNanos)), BigInt(Math.round(limit)), BigInt(Math.round(resolutionNanos)));
