@@ -54,7 +54,7 @@ async function inNode() {
 }
 
 async function inChromium() {
-    const { launch, open } = await import('../test/support/browser.mjs');
+    const { launch, open } = await import('../test/support/chromium.mjs');
     const { serve } = await import('../test/support/server.mjs');
     const browser = await launch();
     const page = `<!doctype html><script type="module">

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { launch } from './support/browser.mjs';
+import { launch } from './support/chromium.mjs';
 import { CLI, folder, kperf, PACKAGE, probed, ROOT } from './support/cli.mjs';
 import { collectorProgram, startCollector } from './support/collector.mjs';
 

@@ -4,7 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { launch, open } from './support/browser.mjs';
+import { launch, open } from './support/chromium.mjs';
 import { folder, kperf, PACKAGE, probed } from './support/cli.mjs';
 import { serve } from './support/server.mjs';
 

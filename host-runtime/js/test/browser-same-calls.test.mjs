@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { launch, open } from './support/browser.mjs';
+import { launch, open } from './support/chromium.mjs';
 import { folder, kperf, PACKAGE, probed, ROOT } from './support/cli.mjs';
 import { page } from './support/pages.mjs';
 import { serve } from './support/server.mjs';

@@ -6,7 +6,7 @@ import { createServer, request } from 'node:http';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import wabt from 'wabt';
-import { launch, open } from './support/browser.mjs';
+import { launch, open } from './support/chromium.mjs';
 import { CLI, folder, kperf, PACKAGE, ROOT } from './support/cli.mjs';
 import { collectorProgram, startCollector } from './support/collector.mjs';
 import { page } from './support/pages.mjs';

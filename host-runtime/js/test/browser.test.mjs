@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { launch, open } from './support/browser.mjs';
+import { launch, open } from './support/chromium.mjs';
 import { folder, kperf, probed, ROOT } from './support/cli.mjs';
 import { inWorker, page } from './support/pages.mjs';
 import { serve } from './support/server.mjs';

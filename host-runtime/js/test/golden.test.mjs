@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { TraceWriter } from '../dist/common/trace-writer.js';
-import { launch, open } from './support/browser.mjs';
+import { launch, open } from './support/chromium.mjs';
 import { folder, kperf, probed, ROOT } from './support/cli.mjs';
 import { chunksOf, MemorySink, unpacked } from './support/memory-sink.mjs';
 import { inWorker, page } from './support/pages.mjs';

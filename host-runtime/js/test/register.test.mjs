@@ -201,6 +201,17 @@ test('what a worker had recorded when it was terminated is kept', () => {
     }
 });
 
+test('who answers the probes by hand is asked, and nobody else', () => {
+    const program = `${CALLS.replace('{ host: { call } }', '{ host: { call }, kperf }')}
+        const seen = [];
+        const kperf = { enter: (id) => seen.push(id), leave: () => seen.push('leave'), unwind() {} };
+        guest(() => {}).leaf();
+        console.log(seen.join());`;
+    const { stdout, trace } = run(program);
+    assert.match(stdout, /^\d,leave\n$/);
+    assert.equal(trace, undefined);
+});
+
 test('a program without probed modules runs as it did, and leaves nothing', () => {
     const program = `
         import { Worker, isMainThread } from 'node:worker_threads';

@@ -1,6 +1,6 @@
 /** Wraps what makes instances of modules, so that probed ones get a recorder. */
 
-import { SYMBOLS_SECTION } from './constants.js';
+import { MODULE, SYMBOLS_SECTION } from './constants.js';
 import type { Recorder } from './recorder.js';
 
 type Options = Parameters<typeof WebAssembly.compile>[1];
@@ -8,7 +8,7 @@ type Options = Parameters<typeof WebAssembly.compile>[1];
 /**
  * Wraps `WebAssembly.instantiate`, `instantiateStreaming` and `Instance`. Modules pass as they are, compiled by whatever: they
  * carry their symbol table. `recorder` is asked when the first probed one comes; those without probes get what they would
- * have got. `ready` is waited for before that where the program waits anyway.
+ * have got, and so do those whose imports answer the probes. `ready` is waited for before that where the program waits anyway.
  */
 export function hook(recorder: () => Recorder | undefined, ready?: () => Promise<void>): void {
     const { compile, compileStreaming, instantiate, Instance } = WebAssembly;
@@ -16,7 +16,9 @@ export function hook(recorder: () => Recorder | undefined, ready?: () => Promise
     const isProbed = (module: WebAssembly.Module): boolean =>
         module instanceof WebAssembly.Module && WebAssembly.Module.customSections(module, SYMBOLS_SECTION).length > 0;
     const importsFor = (module: WebAssembly.Module, imports?: WebAssembly.Imports): WebAssembly.Imports | undefined => {
-        return isProbed(module) ? (recorder()?.imports(imports, module) ?? imports) : imports;
+        // Who answers the probes already is asked by hand.
+        if (!isProbed(module) || imports?.[MODULE]) return imports;
+        return recorder()?.imports(imports, module) ?? imports;
     };
     const instance = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.Instance> => {
         if (ready && isProbed(module)) await ready();

@@ -1,19 +1,15 @@
-// A real browser, Debian's: Chromium, or Firefox with KPERF_BROWSER=firefox.
-import { chromium, firefox } from 'playwright-core';
+// A real Chromium, Debian's.
+import { chromium } from 'playwright-core';
 
 const FLAGS = [
     '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
     '--disable-component-update', '--disable-sync',
 ];
 
-/** Which browser it is, as traces name it. */
-export const BROWSER = process.env.KPERF_BROWSER ?? 'chromium';
-
 /** Starts the browser; whoever does closes it. */
 export function launch() {
-    // By WebDriver BiDi, which Firefox speaks as it is.
-    if (BROWSER === 'firefox') return firefox.launch({ channel: 'moz-firefox', executablePath: process.env.KPERF_FIREFOX ?? '/usr/bin/firefox-esr' });
-    return chromium.launch({ executablePath: process.env.KPERF_CHROMIUM ?? '/usr/bin/chromium', args: FLAGS });
+    const executablePath = process.env.KPERF_CHROMIUM ?? '/usr/bin/chromium';
+    return chromium.launch({ executablePath, args: FLAGS });
 }
 
 /** Opens a page and answers what its `globalThis.result` is fulfilled with; fails on errors in it. */
