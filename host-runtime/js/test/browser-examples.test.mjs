@@ -37,14 +37,14 @@ test('examples/node', async () => {
     probed(join(ROOT, 'examples/game-of-life/rust/life.wasm'), join(cwd, 'life.probed.wasm'));
     const collector = await collectorHere();
     const env = { ...process.env, KPERF_SPAN_MIN_NANOS: '20000', OTEL_EXPORTER_OTLP_ENDPOINT: collector?.endpoint ?? '' };
-    const { stdout, status } = spawnSync(process.execPath, ['--no-warnings', 'life.mjs', 'life.probed.wasm', '5'], { cwd, env, encoding: 'utf8' });
-    assert.match(stdout, /^5 steps, 19 live cells\n\d+ events of 152 functions\n(\d+ spans sent\n)?( *[\d.]+ % +\d+ \S.*\n){8}$/);
-    assert.match(stdout, / % +16000 life::is_valid_position\n/);
+    const { stdout, status } = spawnSync(process.execPath, ['--no-warnings', 'life.mjs', 'life.probed.wasm', '100'], { cwd, env, encoding: 'utf8' });
+    assert.match(stdout, /^100 steps, \d+ live cells\n\d+ events of 152 functions\n(\d+ spans sent\n)?( *[\d.]+ % +\d+ \S.*\n){8}$/);
+    assert.match(stdout, / % +320000 life::is_valid_position\n/);
     assert.equal(status, 0);
     if (collector) assert.deepEqual((await collector.spans()).map(({ spanId }) => spanId).sort(), spanIds(join(cwd, 'life.kperf')));
     const { functions } = JSON.parse(kperf('report', join(cwd, 'life.kperf'), '--format', 'json', '--limit', '0'));
     const callsOf = (name) => functions.find((f) => f.name === name).calls;
-    assert.deepEqual(['life::step', 'compile', 'compile (await)'].map(callsOf), [5, 1, 1]);
+    assert.deepEqual(['life::step', 'compile', 'compile (await)'].map(callsOf), [100, 1, 1]);
 });
 
 test('examples/browser', async () => {
