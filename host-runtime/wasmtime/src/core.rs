@@ -36,6 +36,8 @@ struct Gate {
     /// are what says where the recorder stands.
     last_header: [u8; HEADER_LEN],
     last_length: usize,
+    /// The first of those words: where the end is marked, the mark of the block that comes stands in its place.
+    last_first: Option<[u8; 4]>,
 }
 
 /// A call that ended without a word (its future was dropped, the host panicked): its frames are closed when the lane is
@@ -72,6 +74,7 @@ impl LaneCore {
             if let Some((header, words)) = block.split_first_chunk() {
                 gate.last_header = *header;
                 gate.last_length = words.len();
+                gate.last_first = words.first_chunk().copied();
                 queue.send_block(&self.recording.clock, self.number, block);
             }
         }
@@ -129,6 +132,9 @@ impl LaneCore {
         }
         block.extend_from_slice(&gate.last_header);
         self.memory.copy_words(gate.last_length, block);
+        if let Some((first, copied)) = gate.last_first.zip(block.get_mut(HEADER_LEN..HEADER_LEN + 4)) {
+            copied.copy_from_slice(&first);
+        }
         let tail = Tail::read(block, |stack| self.memory.saved_depth(stack));
         block.clear();
         // The recorder may have begun it meanwhile, and written over what was copied.

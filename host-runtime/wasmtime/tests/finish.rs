@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use kperf_abi::symbols::{ModuleIdentity, Symbol, SymbolTable};
+use kperf_abi::symbols::{Symbol, SymbolTable};
 use kperf_abi::{FuncId, FuncIndex};
 use kperf_trace::{ClockKind, Event, ProbeCost, TraceReader};
 use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder};

@@ -10,6 +10,7 @@
   (@custom "mine" (after code) "kept")
   (func $f))
 (; EXPECTED
+warning: the debug information can't be read: unexpected end of input
 warning: dropped the custom section `.debug_info`: its offsets don't hold for the rewritten module
 warning: dropped the custom section `metadata.code.branch_hint`: its offsets don't hold for the rewritten module
 warning: dropped the custom section `sourceMappingURL`: its offsets don't hold for the rewritten module
