@@ -146,7 +146,7 @@ fn sigint_and_sigterm_leave_a_whole_trace() {
             let (report, warnings) = guest.report();
             let stalls =
                 |line: &str| line.contains("the clock stood still") || line.contains("waited for the trace");
-            assert!(warnings.lines().all(stalls), "the trace is not whole: {warnings}");
+            assert!(warnings.lines().all(stalls), "{clock}, {probe}: the trace is not whole: {warnings}");
             assert_eq!(report["outcome"], format!("interrupted by SIG{signal}"));
             assert_eq!(report["lost_events"], 0);
             for name in ["_start", "outer"] {
@@ -154,7 +154,7 @@ fn sigint_and_sigterm_leave_a_whole_trace() {
             }
             // `work` and `leaf` are open or not; nothing else is.
             let open = report["cut_short"]["interrupted"].as_u64().unwrap();
-            assert!((2..=4).contains(&open), "{open} open calls");
+            assert!((2..=4).contains(&open), "{clock}, {probe}: {open} open calls");
             assert_eq!(report["cut_short"], json!({ "interrupted": open }));
             check_counts(&report);
         }

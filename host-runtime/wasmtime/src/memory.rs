@@ -20,6 +20,10 @@ const _: () = assert!(LEN.is_power_of_two() && LEN * 4 == START + CAPACITY);
 const FIRST: usize = START + HEADER_LEN;
 /// Address of the last word of a block's header, the upper half of its time. It is written behind the rest.
 const HEADER_END: u32 = FIRST as u32 - 4;
+/// Address behind the last word of a block.
+const BLOCK_END: u32 = (START + CAPACITY) as u32;
+/// How often the end of the words is looked for, where another thread may be writing them.
+const LOOKS: u32 = 32;
 /// What no clock reaches.
 const UNBEGUN: u32 = u32::MAX;
 /// Address of the table of depths of the stacks that don't run.
@@ -181,8 +185,9 @@ impl LaneMemory {
     pub(crate) fn copy_block(&self, block: &mut Vec<u8>) {
         let position = match self.marked {
             // The eight bytes of a word and the mark behind it may lie in two cache lines, of which a thread beside the
-            // recorder's can have seen one: then it read on into what an earlier block left. It doesn't twice.
-            true => self.marked_end().min(self.marked_end()),
+            // recorder's can have seen one: then it read on into what an earlier block left. Having read there makes it
+            // likelier the next time (the recorder has to get these lines back), but not as often as this.
+            true => (0..LOOKS).fold(BLOCK_END, |end, _| self.marked_end(end)),
             false => u32::from_le(self.word(POSITION as u32).load(Ordering::Acquire)),
         };
         self.copy_below(position, block);
@@ -196,20 +201,19 @@ impl LaneMemory {
         }
     }
 
-    /// Where the words end, found by the mark behind them.
-    fn marked_end(&self) -> u32 {
-        const END: u32 = (START + CAPACITY) as u32;
+    /// Where the words end, found by the mark behind them; `limit` if there is none before that.
+    fn marked_end(&self, limit: u32) -> u32 {
         let word = |at: u32| u32::from_le(self.word(at).load(Ordering::Acquire));
         let mut at = FIRST as u32;
-        while at < END {
+        while at < limit {
             at += match word(at) {
                 END_MARK => return at,
                 // Its two words may look like the mark.
-                WIDE_TIME if at + 12 <= END => 12,
+                WIDE_TIME if at + 12 <= limit => 12,
                 _ => 4,
             };
         }
-        FIRST as u32
+        limit
     }
 
     /// Appends so many bytes of words from the front of the block to `block`, wherever the position is.
