@@ -2,11 +2,12 @@
 //!
 //! Everything here is spelled once: the names of the probe's imports ([`names`]), the words that a recorder writes
 //! ([`word`]), where they lie in a recorder's memory ([`block`]), the symbol table that the rewriter leaves in a module
-//! ([`symbols`]), and the recorder module itself ([`recorder`]). The crate does no IO and knows no runtime.
+//! ([`symbols`]), the recorder module itself ([`recorder`]), and the memory of the one that makes profiles ([`shadow`]). The crate does no IO and knows no runtime.
 
 pub mod block;
 pub mod names;
 pub mod recorder;
+pub mod shadow;
 pub mod symbols;
 pub mod word;
 

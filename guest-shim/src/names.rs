@@ -45,15 +45,26 @@ pub const STATE_LAST: &str = "state.last";
 /// Export of a recorder inside a module, a mutable i32: where the next word goes; 0 before the first event.
 pub const STATE_POSITION: &str = "state.position";
 
+/// Export of a recorder of profiles, a mutable i32: address of the slot that the next call takes (see [`crate::shadow`]).
+pub const STATE_TOP: &str = "state.top";
+/// Export of a recorder of profiles, an i32: the FuncId whose count is the first.
+pub const STATE_ID_BASE: &str = "state.id_base";
+/// Export of a recorder of profiles, an i32: how many functions have a count.
+pub const STATE_FUNCTIONS: &str = "state.functions";
+/// Export of a recorder of profiles: what the module's start function calls before anything else. It calls [`HOST_FLUSH`].
+pub const START: &str = "start";
+
 /// Export of a module whose recorder is its own, the memory of its lane.
 pub const MEMORY: &str = "memory";
 /// What stands before the names of the recorder's exports where it is a part of the module: `kperf.memory`. A module that
 /// exports such a name already is refused.
 pub const EXPORT_PREFIX: &str = "kperf.";
 
-/// Body of the inline form: what an `enter` is inside a function. The parameters stand for the id, the local with the token
-/// and a local for the position.
+/// Body of a recorder that becomes a part of its module: what an `enter` is inside a function. The first parameter stands for
+/// the id (of a recorder of profiles, the second for the address of the count), the others for locals.
 pub const INLINE_ENTER: &str = "inline.enter";
+/// What an `enter` is in a function that calls nothing, where that differs.
+pub const INLINE_ENTER_LEAF: &str = "inline.enter.leaf";
 /// What a `leave` is.
 pub const INLINE_LEAVE: &str = "inline.leave";
 /// What a `leave` is in a function that calls nothing.

@@ -1,4 +1,4 @@
-//! The recorder module: `recorder.wat` and the three modules made from it.
+//! The recorder modules: `recorder.wat` and the three made from it, `profile.wat` and the two made from that.
 
 /// Which of its forms a recorder has: how it learns the time, and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -9,6 +9,10 @@ pub enum Form {
     Ticker,
     /// It becomes a part of the module that it records (see [`crate::names::INLINE_ENTER`]), and takes either clock.
     Inline,
+    /// It becomes a part of the module too, counts calls, and keeps a stack that a host can look at (see [`crate::shadow`]).
+    Profile,
+    /// The same, and the stack tells one call of a function from the next.
+    ProfileSpans,
 }
 
 impl Form {
@@ -18,14 +22,29 @@ impl Form {
             Form::Precise => include_bytes!("../recorder.precise.wasm"),
             Form::Ticker => include_bytes!("../recorder.ticker.wasm"),
             Form::Inline => include_bytes!("../recorder.inline.wasm"),
+            Form::Profile => include_bytes!("../profile.wasm"),
+            Form::ProfileSpans => include_bytes!("../profile.spans.wasm"),
         }
     }
 
-    /// Its text: [`SOURCE`] with the other forms' lines left out.
+    /// How many of the first parameters of its templates stand for constants; the others stand for locals.
+    pub fn constants(self) -> u32 {
+        match self {
+            Form::Profile | Form::ProfileSpans => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether it makes profiles.
+    pub fn is_profile(self) -> bool {
+        matches!(self, Form::Profile | Form::ProfileSpans)
+    }
+
+    /// Its text: [`SOURCE`] or [`PROFILE_SOURCE`] with the other forms' lines left out.
     pub fn source(self) -> String {
         let mut kept = String::new();
         let mut keep = true;
-        for line in SOURCE.lines() {
+        for line in (if self.is_profile() { PROFILE_SOURCE } else { SOURCE }).lines() {
             match line.trim() {
                 ";; #else" => keep = !keep,
                 ";; #end" => keep = true,
@@ -50,6 +69,7 @@ impl Form {
                 "(global.set $position",
                 "i64.extend_i32_u i64.const 0xffffffff00000000 i64.or i64.store",
             ],
+            Form::Profile | Form::ProfileSpans => return kept,
         };
         let code = kept.find("(module").unwrap_or(0);
         let (head, code) = kept.split_at(code);
@@ -63,9 +83,13 @@ impl Form {
             Form::Precise => "precise",
             Form::Ticker => "ticker",
             Form::Inline => "inline",
+            Form::Profile => "profile",
+            Form::ProfileSpans => "spans",
         }
     }
 }
 
-/// The text that all forms are made from.
+/// The text that the recorders of traces are made from.
 pub const SOURCE: &str = include_str!("../recorder.wat");
+/// The text that the recorders of profiles are made from.
+pub const PROFILE_SOURCE: &str = include_str!("../profile.wat");

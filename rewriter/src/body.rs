@@ -21,7 +21,7 @@ mod labels;
 use crate::context::Context;
 use crate::named_types::by_val;
 use crate::plan::SkipReason;
-use crate::probe::Site;
+use crate::probe::{Site, encode_locals};
 use crate::try_table::{Labels, OpenTryTable};
 use crate::{Error, ErrorKind, indices};
 use kperf_abi::{FuncId, FuncIndex};
@@ -100,12 +100,11 @@ fn write_probed(
 pub(crate) fn write_thunk(context: &Context<'_>, import: u32, id: FuncId, params: u32, out: &mut Vec<u8>) {
     let probes = &context.code;
     let mut new = Vec::new();
-    // One group of locals, the probe's.
-    1u32.encode(&mut new);
-    probes.locals(true).encode(&mut new);
-    wasm_encoder::ValType::I32.encode(&mut new);
+    let (groups, locals) = encode_locals(probes.locals(true));
+    groups.encode(&mut new);
+    new.extend_from_slice(&locals);
     let site = Site { id, token: params, inline: true };
-    probes.enter(site, &mut new);
+    probes.enter(site, false, &mut new);
     (0..params).for_each(|param| Instruction::LocalGet(param).encode(&mut new));
     Instruction::Call(import).encode(&mut new);
     probes.leave(site, false, &mut new);
@@ -183,7 +182,6 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         self.locals_end = self.done;
         self.facts.site.token = locals.min(MAX_LOCALS) as u32;
         let block = self.context.body_type(index, signature)?;
-        self.context.code.enter(self.facts.site, self.out);
         self.put(&[Instruction::Block(block)]);
         self.write_operators()?;
         // The body's own `end` has closed the block.
@@ -193,7 +191,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         if locals + u64::from(self.probe_locals()) + self.spills.len() as u64 > MAX_LOCALS {
             self.facts.refused = Some(SkipReason::TooManyLocals);
         }
-        self.prepend_locals()
+        self.prepend_enter()
     }
 
     /// Passes over the function's locals; answers how many params and locals there are.
@@ -210,27 +208,29 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         Ok(count)
     }
 
-    /// Puts the locals in front of what is written: the function's own, the probe's, and those for spilled parameters.
-    fn prepend_locals(&mut self) -> Result<(), Error> {
+    /// Puts the locals in front of what is written (the function's own, the probe's, and those for spilled parameters), and
+    /// behind them the enter, which depends on what is in the body.
+    fn prepend_enter(&mut self) -> Result<(), Error> {
         let reader = self.body.get_locals_reader()?;
         let groups = reader.get_count();
         let own = (reader.original_position() - self.base) as usize;
         let own = &self.source[own..self.locals_end];
-        let mut locals = Vec::with_capacity(own.len() + 8);
-        (groups + 1 + self.spills.len() as u32).encode(&mut locals);
+        let mut locals = Vec::with_capacity(own.len() + 64);
+        let (probe_groups, probe_locals) = encode_locals(self.context.code.locals(self.facts.site.inline));
+        (groups + probe_groups + self.spills.len() as u32).encode(&mut locals);
         locals.extend_from_slice(own);
-        self.probe_locals().encode(&mut locals);
-        wasm_encoder::ValType::I32.encode(&mut locals);
+        locals.extend_from_slice(&probe_locals);
         for &spill in &self.spills {
             1u32.encode(&mut locals);
             RoundtripReencoder.val_type(spill)?.encode(&mut locals);
         }
+        self.context.code.enter(self.facts.site, !self.facts.calls, &mut locals);
         self.out.splice(0..0, locals);
         Ok(())
     }
 
     fn probe_locals(&self) -> u32 {
-        self.context.code.locals(self.facts.site.inline)
+        self.context.code.locals(self.facts.site.inline).len() as u32
     }
 
     fn write_operators(&mut self) -> Result<(), Error> {

@@ -72,21 +72,28 @@ impl<'a> Context<'a> {
         let mut places = Places::default();
         let code = match recorder {
             None => {
-                Probes { enter: imported, leave: imported + 1, unwind: imported + shift - 1, templates: None }
+                let unwind = imported + shift - 1;
+                Probes { enter: imported, leave: imported + 1, unwind, templates: None, counted_from: None }
             }
             Some(recorder) => {
+                let mut ids = plan.probed().map(|(id, _)| id);
+                let id_base = ids.next().unwrap_or_default();
                 places = Places {
                     types: recorder.place_types(types),
                     first_import: imported,
                     first_function: next_thunk,
                     first_global: info.globals,
                     memory: info.memories,
+                    id_base: id_base.0,
+                    functions: ids.count() as u32 + 1,
+                    start: info.start.map(|start| if start < imported { start } else { start + shift }),
                 };
                 Probes {
                     enter: recorder.function(&places, names::ENTER)?,
                     leave: recorder.function(&places, names::LEAVE)?,
                     unwind: recorder.function(&places, names::UNWIND)?,
                     templates: Some(recorder.templates(&places)?),
+                    counted_from: recorder.counts().then_some(id_base),
                 }
             }
         };

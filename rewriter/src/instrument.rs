@@ -39,10 +39,7 @@ pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Rewritten, Error> {
     let reach = HostReach::find(&info);
     let identity = identity(&info, options);
     let sources = Sources::read(&info, &mut warnings);
-    let recorder = match options.probe {
-        Probe::Import => None,
-        Probe::Inline => Some(Recorder::read()?),
-    };
+    let recorder = options.probe.form().map(Recorder::read).transpose()?;
 
     // The guess is nearly always right. Where it isn't: once more, with what was learnt.
     let mut refused = HashMap::new();

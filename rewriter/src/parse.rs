@@ -94,6 +94,8 @@ pub(crate) struct ModuleInfo<'a> {
     pub(crate) tags: Vec<u32>,
     /// How many exports there are.
     pub(crate) exports: usize,
+    /// The function that runs when the module is instantiated.
+    pub(crate) start: Option<u32>,
     /// First export name of each exported function.
     pub(crate) exported_funcs: HashMap<u32, &'a str>,
     pub(crate) host_refs: HostRefs,
@@ -161,6 +163,10 @@ impl<'a> ModuleInfo<'a> {
                 Ok(())
             }
             Payload::ExportSection(exports) => self.exports(exports),
+            Payload::StartSection { func, .. } => {
+                self.start = Some(func);
+                Ok(())
+            }
             Payload::ElementSection(elements) => self.elements(elements),
             Payload::CodeSectionEntry(body) => {
                 self.bodies.push(body);

@@ -1,8 +1,9 @@
 //! What `enter`, `leave` and `unwind` are inside a function: calls, or the recorder's own code.
 
-use crate::template::{self, Templates};
-use kperf_abi::FuncId;
-use wasm_encoder::{Encode, Instruction};
+use crate::template::{Hole, Templates};
+use kperf_abi::recorder::Form;
+use kperf_abi::{FuncId, shadow};
+use wasm_encoder::{Encode, Instruction, ValType};
 
 /// Where probes come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -14,6 +15,25 @@ pub enum Probe {
     /// engine must know shared memories and, where the module has a memory of its own, several of them; the host supplies
     /// `kperf:host.now` and `flush`.
     Inline,
+    /// The recorder is a part of the module, and records no events: it counts the calls of each function and keeps a stack
+    /// of the open ones, which the host looks at now and then. The same is wanted of the engine; the host supplies
+    /// `kperf:host.flush`.
+    Profile {
+        /// Whether that stack tells one call of a function from the next, so that slow calls can be told one by one.
+        spans: bool,
+    },
+}
+
+impl Probe {
+    /// The recorder that becomes a part of the module, if one does.
+    pub(crate) fn form(self) -> Option<Form> {
+        match self {
+            Probe::Import => None,
+            Probe::Inline => Some(Form::Inline),
+            Probe::Profile { spans: false } => Some(Form::Profile),
+            Probe::Profile { spans: true } => Some(Form::ProfileSpans),
+        }
+    }
 }
 
 /// The probes of a module.
@@ -24,6 +44,8 @@ pub(crate) struct Probes {
     pub(crate) unwind: u32,
     /// What stands inside functions instead of the calls, where they have room for it.
     pub(crate) templates: Option<Templates>,
+    /// The function whose count is the first, where calls are counted.
+    pub(crate) counted_from: Option<FuncId>,
 }
 
 /// The probe of one function.
@@ -37,21 +59,35 @@ pub(crate) struct Site {
 }
 
 impl Probes {
-    /// How many locals a probe has.
-    pub(crate) fn locals(&self, inline: bool) -> u32 {
-        if inline && self.templates.is_some() { template::LOCALS } else { 1 }
+    /// The locals of a probe: first that with the token.
+    pub(crate) fn locals(&self, inline: bool) -> &[ValType] {
+        match &self.templates {
+            Some(templates) if inline => &templates.locals,
+            _ => &[ValType::I32],
+        }
     }
 
     fn templates(&self, site: Site) -> Option<&Templates> {
         self.templates.as_ref().filter(|_| site.inline)
     }
 
-    /// The first thing in a function.
-    pub(crate) fn enter(&self, site: Site, out: &mut Vec<u8>) {
+    /// What differs from function to function.
+    fn hole(&self, site: Site) -> Hole {
+        let count = self.counted_from.map(|first| shadow::COUNTS as u32 + 8 * (site.id.0 - first.0));
+        Hole { id: site.id, count, locals: site.token }
+    }
+
+    /// The first thing in a function. `leaf`: it calls nothing.
+    pub(crate) fn enter(&self, site: Site, leaf: bool, out: &mut Vec<u8>) {
+        let hole = self.hole(site);
         match self.templates(site) {
-            Some(templates) => templates.enter.write(site.id, site.token, out),
+            Some(Templates { enter_leaf: Some(enter), .. }) if leaf => enter.write(&hole, out),
+            Some(templates) => templates.enter.write(&hole, out),
             None => {
                 Instruction::I32Const(site.id.0 as i32).encode(out);
+                if let Some(count) = hole.count {
+                    Instruction::I32Const(count as i32).encode(out);
+                }
                 Instruction::Call(self.enter).encode(out);
                 Instruction::LocalSet(site.token).encode(out);
             }
@@ -60,9 +96,10 @@ impl Probes {
 
     /// The last thing, and before a tail call. `leaf`: nothing was called since the enter.
     pub(crate) fn leave(&self, site: Site, leaf: bool, out: &mut Vec<u8>) {
+        let hole = self.hole(site);
         match self.templates(site) {
-            Some(templates) if leaf => templates.leave_leaf.write(site.id, site.token, out),
-            Some(templates) => templates.leave.write(site.id, site.token, out),
+            Some(templates) if leaf => templates.leave_leaf.write(&hole, out),
+            Some(templates) => templates.leave.write(&hole, out),
             None => call(site.token, self.leave, out),
         }
     }
@@ -70,10 +107,21 @@ impl Probes {
     /// Behind what may have unwound frames above this one.
     pub(crate) fn unwind(&self, site: Site, out: &mut Vec<u8>) {
         match self.templates(site) {
-            Some(templates) => templates.unwind.write(site.id, site.token, out),
+            Some(templates) => templates.unwind.write(&self.hole(site), out),
             None => call(site.token, self.unwind, out),
         }
     }
+}
+
+/// Declares locals: how many groups there are, and the groups.
+pub(crate) fn encode_locals(locals: &[ValType]) -> (u32, Vec<u8>) {
+    let (mut groups, mut out) = (0, Vec::new());
+    for group in locals.chunk_by(|a, b| a == b) {
+        groups += 1;
+        (group.len() as u32).encode(&mut out);
+        group.iter().take(1).for_each(|ty| ty.encode(&mut out));
+    }
+    (groups, out)
 }
 
 fn call(token: u32, function: u32, out: &mut Vec<u8>) {

@@ -1,30 +1,27 @@
-//! The recorder that goes into a module: `recorder.wat` in its inline form, taken apart.
+//! The recorder that goes into a module: `recorder.wat` in its inline form or `profile.wat`, taken apart.
 //!
 //! Its functions, globals and memory become the module's last ones. The bodies of its `inline.*` functions are templates:
-//! what stands inside every probed function. Their first parameter stands for the function's id, the others for locals of
-//! the function.
+//! what stands inside every probed function. Their first parameter stands for the function's id (in a recorder of profiles
+//! the second for the address of its count), the others for locals of the function.
 
 use crate::parse::Signature;
 use crate::types::Types;
 use crate::{Error, ErrorKind};
 use kperf_abi::names::{self, exported};
 use kperf_abi::recorder::Form;
-use kperf_abi::{FuncId, block};
+use kperf_abi::{FuncId, block, shadow};
 use std::collections::HashMap;
 use std::convert::Infallible;
 use wasm_encoder::reencode::{self, Reencode};
-use wasm_encoder::{Encode, EntityType, ExportKind, Instruction};
+use wasm_encoder::{ConstExpr, Encode, EntityType, ExportKind, Instruction, ValType};
 use wasmparser::{ExternalKind, FunctionBody, Global, Name, Operator, Parser, Payload, TypeRef};
-
-/// How many locals a probe inside a function has: the token and the position.
-pub(crate) const LOCALS: u32 = 2;
 
 /// What the names of the templates begin with.
 const TEMPLATE: &str = "inline.";
 
 /// The recorder's own module, as far as it is needed.
-#[derive(Default)]
 pub(crate) struct Recorder {
+    form: Form,
     types: Vec<Signature>,
     /// Name and type of each function that it wants from the host.
     imports: Vec<(&'static str, u32)>,
@@ -47,6 +44,11 @@ pub(crate) struct Places {
     pub(crate) first_function: u32,
     pub(crate) first_global: u32,
     pub(crate) memory: u32,
+    /// The first probed function, and how many there are.
+    pub(crate) id_base: u32,
+    pub(crate) functions: u32,
+    /// The module's own start function, if it has one.
+    pub(crate) start: Option<u32>,
 }
 
 /// How much of what is added. Of exports fewer: not all are.
@@ -61,15 +63,29 @@ pub(crate) struct Counts {
 /// What stands inside functions: bytes, with holes for what differs from function to function.
 pub(crate) struct Template(Vec<Piece>);
 
+/// What fills the holes for one function.
+pub(crate) struct Hole {
+    pub(crate) id: FuncId,
+    /// The address of its count.
+    pub(crate) count: Option<u32>,
+    /// The local with the token. The others stand behind it.
+    pub(crate) locals: u32,
+}
+
 enum Piece {
     Code(Vec<u8>),
     Id,
+    Count,
     Local(fn(u32) -> Instruction<'static>, u32),
 }
 
 /// The templates of all probes.
 pub(crate) struct Templates {
+    /// The locals that they need, that with the token first.
+    pub(crate) locals: Vec<ValType>,
     pub(crate) enter: Template,
+    /// For functions that call nothing, where that differs.
+    pub(crate) enter_leaf: Option<Template>,
     pub(crate) leave: Template,
     /// For functions that call nothing.
     pub(crate) leave_leaf: Template,
@@ -78,15 +94,20 @@ pub(crate) struct Templates {
 
 impl Recorder {
     /// Reads the module that `kperf-abi` carries. It is a good one, so an error here is a bug.
-    pub(crate) fn read() -> Result<Recorder, Error> {
-        let mut recorder = Recorder::default();
-        for payload in Parser::new(0).parse_all(Form::Inline.wasm()) {
+    pub(crate) fn read(form: Form) -> Result<Recorder, Error> {
+        let mut recorder = Recorder {
+            form,
+            types: Vec::new(),
+            imports: Vec::new(),
+            functions: Vec::new(),
+            bodies: Vec::new(),
+            globals: Vec::new(),
+            exports: Vec::new(),
+            names: HashMap::new(),
+        };
+        for payload in Parser::new(0).parse_all(form.wasm()) {
             recorder.section(payload?)?;
         }
-        // The templates stand last; nobody calls them.
-        let templates = recorder.exports.iter().filter(|export| export.0.starts_with(TEMPLATE));
-        let first = templates.map(|export| export.2.saturating_sub(recorder.import_count())).min();
-        recorder.functions.truncate(first.map_or(0, |first| first as usize));
         Ok(recorder)
     }
 
@@ -141,9 +162,21 @@ impl Recorder {
         self.imports.len() as u32
     }
 
+    /// Whether it counts the calls of each function. Then it wants to be called before all else, too.
+    pub(crate) fn counts(&self) -> bool {
+        self.form.is_profile()
+    }
+
+    /// Types of the functions that go into the module. The templates stand behind them; nobody calls those.
+    fn own(&self) -> &[u32] {
+        let templates = self.exports.iter().filter(|export| export.0.starts_with(TEMPLATE));
+        let first = templates.map(|export| export.2.saturating_sub(self.import_count())).min();
+        self.functions.get(..first.unwrap_or(0) as usize).unwrap_or_default()
+    }
+
     /// How many functions of its own go into the module.
     pub(crate) fn function_count(&self) -> u32 {
-        self.functions.len() as u32
+        self.own().len() as u32
     }
 
     /// What it adds to a module, but for types and imports.
@@ -155,7 +188,7 @@ impl Recorder {
     /// Index of each of its types among a module's; the templates' own are not there.
     pub(crate) fn place_types(&self, types: &mut Types) -> Vec<u32> {
         let used = |index: usize| {
-            let mut all = self.functions.iter().chain(self.imports.iter().map(|(_, ty)| ty));
+            let mut all = self.own().iter().chain(self.imports.iter().map(|(_, ty)| ty));
             all.any(|&ty| ty as usize == index)
         };
         let signatures = self.types.iter().enumerate();
@@ -186,12 +219,29 @@ impl Recorder {
 
     pub(crate) fn templates(&self, places: &Places) -> Result<Templates, Error> {
         let template = |name| self.template(places, name);
+        let has = |name| self.exports.iter().any(|export| export.0 == name);
         Ok(Templates {
+            locals: self.template_locals(places)?,
             enter: template(names::INLINE_ENTER)?,
+            enter_leaf: has(names::INLINE_ENTER_LEAF)
+                .then(|| template(names::INLINE_ENTER_LEAF))
+                .transpose()?,
             leave: template(names::INLINE_LEAVE)?,
             leave_leaf: template(names::INLINE_LEAVE_LEAF)?,
             unwind: template(names::INLINE_UNWIND)?,
         })
+    }
+
+    /// What the templates' parameters are behind those that stand for constants.
+    fn template_locals(&self, places: &Places) -> Result<Vec<ValType>, Error> {
+        let index = self.exported_function(names::INLINE_ENTER)?.checked_sub(self.import_count());
+        let ty = index.and_then(|index| self.functions.get(index as usize));
+        let ty = ty
+            .and_then(|&ty| self.types.get(ty as usize))
+            .ok_or_else(|| bug("a template has no type".into()))?;
+        let mut mover = Mover { places, imports: self.import_count() };
+        let locals = ty.params.iter().skip(self.form.constants() as usize);
+        locals.map(|&local| mover.val_type(local).map_err(Error::from)).collect()
     }
 
     fn template(&self, places: &Places, name: &str) -> Result<Template, Error> {
@@ -201,16 +251,24 @@ impl Recorder {
         let mut mover = Mover { places, imports: self.import_count() };
         let mut pieces = vec![];
         let mut code = Vec::new();
+        let constants = self.form.constants();
+        let local = |index: u32| {
+            let local = index.checked_sub(constants);
+            local.ok_or_else(|| bug(format!("the recorder's `{name}` writes to a constant")))
+        };
         let mut operators = body.get_operators_reader()?;
         while !operators.is_end_then_eof() {
             let piece = match operators.read()? {
                 Operator::LocalGet { local_index: 0 } => Piece::Id,
-                Operator::LocalGet { local_index } => Piece::Local(Instruction::LocalGet, local_index - 1),
-                Operator::LocalSet { local_index: local @ 1.. } => {
-                    Piece::Local(Instruction::LocalSet, local - 1)
+                Operator::LocalGet { local_index: 1 } if constants > 1 => Piece::Count,
+                Operator::LocalGet { local_index } => {
+                    Piece::Local(Instruction::LocalGet, local(local_index)?)
                 }
-                Operator::LocalTee { local_index: local @ 1.. } => {
-                    Piece::Local(Instruction::LocalTee, local - 1)
+                Operator::LocalSet { local_index } => {
+                    Piece::Local(Instruction::LocalSet, local(local_index)?)
+                }
+                Operator::LocalTee { local_index } => {
+                    Piece::Local(Instruction::LocalTee, local(local_index)?)
                 }
                 operator => {
                     mover.instruction(operator)?.encode(&mut code);
@@ -233,15 +291,16 @@ impl Recorder {
     }
 
     pub(crate) fn encode_functions(&self, places: &Places, out: &mut Vec<u8>) {
-        self.functions.iter().for_each(|&ty| places.ty(ty).encode(out));
+        self.own().iter().for_each(|&ty| places.ty(ty).encode(out));
     }
 
     /// The one memory, which never grows.
-    pub(crate) fn encode_memory(&self, out: &mut Vec<u8>) {
-        let pages = Some(u64::from(block::MEMORY_PAGES));
+    pub(crate) fn encode_memory(&self, places: &Places, out: &mut Vec<u8>) {
+        let pages =
+            if self.form.is_profile() { shadow::pages(places.functions) } else { block::MEMORY_PAGES };
         wasm_encoder::MemoryType {
-            minimum: block::MEMORY_PAGES.into(),
-            maximum: pages,
+            minimum: pages.into(),
+            maximum: Some(pages.into()),
             memory64: false,
             shared: true,
             page_size_log2: None,
@@ -255,9 +314,16 @@ impl Recorder {
         section: &mut wasm_encoder::GlobalSection,
     ) -> Result<(), Error> {
         let mut mover = Mover { places, imports: self.import_count() };
-        for global in &self.globals {
+        for (n, global) in self.globals.iter().enumerate() {
             let ty = mover.global_type(global.ty)?;
-            section.global(ty, &mover.const_expr(global.init_expr.clone())?);
+            let name =
+                self.exports.iter().find(|export| export.1 == ExternalKind::Global && export.2 == n as u32);
+            let value = match name.map(|export| export.0) {
+                Some(names::STATE_ID_BASE) => ConstExpr::i32_const(places.id_base as i32),
+                Some(names::STATE_FUNCTIONS) => ConstExpr::i32_const(places.functions as i32),
+                _ => mover.const_expr(global.init_expr.clone())?,
+            };
+            section.global(ty, &value);
         }
         Ok(())
     }
@@ -279,12 +345,17 @@ impl Recorder {
 
     pub(crate) fn encode_bodies(&self, places: &Places, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut mover = Mover { places, imports: self.import_count() };
-        for body in self.bodies.iter().take(self.functions.len()) {
+        let start = if self.counts() { Some(self.exported_function(names::START)?) } else { None };
+        for (n, body) in self.bodies.iter().enumerate().take(self.own().len()) {
             let mut function = mover.new_function_with_parsed_locals(body)?;
             let mut operators = body.get_operators_reader()?;
-            while !operators.eof() {
+            while !operators.is_end_then_eof() {
                 function.instruction(&mover.instruction(operators.read()?)?);
             }
+            if let Some(own) = places.start.filter(|_| start == Some(n as u32 + self.import_count())) {
+                function.instruction(&Instruction::Call(own));
+            }
+            function.instruction(&Instruction::End);
             function.encode(out);
         }
         Ok(())
@@ -305,13 +376,14 @@ impl Places {
 }
 
 impl Template {
-    /// Writes it for one function. `locals` are that of the token and the one behind it.
-    pub(crate) fn write(&self, id: FuncId, locals: u32, out: &mut Vec<u8>) {
+    /// Writes it for one function.
+    pub(crate) fn write(&self, hole: &Hole, out: &mut Vec<u8>) {
         for piece in &self.0 {
             match piece {
                 Piece::Code(code) => out.extend_from_slice(code),
-                Piece::Id => Instruction::I32Const(id.0 as i32).encode(out),
-                Piece::Local(instruction, n) => instruction(locals + n).encode(out),
+                Piece::Id => Instruction::I32Const(hole.id.0 as i32).encode(out),
+                Piece::Count => Instruction::I32Const(hole.count.unwrap_or_default() as i32).encode(out),
+                Piece::Local(instruction, n) => instruction(hole.locals + n).encode(out),
             }
         }
     }

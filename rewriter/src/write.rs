@@ -35,6 +35,7 @@ const DATA: u8 = SectionId::Data as u8;
 /// Sections that the rewritten module has even if the original hasn't, in their order; and with a recorder of its own.
 const NEEDED: [u8; 4] = [TYPE, IMPORT, FUNCTION, CODE];
 const NEEDED_INLINE: [u8; 7] = [TYPE, IMPORT, FUNCTION, MEMORY, GLOBAL, EXPORT, CODE];
+const NEEDED_PROFILE: [u8; 8] = [TYPE, IMPORT, FUNCTION, MEMORY, GLOBAL, EXPORT, START, CODE];
 
 /// What the pass decided before any body is read.
 pub(crate) struct Writer<'a> {
@@ -103,7 +104,11 @@ impl Sections<'_> {
     fn write(&mut self) -> Result<(), Error> {
         let info = self.writer.info;
         self.output.wasm.extend_from_slice(&wasm_encoder::Module::HEADER);
-        let needed = if self.writer.recorder.is_some() { NEEDED_INLINE.as_slice() } else { &NEEDED };
+        let needed = match self.writer.recorder {
+            None => NEEDED.as_slice(),
+            Some(recorder) if recorder.counts() => &NEEDED_PROFILE,
+            Some(_) => &NEEDED_INLINE,
+        };
         let mut needed = needed.iter().copied().peekable();
         for section in &info.sections {
             if section.id != CUSTOM {
@@ -175,7 +180,7 @@ impl Sections<'_> {
             }
             MEMORY => section::write_appended(out, id, content, u32::from(recorder.is_some()), |out| {
                 if let Some(recorder) = recorder {
-                    recorder.encode_memory(out);
+                    recorder.encode_memory(&context.places, out);
                 }
                 Ok(())
             }),
@@ -211,7 +216,11 @@ impl Sections<'_> {
                 Ok(())
             }
             START => {
-                let function = context.function(reader().read_var_u32()?);
+                let function = match recorder.filter(|recorder| recorder.counts()) {
+                    // Which calls the module's own.
+                    Some(recorder) => recorder.function(&context.places, abi::START)?,
+                    None => context.function(reader().read_var_u32()?),
+                };
                 section::write(out, id, |out| {
                     function.encode(out);
                     Ok(())

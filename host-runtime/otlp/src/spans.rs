@@ -75,6 +75,11 @@ impl<R: Read> Spans<R> {
                 Ok(()) => {}
                 Err(never) => match never {},
             },
+            Some(Item::Spans(batch)) => match self.frames.push_spans(&batch) {
+                Ok(()) => {}
+                Err(never) => match never {},
+            },
+            Some(Item::Window(_)) => {}
             Some(Item::Parent(parent)) => self.frames.visitor().lanes.say(parent),
             Some(Item::Stall(stall)) => self.stalls.add(&stall),
             Some(Item::End(summary)) => self.frames.visitor().settle(&summary.outcome),

@@ -104,6 +104,10 @@ pub(crate) struct Growth<O> {
     callees: Vec<Callees>,
     /// Node by parent and function, for the children that are not at hand in the parent's [`Callees`].
     others: FxHashMap<(u32, FuncId), u32>,
+    /// What the outermost calls hang below: the tree's root, or that of the slow calls that samples saw.
+    root: u32,
+    /// The latter, if there are any. They are told to the observer, and are not in the tree in the end.
+    spans: Option<u32>,
 }
 
 /// How many children of a node are found without hashing.
@@ -136,12 +140,31 @@ impl<O> Growth<O> {
     pub(crate) fn new(observer: O) -> Growth<O> {
         let root = Node::new(CallTree::ROOT, HOST);
         let (symbols, others) = (Symbols::default(), FxHashMap::default());
-        Growth { observer, symbols, nodes: vec![root], callees: vec![Callees::NONE], others }
+        let (nodes, callees) = (vec![root], vec![Callees::NONE]);
+        Growth { observer, symbols, nodes, callees, others, root: 0, spans: None }
     }
 
     /// The tree, complete, and who saw its calls.
     pub(crate) fn into_tree(self) -> (CallTree, O) {
-        (CallTree::new(self.nodes), self.observer)
+        let (nodes, observer) = self.into_nodes();
+        (CallTree::new(nodes), observer)
+    }
+
+    /// The nodes of the tree, the root not complete yet, and who saw its calls.
+    pub(crate) fn into_nodes(self) -> (Vec<Node>, O) {
+        let Some(spans) = self.spans else { return (self.nodes, self.observer) };
+        let mut places: Vec<Option<NodeId>> = Vec::with_capacity(self.nodes.len());
+        let mut kept: Vec<Node> = Vec::new();
+        for (index, node) in (0u32..).zip(&self.nodes) {
+            let parent =
+                if index == 0 { Some(NodeId(0)) } else { places.get(node.parent.index()).copied().flatten() };
+            let place = parent.filter(|_| index != spans).map(|parent| {
+                kept.push(Node { parent, ..*node });
+                NodeId(kept.len() as u32 - 1)
+            });
+            places.push(place);
+        }
+        (kept, self.observer)
     }
 
     #[inline]
@@ -186,7 +209,7 @@ impl<O: CallObserver> Visitor for Growth<O> {
         func: FuncId,
         ticks: u64,
     ) -> Result<OpenFrame, Never> {
-        let parent = parents.last().map_or(0, |parent| parent.node);
+        let parent = parents.last().map_or(self.root, |parent| parent.node);
         Ok(OpenFrame { node: self.child(parent, func), start_ticks: ticks, children_ticks: 0 })
     }
 
@@ -234,5 +257,17 @@ impl<O: CallObserver> Visitor for Growth<O> {
 impl<O: CallObserver> Named for Growth<O> {
     fn symbols(&mut self) -> &mut Symbols {
         &mut self.symbols
+    }
+
+    fn spans(&mut self, spans: bool) {
+        self.root = 0;
+        if spans {
+            let next = self.nodes.len() as u32;
+            self.root = *self.spans.get_or_insert(next);
+            if self.root == next {
+                self.nodes.push(Node::new(CallTree::ROOT, HOST));
+                self.callees.push(Callees::NONE);
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::flat::{FlatProfile, Nodes, Row};
 use crate::nodes::{CallTree, NodeId};
-use crate::symbols::{HOST, Symbols};
+use crate::symbols::{HOST, Symbols, is_outside};
 use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
 use rustc_hash::FxHashMap;
@@ -19,7 +19,7 @@ pub struct CallGraph {
 /// All calls of one function by another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arc {
-    /// Who calls; [`HOST`] for calls from outside the guest.
+    /// Who calls; [`HOST`] for calls from outside the guest, [`UNSEEN`](crate::UNSEEN) where that isn't known.
     pub caller: FuncId,
     /// Who is called.
     pub callee: FuncId,
@@ -61,7 +61,7 @@ impl CallGraph {
         let nodes = Nodes::new(tree, header, compensate);
         let arc = |id: NodeId| {
             let node = tree.get(id)?;
-            Some((tree.get(node.parent)?.func, node.func))
+            Some((tree.get(node.parent)?.func, node.func)).filter(|(_, callee)| !is_outside(*callee))
         };
         let mut sums: FxHashMap<(FuncId, FuncId), Sums> = FxHashMap::default();
         tree.walk(|id, entered| {

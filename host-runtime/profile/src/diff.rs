@@ -3,7 +3,7 @@
 use crate::callgraph::CallGraph;
 use crate::groups::Group;
 use crate::profile::Profile;
-use crate::symbols::HOST;
+use crate::symbols::{HOST, is_outside};
 use crate::welch;
 use kperf_abi::FuncId;
 use kperf_trace::ProbeCost;
@@ -48,7 +48,7 @@ impl Sample {
         };
         let mut arcs: BTreeMap<(String, String), Figures> = BTreeMap::new();
         let graph = CallGraph::new(&profile.tree, &profile.symbols, &profile.header, compensate);
-        for arc in graph.arcs.iter().filter(|arc| arc.caller != HOST) {
+        for arc in graph.arcs.iter().filter(|arc| !is_outside(arc.caller)) {
             let sum = arcs.entry((name_of(arc.caller), name_of(arc.callee))).or_default();
             sum.calls += arc.calls as f64;
             sum.total_nanos += arc.total_nanos;
@@ -71,7 +71,7 @@ impl Sample {
                 (func, "") => name_of(func),
                 (func, parent) => format!("{parent}{}{}", Sample::SEPARATOR, name_of(func)),
             };
-            if node.func != HOST {
+            if !is_outside(node.func) {
                 let figures = by_name.entry(path.clone()).or_default();
                 figures.calls += node.calls as f64;
                 figures.total_nanos += node.total_ticks as f64 * nanos_per_tick;

@@ -1,7 +1,7 @@
 //! The flat profile: a row per function.
 
 use crate::nodes::{CallTree, Node, NodeId};
-use crate::symbols::{HOST, Symbols};
+use crate::symbols::{HOST, Symbols, is_outside};
 use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
 use rustc_hash::FxHashMap;
@@ -95,7 +95,7 @@ impl FlatProfile {
     ) -> FlatProfile {
         let nodes = Nodes::new(tree, header, compensate);
         let mut sums: FxHashMap<FuncId, Sums> = FxHashMap::default();
-        for (id, node) in tree.iter() {
+        for (id, node) in tree.iter().filter(|(_, node)| !is_outside(node.func)) {
             let sum = sums.entry(node.func).or_default();
             let (own, total, cost_per_call) = nodes.of(id);
             sum.calls += node.calls;

@@ -111,6 +111,15 @@ impl<V: Visitor> Frames<V> {
         Ok(())
     }
 
+    /// Takes the next batch of slow calls that samples saw. They are calls like others, but that [`Counts::spans`] counts
+    /// them too.
+    pub fn push_spans(&mut self, batch: &Batch<'_>) -> Result<(), V::Error> {
+        let before = self.counts.calls;
+        let result = self.push(batch);
+        self.counts.spans += self.counts.calls - before;
+        result
+    }
+
     /// Closes what is still open: the recording was cut off. The end is that of the trace, or the lane's last event if
     /// that comes later.
     pub fn finish(&mut self, end_ticks: u64) -> Result<(), V::Error> {

@@ -2,7 +2,7 @@
 
 use crate::flat::Nodes;
 use crate::nodes::CallTree;
-use crate::symbols::{HOST, Symbols};
+use crate::symbols::{HOST, Symbols, is_outside};
 use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
 use rustc_hash::FxHashMap;
@@ -50,7 +50,7 @@ impl Group {
         let mut by_name: FxHashMap<String, usize> = FxHashMap::default();
         let mut by_func: FxHashMap<FuncId, usize> = FxHashMap::default();
         let mut sums: Vec<Sums> = Vec::new();
-        for (_, node) in tree.iter() {
+        for (_, node) in tree.iter().filter(|(_, node)| !is_outside(node.func)) {
             by_func.entry(node.func).or_insert_with(|| {
                 let name = name_of(node.func);
                 let group = *by_name.entry(name.clone()).or_insert_with(|| {

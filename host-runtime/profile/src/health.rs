@@ -2,6 +2,7 @@
 
 use crate::frames::Counts;
 use crate::problem::Problems;
+use crate::sampled::Sampling;
 use crate::symbols::{Symbols, SymbolsProblem};
 use crate::text::nanos_text;
 use kperf_trace::{Anomaly, Reason, Stall, StallKind, StallTotal, Summary, TraceReader};
@@ -22,6 +23,8 @@ pub struct Health {
     pub problems: Problems,
     /// Symbol tables that can't be used.
     pub symbols: Vec<SymbolsProblem>,
+    /// What was sampled, if the trace is a profile.
+    pub sampling: Option<Sampling>,
 }
 
 /// All stalls of a trace.
@@ -60,7 +63,8 @@ impl Health {
             stalls.writer = larger(stalls.writer, summary.writer_stalls);
         }
         let (anomalies, problems) = (reader.anomalies().to_vec(), problems.clone());
-        Health { counts, stalls, summary, anomalies, problems, symbols: symbols.problems().to_vec() }
+        let symbols = symbols.problems().to_vec();
+        Health { counts, stalls, summary, anomalies, problems, symbols, sampling: None }
     }
 
     /// How many events were lost, as far as that is known: those that the recording dropped, or those that the gaps of
@@ -109,6 +113,7 @@ impl Health {
                 times(without_enter, "call is", "calls are")
             ));
         }
+        told.extend(self.sampling.iter().flat_map(Sampling::warnings));
         let StallTotal { count, nanos, longest_nanos } = self.stalls.ticker;
         if count > 0 {
             let (count, nanos, longest) =
@@ -131,6 +136,6 @@ impl Health {
 }
 
 /// A number and the noun that goes with it.
-fn times(count: u64, one: &str, many: &str) -> String {
+pub(crate) fn times(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }

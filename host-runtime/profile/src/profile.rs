@@ -4,9 +4,10 @@ use crate::builder::Growth;
 use crate::calls::CallObserver;
 use crate::drive::{Driven, Named, drive};
 use crate::filter::CallFilter;
-use crate::frames::{AtRange, LaneStatus};
+use crate::frames::{AtRange, Counts, LaneStatus};
 use crate::health::Health;
 use crate::nodes::CallTree;
+use crate::sampled::Sampling;
 use crate::symbols::Symbols;
 use kperf_trace::{Header, TraceReader};
 use std::io::{self, Read};
@@ -30,6 +31,8 @@ pub struct Profile {
     pub start_ticks: u64,
     /// When the recording ended.
     pub end_ticks: u64,
+    /// How many calls were counted without being recorded one by one, in a trace that is a profile.
+    pub counted_calls: u64,
     /// How many calls a filter left out.
     pub hidden_calls: u64,
 }
@@ -60,12 +63,20 @@ impl Profile {
         filter: Option<&CallFilter<'_>>,
         mut progress: impl FnMut(u64),
     ) -> io::Result<(Profile, O)> {
-        let filter = filter.map(|filter| (filter, AtRange::Clipped));
-        let Driven { mut visitor, health, lanes, end_ticks, shown } =
-            drive(&mut reader, Growth::new(observer), filter, &mut progress)?;
-        let all = health.counts.calls + health.counts.without_enter;
+        let clipped = filter.map(|filter| (filter, AtRange::Clipped));
+        let Driven { mut visitor, health, lanes, end_ticks, shown, windows } =
+            drive(&mut reader, Growth::new(observer), clipped, &mut progress)?;
         let symbols = std::mem::take(visitor.symbols());
-        let (tree, observer) = visitor.into_tree();
+        let (nodes, observer) = visitor.into_nodes();
+        let counted = windows.calls();
+        let (tree, hidden_calls) = if windows.is_empty() {
+            (CallTree::new(nodes), health.counts.calls + health.counts.without_enter - shown)
+        } else {
+            let tree = CallTree::new(windows.into_nodes(filter, &symbols)).with(nodes);
+            let all = counted + health.counts.calls + health.counts.without_enter - health.counts.spans;
+            let kept = tree.iter().fold(0u64, |sum, (_, node)| sum.saturating_add(node.calls));
+            (tree, all.saturating_sub(kept))
+        };
         let profile = Profile {
             header: reader.header().clone(),
             health,
@@ -75,14 +86,21 @@ impl Profile {
             lanes,
             bytes: reader.offset(),
             end_ticks,
-            hidden_calls: all - shown,
+            counted_calls: counted,
+            hidden_calls,
         };
         Ok((profile, observer))
     }
 
     /// How often a function was entered, as far as the filter let it through.
     pub fn calls(&self) -> u64 {
-        self.health.counts.calls.saturating_sub(self.hidden_calls)
+        let Counts { calls, spans, .. } = self.health.counts;
+        (calls - spans + self.counted_calls).saturating_sub(self.hidden_calls)
+    }
+
+    /// How far the times can be trusted, if they were sampled.
+    pub fn sampling(&self) -> Option<&Sampling> {
+        self.health.sampling.as_ref()
     }
 
     /// From the first lane's beginning to the end of the recording, in nanoseconds.

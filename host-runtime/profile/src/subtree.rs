@@ -19,6 +19,26 @@ impl CallTree {
         copy.finish()
     }
 
+    /// This tree and the nodes of another one, which are in the order that [`CallTree`] promises.
+    pub(crate) fn with(self, nodes: Vec<Node>) -> CallTree {
+        if nodes.len() <= 1 {
+            return self;
+        }
+        let mut copy = Copy::new(&self);
+        for tree in [&self, &CallTree::new(nodes)] {
+            copy.places = vec![None; tree.nodes().len()];
+            for (id, node) in tree.iter() {
+                let parent = if node.parent == CallTree::ROOT {
+                    Some(CallTree::ROOT)
+                } else {
+                    copy.copied(node.parent)
+                };
+                copy.add(id, parent.unwrap_or(CallTree::ROOT), node);
+            }
+        }
+        copy.finish()
+    }
+
     /// The tree of the paths that lead through the chosen functions. What calls them, directly or not, keeps the number
     /// of its calls, but of its time only what went to them.
     pub fn through(&self, chosen: impl Fn(FuncId) -> bool) -> CallTree {

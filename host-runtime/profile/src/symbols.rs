@@ -10,6 +10,13 @@ use std::fmt::{self, Write};
 pub const HOST: FuncId = FuncId(u32::MAX);
 /// Stands for a function whose enter was lost. Ids of real functions have 30 bits.
 pub const LOST: FuncId = FuncId(u32::MAX - 1);
+/// Stands for whoever called functions that were counted and that no sample found.
+pub const UNSEEN: FuncId = FuncId(u32::MAX - 2);
+
+/// Whether this stands for who calls from outside of what is known, rather than for a function.
+pub(crate) fn is_outside(func: FuncId) -> bool {
+    func == HOST || func == UNSEEN
+}
 
 /// The symbol tables of a trace.
 #[derive(Clone, Debug, Default)]
@@ -118,6 +125,7 @@ impl Symbols {
             Some(symbol) => symbol.display_name().into(),
             None if id == HOST => "[host]".into(),
             None if id == LOST => "[lost]".into(),
+            None if id == UNSEEN => "[unseen]".into(),
             None => format!("func id {}", id.0).into(),
         }
     }

@@ -33,6 +33,10 @@ impl ChunkKind {
     pub const STALL: ChunkKind = ChunkKind(*b"STAL");
     /// Events of a recorder that could not be written.
     pub const LOST: ChunkKind = ChunkKind(*b"LOST");
+    /// A block of slow calls that a sampler saw; as a block of events otherwise.
+    pub const SPANS: ChunkKind = ChunkKind(*b"SPAN");
+    /// What a sampler counted and saw in a while.
+    pub const WINDOW: ChunkKind = ChunkKind(*b"PROF");
     /// Whose children the calls of a recorder are from there on.
     pub const PARENT: ChunkKind = ChunkKind(*b"PRNT");
     /// The summary, JSON.
@@ -43,6 +47,7 @@ impl ChunkKind {
         match self {
             ChunkKind::HEADER | ChunkKind::EVENTS | ChunkKind::STALL => 32 << 20,
             ChunkKind::LOST | ChunkKind::PARENT | ChunkKind::END => 32 << 20,
+            ChunkKind::SPANS | ChunkKind::WINDOW => 32 << 20,
             _ => 1 << 30,
         }
     }

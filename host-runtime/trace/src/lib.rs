@@ -43,6 +43,7 @@ mod lanes;
 mod reader;
 mod source;
 mod summary;
+mod window;
 mod writer;
 
 pub use anomaly::{Anomaly, AnomalyKind};
@@ -56,4 +57,5 @@ pub use kperf_abi::word::Reason;
 pub use kperf_abi::{FuncId, block, word};
 pub use reader::{Item, TraceReader};
 pub use summary::{Stall, StallKind, StallTotal, Summary};
+pub use window::{Window, WindowNode};
 pub use writer::{TraceWriter, Written};

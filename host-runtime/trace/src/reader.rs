@@ -11,6 +11,7 @@ use crate::event::Batch;
 use crate::header::Header;
 use crate::lanes::{Lanes, Segment};
 use crate::summary::{Stall, StallKind, Summary};
+use crate::window::Window;
 use kperf_abi::block::BlockHeader;
 use std::io::{self, Read};
 
@@ -27,6 +28,9 @@ pub struct TraceReader<R: Read> {
     summary: Option<Summary>,
     /// The last one read.
     parent: CallParent,
+    /// The last one read, and room for its bytes.
+    window: Window,
+    window_bytes: Vec<u8>,
     /// A chunk that was read while the header was looked for.
     held: Option<ChunkHeader>,
     lanes: Lanes,
@@ -36,6 +40,8 @@ pub struct TraceReader<R: Read> {
     /// The batches of the last chunk, and how many of them were given.
     segments: Vec<Segment>,
     given: usize,
+    /// Whether they are of slow calls that a sampler saw.
+    spans: bool,
     state: State,
 }
 
@@ -56,6 +62,10 @@ pub enum Item<'a> {
     Symbols(&'a [u8]),
     /// Events of one lane.
     Events(Batch<'a>),
+    /// Slow calls of one lane that a sampler saw, as events. They are in the windows of its recorder already.
+    Spans(Batch<'a>),
+    /// What a sampler counted and saw in a while.
+    Window(&'a Window),
     /// A while in which the times are not what they seem.
     Stall(Stall),
     /// Whose children the calls are that the host makes, from the recorder's next events on.
@@ -69,6 +79,7 @@ enum Step {
     Symbols(ChunkHeader),
     Events(usize),
     Stall(Stall),
+    Window,
     Parent,
     End,
     Nothing,
@@ -94,6 +105,8 @@ impl<R: Read> TraceReader<R> {
             header: Header::default(),
             summary: None,
             parent: CallParent::default(),
+            window: Window::default(),
+            window_bytes: Vec::new(),
             held: None,
             lanes: Lanes::default(),
             unpacker: Unpacker::new()?,
@@ -101,6 +114,7 @@ impl<R: Read> TraceReader<R> {
             decoded: Decoded::default(),
             segments: Vec::new(),
             given: 0,
+            spans: false,
             state: State::Chunks,
         };
         reader.chunks.start();
@@ -140,9 +154,11 @@ impl<R: Read> TraceReader<R> {
             Step::Events(segment) => {
                 let Segment { lane, depth, start_ticks, ref events } = self.segments[segment];
                 let events = &self.decoded.events[events.clone()];
-                Some(Item::Events(Batch { lane, depth, start_ticks, events }))
+                let batch = Batch { lane, depth, start_ticks, events };
+                Some(if self.spans { Item::Spans(batch) } else { Item::Events(batch) })
             }
             Step::Stall(stall) => Some(Item::Stall(stall)),
+            Step::Window => Some(Item::Window(&self.window)),
             Step::Parent => Some(Item::Parent(&self.parent)),
             Step::End => self.summary.as_ref().map(Item::End),
             Step::Nothing => None,
@@ -171,6 +187,7 @@ impl<R: Read> TraceReader<R> {
             let Some(chunk) = chunk else {
                 self.chunks.note(AnomalyKind::NoEnd);
                 self.state = State::Done;
+                self.spans = false;
                 self.lanes.rest(&mut self.decoded.events, &mut self.segments);
                 continue;
             };
@@ -228,9 +245,15 @@ impl<R: Read> TraceReader<R> {
             ChunkKind::END => {
                 self.summary = Some(serde_json::from_slice(payload).map_err(|_| "its JSON can't be read")?);
                 self.state = State::Ending;
+                self.spans = false;
                 self.lanes.rest(&mut self.decoded.events, &mut self.segments);
             }
-            ChunkKind::EVENTS => self.events(chunk)?,
+            ChunkKind::EVENTS | ChunkKind::SPANS => self.events(chunk)?,
+            ChunkKind::WINDOW => {
+                let (unpacker, bytes) = (&mut self.unpacker, &mut self.window_bytes);
+                self.window = Window::unpack(chunk.recorder, payload, unpacker, bytes)?;
+                return Ok(Some(Step::Window));
+            }
             kind => self.chunks.note(AnomalyKind::UnknownChunk { chunk: kind }),
         }
         Ok(None)
@@ -238,6 +261,7 @@ impl<R: Read> TraceReader<R> {
 
     fn events(&mut self, chunk: &ChunkHeader) -> Result<(), &'static str> {
         let recorder = chunk.recorder;
+        self.spans = chunk.kind == ChunkKind::SPANS;
         match self.decode(chunk) {
             Ok(header) => {
                 if let Some(gap) = self.lanes.arrive(recorder, chunk.sequence) {

@@ -6,6 +6,7 @@ use crate::columns::{Columns, MAX_BLOCK};
 use crate::context::{CallParent, TraceContext};
 use crate::header::Header;
 use crate::summary::{Stall, StallKind, Summary};
+use crate::window::Window;
 use kperf_abi::block;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -75,6 +76,27 @@ impl<W: Write> TraceWriter<W> {
     /// What the writer below says; `InvalidInput` where the bytes are no block: shorter than a header, longer than
     /// 4 MiB, not made of words.
     pub fn block(&mut self, recorder: u32, raw_block: &[u8]) -> io::Result<()> {
+        self.block_of(ChunkKind::EVENTS, recorder, raw_block)
+    }
+
+    /// The same of slow calls that a sampler saw, of a recorder that makes a profile: enters and leaves of these calls
+    /// only.
+    ///
+    /// # Errors
+    ///
+    /// As for [`block`](Self::block).
+    pub fn spans(&mut self, recorder: u32, raw_block: &[u8]) -> io::Result<()> {
+        self.block_of(ChunkKind::SPANS, recorder, raw_block)
+    }
+
+    /// Adds what a sampler counted and saw in a while.
+    pub fn window(&mut self, window: &Window) -> io::Result<()> {
+        self.begin();
+        window.pack(&mut self.packer, &mut self.chunk);
+        self.end(ChunkKind::WINDOW, window.recorder, 0)
+    }
+
+    fn block_of(&mut self, kind: ChunkKind, recorder: u32, raw_block: &[u8]) -> io::Result<()> {
         let Some((header, words)) = raw_block.split_first_chunk::<{ block::HEADER_LEN }>() else {
             return Err(invalid(format!("a block of {} bytes is shorter than its header", raw_block.len())));
         };
@@ -97,7 +119,7 @@ impl<W: Write> TraceWriter<W> {
         let next = self.sequences.entry(recorder).or_default();
         let sequence = *next;
         *next = next.wrapping_add(1);
-        self.end(ChunkKind::EVENTS, recorder, sequence)?;
+        self.end(kind, recorder, sequence)?;
         self.written.events += events;
         self.written.blocks += 1;
         Ok(())

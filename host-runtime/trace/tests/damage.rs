@@ -2,22 +2,23 @@
 
 mod common;
 
-use common::{Random, block, chunk, full_trace, random_words, text, timed, trace};
-use kperf_trace::{AnomalyKind, ErrorKind, Event, Item, LaneId, TimedEvent, TraceReader};
+use common::{Random, block, chunk, full_trace, random_words, text, timed, trace, window};
+use kperf_trace::{AnomalyKind, ErrorKind, Event, Item, LaneId, TimedEvent, TraceReader, Window};
 
 /// Everything a reader makes of bytes, read to the end. `None` where they are no trace.
 struct Outcome {
     events: Vec<(LaneId, TimedEvent)>,
+    windows: Vec<Window>,
     anomalies: Vec<AnomalyKind>,
     ended: bool,
 }
 
 fn outcome(bytes: &[u8]) -> Option<Outcome> {
     let mut reader = TraceReader::new(bytes).ok()?;
-    let (mut events, mut ended) = (Vec::new(), false);
+    let (mut events, mut windows, mut ended) = (Vec::new(), Vec::new(), false);
     while let Some(item) = reader.next().expect("reading from memory") {
         match item {
-            Item::Events(batch) => {
+            Item::Events(batch) | Item::Spans(batch) => {
                 assert!(!batch.events.is_empty());
                 assert!(batch.events.is_sorted_by_key(|event| event.ticks));
                 let lost = |event: &TimedEvent| matches!(event.event, Event::Lost { .. });
@@ -25,13 +26,14 @@ fn outcome(bytes: &[u8]) -> Option<Outcome> {
                 events.extend(batch.events.iter().map(|event| (batch.lane, *event)));
             }
             Item::End(_) => ended = true,
+            Item::Window(window) => windows.push(window.clone()),
             Item::Symbols(_) | Item::Stall(_) | Item::Parent(_) => {}
         }
     }
     assert!(matches!(reader.next(), Ok(None)), "the end stays the end");
     let anomalies = reader.anomalies().iter().map(|anomaly| anomaly.kind.clone()).collect();
     reader.anomalies().iter().for_each(|anomaly| assert!(!anomaly.to_string().is_empty()));
-    Some(Outcome { events, anomalies, ended })
+    Some(Outcome { events, windows, anomalies, ended })
 }
 
 /// The events without the losses.
@@ -61,7 +63,7 @@ fn truncation_at_every_byte_leaves_the_chunks_before_it() {
             counts.push(events.len());
         }
     }
-    assert_eq!(counts, [0, 3, 4, 64], "whole blocks come back, one after the other");
+    assert_eq!(counts, [0, 3, 4, 64, 66], "whole blocks come back, one after the other");
 }
 
 #[test]
@@ -77,7 +79,8 @@ fn a_flipped_bit_costs_one_chunk_and_is_noticed() {
         };
         assert!(!outcome.anomalies.is_empty(), "bit {bit}");
         assert!(is_subsequence(&real(&outcome.events), &whole), "bit {bit}");
-        assert!(outcome.events.len() >= 4, "bit {bit}: at most the longest block is gone");
+        assert!(outcome.events.len() >= 6, "bit {bit}: at most the longest block is gone");
+        assert!(outcome.windows == [window(2)] || outcome.windows.is_empty(), "bit {bit}");
     }
 }
 
@@ -94,7 +97,8 @@ fn a_byte_missing_or_too_many_costs_one_chunk() {
             let outcome = outcome(&bytes).expect("a trace");
             assert!(!outcome.anomalies.is_empty(), "byte {at}");
             assert!(is_subsequence(&real(&outcome.events), &whole), "byte {at}");
-            assert!(outcome.events.len() >= 4, "byte {at}");
+            assert!(outcome.events.len() >= 6, "byte {at}");
+            assert!(outcome.windows == [window(2)] || outcome.windows.is_empty(), "byte {at}");
         }
     }
 }
@@ -102,19 +106,23 @@ fn a_byte_missing_or_too_many_costs_one_chunk() {
 /// Chunks with the right checksums and anything for a payload get as far as the decoders.
 #[test]
 fn whole_chunks_of_nonsense_are_anomalies() {
-    let mut malformed = 0;
+    let (mut malformed, mut windows) = (0, 0);
     for seed in 0..5_000 {
         let mut random = Random(seed);
         let mut payload = Vec::new();
-        let kind = [b"EVTS", b"EVTS", b"EVTS", b"HEAD", b"STAL", b"LOST", b"PRNT", b"ENDT", b"SYMS", b"WHAT"]
+        let kind = [b"EVTS", b"SPAN", b"PROF", b"HEAD", b"STAL", b"LOST", b"PRNT", b"ENDT", b"SYMS", b"WHAT"]
             [random.below(10) as usize];
         if random.below(4) == 0 {
             payload.extend((0..random.below(100)).map(|_| random.below(256) as u8));
         } else {
             // A real one, with a few bytes changed.
             let words = random_words(&mut random, 60);
-            let file = trace(|writer| writer.block(0, &block(7, &words)).expect("a block"));
-            let start = file.windows(4).position(|bytes| bytes == b"EVTS").expect("a block") + 24;
+            let file = trace(|writer| match kind {
+                b"PROF" => writer.window(&window(0)).expect("a window"),
+                _ => writer.block(0, &block(7, &words)).expect("a block"),
+            });
+            let named: &[u8] = if kind == b"PROF" { b"PROF" } else { b"EVTS" };
+            let start = file.windows(4).position(|bytes| bytes == named).expect("a chunk") + 24;
             let end = file.windows(4).rposition(|bytes| bytes == b"\xf5kpf").expect("an end");
             payload.extend(&file[start..end]);
             for _ in 0..random.below(4) {
@@ -129,7 +137,9 @@ fn whole_chunks_of_nonsense_are_anomalies() {
         let outcome = outcome(&bytes).expect("a trace");
         malformed +=
             usize::from(outcome.anomalies.iter().any(|kind| matches!(kind, AnomalyKind::Malformed { .. })));
+        windows += outcome.windows.len();
     }
+    assert!(windows > 50, "{windows} windows of nonsense were read");
     assert!((1_000..4_800).contains(&malformed), "{malformed} of 5000: nonsense of the interesting kind");
 }
 

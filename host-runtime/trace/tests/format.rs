@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{block_at, chunk, context, raw_trace, text};
+use common::{block, block_at, chunk, context, raw_trace, text, timed, window};
 use kperf_trace::block::{self, BlockHeader};
 use kperf_trace::word::{self, Reason, Word};
 use kperf_trace::{
@@ -52,6 +52,8 @@ fn example() -> Vec<u8> {
     writer.block(0, &example_block()).expect("a block");
     writer.stall(stall).expect("a stall");
     writer.lost(0, 2).expect("a loss");
+    writer.spans(1, &block(1_000_000, &timed(2_500_000, &[Some(4), None]))).expect("spans");
+    writer.window(&window(1)).expect("a window");
     let summary = Summary { outcome: "exit 3".into(), end_ticks: 1_004_000, events: 7, ..Summary::default() };
     writer.finish(&summary).expect("an end")
 }
@@ -120,6 +122,8 @@ fn the_tables_name_the_constants() {
         ChunkKind::HEADER,
         ChunkKind::SYMBOLS,
         ChunkKind::EVENTS,
+        ChunkKind::SPANS,
+        ChunkKind::WINDOW,
         ChunkKind::STALL,
         ChunkKind::LOST,
         ChunkKind::PARENT,

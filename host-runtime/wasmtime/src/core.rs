@@ -22,6 +22,8 @@ pub(crate) struct LaneCore {
     pub(crate) memory: LaneMemory,
     /// The time as the recorder sees it, unless it reads the recording's clock.
     pub(crate) ticker: Option<Arc<TickerCell>>,
+    /// Whether its blocks tell slow calls that samples saw, rather than all.
+    spans: bool,
     gate: Mutex<Gate>,
     /// Whether the host ever said whose children calls are.
     has_parent: AtomicBool,
@@ -51,13 +53,20 @@ struct Abandoned {
 
 impl LaneCore {
     /// A lane that still has to be known to the recording.
-    pub(crate) fn new(recording: Arc<Recording>, number: u32, memory: LaneMemory, closed: bool) -> LaneCore {
+    pub(crate) fn new(
+        recording: Arc<Recording>,
+        number: u32,
+        memory: LaneMemory,
+        spans: bool,
+        closed: bool,
+    ) -> LaneCore {
         let ticker = recording.ticker.as_ref().map(|ticker| ticker.cell().clone());
         LaneCore {
             recording,
             number,
             memory,
             ticker,
+            spans,
             gate: Mutex::new(Gate { closed, ..Gate::default() }),
             has_parent: AtomicBool::new(false),
             abandoned: Abandoned::default(),
@@ -75,7 +84,7 @@ impl LaneCore {
                 gate.last_header = *header;
                 gate.last_length = words.len();
                 gate.last_first = words.first_chunk().copied();
-                queue.send_block(&self.recording.clock, self.number, block);
+                queue.send_block(&self.recording.clock, self.number, block, self.spans);
             }
         }
         // Before the gate opens: whoever comes now finds nothing that was handed over already.
@@ -102,7 +111,7 @@ impl LaneCore {
         if let Some(tail) = tail {
             self.append_unwinds(&mut block, &tail, reason, now);
             if block.len() > HEADER_LEN {
-                self.recording.queue.send_block(&self.recording.clock, self.number, block);
+                self.recording.queue.send_block(&self.recording.clock, self.number, block, self.spans);
             }
         }
         if self.has_parent.load(Ordering::Relaxed) {
@@ -213,7 +222,7 @@ mod tests {
         let engine = wasmtime::Engine::default();
         let recorder =
             Recorder::builder().clock(ClockChoice::Test).sink(sink).build(&engine).expect("a recorder");
-        let lane = recorder.recording.open_lane(LaneMemory::own());
+        let lane = recorder.recording.open_lane(LaneMemory::own(), false);
         let mut state = State::default();
         let mut pen = Pen { lane: &lane, state: &mut state };
         pen.init();

@@ -22,8 +22,10 @@ pub struct HostLane {
 
 impl HostLane {
     pub(crate) fn new(recording: &Arc<Recording>) -> HostLane {
-        let mut lane =
-            HostLane { guard: LaneGuard(recording.open_lane(LaneMemory::own())), state: State::default() };
+        let mut lane = HostLane {
+            guard: LaneGuard(recording.open_lane(LaneMemory::own(), false)),
+            state: State::default(),
+        };
         lane.pen().init();
         lane
     }

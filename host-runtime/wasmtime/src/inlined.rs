@@ -5,15 +5,18 @@ use crate::error::{ErrorKind, Result};
 use crate::lane::Lane;
 use crate::link::{self, failed};
 use crate::memory::LaneMemory;
+use crate::profile::{Profiled, ProfiledGuard, Shadow};
 use crate::reason::reason_of;
 use crate::recording::Recording;
 use kperf_abi::names::{self, exported};
+use kperf_abi::shadow::STACK;
 use kperf_abi::word::Reason;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use wasmtime::{AsContextMut, Caller, Engine, Extern, Func, Global, Linker, Module, SharedMemory};
+use wasmtime::{AsContextMut, Caller, Engine, Extern, Func, Global, Linker, Module, SharedMemory, Val};
 
-/// The lanes of a store whose modules have their recorder inside (`rewrite --probe inline`). Each instance is a lane, from
-/// its first event on. [`Recorder::link_inlined`](crate::Recorder::link_inlined) makes one.
+/// The lanes of a store whose modules have their recorder inside (`rewrite --probe inline`, `--record profile`). Each
+/// instance is a lane, from its first event on. [`Recorder::link_inlined`](crate::Recorder::link_inlined) makes one.
 ///
 /// It is cheap to clone. Every method wants the store that it was linked in, or a `Caller` of it.
 #[derive(Clone)]
@@ -29,8 +32,26 @@ struct Shared {
 struct State {
     /// In the order of their first events; it only grows.
     lanes: Vec<Lane>,
+    /// Those that make a profile.
+    profiles: Vec<Profile>,
     /// Whether anything is recorded.
     on: bool,
+}
+
+/// An instance that makes a profile.
+#[derive(Clone)]
+struct Profile {
+    profiled: Arc<Profiled>,
+    /// Address of the slot that the next call takes.
+    top: Global,
+    /// What that is to be, of a call that ended without a word; 0 if there was none.
+    abandoned: Arc<AtomicU32>,
+}
+
+/// What closes a lane when the store goes.
+enum Guard {
+    Lane { _guard: LaneGuard },
+    Profile { _guard: ProfiledGuard },
 }
 
 /// Whether a module has its recorder inside.
@@ -51,7 +72,7 @@ impl Inlined {
         if recording.is_finished() {
             return Err(ErrorKind::Finished.into());
         }
-        let state = Mutex::new(State { lanes: Vec::new(), on: true });
+        let state = Mutex::new(State { lanes: Vec::new(), profiles: Vec::new(), on: true });
         let shared = Arc::new(Shared { recording: recording.clone(), state });
         let inlined = Inlined { shared: shared.clone() };
         // Owned by the function, which the store owns: when the store goes, the lanes are closed.
@@ -61,13 +82,17 @@ impl Inlined {
             let Some(Extern::SharedMemory(memory)) = caller.get_export(&memory) else {
                 return Err(wasmtime::Error::msg("who flushes has no recorder inside"));
             };
-            match shared.lane_of(&memory) {
-                Some(lane) => lane.core.hand_over(address.wrapping_add(length)),
-                None => {
-                    let guard = shared.attach(&mut caller, memory)?;
-                    guards.lock().unwrap_or_else(PoisonError::into_inner).push(guard);
-                }
-            }
+            let guard = if let Some(lane) = shared.lane_of(&memory) {
+                lane.core.hand_over(address.wrapping_add(length));
+                return Ok(());
+            } else if shared.has_profile(&memory) {
+                return Ok(());
+            } else if let Some(top) = global(&mut caller, names::STATE_TOP) {
+                Guard::Profile { _guard: shared.attach_profile(&mut caller, memory, top)? }
+            } else {
+                Guard::Lane { _guard: shared.attach(&mut caller, memory)? }
+            };
+            guards.lock().unwrap_or_else(PoisonError::into_inner).push(guard);
             Ok(())
         });
         let now = link::now(&mut store, &recording.clock);
@@ -110,14 +135,21 @@ impl Inlined {
         result
     }
 
-    /// The lanes so far, in the order of their first events.
+    /// The lanes so far, in the order of their first events; without those that make a profile.
     pub fn lanes(&self) -> Vec<Lane> {
         self.shared.state().lanes.clone()
     }
 
+    /// How many instances so far make a profile.
+    pub fn profiles(&self) -> usize {
+        self.shared.state().profiles.len()
+    }
+
     /// Hands what is recorded so far to the writer. Full blocks are handed over anyway.
     pub fn flush(&self, mut store: impl AsContextMut) {
-        self.shared.state().lanes.iter().for_each(|lane| lane.flush(&mut store));
+        let state = self.shared.state();
+        state.lanes.iter().for_each(|lane| lane.flush(&mut store));
+        state.profiles.iter().for_each(|profile| profile.profiled.flush());
     }
 
     /// Switches the probes off or on again. Frames that are open when they are switched off are closed as unfinished; what
@@ -133,11 +165,14 @@ impl Inlined {
             }
             self.shared.recording.set_clock(&lane.core, on);
         }
+        state.profiles.iter().for_each(|profile| profile.profiled.set_on(on));
     }
 
     fn begin(&self, mut store: impl AsContextMut) -> Abandon<'_> {
-        let depths = self.shared.state().lanes.iter().map(|lane| lane.depth(&mut store)).collect();
-        Abandon { shared: &self.shared, depths, settled: false }
+        let state = self.shared.state();
+        let depths = state.lanes.iter().map(|lane| lane.depth(&mut store)).collect();
+        let tops = state.profiles.iter().map(|profile| profile.top(&mut store)).collect();
+        Abandon { shared: &self.shared, depths, tops, settled: false }
     }
 }
 
@@ -156,23 +191,79 @@ impl Shared {
         caller: &mut Caller<'_, T>,
         memory: SharedMemory,
     ) -> wasmtime::Result<LaneGuard> {
-        let mut global = |name: &str| -> wasmtime::Result<Global> {
-            let name = exported(name);
-            let export = caller.get_export(&name).and_then(Extern::into_global);
-            export.ok_or_else(|| wasmtime::Error::msg(format!("the module exports no global `{name}`")))
-        };
-        let depth = global(names::STATE_DEPTH)?;
-        let stack = global(names::STATE_STACK)?;
-        let last = global(names::STATE_LAST)?;
-        let position = Some(global(names::STATE_POSITION)?);
-        let memory = LaneMemory::of_instance(memory)
-            .ok_or_else(|| wasmtime::Error::msg("the recorder's memory is too small"))?;
-        let core = self.recording.open_lane(memory);
+        let depth = wanted(caller, names::STATE_DEPTH)?;
+        let stack = wanted(caller, names::STATE_STACK)?;
+        let last = wanted(caller, names::STATE_LAST)?;
+        let position = Some(wanted(caller, names::STATE_POSITION)?);
+        let memory = LaneMemory::of_instance(memory).ok_or_else(too_small)?;
+        let core = self.recording.open_lane(memory, false);
         let mut state = self.state();
         self.recording.set_clock(&core, state.on);
         state.lanes.push(Lane { core: core.clone(), depth, stack, last, position });
         Ok(LaneGuard(core))
     }
+
+    fn has_profile(&self, memory: &SharedMemory) -> bool {
+        self.state().profiles.iter().any(|profile| profile.profiled.shadow.is(memory))
+    }
+
+    /// An instance that makes a profile begins.
+    fn attach_profile<T: 'static>(
+        &self,
+        caller: &mut Caller<'_, T>,
+        memory: SharedMemory,
+        top: Global,
+    ) -> wasmtime::Result<ProfiledGuard> {
+        let id_base = wanted(caller, names::STATE_ID_BASE)?;
+        let functions = wanted(caller, names::STATE_FUNCTIONS)?;
+        let [id_base, functions] =
+            [id_base, functions].map(|global| global.get(&mut *caller).i32().unwrap_or_default() as u32);
+        let shadow = Shadow::of_instance(memory, functions).ok_or_else(too_small)?;
+        let recording = &self.recording;
+        let mut state = self.state();
+        let core = recording.open_lane(LaneMemory::own(), true);
+        let profiled = Arc::new(Profiled::new(core, shadow, id_base, recording.sampling, state.on));
+        let guard = ProfiledGuard(profiled.clone());
+        recording.sampler.add(profiled.clone())?;
+        state.profiles.push(Profile { profiled, top, abandoned: Arc::default() });
+        Ok(guard)
+    }
+}
+
+impl Profile {
+    fn top(&self, mut store: impl AsContextMut) -> u32 {
+        match self.abandoned.swap(0, Ordering::Relaxed) {
+            0 => self.top.get(store).i32().unwrap_or_default() as u32,
+            top => {
+                self.set_top(&mut store, top);
+                top
+            }
+        }
+    }
+
+    /// Closes what a call left open that began here.
+    fn unwind(&self, mut store: impl AsContextMut, top: u32, reason: Reason) {
+        self.profiled.unwind(top, reason);
+        self.set_top(&mut store, top);
+    }
+
+    fn set_top(&self, store: impl AsContextMut, top: u32) {
+        // Fails for values of another type only, and this is the recorder's own global.
+        let _ = self.top.set(store, Val::I32(top as i32));
+    }
+}
+
+fn global<T: 'static>(caller: &mut Caller<'_, T>, name: &str) -> Option<Global> {
+    caller.get_export(&exported(name)).and_then(Extern::into_global)
+}
+
+fn wanted<T: 'static>(caller: &mut Caller<'_, T>, name: &str) -> wasmtime::Result<Global> {
+    let none = || wasmtime::Error::msg(format!("the module exports no global `{}`", exported(name)));
+    global(caller, name).ok_or_else(none)
+}
+
+fn too_small() -> wasmtime::Error {
+    wasmtime::Error::msg("the recorder's memory is too small")
 }
 
 /// Held during a call: how deep each lane was before it. If it is dropped unsettled, the host panicked or dropped the
@@ -180,6 +271,8 @@ impl Shared {
 struct Abandon<'a> {
     shared: &'a Shared,
     depths: Vec<u32>,
+    /// Of instances that make a profile, the slot that the next call took.
+    tops: Vec<u32>,
     settled: bool,
 }
 
@@ -189,11 +282,23 @@ impl Abandon<'_> {
         self.depths.get(lane).copied().unwrap_or(0)
     }
 
+    fn top(&self, profile: usize) -> u32 {
+        self.tops.get(profile).copied().unwrap_or(STACK as u32)
+    }
+
     fn settle<R>(mut self, mut store: impl AsContextMut, result: &wasmtime::Result<R>) {
         let reason = result.as_ref().err().map_or(Reason::Caught, reason_of);
-        for (n, lane) in self.shared.state().lanes.iter().enumerate() {
+        let state = self.shared.state();
+        for (n, lane) in state.lanes.iter().enumerate() {
             lane.close(&mut store, reason, self.depth(n));
         }
+        for (n, profile) in state.profiles.iter().enumerate() {
+            // One that calls nothing doesn't move the top.
+            if result.is_err() || profile.top(&mut store) != self.top(n) {
+                profile.unwind(&mut store, self.top(n), reason);
+            }
+        }
+        drop(state);
         self.settled = true;
     }
 }
@@ -203,8 +308,14 @@ impl Drop for Abandon<'_> {
         if self.settled {
             return;
         }
-        for (n, lane) in self.shared.state().lanes.iter().enumerate() {
+        let state = self.shared.state();
+        for (n, lane) in state.lanes.iter().enumerate() {
             lane.core.abandon(self.depth(n));
+        }
+        for (n, profile) in state.profiles.iter().enumerate() {
+            // The guest's top is set when the next call begins.
+            profile.profiled.unwind(self.top(n), Reason::Host);
+            profile.abandoned.store(self.top(n), Ordering::Relaxed);
         }
     }
 }

@@ -32,7 +32,7 @@ impl Linking {
             Some(memory) => memory,
             None => LaneMemory::new_shared(&recording.engine).map_err(|e| ErrorKind::Engine(e.into()))?,
         };
-        let core = recording.open_lane(LaneMemory::shared(memory.clone()));
+        let core = recording.open_lane(LaneMemory::shared(memory.clone()), false);
         // Owned by the function, which the store owns: when the store goes, the lane is closed.
         let guard = LaneGuard(core.clone());
         let flush = Func::wrap(&mut store, move |address: u32, length: u32| {

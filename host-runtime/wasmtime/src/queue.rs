@@ -2,15 +2,17 @@
 
 use crate::clock::Clock;
 use kperf_abi::block::CAPACITY;
-use kperf_trace::{CallParent, Stall, StallKind, StallTotal, Summary, count_events};
+use kperf_trace::{CallParent, Stall, StallKind, StallTotal, Summary, Window, count_events};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What the writer is told.
 pub(crate) enum Message {
-    /// A block of a lane.
-    Block { lane: u32, block: Vec<u8> },
+    /// A block of a lane: events, or slow calls that samples saw.
+    Block { lane: u32, block: Vec<u8>, spans: bool },
+    /// What was counted and seen in a while.
+    Window(Box<Window>),
     /// A symbol table.
     Symbols(Vec<u8>),
     /// Whose children a lane's next calls are.
@@ -60,8 +62,8 @@ impl Queue {
     }
 
     /// Sends a block; waits while the queue is full, and tells how long that took.
-    pub(crate) fn send_block(&self, clock: &Clock, lane: u32, block: Vec<u8>) {
-        let message = match self.sender.try_send(Message::Block { lane, block }) {
+    pub(crate) fn send_block(&self, clock: &Clock, lane: u32, block: Vec<u8>, spans: bool) {
+        let message = match self.sender.try_send(Message::Block { lane, block, spans }) {
             Ok(()) => return,
             Err(TrySendError::Disconnected(message)) => return self.refuse(message),
             Err(TrySendError::Full(message)) => message,
@@ -71,6 +73,10 @@ impl Queue {
             return self.refuse(error.0);
         }
         let (Some(start), Some(end)) = (start, clock.stopwatch()) else { return };
+        if spans {
+            // The sampler waited, not a guest.
+            return;
+        }
         let nanos = clock.nanos(end.saturating_sub(start));
         let mut stalls = self.stalls.lock().unwrap_or_else(PoisonError::into_inner);
         stalls.add(nanos);

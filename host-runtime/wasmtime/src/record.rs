@@ -60,6 +60,18 @@ impl Pen<'_> {
         self.state.depth = self.state.depth.wrapping_sub(1);
     }
 
+    /// Enters a function at a time that the host noted.
+    pub(crate) fn enter_at(&mut self, ticks: u64, func_id: u32) {
+        self.put(ticks, Word::Enter(func_id));
+        self.state.depth = self.state.depth.wrapping_add(1);
+    }
+
+    /// Leaves the innermost frame at a time that the host noted.
+    pub(crate) fn leave_at(&mut self, ticks: u64) {
+        self.put(ticks, Word::Leave);
+        self.state.depth = self.state.depth.saturating_sub(1);
+    }
+
     /// Writes an enter or a leave.
     #[inline]
     fn event(&mut self, word: u32) {
@@ -157,7 +169,7 @@ impl Pen<'_> {
         self.lane.memory.set_position(position + 4);
     }
 
-    fn begin_block(&mut self) {
+    pub(crate) fn begin_block(&mut self) {
         let memory = &self.lane.memory;
         let start = START as u32;
         memory.store(start, self.state.stack);

@@ -5,7 +5,9 @@ use crate::core::LaneCore;
 use crate::error::{ErrorKind, Result};
 use crate::memory::LaneMemory;
 use crate::memory::TickerCell;
+use crate::profile::Sampler;
 use crate::queue::{Message, Queue};
+use crate::sampling::Sampling;
 use crate::ticker::Ticker;
 use crate::writer::Written;
 use kperf_abi::SymbolTable;
@@ -27,6 +29,9 @@ pub(crate) struct Recording {
     pub(crate) clock: Clock,
     /// `None` in a precise recording.
     pub(crate) ticker: Option<Ticker>,
+    /// Looks at the guests that make a profile.
+    pub(crate) sampler: Sampler,
+    pub(crate) sampling: Sampling,
     pub(crate) queue: Queue,
     pub(crate) lanes: Mutex<Lanes>,
     /// The recorder module, compiled when it is first linked: an embedder with host functions needs none.
@@ -71,14 +76,15 @@ impl Recording {
         }
     }
 
-    /// Opens a lane. In a recording that is finished it is closed from the start.
-    pub(crate) fn open_lane(self: &Arc<Self>, memory: LaneMemory) -> Arc<LaneCore> {
+    /// Opens a lane, whose blocks may tell only slow calls that samples saw. In a recording that is finished it is closed
+    /// from the start.
+    pub(crate) fn open_lane(self: &Arc<Self>, memory: LaneMemory, spans: bool) -> Arc<LaneCore> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         let number = lanes.free.pop_first().unwrap_or_else(|| {
             lanes.next += 1;
             lanes.next - 1
         });
-        let core = Arc::new(LaneCore::new(self.clone(), number, memory, lanes.finished));
+        let core = Arc::new(LaneCore::new(self.clone(), number, memory, spans, lanes.finished));
         lanes.open.insert(number, core.clone());
         core
     }
@@ -139,7 +145,11 @@ impl Recording {
         let open: Vec<Arc<LaneCore>> = lanes.open.values().cloned().collect();
         let recorders = lanes.next;
         drop(lanes);
+        let profiled = self.sampler.stop();
         let end_ticks = self.clock.now();
+        for profiled in profiled {
+            profiled.close(reason, end_ticks);
+        }
         for core in open {
             core.close(reason, || end_ticks);
         }

@@ -31,15 +31,24 @@ pub(crate) fn write(mut trace: TraceWriter<Sink>, messages: &Receiver<Message>, 
     let mut summary = Summary::default();
     for message in messages {
         let result = match message {
-            Message::Block { lane, block } => {
-                let result = if failure.is_none() { trace.block(lane, &block) } else { Ok(()) };
+            Message::Block { lane, block, spans } => {
+                let result = match failure {
+                    None if spans => trace.spans(lane, &block),
+                    None => trace.block(lane, &block),
+                    Some(_) => Ok(()),
+                };
                 if failure.is_some() || result.is_err() {
                     dropped.add(lane, &block);
                 }
                 spare.put(block);
                 result
             }
-            Message::Symbols(_) | Message::Parent(_) | Message::Stall(_) if failure.is_some() => Ok(()),
+            Message::Symbols(_) | Message::Parent(_) | Message::Stall(_) | Message::Window(_)
+                if failure.is_some() =>
+            {
+                Ok(())
+            }
+            Message::Window(window) => trace.window(&window),
             Message::Symbols(table) => trace.symbols(&table),
             Message::Parent(parent) => trace.parent(&parent),
             Message::Stall(stall) => trace.stall(stall),

@@ -43,7 +43,8 @@ impl Tree {
                 Ok(Some(Item::Events(batch))) => self.builder.push(&batch),
                 Ok(Some(Item::Symbols(bytes))) => self.symbols.add_bytes(bytes),
                 Ok(Some(Item::Stall(stall))) => self.stalls.add(&stall),
-                Ok(Some(Item::Parent(_) | Item::End(_))) => {}
+                // No host of JavaScript makes a profile by samples yet.
+                Ok(Some(Item::Parent(_) | Item::End(_) | Item::Spans(_) | Item::Window(_))) => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
             }
@@ -69,6 +70,7 @@ impl Tree {
             bytes: self.reader.offset(),
             start_ticks,
             end_ticks,
+            counted_calls: 0,
             hidden_calls: 0,
         }
     }

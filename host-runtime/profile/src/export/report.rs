@@ -1,6 +1,6 @@
 //! The report as JSON, with exact nanoseconds.
 
-use crate::{FlatProfile, HOST, Histograms, LOST, Profile, Row};
+use crate::{FlatProfile, HOST, Histograms, LOST, Profile, Row, UNSEEN};
 use kperf_abi::FuncId;
 use kperf_trace::{ClockInfo, HostInfo, ProbeCost};
 use serde::Serialize;
@@ -129,5 +129,5 @@ fn function_json<'a>(profile: &'a Profile, row: &'a Row, histograms: Option<&His
 
 /// The id of a function; none for what only stands for one.
 pub fn id_of(func: FuncId) -> Option<u32> {
-    (func != HOST && func != LOST).then_some(func.0)
+    (![HOST, LOST, UNSEEN].contains(&func)).then_some(func.0)
 }

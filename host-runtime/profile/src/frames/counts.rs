@@ -7,6 +7,8 @@ use kperf_abi::word::Reason;
 pub struct Counts {
     /// Enters, which is calls.
     pub calls: u64,
+    /// How many of them are slow calls that samples saw, and so not all that there were.
+    pub spans: u64,
     /// Leaves.
     pub leaves: u64,
     /// Leaves while no frame was open; each is a [`Problem`](crate::Problem), too.

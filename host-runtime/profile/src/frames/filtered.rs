@@ -245,4 +245,8 @@ impl<V: Named> Named for Filtered<'_, V> {
     fn symbols(&mut self) -> &mut Symbols {
         self.inner.symbols()
     }
+
+    fn spans(&mut self, spans: bool) {
+        self.inner.spans(spans);
+    }
 }

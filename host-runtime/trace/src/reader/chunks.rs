@@ -95,7 +95,7 @@ impl<R: Read> Chunks<R> {
                 true => AnomalyKind::BadChecksum { chunk: chunk.kind, recorder: chunk.recorder },
                 false => AnomalyKind::Truncated,
             });
-            if chunk.kind == ChunkKind::EVENTS {
+            if chunk.kind == ChunkKind::EVENTS || chunk.kind == ChunkKind::SPANS {
                 lanes.spoil(chunk.recorder, chunk.sequence);
             }
             let chunks = before.map_or(0, |damage| damage.chunks) + 1;

@@ -5,7 +5,8 @@ use kperf_trace::block::BlockHeader;
 use kperf_trace::word::{Reason, Word};
 use kperf_trace::{
     Anchor, CallParent, ClockInfo, ClockKind, Event, FuncId, Header, HostInfo, Item, LaneId, ProbeCost,
-    Stall, StallKind, StallTotal, Summary, TimedEvent, TraceContext, TraceReader, TraceWriter,
+    Stall, StallKind, StallTotal, Summary, TimedEvent, TraceContext, TraceReader, TraceWriter, Window,
+    WindowNode,
 };
 use std::fmt::Write;
 
@@ -129,6 +130,33 @@ pub(crate) fn full_header() -> Header {
     }
 }
 
+/// A window of a recorder's profile.
+pub(crate) fn window(recorder: u32) -> Window {
+    let node = |parent, func, samples, self_ticks| {
+        let func = FuncId(func);
+        WindowNode { parent, func, samples, self_ticks }
+    };
+    Window {
+        recorder,
+        start_ticks: 1_000_000,
+        end_ticks: 2_000_000,
+        period_nanos: 100_000,
+        span_min_nanos: 1_000_000,
+        samples: 7,
+        torn: 2,
+        cut: 1,
+        idle_ticks: 300_000,
+        squares: 7.5e10,
+        nodes: vec![
+            node(None, 4, 1, 100_000),
+            node(Some(0), 200, 4, 450_000),
+            node(Some(0), 5, 1, 50_000),
+            node(None, 5, 1, 100_000),
+        ],
+        calls: vec![(FuncId(0), 3), (FuncId(1), 1), (FuncId(200), 5_000_000_000)],
+    }
+}
+
 /// A small trace with a chunk of every kind.
 pub(crate) fn full_trace() -> Vec<u8> {
     let mut writer = TraceWriter::new(Vec::new(), &full_header()).expect("a writer");
@@ -145,7 +173,9 @@ pub(crate) fn full_trace() -> Vec<u8> {
         writer.parent(&CallParent { recorder: 0, stack: Some(0), context: Some(context("b=2")) })?;
         writer.block(0, &block(1_002_000, &timed(30, &[None])))?;
         let long: Vec<_> = (0..60).map(|n| (n % 2 == 0).then_some(7)).collect();
-        writer.block(1, &block(1_000_500, &timed(25, &long)))
+        writer.block(1, &block(1_000_500, &timed(25, &long)))?;
+        writer.spans(2, &block(1_000_600, &timed(2000, &[Some(4), None])))?;
+        writer.window(&window(2))
     };
     write().expect("a Vec takes everything");
     let stall = StallTotal { count: 1, nanos: 60_000, longest_nanos: 60_000 };
@@ -168,7 +198,7 @@ pub(crate) fn events(trace: &[u8]) -> Vec<(LaneId, TimedEvent)> {
     let mut reader = TraceReader::new(trace).expect("a trace");
     let mut events = Vec::new();
     while let Some(item) = reader.next().expect("no IO fails") {
-        if let Item::Events(batch) = item {
+        if let Item::Events(batch) | Item::Spans(batch) = item {
             events.extend(batch.events.iter().map(|event| (batch.lane, *event)));
         }
     }
@@ -192,8 +222,16 @@ pub(crate) fn text(trace: &[u8]) -> String {
                 line(format!("recorder {recorder}, {stack}: children of {context}"));
             }
             Item::End(summary) => line(format!("end: {}", summary.outcome)),
-            Item::Events(batch) => {
-                line(format!("lane {}, depth {}, from {}", batch.lane, batch.depth, batch.start_ticks));
+            Item::Window(window) => {
+                let told = format!("{window:?}");
+                line(told.replace(": [", ": [\n  ").replace("}, ", "},\n  "));
+            }
+            Item::Events(batch) | Item::Spans(batch) => {
+                let spans = if matches!(item, Item::Spans(_)) { "spans of " } else { "" };
+                line(format!(
+                    "{spans}lane {}, depth {}, from {}",
+                    batch.lane, batch.depth, batch.start_ticks
+                ));
                 for TimedEvent { ticks, event } in batch.events {
                     line(match event {
                         Event::Enter(FuncId(id)) => format!("  {ticks} enter {id}"),

@@ -109,7 +109,16 @@ pub fn text(bytes: &[u8]) -> String {
                 summary.recorders
             )
             .unwrap(),
-            Item::Events(batch) => {
+            Item::Window(window) => writeln!(
+                out,
+                "{} profile: {} samples, {} paths, calls {:?}",
+                window.recorder,
+                window.samples,
+                window.nodes.len(),
+                window.calls.iter().map(|(func, calls)| (func.0, *calls)).collect::<Vec<_>>()
+            )
+            .unwrap(),
+            Item::Events(batch) | Item::Spans(batch) => {
                 for timed in batch.events {
                     let event = match timed.event {
                         Event::Enter(id) => format!("enter {}", id.0),

@@ -5,7 +5,7 @@ use super::others::Others;
 use super::{Edge, Options, Picture, vertex};
 use crate::callgraph::{Arc, CallGraph};
 use crate::profile::Profile;
-use crate::symbols::HOST;
+use crate::symbols::is_outside;
 use crate::text::nanos_text;
 use kperf_abi::FuncId;
 use rustc_hash::FxHashMap;
@@ -29,7 +29,7 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
     }
     let mut edges = Vec::new();
     let mut others = Others::default();
-    for arc in graph.arcs.iter().filter(|arc| arc.caller != HOST) {
+    for arc in graph.arcs.iter().filter(|arc| !is_outside(arc.caller)) {
         match (places.get(&arc.caller), places.get(&arc.callee)) {
             (Some(&from), Some(&to)) => edges.push(edge(from, to, arc, whole_nanos)),
             (Some(&from), None) => others.add(from, arc.calls, arc.total_nanos, arc.self_nanos),

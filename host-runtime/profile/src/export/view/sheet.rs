@@ -4,7 +4,7 @@ use super::columns::FlameTree;
 use crate::callgraph::{Arc, CallGraph};
 use crate::flat::FlatProfile;
 use crate::profile::Profile;
-use crate::symbols::{HOST, Symbols, printable};
+use crate::symbols::{HOST, Symbols, UNSEEN, printable};
 use crate::text::nanos_text;
 use crate::timeline::{LeftOut, Level, Timeline};
 use kperf_abi::FuncId;
@@ -97,7 +97,7 @@ impl<'a> Sheet<'a> {
             .iter()
             .zip(0..)
             .map(|(row, n)| (row.func, n))
-            .chain([(HOST, flat.rows.len() as u64)])
+            .chain([HOST, UNSEEN].map(|outside| (outside, flat.rows.len() as u64)))
             .collect();
         let nanos_per_tick = 1e9 / header.clock.ticks_per_second;
         let lanes = levels.first().map_or(&[][..], |level| &level.lanes);

@@ -1,0 +1,61 @@
+//! Where the recorder of a profile keeps what it knows: the layout of its memory, and what a slot of its stack says.
+//!
+//! ```text
+//! bytes 64..1048568          u64  a slot for each open call, the outermost first; 0 behind the innermost
+//! bytes 1048568..1048576     u64  always 0
+//! bytes 1048576..            u64  how often each function was called, in the order of their ids
+//! ```
+//!
+//! All integers are little-endian. The first 64 bytes are nobody's.
+
+use crate::FuncId;
+
+/// Address of the outermost call's slot. It begins a cache line.
+pub const STACK: usize = 64;
+/// Address of the last slot, which calls share that are deeper than the stack.
+pub const LAST: usize = COUNTS - 16;
+/// How many slots there are.
+pub const SLOTS: usize = (LAST - STACK) / 8 + 1;
+/// Address of the first count.
+pub const COUNTS: usize = 1 << 20;
+
+/// Size of the memory, in WebAssembly pages of 64 KiB, of a module with so many probed functions. It never grows.
+pub fn pages(functions: u32) -> u32 {
+    let bytes = COUNTS as u64 + 8 * u64::from(functions);
+    bytes.div_ceil(65536).max(COUNTS as u64 / 65536 + 1) as u32
+}
+
+/// What stands in a slot.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Slot(pub u64);
+
+impl Slot {
+    /// The function; `None` if no call is open here.
+    pub fn func(self) -> Option<FuncId> {
+        (self.0 as u32).checked_sub(1).map(FuncId)
+    }
+
+    /// Whether it says which of the function's calls it is: two slots that are equal are the same call then. (Every 2^32nd
+    /// call of a function doesn't.)
+    pub fn has_serial(self) -> bool {
+        self.0 >> 32 != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_tells_the_function_and_the_call() {
+        assert_eq!(Slot(0).func(), None);
+        assert_eq!(Slot(1).func(), Some(FuncId(0)));
+        assert_eq!(Slot(3 << 32 | 8).func(), Some(FuncId(7)));
+        assert_eq!([Slot(8), Slot(3 << 32 | 8)].map(Slot::has_serial), [false, true]);
+    }
+
+    #[test]
+    fn the_memory_has_room_for_every_count() {
+        assert_eq!([0, 1, 8192, 8193].map(pages), [17, 17, 17, 18]);
+    }
+}

@@ -1,0 +1,281 @@
+//! Profiles that were sampled: the sum of their windows.
+
+use crate::filter::CallFilter;
+use crate::frames::LaneStatus;
+use crate::health::times;
+use crate::nodes::{CallTree, Node, NodeId};
+use crate::symbols::{HOST, Symbols, UNSEEN};
+use kperf_abi::FuncId;
+use kperf_trace::{LaneId, Window};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::BTreeMap;
+
+/// What the samples of a trace say, and how far they can be trusted. Counts of calls are exact for each function; times
+/// and paths are the samples'.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sampling {
+    /// How many windows there are.
+    pub windows: u64,
+    /// How often a sample was to be taken, in nanoseconds; the longest period if there are several.
+    pub period_nanos: u64,
+    /// Calls of that length and more are told one by one too, in nanoseconds; 0 if none are.
+    pub span_min_nanos: u64,
+    /// Samples that found out which calls were open, or that none was.
+    pub samples: u64,
+    /// Samples that did not.
+    pub torn: u64,
+    /// Samples whose path was too deep, or too much, to be kept whole.
+    pub cut: u64,
+    /// How long calls were open, by the samples, in ticks.
+    pub busy_ticks: u64,
+    /// How long none was.
+    pub idle_ticks: u64,
+    /// Sum of the squares of what each sample of an open call stands for, in ticks^2.
+    pub squares: f64,
+}
+
+impl Sampling {
+    /// How many samples of equal weight would tell as much as those of open calls do: `(sum of weights)^2 / sum of
+    /// squares` (Kish, *Survey Sampling*, 1965). A sample's weight is the time that it stands for.
+    pub fn effective_samples(&self) -> f64 {
+        let busy = self.busy_ticks as f64;
+        if self.squares > 0.0 { busy * busy / self.squares } else { 0.0 }
+    }
+
+    /// Each a sentence without its full stop, about something that makes figures doubtful.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        // One in a hundred changes no share by more than a point.
+        if self.torn > self.samples / 100 {
+            let samples = times(self.torn, "sample", "samples");
+            told.push(format!(
+                "{samples} of {} did not see which calls were open, so often did that change: the next ones stand for them",
+                self.torn + self.samples
+            ));
+        }
+        if self.cut > 0 {
+            let samples = times(self.cut, "sample", "samples");
+            told.push(format!(
+                "the path of {samples} was deeper, or one more, than is kept: they count for its outer part"
+            ));
+        }
+        told
+    }
+
+    /// Half the width of the interval that a share of the time of open calls lies in with 95 % confidence, as a share:
+    /// Wilson's score interval for `n` samples, which is some `1.96 sqrt(p (1 - p) / n)`, and not 0 where `p` is.
+    pub fn error(&self, share: f64) -> f64 {
+        const Z: f64 = 1.96;
+        let n = self.effective_samples();
+        if n <= 0.0 {
+            return 1.0;
+        }
+        let p = share.clamp(0.0, 1.0);
+        Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt()
+    }
+}
+
+/// Sums up windows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Windows {
+    pub(crate) sampling: Sampling,
+    /// Of all windows.
+    paths: Paths,
+    calls: BTreeMap<FuncId, u64>,
+    lanes: BTreeMap<u32, Lane>,
+}
+
+/// Nodes of a tree, and how to find them. Parents come before their children, the root is first.
+#[derive(Clone, Debug)]
+struct Paths {
+    nodes: Vec<Node>,
+    by_path: FxHashMap<(NodeId, FuncId), NodeId>,
+}
+
+impl Default for Paths {
+    fn default() -> Paths {
+        Paths { nodes: vec![Node::new(CallTree::ROOT, HOST)], by_path: FxHashMap::default() }
+    }
+}
+
+impl Paths {
+    /// The path that goes on from another into a function.
+    fn path(&mut self, parent: NodeId, func: FuncId) -> NodeId {
+        let next = NodeId(self.nodes.len() as u32);
+        let place = *self.by_path.entry((parent, func)).or_insert(next);
+        if place == next {
+            self.nodes.push(Node { min_ticks: 0, ..Node::new(parent, func) });
+        }
+        place
+    }
+
+    /// Sums up the totals from the leaves to the root, and what a call took on average, which stands for the shortest and
+    /// the longest too.
+    fn sum_up(&mut self) {
+        self.nodes.iter_mut().for_each(|node| node.total_ticks = node.self_ticks);
+        for index in (1..self.nodes.len()).rev() {
+            let Node { parent, total_ticks, calls, .. } = self.nodes[index];
+            let sum = &mut self.nodes[parent.index()].total_ticks;
+            *sum = sum.saturating_add(total_ticks);
+            let mean = total_ticks.checked_div(calls).unwrap_or(total_ticks);
+            (self.nodes[index].min_ticks, self.nodes[index].max_ticks) = (mean, mean);
+        }
+    }
+}
+
+/// What windows know of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Lane {
+    calls: u64,
+    start_ticks: u64,
+    end_ticks: u64,
+}
+
+impl Windows {
+    /// Adds one, if the filter wants its lane.
+    pub(crate) fn add(&mut self, window: &Window, filter: Option<&CallFilter<'_>>) {
+        let calls = window.calls.iter().fold(0u64, |sum, (_, calls)| sum.saturating_add(*calls));
+        let (start_ticks, end_ticks) = (window.start_ticks, window.end_ticks);
+        let lane = self.lanes.entry(window.recorder).or_insert(Lane { calls: 0, start_ticks, end_ticks });
+        lane.calls = lane.calls.saturating_add(calls);
+        lane.start_ticks = lane.start_ticks.min(start_ticks);
+        lane.end_ticks = lane.end_ticks.max(end_ticks);
+        if filter.is_some_and(|filter| !filter.wants_lane(LaneId { recorder: window.recorder, stack: 0 })) {
+            return;
+        }
+        let sampling = &mut self.sampling;
+        sampling.windows += 1;
+        sampling.period_nanos = sampling.period_nanos.max(window.period_nanos);
+        sampling.span_min_nanos = sampling.span_min_nanos.max(window.span_min_nanos);
+        for (sum, part) in [
+            (&mut sampling.samples, window.samples),
+            (&mut sampling.torn, window.torn),
+            (&mut sampling.cut, window.cut),
+            (&mut sampling.idle_ticks, window.idle_ticks),
+        ] {
+            *sum = sum.saturating_add(part);
+        }
+        sampling.squares += window.squares;
+        for &(func, calls) in &window.calls {
+            let sum = self.calls.entry(func).or_default();
+            *sum = sum.saturating_add(calls);
+        }
+        let mut places: Vec<NodeId> = Vec::with_capacity(window.nodes.len());
+        for node in &window.nodes {
+            let parent = node.parent.and_then(|parent| places.get(parent as usize)).copied();
+            let place = self.paths.path(parent.unwrap_or(CallTree::ROOT), node.func);
+            places.push(place);
+            self.sampling.busy_ticks = self.sampling.busy_ticks.saturating_add(node.self_ticks);
+            if let Some(sum) = self.paths.nodes.get_mut(place.index()) {
+                sum.self_ticks = sum.self_ticks.saturating_add(node.self_ticks);
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
+    /// Says of lanes what the windows know of them: those without a slow call are not there yet, the others have only
+    /// those.
+    pub(crate) fn complete(&self, lanes: &mut Vec<LaneStatus>) {
+        for (&recorder, &Lane { calls, start_ticks, end_ticks }) in &self.lanes {
+            let id = LaneId { recorder, stack: 0 };
+            match lanes.iter_mut().find(|lane| lane.id == id) {
+                Some(lane) => {
+                    lane.calls = calls;
+                    lane.start_ticks = lane.start_ticks.min(start_ticks);
+                    lane.end_ticks = lane.end_ticks.max(end_ticks);
+                }
+                None => lanes.push(LaneStatus { id, calls, start_ticks, end_ticks, depth: 0 }),
+            }
+        }
+    }
+
+    /// All calls.
+    pub(crate) fn calls(&self) -> u64 {
+        self.lanes.values().fold(0, |sum, lane| sum.saturating_add(lane.calls))
+    }
+
+    /// The nodes of the tree of those calls that the filter lets through.
+    ///
+    /// The calls of a function are shared out among its paths by the time that each took: their sum is exact, the parts
+    /// are guesses. Functions that no sample found stand below [`UNSEEN`].
+    pub(crate) fn into_nodes(self, filter: Option<&CallFilter<'_>>, symbols: &Symbols) -> Vec<Node> {
+        let Windows { mut paths, calls, .. } = self;
+        let seen: FxHashSet<FuncId> = paths.nodes.iter().map(|node| node.func).collect();
+        let unseen: Vec<FuncId> = calls.keys().copied().filter(|func| !seen.contains(func)).collect();
+        if !unseen.is_empty() {
+            let parent = paths.path(CallTree::ROOT, UNSEEN);
+            unseen.into_iter().for_each(|func| _ = paths.path(parent, func));
+        }
+        paths.sum_up();
+        share_out(&mut paths.nodes, &calls);
+        if let Some(filter) = filter {
+            paths = filtered(&paths.nodes, filter, symbols);
+        }
+        paths.sum_up();
+        paths.nodes
+    }
+}
+
+/// What a filter leaves: the time of calls that are left out is that of the calls around them, as if they had had no
+/// probes.
+fn filtered(nodes: &[Node], filter: &CallFilter<'_>, symbols: &Symbols) -> Paths {
+    let mut left = Paths::default();
+    // Where each node went, and how many levels deep that is; nobody has what is outside of all.
+    let mut places: Vec<(NodeId, u32)> = vec![(CallTree::ROOT, 0)];
+    for node in nodes.iter().skip(1) {
+        let (parent, level) = places.get(node.parent.index()).copied().unwrap_or_default();
+        let keep = match node.func {
+            // How deep their calls were isn't known.
+            UNSEEN => filter.depth.is_none(),
+            func => filter.depth.is_none_or(|depth| level < depth) && (filter.keep)(&symbols.name(func)),
+        };
+        let under_unseen = nodes.get(node.parent.index()).is_some_and(|parent| parent.func == UNSEEN);
+        let keep = keep && !(under_unseen && filter.depth.is_some());
+        let place = if keep { (left.path(parent, node.func), level + 1) } else { (parent, level) };
+        places.push(place);
+        if place.0 == CallTree::ROOT {
+            continue;
+        }
+        if let Some(sum) = left.nodes.get_mut(place.0.index()) {
+            sum.self_ticks = sum.self_ticks.saturating_add(node.self_ticks);
+            let calls = if keep { &mut sum.calls } else { &mut sum.hidden_calls };
+            *calls = calls.saturating_add(node.calls);
+        }
+    }
+    left
+}
+
+/// Shares out the calls of each function among its paths. A path is that of one call at least while there are any left.
+fn share_out(nodes: &mut [Node], calls: &BTreeMap<FuncId, u64>) {
+    /// Of a function's paths that have no calls yet.
+    #[derive(Default)]
+    struct Left {
+        ticks: f64,
+        paths: u64,
+        calls: u64,
+    }
+    let mut left: FxHashMap<FuncId, Left> = FxHashMap::default();
+    for node in nodes.iter().skip(1) {
+        let left = left.entry(node.func).or_default();
+        left.ticks += node.total_ticks as f64;
+        left.paths += 1;
+        left.calls = calls.get(&node.func).copied().unwrap_or(0);
+    }
+    for node in nodes.iter_mut().skip(1) {
+        let Some(left) = left.get_mut(&node.func) else { continue };
+        let ticks = node.total_ticks as f64;
+        // Of what is left, so that nothing is lost to rounding, and the last path gets the rest.
+        node.calls = match left.paths {
+            0 | 1 => left.calls,
+            _ if left.ticks > 0.0 => ((left.calls as f64 * (ticks / left.ticks)).round() as u64).max(1),
+            paths => left.calls / paths,
+        };
+        node.calls = node.calls.min(left.calls);
+        left.calls -= node.calls;
+        left.ticks -= ticks;
+        left.paths = left.paths.saturating_sub(1);
+    }
+}

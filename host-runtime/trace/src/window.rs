@@ -1,0 +1,171 @@
+//! What a sampler counted and saw of one recorder in a while: the payload of a `PROF` chunk. FORMAT.md, "Profiles".
+
+use crate::codec::{Packer, Unpacker};
+use kperf_abi::{FuncId, leb128};
+
+/// A while of a recorder that makes a profile: exact counts, and a tree of the paths of calls that samples found. The
+/// windows of a recorder follow each other; each stands for itself, so that their sum is the whole.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Window {
+    /// The recorder.
+    pub recorder: u32,
+    /// When it began, a reading of the trace's clock.
+    pub start_ticks: u64,
+    /// When it ended.
+    pub end_ticks: u64,
+    /// How often a sample was to be taken, in nanoseconds.
+    pub period_nanos: u64,
+    /// Calls of that many nanoseconds and more are told one by one, too; 0 if none are.
+    pub span_min_nanos: u64,
+    /// Samples that found a path, the empty one included.
+    pub samples: u64,
+    /// Samples that found none: it changed whenever it was looked at.
+    pub torn: u64,
+    /// Samples of paths that were too deep, or too many, to be kept whole: they count for their outer part.
+    pub cut: u64,
+    /// How long no call was open, by the samples.
+    pub idle_ticks: u64,
+    /// The squares of what each sample of an open call stands for, summed up: ticks^2. It says how far sums can be trusted.
+    pub squares: f64,
+    /// The paths. Parents come before their children.
+    pub nodes: Vec<WindowNode>,
+    /// How often functions were called in this window, by increasing id. Those that were not are left out.
+    pub calls: Vec<(FuncId, u64)>,
+}
+
+/// A path of open calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowNode {
+    /// What it continues: index of a node before it; `None` if the host made the call.
+    pub parent: Option<u32>,
+    /// The innermost call's function.
+    pub func: FuncId,
+    /// How many samples found just this path.
+    pub samples: u64,
+    /// The time that these samples stand for, in ticks.
+    pub self_ticks: u64,
+}
+
+/// Length of what stands before the numbers.
+const ENVELOPE_LEN: usize = 8;
+/// The longest body, in bytes: so much memory may a chunk ask for.
+const MAX_BODY: usize = 64 << 20;
+/// A node takes at least a byte for each of its numbers.
+const NODE_LEN: u64 = 4;
+
+impl Window {
+    /// Appends a payload to `out`.
+    pub(crate) fn pack(&self, packer: &mut Packer, out: &mut Vec<u8>) {
+        let mut body = Vec::new();
+        let mut put = |number: u64| leb128::write(&mut body, number);
+        put(self.start_ticks);
+        put(self.end_ticks.saturating_sub(self.start_ticks));
+        for number in [self.period_nanos, self.span_min_nanos, self.samples, self.torn, self.cut] {
+            put(number);
+        }
+        put(self.idle_ticks);
+        put(self.squares.to_bits());
+        put(self.nodes.len() as u64);
+        for (index, node) in self.nodes.iter().enumerate() {
+            // How far back the parent is; the host stands before the first node.
+            put(node.parent.map_or(index as u64 + 1, |parent| (index as u64).saturating_sub(parent.into())));
+            put(node.func.0.into());
+            put(node.samples);
+            put(node.self_ticks);
+        }
+        put(self.calls.len() as u64);
+        let mut next = 0;
+        for &(func, calls) in &self.calls {
+            put(u64::from(func.0).saturating_sub(next));
+            put(calls);
+            next = u64::from(func.0) + 1;
+        }
+        let start = out.len();
+        out.resize(start + ENVELOPE_LEN, 0);
+        let packed = packer.pack(&body, out);
+        let envelope = &mut out[start..start + ENVELOPE_LEN];
+        envelope[0] = packed.into();
+        envelope[4..].copy_from_slice(&(body.len() as u32).to_le_bytes());
+    }
+
+    /// Reads a payload; `body` is room for what is unpacked.
+    pub(crate) fn unpack(
+        recorder: u32,
+        payload: &[u8],
+        unpacker: &mut Unpacker,
+        body: &mut Vec<u8>,
+    ) -> Result<Window, &'static str> {
+        let (envelope, stored) = payload.split_first_chunk::<ENVELOPE_LEN>().ok_or("it is too short")?;
+        let [packed, _, _, _, length @ ..] = *envelope;
+        let length = u32::from_le_bytes(length) as usize;
+        let mut numbers = match packed {
+            0 if stored.len() == length => Numbers(stored),
+            0 => return Err("it isn't as long as it claims"),
+            1 if length > MAX_BODY => return Err("it is too long"),
+            1 => {
+                unpacker.unpack(stored, length, body)?;
+                Numbers(body)
+            }
+            _ => return Err("its codec is unknown"),
+        };
+        let start_ticks = numbers.next()?;
+        let mut window = Window {
+            recorder,
+            start_ticks,
+            end_ticks: start_ticks.saturating_add(numbers.next()?),
+            period_nanos: numbers.next()?,
+            span_min_nanos: numbers.next()?,
+            samples: numbers.next()?,
+            torn: numbers.next()?,
+            cut: numbers.next()?,
+            idle_ticks: numbers.next()?,
+            squares: f64::from_bits(numbers.next()?),
+            ..Window::default()
+        };
+        if !window.squares.is_finite() || window.squares < 0.0 {
+            return Err("its sum of squares is none");
+        }
+        for index in 0..numbers.count(NODE_LEN)? {
+            let parent = match numbers.next()? {
+                0 => return Err("a node is its own parent"),
+                back if back == index + 1 => None,
+                back => Some(index.checked_sub(back).ok_or("a node has a parent that isn't there")? as u32),
+            };
+            let func = numbers.func(0)?;
+            let [samples, self_ticks] = [numbers.next()?, numbers.next()?];
+            window.nodes.push(WindowNode { parent, func, samples, self_ticks });
+        }
+        let mut next = 0;
+        for _ in 0..numbers.count(2)? {
+            let func = numbers.func(next)?;
+            next = u64::from(func.0) + 1;
+            window.calls.push((func, numbers.next()?));
+        }
+        if !numbers.0.is_empty() {
+            return Err("something stands behind it");
+        }
+        Ok(window)
+    }
+}
+
+/// The numbers of a body that are not read yet.
+struct Numbers<'a>(&'a [u8]);
+
+impl Numbers<'_> {
+    fn next(&mut self) -> Result<u64, &'static str> {
+        leb128::read(&mut self.0).ok_or("it ends inside a number")
+    }
+
+    /// How many things follow that have at least so many bytes each.
+    fn count(&mut self, bytes: u64) -> Result<u64, &'static str> {
+        let count = self.next()?;
+        let fits = count.checked_mul(bytes).is_some_and(|bytes| bytes <= self.0.len() as u64);
+        if fits { Ok(count) } else { Err("it ends before its last entry") }
+    }
+
+    /// A function's id, as a difference.
+    fn func(&mut self, base: u64) -> Result<FuncId, &'static str> {
+        let id = self.next()?.checked_add(base).filter(|&id| id <= u64::from(kperf_abi::word::MAX_FUNC_ID));
+        id.map(|id| FuncId(id as u32)).ok_or("there is no such function id")
+    }
+}

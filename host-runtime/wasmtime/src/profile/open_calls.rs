@@ -1,0 +1,89 @@
+//! The calls that the last sample found open.
+
+use super::tree::SampleTree;
+use crate::record::Pen;
+use kperf_abi::shadow::Slot;
+use kperf_abi::word::Reason;
+
+/// The calls that the last sample found open, the outermost first. Those that have lasted long enough are told: an outer
+/// call lasts longer than those inside it, so these are the first ones.
+#[derive(Default)]
+pub(crate) struct OpenCalls {
+    calls: Vec<OpenCall>,
+    told: usize,
+}
+
+struct OpenCall {
+    slot: Slot,
+    /// Its path; that of the call around it where the tree has no room.
+    node: Option<u32>,
+    cut: bool,
+    /// In the middle between the sample before the first one that saw it and that one.
+    start: u64,
+}
+
+impl OpenCalls {
+    /// A sample found these calls. What changed since the one before is taken to have changed in the middle between them.
+    /// Answers how many calls are still the same.
+    pub(crate) fn see(
+        &mut self,
+        path: &[Slot],
+        middle: u64,
+        tree: &mut SampleTree,
+        pen: &mut Pen<'_>,
+    ) -> usize {
+        let same = self.calls.iter().zip(path).take_while(|(call, slot)| call.slot == **slot).count();
+        while self.told > same {
+            pen.leave_at(middle);
+            self.told -= 1;
+        }
+        self.calls.truncate(same);
+        for &slot in path.iter().skip(same) {
+            self.push(slot, middle, tree);
+        }
+        same
+    }
+
+    fn push(&mut self, slot: Slot, start: u64, tree: &mut SampleTree) {
+        let (parent, cut) = self.calls.last().map_or((None, false), |call| (call.node, call.cut));
+        let child = slot.func().filter(|_| !cut).and_then(|func| tree.child(parent, func));
+        self.calls.push(OpenCall { slot, node: child.or(parent), cut: child.is_none(), start });
+    }
+
+    /// Tells those of the first `same` calls, which were seen twice, that have lasted so many ticks.
+    pub(crate) fn tell(&mut self, same: usize, now: u64, least_ticks: u64, pen: &mut Pen<'_>) {
+        while let Some(call) = self.calls.get(self.told).filter(|_| self.told < same)
+            && let Some(func) = call.slot.func().filter(|_| call.slot.has_serial())
+            && now.saturating_sub(call.start) >= least_ticks
+        {
+            pen.enter_at(call.start, func.0);
+            self.told += 1;
+        }
+    }
+
+    /// Calls deeper than this were unwound, for a reason.
+    pub(crate) fn unwind(&mut self, depth: usize, now: u64, reason: Reason, pen: &mut Pen<'_>) {
+        self.calls.truncate(depth);
+        if self.told > depth {
+            pen.close_at(now, reason, depth as u32);
+            self.told = depth;
+        }
+    }
+
+    /// The path of the innermost call; `None` if no call is open.
+    pub(crate) fn node(&self) -> Option<u32> {
+        self.calls.last().and_then(|call| call.node)
+    }
+
+    /// Whether the tree has no room for the path.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.calls.last().is_some_and(|call| call.cut)
+    }
+
+    /// The tree is a new one.
+    pub(crate) fn replant(&mut self, tree: &mut SampleTree) {
+        for call in std::mem::take(&mut self.calls) {
+            self.push(call.slot, call.start, tree);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The thread that takes the samples.
+
+use super::Profiled;
+use crate::error::{ErrorKind, Result};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Looks at the instances that make a profile, every so often. Its thread begins with the first of them.
+pub(crate) struct Sampler {
+    shared: Arc<Shared>,
+    period: Duration,
+    /// Whether there is a thread at all: not under the test clock, whose readings are counted.
+    threaded: bool,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    profiled: Mutex<Vec<Arc<Profiled>>>,
+    stop: AtomicBool,
+}
+
+impl Shared {
+    fn profiled(&self) -> MutexGuard<'_, Vec<Arc<Profiled>>> {
+        self.profiled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Sampler {
+    pub(crate) fn new(period: Duration, threaded: bool) -> Sampler {
+        Sampler { shared: Arc::default(), period, threaded, thread: Mutex::default() }
+    }
+
+    /// Looks at one more, from now on.
+    pub(crate) fn add(&self, profiled: Arc<Profiled>) -> Result<()> {
+        let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.profiled().push(profiled);
+        if let Some(thread) = &*thread {
+            // It rests while there is nothing to look at.
+            thread.thread().unpark();
+        } else if self.threaded && !self.shared.stop.load(Ordering::Relaxed) {
+            let (shared, period) = (self.shared.clone(), self.period);
+            let builder = thread::Builder::new().name("kperf-sampler".into());
+            *thread = Some(builder.spawn(move || run(&shared, period)).map_err(ErrorKind::Thread)?);
+        }
+        Ok(())
+    }
+
+    /// Looks no more at one: when this returns nobody does.
+    pub(crate) fn remove(&self, number: u32) {
+        self.shared.profiled().retain(|profiled| profiled.core.number != number);
+    }
+
+    /// Ends the thread. Answers what it looked at last.
+    pub(crate) fn stop(&self) -> Vec<Arc<Profiled>> {
+        self.shared.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            thread.thread().unpark();
+            // It doesn't panic; if it did, the counts are still there.
+            let _ = thread.join();
+        }
+        self.shared.profiled().clone()
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Samples are due at fixed moments, so that one that comes late doesn't put off the others; those that are missed are left
+/// out, and the next stands for their time.
+fn run(shared: &Shared, period: Duration) {
+    let mut due = Instant::now() + period;
+    while !shared.stop.load(Ordering::Relaxed) {
+        let now = Instant::now();
+        if now < due {
+            thread::park_timeout(due - now);
+            continue;
+        }
+        let profiled = shared.profiled();
+        profiled.iter().for_each(|profiled| profiled.sample());
+        let rest = profiled.is_empty();
+        drop(profiled);
+        due += period;
+        let now = Instant::now();
+        if rest {
+            thread::park();
+            due = Instant::now() + period;
+        } else if due < now {
+            let missed = (now - due).as_nanos() / period.as_nanos().max(1) + 1;
+            due += period * missed.min(u32::MAX.into()) as u32;
+        }
+    }
+}
