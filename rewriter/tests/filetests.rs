@@ -136,6 +136,8 @@ fn options(source: &str) -> Options {
             "--probe" => {
                 options.probe = match words.next().unwrap() {
                     "inline" => Probe::Inline,
+                    "profile" => Probe::Profile { spans: false },
+                    "profile-spans" => Probe::Profile { spans: true },
                     other => panic!("unknown probe {other}"),
                 }
             }
