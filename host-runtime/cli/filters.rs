@@ -123,6 +123,17 @@ pub struct CallChoice {
     pub min_nanos: u64,
 }
 
+impl Calls<'_> {
+    /// The flag that chooses calls by when they were or how long they took, if one does.
+    pub fn of_single_calls(&self) -> Option<&'static str> {
+        match self.args {
+            CallArgs { min_time: Some(1..), .. } => Some("--min-time"),
+            CallArgs { range: Some(_), .. } => Some("--range"),
+            _ => None,
+        }
+    }
+}
+
 /// Which calls, ready to be asked.
 pub struct Calls<'a> {
     functions: Filter,

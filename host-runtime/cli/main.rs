@@ -22,6 +22,7 @@ mod replay;
 mod report;
 mod rewrite;
 mod run;
+mod sampling;
 mod send;
 mod serve;
 mod signals;

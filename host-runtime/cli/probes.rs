@@ -2,7 +2,8 @@
 
 use crate::filters::FilterArgs;
 use crate::output::tell;
-use anyhow::Context;
+use crate::sampling::RecordArgs;
+use anyhow::{Context, bail};
 use kperf_rewriter::{NameMap, Options, Probe, Warning};
 use std::path::PathBuf;
 
@@ -26,6 +27,8 @@ pub struct ProbeArgs {
     /// tree of its own; `auto` is inline for `run` with a ticker, import otherwise.
     #[arg(long, value_enum, value_name = "PROBE", default_value = "auto")]
     pub probe: ProbeArg,
+    #[command(flatten)]
+    pub record: RecordArgs,
 }
 
 /// `--probe`.
@@ -47,10 +50,14 @@ impl ProbeArgs {
         id_base: u32,
         auto: Probe,
     ) -> anyhow::Result<Options> {
-        let probe = match self.probe {
-            ProbeArg::Import => Probe::Import,
-            ProbeArg::Inline => Probe::Inline,
-            ProbeArg::Auto => auto,
+        let probe = match (self.record.probe()?, self.probe) {
+            (Some(_), ProbeArg::Import) => {
+                bail!("a profile has its recorder inside the module; leave --probe import out")
+            }
+            (Some(probe), _) => probe,
+            (None, ProbeArg::Import) => Probe::Import,
+            (None, ProbeArg::Inline) => Probe::Inline,
+            (None, ProbeArg::Auto) => auto,
         };
         let names = match &self.names {
             Some(path) => {
@@ -80,6 +87,7 @@ impl ProbeArgs {
         if probe == Probe::Inline {
             words.extend(["--probe".to_owned(), "inline".to_owned()]);
         }
+        self.record.describe(&mut words);
         self.filter.describe(&mut words);
         if self.min_instructions > 0 {
             words.extend(["--min-instructions".to_owned(), self.min_instructions.to_string()]);

@@ -110,6 +110,11 @@ impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let observer = (self.percentiles || self.what.histogram.is_some()).then(Histograms::default);
         let (profile, histograms) = traces::profile_observed(&self.trace, &self.calls.parse()?, observer)?;
+        if profile.sampling().is_some() && (self.percentiles || self.what.histogram.is_some()) {
+            bail!(
+                "the trace is a profile, which knows how long calls took on average only: leave --percentiles and --histogram out"
+            );
+        }
         let cost = match (&profile.header.probe_cost, self.compensate) {
             (None, true) => {
                 bail!("the trace doesn't say what its probes cost, so that nothing can be compensated");
@@ -178,7 +183,7 @@ impl Opts {
     ) -> io::Result<()> {
         let (symbols, options) = (&profile.symbols, TableOptions { full_names: self.full_names });
         let Some(histograms) = histograms else {
-            return table::write_rows(symbols, rows, limit, options, out);
+            return table::write_rows(profile, rows, limit, options, out);
         };
         let titles = percentiles::PERCENTILES.map(|(name, _)| name);
         let more =

@@ -3,6 +3,7 @@
 use crate::input;
 use crate::output::{self, tell};
 use crate::probes::{self, ProbeArgs};
+use crate::sampling::SpanMin;
 use anyhow::{Context, bail};
 use kperf_rewriter::{Decision, Plan, Probe, Rewritten};
 use std::fmt::Write as _;
@@ -56,6 +57,9 @@ Exit codes:
 
 impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        if let Some(SpanMin::Time(_)) = self.probes.record.span_min {
+            bail!("how long calls are at least that are told is said to `run`; here --span-min may be `off`");
+        }
         let targets = self.targets()?;
         let mut id_base = self.id_base;
         let mut tables = Vec::new();

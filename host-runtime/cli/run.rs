@@ -11,12 +11,13 @@ mod wasi;
 use crate::output::tell;
 use crate::parents::ParentArgs;
 use crate::probes::{ProbeArg, ProbeArgs};
+use crate::sampling::{RecordArgs, SamplingArgs};
 use crate::{input, send, signals, table, traces};
 use anyhow::{Context, bail};
 use clock::ClockArg;
 use guest::{Guest, Host};
 use kperf_rewriter::Probe;
-use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder};
+use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder, Sampling};
 use live::Live;
 use module::Prepared;
 use outcome::Outcome;
@@ -70,6 +71,8 @@ pub struct Opts {
     wasi: WasiArgs,
     #[command(flatten)]
     probes: ProbeArgs,
+    #[command(flatten)]
+    sampling: SamplingArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -78,6 +81,7 @@ Examples:
   kperf-wasm run app.wasm --only 'app::*' --trace app.kperf -- --verbose input.txt
   kperf-wasm run app.wasm --dir . --dir /data::/in --env LOG=debug --clock precise
   kperf-wasm run fib.wat --invoke fib 30
+  kperf-wasm run app.wasm --record profile           exact counts and samples, at some 1 ns a call
   kperf-wasm run app.wasm --otlp http://localhost:4318
 
 Exit codes:
@@ -91,7 +95,7 @@ impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let name = input::module_name(&self.module);
         let bytes = input::read_module(&self.module)?;
-        let clock = self.clock.choose();
+        let clock = self.clock()?;
         let prepared = if self.plain {
             if module::chooses(&self.probes.options(name.clone(), true, 0, Probe::Import)?) {
                 bail!("--plain runs the module as it is; leave out what chooses functions");
@@ -172,6 +176,31 @@ impl Opts {
         }
     }
 
+    /// A profile reads the clock itself.
+    fn clock(&self) -> anyhow::Result<ClockChoice> {
+        Ok(match (self.probes.record.is_profile(), self.clock) {
+            (false, clock) => clock.choose(),
+            (true, ClockArg::Auto) => ClockChoice::Precise,
+            (true, ClockArg::Chosen(ClockChoice::Test)) => ClockChoice::Test,
+            (true, _) => bail!("--clock says how each call is timed; a profile's samples have a --period"),
+        })
+    }
+
+    /// Whether the guest makes a profile, which flags it must go with, and how it is sampled then.
+    fn sampling(&self, guest: &Guest) -> anyhow::Result<Option<Sampling>> {
+        let RecordArgs { span_min, .. } = self.probes.record;
+        if guest.is_profile() {
+            return self.sampling.sampling(span_min).map(Some);
+        }
+        if self.probes.record.is_profile() && guest.is_probed() {
+            bail!("the module has the probes of a trace; run the original, or leave --record profile out");
+        }
+        if self.sampling.is_given() {
+            bail!("--period and --every are for --record profile");
+        }
+        Ok(None)
+    }
+
     fn recorder(
         &self,
         guest: &Guest,
@@ -199,15 +228,24 @@ impl Opts {
             }
         };
         let parent = self.parent.context_or_environment(warn)?;
-        if !self.quiet && self.clock == ClockArg::Auto {
+        let sampling = self.sampling(guest)?;
+        // A module that was rewritten to make a profile needs no ticker either.
+        let clock =
+            if sampling.is_some() && self.clock == ClockArg::Auto { ClockChoice::Precise } else { clock };
+        if !self.quiet && self.clock == ClockArg::Auto && sampling.is_none() {
             tell(clock::describe(clock));
         }
-        if !self.quiet && self.probes.probe == ProbeArg::Auto && guest.is_inlined() {
+        if !self.quiet && self.probes.probe == ProbeArg::Auto && guest.is_inlined() && sampling.is_none() {
             tell(
                 "probes: inline, the recorder is inside every function (`--probe import` calls one beside the module)",
             );
         }
         let builder = Recorder::builder().clock(clock).inlined(guest.is_inlined()).command(std::env::args());
+        let builder = match sampling {
+            // There is no event whose cost could be taken off.
+            Some(sampling) => builder.calibrate(false).sampling(sampling),
+            None => builder,
+        };
         let builder = builder.parent(parent);
         let mut builder = match &self.otlp {
             Some(endpoint) => builder.sink(live.begin(endpoint, trace, self.quiet)?),

@@ -100,6 +100,9 @@ impl Opts {
         if self.probes.probe == ProbeArg::Inline {
             bail!("pages have the recorder beside the module; leave --probe inline out");
         }
+        if self.probes.record.is_profile() {
+            bail!("pages record traces only so far; leave --record profile out");
+        }
         let name = self.folder.as_deref().and_then(|folder| folder.canonicalize().ok());
         let name = name.as_deref().map_or_else(|| "page".to_owned(), input::module_name);
         let server = Arc::new(Server {

@@ -1,5 +1,7 @@
 //! The flat profile as a table: for `report`, and for the end of `run`.
 
+pub mod sampled;
+
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use kperf_profile::{Caller, FlatProfile, Profile, Row, Symbols, nanos_text, printable};
 use kperf_trace::{ClockKind, Header};
@@ -25,7 +27,7 @@ pub fn print_top(profile: &Profile, limit: usize, mut out: impl Write) -> io::Re
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
     let rows: Vec<&Row> = flat.rows.iter().collect();
     write_head(profile, &flat, false, &mut out)?;
-    write_rows(&profile.symbols, &rows, limit, TableOptions::default(), &mut out)
+    write_rows(profile, &rows, limit, TableOptions::default(), &mut out)
 }
 
 /// Writes the lines above a table: clock, host, time, calls.
@@ -45,10 +47,16 @@ pub fn write_head(
         }
         (None, _) => String::new(),
     };
-    writeln!(out, "# clock: {}{cost}", clock_text(header))?;
+    match profile.sampling() {
+        Some(sampling) => writeln!(out, "# times: {}", sampled::text(sampling))?,
+        None => writeln!(out, "# clock: {}{cost}", clock_text(header))?,
+    }
     writeln!(out, "# host:  {}", host_text(header))?;
     let outcome = health.outcome().map(|outcome| format!(", {}", printable(outcome))).unwrap_or_default();
     writeln!(out, "# wall:  {}{outcome}", nanos_text(profile.wall_nanos()))?;
+    if let Some(sampling) = profile.sampling() {
+        writeln!(out, "# seen:  {}", sampled::busy_text(profile, sampling))?;
+    }
     if let Some(host) = flat.host_nanos(&profile.symbols) {
         let share = 100.0 * host / flat.self_nanos.max(f64::MIN_POSITIVE);
         let guest = nanos_text((flat.self_nanos - host).max(0.0).round() as u64);
@@ -87,12 +95,9 @@ pub fn write_rows_with(
     (titles, more): Columns<'_>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let shown = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     let header = ["self %", "self", "total", "calls", "avg", "min"].iter().chain(titles);
-    table.set_header(header.chain(&["max", "function", "callers"]).copied());
-    for row in shown {
+    let header: Vec<&str> = header.chain(&["max", "function", "callers"]).copied().collect();
+    let cells = |row: &Row| {
         let mut cells = vec![
             format!("{:.1}", 100.0 * row.share),
             nanos_text(row.self_nanos.round() as u64),
@@ -107,11 +112,31 @@ pub fn write_rows_with(
             name_text(symbols.label(row.func), NAME, options),
             callers_text(symbols, &row.callers, options),
         ]);
-        table.add_row(cells);
+        cells
+    };
+    write_table(&header, NUMBERS + titles.len(), rows, limit, cells, out)
+}
+
+/// Writes the first `limit` rows (all for 0) under these titles, the first `numbers` of which are of numbers, and how many
+/// rows are left out.
+fn write_table(
+    titles: &[&str],
+    numbers: usize,
+    rows: &[&Row],
+    limit: usize,
+    cells: impl Fn(&Row) -> Vec<String>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let shown = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(titles);
+    for row in shown {
+        table.add_row(cells(row));
     }
     for (n, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
-        if n < NUMBERS + titles.len() {
+        if n < numbers {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
@@ -124,15 +149,19 @@ pub fn write_rows_with(
     }
 }
 
-/// The same without more columns.
+/// The same without more columns, or with those that fit a profile that was sampled.
 pub fn write_rows(
-    symbols: &Symbols,
+    profile: &Profile,
     rows: &[&Row],
     limit: usize,
     options: TableOptions,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    write_rows_with(symbols, rows, limit, options, (&[], &|_| Vec::new()), out)
+    let symbols = &profile.symbols;
+    match profile.sampling() {
+        Some(sampling) => sampled::write_rows(symbols, sampling, rows, limit, options, out),
+        None => write_rows_with(symbols, rows, limit, options, (&[], &|_| Vec::new()), out),
+    }
 }
 
 /// What a clock is, and how fine.

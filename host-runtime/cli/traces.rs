@@ -3,7 +3,7 @@
 use crate::filters::Calls;
 use crate::input;
 use crate::output::tell;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use kperf_profile::{CallObserver, Health, Profile};
 use kperf_trace::TraceReader;
@@ -144,7 +144,18 @@ fn read_unchecked<O: CallObserver>(
         calls.with(|filter| Profile::read_observed(reader, observer, Some(filter), report))
     };
     progress.finish_and_clear();
-    read.with_context(|| format!("failed to read the trace `{}`", input::name(path)))
+    let (profile, observer) =
+        read.with_context(|| format!("failed to read the trace `{}`", input::name(path)))?;
+    if profile.sampling().is_some()
+        && let Some(flag) = calls.of_single_calls()
+    {
+        bail!(
+            "`{}` is a profile, which doesn't know when single calls were and how long they took, but for slow ones, which \
+             `replay` lists; leave {flag} out",
+            input::name(path)
+        );
+    }
+    Ok((profile, observer))
 }
 
 /// Tells on stderr what makes a trace's figures doubtful.

@@ -5,10 +5,9 @@ use super::module::Prepared;
 use super::wasi::WasiArgs;
 use anyhow::{Context, bail};
 use kperf_abi::names;
-use kperf_wasmtime::{Inlined, Lane, Recorder, is_inlined};
+use kperf_wasmtime::{Inlined, Lane, Recorder, is_inlined, is_profile};
 use std::num::NonZeroUsize;
 use std::path::Path;
-use wasmparser::{Parser, Payload};
 use wasmtime::{Config, Engine, ExternType, Linker, Module, Store};
 use wasmtime_wasi::p1::{self, WasiP1Ctx};
 
@@ -54,10 +53,7 @@ impl Guest {
         let module = Module::new(&engine, &prepared.wasm)
             .map_err(anyhow::Error::from)
             .with_context(|| format!("failed to compile `{}`", path.display()))?;
-        let has_start = Parser::new(0)
-            .parse_all(&prepared.wasm)
-            .any(|payload| matches!(payload, Ok(Payload::StartSection { .. })));
-        Ok(Guest { engine, module, entry: Entry::default(), has_start })
+        Ok(Guest { engine, module, entry: Entry::default(), has_start: prepared.has_start })
     }
 
     /// What the module exports as functions.
@@ -72,6 +68,17 @@ impl Guest {
     /// Whether its recorder is inside.
     pub fn is_inlined(&self) -> bool {
         is_inlined(&self.module)
+    }
+
+    /// Whether it has any probes.
+    pub fn is_probed(&self) -> bool {
+        let ours = [names::MODULE, names::HOST_MODULE];
+        self.module.imports().any(|import| ours.contains(&import.module()))
+    }
+
+    /// Whether that makes a profile.
+    pub fn is_profile(&self) -> bool {
+        is_profile(&self.module)
     }
 }
 

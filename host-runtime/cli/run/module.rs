@@ -5,7 +5,7 @@ use kperf_abi::SymbolTable;
 use kperf_abi::names::{HOST_MODULE, MODULE};
 use kperf_rewriter::{Options, Plan, PlannedFunc, Warning};
 use std::collections::HashMap;
-use wasmparser::{Validator, WasmFeatures};
+use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 use wasmtime::Module;
 
 /// A module that is ready to run.
@@ -16,6 +16,8 @@ pub struct Prepared {
     pub symbols: Option<SymbolTable>,
     /// What was lost on the way.
     pub warnings: Vec<Warning>,
+    /// Whether the module runs something when it is instantiated.
+    pub has_start: bool,
 }
 
 impl Prepared {
@@ -24,11 +26,13 @@ impl Prepared {
         if matches!(kperf_rewriter::probed(&wasm), Ok(Some(_))) {
             bail!("it has probes, which nobody answers with --plain; run the original");
         }
-        Ok(Prepared { wasm, symbols: None, warnings: Vec::new() })
+        let has_start = has_start(&wasm);
+        Ok(Prepared { wasm, symbols: None, warnings: Vec::new(), has_start })
     }
 
     /// The module with probes: those that it has, or new ones.
     pub fn probed(wasm: &[u8], options: &Options) -> anyhow::Result<Prepared> {
+        let has_start = has_start(wasm);
         let Some(symbols) = kperf_rewriter::probed(wasm)? else {
             // Here rather than by the engine, which would speak of places in the rewritten module.
             Validator::new_with_features(WasmFeatures::all()).validate_all(wasm)?;
@@ -37,6 +41,7 @@ impl Prepared {
                 wasm: rewritten.wasm,
                 symbols: Some(rewritten.symbols),
                 warnings: rewritten.warnings,
+                has_start,
             });
         };
         if chooses(options) {
@@ -44,7 +49,7 @@ impl Prepared {
                 "it has probes already, so that functions can't be chosen any more; run the original, or leave the filters out"
             );
         }
-        Ok(Prepared { wasm: wasm.to_vec(), symbols: Some(symbols), warnings: Vec::new() })
+        Ok(Prepared { wasm: wasm.to_vec(), symbols: Some(symbols), warnings: Vec::new(), has_start })
     }
 
     /// The functions' names for people.
@@ -58,6 +63,10 @@ impl Prepared {
             },
         }
     }
+}
+
+fn has_start(wasm: &[u8]) -> bool {
+    Parser::new(0).parse_all(wasm).any(|payload| matches!(payload, Ok(Payload::StartSection { .. })))
 }
 
 /// Whether the user said which functions, or what they are called.

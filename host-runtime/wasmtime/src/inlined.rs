@@ -59,6 +59,11 @@ pub fn is_inlined(module: &Module) -> bool {
     module.imports().any(|import| import.module() == names::HOST_MODULE)
 }
 
+/// Whether a module has a recorder inside that makes a profile (`rewrite --record profile`).
+pub fn is_profile(module: &Module) -> bool {
+    is_inlined(module) && module.get_export(&exported(names::STATE_TOP)).is_some()
+}
+
 impl Inlined {
     pub(crate) fn link<T: 'static>(
         recording: &Arc<Recording>,

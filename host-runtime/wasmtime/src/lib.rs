@@ -69,7 +69,7 @@ pub use builder::Builder;
 pub use clock::ClockChoice;
 pub use error::{Error, ErrorKind, Result};
 pub use host_lane::HostLane;
-pub use inlined::{Inlined, is_inlined};
+pub use inlined::{Inlined, is_inlined, is_profile};
 pub use kperf_abi::word::Reason;
 pub use kperf_trace::{ContextError, Summary, TraceContext};
 pub use lane::Lane;

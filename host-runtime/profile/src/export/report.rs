@@ -30,12 +30,30 @@ struct Report<'a> {
     /// The part of it that the host's functions took, as far as they have probes.
     host_nanos: u64,
     calls: u64,
+    /// How the times were sampled, if they were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling: Option<Sampled>,
     functions: Vec<Function<'a>>,
     lanes: Vec<Lane>,
     lost_events: u64,
     /// Calls that didn't end by a leave, by what ended them.
     cut_short: BTreeMap<&'static str, u64>,
     warnings: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Sampled {
+    period_nanos: u64,
+    /// 0 if no calls are told one by one.
+    span_min_nanos: u64,
+    spans: u64,
+    samples: u64,
+    /// So many of equal weight would tell as much.
+    effective_samples: f64,
+    torn: u64,
+    cut: u64,
+    busy_nanos: u64,
+    idle_nanos: u64,
 }
 
 #[derive(Serialize)]
@@ -47,9 +65,13 @@ struct Function<'a> {
     total_nanos: u64,
     self_nanos: u64,
     share: f64,
+    /// Half the width of the interval that the share lies in with 95 % confidence, if it was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share_error: Option<f64>,
     average_nanos: f64,
-    min_nanos: u64,
-    max_nanos: u64,
+    /// `null` if calls were not timed one by one; so is the next.
+    min_nanos: Option<u64>,
+    max_nanos: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     percentiles_nanos: Option<BTreeMap<&'static str, u64>>,
     unwound: u64,
@@ -91,6 +113,17 @@ pub fn write_json(
         self_nanos: flat.self_nanos.round() as u64,
         host_nanos: flat.host_nanos(&profile.symbols).unwrap_or(0.0).round() as u64,
         calls: profile.calls(),
+        sampling: profile.sampling().map(|sampling| Sampled {
+            period_nanos: sampling.period_nanos,
+            span_min_nanos: sampling.span_min_nanos,
+            spans: profile.health.counts.spans,
+            samples: sampling.samples,
+            effective_samples: sampling.effective_samples(),
+            torn: sampling.torn,
+            cut: sampling.cut,
+            busy_nanos: profile.header.nanos(sampling.busy_ticks),
+            idle_nanos: profile.header.nanos(sampling.idle_ticks),
+        }),
         functions: rows.iter().map(|row| function_json(profile, row, histograms)).collect(),
         lanes: profile.lanes.iter().map(|lane| Lane { id: lane.id.to_string(), calls: lane.calls }).collect(),
         lost_events: profile.health.lost_events(),
@@ -107,6 +140,7 @@ fn function_json<'a>(profile: &'a Profile, row: &'a Row, histograms: Option<&His
         name: profile.symbols.name(caller.func),
         calls: caller.calls,
     };
+    let timed = |nanos: f64| profile.sampling().is_none().then(|| nanos.round() as u64);
     Function {
         id: id_of(row.func),
         name: &row.name,
@@ -114,9 +148,10 @@ fn function_json<'a>(profile: &'a Profile, row: &'a Row, histograms: Option<&His
         total_nanos: row.total_nanos.round() as u64,
         self_nanos: row.self_nanos.round() as u64,
         share: row.share,
+        share_error: profile.sampling().map(|sampling| sampling.error(row.share)),
         average_nanos: row.average_nanos,
-        min_nanos: row.min_nanos.round() as u64,
-        max_nanos: row.max_nanos.round() as u64,
+        min_nanos: timed(row.min_nanos),
+        max_nanos: timed(row.max_nanos),
         percentiles_nanos: histograms.map(|histograms| {
             let names = PERCENTILES.map(|(name, _)| name);
             names.into_iter().zip(percentiles(profile, histograms, row.func)).collect()

@@ -1,0 +1,124 @@
+//! What is recorded, and how profiles are sampled: flags of `run` and `rewrite`.
+
+use anyhow::bail;
+use kperf_rewriter::Probe;
+use kperf_wasmtime::Sampling;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// `--record`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum RecordArg {
+    #[default]
+    Trace,
+    Profile,
+}
+
+/// `--span-min`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SpanMin {
+    Off,
+    Time(Duration),
+}
+
+impl FromStr for SpanMin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<SpanMin, String> {
+        match text {
+            "off" => Ok(SpanMin::Off),
+            _ => humantime::parse_duration(text)
+                .map(SpanMin::Time)
+                .map_err(|error| format!("{error}; a duration such as 1ms is wanted, or `off`")),
+        }
+    }
+}
+
+/// What is recorded.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "What is recorded")]
+pub struct RecordArgs {
+    /// `trace` records every call; `profile` counts them and looks every now and then which are open: exact counts, times of a
+    /// sampler, some 1 ns a call, in constant memory. The recorder is inside the module then.
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "trace")]
+    pub record: RecordArg,
+    /// Of a profile: calls that are seen to last so long are told one by one too, for `replay`, `view` and spans [default:
+    /// ten periods]. `off` tells none; a call then costs 0.3 ns less.
+    #[arg(long, value_name = "TIME")]
+    pub span_min: Option<SpanMin>,
+}
+
+impl RecordArgs {
+    pub fn is_profile(&self) -> bool {
+        self.record == RecordArg::Profile
+    }
+
+    /// The probes that it takes, if not those of a trace.
+    pub fn probe(&self) -> anyhow::Result<Option<Probe>> {
+        match (self.record, self.span_min) {
+            (RecordArg::Trace, None) => Ok(None),
+            (RecordArg::Trace, Some(_)) => {
+                bail!("--span-min is for --record profile; a trace tells every call")
+            }
+            (RecordArg::Profile, span_min) => {
+                Ok(Some(Probe::Profile { spans: span_min != Some(SpanMin::Off) }))
+            }
+        }
+    }
+
+    /// The flags as one would type them, as far as the module shows them.
+    pub fn describe(&self, words: &mut Vec<String>) {
+        if self.is_profile() {
+            words.extend(["--record".to_owned(), "profile".to_owned()]);
+            if self.span_min == Some(SpanMin::Off) {
+                words.extend(["--span-min".to_owned(), "off".to_owned()]);
+            }
+        }
+    }
+}
+
+/// How profiles are sampled.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "What is recorded")]
+pub struct SamplingArgs {
+    /// Of a profile: how often a sample is taken [default: 100us]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    period: Option<Duration>,
+    /// Of a profile: write what was counted and seen so often, so that the trace grows by it, and a process that is killed
+    /// loses no more [default: after 1 s, 2 s more, 4 s more, ..]
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    every: Option<Duration>,
+}
+
+/// Below this the guest pays more for being looked at than for anything else of ours.
+const SHORTEST_PERIOD: Duration = Duration::from_micros(10);
+const LONGEST_PERIOD: Duration = Duration::from_secs(1);
+const SHORTEST_WINDOW: Duration = Duration::from_millis(10);
+
+impl SamplingArgs {
+    /// Whether any of it was given.
+    pub fn is_given(&self) -> bool {
+        self.period.is_some() || self.every.is_some()
+    }
+
+    pub fn sampling(&self, span_min: Option<SpanMin>) -> anyhow::Result<Sampling> {
+        let period = self.period.unwrap_or(Sampling::PERIOD);
+        if !(SHORTEST_PERIOD..=LONGEST_PERIOD).contains(&period) {
+            bail!("a --period of {period:?} is outside of 10us to 1s");
+        }
+        if let Some(every) = self.every.filter(|&every| every < SHORTEST_WINDOW) {
+            bail!("--every {every:?} is shorter than 10ms");
+        }
+        let sampling = Sampling { every: self.every, ..Sampling::new(period) };
+        Ok(match span_min {
+            None => sampling,
+            Some(SpanMin::Off) => Sampling { span_min: None, ..sampling },
+            Some(SpanMin::Time(least)) if least < 2 * period => {
+                bail!(
+                    "--span-min {least:?} is less than two periods of {period:?}: a call must be seen twice"
+                );
+            }
+            Some(SpanMin::Time(least)) => Sampling { span_min: Some(least), ..sampling },
+        })
+    }
+}
