@@ -11,6 +11,9 @@
 ;; Slots above the innermost open call are 0, always: a leave stores 0 into its own, and what is unwound is cleared by whoever
 ;; catches. So an enter is one store to the stack, and a reader finds the top without being told where it is. A call that
 ;; finds the stack full shares the last slot with those above it: the path that is seen is cut there, and its outer part right.
+;;
+;; The count is written behind the slot: compilers leave a store out that is overwritten by the next one in all cases, and in
+;; a small function that calls nothing that would be the slot's.
 (module $kperf_profile
   (import "kperf:host" "flush" (func $host_flush (param $address i32) (param $length i32)))
   ;; The rewriter makes it as large as the counts need.
@@ -30,9 +33,7 @@
   ;; These three are for functions that have no room for the code below.
   (func $enter (export "enter") (param $id i32) (param $count i32) (result i32)
     (local $frame i32) (local $calls i64)
-    (i64.store
-      (local.get $count)
-      (local.tee $calls (i64.add (i64.load (local.get $count)) (i64.const 1))))
+    (local.set $calls (i64.add (i64.load (local.get $count)) (i64.const 1)))
     (i64.store
       (local.tee $frame (global.get $top))
       (i64.or
@@ -42,6 +43,7 @@
         (i64.const 0)
         ;; #end
         (i64.extend_i32_u (i32.add (local.get $id) (i32.const 1)))))
+    (i64.store (local.get $count) (local.get $calls))
     (global.set $top (call $above (local.get $frame)))
     (local.get $frame))
 
@@ -72,9 +74,7 @@
   ;; What stands inside functions. The rewriter copies these bodies (rewriter/src/template.rs): $id becomes the function's id
   ;; and $count the address of its count, the others become locals of the function. They are never called.
   (func (export "inline.enter") (param $id i32) (param $count i32) (param $frame i32) (param $calls i64)
-    (i64.store
-      (local.get $count)
-      (local.tee $calls (i64.add (i64.load (local.get $count)) (i64.const 1))))
+    (local.set $calls (i64.add (i64.load (local.get $count)) (i64.const 1)))
     (i64.store
       (local.tee $frame (global.get $top))
       ;; #if spans
@@ -85,6 +85,7 @@
       (i64.extend_i32_u (i32.add (local.get $id) (i32.const 1)))
       ;; #end
     )
+    (i64.store (local.get $count) (local.get $calls))
     (global.set $top
       (select
         (i32.add (local.get $frame) (i32.const 8))
@@ -93,9 +94,7 @@
 
   ;; A function that calls nothing needs not say where the next call's slot is.
   (func (export "inline.enter.leaf") (param $id i32) (param $count i32) (param $frame i32) (param $calls i64)
-    (i64.store
-      (local.get $count)
-      (local.tee $calls (i64.add (i64.load (local.get $count)) (i64.const 1))))
+    (local.set $calls (i64.add (i64.load (local.get $count)) (i64.const 1)))
     (i64.store
       (local.tee $frame (global.get $top))
       ;; #if spans
@@ -105,7 +104,8 @@
       ;; #else
       (i64.extend_i32_u (i32.add (local.get $id) (i32.const 1)))
       ;; #end
-    ))
+    )
+    (i64.store (local.get $count) (local.get $calls)))
 
   (func (export "inline.leave") (param $id i32) (param $count i32) (param $frame i32) (param $calls i64)
     (i64.store (local.get $frame) (i64.const 0))
