@@ -32,18 +32,19 @@
   (func $leaf (;1;) (type 0) (param i32) (result i32)
     (local i32 i64)
     i32.const 1048576
-    i32.const 1048576
     i64.load 1
     i64.const 1
     i64.add
-    local.tee 2
-    i64.store 1
+    local.set 2
     global.get 0
     local.tee 1
     i32.const 0
     i32.const 1
     i32.add
     i64.extend_i32_u
+    i64.store 1
+    i32.const 1048576
+    local.get 2
     i64.store 1
     block (result i32) ;; label = @1
       local.get 0
@@ -56,18 +57,19 @@
   (func $caller (;2;) (type 1) (param i64 i32) (result i32)
     (local i64 i32 i64)
     i32.const 1048584
-    i32.const 1048584
     i64.load 1
     i64.const 1
     i64.add
-    local.tee 4
-    i64.store 1
+    local.set 4
     global.get 0
     local.tee 3
     i32.const 1
     i32.const 1
     i32.add
     i64.extend_i32_u
+    i64.store 1
+    i32.const 1048584
+    local.get 4
     i64.store 1
     local.get 3
     i32.const 8
@@ -87,77 +89,6 @@
     i64.store 1
     local.get 3
     global.set 0
-  )
-  (func $kperf.start (;3;) (type 3)
-    i32.const 64
-    i32.const 0
-    call $kperf:host.flush
-  )
-  (func $kperf.enter (;4;) (type 4) (param i32 i32) (result i32)
-    (local i32 i64)
-    local.get 1
-    local.get 1
-    i64.load 1
-    i64.const 1
-    i64.add
-    local.tee 3
-    i64.store 1
-    global.get 0
-    local.tee 2
-    i64.const 0
-    local.get 0
-    i32.const 1
-    i32.add
-    i64.extend_i32_u
-    i64.or
-    i64.store 1
-    local.get 2
-    call $kperf.above
-    global.set 0
-    local.get 2
-  )
-  (func $kperf.leave (;5;) (type 5) (param i32)
-    local.get 0
-    i64.const 0
-    i64.store 1
-    local.get 0
-    global.set 0
-  )
-  (func $kperf.unwind (;6;) (type 5) (param i32)
-    (local i32)
-    local.get 0
-    i32.const 8
-    i32.add
-    local.set 1
-    block ;; label = @1
-      loop ;; label = @2
-        local.get 1
-        i64.load 1
-        i64.eqz
-        br_if 1 (;@1;)
-        local.get 1
-        i64.const 0
-        i64.store 1
-        local.get 1
-        i32.const 8
-        i32.add
-        local.set 1
-        br 0 (;@2;)
-      end
-    end
-    local.get 0
-    call $kperf.above
-    global.set 0
-  )
-  (func $kperf.above (;7;) (type 0) (param i32) (result i32)
-    local.get 0
-    i32.const 8
-    i32.add
-    i32.const 1048560
-    local.get 0
-    i32.const 1048560
-    i32.lt_u
-    select
   )
 )
 

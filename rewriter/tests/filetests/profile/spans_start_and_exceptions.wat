@@ -32,12 +32,10 @@
   (func $main (;2;) (type 0)
     (local i32 i64)
     i32.const 1048576
-    i32.const 1048576
     i64.load
     i64.const 1
     i64.add
-    local.tee 1
-    i64.store
+    local.set 1
     global.get 0
     local.tee 0
     local.get 1
@@ -48,6 +46,9 @@
     i32.add
     i64.extend_i32_u
     i64.or
+    i64.store
+    i32.const 1048576
+    local.get 1
     i64.store
     local.get 0
     i32.const 8
@@ -97,12 +98,10 @@
   (func $throws (;3;) (type 0)
     (local i32 i64)
     i32.const 1048584
-    i32.const 1048584
     i64.load
     i64.const 1
     i64.add
-    local.tee 1
-    i64.store
+    local.set 1
     global.get 0
     local.tee 0
     local.get 1
@@ -114,86 +113,15 @@
     i64.extend_i32_u
     i64.or
     i64.store
+    i32.const 1048584
+    local.get 1
+    i64.store
     block ;; label = @1
       throw $e
     end
     local.get 0
     i64.const 0
     i64.store
-  )
-  (func $kperf.start (;4;) (type 0)
-    i32.const 64
-    i32.const 0
-    call $kperf:host.flush
-    call $main
-  )
-  (func $kperf.enter (;5;) (type 2) (param i32 i32) (result i32)
-    (local i32 i64)
-    local.get 1
-    local.get 1
-    i64.load
-    i64.const 1
-    i64.add
-    local.tee 3
-    i64.store
-    global.get 0
-    local.tee 2
-    local.get 3
-    i64.const 32
-    i64.shl
-    local.get 0
-    i32.const 1
-    i32.add
-    i64.extend_i32_u
-    i64.or
-    i64.store
-    local.get 2
-    call $kperf.above
-    global.set 0
-    local.get 2
-  )
-  (func $kperf.leave (;6;) (type 3) (param i32)
-    local.get 0
-    i64.const 0
-    i64.store
-    local.get 0
-    global.set 0
-  )
-  (func $kperf.unwind (;7;) (type 3) (param i32)
-    (local i32)
-    local.get 0
-    i32.const 8
-    i32.add
-    local.set 1
-    block ;; label = @1
-      loop ;; label = @2
-        local.get 1
-        i64.load
-        i64.eqz
-        br_if 1 (;@1;)
-        local.get 1
-        i64.const 0
-        i64.store
-        local.get 1
-        i32.const 8
-        i32.add
-        local.set 1
-        br 0 (;@2;)
-      end
-    end
-    local.get 0
-    call $kperf.above
-    global.set 0
-  )
-  (func $kperf.above (;8;) (type 4) (param i32) (result i32)
-    local.get 0
-    i32.const 8
-    i32.add
-    i32.const 1048560
-    local.get 0
-    i32.const 1048560
-    i32.lt_u
-    select
   )
 )
 

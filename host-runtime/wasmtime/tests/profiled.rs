@@ -1,0 +1,448 @@
+//! Modules that make a profile: exact counts, true paths, and nothing lost on any way out.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use common::*;
+use kperf_rewriter::{Options, Probe, rewrite};
+use kperf_trace::{Event, FuncId, Item, Reason, TraceReader, Window};
+use kperf_wasmtime::{Builder, ClockChoice, Inlined, Recorder, Sampling, is_profile};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use wasmtime::{Engine, Func, Instance, Linker, Module, Store};
+
+/// Recursion, leaves, tail calls, exceptions that pass through frames, traps, calls of the host that fail.
+const GUEST: &str = r#"(module
+    (import "host" "h" (func $h (param i32)))
+    (memory (export "memory") 1)
+    (tag $e)
+    (func $leaf (param i32) (result i32) (i32.load (local.get 0)))
+    (func $fib (export "fib") (param i32) (result i32)
+      (if (result i32) (i32.lt_s (local.get 0) (i32.const 2))
+        (then (call $leaf (i32.const 8)))
+        (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1)))
+                       (call $fib (i32.sub (local.get 0) (i32.const 2)))))))
+    (func $down (export "down") (param i32) (result i32)
+      (if (i32.eqz (local.get 0)) (then (return (call $leaf (i32.const 0)))))
+      (return_call $down (i32.sub (local.get 0) (i32.const 1))))
+    (func $throws (param i32)
+      (if (i32.eqz (local.get 0)) (then (throw $e)))
+      (call $throws (i32.sub (local.get 0) (i32.const 1))))
+    (func $throws_at_once (throw $e))
+    (func $catches (export "catches") (param i32) (result i32)
+      (block $caught (try_table (catch $e $caught) (call $throws (local.get 0))))
+      (block $caught (try_table (catch $e $caught) (call $throws_at_once)))
+      (call $h (i32.const 7))
+      (call $leaf (i32.const 4)))
+    (func $deep (param i32) (result i32)
+      (if (result i32) (local.get 0)
+        (then (call $deep (i32.sub (local.get 0) (i32.const 1))))
+        (else (call $leaf (i32.const -1)))))
+    (func (export "traps") (param i32) (result i32) (call $deep (local.get 0)))
+    (func $host (export "host") (param i32) (result i32) (call $h (local.get 0)) (local.get 0))
+    (func (export "around") (param i32) (result i32) (call $host (local.get 0)))
+    (func $recurses (export "recurses") (param i32) (result i32)
+      (if (result i32) (local.get 0)
+        (then (i32.add (i32.const 1) (call $recurses (i32.sub (local.get 0) (i32.const 1)))))
+        (else (call $h (i32.const 7)) (i32.const 0)))))"#;
+
+const PROFILES: [Probe; 2] = [Probe::Profile { spans: false }, Probe::Profile { spans: true }];
+
+fn engine() -> Engine {
+    engine_with(|config| {
+        config.wasm_exceptions(true).wasm_gc(true).wasm_function_references(true).wasm_tail_call(true);
+    })
+}
+
+fn compile(engine: &Engine, text: &str, probe: Probe) -> Module {
+    let options = Options { probe, validate: true, id_base: 100, ..Options::default() };
+    let module = Module::new(engine, rewrite(&wat::parse_str(text).unwrap(), &options).unwrap().wasm);
+    module.unwrap()
+}
+
+/// A recorder that takes samples.
+fn sampling(engine: &Engine, describe: impl FnOnce(Builder) -> Builder) -> (Recorder, Memory) {
+    recorder_with(engine, |builder| describe(builder.clock(ClockChoice::Precise).calibrate(false)))
+}
+
+/// How long the host's function takes: some hundred samples, even where the sampler's thread is often put aside.
+const WHILE: Duration = Duration::from_millis(60);
+
+fn instantiate(recorder: &Recorder, module: &Module) -> (Store<()>, Inlined, Instance) {
+    let mut store = Store::new(module.engine(), ());
+    let mut linker = Linker::new(module.engine());
+    let lanes = recorder.link_inlined(&mut store, &mut linker).unwrap();
+    let h = Func::wrap(&mut store, |value: i32| {
+        if value == 7 || value < 0 {
+            std::thread::sleep(WHILE);
+        }
+        if value <= 0 { Err(wasmtime::Error::msg("h has failed")) } else { Ok(()) }
+    });
+    linker.define(&mut store, "host", "h", h).unwrap();
+    let instance = linker.instantiate(&mut store, module).unwrap();
+    (store, lanes, instance)
+}
+
+fn call(
+    store: &mut Store<()>,
+    lanes: &Inlined,
+    instance: Instance,
+    name: &str,
+    value: i32,
+) -> Result<i32, String> {
+    let f = instance.get_typed_func::<i32, i32>(&mut *store, name).unwrap();
+    let result = lanes.call(store, |store| f.call(store, value));
+    let _ = store.take_pending_exception();
+    result.map_err(|error| error.root_cause().to_string())
+}
+
+fn drive(recorder: &Recorder, module: &Module) -> Vec<Result<i32, String>> {
+    let (mut store, lanes, instance) = instantiate(recorder, module);
+    let calls = [
+        ("fib", 18),
+        ("traps", 3),
+        ("catches", 5),
+        ("host", 0),
+        ("down", 5000),
+        ("traps", 0),
+        ("host", 1),
+        ("fib", 3),
+    ];
+    calls.into_iter().map(|(name, value)| call(&mut store, &lanes, instance, name, value)).collect()
+}
+
+/// What a trace says, windows and spans apart.
+#[derive(Debug, Default)]
+struct Read {
+    windows: Vec<Window>,
+    /// Enters, leaves and unwinds of slow calls.
+    spans: Vec<(u32, Event)>,
+    /// Calls by recorder and function, wherever they stand.
+    calls: BTreeMap<(u32, u32), u64>,
+}
+
+fn read(bytes: &[u8]) -> Read {
+    let mut reader = TraceReader::new(bytes).unwrap();
+    let mut read = Read::default();
+    while let Some(item) = reader.next().unwrap() {
+        match item {
+            Item::Window(window) => {
+                for (func, calls) in &window.calls {
+                    *read.calls.entry((window.recorder, func.0)).or_default() += calls;
+                }
+                read.windows.push(window.clone());
+            }
+            Item::Spans(batch) => {
+                read.spans.extend(batch.events.iter().map(|timed| (batch.lane.recorder, timed.event)));
+            }
+            Item::Events(batch) => {
+                for timed in batch.events {
+                    if let Event::Enter(func) = timed.event {
+                        *read.calls.entry((batch.lane.recorder, func.0)).or_default() += 1;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(reader.anomalies(), []);
+    read
+}
+
+impl Read {
+    /// The paths that samples found, as ids of functions less the first, and how many found just them.
+    fn paths(&self) -> BTreeMap<Vec<u32>, u64> {
+        let mut found = BTreeMap::new();
+        for window in &self.windows {
+            let mut paths: Vec<Vec<u32>> = Vec::new();
+            for node in &window.nodes {
+                let mut path = node.parent.map_or(Vec::new(), |parent| paths[parent as usize].clone());
+                path.push(node.func.0 - 100);
+                if node.samples > 0 {
+                    *found.entry(path.clone()).or_default() += node.samples;
+                }
+                paths.push(path);
+            }
+        }
+        found
+    }
+
+    fn spans(&self) -> Vec<Event> {
+        self.spans.iter().map(|(_, event)| *event).collect()
+    }
+}
+
+#[test]
+fn counts_are_those_of_a_full_trace() {
+    let engine = engine();
+    let (traced, trace) = recorder(&engine);
+    let results = drive(&traced, &compile(&engine, GUEST, Probe::Inline));
+    traced.finish("completed").unwrap();
+    let expected = read(&trace.bytes()).calls;
+    assert!(expected.values().sum::<u64>() > 10_000);
+    for probe in PROFILES {
+        for clock in [ClockChoice::Test, ClockChoice::Precise, ClockChoice::ticker()] {
+            let module = compile(&engine, GUEST, probe);
+            assert!(is_profile(&module));
+            let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(clock));
+            assert_eq!(drive(&recorder, &module), results);
+            recorder.finish("completed").unwrap();
+            assert_eq!(read(&trace.bytes()).calls, expected, "{probe:?}, {clock:?}");
+        }
+    }
+}
+
+#[test]
+fn under_the_test_clock_a_profile_is_its_counts() {
+    let engine = engine();
+    let (recorder, trace) = recorder(&engine);
+    drive(&recorder, &compile(&engine, GUEST, Probe::Profile { spans: true }));
+    recorder.finish("completed").unwrap();
+    assert_text(
+        &trace.text(),
+        "0 profile: 0 samples, 0 paths, calls [(100, 4188), (101, 8366), (102, 5001), (103, 6), (104, 1), (105, 1), \
+         (106, 5), (107, 2), (108, 2)]
+         end @6 completed: 0 events, 0 blocks, 0 dropped, 1 recorders",
+    );
+}
+
+#[test]
+fn samples_find_the_calls_that_are_open_and_no_others() {
+    let engine = engine();
+    for probe in PROFILES {
+        let module = compile(&engine, GUEST, probe);
+        let (recorder, trace) = sampling(&engine, |builder| builder);
+        let (mut store, lanes, instance) = instantiate(&recorder, &module);
+        // What was unwound before, in the guest and by traps, is seen no more.
+        for (name, value) in [("traps", 9), ("catches", 9), ("host", 0), ("around", 7), ("recurses", 20)] {
+            let _ = call(&mut store, &lanes, instance, name, value);
+        }
+        let long = 5;
+        call(&mut store, &lanes, instance, "fib", 20 + long).unwrap();
+        recorder.finish("completed").unwrap();
+        let read = read(&trace.bytes());
+        let paths = read.paths();
+        // catches; around, host; recurses
+        let slept: [Vec<u32>; 3] = [vec![5], vec![9, 8], vec![10; 21]];
+        for path in &slept {
+            assert!(paths.contains_key(path), "{path:?} in {paths:?}");
+        }
+        let fib = |path: &[u32]| {
+            let inner = path.split_last().map_or(path, |(last, rest)| if *last == 0 { rest } else { path });
+            path.len() < 28 && inner.iter().all(|&func| func == 1)
+        };
+        for path in paths.keys() {
+            let known: [&[u32]; 4] = [&[3], &[4], &[6], &[7]];
+            let short =
+                known.iter().any(|known| path.ends_with(known)) || path.iter().all(|&func| func == 10);
+            assert!(
+                slept.contains(path) || fib(path) || short || [vec![8], vec![9]].contains(path),
+                "{path:?}"
+            );
+        }
+        let window = &read.windows[0];
+        let seen: u64 = window.nodes.iter().map(|node| node.self_ticks).sum();
+        assert!(seen + window.idle_ticks <= window.end_ticks - window.start_ticks);
+        assert!(window.samples >= paths.values().sum::<u64>() && window.cut == 0, "{window:?}");
+        assert!(window.squares > 0.0);
+    }
+}
+
+#[test]
+fn slow_calls_are_told_one_by_one() {
+    let engine = engine();
+    let module = compile(&engine, GUEST, Probe::Profile { spans: true });
+    let (recorder, trace) = sampling(&engine, |builder| builder);
+    let (mut store, lanes, instance) = instantiate(&recorder, &module);
+    call(&mut store, &lanes, instance, "around", 7).unwrap();
+    call(&mut store, &lanes, instance, "host", 1).unwrap();
+    call(&mut store, &lanes, instance, "recurses", 2).unwrap();
+    // Slow, and then it fails.
+    call(&mut store, &lanes, instance, "around", -1).unwrap_err();
+    recorder.finish("completed").unwrap();
+    let [around, host, recurses] = [9, 8, 10].map(|func| Event::Enter(FuncId(100 + func)));
+    let read = read(&trace.bytes());
+    let failed = Event::Unwind { depth: 0, reason: Reason::Host };
+    let (leave, two, three) = (Event::Leave, [recurses; 2], [Event::Leave; 3]);
+    let expected =
+        [&[around, host, leave, leave, recurses][..], &two, &three, &[around, host, failed]].concat();
+    assert_eq!(read.spans(), expected);
+    assert_eq!(read.calls[&(0, 108)], 3, "they are counted once");
+}
+
+#[test]
+fn calls_that_are_open_at_the_end_are_told_too() {
+    let engine = engine();
+    let module = compile(&engine, GUEST, Probe::Profile { spans: true });
+    let (recorder, trace) = sampling(&engine, |builder| builder);
+    let (mut store, lanes, instance) = instantiate(&recorder, &module);
+    let interrupting = recorder.clone();
+    let thread = std::thread::spawn(move || {
+        std::thread::sleep(WHILE / 2);
+        interrupting.interrupt("interrupted by SIGINT").unwrap()
+    });
+    call(&mut store, &lanes, instance, "around", 7).unwrap();
+    thread.join().unwrap();
+    let read = read(&trace.bytes());
+    let [around, host] = [9, 8].map(|func| Event::Enter(FuncId(100 + func)));
+    let interrupted = Event::Unwind { depth: 0, reason: Reason::Interrupted };
+    assert_eq!(read.spans(), [around, host, interrupted]);
+    assert_eq!(read.calls.values().sum::<u64>(), 2);
+}
+
+#[test]
+fn without_the_means_or_the_wish_no_call_is_told() {
+    let engine = engine();
+    for (spans, span_min) in [(false, Some(Duration::from_millis(1))), (true, None)] {
+        let module = compile(&engine, GUEST, Probe::Profile { spans });
+        let sampled = Sampling { span_min, ..Sampling::default() };
+        let (recorder, trace) = sampling(&engine, |builder| builder.sampling(sampled));
+        let (mut store, lanes, instance) = instantiate(&recorder, &module);
+        call(&mut store, &lanes, instance, "around", 7).unwrap();
+        recorder.finish("completed").unwrap();
+        let read = read(&trace.bytes());
+        assert_eq!(read.spans, []);
+        assert!(read.paths().contains_key(&vec![9, 8]));
+    }
+}
+
+#[test]
+fn windows_follow_each_other_and_their_sum_is_the_whole() {
+    let engine = engine();
+    let module = compile(&engine, GUEST, Probe::Profile { spans: true });
+    let every = Some(Duration::from_millis(10));
+    let (recorder, trace) =
+        sampling(&engine, |builder| builder.sampling(Sampling { every, ..Sampling::default() }));
+    let (mut store, lanes, instance) = instantiate(&recorder, &module);
+    for _ in 0..3 {
+        call(&mut store, &lanes, instance, "recurses", 7).unwrap();
+    }
+    recorder.finish("completed").unwrap();
+    let read = read(&trace.bytes());
+    assert!(read.windows.len() > 3, "{}", read.windows.len());
+    assert!(read.windows.windows(2).all(|pair| pair[0].end_ticks == pair[1].start_ticks));
+    assert_eq!(read.calls, BTreeMap::from([((0, 110), 24)]));
+    let counted: Vec<u64> =
+        read.windows.iter().map(|window| window.calls.iter().map(|(_, calls)| calls).sum()).collect();
+    assert!(counted.contains(&0), "a call counts where it begins: {counted:?}");
+    // A call that lasts over several windows is told once.
+    let enters = read.spans.iter().filter(|(_, event)| matches!(event, Event::Enter(_))).count();
+    assert_eq!(enters, 24);
+}
+
+#[test]
+fn a_stack_deeper_than_the_memory_is_cut_and_nothing_traps() {
+    // Frames of some 50 bytes: 200,000 of them are more than there are slots for.
+    let depth = 200_000;
+    let run = move || {
+        let engine = engine_with(|config| {
+            config
+                .max_wasm_stack(96 << 20)
+                .async_stack_size(112 << 20)
+                .wasm_exceptions(true)
+                .wasm_gc(true)
+                .wasm_function_references(true)
+                .wasm_tail_call(true);
+        });
+        let module = compile(&engine, GUEST, Probe::Profile { spans: true });
+        let (recorder, trace) = sampling(&engine, |builder| builder);
+        let (mut store, lanes, instance) = instantiate(&recorder, &module);
+        assert_eq!(call(&mut store, &lanes, instance, "recurses", depth), Ok(depth));
+        assert_eq!(call(&mut store, &lanes, instance, "around", 7), Ok(7));
+        recorder.finish("completed").unwrap();
+        read(&trace.bytes())
+    };
+    let read = std::thread::Builder::new().stack_size(128 << 20).spawn(run).unwrap().join().unwrap();
+    assert_eq!(read.calls[&(0, 110)], depth as u64 + 1);
+    let cut: u64 = read.windows.iter().map(|window| window.cut).sum();
+    assert!(cut > 0, "{:?}", read.windows.len());
+    let around = read.windows.iter().find_map(|window| {
+        let host = window.nodes.iter().find(|node| node.func == FuncId(108) && node.samples > 0)?;
+        Some(&window.nodes[host.parent.unwrap() as usize])
+    });
+    let caller = around.expect("what comes behind it is seen");
+    assert_eq!((caller.func, caller.parent), (FuncId(109), None), "in its place");
+}
+
+#[test]
+fn a_start_section_is_counted_even_if_it_traps() {
+    let engine = engine();
+    let text =
+        "(module (memory 1) (func $main (call $f)) (func $f (drop (i32.load (i32.const -1)))) (start $main))";
+    let module = compile(&engine, text, Probe::Profile { spans: true });
+    let (recorder, trace) = recorder(&engine);
+    let mut store = Store::new(&engine, ());
+    let mut linker = Linker::new(&engine);
+    let lanes = recorder.link_inlined(&mut store, &mut linker).unwrap();
+    lanes.call(&mut store, |store| linker.instantiate(store, &module)).unwrap_err();
+    assert_eq!(lanes.profiles(), 1);
+    recorder.finish("trap").unwrap();
+    assert_eq!(read(&trace.bytes()).calls, BTreeMap::from([((0, 100), 1), ((0, 101), 1)]));
+}
+
+#[test]
+fn what_is_counted_outlives_the_store_and_each_instance_is_a_lane() {
+    let engine = engine();
+    let module = compile(&engine, GUEST, Probe::Profile { spans: true });
+    let (recorder, trace) = recorder(&engine);
+    let (mut store, lanes, instance) = instantiate(&recorder, &module);
+    let (mut other, others, another) = instantiate(&recorder, &module);
+    call(&mut store, &lanes, instance, "down", 9).unwrap();
+    call(&mut other, &others, another, "host", 1).unwrap();
+    drop((store, lanes));
+    // Its number is free again.
+    let (mut third, thirds, one_more) = instantiate(&recorder, &module);
+    call(&mut third, &thirds, one_more, "host", 1).unwrap();
+    recorder.finish("completed").unwrap();
+    let expected = [((0, 100), 1), ((0, 102), 10), ((0, 108), 1), ((1, 108), 1)];
+    assert_eq!(read(&trace.bytes()).calls, BTreeMap::from(expected));
+}
+
+#[test]
+fn a_profile_is_switched_off_and_on() {
+    let engine = engine();
+    let module = compile(&engine, GUEST, Probe::Profile { spans: true });
+    let (recorder, trace) = sampling(&engine, |builder| builder);
+    let (mut store, lanes, instance) = instantiate(&recorder, &module);
+    for (on, value) in [(true, 1), (false, 7), (true, 1), (true, 1), (false, 1)] {
+        lanes.set_recording(&mut store, on);
+        call(&mut store, &lanes, instance, "host", value).unwrap();
+    }
+    recorder.finish("completed").unwrap();
+    let read = read(&trace.bytes());
+    assert_eq!(read.calls, BTreeMap::from([((0, 108), 3)]));
+    assert_eq!(read.spans, []);
+}
+
+/// A call that is dropped halfway leaves nothing open.
+#[test]
+fn a_future_that_is_dropped_leaves_no_call_behind() {
+    let engine = engine();
+    let module = compile(&engine, GUEST, Probe::Profile { spans: true });
+    let (recorder, trace) = sampling(&engine, |builder| builder);
+    let (mut store, lanes, instance) = instantiate(&recorder, &module);
+    let never = lanes.call_async(&mut store, async |_| std::future::pending::<wasmtime::Result<()>>().await);
+    drop(never);
+    call(&mut store, &lanes, instance, "around", 7).unwrap();
+    recorder.finish("completed").unwrap();
+    let roots: BTreeSet<u32> = read(&trace.bytes()).paths().keys().map(|path| path[0]).collect();
+    assert_eq!(roots, BTreeSet::from([9]));
+}
+
+#[test]
+fn a_module_that_only_claims_to_make_a_profile_is_an_error() {
+    let engine = engine();
+    let text = r#"(module (import "kperf:host" "flush" (func $flush (param i32 i32)))
+        (memory (export "kperf.memory") 16 16 shared)
+        (global (export "kperf.state.top") (mut i32) (i32.const 64))
+        (global (export "kperf.state.id_base") i32 (i32.const 0))
+        (global (export "kperf.state.functions") i32 (i32.const 1))
+        (func $main (call $flush (i32.const 0) (i32.const 0))) (start $main))"#;
+    let module = Module::new(&engine, wat::parse_str(text).unwrap()).unwrap();
+    let (recorder, _) = recorder(&engine);
+    let mut store = Store::new(&engine, ());
+    let mut linker = Linker::new(&engine);
+    recorder.link_inlined(&mut store, &mut linker).unwrap();
+    let error = linker.instantiate(&mut store, &module).unwrap_err();
+    assert_eq!(error.root_cause().to_string(), "the recorder's memory is too small");
+}
