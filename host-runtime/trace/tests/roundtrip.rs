@@ -141,8 +141,11 @@ lane 0, depth 0, from 1002000
   1002030 leave
 "
     );
-    assert_eq!(long.lines().count(), 62);
-    assert!(long.ends_with("  1001975 enter 7\n  1002000 leave\nend: exit 3\n"), "{long}");
+    let (long, sampled) = long.split_once("spans of lane 2").expect("what a sampler saw");
+    assert_eq!(long.lines().count(), 61);
+    assert!(long.ends_with("  1001975 enter 7\n  1002000 leave\n"), "{long}");
+    assert!(sampled.starts_with(", depth 0, from 1000600\n  1002600 enter 4\n  1004600 leave\nWindow {"));
+    assert!(sampled.ends_with("end: exit 3\n"), "{sampled}");
 }
 
 #[test]

@@ -31,11 +31,6 @@
   (start $kperf.start)
   (func $leaf (;1;) (type 0) (param i32) (result i32)
     (local i32 i64)
-    i32.const 1048576
-    i64.load 1
-    i64.const 1
-    i64.add
-    local.set 2
     global.get 0
     local.tee 1
     i32.const 0
@@ -44,7 +39,10 @@
     i64.extend_i32_u
     i64.store 1
     i32.const 1048576
-    local.get 2
+    i32.const 1048576
+    i64.load 1
+    i64.const 1
+    i64.add
     i64.store 1
     block (result i32) ;; label = @1
       local.get 0

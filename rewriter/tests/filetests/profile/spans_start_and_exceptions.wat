@@ -97,24 +97,18 @@
   )
   (func $throws (;3;) (type 0)
     (local i32 i64)
-    i32.const 1048584
-    i64.load
-    i64.const 1
-    i64.add
-    local.set 1
     global.get 0
     local.tee 0
-    local.get 1
-    i64.const 32
-    i64.shl
     i32.const 101
     i32.const 1
     i32.add
     i64.extend_i32_u
-    i64.or
     i64.store
     i32.const 1048584
-    local.get 1
+    i32.const 1048584
+    i64.load
+    i64.const 1
+    i64.add
     i64.store
     block ;; label = @1
       throw $e
