@@ -93,7 +93,7 @@ impl<'a> Context<'a> {
                     leave: recorder.function(&places, names::LEAVE)?,
                     unwind: recorder.function(&places, names::UNWIND)?,
                     templates: Some(recorder.templates(&places)?),
-                    counted_from: recorder.counts().then_some(id_base),
+                    counted_from: recorder.counts_calls().then_some(id_base),
                 }
             }
         };

@@ -163,7 +163,7 @@ impl Recorder {
     }
 
     /// Whether it counts the calls of each function. Then it wants to be called before all else, too.
-    pub(crate) fn counts(&self) -> bool {
+    pub(crate) fn counts_calls(&self) -> bool {
         self.form.is_profile()
     }
 
@@ -181,7 +181,7 @@ impl Recorder {
 
     /// What it adds to a module, but for types and imports.
     pub(crate) fn counts(&self) -> Counts {
-        let functions = self.functions.len();
+        let functions = self.own().len();
         Counts { functions, memories: 1, globals: self.globals.len(), exports: self.exports.len() }
     }
 
@@ -345,7 +345,7 @@ impl Recorder {
 
     pub(crate) fn encode_bodies(&self, places: &Places, out: &mut Vec<u8>) -> Result<(), Error> {
         let mut mover = Mover { places, imports: self.import_count() };
-        let start = if self.counts() { Some(self.exported_function(names::START)?) } else { None };
+        let start = if self.counts_calls() { Some(self.exported_function(names::START)?) } else { None };
         for (n, body) in self.bodies.iter().enumerate().take(self.own().len()) {
             let mut function = mover.new_function_with_parsed_locals(body)?;
             let mut operators = body.get_operators_reader()?;

@@ -106,7 +106,7 @@ impl Sections<'_> {
         self.output.wasm.extend_from_slice(&wasm_encoder::Module::HEADER);
         let needed = match self.writer.recorder {
             None => NEEDED.as_slice(),
-            Some(recorder) if recorder.counts() => &NEEDED_PROFILE,
+            Some(recorder) if recorder.counts_calls() => &NEEDED_PROFILE,
             Some(_) => &NEEDED_INLINE,
         };
         let mut needed = needed.iter().copied().peekable();
@@ -216,7 +216,7 @@ impl Sections<'_> {
                 Ok(())
             }
             START => {
-                let function = match recorder.filter(|recorder| recorder.counts()) {
+                let function = match recorder.filter(|recorder| recorder.counts_calls()) {
                     // Which calls the module's own.
                     Some(recorder) => recorder.function(&context.places, abi::START)?,
                     None => context.function(reader().read_var_u32()?),
