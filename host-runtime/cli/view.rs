@@ -3,7 +3,7 @@
 use crate::filters::CallArgs;
 use crate::input;
 use crate::output::tell;
-use crate::table::plural;
+use crate::table::{grouped, plural};
 use crate::traces;
 use anyhow::{Context, bail};
 use kperf_profile::export::view::{self, SPANS, Written};
@@ -76,6 +76,9 @@ impl Opts {
 
 fn describe(profile: &Profile, written: Written) -> String {
     let calls = plural(profile.calls(), "call");
+    if profile.sampling().is_some() {
+        return format!("{calls}, sampled; {} of them spans", grouped(profile.health.counts.spans));
+    }
     match written.resolution_nanos {
         0 => format!("{calls}, each a span of its own"),
         nanos => {

@@ -4,6 +4,7 @@ use super::columns::FlameTree;
 use crate::callgraph::{Arc, CallGraph};
 use crate::flat::FlatProfile;
 use crate::profile::Profile;
+use crate::sampled::Sampling;
 use crate::symbols::{HOST, Symbols, UNSEEN, printable};
 use crate::text::nanos_text;
 use crate::timeline::{LeftOut, Level, Timeline};
@@ -117,7 +118,12 @@ impl<'a> Sheet<'a> {
             self_nanos: flat.self_nanos,
             calls: profile.calls(),
             warnings: health.warnings(),
-            left_out: left_out_text(left_out, levels, flame, |ticks| nanos_text(header.nanos(ticks))),
+            left_out: {
+                let mut told =
+                    left_out_text(left_out, levels, flame, |ticks| nanos_text(header.nanos(ticks)));
+                told.extend(profile.sampling().map(sampled_text));
+                told
+            },
             modules: symbols
                 .tables()
                 .iter()
@@ -138,6 +144,19 @@ impl<'a> Sheet<'a> {
     pub(super) fn index_of(&self, func: FuncId) -> u64 {
         self.indices.get(&func).copied().unwrap_or(0)
     }
+}
+
+/// What is special about a profile that was sampled.
+fn sampled_text(sampling: &Sampling) -> String {
+    let timeline = match sampling.span_min_nanos {
+        0 => "the timeline is empty".to_owned(),
+        least => format!("the timeline has calls of {} or more", nanos_text(least)),
+    };
+    format!(
+        "times are those of {} samples, the shortest and the longest call are the mean; counts are exact for each function, \
+         and shared out among its callers by time; {timeline}",
+        sampling.samples
+    )
 }
 
 fn functions(flat: &FlatProfile, symbols: &Symbols) -> Functions {
