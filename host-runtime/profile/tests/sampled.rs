@@ -20,9 +20,11 @@ fn symbols() -> Vec<u8> {
         exported: false,
         imported: false,
         unnamed: false,
+        source: None,
     };
     let symbols = (0..).zip(NAMES).map(symbol).collect();
-    SymbolTable { module: ModuleIdentity::default(), id_base: 0, symbols }.to_bytes()
+    SymbolTable { module: ModuleIdentity::default(), id_base: 0, symbols, ..SymbolTable::default() }
+        .to_bytes()
 }
 
 fn node(parent: Option<u32>, func: u32, samples: u64, self_ticks: u64) -> WindowNode {
