@@ -9,7 +9,7 @@ use kperf_trace::{Event, FuncId, Item, Reason, TraceReader, Window};
 use kperf_wasmtime::{Builder, ClockChoice, Inlined, Recorder, Sampling, is_profile};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use wasmtime::{Engine, Func, Instance, Linker, Module, Store};
+use wasmtime::{Caller, Engine, Func, Instance, Linker, Module, Store};
 
 /// Recursion, leaves, tail calls, exceptions that pass through frames, traps, calls of the host that fail.
 const GUEST: &str = r#"(module
@@ -65,16 +65,46 @@ fn sampling(engine: &Engine, describe: impl FnOnce(Builder) -> Builder) -> (Reco
     recorder_with(engine, |builder| describe(builder.clock(ClockChoice::Precise).calibrate(false)))
 }
 
-/// How long the host's function takes: some hundred samples, even where the sampler's thread is often put aside.
-const WHILE: Duration = Duration::from_millis(60);
+/// How many samples the host's function waits for.
+const SAMPLES: u64 = 20;
 
-fn instantiate(recorder: &Recorder, module: &Module) -> (Store<()>, Inlined, Instance) {
+/// How many samples the trace has so far, and whether it has ended.
+fn progress(trace: &Memory) -> (u64, bool) {
+    let bytes = trace.bytes();
+    let Ok(mut reader) = TraceReader::new(&bytes[..]) else { return (0, false) };
+    let (mut samples, mut ended) = (0, false);
+    while let Some(item) = reader.next().unwrap() {
+        match item {
+            Item::Window(window) => samples += window.samples,
+            Item::End(_) => ended = true,
+            _ => {}
+        }
+    }
+    (samples, ended)
+}
+
+/// The host's function takes until it has been seen some times, for 7 and numbers below 0, or for 8 until the trace has
+/// ended. It fails for 0 and numbers below.
+fn instantiate(
+    recorder: &Recorder,
+    module: &Module,
+    trace: Option<&Memory>,
+) -> (Store<()>, Inlined, Instance) {
     let mut store = Store::new(module.engine(), ());
     let mut linker = Linker::new(module.engine());
     let lanes = recorder.link_inlined(&mut store, &mut linker).unwrap();
-    let h = Func::wrap(&mut store, |value: i32| {
-        if value == 7 || value < 0 {
-            std::thread::sleep(WHILE);
+    let (trace, flushed) = (trace.cloned(), lanes.clone());
+    let h = Func::wrap(&mut store, move |mut caller: Caller<'_, ()>, value: i32| {
+        if let Some(trace) = trace.as_ref().filter(|_| value >= 7 || value < 0) {
+            let (before, _) = progress(trace);
+            loop {
+                std::thread::sleep(Duration::from_millis(20));
+                flushed.flush(&mut caller);
+                let (samples, ended) = progress(trace);
+                if ended || value != 8 && samples >= before + SAMPLES {
+                    break;
+                }
+            }
         }
         if value <= 0 { Err(wasmtime::Error::msg("h has failed")) } else { Ok(()) }
     });
@@ -97,7 +127,7 @@ fn call(
 }
 
 fn drive(recorder: &Recorder, module: &Module) -> Vec<Result<i32, String>> {
-    let (mut store, lanes, instance) = instantiate(recorder, module);
+    let (mut store, lanes, instance) = instantiate(recorder, module, None);
     let calls = [
         ("fib", 18),
         ("traps", 3),
@@ -212,7 +242,7 @@ fn samples_find_the_calls_that_are_open_and_no_others() {
     for probe in PROFILES {
         let module = compile(&engine, GUEST, probe);
         let (recorder, trace) = sampling(&engine, |builder| builder);
-        let (mut store, lanes, instance) = instantiate(&recorder, &module);
+        let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
         // What was unwound before, in the guest and by traps, is seen no more.
         for (name, value) in [("traps", 9), ("catches", 9), ("host", 0), ("around", 7), ("recurses", 20)] {
             let _ = call(&mut store, &lanes, instance, name, value);
@@ -240,11 +270,17 @@ fn samples_find_the_calls_that_are_open_and_no_others() {
                 "{path:?}"
             );
         }
-        let window = &read.windows[0];
-        let seen: u64 = window.nodes.iter().map(|node| node.self_ticks).sum();
-        assert!(seen + window.idle_ticks <= window.end_ticks - window.start_ticks);
-        assert!(window.samples >= paths.values().sum::<u64>() && window.cut == 0, "{window:?}");
-        assert!(window.squares > 0.0);
+        let (first, last) = (&read.windows[0], &read.windows[read.windows.len() - 1]);
+        let ticks = |window: &Window| {
+            window.nodes.iter().map(|node| node.self_ticks).sum::<u64>() + window.idle_ticks
+        };
+        assert!(read.windows.iter().map(ticks).sum::<u64>() <= last.end_ticks - first.start_ticks);
+        assert!(read.windows.iter().map(|window| window.samples).sum::<u64>() >= paths.values().sum::<u64>());
+        assert!(
+            read.windows
+                .iter()
+                .all(|window| window.cut == 0 && (window.squares > 0.0 || window.nodes.is_empty()))
+        );
     }
 }
 
@@ -253,7 +289,7 @@ fn slow_calls_are_told_one_by_one() {
     let engine = engine();
     let module = compile(&engine, GUEST, Probe::Profile { spans: true });
     let (recorder, trace) = sampling(&engine, |builder| builder);
-    let (mut store, lanes, instance) = instantiate(&recorder, &module);
+    let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
     call(&mut store, &lanes, instance, "around", 7).unwrap();
     call(&mut store, &lanes, instance, "host", 1).unwrap();
     call(&mut store, &lanes, instance, "recurses", 2).unwrap();
@@ -275,13 +311,15 @@ fn calls_that_are_open_at_the_end_are_told_too() {
     let engine = engine();
     let module = compile(&engine, GUEST, Probe::Profile { spans: true });
     let (recorder, trace) = sampling(&engine, |builder| builder);
-    let (mut store, lanes, instance) = instantiate(&recorder, &module);
-    let interrupting = recorder.clone();
+    let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
+    let (interrupting, looking) = (recorder.clone(), trace.clone());
     let thread = std::thread::spawn(move || {
-        std::thread::sleep(WHILE / 2);
+        while progress(&looking).0 < SAMPLES {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         interrupting.interrupt("interrupted by SIGINT").unwrap()
     });
-    call(&mut store, &lanes, instance, "around", 7).unwrap();
+    call(&mut store, &lanes, instance, "around", 8).unwrap();
     thread.join().unwrap();
     let read = read(&trace.bytes());
     let [around, host] = [9, 8].map(|func| Event::Enter(FuncId(100 + func)));
@@ -297,7 +335,7 @@ fn without_the_means_or_the_wish_no_call_is_told() {
         let module = compile(&engine, GUEST, Probe::Profile { spans });
         let sampled = Sampling { span_min, ..Sampling::default() };
         let (recorder, trace) = sampling(&engine, |builder| builder.sampling(sampled));
-        let (mut store, lanes, instance) = instantiate(&recorder, &module);
+        let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
         call(&mut store, &lanes, instance, "around", 7).unwrap();
         recorder.finish("completed").unwrap();
         let read = read(&trace.bytes());
@@ -313,7 +351,7 @@ fn windows_follow_each_other_and_their_sum_is_the_whole() {
     let every = Some(Duration::from_millis(10));
     let (recorder, trace) =
         sampling(&engine, |builder| builder.sampling(Sampling { every, ..Sampling::default() }));
-    let (mut store, lanes, instance) = instantiate(&recorder, &module);
+    let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
     for _ in 0..3 {
         call(&mut store, &lanes, instance, "recurses", 7).unwrap();
     }
@@ -346,7 +384,7 @@ fn a_stack_deeper_than_the_memory_is_cut_and_nothing_traps() {
         });
         let module = compile(&engine, GUEST, Probe::Profile { spans: true });
         let (recorder, trace) = sampling(&engine, |builder| builder);
-        let (mut store, lanes, instance) = instantiate(&recorder, &module);
+        let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
         assert_eq!(call(&mut store, &lanes, instance, "recurses", depth), Ok(depth));
         assert_eq!(call(&mut store, &lanes, instance, "around", 7), Ok(7));
         recorder.finish("completed").unwrap();
@@ -385,13 +423,13 @@ fn what_is_counted_outlives_the_store_and_each_instance_is_a_lane() {
     let engine = engine();
     let module = compile(&engine, GUEST, Probe::Profile { spans: true });
     let (recorder, trace) = recorder(&engine);
-    let (mut store, lanes, instance) = instantiate(&recorder, &module);
-    let (mut other, others, another) = instantiate(&recorder, &module);
+    let (mut store, lanes, instance) = instantiate(&recorder, &module, None);
+    let (mut other, others, another) = instantiate(&recorder, &module, None);
     call(&mut store, &lanes, instance, "down", 9).unwrap();
     call(&mut other, &others, another, "host", 1).unwrap();
     drop((store, lanes));
     // Its number is free again.
-    let (mut third, thirds, one_more) = instantiate(&recorder, &module);
+    let (mut third, thirds, one_more) = instantiate(&recorder, &module, None);
     call(&mut third, &thirds, one_more, "host", 1).unwrap();
     recorder.finish("completed").unwrap();
     let expected = [((0, 100), 1), ((0, 102), 10), ((0, 108), 1), ((1, 108), 1)];
@@ -403,8 +441,8 @@ fn a_profile_is_switched_off_and_on() {
     let engine = engine();
     let module = compile(&engine, GUEST, Probe::Profile { spans: true });
     let (recorder, trace) = sampling(&engine, |builder| builder);
-    let (mut store, lanes, instance) = instantiate(&recorder, &module);
-    for (on, value) in [(true, 1), (false, 7), (true, 1), (true, 1), (false, 1)] {
+    let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
+    for (on, value) in [(true, 1), (false, 2), (true, 1), (true, 1), (false, 1)] {
         lanes.set_recording(&mut store, on);
         call(&mut store, &lanes, instance, "host", value).unwrap();
     }
@@ -420,7 +458,7 @@ fn a_future_that_is_dropped_leaves_no_call_behind() {
     let engine = engine();
     let module = compile(&engine, GUEST, Probe::Profile { spans: true });
     let (recorder, trace) = sampling(&engine, |builder| builder);
-    let (mut store, lanes, instance) = instantiate(&recorder, &module);
+    let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
     let never = lanes.call_async(&mut store, async |_| std::future::pending::<wasmtime::Result<()>>().await);
     drop(never);
     call(&mut store, &lanes, instance, "around", 7).unwrap();

@@ -39,9 +39,22 @@ impl SampleTree {
         }
     }
 
-    /// Its nodes; it is empty after that.
+    /// Its nodes, but for paths that no sample found, nor any that goes on from them; it is empty after that.
     pub(crate) fn take(&mut self) -> Vec<WindowNode> {
         self.children.clear();
-        std::mem::take(&mut self.nodes)
+        let nodes = std::mem::take(&mut self.nodes);
+        let mut seen: Vec<bool> = nodes.iter().map(|node| node.samples > 0).collect();
+        for index in (0..nodes.len()).rev() {
+            if let Some(parent) = nodes[index].parent.filter(|_| seen[index]) {
+                seen[parent as usize] = true;
+            }
+        }
+        let mut places = vec![None; nodes.len()];
+        let mut kept = Vec::new();
+        for (index, node) in nodes.into_iter().enumerate().filter(|(index, _)| seen[*index]) {
+            places[index] = Some(kept.len() as u32);
+            kept.push(WindowNode { parent: node.parent.and_then(|parent| places[parent as usize]), ..node });
+        }
+        kept
     }
 }
