@@ -58,8 +58,11 @@
     (call $host_flush (i32.const 4096) (i32.const 0))
     (i32.store (i32.const 4112) (i32.const -1))
     (position.set (i32.const 4112))
-    ;; Not from the front of the memory, where the host may just have said that nothing is recorded.
-    (global.set $last (call $host_now))
+    ;; What the ticker says if there is one, or each event up to its next tick would be one of a clock that went back. But 0
+    ;; and all ones are no times.
+    (global.set $last (i64.load (i32.const 0)))
+    (if (i64.lt_u (i64.add (global.get $last) (i64.const 1)) (i64.const 2))
+      (then (global.set $last (call $host_now))))
     ;; #else
     (global.set $last (call $now))
     ;; #end

@@ -124,8 +124,18 @@
     i32.store 1
     i32.const 4112
     global.set 4
-    call $kperf:host.now
+    i32.const 0
+    i64.load 1
     global.set 3
+    global.get 3
+    i64.const 1
+    i64.add
+    i64.const 2
+    i64.lt_u
+    if ;; label = @1
+      call $kperf:host.now
+      global.set 3
+    end
     i32.const 4096
     global.get 2
     i32.store 1
