@@ -1,0 +1,153 @@
+//! The ways of recording that are compared.
+
+use crate::tools::Tools;
+use serde::{Deserialize, Serialize};
+
+/// Who runs the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Host {
+    Wasmtime,
+    Node,
+    Jvm,
+}
+
+impl Host {
+    pub(crate) const ALL: [Host; 3] = [Host::Wasmtime, Host::Node, Host::Jvm];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Host::Wasmtime => "wasmtime",
+            Host::Node => "node",
+            Host::Jvm => "JVM",
+        }
+    }
+}
+
+/// One of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Configuration {
+    pub(crate) host: Host,
+    pub(crate) name: &'static str,
+    pub(crate) way: Way,
+    /// What part of the calls it makes, where all would take minutes or gigabytes.
+    pub(crate) fraction: u32,
+    /// Whether it is in the sweep of depths.
+    pub(crate) in_sweep: bool,
+    /// Whether `fib` and the Game of Life are run with it.
+    pub(crate) in_programs: bool,
+}
+
+/// How a call is recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Way {
+    /// Not at all: the program as it is.
+    None,
+    /// The probes call functions of the host that do nothing.
+    Empty,
+    /// The probes are there and switched off.
+    Off,
+    /// A recorder.
+    Recorder { inside: bool, clock: Clock, target: Target },
+    /// wasmtime's own profiler, which samples.
+    GuestProfiler,
+    /// Kieker's probes, woven in by AspectJ.
+    Kieker,
+    /// The OpenTelemetry agent for Java, with a span for each call.
+    OpenTelemetry,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Clock {
+    /// A ticker that ticks once a second.
+    Standing,
+    Precise,
+    Ticker,
+}
+
+/// Where the trace goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Target {
+    /// It is packed and forgotten.
+    Nowhere,
+    File,
+    /// To a file, and that to k-perf's text.
+    Text,
+    /// As spans to a Collector.
+    Otlp,
+}
+
+/// The name of the configuration that others are compared with.
+pub(crate) const PLAIN: &str = "no probes";
+
+/// All of them, in the order of the tables.
+pub(crate) fn all() -> impl Iterator<Item = Configuration> {
+    let recorder = |inside, clock, target| Way::Recorder { inside, clock, target };
+    let (beside, inside) = (false, true);
+    let wasmtime = [
+        (PLAIN, Way::None),
+        ("empty host functions", Way::Empty),
+        ("inline, switched off", Way::Off),
+        ("import, clock stands", recorder(beside, Clock::Standing, Target::Nowhere)),
+        ("import, ticker", recorder(beside, Clock::Ticker, Target::Nowhere)),
+        ("import, precise", recorder(beside, Clock::Precise, Target::Nowhere)),
+        ("inline, clock stands", recorder(inside, Clock::Standing, Target::Nowhere)),
+        ("inline, ticker", recorder(inside, Clock::Ticker, Target::Nowhere)),
+        ("inline, precise", recorder(inside, Clock::Precise, Target::Nowhere)),
+        ("inline, ticker, trace file", recorder(inside, Clock::Ticker, Target::File)),
+        ("inline, ticker, k-perf text", recorder(inside, Clock::Ticker, Target::Text)),
+        ("inline, ticker, OTLP", recorder(inside, Clock::Ticker, Target::Otlp)),
+        ("wasmtime's guest profiler", Way::GuestProfiler),
+    ];
+    let node = [
+        (PLAIN, Way::None),
+        ("empty host functions", Way::Empty),
+        ("import, clock stands", recorder(beside, Clock::Standing, Target::File)),
+        ("import, ticker, trace file", recorder(beside, Clock::Ticker, Target::File)),
+        ("import, precise, trace file", recorder(beside, Clock::Precise, Target::File)),
+        ("import, ticker, OTLP", recorder(beside, Clock::Ticker, Target::Otlp)),
+    ];
+    let jvm = [
+        (PLAIN, Way::None),
+        ("Kieker, binary file", Way::Kieker),
+        ("OpenTelemetry agent, OTLP", Way::OpenTelemetry),
+    ];
+    let of = |host| move |(name, way)| Configuration::new(host, name, way);
+    let wasmtime = wasmtime.into_iter().map(of(Host::Wasmtime));
+    wasmtime.chain(node.into_iter().map(of(Host::Node))).chain(jvm.into_iter().map(of(Host::Jvm)))
+}
+
+impl Configuration {
+    fn new(host: Host, name: &'static str, way: Way) -> Configuration {
+        let fraction = match way {
+            Way::Recorder { target: Target::Text | Target::Otlp, .. } | Way::Kieker | Way::OpenTelemetry => {
+                10
+            }
+            _ => 1,
+        };
+        let to_file =
+            matches!(way, Way::Recorder { target: Target::File, clock: Clock::Ticker | Clock::Precise, .. });
+        let beside = matches!(
+            way,
+            Way::Recorder { inside: false, clock: Clock::Ticker | Clock::Precise, target: Target::Nowhere }
+        );
+        let in_sweep = matches!(way, Way::None | Way::Empty) || to_file || beside;
+        Configuration { host, name, way, fraction, in_sweep, in_programs: in_sweep || way == Way::Off }
+    }
+
+    /// What it would need that isn't here; `None` if it can run.
+    pub(crate) fn needs(&self, tools: &Tools) -> Option<&'static str> {
+        let node = (self.host == Host::Node && tools.node.is_none())
+            .then_some("node and `npm ci` in host-runtime/js");
+        let jvm = (self.host == Host::Jvm && tools.java.is_none()).then_some("java and javac");
+        let own = match self.way {
+            Way::Recorder { target: Target::Otlp, .. } | Way::OpenTelemetry if tools.collector.is_none() => {
+                Some("a Collector (`scripts/otlp-server collector`)")
+            }
+            Way::GuestProfiler if tools.guest_profiler.is_none() => Some("wasmtime 48 for Python"),
+            Way::Kieker if tools.kieker.is_none() => Some("Kieker's agent"),
+            Way::OpenTelemetry if tools.opentelemetry.is_none() => Some("OpenTelemetry's agent for Java"),
+            _ => None,
+        };
+        node.or(jvm).or(own)
+    }
+}

@@ -1,0 +1,207 @@
+//! The child under wasmtime: one configuration, one run.
+
+use crate::child::{ChildJob, Measured};
+use crate::configuration::{Clock, Target, Way};
+use crate::workload::Job;
+use anyhow::{Context, bail, ensure};
+use kperf_otlp::SpanOptions;
+use kperf_otlp::exporter::{self, Sending, Settings};
+use kperf_rewriter::{Filter, Options, Pattern, Probe, rewrite};
+use kperf_wasmtime::{Builder, ClockChoice, Inlined, Recorder};
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+use wasmtime::{Config, Engine, Linker, Module, Store};
+use wasmtime_wasi::p1::{self, WasiP1Ctx};
+use wasmtime_wasi::{I32Exit, WasiCtxBuilder};
+
+/// The longest period that a ticker may have: in a run of a second it ticks once or twice.
+const STANDING: Duration = Duration::from_secs(1);
+
+/// Runs a job in this process.
+pub(crate) fn run(child: &ChildJob) -> anyhow::Result<Measured> {
+    let job = &child.job;
+    let wasm = std::fs::read(job.workload.module(&job.root))?;
+    let inside = matches!(child.way, Way::Off | Way::Recorder { inside: true, .. });
+    let options = Options {
+        probe: if inside { Probe::Inline } else { Probe::Import },
+        filter: filter(job)?,
+        ..Options::default()
+    };
+    let rewritten = rewrite(&wasm, &options)?;
+    let engine = engine()?;
+    let module = Module::new(&engine, if child.way == Way::None { &wasm } else { &rewritten.wasm })?;
+    let mut guest = Guest::new(&engine);
+    let symbols = rewritten.symbols.to_bytes();
+    match child.way {
+        Way::None => guest.plain(&module, job),
+        Way::Empty => {
+            guest.linker.func_wrap("kperf", "enter", |_: u32| -> u32 { 1 })?;
+            guest.linker.func_wrap("kperf", "leave", |_: u32| ())?;
+            guest.linker.func_wrap("kperf", "unwind", |_: u32| ())?;
+            guest.plain(&module, job)
+        }
+        Way::Off => {
+            let builder = Recorder::builder().calibrate(false).symbols(symbols).sink(std::io::sink());
+            let recorder = builder.build(&engine)?;
+            let lanes = recorder.link_inlined(&mut guest.store, &mut guest.linker)?;
+            lanes.set_recording(&mut guest.store, false);
+            let mut measured = guest.plain(&module, job)?;
+            ensure!(lanes.lanes().len() == 1, "the probes are gone");
+            measured.events = Some(recorder.finish("completed")?.events);
+            ensure!(measured.events == Some(0), "events while switched off: {measured:?}");
+            Ok(measured)
+        }
+        Way::Recorder { inside, clock, target } => {
+            let clock = match clock {
+                Clock::Standing => ClockChoice::Ticker { period: STANDING },
+                Clock::Precise => ClockChoice::Precise,
+                Clock::Ticker => ClockChoice::ticker(),
+            };
+            let builder = Recorder::builder().calibrate(false).clock(clock).inlined(inside).symbols(symbols);
+            guest.recorded(&module, child, builder, target)
+        }
+        Way::GuestProfiler | Way::Kieker | Way::OpenTelemetry => {
+            bail!("{:?} is another program's", child.way)
+        }
+    }
+}
+
+/// Which functions have probes.
+pub(crate) fn filter(job: &Job) -> anyhow::Result<Filter> {
+    let only = job.workload.probed().map(Pattern::parse).transpose()?;
+    Ok(Filter { only: only.into_iter().collect(), skip: Vec::new() })
+}
+
+fn engine() -> anyhow::Result<Engine> {
+    let mut config = Config::new();
+    Recorder::configure(&mut config);
+    config.wasm_gc(true).wasm_function_references(true).wasm_exceptions(true).wasm_tail_call(true);
+    Ok(Engine::new(&config)?)
+}
+
+struct Guest {
+    store: Store<WasiP1Ctx>,
+    linker: Linker<WasiP1Ctx>,
+}
+
+impl Guest {
+    fn new(engine: &Engine) -> Guest {
+        let store = Store::new(engine, WasiCtxBuilder::new().args(&["life", "500"]).build_p1());
+        Guest { store, linker: Linker::new(engine) }
+    }
+
+    /// Runs it; answers the nanoseconds of each batch.
+    fn batches(&mut self, module: &Module, job: &Job) -> anyhow::Result<Vec<f64>> {
+        p1::add_to_linker_sync(&mut self.linker, |wasi| wasi)?;
+        let instance = self.linker.instantiate(&mut self.store, module)?;
+        let Some((export, argument)) = job.workload.export() else {
+            let start = instance.get_typed_func::<(), ()>(&mut self.store, "_start")?;
+            let begun = Instant::now();
+            let result = start.call(&mut self.store, ());
+            let nanos = nanos_since(begun);
+            return match result {
+                Err(error) if error.downcast_ref::<I32Exit>().is_none_or(|exit| exit.0 != 0) => {
+                    Err(error.into())
+                }
+                _ => Ok(vec![nanos]),
+            };
+        };
+        if let Ok(initialize) = instance.get_typed_func::<(), ()>(&mut self.store, "_initialize") {
+            initialize.call(&mut self.store, ())?;
+        }
+        let export = instance.get_typed_func::<(u32, u32), u32>(&mut self.store, export)?;
+        let ((size, count), answer) = (job.batches(), job.answer());
+        let mut batches = Vec::with_capacity(count as usize);
+        for _ in 0..count {
+            let begun = Instant::now();
+            let answered = export.call(&mut self.store, (size, argument))?;
+            batches.push(nanos_since(begun));
+            ensure!(answered == answer, "a batch answers {answered} where {answer} is right");
+        }
+        Ok(batches)
+    }
+
+    fn plain(&mut self, module: &Module, job: &Job) -> anyhow::Result<Measured> {
+        let batches = self.batches(module, job)?;
+        Ok(Measured { whole_nanos: batches.iter().sum(), batches, ..Measured::default() })
+    }
+
+    fn recorded(
+        mut self,
+        module: &Module,
+        child: &ChildJob,
+        builder: Builder,
+        target: Target,
+    ) -> anyhow::Result<Measured> {
+        let job = &child.job;
+        let trace = child.folder.join("guest.kperf");
+        let mut sending: Option<Sending> = None;
+        let builder = match target {
+            Target::Nowhere => builder.sink(std::io::sink()),
+            Target::File | Target::Text => builder.sink(File::create(&trace)?),
+            Target::Otlp => {
+                let config = Settings { endpoint: job.endpoint.clone(), ..Settings::default() }.config()?;
+                let (sink, begun) = exporter::sink(config, SpanOptions::default())?;
+                sending = Some(begun);
+                builder.sink(sink)
+            }
+        };
+        let recorder = builder.build(self.store.engine())?;
+        let lanes: Option<Inlined> = match child.way {
+            Way::Recorder { inside: true, .. } => {
+                Some(recorder.link_inlined(&mut self.store, &mut self.linker)?)
+            }
+            _ => {
+                recorder.link(&mut self.store, &mut self.linker)?;
+                None
+            }
+        };
+        let begun = Instant::now();
+        let batches = self.batches(module, job)?;
+        let summary = recorder.finish("completed")?;
+        if target == Target::Text {
+            to_text(&trace, &child.folder)?;
+        }
+        if let Some(sending) = sending {
+            let delivery = sending.wait();
+            ensure!(delivery.is_complete(), "not every span was acknowledged\n{delivery}");
+        }
+        let whole_nanos = nanos_since(begun);
+        ensure!(lanes.is_none_or(|lanes| lanes.lanes().len() == 1), "the probes are gone");
+        ensure!(summary.dropped_events == 0, "{summary:?}");
+        let expected = 2 * job.calls_of_monitored();
+        match job.workload.probed() {
+            Some(_) => {
+                ensure!(summary.events == expected, "{} events where {expected} are right", summary.events)
+            }
+            None => ensure!(summary.events >= expected, "{} events, which are too few", summary.events),
+        }
+        let bytes = if target == Target::Nowhere { 0 } else { folder_size(&child.folder)? };
+        Ok(Measured { batches, whole_nanos, events: Some(summary.events), bytes })
+    }
+}
+
+/// As a user does it.
+fn to_text(trace: &Path, folder: &Path) -> anyhow::Result<()> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
+    let status = command.args(["export", "--format", "kperf", "-o"]).arg(folder).arg(trace).status()?;
+    ensure!(status.success(), "the export failed");
+    Ok(())
+}
+
+/// The bytes of all files in a folder.
+pub(crate) fn folder_size(folder: &Path) -> anyhow::Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder).context("the child's folder")? {
+        let entry = entry?;
+        bytes +=
+            if entry.file_type()?.is_dir() { folder_size(&entry.path())? } else { entry.metadata()?.len() };
+    }
+    Ok(bytes)
+}
+
+fn nanos_since(begun: Instant) -> f64 {
+    begun.elapsed().as_secs_f64() * 1e9
+}

@@ -1,0 +1,200 @@
+//! MooBench for WebAssembly: what a call costs under each way of recording it. `scripts/bench` runs it; README.md says what
+//! is measured and how.
+//!
+//! Each configuration runs in a process of its own, in turn with the others, `--loops` times. This program is the parent,
+//! and under wasmtime the child too. Without `--bench` (`cargo test`) a few thousand calls are enough.
+#![allow(missing_docs, clippy::print_stdout, clippy::print_stderr)]
+
+mod child;
+mod configuration;
+mod guest;
+mod machine;
+mod plot;
+mod report;
+#[path = "../otlp/server.rs"]
+#[allow(dead_code, unreachable_pub, clippy::unwrap_used)]
+mod server;
+mod statistics;
+mod tools;
+mod workload;
+
+use anyhow::Context;
+use clap::Parser;
+use configuration::{Configuration, Host};
+use report::{Report, Table};
+use statistics::Row;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tools::Tools;
+use workload::{Job, Language, Workload};
+
+/// MooBench for WebAssembly.
+#[derive(Parser)]
+struct Opts {
+    /// Where the report and its pictures go.
+    #[arg(long, value_name = "FOLDER", default_value = "target/moobench")]
+    out: PathBuf,
+    /// Fresh processes of each configuration.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    loops: usize,
+    /// Recursions in each; the first half doesn't count.
+    #[arg(long, value_name = "N", default_value_t = 2_000_000)]
+    calls: u32,
+    /// Only configurations with this in their name, beside the one without probes.
+    #[arg(long, value_name = "WORD")]
+    only: Option<String>,
+    /// Measure.
+    #[arg(long)]
+    bench: bool,
+    /// Run one configuration: a job as JSON.
+    #[arg(long, hide = true)]
+    child: Option<String>,
+}
+
+/// Depths of the sweep, besides the 10 of all else.
+const DEPTHS: [u32; 7] = [2, 4, 8, 16, 32, 64, 128];
+/// The depth of MooBench.
+const DEPTH: u32 = 10;
+
+fn main() -> anyhow::Result<()> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    // What `cargo test` is told for tests in general is none of its flags.
+    if !std::env::args().any(|arg| arg == "--bench" || arg == "--child") {
+        return smoke(root);
+    }
+    let opts = Opts::parse();
+    if let Some(job) = &opts.child {
+        let measured = guest::run(&serde_json::from_str(job)?)?;
+        println!("{}", serde_json::to_string(&measured)?);
+        return Ok(());
+    }
+    let out = root.join(&opts.out);
+    std::fs::create_dir_all(&out).with_context(|| format!("failed to make `{}`", out.display()))?;
+    let tools = Tools::find(root)?;
+    let mut bench = Bench { root, opts: &opts, tools: &tools, report: Report::new(&tools) };
+    bench.recursion()?;
+    bench.depths()?;
+    bench.programs()?;
+    bench.report.modules(root)?;
+    bench.report.write(&out)?;
+    println!("{}", out.join("README.md").display());
+    Ok(())
+}
+
+/// Everything that needs nothing but this repository, a few calls each, with its counts.
+fn smoke(root: &Path) -> anyhow::Result<()> {
+    let tools = Tools::none();
+    for language in Language::ALL {
+        let job = Job {
+            root: root.to_owned(),
+            workload: Workload::Recursion(language, DEPTH),
+            calls: 4_000,
+            endpoint: None,
+        };
+        for configuration in
+            configuration::all().filter(|c| c.host == Host::Wasmtime && c.needs(&tools).is_none())
+        {
+            let measured = child::run(&configuration, &job, &tools)?;
+            anyhow::ensure!(measured.batches.len() == 4, "{}: {measured:?}", configuration.name);
+        }
+    }
+    println!("moobench: every configuration under wasmtime has its events");
+    Ok(())
+}
+
+struct Bench<'a> {
+    root: &'a Path,
+    opts: &'a Opts,
+    tools: &'a Tools,
+    report: Report,
+}
+
+impl Bench<'_> {
+    /// MooBench itself: depth 10, every configuration.
+    fn recursion(&mut self) -> anyhow::Result<()> {
+        for language in Language::ALL {
+            let workload = Workload::Recursion(language, DEPTH);
+            for host in Host::ALL {
+                let configurations = self.wanted(host, |_| true);
+                let rows = self.measure(&workload, &configurations, self.opts.loops, self.opts.calls)?;
+                self.report.add(Table { workload: workload.clone(), host, rows });
+            }
+        }
+        Ok(())
+    }
+
+    /// The time of a recursion by its depth, with the same number of calls at each.
+    fn depths(&mut self) -> anyhow::Result<()> {
+        let workloads = DEPTHS.map(|depth| Workload::Recursion(Language::Rust, depth));
+        for host in [Host::Wasmtime, Host::Node] {
+            let configurations = self.wanted(host, |configuration| configuration.in_sweep);
+            for workload in &workloads {
+                let Workload::Recursion(_, depth) = workload else { continue };
+                let calls = self.opts.calls / depth * DEPTH / 1_000 * 1_000;
+                let rows =
+                    self.measure(workload, &configurations, self.opts.loops.min(5), calls.max(2_000))?;
+                self.report.add_depth(host, *depth, rows);
+            }
+        }
+        Ok(())
+    }
+
+    /// `fib(20)` and the Game of Life.
+    fn programs(&mut self) -> anyhow::Result<()> {
+        let fib = Language::ALL.map(Workload::Fib);
+        let life = ["rust", "c", "assemblyscript", "kotlin", "go", "wat"]
+            .map(|folder| Workload::Life(folder.into()));
+        for workload in fib.into_iter().chain(life) {
+            for host in [Host::Wasmtime, Host::Node] {
+                let configurations = self.wanted(host, |configuration| configuration.in_programs);
+                let rows = self.measure(&workload, &configurations, self.opts.loops, 400)?;
+                self.report.add(Table { workload: workload.clone(), host, rows });
+            }
+        }
+        Ok(())
+    }
+
+    /// The configurations of a host that can run here; the others are noted.
+    fn wanted(&mut self, host: Host, which: impl Fn(&Configuration) -> bool) -> Vec<Configuration> {
+        let mut wanted = Vec::new();
+        for configuration in configuration::all().filter(|c| c.host == host && which(c)) {
+            let is_plain = configuration.name == configuration::PLAIN;
+            if !is_plain && self.opts.only.as_ref().is_some_and(|word| !configuration.name.contains(word)) {
+                continue;
+            }
+            match configuration.needs(self.tools) {
+                None => wanted.push(configuration),
+                Some(missing) => self.report.left_out(&configuration, missing),
+            }
+        }
+        wanted
+    }
+
+    fn measure(
+        &self,
+        workload: &Workload,
+        configurations: &[Configuration],
+        loops: usize,
+        calls: u32,
+    ) -> anyhow::Result<Vec<Row>> {
+        let mut runs: BTreeMap<usize, Vec<_>> = BTreeMap::new();
+        let runnable = |configuration: &&Configuration| workload.runs_on(configuration.host);
+        for n in 0..loops {
+            eprintln!("{workload}, loop {} of {loops}", n + 1);
+            for (at, configuration) in configurations.iter().filter(runnable).enumerate() {
+                let calls = calls / configuration.fraction;
+                let endpoint = self.tools.collector.as_ref().map(|collector| collector.endpoint.clone());
+                let job = Job { root: self.root.to_owned(), workload: workload.clone(), calls, endpoint };
+                let measured = child::run(configuration, &job, self.tools)
+                    .with_context(|| format!("{workload}, {}", configuration.name))?;
+                runs.entry(at).or_default().push((job.calls_of_monitored(), measured));
+            }
+        }
+        Ok(configurations
+            .iter()
+            .filter(runnable)
+            .enumerate()
+            .filter_map(|(at, configuration)| Row::new(configuration, runs.get(&at)?))
+            .collect())
+    }
+}

@@ -1,0 +1,266 @@
+//! The report: one Markdown file, and its pictures beside it.
+
+use crate::configuration::{Configuration, Host, PLAIN};
+use crate::statistics::Row;
+use crate::tools::Tools;
+use crate::workload::{Language, Workload};
+use crate::{machine, plot};
+use kperf_rewriter::{Options, Probe, rewrite};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Instant;
+
+/// The rows of one workload on one host.
+pub(crate) struct Table {
+    pub(crate) workload: Workload,
+    pub(crate) host: Host,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// What was measured so far.
+pub(crate) struct Report {
+    machine: Vec<(&'static str, String)>,
+    tables: Vec<Table>,
+    /// By host and depth.
+    depths: BTreeMap<(Host, u32), Vec<Row>>,
+    left_out: BTreeSet<String>,
+    modules: String,
+}
+
+/// How often a module is rewritten for its time.
+const REWRITINGS: usize = 15;
+
+impl Report {
+    pub(crate) fn new(tools: &Tools) -> Report {
+        Report {
+            machine: machine::describe(tools),
+            tables: Vec::new(),
+            depths: BTreeMap::new(),
+            left_out: BTreeSet::new(),
+            modules: String::new(),
+        }
+    }
+
+    /// Adds a table, unless nothing was measured.
+    pub(crate) fn add(&mut self, table: Table) {
+        if !table.rows.is_empty() {
+            println!("\n{}", heading(&table.workload, table.host));
+            print!("{}", text_of(&table));
+            self.tables.push(table);
+        }
+    }
+
+    /// Adds what was measured at a depth.
+    pub(crate) fn add_depth(&mut self, host: Host, depth: u32, rows: Vec<Row>) {
+        if !rows.is_empty() {
+            self.depths.insert((host, depth), rows);
+        }
+    }
+
+    /// Notes a configuration that can't run here.
+    pub(crate) fn left_out(&mut self, configuration: &Configuration, missing: &str) {
+        let (host, name) = (configuration.host.name(), configuration.name);
+        self.left_out.insert(format!("{host}: {name}: there is no {missing} here"));
+    }
+
+    /// Rewrites the modules: their sizes, and how long it takes.
+    pub(crate) fn modules(&mut self, root: &Path) -> anyhow::Result<()> {
+        let out = &mut self.modules;
+        writeln!(out, "| module | bytes | functions | import | inline | parsing | import | inline |")?;
+        writeln!(out, "|---|--:|--:|--:|--:|--:|--:|--:|")?;
+        let own = Language::ALL.map(|language| Workload::Recursion(language, 10));
+        let life = ["rust", "c", "assemblyscript", "kotlin", "go", "wat"]
+            .map(|folder| Workload::Life(folder.into()));
+        for workload in own.into_iter().chain(life) {
+            let path = workload.module(root);
+            let wasm = std::fs::read(&path)?;
+            let mut cells = vec![path.strip_prefix(root)?.display().to_string(), wasm.len().to_string()];
+            let parsing = least(|| parse(&wasm))?.1;
+            let mut sizes = Vec::new();
+            let mut times = vec![format!("{parsing:.2} ms")];
+            for probe in [Probe::Import, Probe::Inline] {
+                let options = Options { probe, imports: true, ..Options::default() };
+                let (rewritten, millis) = least(|| Ok(rewrite(&wasm, &options)?))?;
+                if sizes.is_empty() {
+                    cells.push(rewritten.symbols.symbols.len().to_string());
+                }
+                let growth = 100.0 * (rewritten.wasm.len() as f64 / wasm.len() as f64 - 1.0);
+                sizes.push(format!("{} (+{growth:.0} %)", rewritten.wasm.len()));
+                times.push(format!("{millis:.2} ms"));
+            }
+            writeln!(out, "| {} |", [cells, sizes, times].concat().join(" | "))?;
+        }
+        Ok(())
+    }
+
+    /// Writes `README.md` and the pictures.
+    pub(crate) fn write(&self, out: &Path) -> anyhow::Result<()> {
+        let mut text = String::from("# What a call costs\n\n");
+        text += "`scripts/bench` measures this and writes it; tests/moobench/README.md says what is measured and how.\n\n";
+        writeln!(text, "| | |\n|---|---|")?;
+        for (name, value) in &self.machine {
+            writeln!(text, "| {name} | {value} |")?;
+        }
+        for table in &self.tables {
+            let (heading, name) = (heading(&table.workload, table.host), slug(table));
+            writeln!(text, "\n## {heading}\n")?;
+            if matches!(table.workload, Workload::Recursion(..)) {
+                text += &recursion_of(table);
+                plot::bars(&out.join(format!("{name}.svg")), &heading, &table.rows)?;
+                writeln!(text, "\n![{heading}]({name}.svg)")?;
+            } else {
+                text += &program_of(table);
+            }
+        }
+        for host in Host::ALL {
+            let depths: BTreeMap<u32, &Vec<Row>> = self
+                .depths
+                .iter()
+                .filter(|((of, _), _)| *of == host)
+                .map(|((_, depth), rows)| (*depth, rows))
+                .collect();
+            let Some(first) = depths.values().next() else { continue };
+            writeln!(
+                text,
+                "\n## Depths, {}\n\nNanoseconds a call, by the depth of the recursion.\n",
+                host.name()
+            )?;
+            let heads: Vec<String> = depths.keys().map(|depth| format!(" {depth} |")).collect();
+            writeln!(text, "| |{}\n|---|{}", heads.concat(), "--:|".repeat(depths.len()))?;
+            for (n, row) in first.iter().enumerate() {
+                let cells = depths.values().filter_map(|rows| Some(format!(" {:.2} |", rows.get(n)?.mean)));
+                writeln!(text, "| {} |{}", row.name, cells.collect::<String>())?;
+            }
+            let name = format!("depths-{}.svg", host.name());
+            plot::lines(
+                &out.join(&name),
+                &format!("Time of one recursion by its depth, {}", host.name()),
+                &depths,
+            )?;
+            writeln!(text, "\n![depths]({name})")?;
+        }
+        writeln!(
+            text,
+            "\n## Modules with probes\n\nAll functions, calls of the host's too; the least of {REWRITINGS} times, on all cores.\n\n{}",
+            self.modules
+        )?;
+        if !self.left_out.is_empty() {
+            writeln!(text, "## Left out\n")?;
+            for line in &self.left_out {
+                writeln!(text, "- {line}")?;
+            }
+        }
+        std::fs::write(out.join("README.md"), text)?;
+        Ok(())
+    }
+}
+
+fn heading(workload: &Workload, host: Host) -> String {
+    // The JVM runs the same recursion in Java.
+    match host {
+        Host::Jvm => "Recursion of depth 10, Java on the JVM".to_owned(),
+        host => format!("{workload}, {}", host.name()),
+    }
+}
+
+fn slug(table: &Table) -> String {
+    let words = heading(&table.workload, table.host).to_lowercase();
+    words
+        .split(|letter: char| !letter.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join("-")
+}
+
+fn text_of(table: &Table) -> String {
+    if matches!(table.workload, Workload::Recursion(..)) { recursion_of(table) } else { program_of(table) }
+}
+
+/// Nanoseconds a call.
+fn recursion_of(table: &Table) -> String {
+    let plain = table.rows.iter().find(|row| row.name == PLAIN);
+    let mut text = String::from(
+        "| | mean ns a call | 95 % | sd of loops | sd within | quartiles | least | added | until written | bytes a call | events |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+    );
+    for row in &table.rows {
+        let added = plain
+            .filter(|_| row.name != PLAIN)
+            .map_or_else(String::new, |plain| format!("{:+.2}", row.mean - plain.mean));
+        let later = row.whole_millis - row.run_millis;
+        let [first, median, third] = row.quartiles;
+        text += &format!(
+            "| {} | {:.2} | {} | {} | {} | {first:.2} / {median:.2} / {third:.2} | {:.2} | {added} | {} | {} | {} |\n",
+            row.name,
+            row.mean,
+            spread("±", row.interval),
+            spread("", row.deviation),
+            spread("", row.within),
+            row.least,
+            if later > 0.5 { format!("+{later:.0} ms of {:.0}", row.run_millis) } else { String::new() },
+            if row.bytes_a_call > 0.0 { format!("{:.2}", row.bytes_a_call) } else { String::new() },
+            row.events.map_or_else(String::new, |events| events.to_string()),
+        );
+    }
+    text
+}
+
+/// Milliseconds a run.
+fn program_of(table: &Table) -> String {
+    let plain = table.rows.iter().find(|row| row.name == PLAIN);
+    let mut text = String::from(
+        "| | ms a run | 95 % | least | least x plain | calls | ns added a call (least) |\n\
+         |---|--:|--:|--:|--:|--:|--:|\n",
+    );
+    for row in &table.rows {
+        let factor = row.run_millis / row.mean;
+        let ratio = plain.map_or(f64::NAN, |plain| row.least / plain.least);
+        let calls = row.events.filter(|&events| events > 0).map(|events| events / 2);
+        let added =
+            plain.zip(calls).map(|(plain, calls)| (row.least - plain.least) * factor * 1e6 / calls as f64);
+        text += &format!(
+            "| {} | {:.2} | {} | {:.2} | {ratio:.2} | {} | {} |\n",
+            row.name,
+            row.run_millis,
+            spread("±", row.interval * factor),
+            row.least * factor,
+            calls.map_or_else(String::new, |calls| calls.to_string()),
+            added.map_or_else(String::new, |added| format!("{added:.2}")),
+        );
+    }
+    text
+}
+
+/// A figure that needs several runs or batches.
+fn spread(sign: &str, value: f64) -> String {
+    if value.is_finite() { format!("{sign}{value:.2}") } else { String::new() }
+}
+
+/// The least time of some, in milliseconds, with the last result.
+fn least<T>(mut work: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<(T, f64)> {
+    let mut timed = || -> anyhow::Result<(T, f64)> {
+        let begun = Instant::now();
+        let result = work()?;
+        Ok((result, begun.elapsed().as_secs_f64() * 1e3))
+    };
+    let (mut result, mut least) = timed()?;
+    for _ in 1..REWRITINGS {
+        let (again, millis) = timed()?;
+        (result, least) = (again, least.min(millis));
+    }
+    Ok((result, least))
+}
+
+/// Reads every instruction.
+fn parse(wasm: &[u8]) -> anyhow::Result<()> {
+    for payload in wasmparser::Parser::new(0).parse_all(wasm) {
+        if let wasmparser::Payload::CodeSectionEntry(body) = payload? {
+            let mut operators = body.get_operators_reader()?;
+            while !operators.eof() {
+                operators.read()?;
+            }
+        }
+    }
+    Ok(())
+}
