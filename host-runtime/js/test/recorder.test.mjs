@@ -166,3 +166,10 @@ test('a sink that fails costs events, and they are counted', () => {
     assert.throws(() => kperf.finishSync(), /15\d+ events are not in the trace: disk full/);
     assert.match(replay(sink.save(join(work, 'lost.kperf')), '--depth', '1'), /15\d+ events lost/);
 });
+
+test('a module with its recorder inside is refused', () => {
+    const inlined = new WebAssembly.Module(probed('test/programs/calls.wat', join(work, 'inlined.wasm'), '--probe', 'inline'));
+    const kperf = createRecorder({ sink: new MemorySink(), clock: 'test' });
+    assert.throws(() => kperf.imports({}, inlined), /^Error: kperf: the module has its recorder inside/);
+    kperf.finishSync('completed');
+});
