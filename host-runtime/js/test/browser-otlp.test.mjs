@@ -11,15 +11,16 @@ import { serve } from './support/server.mjs';
 
 const work = folder();
 const life = probed(join(ROOT, 'examples/game-of-life/rust/life.wasm'), join(work, 'life.wasm'));
+const calls = probed('test/programs/calls.wat', join(work, 'calls.wasm'));
 const skip = collectorProgram() === undefined && 'there is no Collector, and no Go to build it';
 const browser = await launch();
 after(() => browser.close());
 
 /** Opens a page; answers its result and the spans that the Collector has when `then` is done. */
-async function visit(script, head, { isolated, then } = {}) {
+async function visit(script, head, { isolated, then, files } = {}) {
     const collector = await startCollector(work);
     const text = page(script.replaceAll('ENDPOINT', collector.endpoint), head?.replaceAll('ENDPOINT', collector.endpoint));
-    const server = await serve({ '/': text, '/life.wasm': life }, { isolated });
+    const server = await serve({ '/': text, '/life.wasm': life, '/calls.wasm': calls, ...files }, { isolated });
     try {
         const { page, result } = await open(browser, server.url);
         await then?.(page);
@@ -78,6 +79,18 @@ test('a script tag sends the spans of a page that knows nothing of it', { skip }
     assert.deepEqual([result.acknowledged, result.attempted], [spans.length, spans.length]);
     assert.equal(spans.filter(({ name }) => name === 'life::is_valid_position').length, 2 * 3200);
     assert.equal(spans[0].resource['service.name'], 'tagged');
+});
+
+test('and those of its workers', { skip }, async () => {
+    const worker = `
+        const { instance } = await WebAssembly.instantiateStreaming(fetch('/calls.wasm'), { host: { call() {} } });
+        for (let n = 0; n < 5; n++) instance.exports.leaf();
+        await kperf.finish();
+        postMessage(kperf.sink.exporter.delivery);`;
+    const script = `globalThis.result = new Promise((resolve) => (new Worker('/worker.js', { type: 'module' }).onmessage = ({ data }) => resolve(data)));`;
+    const { result, spans } = await visit(script, TAG, { files: { '/worker.js': worker } });
+    assert.equal(result.acknowledged, 5);
+    assert.deepEqual(spans.map(({ name, resource }) => [name, resource['service.name']]), Array(5).fill(['leaf', 'tagged']));
 });
 
 test('a page that is closed sends what it has, up to 64 KiB', { skip }, async () => {

@@ -51,14 +51,16 @@ function asIf(address: string, requests: readonly string[]): void {
         typeof url === 'string' || url instanceof URL ? new URL(url, address).href : url;
     type Request = new (url: unknown, ...rest: unknown[]) => object;
     const scope = globalThis as unknown as {
-        [request: string]: Request;
+        [request: string]: Request | undefined;
     } & { importScripts: (...urls: string[]) => void; WorkerGlobalScope: { prototype: object } };
     const { importScripts } = scope;
     scope.importScripts = (...urls) => importScripts(...urls.map((url) => absolute(url) as string));
     const { fetch } = globalThis;
     globalThis.fetch = (input, init) => fetch(absolute(input) as RequestInfo, init);
     for (const name of requests) {
-        scope[name] = new Proxy(scope[name]!, {
+        const request = scope[name];
+        if (!request) continue;
+        scope[name] = new Proxy(request, {
             construct: (target, [url, ...rest], newTarget) => Reflect.construct(target, [absolute(url), ...rest], newTarget) as object,
         });
     }

@@ -62,7 +62,7 @@ export class Columns {
 
 /** Takes the words apart. Answers how many entries there are, and how many of them are no events. */
 function sort(block: Uint32Array, isDense: boolean, ids: Column, others: Column, times: Column): { entries: number; noEvents: number } {
-    // With a sign, and columns in variables of their own: this loop runs for every event, and so is twice as fast.
+    // With a sign, and columns in variables of their own: this loop runs for every event, and is a third faster so.
     const words = new Int32Array(block.buffer, block.byteOffset, block.length);
     const [idBytes, timeBytes] = [ids.bytes, times.bytes];
     let [idEnd, timeEnd] = [0, 0];

@@ -6,6 +6,7 @@ import { TraceCore } from '../common/core.js';
 import { OtlpExporter } from '../common/otlp-exporter.js';
 import { coreModule } from './core.js';
 import { Follower, type Followed, type FollowerData } from './follower.js';
+import { giveWay } from './priority.js';
 
 /** How often it looks for more, in milliseconds. */
 const LOOK = 50;
@@ -14,6 +15,7 @@ const PIECE = 1 << 20;
 
 const data = workerData as FollowerData;
 const follower = new Follower(data.buffer);
+giveWay();
 follower.answer(await follow(data).catch((error: Error): Followed => ({ failure: error.message })));
 
 async function follow({ path, options }: FollowerData): Promise<Followed> {

@@ -1,12 +1,12 @@
 /** The thread that makes chunks of blocks and gives them to the sink. */
 
-import { constants, setPriority } from 'node:os';
 import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import * as zlib from 'node:zlib';
 import { FileSink } from './file-sink.js';
 import { Follower } from './follower.js';
 import { Hub, Message } from './hub.js';
 import { Lookout } from './lookout.js';
+import { giveWay } from './priority.js';
 import { Reason } from '../common/constants.js';
 import type { SharedLane } from '../common/lane.js';
 import { TraceWriter } from '../common/trace-writer.js';
@@ -52,13 +52,9 @@ interface ZlibOfToday {
 /** How often lanes are looked into, in milliseconds, while they send nothing. */
 const LOOK = 100;
 
-/** Where the guest and the ticker take both processors, the guest shall have its own: the queue has room for eight million events. */
-const PRIORITY = constants.priority.PRIORITY_BELOW_NORMAL;
-
 const data = workerData as WriterData;
 const hub = new Hub(data.hub);
-// Of this thread alone; elsewhere it would be that of the process.
-if (process.platform === 'linux') setPriority(PRIORITY);
+giveWay();
 hub.answer(JSON.stringify(write(data)));
 
 /** What this node has: a checksum from 20.15 on, zstd from 22.15 on. */

@@ -39,6 +39,9 @@ service:
 `);
     const child = spawn(collectorProgram(), ['--config', `file:${config}`], { stdio: ['ignore', 'inherit', 'inherit'] });
     const ended = new Promise((resolve) => child.on('exit', resolve));
+    // A test that fails before it asks for the spans leaves it behind.
+    child.unref();
+    process.on('exit', () => child.kill());
     for (let n = 0; ; n++) {
         const up = await fetch(`http://127.0.0.1:${health}/`).then(({ ok }) => ok, () => false);
         if (up) break;
@@ -49,6 +52,7 @@ service:
         endpoint: `http://127.0.0.1:${http}`,
         /** Ends it, which makes it write all it has; its spans, each with its resource's attributes. */
         async spans() {
+            child.ref();
             child.kill('SIGTERM');
             await ended;
             const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter((line) => line !== '') : [];
