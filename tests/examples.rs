@@ -183,6 +183,33 @@ fn a_recorder_inside_records_the_same() {
     }
 }
 
+/// A profile counts what a trace records, for each function. (Go's runs differ, see above.)
+#[test]
+fn a_profile_counts_the_same() {
+    for language in &LANGUAGES {
+        let counts = ["--record=trace", "--record=profile"].map(|record_as| {
+            let (folder, stdout) = record(language, "test", &[record_as, "3"]);
+            if language.folder == "go" {
+                check_report(language, &report(&folder), 3);
+                return (stdout, BTreeMap::new());
+            }
+            let (code, csv, stderr) = kperf(&folder, &["report", "life.kperf", "--format", "csv"]);
+            assert_eq!((code, stderr.as_str()), (Some(0), ""), "{}", language.folder);
+            let row = |line: &str| {
+                let (id, rest) = line.split_once(',')?;
+                // Names may have commas in them, between quotes; what stands behind them hasn't.
+                let rest = rest.rsplit_once('"').map_or(rest, |(_, rest)| rest);
+                Some((id.to_owned(), rest.split(',').nth(1)?.to_owned()))
+            };
+            (stdout, csv.lines().skip(1).filter_map(row).collect::<BTreeMap<String, String>>())
+        });
+        let [(traced, all), (profiled, counted)] = counts;
+        assert_eq!(traced, profiled, "{}", language.folder);
+        assert_eq!(all, counted, "{}", language.folder);
+        assert!(language.folder == "go" || all.len() > 5, "{}: {all:?}", language.folder);
+    }
+}
+
 /// Exports five steps to k-perf's format: each enter has its leave, and the counts are the same.
 fn check_export(language: &Language, folder: &TempDir) {
     let exported = kperf(folder, &["export", "life.kperf", "--format", "kperf", "-o", "."]);

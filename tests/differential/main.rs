@@ -31,6 +31,12 @@ fn original_and_rewritten_with_a_recorder_inside_agree() {
     agree(Probe::Inline);
 }
 
+#[test]
+fn original_and_rewritten_with_a_profile_s_recorder_agree() {
+    agree(Probe::Profile { spans: false });
+    agree(Probe::Profile { spans: true });
+}
+
 fn agree(probe: Probe) -> Tally {
     let engine = side::engine();
     let mut compared = Tally::default();

@@ -1,7 +1,10 @@
 //! A module that runs, and all that can be seen of it from outside.
 
-use kperf_abi::names::EXPORT_PREFIX;
-use kperf_wasmtime::{ClockChoice, Inlined, Lane, Reason, Recorder, is_inlined};
+#![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
+
+use kperf_abi::names::{self, EXPORT_PREFIX, exported};
+use kperf_abi::shadow;
+use kperf_wasmtime::{ClockChoice, Inlined, Lane, Recorder, is_inlined};
 use wasmtime::{
     Config, Engine, Extern, Instance, Linker, Module, Rooted, Store, StoreLimits, StoreLimitsBuilder, Trap,
     Val, ValType,
@@ -94,12 +97,16 @@ impl Side {
         let ty = function.ty(&self.store);
         let arguments = ty.params().map(|ty| argument(&ty)).collect::<Option<Vec<_>>>()?;
         let mut results = vec![Val::I32(0); ty.results().len()];
-        let result = function.call(&mut self.store, &arguments, &mut results);
+        let result = match &self.inlined {
+            Some((_, lanes)) => {
+                lanes.call(&mut self.store, |store| function.call(store, &arguments, &mut results))
+            }
+            None => function.call(&mut self.store, &arguments, &mut results),
+        };
         if let Err(error) = &result {
             self.overflowed |= is_overflow(error);
             // What the host does when a call of its own has failed.
             self.store.data_mut().open = 0;
-            self.lanes().iter().for_each(|lane| lane.close(&mut self.store, Reason::Trap, 0));
         }
         // A pending exception would be thrown into the next call.
         let _ = self.store.take_pending_exception();
@@ -117,12 +124,30 @@ impl Side {
     /// How many frames are open.
     pub(crate) fn depth(&mut self) -> u32 {
         let inside: u32 = self.lanes().iter().map(|lane| lane.depth(&mut self.store)).sum();
-        inside + self.store.data().open as u32
+        inside + self.profile().map_or(0, |(slots, _)| slots) + self.store.data().open as u32
+    }
+
+    /// Of a module that makes a profile: how many slots of its stack are not free by its top, or by what is in them, and
+    /// how many calls it has counted.
+    fn profile(&mut self) -> Option<(u32, u64)> {
+        let instance = *self.instance.as_ref().ok()?;
+        let top = instance.get_global(&mut self.store, &exported(names::STATE_TOP))?;
+        let top = top.get(&mut self.store).i32()? as usize;
+        let memory = instance.get_shared_memory(&mut self.store, &exported(names::MEMORY))?;
+        let cells = |from: usize, to: usize| {
+            // SAFETY: nobody runs, and no sampler's thread writes.
+            let bytes = memory.data()[from..to].iter().map(|cell| unsafe { *cell.get() });
+            let bytes: Vec<u8> = bytes.collect();
+            bytes.chunks(8).map(|cell| u64::from_le_bytes(cell.try_into().unwrap())).collect::<Vec<u64>>()
+        };
+        let slots = cells(shadow::STACK, shadow::STACK + 4096).iter().filter(|&&slot| slot != 0).count();
+        let counts = cells(shadow::COUNTS, memory.data().len()).iter().sum();
+        Some(((top - shadow::STACK) as u32 / 8 + slots as u32, counts))
     }
 
     /// Ends it; how many events there were.
-    pub(crate) fn events(self) -> u64 {
-        let beside = self.store.data().events;
+    pub(crate) fn events(mut self) -> u64 {
+        let beside = self.store.data().events + self.profile().map_or(0, |(_, counts)| 2 * counts);
         drop(self.store);
         beside + self.inlined.map_or(0, |(recorder, _)| recorder.finish("completed").unwrap().events)
     }

@@ -1,7 +1,7 @@
 //! What a trace is.
 
 use super::Lines;
-use crate::table::{clock_text, fine_text, grouped, host_text, plural};
+use crate::table::{clock_text, fine_text, grouped, host_text, plural, sampled};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_profile::{Profile, nanos_text, printable};
 use kperf_trace::{Header, StallTotal};
@@ -22,6 +22,12 @@ pub struct Trace {
     outcome: Option<String>,
     events: u64,
     calls: u64,
+    /// How many of them are slow calls of a profile.
+    #[serde(skip_serializing_if = "is_zero")]
+    spans: u64,
+    /// How a profile was sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling: Option<String>,
     leaves: u64,
     unwinds: u64,
     marks: u64,
@@ -76,12 +82,14 @@ pub fn describe(profile: &Profile) -> Trace {
         wall_nanos: profile.wall_nanos(),
         outcome: health.outcome().map(str::to_owned),
         events: counts.events(),
-        calls: counts.calls,
+        calls: profile.calls(),
+        spans: counts.spans,
+        sampling: profile.sampling().map(sampled::text),
         leaves: counts.leaves,
         unwinds: counts.unwinds,
         marks: counts.marks,
         cut_short: health.cut_short().into_iter().collect(),
-        bytes_per_call: profile.bytes as f64 / counts.calls.max(1) as f64,
+        bytes_per_call: profile.bytes as f64 / profile.calls().max(1) as f64,
         lost_events: health.lost_events(),
         gaps: counts.gaps,
         ticker_stalls: health.stalls.ticker,
@@ -90,6 +98,10 @@ pub fn describe(profile: &Profile) -> Trace {
         symbols: symbols.collect(),
         warnings: health.warnings(),
     }
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// More lanes than this are only counted.
@@ -114,7 +126,12 @@ pub fn text(trace: &Trace) -> String {
     lines.add("took", nanos_text(trace.wall_nanos));
     lines.add("outcome", printable(outcome));
     let Trace { calls, leaves, unwinds, marks, .. } = *trace;
-    let kinds = [(calls, "enter"), (leaves, "leave"), (unwinds, "unwind"), (marks, "mark")];
+    if let Some(sampling) = &trace.sampling {
+        lines.add("profile", format_args!("{}, {sampling}", plural(calls, "call")));
+    }
+    // A profile has enters for its slow calls only.
+    let enters = if trace.sampling.is_some() { trace.spans } else { calls };
+    let kinds = [(enters, "enter"), (leaves, "leave"), (unwinds, "unwind"), (marks, "mark")];
     let kinds: Vec<String> =
         kinds.iter().filter(|(count, _)| *count > 0).map(|&(count, noun)| plural(count, noun)).collect();
     let kinds = if kinds.is_empty() {

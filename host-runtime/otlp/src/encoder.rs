@@ -2,6 +2,7 @@
 
 use crate::account::{Elided, Left};
 use crate::batch::Batch;
+use crate::counted::Counted;
 use crate::ending::{Outcome, describe};
 use crate::functions::Functions;
 use crate::histogram::Gathered;
@@ -28,6 +29,8 @@ pub(crate) struct Encoder {
     pub(crate) lanes: Lanes,
     pub(crate) batch: Batch,
     pub(crate) metrics: Option<Gathered>,
+    /// What a profile's windows say.
+    pub(crate) counted: Counted,
     /// Calls without a span; ticks instead of nanoseconds.
     elided: Elided,
     ids: Ids,
@@ -106,6 +109,7 @@ impl Encoder {
             lanes: Lanes::new(outer, inner),
             batch: Batch::new(options.limits),
             metrics: options.metrics.then(|| Gathered::new(&header)),
+            counted: Counted::default(),
             symbols: Symbols::default(),
             functions: Functions::default(),
             elided: Elided::default(),

@@ -29,6 +29,7 @@ pub mod proto;
 mod account;
 mod attribute;
 mod batch;
+mod counted;
 mod encoder;
 mod ending;
 mod functions;

@@ -20,6 +20,10 @@ impl Encoder {
     /// The metrics of everything between two times.
     pub(crate) fn metrics(&self, start_ticks: u64, end_ticks: u64) -> Vec<Request> {
         let Some(gathered) = &self.metrics else { return Vec::new() };
+        if !self.counted.is_empty() {
+            // Its slow calls are not all that there were.
+            return self.counted_metrics(start_ticks, end_ticks);
+        }
         let [start, end] = [start_ticks, end_ticks].map(|ticks| self.header.unix_nanos(ticks));
         let known = self.functions.list().iter().zip(gathered.functions());
         let functions: Vec<_> =
@@ -88,15 +92,8 @@ impl Encoder {
                 Data::ExponentialHistogram(histogram),
             ),
         ];
-        let scoped = ScopeMetrics { scope: Some(scope()), metrics, schema_url: SCHEMA_URL.into() };
-        let request = ExportMetricsServiceRequest {
-            resource_metrics: vec![ResourceMetrics {
-                resource: Some(resource(&self.header, &self.symbols, &self.options.resource)),
-                scope_metrics: vec![scoped],
-                schema_url: SCHEMA_URL.into(),
-            }],
-        };
-        if request.encoded_len() > self.options.limits.bytes
+        let body = request_of(metrics, self);
+        if body.len() > self.options.limits.bytes
             && let Some((first, second)) = functions.split_at_checked(functions.len() / 2)
             && !first.is_empty()
         {
@@ -106,6 +103,19 @@ impl Encoder {
         }
         let before = requests.last().map_or(0, |request| request.first_span + request.spans);
         let points = 2 * functions.len() as u64;
-        requests.push(Request { body: request.encode_to_vec(), spans: points, first_span: before });
+        requests.push(Request { body, spans: points, first_span: before });
     }
+}
+
+/// The body of a request with these metrics.
+pub(crate) fn request_of(metrics: Vec<Metric>, encoder: &Encoder) -> Vec<u8> {
+    let scoped = ScopeMetrics { scope: Some(scope()), metrics, schema_url: SCHEMA_URL.into() };
+    let request = ExportMetricsServiceRequest {
+        resource_metrics: vec![ResourceMetrics {
+            resource: Some(resource(&encoder.header, &encoder.symbols, &encoder.options.resource)),
+            scope_metrics: vec![scoped],
+            schema_url: SCHEMA_URL.into(),
+        }],
+    };
+    request.encode_to_vec()
 }

@@ -23,7 +23,7 @@ pub struct Spans<R: Read> {
     stalls: Stalls,
     run_spans: u64,
     finished: bool,
-    /// When the trace began and ended, in ticks, once that is known.
+    /// When the trace began and ended, in ticks, once that is known; before that, of a profile, when its windows did.
     range: Option<(u64, u64)>,
 }
 
@@ -79,7 +79,14 @@ impl<R: Read> Spans<R> {
                 Ok(()) => {}
                 Err(never) => match never {},
             },
-            Some(Item::Window(_)) => {}
+            Some(Item::Window(window)) => {
+                let encoder = self.frames.visitor();
+                if encoder.metrics.is_some() {
+                    encoder.counted.add(window);
+                }
+                let begun = self.range.map_or(window.start_ticks, |(start, _)| start.min(window.start_ticks));
+                self.range = Some((begun, window.end_ticks));
+            }
             Some(Item::Parent(parent)) => self.frames.visitor().lanes.say(parent),
             Some(Item::Stall(stall)) => self.stalls.add(&stall),
             Some(Item::End(summary)) => self.frames.visitor().settle(&summary.outcome),
@@ -97,7 +104,10 @@ impl<R: Read> Spans<R> {
             Ok(()) => {}
             Err(never) => match never {},
         }
-        let start_ticks = self.frames.lanes().map(|lane| lane.start_ticks).min();
+        let windows = self.range.take();
+        let start_ticks = self.frames.lanes().map(|lane| lane.start_ticks);
+        let start_ticks = start_ticks.chain(windows.map(|(start, _)| start)).min();
+        let end_ticks = windows.map_or(end_ticks, |(_, end)| end_ticks.max(end));
         let encoder = self.frames.visitor();
         if let Some(start_ticks) = start_ticks {
             self.range = Some((start_ticks, end_ticks));
@@ -131,9 +141,9 @@ impl<R: Read> Spans<R> {
 
     /// The metrics of a trace that was read to its end, with [`SpanOptions::metrics`]; else none. For each function
     /// `kperf.function.calls`, a sum, and `kperf.function.duration`, an exponential histogram in seconds, both cumulative
-    /// since the trace began.
+    /// since the trace began. Of a profile, instead of the latter, `kperf.function.self_time`, a sum in seconds by samples.
     pub fn metrics(&mut self) -> Vec<Request> {
-        let Some((start_ticks, end_ticks)) = self.range else { return Vec::new() };
+        let Some((start_ticks, end_ticks)) = self.range.filter(|_| self.finished) else { return Vec::new() };
         self.frames.visitor().metrics(start_ticks, end_ticks)
     }
 

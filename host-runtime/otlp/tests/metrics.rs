@@ -9,7 +9,9 @@ use kperf_otlp::proto::metrics::v1::metric::Data;
 use kperf_otlp::proto::metrics::v1::number_data_point::Value;
 use kperf_otlp::proto::metrics::v1::{AggregationTemporality, ExponentialHistogramDataPoint};
 use kperf_otlp::{Limits, Request, SpanOptions, Spans};
-use kperf_trace::TraceReader;
+use kperf_trace::block::BlockHeader;
+use kperf_trace::word::Word;
+use kperf_trace::{FuncId, Header, Summary, TraceReader, TraceWriter, Window, WindowNode};
 use prost::Message;
 use std::collections::BTreeMap;
 
@@ -92,5 +94,63 @@ fn limits_hold_for_metrics_too() {
             assert_eq!(request.first_span, before);
             before += request.spans;
         }
+    }
+}
+
+/// A profile's calls are counted, its times are those of the samples; its slow calls are spans, and counted once.
+#[test]
+fn a_profile_has_counts_and_self_times() {
+    let node = |parent, func, self_ticks| WindowNode { parent, func: FuncId(func), samples: 1, self_ticks };
+    let window = |start_ticks, nodes, calls| Window {
+        start_ticks,
+        end_ticks: start_ticks + 5_000_000,
+        samples: 2,
+        nodes,
+        calls,
+        ..Window::default()
+    };
+    let words = [Word::Time(1_000_000), Word::Enter(0), Word::Time(8_000_000), Word::Leave];
+    let mut block = BlockHeader::default().to_bytes().to_vec();
+    block.extend(words.iter().flat_map(|word| word.encode().to_le_bytes()));
+    let mut writer = TraceWriter::new(Vec::new(), &Header::default()).expect("a trace");
+    let nodes = vec![node(None, 0, 1_000_000), node(Some(0), 1, 3_000_000)];
+    let windows = [
+        window(1_000_000, nodes, vec![(FuncId(0), 1), (FuncId(1), 500_000)]),
+        window(6_000_000, vec![node(None, 0, 500_000)], vec![(FuncId(1), 7)]),
+    ];
+    windows.iter().for_each(|window| writer.window(window).expect("a window"));
+    writer.spans(0, &block).expect("spans");
+    let file = writer.finish(&Summary::default()).expect("a trace");
+
+    let mut spans =
+        Spans::new(TraceReader::new(&file[..]).expect("a trace"), SpanOptions { metrics: true, ..seeded() });
+    let mut count = 0;
+    while let Some(request) = spans.next().expect("from memory") {
+        count += request.spans;
+    }
+    assert_eq!(count, 1);
+    for limits in [Limits::default(), Limits { bytes: 1, spans: 1000 }] {
+        let requests = metrics(&file, SpanOptions { metrics: true, limits, ..seeded() });
+        assert_eq!(requests.len(), if limits.bytes == 1 { 2 } else { 1 });
+        let mut all = BTreeMap::new();
+        for request in requests {
+            let decoded = ExportMetricsServiceRequest::decode(&request.body[..]).expect("a request");
+            for metric in &decoded.resource_metrics[0].scope_metrics[0].metrics {
+                let Some(Data::Sum(sum)) = &metric.data else { panic!("a sum") };
+                for point in &sum.data_points {
+                    let name = attribute(&point.attributes, "code.function.name").expect("a name");
+                    assert_eq!((point.start_time_unix_nano, point.time_unix_nano), (1_000_000, 11_000_000));
+                    all.insert((metric.name.clone(), name), point.value);
+                }
+            }
+        }
+        let expected = [
+            ("kperf.function.calls", "func id 0", Value::AsInt(1)),
+            ("kperf.function.calls", "func id 1", Value::AsInt(500_007)),
+            ("kperf.function.self_time", "func id 0", Value::AsDouble(0.0015)),
+            ("kperf.function.self_time", "func id 1", Value::AsDouble(0.003)),
+        ];
+        let expected = expected.map(|(metric, name, value)| ((metric.into(), name.into()), Some(value)));
+        assert_eq!(all, BTreeMap::from(expected));
     }
 }
