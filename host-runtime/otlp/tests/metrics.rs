@@ -4,6 +4,7 @@
 mod common;
 
 use common::{Numbers, attribute, seeded, simple};
+use kperf_abi::{Symbol, SymbolTable};
 use kperf_otlp::proto::collector::metrics::v1::ExportMetricsServiceRequest;
 use kperf_otlp::proto::metrics::v1::metric::Data;
 use kperf_otlp::proto::metrics::v1::number_data_point::Value;
@@ -109,8 +110,8 @@ fn a_profile_has_counts_and_self_times() {
         calls,
         ..Window::default()
     };
-    let words = [Word::Time(1_000_000), Word::Enter(0), Word::Time(8_000_000), Word::Leave];
-    let mut block = BlockHeader::default().to_bytes().to_vec();
+    let words = [Word::Enter(0), Word::Time(8_000_000), Word::Leave];
+    let mut block = BlockHeader { start_ticks: 1_000_000, ..BlockHeader::default() }.to_bytes().to_vec();
     block.extend(words.iter().flat_map(|word| word.encode().to_le_bytes()));
     let mut writer = TraceWriter::new(Vec::new(), &Header::default()).expect("a trace");
     let nodes = vec![node(None, 0, 1_000_000), node(Some(0), 1, 3_000_000)];
@@ -118,6 +119,9 @@ fn a_profile_has_counts_and_self_times() {
         window(1_000_000, nodes, vec![(FuncId(0), 1), (FuncId(1), 500_000)]),
         window(6_000_000, vec![node(None, 0, 500_000)], vec![(FuncId(1), 7)]),
     ];
+    let symbol = |id, name: &str| Symbol { id: FuncId(id), name: name.into(), ..Symbol::default() };
+    let table = SymbolTable { symbols: vec![symbol(0, "main"), symbol(1, "step")], ..SymbolTable::default() };
+    writer.symbols(&table.to_bytes()).expect("symbols");
     windows.iter().for_each(|window| writer.window(window).expect("a window"));
     writer.spans(0, &block).expect("spans");
     let file = writer.finish(&Summary::default()).expect("a trace");
@@ -145,10 +149,10 @@ fn a_profile_has_counts_and_self_times() {
             }
         }
         let expected = [
-            ("kperf.function.calls", "func id 0", Value::AsInt(1)),
-            ("kperf.function.calls", "func id 1", Value::AsInt(500_007)),
-            ("kperf.function.self_time", "func id 0", Value::AsDouble(0.0015)),
-            ("kperf.function.self_time", "func id 1", Value::AsDouble(0.003)),
+            ("kperf.function.calls", "main", Value::AsInt(1)),
+            ("kperf.function.calls", "step", Value::AsInt(500_007)),
+            ("kperf.function.self_time", "main", Value::AsDouble(0.0015)),
+            ("kperf.function.self_time", "step", Value::AsDouble(0.003)),
         ];
         let expected = expected.map(|(metric, name, value)| ((metric.into(), name.into()), Some(value)));
         assert_eq!(all, BTreeMap::from(expected));
