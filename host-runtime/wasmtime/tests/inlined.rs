@@ -7,6 +7,7 @@ use common::*;
 use kperf_rewriter::{Options, Probe, rewrite};
 use kperf_wasmtime::{ClockChoice, Inlined, Recorder, is_inlined};
 use wasmtime::{Engine, Func, Instance, Linker, Module, Store, UpdateDeadline};
+use wasmtime_wasi::I32Exit;
 
 /// A guest with whatever a function can do: recursion, leaves, loops, tail calls, exceptions, traps.
 const GUEST: &str = r#"(module
@@ -76,13 +77,11 @@ fn instantiate(recorder: &Recorder, module: &Module) -> (Store<()>, Lanes, Insta
     } else {
         Lanes::Beside(recorder.link(&mut store, &mut linker).unwrap())
     };
-    let h =
-        Func::wrap(
-            &mut store,
-            |value: i32| {
-                if value == 0 { Err(wasmtime::Error::msg("h has failed")) } else { Ok(()) }
-            },
-        );
+    let h = Func::wrap(&mut store, |value: i32| match value {
+        0 => Err(wasmtime::Error::msg("h has failed")),
+        1 => Err(I32Exit(3).into()),
+        _ => Ok(()),
+    });
     linker.define(&mut store, "host", "h", h).unwrap();
     let instance = linker.instantiate(&mut store, module).unwrap();
     (store, lanes, instance)
@@ -96,8 +95,16 @@ fn drive(recorder: &Recorder, module: &Module) -> Vec<Result<i32, String>> {
         let _ = store.take_pending_exception();
         result.map_err(|error| error.root_cause().to_string())
     };
-    let calls =
-        [("fib", 18), ("traps", 3), ("catches", 5), ("host", 0), ("down", 5000), ("traps", 0), ("host", 7)];
+    let calls = [
+        ("fib", 18),
+        ("traps", 3),
+        ("catches", 5),
+        ("host", 0),
+        ("down", 5000),
+        ("traps", 0),
+        ("host", 1),
+        ("host", 7),
+    ];
     let mut results: Vec<_> = calls.into_iter().map(|(name, value)| call(name, value)).collect();
     // Enough for some blocks more.
     results.push(call("fib", 22));
@@ -140,7 +147,7 @@ const EVENTS: u64 = {
         if n < 2 { 2 } else { 1 + fib(n - 1) + fib(n - 2) }
     }
     // An unwind closes all that is open; a tail call leaves before it enters.
-    2 * (fib(18) + fib(22)) + (6 + 1) + (1 + 6 + 1 + 2 + 1) + (1 + 1) + 2 * 5002 + (3 + 1) + 2
+    2 * (fib(18) + fib(22)) + (6 + 1) + (1 + 6 + 1 + 2 + 1) + (1 + 1) + 2 * 5002 + (3 + 1) + (1 + 1) + 2
 };
 
 #[test]
@@ -185,6 +192,24 @@ fn what_is_recorded_outlives_the_store() {
          0 @5 leave
          end @6 completed: 4 events, 1 blocks, 0 dropped, 1 recorders",
     );
+}
+
+#[test]
+fn threads_with_stores_of_their_own_record_into_one_trace() {
+    const THREADS: u64 = 4;
+    for clock in [ClockChoice::Precise, ClockChoice::ticker()] {
+        let engine = engine();
+        let module = compile(&engine, GUEST, Probe::Inline);
+        let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(clock));
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| drive(&recorder, &module));
+            }
+        });
+        let summary = recorder.finish("completed").unwrap();
+        assert_eq!(summary.events, THREADS * EVENTS, "{clock:?}");
+        assert_eq!(count(&trace.bytes(), |_| true), (THREADS * EVENTS) as usize, "{clock:?}");
+    }
 }
 
 #[test]
