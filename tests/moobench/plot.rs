@@ -69,9 +69,9 @@ pub(crate) fn bars(path: &Path, title: &str, rows: &[Row]) -> anyhow::Result<()>
     root.present().map_err(told)
 }
 
-/// A line for each configuration: what a whole recursion takes, by its depth.
+/// A line for each configuration: what a whole recursion takes, by its depth; medians.
 pub(crate) fn lines(path: &Path, title: &str, depths: &BTreeMap<u32, &Vec<Row>>) -> anyhow::Result<()> {
-    let micros = |depth: u32, row: &Row| f64::from(depth) * row.mean / 1e3;
+    let micros = |depth: u32, row: &Row| f64::from(depth) * row.quartiles[1] / 1e3;
     let (Some((_, first)), Some((&deepest, _))) = (depths.first_key_value(), depths.last_key_value()) else {
         return Ok(());
     };

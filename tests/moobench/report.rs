@@ -123,13 +123,14 @@ impl Report {
             let Some(first) = depths.values().next() else { continue };
             writeln!(
                 text,
-                "\n## Depths, {}\n\nNanoseconds a call, by the depth of the recursion.\n",
+                "\n## Depths, {}\n\nNanoseconds a call, by the depth of the recursion: medians.\n",
                 host.name()
             )?;
             let heads: Vec<String> = depths.keys().map(|depth| format!(" {depth} |")).collect();
             writeln!(text, "| |{}\n|---|{}", heads.concat(), "--:|".repeat(depths.len()))?;
             for (n, row) in first.iter().enumerate() {
-                let cells = depths.values().filter_map(|rows| Some(format!(" {:.2} |", rows.get(n)?.mean)));
+                let cells =
+                    depths.values().filter_map(|rows| Some(format!(" {:.2} |", rows.get(n)?.quartiles[1])));
                 writeln!(text, "| {} |{}", row.name, cells.collect::<String>())?;
             }
             let name = format!("depths-{}.svg", host.name());
@@ -181,15 +182,15 @@ fn text_of(table: &Table) -> String {
 fn recursion_of(table: &Table) -> String {
     let plain = table.rows.iter().find(|row| row.name == PLAIN);
     let mut text = String::from(
-        "| | mean ns a call | 95 % | sd of loops | sd within | quartiles | least | added | until written | bytes a call | events |\n\
+        "| | mean ns a call | 95 % | sd of loops | sd within | quartiles | least | added (median) | until written | bytes a call | events |\n\
          |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     for row in &table.rows {
+        let [first, median, third] = row.quartiles;
         let added = plain
             .filter(|_| row.name != PLAIN)
-            .map_or_else(String::new, |plain| format!("{:+.2}", row.mean - plain.mean));
+            .map_or_else(String::new, |plain| format!("{:+.2}", median - plain.quartiles[1]));
         let later = row.whole_millis - row.run_millis;
-        let [first, median, third] = row.quartiles;
         text += &format!(
             "| {} | {:.2} | {} | {} | {} | {first:.2} / {median:.2} / {third:.2} | {:.2} | {added} | {} | {} | {} |\n",
             row.name,
