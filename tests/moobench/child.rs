@@ -90,11 +90,11 @@ fn rewritten(child: &ChildJob) -> anyhow::Result<PathBuf> {
     if child.way == Way::None {
         return Ok(module);
     }
-    let probe = match child.way {
-        Way::Off | Way::Recorder { inside: true, .. } => kperf_rewriter::Probe::Inline,
-        _ => kperf_rewriter::Probe::Import,
+    let options = kperf_rewriter::Options {
+        probe: child.way.probe(),
+        filter: guest::filter(&child.job)?,
+        ..Default::default()
     };
-    let options = kperf_rewriter::Options { probe, filter: guest::filter(&child.job)?, ..Default::default() };
     let rewritten = kperf_rewriter::rewrite(&std::fs::read(module)?, &options)?;
     // Not in the folder whose bytes are counted.
     let path = std::env::temp_dir().join(format!("kperf-moobench-{}.wasm", std::process::id()));

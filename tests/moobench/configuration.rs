@@ -1,6 +1,7 @@
 //! The ways of recording that are compared.
 
 use crate::tools::Tools;
+use kperf_rewriter::Probe;
 use serde::{Deserialize, Serialize};
 
 /// Who runs the program.
@@ -48,6 +49,8 @@ pub(crate) enum Way {
     Off,
     /// A recorder.
     Recorder { inside: bool, clock: Clock, target: Target },
+    /// Exact counts, and samples of a shadow stack; with slow calls told one by one, or not.
+    Profile { spans: bool },
     /// wasmtime's own profiler, which samples.
     GuestProfiler,
     /// Kieker's probes, woven in by AspectJ.
@@ -76,6 +79,17 @@ pub(crate) enum Target {
     Otlp,
 }
 
+impl Way {
+    /// What the probes of a module are that is recorded so.
+    pub(crate) fn probe(self) -> Probe {
+        match self {
+            Way::Off | Way::Recorder { inside: true, .. } => Probe::Inline,
+            Way::Profile { spans } => Probe::Profile { spans },
+            _ => Probe::Import,
+        }
+    }
+}
+
 /// The name of the configuration that others are compared with.
 pub(crate) const PLAIN: &str = "no probes";
 
@@ -96,6 +110,8 @@ pub(crate) fn all() -> impl Iterator<Item = Configuration> {
         ("inline, ticker, trace file", recorder(inside, Clock::Ticker, Target::File)),
         ("inline, ticker, k-perf text", recorder(inside, Clock::Ticker, Target::Text)),
         ("inline, ticker, OTLP", recorder(inside, Clock::Ticker, Target::Otlp)),
+        ("profile", Way::Profile { spans: true }),
+        ("profile, no slow calls", Way::Profile { spans: false }),
         ("wasmtime's guest profiler", Way::GuestProfiler),
     ];
     let node = [
@@ -130,8 +146,16 @@ impl Configuration {
             way,
             Way::Recorder { inside: false, clock: Clock::Ticker | Clock::Precise, target: Target::Nowhere }
         );
-        let in_sweep = matches!(way, Way::None | Way::Empty) || to_file || beside;
-        Configuration { host, name, way, fraction, in_sweep, in_programs: in_sweep || way == Way::Off }
+        let in_sweep =
+            matches!(way, Way::None | Way::Empty | Way::Profile { spans: true }) || to_file || beside;
+        Configuration {
+            host,
+            name,
+            way,
+            fraction,
+            in_sweep,
+            in_programs: in_sweep || matches!(way, Way::Off | Way::Profile { .. }),
+        }
     }
 
     /// What it would need that isn't here; `None` if it can run.

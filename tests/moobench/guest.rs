@@ -6,7 +6,9 @@ use crate::workload::Job;
 use anyhow::{Context, bail, ensure};
 use kperf_otlp::SpanOptions;
 use kperf_otlp::exporter::{self, Sending, Settings};
-use kperf_rewriter::{Filter, Options, Pattern, Probe, rewrite};
+use kperf_profile::Profile;
+use kperf_rewriter::{Filter, Options, Pattern, rewrite};
+use kperf_trace::TraceReader;
 use kperf_wasmtime::{Builder, ClockChoice, Inlined, Recorder};
 use std::fs::File;
 use std::path::Path;
@@ -23,12 +25,7 @@ const STANDING: Duration = Duration::from_secs(1);
 pub(crate) fn run(child: &ChildJob) -> anyhow::Result<Measured> {
     let job = &child.job;
     let wasm = std::fs::read(job.workload.module(&job.root))?;
-    let inside = matches!(child.way, Way::Off | Way::Recorder { inside: true, .. });
-    let options = Options {
-        probe: if inside { Probe::Inline } else { Probe::Import },
-        filter: filter(job)?,
-        ..Options::default()
-    };
+    let options = Options { probe: child.way.probe(), filter: filter(job)?, ..Options::default() };
     let rewritten = rewrite(&wasm, &options)?;
     let engine = engine()?;
     let module = Module::new(&engine, if child.way == Way::None { &wasm } else { &rewritten.wasm })?;
@@ -62,6 +59,7 @@ pub(crate) fn run(child: &ChildJob) -> anyhow::Result<Measured> {
             let builder = Recorder::builder().calibrate(false).clock(clock).inlined(inside).symbols(symbols);
             guest.recorded(&module, child, builder, target)
         }
+        Way::Profile { .. } => guest.profiled(&module, child, symbols),
         Way::GuestProfiler | Way::Kieker | Way::OpenTelemetry => {
             bail!("{:?} is another program's", child.way)
         }
@@ -128,6 +126,26 @@ impl Guest {
         Ok(Measured { whole_nanos: batches.iter().sum(), batches, ..Measured::default() })
     }
 
+    fn profiled(mut self, module: &Module, child: &ChildJob, symbols: Vec<u8>) -> anyhow::Result<Measured> {
+        let trace = child.folder.join("guest.kperf");
+        let builder = Recorder::builder().calibrate(false).symbols(symbols).sink(File::create(&trace)?);
+        let recorder = builder.build(self.store.engine())?;
+        let lanes = recorder.link_inlined(&mut self.store, &mut self.linker)?;
+        let begun = Instant::now();
+        let batches = self.batches(module, &child.job)?;
+        ensure!(lanes.profiles() == 1, "the probes are gone");
+        recorder.finish("completed")?;
+        let whole_nanos = nanos_since(begun);
+        let counted = counted(&trace)?;
+        let expected = child.job.calls_of_monitored();
+        match child.job.workload.probed() {
+            Some(_) => ensure!(counted == expected, "{counted} calls counted where {expected} are right"),
+            None => ensure!(counted >= expected, "{counted} calls counted, which are too few"),
+        }
+        // As many events as a trace would have.
+        Ok(Measured { batches, whole_nanos, events: Some(2 * counted), bytes: folder_size(&child.folder)? })
+    }
+
     fn recorded(
         mut self,
         module: &Module,
@@ -181,6 +199,12 @@ impl Guest {
         let bytes = if target == Target::Nowhere { 0 } else { folder_size(&child.folder)? };
         Ok(Measured { batches, whole_nanos, events: Some(summary.events), bytes })
     }
+}
+
+/// How many calls a profile has counted.
+fn counted(trace: &Path) -> anyhow::Result<u64> {
+    let profile = Profile::read(TraceReader::new(File::open(trace)?)?, |_| ())?;
+    Ok(profile.tree.iter().map(|(_, node)| node.calls).sum())
 }
 
 /// As a user does it.
