@@ -33,6 +33,15 @@ pub(crate) struct Stalls {
     pub(crate) total: StallTotal,
 }
 
+impl Stalls {
+    fn add(&mut self, stall: Stall) {
+        self.total.add(stall.nanos);
+        if self.first.len() < STALLS {
+            self.first.push(stall);
+        }
+    }
+}
+
 impl Ticker {
     /// Starts the thread. Fails where there is no processor for it.
     pub(crate) fn start(engine: &Engine, clock: &Clock, period: Duration) -> Result<Ticker> {
@@ -109,24 +118,25 @@ fn tick(
     // Shorter gaps are the scheduler's and the memory's ordinary noise.
     let limit = clock.ticks((period * 10).max(Duration::from_micros(50)));
     let mut last = cell.load();
-    while !stop.load(Ordering::Relaxed) {
+    loop {
+        // Before the clock: how long it stood still before the end counts too.
+        let stopping = stop.load(Ordering::Relaxed);
         let now = clock.now();
         let gap = now.saturating_sub(last);
+        if gap > limit {
+            let stall =
+                Stall { kind: StallKind::Ticker, recorder: None, start_ticks: last, nanos: clock.nanos(gap) };
+            stalls.lock().unwrap_or_else(PoisonError::into_inner).add(stall);
+        }
+        if stopping {
+            return;
+        }
         if gap < period_ticks {
             std::hint::spin_loop();
             continue;
         }
         cell.store(now);
         others.lock().unwrap_or_else(PoisonError::into_inner).values().for_each(|cell| cell.store(now));
-        if gap > limit {
-            let stall =
-                Stall { kind: StallKind::Ticker, recorder: None, start_ticks: last, nanos: clock.nanos(gap) };
-            let mut stalls = stalls.lock().unwrap_or_else(PoisonError::into_inner);
-            stalls.total.add(stall.nanos);
-            if stalls.first.len() < STALLS {
-                stalls.first.push(stall);
-            }
-        }
         last = now;
     }
 }
