@@ -61,7 +61,7 @@ for (const isolated of [true, false]) {
     });
 }
 
-test('workers of workers, what they request, and one that ends itself', async () => {
+test('workers of workers, what they request, and one that ends itself', async (t) => {
     const outer = `
         addEventListener('message', async ({ data }) => {
             const answers = await Promise.all(['inner.js', new URL('inner.js', location)].map((url) => new Promise((resolve, reject) => {
@@ -87,10 +87,10 @@ test('workers of workers, what they request, and one that ends itself', async ()
             worker.postMessage(7);
         });</script>`;
     const server = await serve({ '/': page, '/deep/outer.js': outer, '/deep/inner.js': inner, '/deep/calls.wasm': calls });
+    t.after(() => server.close());
     const { result } = await open(browser, server.url);
     assert.deepEqual(result, ['/deep/inner.js', '/deep/inner.js']);
     const ended = () => reportsOf(server).filter(({ outcome }) => outcome === 'worker closed');
     for (let n = 0; n < 100 && ended().length < 2; n++) await new Promise((resolve) => setTimeout(resolve, 100));
     assert.deepEqual(ended().map(({ calls, functions }) => [calls, functions[0].name]), [[7, 'leaf'], [7, 'leaf']]);
-    await server.close();
 });

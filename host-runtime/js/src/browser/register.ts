@@ -71,7 +71,7 @@ if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
     if (isWorker) beforeClose();
     globalThis.addEventListener?.('pagehide', (event) => {
         if (event.persisted) recorder?.flush();
-        else leave('page closed');
+        else leave();
     });
     // A page that is hidden may never be shown again, nor told of its end.
     globalThis.document?.addEventListener('visibilitychange', () => {
@@ -107,21 +107,26 @@ function sink(): { sink?: Sink } {
     return config.post !== undefined ? { sink: new PostSink(config.post, isWorker ? WORKER_DELAY : undefined) } : {};
 }
 
-/** The page or the worker is being closed. */
-function leave(outcome: string): void {
+/** The page is being closed. */
+function leave(): void {
     if (!recorder || recorder.finished) return;
     if (recorder.sink instanceof PostSink || recorder.sink instanceof OtlpSink) recorder.sink.leave();
     recorder.lane.end(Reason.Interrupted);
-    void recorder.finish(outcome).catch(() => undefined);
+    void recorder.finish('page closed').catch(() => undefined);
 }
 
-/** A worker that ends itself is heard. */
+/** How long a worker that ends itself may go on, for its last request. Milliseconds. */
+const CLOSING = 1000;
+
+/** A worker that ends itself is heard: it ends when its last request is answered, since browsers drop what it leaves behind. */
 function beforeClose(): void {
     const scope = globalThis as unknown as { close: () => void };
     const { close } = scope;
     scope.close = () => {
-        leave('worker closed');
-        close.call(globalThis);
+        if (!recorder || recorder.finished) return close.call(globalThis);
+        recorder.lane.end(Reason.Interrupted);
+        const finished = recorder.finish('worker closed').catch(() => undefined);
+        void Promise.race([finished, new Promise((resolve) => setTimeout(resolve, CLOSING))]).then(() => close.call(globalThis));
     };
 }
 
