@@ -28,6 +28,9 @@ use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 5;
 
+/// Sends all of it, and says how long that took.
+type Way<'a> = Box<dyn Fn() -> Duration + 'a>;
+
 fn main() {
     let Some(binary) = server::binary("collector", true) else { return };
     let folder = tempfile::tempdir().unwrap();
@@ -95,7 +98,7 @@ service:
         let seconds = text.trim().strip_prefix(&format!("{count} ")).unwrap_or_else(|| panic!("{text}"));
         Duration::from_secs_f64(seconds.parse().unwrap())
     };
-    let mut ways: Vec<(&str, Box<dyn Fn() -> Duration + '_>)> = vec![
+    let mut ways: Vec<(&str, Way<'_>)> = vec![
         ("encoded before, posted by a loop (HTTP)", Box::new(|| posted(&requests))),
         ("encoded before, by the exporter (HTTP)", Box::new(|| encoded(&over_http))),
         ("from the trace (HTTP)", Box::new(|| whole(&over_http))),
