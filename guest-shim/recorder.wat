@@ -10,9 +10,9 @@
 ;;   inline    what the rewriter puts into a module itself. It takes either clock: the time is loaded from the front of the
 ;;             lane's memory, and asked of the host by a call while that is 0. All ones there mean that nothing is recorded.
 ;;             The write position is a global, which costs 1 ns a call less. So that what is recorded can still be read from
-;;             any thread, the word behind the last one is all ones, which no word is
+;;             any thread, the host fills a block with ones, which no word is, before the recorder begins it
 ;;
-;; Where they differ in that, `(position.get)`, `(position.set X)` and `word.store` (of a word at an address) stand for it.
+;; Where they differ in that, `(position.get)` and `(position.set X)` stand for it.
 ;;
 ;; The memory is shared and the write position lies in it, so that a host may read what was recorded at any moment and
 ;; from any thread: after a trap, in a thread that handles signals, when the store is long gone. (State in globals and a
@@ -56,7 +56,6 @@
     ;; #if inline
     ;; Before the first event, which may come from a start section: now the host learns of this instance.
     (call $host_flush (i32.const 4096) (i32.const 0))
-    (i32.store (i32.const 4112) (i32.const -1))
     (position.set (i32.const 4112))
     ;; What the ticker says if there is one, or each event up to its next tick would be one of a clock that went back. But 0
     ;; and all ones are no times.
@@ -96,9 +95,6 @@
     (if (i32.gt_s (local.get $length) (i32.const 16))
       (then
         (call $host_flush (i32.const 4096) (local.get $length))
-        ;; #if inline
-        (i32.store (i32.const 4112) (i32.const -1))
-        ;; #end
         (i32.store (i32.const 4096) (global.get $stack))
         (i32.store (i32.const 4100) (global.get $depth))
         (i64.store (i32.const 4104) (global.get $last))
@@ -118,15 +114,11 @@
       (then
         (if (i64.lt_u (local.get $delta) (i64.const 0x40000000))
           (then
-            (local.get $position)
-            (i32.or (i32.const 0x40000000) (i32.wrap_i64 (local.get $delta)))
-            word.store
+            (i32.store (local.get $position) (i32.or (i32.const 0x40000000) (i32.wrap_i64 (local.get $delta))))
             (local.set $position (i32.add (local.get $position) (i32.const 4))))
           (else
+            ;; The tag last: in the inline form it publishes the two words.
             (i64.store offset=4 (local.get $position) (local.get $delta))
-            ;; #if inline
-            (i32.store offset=12 (local.get $position) (i32.const -1))
-            ;; #end
             (i32.store (local.get $position) (i32.const 0xe0000000))
             (local.set $position (i32.add (local.get $position) (i32.const 12)))))
         (global.set $last (local.get $now))
@@ -141,7 +133,7 @@
     (if (i64.eq (local.get $now) (i64.const -1)) (then (return)))
     ;; #end
     (local.set $position (call $make_room (local.get $now)))
-    (local.get $position) (local.get $word) word.store
+    (i32.store (local.get $position) (local.get $word))
     (position.set (i32.add (local.get $position) (i32.const 4))))
 
   (func $enter (export "enter") (param $func_id i32) (result i32)
@@ -166,7 +158,7 @@
           (i64.ne (local.get $now) (global.get $last))
           (i32.gt_u (local.get $position) (global.get $last_start)))
       (then (local.set $position (call $make_room (local.get $now)))))
-    (local.get $position) (local.get $func_id) word.store
+    (i32.store (local.get $position) (local.get $func_id))
     (position.set (i32.add (local.get $position) (i32.const 4)))
     ;; #else
     (local.set $delta (i64.sub (local.get $now) (global.get $last)))
@@ -208,7 +200,7 @@
           (i64.ne (local.get $now) (global.get $last))
           (i32.gt_u (local.get $position) (global.get $last_start)))
       (then (local.set $position (call $make_room (local.get $now)))))
-    (local.get $position) (i32.const 0x80000000) word.store
+    (i32.store (local.get $position) (i32.const 0x80000000))
     (position.set (i32.add (local.get $position) (i32.const 4)))
     ;; #else
     (local.set $delta (i64.sub (local.get $now) (global.get $last)))
@@ -275,9 +267,7 @@
       (block $slow
         (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
         (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
-        (i64.store
-          (local.get $position)
-          (i64.or (i64.extend_i32_u (local.get $id)) (i64.const 0xffffffff00000000)))
+        (i32.store (local.get $position) (local.get $id))
         (global.set $position (local.tee $position (i32.add (local.get $position) (i32.const 4))))
         (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1))))
         (br $done))
@@ -294,7 +284,7 @@
         (br_if $slow (i32.ne (local.get $token) (global.get $depth)))
         (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
         (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
-        (i64.store (local.get $position) (i64.const 0xffffffff80000000))
+        (i32.store (local.get $position) (i32.const 0x80000000))
         (global.set $position (i32.add (local.get $position) (i32.const 4)))
         (global.set $depth (i32.sub (local.get $token) (i32.const 1)))
         (br $done))
@@ -307,7 +297,7 @@
       (block $slow
         (br_if $slow (i32.gt_u (local.get $position) (global.get $last_start)))
         (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (i64.store (local.get $position) (i64.const 0xffffffff80000000))
+        (i32.store (local.get $position) (i32.const 0x80000000))
         (global.set $position (i32.add (local.get $position) (i32.const 4)))
         (global.set $depth (i32.sub (local.get $token) (i32.const 1)))
         (br $done))

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! bytes 0..8          u64  the clock of a recorder inside a module: the time; 0 to ask the host, all ones to record nothing
-//! bytes 64..68        u32  position: address of the next word to write (not of a recorder inside a module, which marks the
-//!                          end of its words instead)
+//! bytes 64..68        u32  position: address of the next word to write (not of a recorder inside a module: its host fills
+//!                          the block with ones before each begins, so what is no word is behind the last)
 //! bytes 1024..4096    u32  depth of each of the 768 stacks of this lane that don't run now
 //! bytes 4096..131072       the block: header (16 bytes), then words
 //! ```
@@ -16,7 +16,7 @@ pub const MEMORY_PAGES: u32 = 2;
 pub const CLOCK: usize = 0;
 /// What stands there while nothing is to be recorded.
 pub const CLOCK_OFF: u64 = u64::MAX;
-/// What stands behind the last word of a block whose recorder is a part of its module: no word is this.
+/// What stands behind the words of a block whose recorder is a part of its module, up to the block's end: no word is this.
 pub const END_MARK: u32 = u32::MAX;
 /// Address of the write position, a u32. It is stored after the words it covers.
 pub const POSITION: usize = 64;

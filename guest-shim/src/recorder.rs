@@ -58,24 +58,14 @@ impl Form {
                 _ => {}
             }
         }
-        // What the forms do differently in many places: where the position is, and how a word is published. The mark behind
-        // it comes by the same store, and no call stands there, at whose beginning an embedder might take the block away.
-        let [get, set, store] = match self {
-            Form::Precise | Form::Ticker => {
-                ["(i32.load (i32.const 64))", "(i32.store (i32.const 64)", "i32.store"]
-            }
-            Form::Inline => [
-                "(global.get $position)",
-                "(global.set $position",
-                "i64.extend_i32_u i64.const 0xffffffff00000000 i64.or i64.store",
-            ],
+        let [get, set] = match self {
+            Form::Precise | Form::Ticker => ["(i32.load (i32.const 64))", "(i32.store (i32.const 64)"],
+            Form::Inline => ["(global.get $position)", "(global.set $position"],
             Form::Profile | Form::ProfileSpans => return kept,
         };
         let code = kept.find("(module").unwrap_or(0);
         let (head, code) = kept.split_at(code);
-        let code =
-            code.replace("(position.get)", get).replace("(position.set", set).replace("word.store", store);
-        head.to_owned() + &code
+        head.to_owned() + &code.replace("(position.get)", get).replace("(position.set", set)
     }
 
     fn as_str(self) -> &'static str {

@@ -53,8 +53,6 @@ fn the_source_agrees_with_the_constants() {
         exported(names::STATE_STACK),
         exported(names::STATE_LAST),
         exported(names::STATE_POSITION),
-        format!("(i32.const {})", block::END_MARK as i32),
-        format!("0x{:08x}{:08x}", block::END_MARK, word::LEAVE),
         exported(names::INLINE_ENTER),
         exported(names::INLINE_LEAVE),
         exported(names::INLINE_LEAVE_LEAF),

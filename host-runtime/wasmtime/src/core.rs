@@ -3,7 +3,7 @@
 use crate::memory::{LaneMemory, TickerCell};
 use crate::queue::Message;
 use crate::recording::Recording;
-use crate::tail::Tail;
+use crate::state::State;
 use kperf_abi::block::{BlockHeader, HEADER_LEN, STACKS};
 use kperf_abi::word::{Reason, TIME_LIMIT, Word};
 use kperf_trace::{CallParent, TraceContext};
@@ -34,12 +34,8 @@ pub(crate) struct LaneCore {
 struct Gate {
     /// Whether the lane is closed: what is recorded from there on is not kept.
     closed: bool,
-    /// The header of the block that was handed over last, and the length of its words. Until another block has begun they
-    /// are what says where the recorder stands.
-    last_header: [u8; HEADER_LEN],
-    last_length: usize,
-    /// The first of those words: where the end is marked, the mark of the block that comes stands in its place.
-    last_first: Option<[u8; 4]>,
+    /// The recorder's state behind the block that was handed over last: where it stands until it has begun another one.
+    last: State,
 }
 
 /// A call that ended without a word (its future was dropped, the host panicked): its frames are closed when the lane is
@@ -73,23 +69,22 @@ impl LaneCore {
         }
     }
 
-    /// Sends the block, up to a position, to the writer. The recorder begins another one when this returns.
-    pub(crate) fn hand_over(&self, position: u32) {
+    /// Sends the block, up to a position, to the writer; `state` is the recorder's behind that. The recorder begins another
+    /// block when this returns.
+    pub(crate) fn hand_over(&self, position: u32, state: State) {
         let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
         if !gate.closed {
             let queue = &self.recording.queue;
             let mut block = queue.buffer();
             self.memory.copy_below(position, &mut block);
-            if let Some((header, words)) = block.split_first_chunk() {
-                gate.last_header = *header;
-                gate.last_length = words.len();
-                gate.last_first = words.first_chunk().copied();
+            if !block.is_empty() {
+                gate.last = state;
                 queue.send_block(&self.recording.clock, self.number, block, self.spans);
             }
         }
         // Before the gate opens: whoever comes now finds nothing that was handed over already.
         self.memory.mark_unbegun();
-        self.memory.reset_position();
+        self.memory.clear();
     }
 
     /// Sends what is left, with the frames that are open closed for a reason at a time. Nothing is kept of what the
@@ -100,16 +95,16 @@ impl LaneCore {
             return;
         }
         let mut block = self.recording.queue.buffer();
-        let saved_depth = |stack| self.memory.saved_depth(stack);
-        let tail = match self.unbegun(&gate, &mut block) {
-            Some(tail) => Some(tail),
-            None => {
-                self.memory.copy_block(&mut block);
-                Tail::read(&block, saved_depth)
-            }
+        let state = if self.memory.is_unbegun() {
+            let State { stack, depth, last } = gate.last;
+            block.extend_from_slice(&BlockHeader { stack, depth, start_ticks: last }.to_bytes());
+            Some(gate.last)
+        } else {
+            self.memory.copy_block(&mut block);
+            State::behind(&block, |stack| self.memory.saved_depth(stack))
         };
-        if let Some(tail) = tail {
-            self.append_unwinds(&mut block, &tail, reason, now);
+        if let Some(state) = state {
+            self.append_unwinds(&mut block, state, reason, now);
             if block.len() > HEADER_LEN {
                 self.recording.queue.send_block(&self.recording.clock, self.number, block, self.spans);
             }
@@ -118,7 +113,7 @@ impl LaneCore {
             // The lane's number will be another's.
             self.send_parent(None, None);
         }
-        self.memory.reset_position();
+        self.memory.clear();
     }
 
     /// Says whose children the host's next calls are, on one stack or on all. The block must have been handed over.
@@ -134,33 +129,14 @@ impl LaneCore {
         self.recording.queue.send(Message::Parent(CallParent { recorder: self.number, stack, context }));
     }
 
-    /// Where the recorder stands if it has handed over a block and not begun another one; `block` is the front of that.
-    fn unbegun(&self, gate: &Gate, block: &mut Vec<u8>) -> Option<Tail> {
-        if !self.memory.is_unbegun() {
-            return None;
-        }
-        block.extend_from_slice(&gate.last_header);
-        self.memory.copy_words(gate.last_length, block);
-        if let Some((first, copied)) = gate.last_first.zip(block.get_mut(HEADER_LEN..HEADER_LEN + 4)) {
-            copied.copy_from_slice(&first);
-        }
-        let tail = Tail::read(block, |stack| self.memory.saved_depth(stack));
-        block.clear();
-        // The recorder may have begun it meanwhile, and written over what was copied.
-        let tail = tail.filter(|_| self.memory.is_unbegun())?;
-        let header = BlockHeader { stack: tail.stack, depth: tail.depth, start_ticks: tail.last };
-        block.extend_from_slice(&header.to_bytes());
-        Some(tail)
-    }
-
-    fn append_unwinds(&self, block: &mut Vec<u8>, tail: &Tail, reason: Reason, now: impl FnOnce() -> u64) {
-        let others = (0..STACKS).filter(|&stack| stack != tail.stack && self.memory.saved_depth(stack) > 0);
+    fn append_unwinds(&self, block: &mut Vec<u8>, state: State, reason: Reason, now: impl FnOnce() -> u64) {
+        let others = (0..STACKS).filter(|&stack| stack != state.stack && self.memory.saved_depth(stack) > 0);
         let mut others = others.peekable();
-        if tail.depth == 0 && others.peek().is_none() {
+        if state.depth == 0 && others.peek().is_none() {
             return;
         }
         let mut put = |word: Word| block.extend(word.encode().to_le_bytes());
-        let elapsed = now().saturating_sub(tail.last);
+        let elapsed = now().saturating_sub(state.last);
         if elapsed < TIME_LIMIT {
             put(Word::Time(elapsed as u32));
         } else {
@@ -168,7 +144,7 @@ impl LaneCore {
             block.extend(elapsed.to_le_bytes());
         }
         let mut put = |word: Word| block.extend(word.encode().to_le_bytes());
-        if tail.depth > 0 {
+        if state.depth > 0 {
             put(Word::Unwind { depth: 0, reason });
         }
         for stack in others {
@@ -211,7 +187,7 @@ impl Drop for LaneGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Pen, State};
+    use crate::record::Pen;
     use crate::{ClockChoice, Recorder};
     use kperf_trace::{Event, Item, TraceReader};
 
@@ -231,7 +207,7 @@ mod tests {
         }
         pen.leave(3);
         // What the recorder calls when the block is full; it has no time to begin another one.
-        lane.hand_over(lane.memory.position());
+        lane.hand_over(lane.memory.position(), *pen.state);
         assert!(lane.memory.is_unbegun());
         recorder.interrupt("interrupted by SIGINT").expect("a trace");
 

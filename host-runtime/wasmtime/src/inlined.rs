@@ -8,6 +8,7 @@ use crate::memory::LaneMemory;
 use crate::profile::{Profiled, ProfiledGuard, Shadow};
 use crate::reason::reason_of;
 use crate::recording::Recording;
+use crate::state::StateGlobals;
 use kperf_abi::names::{self, exported};
 use kperf_abi::shadow::STACK;
 use kperf_abi::word::Reason;
@@ -88,7 +89,7 @@ impl Inlined {
                 return Err(wasmtime::Error::msg("who flushes has no recorder inside"));
             };
             let guard = if let Some(lane) = shared.lane_of(&memory) {
-                lane.core.hand_over(address.wrapping_add(length));
+                lane.core.hand_over(address.wrapping_add(length), lane.globals.get(caller));
                 return Ok(());
             } else if shared.has_profile(&memory) {
                 return Ok(());
@@ -196,15 +197,13 @@ impl Shared {
         caller: &mut Caller<'_, T>,
         memory: SharedMemory,
     ) -> wasmtime::Result<LaneGuard> {
-        let depth = wanted(caller, names::STATE_DEPTH)?;
-        let stack = wanted(caller, names::STATE_STACK)?;
-        let last = wanted(caller, names::STATE_LAST)?;
+        let globals = StateGlobals::find(|name| wanted(caller, name))?;
         let position = Some(wanted(caller, names::STATE_POSITION)?);
         let memory = LaneMemory::of_instance(memory).ok_or_else(too_small)?;
         let core = self.recording.open_lane(memory, false);
         let mut state = self.state();
         self.recording.set_clock(&core, state.on);
-        state.lanes.push(Lane { core: core.clone(), depth, stack, last, position });
+        state.lanes.push(Lane { core: core.clone(), globals, position });
         Ok(LaneGuard(core))
     }
 

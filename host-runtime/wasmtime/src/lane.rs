@@ -2,7 +2,8 @@
 
 use crate::core::LaneCore;
 use crate::reason::reason_of;
-use crate::record::{Pen, State};
+use crate::record::Pen;
+use crate::state::StateGlobals;
 use kperf_abi::word::Reason;
 use kperf_trace::TraceContext;
 use std::sync::Arc;
@@ -16,9 +17,7 @@ use wasmtime::{AsContextMut, Global, Result, Val};
 #[derive(Clone)]
 pub struct Lane {
     pub(crate) core: Arc<LaneCore>,
-    pub(crate) depth: Global,
-    pub(crate) stack: Global,
-    pub(crate) last: Global,
+    pub(crate) globals: StateGlobals,
     /// Where the next word goes, of a recorder inside a module; others keep that in their memory.
     pub(crate) position: Option<Global>,
 }
@@ -125,15 +124,11 @@ impl Lane {
     /// Works on the lane with the state that the module keeps.
     fn act<R>(&self, mut store: impl AsContextMut, act: impl FnOnce(&mut Pen<'_>) -> R) -> R {
         let mut store = store.as_context_mut();
-        let before = State {
-            depth: self.depth.get(&mut store).i32().unwrap_or_default() as u32,
-            stack: self.stack.get(&mut store).i32().unwrap_or_default() as u32,
-            last: self.last.get(&mut store).i64().unwrap_or_default() as u64,
-        };
+        let before = self.globals.get(&mut store);
         if let Some(position) = &self.position {
             match position.get(&mut store).i32().unwrap_or_default() as u32 {
                 // Something ended its first event before it had begun a block.
-                0 => self.core.memory.reset_position(),
+                0 => self.core.memory.clear(),
                 position => self.core.memory.set_position(position),
             }
         }
@@ -142,19 +137,11 @@ impl Lane {
         close_abandoned(&mut pen);
         let result = act(&mut pen);
         if let Some(position) = &self.position {
-            // It doesn't fail: see below.
+            // Fails for values of another type only, and this is the recorder's own global.
             let _ = position.set(&mut store, Val::I32(self.core.memory.position() as i32));
         }
         if state != before {
-            let values = [
-                (&self.depth, Val::I32(state.depth as i32)),
-                (&self.stack, Val::I32(state.stack as i32)),
-                (&self.last, Val::I64(state.last as i64)),
-            ];
-            for (global, value) in values {
-                // Fails for values of another type only, and these are the recorder's own globals.
-                let _ = global.set(&mut store, value);
-            }
+            self.globals.set(&mut store, state);
         }
         result
     }

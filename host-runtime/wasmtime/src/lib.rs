@@ -60,8 +60,8 @@ mod record;
 mod recorder;
 mod recording;
 mod sampling;
+mod state;
 mod symbols;
-mod tail;
 mod ticker;
 mod writer;
 

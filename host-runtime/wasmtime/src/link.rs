@@ -6,9 +6,10 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::lane::Lane;
 use crate::memory::LaneMemory;
 use crate::recording::Recording;
+use crate::state::StateGlobals;
 use kperf_abi::names;
 use std::sync::{Arc, PoisonError};
-use wasmtime::{AsContextMut, Engine, Extern, Func, Global, Instance, Linker, Module};
+use wasmtime::{AsContextMut, Caller, Engine, Extern, Func, Instance, Linker, Module};
 
 /// A lane whose recorder module is not instantiated yet.
 pub(crate) struct Linking {
@@ -18,7 +19,10 @@ pub(crate) struct Linking {
 }
 
 impl Linking {
-    pub(crate) fn prepare(recording: &Arc<Recording>, mut store: impl AsContextMut) -> Result<Linking> {
+    pub(crate) fn prepare<T: 'static>(
+        recording: &Arc<Recording>,
+        mut store: impl AsContextMut<Data = T>,
+    ) -> Result<Linking> {
         let mut store = store.as_context_mut();
         if !Engine::same(store.engine(), &recording.engine) {
             return Err(ErrorKind::OtherEngine.into());
@@ -35,8 +39,13 @@ impl Linking {
         let core = recording.open_lane(LaneMemory::shared(memory.clone()), false);
         // Owned by the function, which the store owns: when the store goes, the lane is closed.
         let guard = LaneGuard(core.clone());
-        let flush = Func::wrap(&mut store, move |address: u32, length: u32| {
-            guard.0.hand_over(address.wrapping_add(length));
+        let flush = Func::wrap(&mut store, move |mut caller: Caller<'_, T>, address: u32, length: u32| {
+            let state = StateGlobals::find(|name| {
+                let global = caller.get_export(name).and_then(Extern::into_global);
+                global.ok_or_else(|| wasmtime::Error::msg(format!("who flushes has no `{name}`")))
+            })?;
+            guard.0.hand_over(address.wrapping_add(length), state.get(caller));
+            Ok(())
         });
         let mut imports = Vec::new();
         for import in module.imports() {
@@ -70,17 +79,11 @@ impl Linking {
     ) -> Result<Lane> {
         let mut store = store.as_context_mut();
         linker.instance(&mut store, names::MODULE, instance).map_err(failed)?;
-        let mut global = |name: &str| -> Result<Global> {
+        let globals = StateGlobals::find(|name| {
             let global = instance.get_global(&mut store, name);
             global.ok_or_else(|| failed(wasmtime::Error::msg(format!("the recorder has no `{name}`"))))
-        };
-        Ok(Lane {
-            depth: global(names::STATE_DEPTH)?,
-            stack: global(names::STATE_STACK)?,
-            last: global(names::STATE_LAST)?,
-            position: None,
-            core: self.core,
-        })
+        })?;
+        Ok(Lane { core: self.core, globals, position: None })
     }
 }
 

@@ -3,7 +3,8 @@
 //! The recorder is compiled WebAssembly (in a [`SharedMemory`]) or Rust (in a memory of our own). It writes words first
 //! and the position behind them last; what lies below the position is not touched again until the position is reset,
 //! and that happens only while the lane's gate is held or by the recorder's own thread right after (see `core.rs`).
-//! A recorder inside a module keeps its position to itself, and marks the end of its words instead.
+//! A recorder inside a module keeps its position to itself. Its block is full of marks when it begins, so that the first
+//! one is behind its last word at any time: no reader depends on two words being seen at once.
 #![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
 
 use kperf_abi::block::{CAPACITY, CLOCK, END_MARK, HEADER_LEN, MEMORY_PAGES, POSITION, STACKS, START};
@@ -22,8 +23,6 @@ const FIRST: usize = START + HEADER_LEN;
 const HEADER_END: u32 = FIRST as u32 - 4;
 /// Address behind the last word of a block.
 const BLOCK_END: u32 = (START + CAPACITY) as u32;
-/// How often the end of the words is looked for, where another thread may be writing them.
-const LOOKS: u32 = 32;
 /// What no clock reaches.
 const UNBEGUN: u32 = u32::MAX;
 /// Address of the table of depths of the stacks that don't run.
@@ -32,7 +31,7 @@ const DEPTHS: usize = 1024;
 pub(crate) struct LaneMemory {
     words: NonNull<[AtomicU32; LEN]>,
     owner: Owner,
-    /// Whether the end of the words is marked, so that the position is only known while the recorder's own thread is here.
+    /// Whether marks stand behind the words, so that the position is only known while the recorder's own thread is here.
     marked: bool,
 }
 
@@ -62,7 +61,7 @@ impl LaneMemory {
         for word in memory.words().iter().take(FIRST / 4) {
             word.store(0, Ordering::Relaxed);
         }
-        memory.reset_position();
+        memory.clear();
         memory
     }
 
@@ -70,7 +69,7 @@ impl LaneMemory {
     pub(crate) fn of_instance(memory: SharedMemory) -> Option<LaneMemory> {
         (memory.data().len() >= LEN * 4).then(|| {
             let memory = LaneMemory { marked: true, ..LaneMemory::shared(memory) };
-            memory.reset_position();
+            memory.clear();
             memory
         })
     }
@@ -93,7 +92,7 @@ impl LaneMemory {
             owner: Owner::Own { _words: words },
             marked: false,
         };
-        memory.reset_position();
+        memory.clear();
         memory
     }
 
@@ -128,11 +127,7 @@ impl LaneMemory {
     /// is marked, from now on.
     #[inline]
     pub(crate) fn put(&self, address: u32, word: u32) {
-        if self.marked {
-            self.store(address.wrapping_add(4), END_MARK);
-            std::sync::atomic::fence(Ordering::Release);
-        }
-        self.store(address, word);
+        self.word(address).store(word.to_le(), Ordering::Release);
     }
 
     /// Writes the word at an address.
@@ -153,10 +148,10 @@ impl LaneMemory {
         self.word(POSITION as u32).store(position.to_le(), Ordering::Release);
     }
 
-    /// Declares the block empty.
-    pub(crate) fn reset_position(&self) {
+    /// Empties the block.
+    pub(crate) fn clear(&self) {
         if self.marked {
-            self.store(FIRST as u32, END_MARK);
+            self.words()[FIRST / 4..].iter().for_each(|word| word.store(END_MARK, Ordering::Relaxed));
         }
         self.set_position(FIRST as u32);
     }
@@ -184,10 +179,7 @@ impl LaneMemory {
     /// doesn't begin another block meanwhile.
     pub(crate) fn copy_block(&self, block: &mut Vec<u8>) {
         let position = match self.marked {
-            // The eight bytes of a word and the mark behind it may lie in two cache lines, of which a thread beside the
-            // recorder's can have seen one: then it read on into what an earlier block left. Having read there makes it
-            // likelier the next time (the recorder has to get these lines back), but not as often as this.
-            true => (0..LOOKS).fold(BLOCK_END, |end, _| self.marked_end(end)),
+            true => self.marked_end(),
             false => u32::from_le(self.word(POSITION as u32).load(Ordering::Acquire)),
         };
         self.copy_below(position, block);
@@ -201,33 +193,26 @@ impl LaneMemory {
         }
     }
 
-    /// Where the words end, found by the mark behind them; `limit` if there is none before that.
-    fn marked_end(&self, limit: u32) -> u32 {
-        let word = |at: u32| u32::from_le(self.word(at).load(Ordering::Acquire));
+    /// Where the words end, found by the mark behind them.
+    fn marked_end(&self) -> u32 {
         let mut at = FIRST as u32;
-        while at < limit {
-            at += match word(at) {
+        while at < BLOCK_END {
+            at += match u32::from_le(self.word(at).load(Ordering::Acquire)) {
                 END_MARK => return at,
                 // Its two words may look like the mark.
-                WIDE_TIME if at + 12 <= limit => 12,
+                WIDE_TIME => 12,
                 _ => 4,
             };
         }
-        limit
-    }
-
-    /// Appends so many bytes of words from the front of the block to `block`, wherever the position is.
-    pub(crate) fn copy_words(&self, length: usize, block: &mut Vec<u8>) {
-        self.copy(FIRST, length.min(CAPACITY - HEADER_LEN), block);
+        BLOCK_END
     }
 
     fn copy(&self, start: usize, length: usize, block: &mut Vec<u8>) {
         debug_assert!(start + length <= START + CAPACITY);
         block.reserve(length);
-        // SAFETY: the source is inside the words (both callers see to it), the target was reserved. Nobody writes to the
-        // source: a recorder writes at the position and above only, and where it may begin another block meanwhile
-        // (`copy_words`), the caller throws away what it copied. Byte-wise or word-wise atomics would be several times as
-        // slow and are not needed without a concurrent write.
+        // SAFETY: the source is inside the words (`copy_below` sees to it), the target was reserved. Nobody writes to the
+        // source: a recorder writes at the position and above only. Byte-wise or word-wise atomics would be several times
+        // as slow and are not needed without a concurrent write.
         unsafe {
             let from = self.words.as_ptr().cast::<u8>().add(start);
             std::ptr::copy_nonoverlapping(from, block.as_mut_ptr().add(block.len()), length);
@@ -330,7 +315,7 @@ mod tests {
     #[test]
     fn a_marked_end_is_found_behind_a_time_that_looks_like_it() {
         let memory = LaneMemory { marked: true, ..LaneMemory::own() };
-        memory.reset_position();
+        memory.clear();
         let copied = |memory: &LaneMemory| {
             let mut block = Vec::new();
             memory.copy_block(&mut block);

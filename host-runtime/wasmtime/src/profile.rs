@@ -11,8 +11,9 @@ pub(crate) use shadow::Shadow;
 
 use crate::core::LaneCore;
 use crate::queue::Message;
-use crate::record::{Pen, State};
+use crate::record::Pen;
 use crate::sampling::Sampling;
+use crate::state::State;
 use kperf_abi::FuncId;
 use kperf_abi::shadow::{SLOTS, Slot};
 use kperf_abi::word::Reason;

@@ -2,23 +2,13 @@
 //! on a recorder module's lane.
 
 use crate::core::LaneCore;
+use crate::state::State;
 use kperf_abi::block::{CAPACITY, HEADER_LEN, STACKS, START};
 use kperf_abi::word::{LEAVE, MAX_PAYLOAD, Reason, TIME, TIME_LIMIT, WIDE_TIME, Word};
 use kperf_trace::TraceContext;
 
 /// Where the last event of a block may begin: see `recorder.wat`.
 const LAST_START: u32 = (START + CAPACITY - 28) as u32;
-
-/// What a recorder keeps besides its memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct State {
-    /// Open frames of the running stack.
-    pub(crate) depth: u32,
-    /// The stack that runs.
-    pub(crate) stack: u32,
-    /// The time of the last word, in ticks.
-    pub(crate) last: u64,
-}
 
 /// A lane and its state, as long as one thread works on them.
 pub(crate) struct Pen<'a> {
@@ -152,7 +142,7 @@ impl Pen<'_> {
     /// Hands over what is in the block.
     pub(crate) fn flush(&mut self) {
         if self.lane.memory.position() > (START + HEADER_LEN) as u32 {
-            self.lane.hand_over(self.lane.memory.position());
+            self.lane.hand_over(self.lane.memory.position(), *self.state);
             self.begin_block();
         }
     }
@@ -177,7 +167,7 @@ impl Pen<'_> {
         // Last but for the position: see `LaneMemory::is_unbegun`.
         memory.store(start + 8, self.state.last as u32);
         memory.store(start + 12, (self.state.last >> 32) as u32);
-        memory.reset_position();
+        memory.set_position(start + HEADER_LEN as u32);
     }
 
     #[cold]
@@ -195,10 +185,9 @@ impl Pen<'_> {
                 memory.put(position, TIME | delta as u32);
                 position += 4;
             } else {
-                // The tag last: where the end is marked, it publishes the two words.
-                memory.put(position + 8, (delta >> 32) as u32);
                 memory.store(position + 4, delta as u32);
-                memory.store(position, WIDE_TIME);
+                memory.store(position + 8, (delta >> 32) as u32);
+                memory.put(position, WIDE_TIME);
                 position += 12;
             }
             self.state.last = now;
