@@ -3,50 +3,12 @@
 
 mod common;
 
+use common::exits::{GUEST, compile, engine};
 use common::*;
-use kperf_rewriter::{Options, Probe, rewrite};
+use kperf_rewriter::Probe;
 use kperf_wasmtime::{ClockChoice, Inlined, Recorder, is_inlined};
-use wasmtime::{Engine, Func, Instance, Linker, Module, Store, UpdateDeadline};
+use wasmtime::{Func, Instance, Linker, Module, Store, UpdateDeadline};
 use wasmtime_wasi::I32Exit;
-
-/// A guest with whatever a function can do: recursion, leaves, loops, tail calls, exceptions, traps.
-const GUEST: &str = r#"(module
-    (import "host" "h" (func $h (param i32)))
-    (memory (export "memory") 1)
-    (tag $e)
-    (func $leaf (param i32) (result i32) (i32.load (local.get 0)))
-    (func $fib (export "fib") (param i32) (result i32)
-      (if (result i32) (i32.lt_s (local.get 0) (i32.const 2))
-        (then (call $leaf (i32.const 8)))
-        (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1)))
-                       (call $fib (i32.sub (local.get 0) (i32.const 2)))))))
-    (func $down (export "down") (param i32) (result i32)
-      (if (i32.eqz (local.get 0)) (then (return (call $leaf (i32.const 0)))))
-      (return_call $down (i32.sub (local.get 0) (i32.const 1))))
-    (func $throws (param i32)
-      (if (i32.eqz (local.get 0)) (then (throw $e)))
-      (call $throws (i32.sub (local.get 0) (i32.const 1))))
-    (func $catches (export "catches") (param i32) (result i32)
-      (block $caught (try_table (catch $e $caught) (call $throws (local.get 0))))
-      (call $leaf (i32.const 4)))
-    (func $deep (param i32) (result i32)
-      (if (result i32) (local.get 0)
-        (then (call $deep (i32.sub (local.get 0) (i32.const 1))))
-        (else (call $leaf (i32.const -1)))))
-    (func (export "traps") (param i32) (result i32) (call $deep (local.get 0)))
-    (func (export "host") (param i32) (result i32) (call $h (local.get 0)) (local.get 0)))"#;
-
-fn engine() -> Engine {
-    engine_with(|config| {
-        config.wasm_exceptions(true).wasm_gc(true).wasm_function_references(true).wasm_tail_call(true);
-    })
-}
-
-fn compile(engine: &Engine, text: &str, probe: Probe) -> Module {
-    let options = Options { probe, validate: true, ..Options::default() };
-    let module = Module::new(engine, rewrite(&wat::parse_str(text).unwrap(), &options).unwrap().wasm);
-    module.unwrap()
-}
 
 enum Lanes {
     Beside(kperf_wasmtime::Lane),
@@ -147,7 +109,14 @@ const EVENTS: u64 = {
         if n < 2 { 2 } else { 1 + fib(n - 1) + fib(n - 2) }
     }
     // An unwind closes all that is open; a tail call leaves before it enters.
-    2 * (fib(18) + fib(22)) + (6 + 1) + (1 + 6 + 1 + 2 + 1) + (1 + 1) + 2 * 5002 + (3 + 1) + (1 + 1) + 2
+    2 * (fib(18) + fib(22))
+        + (6 + 1)
+        + (1 + 6 + 1 + 1 + 1 + 2 + 1)
+        + (1 + 1)
+        + 2 * 5002
+        + (3 + 1)
+        + (1 + 1)
+        + 2
 };
 
 #[test]
@@ -165,8 +134,8 @@ fn a_start_section_is_recorded_even_if_it_traps() {
     recorder.finish("trap").unwrap();
     assert_text(
         &trace.text(),
-        "0 @2 enter 0
-         0 @3 enter 1
+        "0 @2 enter 100
+         0 @3 enter 101
          0 @4 unwind to 0, trap
          end @5 trap: 3 events, 1 blocks, 0 dropped, 1 recorders",
     );
@@ -186,8 +155,8 @@ fn what_is_recorded_outlives_the_store() {
     recorder.finish("completed").unwrap();
     assert_text(
         &trace.text(),
-        "0 @2 enter 0
-         0 @3 enter 1
+        "0 @2 enter 100
+         0 @3 enter 101
          0 @4 leave
          0 @5 leave
          end @6 completed: 4 events, 1 blocks, 0 dropped, 1 recorders",
@@ -276,7 +245,7 @@ fn an_epoch_callback_may_flush_while_a_function_that_calls_nothing_loops() {
     recorder.finish("completed").unwrap();
     assert_text(
         &trace.text(),
-        "0 @2 enter 0
+        "0 @2 enter 100
          0 @3 leave
          end @4 completed: 2 events, 2 blocks, 0 dropped, 1 recorders",
     );

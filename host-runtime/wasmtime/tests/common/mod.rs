@@ -1,6 +1,8 @@
 //! What the tests share: guests, a sink that stays readable, and a trace as text.
 #![allow(dead_code, missing_docs, unreachable_pub, clippy::unwrap_used)]
 
+pub mod exits;
+
 use kperf_trace::{CallParent, Event, Item, TraceReader};
 use kperf_wasmtime::{Builder, ClockChoice, Recorder};
 use std::fmt::Write as _;
