@@ -39,7 +39,7 @@ impl FromStr for SpanMin {
 #[command(next_help_heading = "What is recorded")]
 pub struct RecordArgs {
     /// `trace` records every call; `profile` counts them and looks every now and then which are open: exact counts, times of a
-    /// sampler, some 1 ns a call, in constant memory. The recorder is inside the module then.
+    /// sampler, some 0.5 ns a call, in constant memory. The recorder is inside the module then.
     #[arg(long, value_enum, value_name = "WHAT", default_value = "trace")]
     pub record: RecordArg,
     /// Of a profile: calls that are seen to last so long are told one by one too, for `replay`, `view` and spans [default:
