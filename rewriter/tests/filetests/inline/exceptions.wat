@@ -55,10 +55,7 @@
         br_if 0 (;@2;)
         local.get 1
         i32.const 0
-        i64.extend_i32_u
-        i64.const -4294967296
-        i64.or
-        i64.store
+        i32.store
         local.get 1
         i32.const 4
         i32.add
@@ -124,8 +121,8 @@
         i32.gt_u
         br_if 0 (;@2;)
         local.get 1
-        i64.const -2147483648
-        i64.store
+        i32.const -2147483648
+        i32.store
         local.get 1
         i32.const 4
         i32.add

@@ -54,10 +54,7 @@
         br_if 0 (;@2;)
         local.get 2
         i32.const 0
-        i64.extend_i32_u
-        i64.const -4294967296
-        i64.or
-        i64.store 1
+        i32.store 1
         local.get 2
         i32.const 4
         i32.add
@@ -101,8 +98,8 @@
         i64.ne
         br_if 0 (;@2;)
         local.get 2
-        i64.const -2147483648
-        i64.store 1
+        i32.const -2147483648
+        i32.store 1
         local.get 2
         i32.const 4
         i32.add
@@ -137,10 +134,7 @@
         br_if 0 (;@2;)
         local.get 2
         i32.const 1
-        i64.extend_i32_u
-        i64.const -4294967296
-        i64.or
-        i64.store 1
+        i32.store 1
         local.get 2
         i32.const 4
         i32.add
@@ -191,8 +185,8 @@
         i32.gt_u
         br_if 0 (;@2;)
         local.get 2
-        i64.const -2147483648
-        i64.store 1
+        i32.const -2147483648
+        i32.store 1
         local.get 2
         i32.const 4
         i32.add

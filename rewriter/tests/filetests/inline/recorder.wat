@@ -50,10 +50,7 @@
         br_if 0 (;@2;)
         local.get 1
         i32.const 0
-        i64.extend_i32_u
-        i64.const -4294967296
-        i64.or
-        i64.store 1
+        i32.store 1
         local.get 1
         i32.const 4
         i32.add
@@ -95,8 +92,8 @@
         i64.ne
         br_if 0 (;@2;)
         local.get 1
-        i64.const -2147483648
-        i64.store 1
+        i32.const -2147483648
+        i32.store 1
         local.get 1
         i32.const 4
         i32.add
@@ -119,9 +116,6 @@
     i32.const 4096
     i32.const 0
     call $kperf:host.flush
-    i32.const 4112
-    i32.const -1
-    i32.store 1
     i32.const 4112
     global.set 4
     i32.const 0
@@ -179,9 +173,6 @@
       i32.const 4096
       local.get 0
       call $kperf:host.flush
-      i32.const 4112
-      i32.const -1
-      i32.store 1
       i32.const 4096
       global.get 2
       i32.store 1
@@ -224,10 +215,7 @@
         local.get 2
         i32.wrap_i64
         i32.or
-        i64.extend_i32_u
-        i64.const -4294967296
-        i64.or
-        i64.store 1
+        i32.store 1
         local.get 1
         i32.const 4
         i32.add
@@ -236,9 +224,6 @@
         local.get 1
         local.get 2
         i64.store 1 offset=4
-        local.get 1
-        i32.const -1
-        i32.store 1 offset=12
         local.get 1
         i32.const -536870912
         i32.store 1
@@ -269,10 +254,7 @@
     local.set 1
     local.get 1
     local.get 0
-    i64.extend_i32_u
-    i64.const -4294967296
-    i64.or
-    i64.store 1
+    i32.store 1
     local.get 1
     i32.const 4
     i32.add
@@ -305,10 +287,7 @@
     end
     local.get 1
     local.get 0
-    i64.extend_i32_u
-    i64.const -4294967296
-    i64.or
-    i64.store 1
+    i32.store 1
     local.get 1
     i32.const 4
     i32.add
@@ -359,10 +338,7 @@
     end
     local.get 1
     i32.const -2147483648
-    i64.extend_i32_u
-    i64.const -4294967296
-    i64.or
-    i64.store 1
+    i32.store 1
     local.get 1
     i32.const 4
     i32.add

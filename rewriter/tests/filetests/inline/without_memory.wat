@@ -56,10 +56,7 @@
         br_if 0 (;@2;)
         local.get 2
         i32.const 1
-        i64.extend_i32_u
-        i64.const -4294967296
-        i64.or
-        i64.store
+        i32.store
         local.get 2
         i32.const 4
         i32.add
@@ -107,8 +104,8 @@
           i32.gt_u
           br_if 0 (;@3;)
           local.get 2
-          i64.const -2147483648
-          i64.store
+          i32.const -2147483648
+          i32.store
           local.get 2
           i32.const 4
           i32.add
@@ -145,8 +142,8 @@
         i32.gt_u
         br_if 0 (;@2;)
         local.get 2
-        i64.const -2147483648
-        i64.store
+        i32.const -2147483648
+        i32.store
         local.get 2
         i32.const 4
         i32.add
@@ -181,10 +178,7 @@
         br_if 0 (;@2;)
         local.get 2
         i32.const 2
-        i64.extend_i32_u
-        i64.const -4294967296
-        i64.or
-        i64.store
+        i32.store
         local.get 2
         i32.const 4
         i32.add
@@ -227,8 +221,8 @@
         i64.ne
         br_if 0 (;@2;)
         local.get 2
-        i64.const -2147483648
-        i64.store
+        i32.const -2147483648
+        i32.store
         local.get 2
         i32.const 4
         i32.add
@@ -263,10 +257,7 @@
         br_if 0 (;@2;)
         local.get 1
         i32.const 3
-        i64.extend_i32_u
-        i64.const -4294967296
-        i64.or
-        i64.store
+        i32.store
         local.get 1
         i32.const 4
         i32.add
@@ -308,8 +299,8 @@
         i64.ne
         br_if 0 (;@2;)
         local.get 1
-        i64.const -2147483648
-        i64.store
+        i32.const -2147483648
+        i32.store
         local.get 1
         i32.const 4
         i32.add
@@ -344,10 +335,7 @@
         br_if 0 (;@2;)
         local.get 2
         i32.const 0
-        i64.extend_i32_u
-        i64.const -4294967296
-        i64.or
-        i64.store
+        i32.store
         local.get 2
         i32.const 4
         i32.add
@@ -394,8 +382,8 @@
         i32.gt_u
         br_if 0 (;@2;)
         local.get 2
-        i64.const -2147483648
-        i64.store
+        i32.const -2147483648
+        i32.store
         local.get 2
         i32.const 4
         i32.add
