@@ -20,6 +20,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 const VERSION: u8 = 1;
+/// Bytes of a symbol beside its names, more or less.
+const SYMBOL_LEN: usize = 10;
 
 /// An LZ4 block grows by no more than this, so that a few bytes can't claim gigabytes.
 const MOST_GROWTH: usize = 255;
@@ -42,10 +44,10 @@ pub struct Symbol {
     /// Its index in the original module.
     pub func_index: FuncIndex,
     /// The name as the module has it; `func[12]` where it has none. Not unique.
-    pub name: String,
+    pub name: Box<str>,
     /// The name as the source has it, where that differs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub demangled: Option<String>,
+    pub demangled: Option<Box<str>>,
     /// Where its body begins in the original module, in bytes. 0 for an import.
     pub code_offset: u64,
     /// Whether the module exports it.
@@ -141,7 +143,9 @@ impl SymbolTable {
 
     /// The bytes of the custom section.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = Vec::new();
+        let names =
+            |symbol: &Symbol| symbol.name.len() + symbol.demangled.as_ref().map_or(0, |name| name.len());
+        let mut out = Vec::with_capacity(self.symbols.iter().map(|symbol| names(symbol) + SYMBOL_LEN).sum());
         // A struct of strings and a number: there is nothing in it that JSON can't say.
         write_str(&mut out, &serde_json::to_string(&self.module).unwrap_or_default());
         leb128::write(&mut out, self.id_base.into());
@@ -170,8 +174,11 @@ impl SymbolTable {
             self.files.iter().for_each(|file| write_str(&mut out, file));
         }
         // Names of C++ templates repeat one another: packed they take a fifth of their bytes.
-        let mut bytes = vec![VERSION];
-        bytes.extend(lz4_flex::compress_prepend_size(&out));
+        let packed = lz4_flex::compress_prepend_size(&out);
+        drop(out);
+        let mut bytes = Vec::with_capacity(1 + packed.len());
+        bytes.push(VERSION);
+        bytes.extend(packed);
         bytes
     }
 
@@ -199,8 +206,8 @@ impl SymbolTable {
             symbols.push(Symbol {
                 id: FuncId(id_base + n),
                 func_index,
-                name,
-                demangled,
+                name: name.into(),
+                demangled: demangled.map(Into::into),
                 code_offset,
                 exported: flags & 1 != 0,
                 imported: flags & 2 != 0,

@@ -176,9 +176,9 @@ impl<'a, 'o> Rewriter<'a, 'o> {
 
     fn write_probed(&mut self, index: FuncIndex) -> Result<(), Error> {
         let signature = self.context.info.func_type(index).ok_or_else(|| self.no_func_type())?;
-        let locals = self.read_locals(signature.params.len() as u64)?;
+        let locals = self.read_locals(signature.params().len() as u64)?;
         self.locals = locals;
-        self.labels = Labels::new(signature.results.len());
+        self.labels = Labels::new(signature.results().len());
         self.locals_end = self.done;
         self.facts.site.token = locals.min(MAX_LOCALS) as u32;
         let block = self.context.body_type(index, signature)?;

@@ -1,7 +1,7 @@
 //! What all bodies of a module share while they are rewritten.
 
 use crate::Error;
-use crate::parse::{ModuleInfo, Signature};
+use crate::parse::ModuleInfo;
 use crate::plan::Plan;
 use crate::probe::Probes;
 use crate::reach::HostReach;
@@ -10,7 +10,7 @@ use crate::types::Types;
 use kperf_abi::{FuncId, FuncIndex, names};
 use std::collections::HashMap;
 use wasm_encoder::BlockType;
-use wasmparser::{Catch, RefType, ValType};
+use wasmparser::{Catch, FuncType, RefType, ValType};
 
 /// Indices in the rewritten module, and the types that bodies need there.
 pub(crate) struct Context<'a> {
@@ -53,7 +53,7 @@ impl<'a> Context<'a> {
         plan: &Plan,
         needs: Needs,
         recorder: Option<&Recorder>,
-        types: &mut Types,
+        types: &mut Types<'_>,
     ) -> Result<Context<'a>, Error> {
         let imported = info.imported_funcs.len() as u32;
         let shift = recorder.map_or(2 + u32::from(needs.unwind), Recorder::import_count);
@@ -101,18 +101,18 @@ impl<'a> Context<'a> {
         for (n, &type_index) in info.defined_types.iter().enumerate() {
             if probes[imported as usize + n].is_some()
                 && let Some(signature) = info.signature(type_index)
-                && signature.results.len() > 1
+                && signature.results().len() > 1
                 && !body_types.contains_key(&type_index)
             {
-                body_types.insert(type_index, types.block(&signature.results)?);
+                body_types.insert(type_index, types.block(signature.results())?);
             }
         }
         let mut pad_types = HashMap::new();
         for &type_index in info.tags.iter().filter(|_| needs.pad_types) {
             let Some(signature) = info.signature(type_index) else { continue };
             if !pad_types.contains_key(&(type_index, false)) {
-                pad_types.insert((type_index, false), types.block(&signature.params)?);
-                let with_exception = [signature.params.as_slice(), &[EXN]].concat();
+                pad_types.insert((type_index, false), types.block(signature.params())?);
+                let with_exception = [signature.params(), &[EXN]].concat();
                 pad_types.insert((type_index, true), types.block(&with_exception)?);
             }
         }
@@ -154,11 +154,11 @@ impl<'a> Context<'a> {
     }
 
     /// The type of the block around a body.
-    pub(crate) fn body_type(&self, index: FuncIndex, signature: &Signature) -> Result<BlockType, Error> {
+    pub(crate) fn body_type(&self, index: FuncIndex, signature: &FuncType) -> Result<BlockType, Error> {
         let type_index = self.info.defined_types.get(index.0 as usize - self.info.imported_funcs.len());
         match type_index.and_then(|index| self.body_types.get(index)) {
             Some(&block) => Ok(block),
-            None => single_or_empty(&signature.results),
+            None => single_or_empty(signature.results()),
         }
     }
 
@@ -180,7 +180,7 @@ impl<'a> Context<'a> {
     fn tag_values(&self, tag: u32, offset: u64) -> Result<&[ValType], Error> {
         let no_function = || Error::malformed(offset, "a tag's type is no function type");
         let signature = self.info.signature(self.tag_type(tag, offset)?).ok_or_else(no_function)?;
-        Ok(&signature.params)
+        Ok(signature.params())
     }
 
     /// The type of the pad for a clause of a `try_table`; `None` when it needs one that wasn't added.

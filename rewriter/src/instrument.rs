@@ -123,26 +123,22 @@ fn symbols(
     sources: &Sources,
     id_base: u32,
 ) -> SymbolTable {
-    let symbols = plan.probed().map(|(id, function)| {
+    let mut symbols = Vec::with_capacity(plan.probed().count());
+    symbols.extend(plan.probed().map(|(id, function)| {
         let defined = (function.index.0 as usize).checked_sub(info.imported_funcs.len());
         Symbol {
             id,
             func_index: function.index,
             name: function.name.clone(),
             demangled: function.demangled.clone(),
-            code_offset: defined.and_then(|n| info.bodies.get(n)).map_or(0, |body| body.range().start),
+            code_offset: defined.and_then(|n| info.bodies.get(n)).map_or(0, |body| body.start.into()),
             exported: function.exported,
             imported: function.imported,
             unnamed: function.unnamed,
             source: defined.and_then(|n| sources.get(n)),
         }
-    });
-    SymbolTable {
-        module: identity.clone(),
-        id_base,
-        symbols: symbols.collect(),
-        files: sources.files.clone(),
-    }
+    }));
+    SymbolTable { module: identity.clone(), id_base, symbols, files: sources.files.clone() }
 }
 
 fn validate(wasm: &[u8]) -> Result<(), Error> {

@@ -7,8 +7,8 @@ use kperf_abi::{FuncIndex, names};
 use std::collections::HashMap;
 use std::ops::Range;
 use wasmparser::{
-    BlockType, CompositeInnerType, ElementItems, ElementKind, ExternalKind, FunctionBody, Operator, Parser,
-    Payload, TypeRef, ValType,
+    BinaryReader, BlockType, CompositeInnerType, ElementItems, ElementKind, ExternalKind, FuncType,
+    FunctionBody, Operator, Parser, Payload, TypeRef, ValType,
 };
 
 /// A section as it stands in the input: its id and where its content lies.
@@ -20,18 +20,11 @@ pub(crate) struct Section {
     pub(crate) custom_name: Option<String>,
 }
 
-/// A function type, as far as the module can name it.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Signature {
-    pub(crate) params: Vec<ValType>,
-    pub(crate) results: Vec<ValType>,
-}
-
 /// One type of the type section.
 #[derive(Debug)]
 pub(crate) struct TypeInfo {
     /// `None` for what is no function type.
-    pub(crate) signature: Option<Signature>,
+    pub(crate) signature: Option<FuncType>,
     /// Whether it is a plain type: alone in its group, final, without supertypes, not shared.
     pub(crate) plain: bool,
     /// Whether only what is shared between threads may be named in such a function.
@@ -53,6 +46,13 @@ pub(crate) struct TableInfo {
     pub(crate) open_to_host: bool,
     /// A segment or initialiser puts an imported function into it.
     pub(crate) holds_import: bool,
+}
+
+/// Where a body lies in the module: no more than that is kept of each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyPlace {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
 }
 
 /// Which ways there are for a reference to a host function to get into the module's values.
@@ -84,7 +84,7 @@ pub(crate) struct ModuleInfo<'a> {
     pub(crate) imported_funcs: Vec<ImportedFunc<'a>>,
     /// Type index of each defined function.
     pub(crate) defined_types: Vec<u32>,
-    pub(crate) bodies: Vec<FunctionBody<'a>>,
+    pub(crate) bodies: Vec<BodyPlace>,
     pub(crate) tables: Vec<TableInfo>,
     /// How many memories there are.
     pub(crate) memories: u32,
@@ -137,7 +137,10 @@ impl<'a> ModuleInfo<'a> {
             Payload::ImportSection(imports) => self.imports(imports),
             Payload::FunctionSection(functions) => {
                 let offset = functions.range().start;
-                self.defined_types = functions.into_iter().collect::<Result<_, _>>()?;
+                self.defined_types.reserve_exact(room(&functions));
+                for type_index in functions {
+                    self.defined_types.push(type_index?);
+                }
                 self.check_type(self.defined_types.iter().max().copied(), offset)
             }
             Payload::TableSection(tables) => self.tables(tables),
@@ -168,8 +171,18 @@ impl<'a> ModuleInfo<'a> {
                 Ok(())
             }
             Payload::ElementSection(elements) => self.elements(elements),
+            Payload::CodeSectionStart { count, size, .. } => {
+                // Each takes two bytes at least, whatever the count says.
+                self.bodies.reserve_exact(count.min(size / 2) as usize);
+                Ok(())
+            }
             Payload::CodeSectionEntry(body) => {
-                self.bodies.push(body);
+                let range = body.range();
+                let place = u32::try_from(range.start).ok().zip(u32::try_from(range.end).ok());
+                let (start, end) = place.ok_or_else(|| {
+                    Error::malformed(range.start, "a function body behind the first 4 GiB of the module")
+                })?;
+                self.bodies.push(BodyPlace { start, end });
                 Ok(())
             }
             Payload::CustomSection(section) if section.name() == names::SYMBOLS_SECTION => {
@@ -186,20 +199,20 @@ impl<'a> ModuleInfo<'a> {
 
     fn types(&mut self, types: wasmparser::TypeSectionReader<'a>) -> Result<(), Error> {
         let offset = types.range().start;
+        self.types.reserve_exact(room(&types));
         let mut greatest = None;
         for group in types {
             let group = group?;
             let alone = !group.is_explicit_rec_group() || group.types().len() == 1;
-            for ty in group.types() {
-                greatest = greatest.max(by_sub_type(ty));
+            for ty in group.into_types() {
+                greatest = greatest.max(by_sub_type(&ty));
                 let plain = alone && ty.is_final && ty.supertype_idxs.is_empty() && !ty.composite_type.shared;
-                let signature = match &ty.composite_type.inner {
-                    CompositeInnerType::Func(func) => {
-                        Some(Signature { params: func.params().to_vec(), results: func.results().to_vec() })
-                    }
+                let shared = ty.composite_type.shared;
+                let signature = match ty.composite_type.inner {
+                    CompositeInnerType::Func(func) => Some(func),
                     _ => None,
                 };
-                self.types.push(TypeInfo { signature, plain, shared: ty.composite_type.shared });
+                self.types.push(TypeInfo { signature, plain, shared });
             }
         }
         self.check_type(greatest, offset)
@@ -229,7 +242,7 @@ impl<'a> ModuleInfo<'a> {
                 TypeRef::Func(type_index) | TypeRef::FuncExact(type_index) => {
                     self.host_refs.passed_in |= self
                         .signature(type_index)
-                        .is_some_and(|s| s.results.iter().any(|&ty| self.is_func_ref(ty)));
+                        .is_some_and(|s| s.results().iter().any(|&ty| self.is_func_ref(ty)));
                     self.imported_funcs.push(ImportedFunc {
                         module: import.module,
                         name: import.name,
@@ -244,7 +257,7 @@ impl<'a> ModuleInfo<'a> {
                 TypeRef::Tag(tag) => {
                     self.host_refs.passed_in |= self
                         .signature(tag.func_type_idx)
-                        .is_some_and(|s| s.params.iter().any(|&ty| self.is_func_ref(ty)));
+                        .is_some_and(|s| s.params().iter().any(|&ty| self.is_func_ref(ty)));
                     self.tags.push(tag.func_type_idx);
                 }
                 TypeRef::Memory(_) => self.memories += 1,
@@ -281,7 +294,7 @@ impl<'a> ModuleInfo<'a> {
                         (export.index as usize) < self.imported_funcs.len();
                     let takes_func_ref = self
                         .func_type(FuncIndex(export.index))
-                        .is_some_and(|signature| signature.params.iter().any(|&ty| self.is_func_ref(ty)));
+                        .is_some_and(|signature| signature.params().iter().any(|&ty| self.is_func_ref(ty)));
                     self.host_refs.passed_in |= takes_func_ref;
                 }
                 ExternalKind::Table => {
@@ -353,7 +366,7 @@ impl<'a> ModuleInfo<'a> {
     /// What a block takes from the stack, as far as its type is there.
     pub(crate) fn block_params(&self, ty: BlockType) -> &[ValType] {
         match ty {
-            BlockType::FuncType(index) => self.signature(index).map_or(&[], |signature| &signature.params),
+            BlockType::FuncType(index) => self.signature(index).map_or(&[], FuncType::params),
             BlockType::Empty | BlockType::Type(_) => &[],
         }
     }
@@ -362,7 +375,7 @@ impl<'a> ModuleInfo<'a> {
     pub(crate) fn block_results(&self, ty: BlockType) -> usize {
         match ty {
             BlockType::FuncType(index) => {
-                self.signature(index).map_or(0, |signature| signature.results.len())
+                self.signature(index).map_or(0, |signature| signature.results().len())
             }
             BlockType::Empty => 0,
             BlockType::Type(_) => 1,
@@ -370,12 +383,12 @@ impl<'a> ModuleInfo<'a> {
     }
 
     /// The function type with this index.
-    pub(crate) fn signature(&self, type_index: u32) -> Option<&Signature> {
+    pub(crate) fn signature(&self, type_index: u32) -> Option<&FuncType> {
         self.types.get(type_index as usize)?.signature.as_ref()
     }
 
     /// The type of a function.
-    pub(crate) fn func_type(&self, index: FuncIndex) -> Option<&Signature> {
+    pub(crate) fn func_type(&self, index: FuncIndex) -> Option<&FuncType> {
         self.signature(self.type_index(index)?)
     }
 
@@ -398,8 +411,8 @@ impl<'a> ModuleInfo<'a> {
         if self.tags.is_empty() {
             return Ok(None);
         }
-        for body in &self.bodies {
-            for operator in body.get_operators_reader()? {
+        for &place in &self.bodies {
+            for operator in self.body(place).get_operators_reader()? {
                 match operator? {
                     Operator::Try { .. } => return Ok(Some(Proposal::LegacyExceptions)),
                     Operator::TryTable { .. } => return Ok(Some(Proposal::ExceptionReferences)),
@@ -408,6 +421,12 @@ impl<'a> ModuleInfo<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// A body of the module.
+    pub(crate) fn body(&self, place: BodyPlace) -> FunctionBody<'a> {
+        let bytes = self.wasm.get(place.start as usize..place.end as usize).unwrap_or_default();
+        FunctionBody::new(BinaryReader::new(bytes, place.start.into()))
     }
 
     /// Index of the n-th defined function.
@@ -420,11 +439,14 @@ impl<'a> ModuleInfo<'a> {
         let section = self.sections.iter().find(|section| section.custom_name.as_deref() == Some(name))?;
         // The content begins with the name: its length, then its bytes. Both were read before.
         let content = &self.wasm[section.content.clone()];
-        let reader = wasmparser::CustomSectionReader::new(wasmparser::BinaryReader::new(
-            content,
-            section.content.start as u64,
-        ))
-        .ok()?;
+        let reader =
+            wasmparser::CustomSectionReader::new(BinaryReader::new(content, section.content.start as u64))
+                .ok()?;
         Some((reader.data(), reader.data_offset() as usize))
     }
+}
+
+/// For how many items of a section room is made. Each takes a byte at least, whatever the count says.
+fn room<T>(section: &wasmparser::SectionLimited<'_, T>) -> usize {
+    section.range().end.saturating_sub(section.range().start).min(section.count().into()) as usize
 }

@@ -21,9 +21,9 @@ pub struct PlannedFunc {
     /// Its index in the original module.
     pub index: FuncIndex,
     /// The name as the module has it.
-    pub name: String,
+    pub name: Box<str>,
     /// The name as the source has it, where that differs.
-    pub demangled: Option<String>,
+    pub demangled: Option<Box<str>>,
     /// Whether the name was made up.
     pub unnamed: bool,
     /// Whether it is a function of the host.
@@ -126,10 +126,12 @@ impl Plan {
         refused: &HashMap<FuncIndex, SkipReason>,
     ) -> Result<Plan, Error> {
         let count = info.imported_funcs.len() + info.bodies.len();
-        let mut functions = (0..count)
+        // First a list of results: its room is what is needed, and the functions stay in it.
+        let functions: Vec<_> = (0..count)
             .into_par_iter()
             .map(|n| describe(info, names, options, refused, FuncIndex(n as u32)))
-            .collect::<Result<Vec<_>, Error>>()?;
+            .collect();
+        let mut functions = functions.into_iter().collect::<Result<Vec<_>, Error>>()?;
 
         let mut next = options.id_base;
         for function in &mut functions {
@@ -164,8 +166,8 @@ fn describe(
     let imported = (index.0 as usize) < info.imported_funcs.len();
     let mut function = PlannedFunc {
         index,
-        demangled: if imported { None } else { demangle::demangle(&name.name) },
-        name: name.name,
+        demangled: if imported { None } else { demangle::demangle(&name.name).map(Into::into) },
+        name: name.name.into(),
         unnamed: name.unnamed,
         imported,
         exported: info.exported_funcs.contains_key(&index.0),
@@ -203,8 +205,8 @@ fn skip_reason(
         return Ok(Some(SkipReason::Shared));
     }
     if options.min_instructions > 0 && !function.imported {
-        let body = &info.bodies[function.index.0 as usize - info.imported_funcs.len()];
-        let mut operators = body.get_operators_reader()?;
+        let place = info.bodies[function.index.0 as usize - info.imported_funcs.len()];
+        let mut operators = info.body(place).get_operators_reader()?;
         // The `end` of the body is none that anybody would count.
         let mut instructions = 0;
         while !operators.is_end_then_eof() {

@@ -67,6 +67,15 @@ impl Probes {
         }
     }
 
+    /// Bytes that a function with one way out grows by, more or less.
+    pub(crate) fn size(&self) -> usize {
+        let mut probe = Vec::new();
+        let site = Site { id: self.counted_from.unwrap_or(FuncId(u32::MAX)), token: 0, inline: true };
+        self.enter(site, false, &mut probe);
+        self.leave(site, false, &mut probe);
+        probe.len() + encode_locals(self.locals(true)).1.len()
+    }
+
     fn templates(&self, site: Site) -> Option<&Templates> {
         self.templates.as_ref().filter(|_| site.inline)
     }

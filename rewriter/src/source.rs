@@ -191,9 +191,9 @@ impl<'a> Debug<'_, 'a> {
     /// The defined function at an address. Linkers leave 0 or all ones where a function was removed.
     fn body_at(&self, address: u64) -> Option<usize> {
         let at = self.code.checked_add(address).filter(|_| address > 0)?;
-        let n = self.info.bodies.partition_point(|body| body.range().end <= at);
+        let n = self.info.bodies.partition_point(|body| u64::from(body.end) <= at);
         let body = self.info.bodies.get(n)?;
-        (body.range().start <= at.saturating_add(SIZE_BYTES)).then_some(n)
+        (u64::from(body.start) <= at.saturating_add(SIZE_BYTES)).then_some(n)
     }
 }
 

@@ -4,7 +4,6 @@
 //! what stands inside every probed function. Their first parameter stands for the function's id (in a recorder of profiles
 //! the second for the address of its count), the others for locals of the function.
 
-use crate::parse::Signature;
 use crate::types::Types;
 use crate::{Error, ErrorKind};
 use kperf_abi::names::{self, exported};
@@ -14,7 +13,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use wasm_encoder::reencode::{self, Reencode};
 use wasm_encoder::{ConstExpr, Encode, EntityType, ExportKind, Instruction, ValType};
-use wasmparser::{ExternalKind, FunctionBody, Global, Name, Operator, Parser, Payload, TypeRef};
+use wasmparser::{ExternalKind, FuncType, FunctionBody, Global, Name, Operator, Parser, Payload, TypeRef};
 
 /// What the names of the templates begin with.
 const TEMPLATE: &str = "inline.";
@@ -22,7 +21,7 @@ const TEMPLATE: &str = "inline.";
 /// The recorder's own module, as far as it is needed.
 pub(crate) struct Recorder {
     form: Form,
-    types: Vec<Signature>,
+    types: Vec<FuncType>,
     /// Name and type of each function that it wants from the host.
     imports: Vec<(&'static str, u32)>,
     /// Type of each function of its own.
@@ -115,9 +114,7 @@ impl Recorder {
         match payload {
             Payload::TypeSection(types) => {
                 for ty in types.into_iter_err_on_gc_types() {
-                    let ty = ty?;
-                    self.types
-                        .push(Signature { params: ty.params().to_vec(), results: ty.results().to_vec() });
+                    self.types.push(ty?);
                 }
             }
             Payload::ImportSection(imports) => {
@@ -186,14 +183,14 @@ impl Recorder {
     }
 
     /// Index of each of its types among a module's; the templates' own are not there.
-    pub(crate) fn place_types(&self, types: &mut Types) -> Vec<u32> {
+    pub(crate) fn place_types(&self, types: &mut Types<'_>) -> Vec<u32> {
         let used = |index: usize| {
             let mut all = self.own().iter().chain(self.imports.iter().map(|(_, ty)| ty));
             all.any(|&ty| ty as usize == index)
         };
         let signatures = self.types.iter().enumerate();
         signatures
-            .map(|(n, ty)| if used(n) { types.function(&ty.params, &ty.results) } else { u32::MAX })
+            .map(|(n, ty)| if used(n) { types.function(ty.params(), ty.results()) } else { u32::MAX })
             .collect()
     }
 
@@ -240,7 +237,7 @@ impl Recorder {
             .and_then(|&ty| self.types.get(ty as usize))
             .ok_or_else(|| bug("a template has no type".into()))?;
         let mut mover = Mover { places, imports: self.import_count() };
-        let locals = ty.params.iter().skip(self.form.constants() as usize);
+        let locals = ty.params().iter().skip(self.form.constants() as usize);
         locals.map(|&local| mover.val_type(local).map_err(Error::from)).collect()
     }
 

@@ -2,41 +2,45 @@
 //! they are.
 
 use crate::Error;
-use crate::parse::{ModuleInfo, Signature};
+use crate::parse::ModuleInfo;
 use std::collections::HashMap;
 use wasm_encoder::Encode;
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
-use wasmparser::ValType;
+use wasmparser::{FuncType, ValType};
 
 /// Types by signature: the module's plain ones and those that are added.
-pub(crate) struct Types {
-    known: HashMap<Signature, u32>,
-    added: Vec<Signature>,
-    next: u32,
+pub(crate) struct Types<'a> {
+    own: HashMap<&'a FuncType, u32>,
+    added: Vec<FuncType>,
+    /// Where each of those is among them.
+    places: HashMap<FuncType, u32>,
+    /// Index of the first that is added.
+    first: u32,
 }
 
-impl Types {
-    pub(crate) fn new(info: &ModuleInfo<'_>) -> Types {
-        let mut known = HashMap::new();
+impl<'a> Types<'a> {
+    pub(crate) fn new(info: &'a ModuleInfo<'_>) -> Types<'a> {
+        let mut own = HashMap::new();
         for (index, ty) in info.types.iter().enumerate().filter(|(_, ty)| ty.plain) {
             if let Some(signature) = &ty.signature {
-                known.entry(signature.clone()).or_insert(index as u32);
+                own.entry(signature).or_insert(index as u32);
             }
         }
-        Types { known, added: Vec::new(), next: info.types.len() as u32 }
+        Types { own, added: Vec::new(), places: HashMap::new(), first: info.types.len() as u32 }
     }
 
     /// The index of a plain function type, which is added where the module has none.
     pub(crate) fn function(&mut self, params: &[ValType], results: &[ValType]) -> u32 {
-        let signature = Signature { params: params.to_vec(), results: results.to_vec() };
-        if let Some(&index) = self.known.get(&signature) {
+        let signature = FuncType::new(params.iter().copied(), results.iter().copied());
+        if let Some(&index) = self.own.get(&signature) {
             return index;
         }
-        let index = self.next;
-        self.next += 1;
-        self.known.insert(signature.clone(), index);
-        self.added.push(signature);
-        index
+        let added = &mut self.added;
+        let place = *self.places.entry(signature).or_insert_with_key(|signature| {
+            added.push(signature.clone());
+            added.len() as u32 - 1
+        });
+        self.first + place
     }
 
     /// The type of a block without parameters.
@@ -57,7 +61,7 @@ impl Types {
     pub(crate) fn encode_added(&self, out: &mut Vec<u8>) -> Result<(), Error> {
         for signature in &self.added {
             out.push(0x60);
-            for types in [&signature.params, &signature.results] {
+            for types in [signature.params(), signature.results()] {
                 (types.len() as u32).encode(out);
                 for &ty in types {
                     RoundtripReencoder.val_type(ty)?.encode(out);

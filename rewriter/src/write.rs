@@ -3,7 +3,7 @@
 use crate::body::{self, BodyFacts};
 use crate::context::{Context, Needs};
 use crate::name_section::Names;
-use crate::parse::{ModuleInfo, Section};
+use crate::parse::{BodyPlace, ModuleInfo, Section};
 use crate::reach::HostReach;
 use crate::section::{self, Mover};
 use crate::template::Recorder;
@@ -14,10 +14,13 @@ use rayon::prelude::*;
 use std::collections::HashSet;
 use wasm_encoder::reencode::Reencode;
 use wasm_encoder::{Encode, Section as _, SectionId};
-use wasmparser::{BinaryReader, FunctionBody, ValType};
+use wasmparser::{BinaryReader, ValType};
 
 /// How many bytes of bodies are rewritten at a time: enough for all cores, little beside the module.
 const BATCH: usize = 1 << 20;
+
+/// Bytes of a function in the symbol table, once packed, more or less.
+const SYMBOL_SIZE: usize = 12;
 
 const CUSTOM: u8 = SectionId::Custom as u8;
 const TYPE: u8 = SectionId::Type as u8;
@@ -65,7 +68,7 @@ struct ProbeTypes {
 struct Sections<'a> {
     writer: &'a Writer<'a>,
     context: Context<'a>,
-    types: Types,
+    types: Types<'a>,
     /// Where probes are imported.
     probe_types: Option<ProbeTypes>,
     names_from_map: bool,
@@ -83,8 +86,13 @@ impl Writer<'_> {
         });
         let context = Context::new(self.info, self.reach, self.plan, self.needs, self.recorder, &mut types)?;
         limits::check(self.info, &context, self.recorder, types.added())?;
-        let wasm = Vec::with_capacity(self.info.wasm.len() + self.info.wasm.len() / 8);
-        let output = Output { wasm, facts: Vec::new(), warnings: Vec::new() };
+        let symbols = self.symbols.symbols.len();
+        let room = self.info.wasm.len() + symbols * (context.code.size() + SYMBOL_SIZE);
+        let output = Output {
+            wasm: Vec::with_capacity(room + room / 16),
+            facts: Vec::with_capacity(self.info.bodies.len()),
+            warnings: Vec::new(),
+        };
         let mut sections = Sections {
             writer: self,
             context,
@@ -269,7 +277,7 @@ impl Sections<'_> {
             }
             for &(import, id) in &thunks {
                 let signature = info.func_type(FuncIndex(import));
-                let params = signature.map_or(0, |signature| signature.params.len() as u32);
+                let params = signature.map_or(0, |signature| signature.params().len() as u32);
                 body::write_thunk(context, import, id, params, out);
             }
             if let Some(recorder) = recorder {
@@ -343,28 +351,33 @@ impl ProbeTypes {
 }
 
 /// The first bodies, of [`BATCH`] bytes or a little more.
-fn batch<'b, 'a>(bodies: &'b [FunctionBody<'a>]) -> &'b [FunctionBody<'a>] {
+fn batch(bodies: &[BodyPlace]) -> &[BodyPlace] {
     let mut bytes = 0;
     let end = bodies.iter().position(|body| {
-        bytes += body.as_bytes().len();
+        bytes += room(body);
         bytes > BATCH
     });
     &bodies[..end.map_or(bodies.len(), |end| end + 1)]
+}
+
+/// The room that a body takes with its probe, more or less.
+fn room(body: &BodyPlace) -> usize {
+    (body.end - body.start) as usize + 32
 }
 
 /// Rewrites neighbouring bodies, the first of which is the `first`-th of the module.
 fn rewrite_piece(
     context: &Context<'_>,
     first: usize,
-    bodies: &[FunctionBody<'_>],
+    bodies: &[BodyPlace],
 ) -> Result<(Vec<u8>, Vec<BodyFacts>), Error> {
-    let size: usize = bodies.iter().map(|body| body.as_bytes().len() + 32).sum();
+    let size: usize = bodies.iter().map(room).sum();
     let mut out = Vec::with_capacity(size + size / 8);
-    let facts = bodies
-        .iter()
-        .enumerate()
-        .map(|(n, body)| body::rewrite(context, context.info.defined(first + n), body, &mut out))
-        .collect::<Result<_, Error>>()?;
+    let mut facts = Vec::with_capacity(bodies.len());
+    for (n, &body) in bodies.iter().enumerate() {
+        let index = context.info.defined(first + n);
+        facts.push(body::rewrite(context, index, &context.info.body(body), &mut out)?);
+    }
     Ok((out, facts))
 }
 

@@ -17,7 +17,7 @@ fn places(wasm: &[u8]) -> (String, Vec<String>) {
     let symbols = rewritten.symbols;
     let place = |symbol| match symbols.source(symbol) {
         Some((file, line)) => format!("{} {file}:{line}", symbol.name),
-        None => symbol.name.clone(),
+        None => symbol.name.to_string(),
     };
     let places: Vec<String> = symbols.symbols.iter().map(place).collect();
     let warnings = rewritten.warnings.iter().map(ToString::to_string);

@@ -81,7 +81,7 @@ pub struct Names {
     /// By the index in the original module.
     by_index: HashMap<u32, String>,
     /// By the name in the module, for functions without a probe.
-    demangled: HashMap<String, String>,
+    demangled: HashMap<Box<str>, Box<str>>,
     /// Of the imported functions that have probes, in the order of the thunks.
     thunks: Vec<String>,
     /// How many functions the original module defines.
@@ -124,7 +124,7 @@ impl Names {
         };
         match (known, name) {
             (Some(known), _) => known.clone(),
-            (None, Some(name)) => self.demangled.get(name).map_or(name, String::as_str).to_owned(),
+            (None, Some(name)) => self.demangled.get(name).map_or(name, |name| name).to_owned(),
             (None, None) => format!("func[{original}]"),
         }
     }

@@ -14,7 +14,7 @@ fn symbols() -> Vec<u8> {
     let symbol = |(id, name): (u32, &str)| Symbol {
         id: FuncId(id),
         func_index: FuncIndex(id),
-        name: name.to_owned(),
+        name: name.into(),
         demangled: None,
         code_offset: 0,
         exported: false,

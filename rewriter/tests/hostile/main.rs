@@ -123,7 +123,7 @@ fn check(case: &Case) -> Result<(), String> {
     );
     // What is known of a function or a type takes some room, however short it is in the module.
     let items = items(&wasm);
-    let allowed = case.copies * larger + 450 * items + (4 << 20);
+    let allowed = case.copies * larger + 200 * items + (4 << 20);
     if peak > allowed {
         return Err(format!(
             "{peak} bytes at most for a module of {} with {items} functions and types",

@@ -52,7 +52,7 @@ fn message(profile: &Profile) -> proto::Profile {
             let id = message.function.len() as u64 + 1;
             let mapping = symbols.tables().iter().position(|table| table.get(func).is_some());
             let (name, module) = (symbols.label(func), mapping.and_then(|at| symbols.tables().get(at)));
-            let system_name = symbols.get(func).map_or(name.clone(), |symbol| symbol.name.clone());
+            let system_name = symbols.get(func).map_or(name.clone(), |symbol| symbol.name.to_string());
             let source = symbols.source(func);
             let file = source.map(|(file, _)| file).or(module.map(|table| table.module.name.as_str()));
             message.function.push(proto::Function {

@@ -34,7 +34,7 @@ impl Names {
         let symbol = |(name, id): (&String, u32)| Symbol {
             id: FuncId(id),
             func_index: FuncIndex(id),
-            name: name.clone(),
+            name: name.as_str().into(),
             source: (name == "step").then_some(Source { file: 0, line: 17 }),
             ..Symbol::default()
         };
