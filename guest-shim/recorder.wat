@@ -258,6 +258,11 @@
   (func (export "depth") (result i32) (global.get $depth))
 
   ;; #if inline
+  ;; A function that is counted only (it calls nothing, doesn't loop and can't trap) was called: an enter and a leave at
+  ;; once. It has no token, for nothing can happen between the two.
+  (func $leaf (export "leaf") (param $func_id i32)
+    (call $put (i32.add (local.get $func_id) (i32.const 0x80000001))))
+
   ;; What stands inside functions: the usual case of an event, in which the clock hasn't moved and the block has room. The
   ;; rewriter copies these bodies (rewriter/src/template.rs): $id becomes the function's id, the others become locals of the
   ;; function. They are never called. All else is done by the functions above, and so is every event with a clock that is
@@ -303,6 +308,17 @@
         (br $done))
       (br_if $done (i32.eq (local.get $token) (i32.const -1)))
       (call $leave (local.get $token))))
+
+  (func (export "inline.leaf") (param $id i32) (param $position i32)
+    (block $done
+      (block $slow
+        (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
+        (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
+        (i32.store (local.get $position) (i32.add (local.get $id) (i32.const 0x80000001)))
+        (global.set $position (i32.add (local.get $position) (i32.const 4)))
+        (br $done))
+      (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
+      (call $leaf (local.get $id))))
 
   (func (export "inline.unwind") (param $id i32) (param $token i32) (param $position i32)
     (if (i32.ne (local.get $token) (global.get $depth)) (then (call $unwind (local.get $token)))))

@@ -9,6 +9,10 @@ pub const LEAVE: &str = "leave";
 /// `unwind(token: i32)`: what is still open above the frame with this token was unwound. Only in modules that need it.
 pub const UNWIND: &str = "unwind";
 
+/// Recorder export `leaf(func_id: i32)`: the function was called, and what it does is not timed. Only of a recorder that is a
+/// part of its module.
+pub const LEAF: &str = "leaf";
+
 /// Custom section with the [`SymbolTable`](crate::SymbolTable) of a probed module.
 pub const SYMBOLS_SECTION: &str = "kperf.symbols";
 
@@ -69,6 +73,8 @@ pub const INLINE_ENTER_LEAF: &str = "inline.enter.leaf";
 pub const INLINE_LEAVE: &str = "inline.leave";
 /// What a `leave` is in a function that calls nothing.
 pub const INLINE_LEAVE_LEAF: &str = "inline.leave.leaf";
+/// What a `leaf` is: all that stands in a function that is counted only. Its second parameter is the one local that it needs.
+pub const INLINE_LEAF: &str = "inline.leaf";
 /// What an `unwind` is.
 pub const INLINE_UNWIND: &str = "inline.unwind";
 

@@ -2,13 +2,14 @@
 //! [`SYMBOLS_SECTION`](crate::names::SYMBOLS_SECTION), a trace carries the same bytes, and reports read it.
 //!
 //! ```text
-//! u8       version, 1
+//! u8       version: 1, or 2 if a function is counted only
 //! u32      how many bytes the rest has, unpacked; then the rest as one LZ4 block:
 //! bytes    JSON of ModuleIdentity, behind its length
 //! leb128   id_base, number of symbols; then for each, in the order of their ids:
 //!   leb128   func_index
 //!   leb128   code_offset
-//!   u8       flags: 1 exported, 2 imported, 4 a demangled name follows, 8 the name is made up, 16 a place follows
+//!   u8       flags: 1 exported, 2 imported, 4 a demangled name follows, 8 the name is made up, 16 a place follows,
+//!            32 its calls are counted only
 //!   bytes    name, behind its length
 //!   bytes    demangled name, behind its length (flag 4)
 //!   leb128   number of the source file, line (flag 16)
@@ -22,6 +23,8 @@ use std::fmt;
 const VERSION: u8 = 1;
 /// Bytes of a symbol beside its names, more or less.
 const SYMBOL_LEN: usize = 10;
+/// Of tables with a function that is counted only. A reader that doesn't know of that must not tell that it took no time.
+const VERSION_COUNTED: u8 = 2;
 
 /// An LZ4 block grows by no more than this, so that a few bytes can't claim gigabytes.
 const MOST_GROWTH: usize = 255;
@@ -56,9 +59,16 @@ pub struct Symbol {
     pub imported: bool,
     /// Whether the module says nothing about its name.
     pub unnamed: bool,
+    /// Whether its calls are counted only: how long they take is not known, and is in the time of who calls it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub counted: bool,
     /// Where it is declared, if the module says it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A place in the source.
@@ -158,7 +168,8 @@ impl SymbolTable {
                     | u8::from(symbol.imported) << 1
                     | u8::from(symbol.demangled.is_some()) << 2
                     | u8::from(symbol.unnamed) << 3
-                    | u8::from(symbol.source.is_some()) << 4,
+                    | u8::from(symbol.source.is_some()) << 4
+                    | u8::from(symbol.counted) << 5,
             );
             write_str(&mut out, &symbol.name);
             if let Some(demangled) = &symbol.demangled {
@@ -176,8 +187,9 @@ impl SymbolTable {
         // Names of C++ templates repeat one another: packed they take a fifth of their bytes.
         let packed = lz4_flex::compress_prepend_size(&out);
         drop(out);
+        let counted = self.symbols.iter().any(|symbol| symbol.counted);
         let mut bytes = Vec::with_capacity(1 + packed.len());
-        bytes.push(VERSION);
+        bytes.push(if counted { VERSION_COUNTED } else { VERSION });
         bytes.extend(packed);
         bytes
     }
@@ -212,6 +224,7 @@ impl SymbolTable {
                 exported: flags & 1 != 0,
                 imported: flags & 2 != 0,
                 unnamed: flags & 8 != 0,
+                counted: flags & 32 != 0,
                 source,
             });
         }
@@ -233,7 +246,7 @@ impl SymbolTable {
 fn unpack(bytes: &[u8]) -> Result<Vec<u8>, SymbolsError> {
     let error = |offset, message| SymbolsError { offset, message };
     match bytes {
-        [VERSION, size @ .., _] if size.len() >= 4 => {
+        [VERSION | VERSION_COUNTED, size @ .., _] if size.len() >= 4 => {
             let claimed = u32::from_le_bytes([size[0], size[1], size[2], size[3]]) as usize;
             if claimed > bytes.len().saturating_mul(MOST_GROWTH) {
                 return Err(error(1, "it claims more bytes than it can have"));
@@ -243,7 +256,7 @@ fn unpack(bytes: &[u8]) -> Result<Vec<u8>, SymbolsError> {
                 _ => Err(error(5, "it doesn't unpack")),
             }
         }
-        [] | [VERSION, ..] => Err(error(bytes.len(), "it ends too early")),
+        [] | [VERSION | VERSION_COUNTED, ..] => Err(error(bytes.len(), "it ends too early")),
         _ => Err(error(0, "its version is unknown")),
     }
 }
@@ -302,6 +315,7 @@ mod tests {
             exported: n == 0,
             imported: n == 1,
             unnamed: n == 2,
+            counted: false,
             source: (n != 1).then_some(Source { file: n / 2, line: 10 * n }),
         };
         let symbols = vec![
@@ -317,6 +331,15 @@ mod tests {
     #[test]
     fn a_table_survives_the_round_trip() {
         assert_eq!(SymbolTable::from_bytes(&table().to_bytes()), Ok(table()));
+    }
+
+    #[test]
+    fn a_table_of_counted_functions_has_a_version_of_its_own() {
+        let mut counted = table();
+        counted.symbols[1].counted = true;
+        let bytes = counted.to_bytes();
+        assert_eq!((table().to_bytes()[0], bytes[0]), (1, 2));
+        assert_eq!(SymbolTable::from_bytes(&bytes), Ok(counted));
     }
 
     #[test]

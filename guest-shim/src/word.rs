@@ -5,6 +5,7 @@
 //! | `0x0000_0000 \| id` | enter function `id` (30 bits) |
 //! | `0x4000_0000 \| n` | `n` ticks have passed (30 bits); holds for the words behind it |
 //! | `0x8000_0000` | leave: the innermost frame is closed |
+//! | `0x8000_0000 \| id + 1` | leaf: function `id` is entered and left at once (an id below 2^30 - 1) |
 //! | `0xc000_0000 \| reason << 26 \| d` | unwind: frames deeper than `d` (26 bits) are closed, for a [`Reason`] |
 //! | `0xe000_0000`, low, high | many ticks have passed: 64 bits, in the two words behind |
 //! | `0xe400_0000 \| s` | switch: what follows belongs to stack `s` |
@@ -12,6 +13,8 @@
 
 /// Largest FuncId that an enter can carry.
 pub const MAX_FUNC_ID: u32 = (1 << 30) - 1;
+/// Largest FuncId that a leaf can carry: one more is there.
+pub const MAX_LEAF_ID: u32 = MAX_FUNC_ID - 1;
 /// Ticks that no longer fit a time word.
 pub const TIME_LIMIT: u64 = 1 << 30;
 /// What an enter's, a time's, or the others' payload may be.
@@ -21,6 +24,8 @@ pub const MAX_PAYLOAD: u32 = (1 << 26) - 1;
 pub const TIME: u32 = 0x4000_0000;
 /// The whole of a leave.
 pub const LEAVE: u32 = 0x8000_0000;
+/// A leaf of function 0; the id is added.
+pub const LEAF: u32 = LEAVE + 1;
 /// Tag of an unwind word; the reason is added.
 pub const UNWIND: u32 = 0xc000_0000;
 /// The first of the three words of a wide time.
@@ -75,6 +80,8 @@ pub enum Word {
     Time(u32),
     /// The innermost frame is closed.
     Leave,
+    /// The function with this FuncId was called, and is over: an enter and a leave at once.
+    Leaf(u32),
     /// Frames deeper than `depth` are closed.
     Unwind {
         /// How many frames stay open.
@@ -99,6 +106,7 @@ impl Word {
             0 => Word::Enter(word),
             1 => Word::Time(word & MAX_FUNC_ID),
             2 if word == LEAVE => Word::Leave,
+            2 => Word::Leaf(word - LEAF),
             3 => match word >> 26 & 0xf {
                 code @ 0..=5 => Word::Unwind { depth: payload, reason: Reason::ALL[code as usize] },
                 8 if payload == 0 => Word::WideTime,
@@ -117,6 +125,7 @@ impl Word {
             Word::Enter(id) => id & MAX_FUNC_ID,
             Word::Time(ticks) => TIME | ticks & MAX_FUNC_ID,
             Word::Leave => LEAVE,
+            Word::Leaf(id) => LEAF + id.min(MAX_LEAF_ID),
             Word::Unwind { depth, reason } => UNWIND | (reason as u32) << 26 | depth.min(MAX_PAYLOAD),
             Word::WideTime => WIDE_TIME,
             Word::Switch(stack) => SWITCH | stack.min(MAX_PAYLOAD),
@@ -132,6 +141,7 @@ mod tests {
     #[test]
     fn every_word_survives_the_round_trip() {
         let mut words = vec![Word::Leave, Word::WideTime, Word::Enter(0), Word::Enter(MAX_FUNC_ID)];
+        words.extend([Word::Leaf(0), Word::Leaf(MAX_LEAF_ID)]);
         words.extend([Word::Time(0), Word::Time(MAX_FUNC_ID), Word::Switch(767), Word::Mark(MAX_PAYLOAD)]);
         words.extend(Reason::ALL.map(|reason| Word::Unwind { depth: MAX_PAYLOAD, reason }));
         for word in words {
@@ -141,7 +151,7 @@ mod tests {
 
     #[test]
     fn words_that_nobody_writes_are_refused() {
-        for word in [0x8000_0001, 0xbfff_ffff, 0xe000_0001, 0xd800_0000, 0xffff_ffff] {
+        for word in [0xe000_0001, 0xd800_0000, 0xffff_ffff] {
             assert_eq!(Word::decode(word), None, "{word:#x}");
         }
     }

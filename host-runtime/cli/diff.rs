@@ -206,6 +206,14 @@ impl Opts {
                 "# calls: {}",
                 whole(&diff.whole.calls, &|calls| crate::table::grouped(calls.round() as u64))
             )?;
+            let counted = diff.rows.iter().filter(|row| row.is_counted).count();
+            if counted > 0 {
+                let functions = plural(counted as u64, "function");
+                writeln!(
+                    out,
+                    "# {functions} counted only on a side: the time is in that of the callers there"
+                )?;
+            }
             if !tested {
                 writeln!(out, "# one run a side: times may differ by chance")?;
             }
@@ -260,7 +268,8 @@ fn columns(metric: Metric, tested: bool) -> [Column; 17] {
 
 fn record(row: &DiffRow, metric: Metric) -> Vec<Cell> {
     let change = row.change(metric);
-    let in_unit = |value: f64| if metric == Metric::Calls { Cell::Number(value) } else { Cell::Nanos(value) };
+    let time = |nanos: f64| Cell::time(nanos, row.is_counted);
+    let in_unit = |value: f64| if metric == Metric::Calls { Cell::Number(value) } else { time(value) };
     let test = change.test;
     let ratio = |change: &Change| change.ratio().map_or(Cell::Nothing, Cell::Ratio);
     // A mean of several runs need not be a whole number.
@@ -273,11 +282,11 @@ fn record(row: &DiffRow, metric: Metric) -> Vec<Cell> {
         test.map_or(Cell::Nothing, |test| Cell::Number(test.p)),
         test.map_or(Cell::Nothing, |test| Cell::Number(test.p_adjusted)),
         change.is_significant().map_or(Cell::Nothing, Cell::Flag),
-        Cell::Nanos(row.self_nanos.before),
-        Cell::Nanos(row.self_nanos.after),
+        time(row.self_nanos.before),
+        time(row.self_nanos.after),
         ratio(&row.self_nanos),
-        Cell::Nanos(row.total_nanos.before),
-        Cell::Nanos(row.total_nanos.after),
+        time(row.total_nanos.before),
+        time(row.total_nanos.after),
         ratio(&row.total_nanos),
         calls(row.calls.before),
         calls(row.calls.after),

@@ -5,6 +5,7 @@ mod proposals;
 mod trace;
 
 use crate::input;
+use crate::table::grouped;
 use crate::traces;
 use anyhow::Context;
 use kperf_profile::Profile;
@@ -98,6 +99,14 @@ fn is_trace(path: &Path) -> anyhow::Result<bool> {
     let mut start = Vec::new();
     File::open(path).with_context(context)?.take(16).read_to_end(&mut start).with_context(context)?;
     Ok(start.starts_with(TRACE_MAGIC))
+}
+
+/// How many functions are counted only, if any are.
+fn counted_text(functions: usize) -> String {
+    match functions {
+        0 => String::new(),
+        counted => format!(" ({} counted only)", grouped(counted as u64)),
+    }
 }
 
 /// Lines of a name and a value, the values below each other.

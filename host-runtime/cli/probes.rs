@@ -4,7 +4,7 @@ use crate::filters::FilterArgs;
 use crate::output::tell;
 use crate::sampling::RecordArgs;
 use anyhow::{Context, bail};
-use kperf_rewriter::{NameMap, Options, Probe, Warning};
+use kperf_rewriter::{Leaf, NameMap, Options, Probe, Warning};
 use std::path::PathBuf;
 
 /// Which functions get probes.
@@ -27,6 +27,10 @@ pub struct ProbeArgs {
     /// tree of its own; `auto` is inline for `run` with a ticker, import otherwise.
     #[arg(long, value_enum, value_name = "PROBE", default_value = "auto")]
     pub probe: ProbeArg,
+    /// Functions that call nothing, don't loop, can't trap and are cheaper than their probe: `time` them as all others, or
+    /// `count` their calls, by one event instead of two. Their time is in that of their callers then. For inlined probes.
+    #[arg(long, value_enum, value_name = "HOW", default_value = "time")]
+    pub leaf: LeafArg,
     #[command(flatten)]
     pub record: RecordArgs,
 }
@@ -38,6 +42,14 @@ pub enum ProbeArg {
     Inline,
     #[default]
     Auto,
+}
+
+/// `--leaf`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum LeafArg {
+    #[default]
+    Time,
+    Count,
 }
 
 impl ProbeArgs {
@@ -59,6 +71,14 @@ impl ProbeArgs {
             (None, ProbeArg::Inline) => Probe::Inline,
             (None, ProbeArg::Auto) => auto,
         };
+        let leaf = match (self.leaf, probe) {
+            (LeafArg::Time, _) => Leaf::Time,
+            (LeafArg::Count, Probe::Inline) => Leaf::Count,
+            (LeafArg::Count, Probe::Import) => bail!("--leaf count is for --probe inline"),
+            (LeafArg::Count, Probe::Profile { .. }) => {
+                bail!("a profile counts all calls, and times none; leave --leaf count out")
+            }
+        };
         let names = match &self.names {
             Some(path) => {
                 let text = std::fs::read_to_string(path)
@@ -69,6 +89,7 @@ impl ProbeArgs {
         };
         Ok(Options {
             probe,
+            leaf,
             filter: self.filter.filter()?,
             min_instructions: self.min_instructions,
             exports_only: self.exports,
@@ -86,6 +107,9 @@ impl ProbeArgs {
         let mut words = Vec::new();
         if probe == Probe::Inline {
             words.extend(["--probe".to_owned(), "inline".to_owned()]);
+        }
+        if self.leaf == LeafArg::Count {
+            words.extend(["--leaf".to_owned(), "count".to_owned()]);
         }
         self.record.describe(&mut words);
         self.filter.describe(&mut words);

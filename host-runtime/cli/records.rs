@@ -35,14 +35,21 @@ pub enum Cell {
     Ratio(f64),
     /// A number without a unit.
     Number(f64),
-    /// What isn't known.
+    /// What there isn't.
     Nothing,
+    /// A time that nobody knows.
+    Untimed,
 }
 
 /// Longest name in a table.
 const NAME: usize = 48;
 
 impl Cell {
+    /// A duration, unless calls were counted only.
+    pub fn time(nanos: f64, is_counted: bool) -> Cell {
+        if is_counted { Cell::Untimed } else { Cell::Nanos(nanos) }
+    }
+
     fn text(&self, options: TableOptions) -> String {
         match self {
             Cell::Name(name) => name_text(name.clone(), NAME, options),
@@ -57,6 +64,7 @@ impl Cell {
             Cell::Ratio(ratio) => format!("x{ratio:.2}"),
             Cell::Number(number) => format!("{number:.3}"),
             Cell::Nothing => String::new(),
+            Cell::Untimed => "-".to_owned(),
         }
     }
 
@@ -71,7 +79,7 @@ impl Cell {
             Cell::Share(number) | Cell::Ratio(number) | Cell::Number(number) => {
                 ((number * 1e6).round() / 1e6).into()
             }
-            Cell::Nothing => Value::Null,
+            Cell::Nothing | Cell::Untimed => Value::Null,
         }
     }
 }

@@ -169,6 +169,10 @@ fn summary(module: &Path, target: &Path, size: usize, rewritten: &Rewritten, beg
         rewritten.plan.functions.len(),
         begun.elapsed(),
     );
+    let counted = rewritten.plan.counted();
+    if counted > 0 {
+        let _ = write!(text, "\n  {counted} counted only: their time is in that of their callers");
+    }
     for (reason, count) in rewritten.plan.skipped() {
         let _ = write!(text, "\n  {count} without a probe: {reason}");
     }
@@ -180,13 +184,20 @@ fn list(plan: &Plan) -> String {
     for function in &plan.functions {
         let name = function.display_name();
         let _ = match function.decision {
-            Decision::Probe(id) => writeln!(text, "{:>8}  func[{}] {name}", id.0, function.index.0),
+            Decision::Probe(id) => {
+                let counted = if function.counted { ": counted only" } else { "" };
+                writeln!(text, "{:>8}  func[{}] {name}{counted}", id.0, function.index.0)
+            }
             Decision::Skip(reason) => {
                 writeln!(text, "{:>8}  func[{}] {name}: {reason}", "-", function.index.0)
             }
         };
     }
     let probed = plan.probed().count();
-    let _ = writeln!(text, "{probed} probed, {} not", plan.functions.len() - probed);
+    let counted = match plan.counted() {
+        0 => String::new(),
+        counted => format!(" ({counted} counted only)"),
+    };
+    let _ = writeln!(text, "{probed} probed{counted}, {} not", plan.functions.len() - probed);
     text
 }

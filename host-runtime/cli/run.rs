@@ -10,7 +10,7 @@ mod wasi;
 
 use crate::output::tell;
 use crate::parents::ParentArgs;
-use crate::probes::{ProbeArg, ProbeArgs};
+use crate::probes::{LeafArg, ProbeArg, ProbeArgs};
 use crate::sampling::{RecordArgs, SamplingArgs};
 use crate::{input, send, signals, table, traces};
 use anyhow::{Context, bail};
@@ -163,13 +163,18 @@ impl Opts {
         let options = |auto| self.probes.options(name.to_owned(), true, 0, auto);
         let auto = match clock {
             ClockChoice::Ticker { .. } => Probe::Inline,
+            _ if self.probes.leaf == LeafArg::Count => Probe::Inline,
             // Two readings of the clock a call cost more than all else, wherever the recorder is.
             ClockChoice::Precise | ClockChoice::Test => Probe::Import,
         };
         let chosen = options(auto)?;
         match Prepared::probed(&wasm, &chosen) {
             // It has no room for a recorder (a hundred memories, say). If it can't be probed otherwise either, that says why.
-            Err(_) if chosen.probe == Probe::Inline && self.probes.probe == ProbeArg::Auto => {
+            Err(_)
+                if chosen.probe == Probe::Inline
+                    && self.probes.probe == ProbeArg::Auto
+                    && self.probes.leaf == LeafArg::Time =>
+            {
                 Prepared::probed(&wasm, &options(Probe::Import)?)
             }
             prepared => prepared,

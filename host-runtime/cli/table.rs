@@ -79,7 +79,14 @@ pub fn write_head(
     if profile.hidden_calls > 0 {
         write!(out, "; {} left out", grouped(profile.hidden_calls))?;
     }
-    writeln!(out)
+    writeln!(out)?;
+    let counted: Vec<&Row> = flat.rows.iter().filter(|row| row.is_counted).collect();
+    if !counted.is_empty() {
+        let calls = grouped(counted.iter().map(|row| row.calls).sum());
+        let functions = plural(counted.len() as u64, "function");
+        writeln!(out, "# of which {calls} counted only, of {functions}: the time is in that of the callers")?;
+    }
+    Ok(())
 }
 
 /// Titles of columns, and what a row has in them.
@@ -98,17 +105,19 @@ pub fn write_rows_with(
     let header = ["self %", "self", "total", "calls", "avg", "min"].iter().chain(titles);
     let header: Vec<&str> = header.chain(&["max", "function", "callers"]).copied().collect();
     let cells = |row: &Row| {
+        let known = |text: String| if row.is_counted { "-".to_owned() } else { text };
+        let time = |nanos: f64| known(nanos_text(nanos.round() as u64));
         let mut cells = vec![
-            format!("{:.1}", 100.0 * row.share),
-            nanos_text(row.self_nanos.round() as u64),
-            nanos_text(row.total_nanos.round() as u64),
+            known(format!("{:.1}", 100.0 * row.share)),
+            time(row.self_nanos),
+            time(row.total_nanos),
             grouped(row.calls),
-            fine_text(row.average_nanos),
-            nanos_text(row.min_nanos.round() as u64),
+            known(fine_text(row.average_nanos)),
+            time(row.min_nanos),
         ];
-        cells.extend(more(row));
+        cells.extend(more(row).into_iter().map(known));
         cells.extend([
-            nanos_text(row.max_nanos.round() as u64),
+            time(row.max_nanos),
             name_text(symbols.label(row.func), NAME, options),
             callers_text(symbols, &row.callers, options),
         ]);

@@ -15,6 +15,8 @@
 //! clause of a `try_table` (see [`crate::try_table`]), behind calls that may have run a host function which caught
 //! something. Only these instructions and those with a function index are encoded anew; the bytes between are copied.
 //! Nesting is kept on a stack of our own: real modules nest 21,245 blocks.
+//!
+//! A function that is counted only has one event in front of a body that is as it was.
 
 mod labels;
 
@@ -60,6 +62,12 @@ pub(crate) fn rewrite(
 ) -> Result<BodyFacts, Error> {
     let mut new = Vec::with_capacity(body.as_bytes().len() + 64);
     let facts = match context.probe(index) {
+        Some(id) if context.is_counted(index) => {
+            let mut rewriter = Rewriter::new(context, body, &mut new);
+            rewriter.facts.site = Site { id, token: 0, inline: true };
+            rewriter.write_counted(index)?;
+            rewriter.facts
+        }
         Some(id) => {
             let mut facts = write_probed(context, index, id, body, true, &mut new)?;
             if context.code.templates.is_some() && (facts.refused.is_some() || new.len() > MAX_SIZE) {
@@ -172,6 +180,53 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         operators.finish()?;
         self.copy_until(self.source.len());
         Ok(())
+    }
+
+    /// Nothing in the body changes; the event stands in front of it.
+    fn write_counted(&mut self, index: FuncIndex) -> Result<(), Error> {
+        let signature = self.context.info.func_type(index).ok_or_else(|| self.no_func_type())?;
+        self.locals = self.read_locals(signature.params().len() as u64)?;
+        let site = &mut self.facts.site;
+        site.inline = self.locals < MAX_LOCALS;
+        site.token = self.locals.min(MAX_LOCALS) as u32;
+        let (site, locals) = (*site, &self.source[..self.done]);
+        if site.inline {
+            let groups = self.body.get_locals_reader()?;
+            (groups.get_count() + 1).encode(self.out);
+            self.out.extend_from_slice(&locals[(groups.original_position() - self.base) as usize..]);
+            let (_, own) = encode_locals(&[wasm_encoder::ValType::I32]);
+            self.out.extend_from_slice(&own);
+        } else {
+            self.out.extend_from_slice(locals);
+        }
+        self.context.code.leaf(site, self.out);
+        let mut operators = self.body.get_operators_reader()?;
+        let mut end = operators.original_position();
+        while !operators.eof() {
+            let start = end;
+            let operator = operators.read()?;
+            end = operators.original_position();
+            self.context.info.check_types_of(&operator, start)?;
+            self.check_indices(&operator, start)?;
+            self.check_local(&operator, start)?;
+        }
+        operators.finish()?;
+        self.copy_until(self.source.len());
+        Ok(())
+    }
+
+    /// What is one past the end in the original would be there in the rewritten function: the probe's.
+    fn check_local(&self, operator: &Operator<'_>, offset: u64) -> Result<(), Error> {
+        match operator {
+            Operator::LocalGet { local_index }
+            | Operator::LocalSet { local_index }
+            | Operator::LocalTee { local_index }
+                if u64::from(*local_index) >= self.locals =>
+            {
+                Err(Error::malformed(offset, "a local that isn't there"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn write_probed(&mut self, index: FuncIndex) -> Result<(), Error> {
@@ -341,13 +396,8 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             | Operator::BrOnCastDescEq { .. }
             | Operator::BrOnCastDescEqFail { .. }
             | Operator::Rethrow { .. } => self.relabel(operator, start, end)?,
-            // What is one past the end in the original would be there in the rewritten function: the token.
-            Operator::LocalGet { local_index }
-            | Operator::LocalSet { local_index }
-            | Operator::LocalTee { local_index }
-                if u64::from(*local_index) >= self.locals =>
-            {
-                return Err(Error::malformed(start, "a local that isn't there"));
+            Operator::LocalGet { .. } | Operator::LocalSet { .. } | Operator::LocalTee { .. } => {
+                self.check_local(operator, start)?;
             }
             Operator::TryTable { try_table } => {
                 context.info.check_types_of(operator, start)?;

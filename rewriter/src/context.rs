@@ -8,7 +8,7 @@ use crate::reach::HostReach;
 use crate::template::{Places, Recorder};
 use crate::types::Types;
 use kperf_abi::{FuncId, FuncIndex, names};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use wasm_encoder::BlockType;
 use wasmparser::{Catch, FuncType, RefType, ValType};
 
@@ -24,6 +24,8 @@ pub(crate) struct Context<'a> {
     /// How many imports are added, and so by how much the indices of defined functions grow.
     pub(crate) shift: u32,
     probes: Vec<Option<FuncId>>,
+    /// The functions that are counted only.
+    counted: HashSet<FuncIndex>,
     /// For each imported function the index of the thunk that stands for it in calls.
     thunks: Vec<Option<u32>>,
     /// Types of bodies with several results, by type index.
@@ -73,7 +75,14 @@ impl<'a> Context<'a> {
         let code = match recorder {
             None => {
                 let unwind = imported + shift - 1;
-                Probes { enter: imported, leave: imported + 1, unwind, templates: None, counted_from: None }
+                Probes {
+                    enter: imported,
+                    leave: imported + 1,
+                    unwind,
+                    leaf: None,
+                    templates: None,
+                    counted_from: None,
+                }
             }
             Some(recorder) => {
                 let mut ids = plan.probed().map(|(id, _)| id);
@@ -92,6 +101,7 @@ impl<'a> Context<'a> {
                     enter: recorder.function(&places, names::ENTER)?,
                     leave: recorder.function(&places, names::LEAVE)?,
                     unwind: recorder.function(&places, names::UNWIND)?,
+                    leaf: recorder.function(&places, names::LEAF).ok(),
                     templates: Some(recorder.templates(&places)?),
                     counted_from: recorder.counts_calls().then_some(id_base),
                 }
@@ -116,12 +126,19 @@ impl<'a> Context<'a> {
                 pad_types.insert((type_index, true), types.block(&with_exception)?);
             }
         }
-        Ok(Context { info, reach, code, places, shift, probes, thunks, body_types, pad_types })
+        let counted = plan.functions.iter().filter(|function| function.counted);
+        let counted = counted.map(|function| function.index).collect();
+        Ok(Context { info, reach, code, places, shift, probes, counted, thunks, body_types, pad_types })
     }
 
     /// The id that a function calls `enter` with, if it does.
     pub(crate) fn probe(&self, index: FuncIndex) -> Option<FuncId> {
         self.probes.get(index.0 as usize).copied().flatten()
+    }
+
+    /// Whether a function's probe only counts its calls.
+    pub(crate) fn is_counted(&self, index: FuncIndex) -> bool {
+        self.counted.contains(&index)
     }
 
     /// A function's index in the rewritten module. One that isn't there gets one that isn't there either: a thunk might

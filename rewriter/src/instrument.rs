@@ -135,6 +135,7 @@ fn symbols(
             exported: function.exported,
             imported: function.imported,
             unnamed: function.unnamed,
+            counted: function.counted,
             source: defined.and_then(|n| sources.get(n)),
         }
     }));

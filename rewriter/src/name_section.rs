@@ -95,7 +95,7 @@ impl Names<'_> {
 
     /// The local with the token of a probed function that the module defines.
     fn token(&self, index: FuncIndex) -> Option<u32> {
-        self.context.probe(index)?;
+        self.context.probe(index).filter(|_| !self.context.is_counted(index))?;
         let n = (index.0 as usize).checked_sub(self.context.info.imported_funcs.len())?;
         Some(self.facts.get(n)?.site.token)
     }
@@ -121,7 +121,16 @@ impl Names<'_> {
         Ok(map)
     }
 
-    /// The block around a body is its first label now. Where pads were added the names are left out.
+    /// How many labels stand in front of a body's own: those of the enter, and the block around the body.
+    fn added_labels(&self, index: FuncIndex) -> u32 {
+        let n = (index.0 as usize).checked_sub(self.context.info.imported_funcs.len());
+        let facts = n.and_then(|n| self.facts.get(n)).filter(|_| self.context.probe(index).is_some());
+        let Some(facts) = facts else { return u32::from(self.context.probe(index).is_some()) };
+        let counted = self.context.is_counted(index);
+        self.context.code.labels(facts.site, !facts.calls, counted) + u32::from(!counted)
+    }
+
+    /// The block around a body is a label now. Where pads were added the names are left out.
     fn labels(&self, source: wasmparser::IndirectNameMap<'_>) -> Result<IndirectNameMap, wasmparser::Error> {
         let mut map = IndirectNameMap::new();
         for function in source {
@@ -130,7 +139,7 @@ impl Names<'_> {
             if self.padded.contains(&index) {
                 continue;
             }
-            let added = u32::from(self.context.probe(index).is_some());
+            let added = self.added_labels(index);
             let mut names = NameMap::new();
             for naming in function.names {
                 let naming = naming?;

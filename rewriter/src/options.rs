@@ -1,10 +1,12 @@
-use crate::{Filter, NameMap, Probe};
+use crate::{Filter, Leaf, NameMap, Probe};
 
 /// What to rewrite, and how. The default puts a probe into every function that the module defines.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Where the probes come from.
     pub probe: Probe,
+    /// Whether functions that nothing happens in are timed. They always are where the probe is not [`Probe::Inline`].
+    pub leaf: Leaf,
     /// Which functions, by their demangled names.
     pub filter: Filter,
     /// Functions with fewer instructions get no probe (the body's last `end` isn't counted).

@@ -2,11 +2,12 @@
 
 use crate::names::FuncNames;
 use crate::parse::ModuleInfo;
-use crate::{Error, ErrorKind, Options, demangle};
+use crate::{Error, ErrorKind, Leaf, Options, Probe, demangle, leaf};
 use kperf_abi::{FuncId, FuncIndex, word};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::fmt;
+use wasmparser::FunctionBody;
 
 /// What happens to each function of a module, in the order of their indices: imports first.
 #[derive(Clone, Debug, Default)]
@@ -32,6 +33,8 @@ pub struct PlannedFunc {
     pub exported: bool,
     /// What happens to it.
     pub decision: Decision,
+    /// Whether its probe counts its calls, and nothing else.
+    pub counted: bool,
 }
 
 impl PlannedFunc {
@@ -107,6 +110,11 @@ impl Plan {
         self.functions.iter().filter_map(|function| Some((function.probe()?, function)))
     }
 
+    /// How many of those that get probes are counted only.
+    pub fn counted(&self) -> usize {
+        self.functions.iter().filter(|function| function.counted).count()
+    }
+
     /// How many functions get no probe, by reason, in the order of the reasons.
     pub fn skipped(&self) -> Vec<(SkipReason, usize)> {
         let mut counts = std::collections::BTreeMap::new();
@@ -140,6 +148,7 @@ impl Plan {
                     return Err(ErrorKind::TooManyIds.into());
                 }
                 *id = FuncId(next);
+                function.counted &= next <= word::MAX_LEAF_ID;
                 next += 1;
             }
         }
@@ -172,6 +181,7 @@ fn describe(
         imported,
         exported: info.exported_funcs.contains_key(&index.0),
         decision: Decision::Probe(FuncId(0)),
+        counted: false,
     };
     let reason = match refused.get(&index) {
         Some(&reason) => Some(reason),
@@ -179,6 +189,8 @@ fn describe(
     };
     if let Some(reason) = reason {
         function.decision = Decision::Skip(reason);
+    } else if !imported && options.leaf == Leaf::Count && options.probe == Probe::Inline {
+        function.counted = leaf::may_be_counted(&body_of(info, index))?;
     }
     Ok(function)
 }
@@ -205,8 +217,7 @@ fn skip_reason(
         return Ok(Some(SkipReason::Shared));
     }
     if options.min_instructions > 0 && !function.imported {
-        let place = info.bodies[function.index.0 as usize - info.imported_funcs.len()];
-        let mut operators = info.body(place).get_operators_reader()?;
+        let mut operators = body_of(info, function.index).get_operators_reader()?;
         // The `end` of the body is none that anybody would count.
         let mut instructions = 0;
         while !operators.is_end_then_eof() {
@@ -219,4 +230,9 @@ fn skip_reason(
         return Ok(Some(SkipReason::Small));
     }
     Ok(None)
+}
+
+/// The body of a function that the module defines.
+fn body_of<'a>(info: &ModuleInfo<'a>, index: FuncIndex) -> FunctionBody<'a> {
+    info.body(info.bodies[index.0 as usize - info.imported_funcs.len()])
 }

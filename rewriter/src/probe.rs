@@ -1,6 +1,6 @@
 //! What `enter`, `leave` and `unwind` are inside a function: calls, or the recorder's own code.
 
-use crate::template::{Hole, Templates};
+use crate::template::{Hole, Template, Templates};
 use kperf_abi::recorder::Form;
 use kperf_abi::{FuncId, shadow};
 use wasm_encoder::{Encode, Instruction, ValType};
@@ -42,6 +42,8 @@ pub(crate) struct Probes {
     pub(crate) enter: u32,
     pub(crate) leave: u32,
     pub(crate) unwind: u32,
+    /// The same of `leaf`, where the recorder has one.
+    pub(crate) leaf: Option<u32>,
     /// What stands inside functions instead of the calls, where they have room for it.
     pub(crate) templates: Option<Templates>,
     /// The function whose count is the first, where calls are counted.
@@ -86,12 +88,26 @@ impl Probes {
         Hole { id: site.id, count, locals: site.token }
     }
 
+    /// What stands for the enter. `leaf`: the function calls nothing.
+    fn enter_template(&self, site: Site, leaf: bool) -> Option<&Template> {
+        let templates = self.templates(site)?;
+        Some(templates.enter_leaf.as_ref().filter(|_| leaf).unwrap_or(&templates.enter))
+    }
+
+    /// How many labels stand in front of those of the function's own body, that of the block around it left out.
+    pub(crate) fn labels(&self, site: Site, leaf: bool, counted: bool) -> u32 {
+        let template = match counted {
+            true => self.templates(site).and_then(|templates| templates.leaf.as_ref()),
+            false => self.enter_template(site, leaf),
+        };
+        template.map_or(0, |template| template.labels)
+    }
+
     /// The first thing in a function. `leaf`: it calls nothing.
     pub(crate) fn enter(&self, site: Site, leaf: bool, out: &mut Vec<u8>) {
         let hole = self.hole(site);
-        match self.templates(site) {
-            Some(Templates { enter_leaf: Some(enter), .. }) if leaf => enter.write(&hole, out),
-            Some(templates) => templates.enter.write(&hole, out),
+        match self.enter_template(site, leaf) {
+            Some(enter) => enter.write(&hole, out),
             None => {
                 Instruction::I32Const(site.id.0 as i32).encode(out);
                 if let Some(count) = hole.count {
@@ -110,6 +126,18 @@ impl Probes {
             Some(templates) if leaf => templates.leave_leaf.write(&hole, out),
             Some(templates) => templates.leave.write(&hole, out),
             None => call(site.token, self.leave, out),
+        }
+    }
+
+    /// All of the probe of a function that is counted only.
+    pub(crate) fn leaf(&self, site: Site, out: &mut Vec<u8>) {
+        match (self.templates(site), self.leaf) {
+            (Some(Templates { leaf: Some(leaf), .. }), _) => leaf.write(&self.hole(site), out),
+            (_, Some(leaf)) => {
+                Instruction::I32Const(site.id.0 as i32).encode(out);
+                Instruction::Call(leaf).encode(out);
+            }
+            (_, None) => {}
         }
     }
 

@@ -60,7 +60,11 @@ pub(crate) struct Counts {
 }
 
 /// What stands inside functions: bytes, with holes for what differs from function to function.
-pub(crate) struct Template(Vec<Piece>);
+pub(crate) struct Template {
+    pieces: Vec<Piece>,
+    /// How many labels it has.
+    pub(crate) labels: u32,
+}
 
 /// What fills the holes for one function.
 pub(crate) struct Hole {
@@ -89,6 +93,8 @@ pub(crate) struct Templates {
     /// For functions that call nothing.
     pub(crate) leave_leaf: Template,
     pub(crate) unwind: Template,
+    /// For functions that are counted only, where there are such. It needs one local, an i32.
+    pub(crate) leaf: Option<Template>,
 }
 
 impl Recorder {
@@ -216,16 +222,16 @@ impl Recorder {
 
     pub(crate) fn templates(&self, places: &Places) -> Result<Templates, Error> {
         let template = |name| self.template(places, name);
-        let has = |name| self.exports.iter().any(|export| export.0 == name);
+        let optional =
+            |name| self.exports.iter().any(|export| export.0 == name).then(|| template(name)).transpose();
         Ok(Templates {
             locals: self.template_locals(places)?,
             enter: template(names::INLINE_ENTER)?,
-            enter_leaf: has(names::INLINE_ENTER_LEAF)
-                .then(|| template(names::INLINE_ENTER_LEAF))
-                .transpose()?,
+            enter_leaf: optional(names::INLINE_ENTER_LEAF)?,
             leave: template(names::INLINE_LEAVE)?,
             leave_leaf: template(names::INLINE_LEAVE_LEAF)?,
             unwind: template(names::INLINE_UNWIND)?,
+            leaf: optional(names::INLINE_LEAF)?,
         })
     }
 
@@ -246,7 +252,7 @@ impl Recorder {
         let body = index.and_then(|index| self.bodies.get(index as usize));
         let body = body.ok_or_else(|| bug(format!("the recorder's `{name}` has no body")))?;
         let mut mover = Mover { places, imports: self.import_count() };
-        let mut pieces = vec![];
+        let (mut pieces, mut labels) = (vec![], 0);
         let mut code = Vec::new();
         let constants = self.form.constants();
         let local = |index: u32| {
@@ -268,6 +274,7 @@ impl Recorder {
                     Piece::Local(Instruction::LocalTee, local(local_index)?)
                 }
                 operator => {
+                    labels += u32::from(matches!(operator, Operator::Block { .. } | Operator::If { .. }));
                     mover.instruction(operator)?.encode(&mut code);
                     continue;
                 }
@@ -276,7 +283,7 @@ impl Recorder {
             pieces.push(piece);
         }
         pieces.push(Piece::Code(code));
-        Ok(Template(pieces))
+        Ok(Template { pieces, labels })
     }
 
     pub(crate) fn encode_imports(&self, places: &Places, out: &mut Vec<u8>) {
@@ -328,7 +335,7 @@ impl Recorder {
     /// Everything that a host may want, under reserved names. The probes themselves are of no use from outside.
     pub(crate) fn encode_exports(&self, places: &Places, section: &mut wasm_encoder::ExportSection) {
         for &(name, kind, index) in &self.exports {
-            let probe = [names::ENTER, names::LEAVE, names::UNWIND].contains(&name);
+            let probe = [names::ENTER, names::LEAVE, names::UNWIND, names::LEAF].contains(&name);
             let (kind, index) = match kind {
                 ExternalKind::Func if probe || name.starts_with(TEMPLATE) => continue,
                 ExternalKind::Func => (ExportKind::Func, places.function(index, self.import_count())),
@@ -375,7 +382,7 @@ impl Places {
 impl Template {
     /// Writes it for one function.
     pub(crate) fn write(&self, hole: &Hole, out: &mut Vec<u8>) {
-        for piece in &self.0 {
+        for piece in &self.pieces {
             match piece {
                 Piece::Code(code) => out.extend_from_slice(code),
                 Piece::Id => Instruction::I32Const(hole.id.0 as i32).encode(out),

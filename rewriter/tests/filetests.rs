@@ -15,7 +15,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use kperf_rewriter::{Filter, Options, Pattern, Probe, rewrite};
+use kperf_rewriter::{Filter, Leaf, Options, Pattern, Probe, rewrite};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
@@ -81,7 +81,9 @@ fn outcome(wasm: &[u8], options: &Options) -> String {
         writeln!(text, "warning: {warning}").unwrap();
     }
     for symbol in &rewritten.symbols.symbols {
-        writeln!(text, "{} = func[{}] {}", symbol.id.0, symbol.func_index.0, symbol.display_name()).unwrap();
+        let counted = if symbol.counted { ", counted only" } else { "" };
+        let (id, index, name) = (symbol.id.0, symbol.func_index.0, symbol.display_name());
+        writeln!(text, "{id} = func[{index}] {name}{counted}").unwrap();
     }
     text + &wasmprinter::print_bytes(without_own_sections(&rewritten.wasm)).unwrap() + "\n"
 }
@@ -141,6 +143,7 @@ fn options(source: &str) -> Options {
                     other => panic!("unknown probe {other}"),
                 }
             }
+            "--leaf-count" => options.leaf = Leaf::Count,
             "--exports" => options.exports_only = true,
             "--min-instructions" => options.min_instructions = words.next().unwrap().parse().unwrap(),
             "--id-base" => options.id_base = words.next().unwrap().parse().unwrap(),

@@ -1,7 +1,7 @@
 //! What must hold of a module that runs: shared by the test beside this file and the fuzz target `behaviour`.
 
 use crate::side::Side;
-use kperf_rewriter::{Options, Probe, rewrite};
+use kperf_rewriter::{Leaf, Options, Probe, rewrite};
 use wasmtime::{Engine, Module};
 
 /// How much was compared.
@@ -14,11 +14,13 @@ pub(crate) struct Tally {
     pub(crate) unwound: u64,
 }
 
-/// Calls all exports of a module and of the same with probes. Panics where they differ, or the events don't balance.
+/// Calls all exports of a module and of the same with probes. Panics where they differ, or the events don't balance. Where
+/// imports get probes, leaves are counted only, if the probes are inside.
 pub(crate) fn compare(engine: &Engine, wasm: &[u8], probe: Probe, imports: bool) -> Tally {
     // What wasmtime doesn't know.
     let Ok(original) = Module::new(engine, wasm) else { return Tally::default() };
-    let options = Options { probe, imports, validate: true, ..Options::default() };
+    let leaf = if imports { Leaf::Count } else { Leaf::Time };
+    let options = Options { probe, leaf, imports, validate: true, ..Options::default() };
     let rewritten = rewrite(wasm, &options).unwrap_or_else(|error| panic!("{error}"));
     let rewritten = Module::new(engine, rewritten.wasm).unwrap_or_else(|error| panic!("{error:?}"));
     run(Side::new(engine, &original), Side::new(engine, &rewritten))

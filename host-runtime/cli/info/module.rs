@@ -56,6 +56,9 @@ struct CustomSection {
 struct Probes {
     functions: usize,
     imported_functions: usize,
+    /// How many of them are counted only.
+    #[serde(skip_serializing_if = "is_zero")]
+    counted_functions: usize,
     first_id: u32,
     end_id: u32,
     original: ModuleIdentity,
@@ -107,11 +110,16 @@ pub fn describe(bytes: &[u8]) -> anyhow::Result<Module> {
     module.probes = kperf_rewriter::probed(bytes)?.map(|table| Probes {
         functions: table.symbols.len(),
         imported_functions: table.symbols.iter().filter(|symbol| symbol.imported).count(),
+        counted_functions: table.symbols.iter().filter(|symbol| symbol.counted).count(),
         first_id: table.id_base,
         end_id: table.id_end(),
         original: table.module,
     });
     Ok(module)
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A name section may be damaged without harm to the module: what can be read counts.
@@ -215,14 +223,15 @@ pub fn text(module: &Module) -> String {
 
 impl Probes {
     fn add_to(&self, lines: &mut Lines) {
-        let Probes { functions, imported_functions, first_id, end_id, original } = self;
+        let Probes { functions, imported_functions, counted_functions, first_id, end_id, original } = self;
         let host = match imported_functions {
             0 => String::new(),
             count => format!(", {} of the host", grouped(*count as u64)),
         };
         let functions = plural(*functions as u64, "function");
-        lines
-            .add("probes", format_args!("{functions}{host}, ids {first_id} to {}", end_id.saturating_sub(1)));
+        let counted = super::counted_text(*counted_functions);
+        let last = end_id.saturating_sub(1);
+        lines.add("probes", format_args!("{functions}{host}{counted}, ids {first_id} to {last}"));
         let (name, count) = (printable(&original.name), plural(original.functions.into(), "function"));
         lines.add("original", format_args!("{name}, {count}, sha256 {}", printable(&original.sha256)));
         lines.add(

@@ -52,6 +52,9 @@ struct Lane {
 #[derive(Debug, Serialize)]
 struct Table {
     functions: usize,
+    /// How many of them are counted only.
+    #[serde(skip_serializing_if = "is_none")]
+    counted_functions: usize,
     first_id: u32,
     end_id: u32,
     module: ModuleIdentity,
@@ -70,6 +73,7 @@ pub fn describe(profile: &Profile) -> Trace {
     });
     let symbols = profile.symbols.tables().iter().map(|table| Table {
         functions: table.symbols.len(),
+        counted_functions: table.symbols.iter().filter(|symbol| symbol.counted).count(),
         first_id: table.id_base,
         end_id: table.id_end(),
         module: table.module.clone(),
@@ -98,6 +102,10 @@ pub fn describe(profile: &Profile) -> Trace {
         symbols: symbols.collect(),
         warnings: health.warnings(),
     }
+}
+
+fn is_none(number: &usize) -> bool {
+    *number == 0
 }
 
 fn is_zero(number: &u64) -> bool {
@@ -158,8 +166,8 @@ pub fn text(trace: &Trace) -> String {
         );
     }
     for table in &trace.symbols {
-        let Table { functions, first_id, end_id, module } = table;
-        let functions = plural(*functions as u64, "function");
+        let Table { functions, counted_functions, first_id, end_id, module } = table;
+        let functions = plural(*functions as u64, "function") + &super::counted_text(*counted_functions);
         lines.add(
             "symbols",
             format_args!(

@@ -60,11 +60,12 @@ pub fn write_ends(
                 End::Callers => (arc.caller, arc.calls as f64 / row.calls.max(1) as f64),
                 End::Callees => (arc.callee, arc.total_nanos / row.total_nanos.max(f64::MIN_POSITIVE)),
             };
+            let is_counted = symbols.is_counted(arc.callee);
             records.push(vec![
                 Cell::Count(arc.calls),
-                Cell::Share(share),
-                Cell::Nanos(arc.total_nanos),
-                Cell::Nanos(arc.self_nanos),
+                if is_counted && end == End::Callees { Cell::Untimed } else { Cell::Share(share) },
+                Cell::time(arc.total_nanos, is_counted),
+                Cell::time(arc.self_nanos, is_counted),
                 Cell::Name(symbols.label(row.func)),
                 Cell::Name(symbols.label(other)),
             ]);
@@ -92,8 +93,8 @@ pub fn write_graph(
             Cell::Name(symbols.label(arc.caller)),
             Cell::Name(symbols.label(arc.callee)),
             Cell::Count(arc.calls),
-            Cell::Nanos(arc.total_nanos),
-            Cell::Nanos(arc.self_nanos),
+            Cell::time(arc.total_nanos, symbols.is_counted(arc.callee)),
+            Cell::time(arc.self_nanos, symbols.is_counted(arc.callee)),
         ]
     };
     let mut arcs: Vec<&Arc> = graph.arcs.iter().collect();
@@ -117,7 +118,10 @@ fn write_blocks(
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
     table.set_header(["total", "self", "calls", "function"]);
-    let time = |nanos: f64| nanos_text(nanos.round() as u64);
+    let time = |nanos: f64, func| match symbols.is_counted(func) {
+        true => "-".to_owned(),
+        false => nanos_text(nanos.round() as u64),
+    };
     let name = |func: FuncId| name_text(symbols.label(func), NAME, options);
     let calls_of = |func| graph.row(func).map_or(0, |row| row.calls);
     for (n, row) in shown.iter().enumerate() {
@@ -129,20 +133,24 @@ fn write_blocks(
             let calls = format!("{} of {}", grouped(arc.calls), grouped(calls_of(arc.callee)));
             let recursion = if arc.is_recursive() { " (itself)" } else { "" };
             let name = format!("    {}{recursion}", name(other));
-            table.add_row([time(arc.total_nanos), time(arc.self_nanos), calls, name]);
+            let (total, own) = (time(arc.total_nanos, arc.callee), time(arc.self_nanos, arc.callee));
+            table.add_row([total, own, calls, name]);
         };
         graph.callers(row.func).into_iter().rev().for_each(|caller| arc(caller, caller.caller));
         table.add_row([
-            time(row.total_nanos),
-            time(row.self_nanos),
+            time(row.total_nanos, row.func),
+            time(row.self_nanos, row.func),
             grouped(row.calls),
-            format!("[{}] {}  {:.1} %", n + 1, name(row.func), 100.0 * row.share),
+            match row.is_counted {
+                true => format!("[{}] {}  counted only", n + 1, name(row.func)),
+                false => format!("[{}] {}  {:.1} %", n + 1, name(row.func), 100.0 * row.share),
+            },
         ]);
         let mut arc = |arc: &Arc, other: FuncId| {
             let calls = format!("{} of {}", grouped(arc.calls), grouped(calls_of(arc.callee)));
             table.add_row([
-                time(arc.total_nanos),
-                time(arc.self_nanos),
+                time(arc.total_nanos, arc.callee),
+                time(arc.self_nanos, arc.callee),
                 calls,
                 format!("    {}", name(other)),
             ]);

@@ -21,26 +21,30 @@ pub fn csv(profile: &Profile, rows: &[&Row], histograms: Option<&Histograms>) ->
             .iter()
             .map(|caller| format!("{}:{}", profile.symbols.name(caller.func), caller.calls))
             .collect();
+        // Nothing where nothing is known.
+        let figure = |figure: f64, digits: usize| {
+            if row.is_counted { String::new() } else { format!("{figure:.digits$}") }
+        };
         // Writing to a String doesn't fail.
         let _ = write!(
             text,
-            "{},{},{},{:.0},{:.0},{:.6},{:.3},{:.0},{:.0},{},{},{}",
+            "{},{},{},{},{},{},{},{},{},{},{},{}",
             id_of(row.func).map(|id| id.to_string()).unwrap_or_default(),
             csv_text(&row.name),
             row.calls,
-            row.total_nanos,
-            row.self_nanos,
-            row.share,
-            row.average_nanos,
-            row.min_nanos,
-            row.max_nanos,
+            figure(row.total_nanos, 0),
+            figure(row.self_nanos, 0),
+            figure(row.share, 6),
+            figure(row.average_nanos, 3),
+            figure(row.min_nanos, 0),
+            figure(row.max_nanos, 0),
             row.unwound,
             row.unfinished,
             csv_text(&callers.join(";")),
         );
         if let Some(histograms) = histograms {
             for nanos in percentiles::of(profile, histograms, row.func) {
-                let _ = write!(text, ",{nanos}");
+                let _ = write!(text, ",{}", figure(nanos as f64, 0));
             }
         }
         text.push('\n');

@@ -41,12 +41,12 @@ pub fn write(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let name_of = |func| name_of(profile, by, func);
-    let groups = Group::all(&profile.tree, &profile.header, compensate, name_of);
+    let groups = Group::all(&profile.tree, &profile.symbols, &profile.header, compensate, name_of);
     let record = |group: &Group| {
         vec![
-            Cell::Share(group.share),
-            Cell::Nanos(group.self_nanos),
-            Cell::Nanos(group.total_nanos),
+            if group.is_counted { Cell::Untimed } else { Cell::Share(group.share) },
+            Cell::time(group.self_nanos, group.is_counted),
+            Cell::time(group.total_nanos, group.is_counted),
             Cell::Count(group.calls),
             Cell::Count(group.entries),
             Cell::Count(group.functions),

@@ -23,7 +23,8 @@ pub fn write(
     out: &mut impl Write,
 ) -> io::Result<()> {
     if format != Format::Table {
-        let records = rows.iter().filter_map(|row| Some((row, histograms.get(row.func)?)));
+        let timed = rows.iter().filter(|row| !row.is_counted);
+        let records = timed.filter_map(|row| Some((row, histograms.get(row.func)?)));
         let records = records.flat_map(|(row, histogram)| {
             histogram.buckets().map(|bucket| {
                 let nanos = |ticks| Cell::Nanos(profile.header.nanos(ticks) as f64);
@@ -40,7 +41,12 @@ pub fn write(
             writeln!(out)?;
         }
         let label = profile.symbols.label(row.func);
-        writeln!(out, "# {label}: {}", plural(histogram.count(), "call"))?;
+        let calls = plural(histogram.count(), "call");
+        if row.is_counted {
+            writeln!(out, "# {label}: {calls}, counted only")?;
+            continue;
+        }
+        writeln!(out, "# {label}: {calls}")?;
         write_one(profile, histogram, out)?;
     }
     Ok(())

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use kperf_abi::SymbolTable;
 use kperf_abi::names::{HOST_MODULE, MODULE};
-use kperf_rewriter::{Options, Plan, PlannedFunc, Warning};
+use kperf_rewriter::{Leaf, Options, Plan, PlannedFunc, Warning};
 use std::collections::HashMap;
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 use wasmtime::Module;
@@ -44,6 +44,11 @@ impl Prepared {
                 has_start,
             });
         };
+        if options.leaf == Leaf::Count && !symbols.symbols.iter().any(|symbol| symbol.counted) {
+            bail!(
+                "it has probes already, which time all functions; run the original, or leave --leaf count out"
+            );
+        }
         if chooses(options) {
             bail!(
                 "it has probes already, so that functions can't be chosen any more; run the original, or leave the filters out"

@@ -13,6 +13,11 @@ pub(crate) fn int(key: &str, number: u64) -> KeyValue {
     attribute(key, Value::IntValue(number.min(i64::MAX as u64) as i64))
 }
 
+/// An attribute that is true.
+pub(crate) fn truth(key: &str) -> KeyValue {
+    attribute(key, Value::BoolValue(true))
+}
+
 /// An attribute with a number.
 pub(crate) fn double(key: &str, number: f64) -> KeyValue {
     attribute(key, Value::DoubleValue(number))

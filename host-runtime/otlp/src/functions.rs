@@ -1,6 +1,6 @@
 //! What every span of a function has, encoded once.
 
-use crate::attribute::{int, string};
+use crate::attribute::{int, string, truth};
 use crate::options::SpanOptions;
 use crate::proto::common::v1::KeyValue;
 use crate::proto::trace::v1::Span;
@@ -83,6 +83,10 @@ pub(crate) fn attributes_of(func: FuncId, name: &str, symbols: &Symbols) -> Vec<
     }
     attributes.push(int("kperf.func.id", func.0.into()));
     attributes.push(int("kperf.func.index", symbol.func_index.0.into()));
+    if symbol.counted {
+        // Its spans have no length: what it took is in the span around it.
+        attributes.push(truth("kperf.func.counted"));
+    }
     // The resource names the first module.
     let module = symbols.tables().iter().skip(1).find(|table| table.get(func).is_some());
     if let Some(table) = module {

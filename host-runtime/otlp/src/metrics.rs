@@ -57,6 +57,9 @@ impl Encoder {
                 value: Some(Value::AsInt(histogram.count as i64)),
                 ..NumberDataPoint::default()
             });
+            if self.symbols.is_counted(function.func) {
+                continue;
+            }
             let (scale, offset, bucket_counts) = histogram.buckets();
             let seconds = |ticks| Some(gathered.seconds(ticks));
             durations.push(ExponentialHistogramDataPoint {
@@ -83,15 +86,21 @@ impl Encoder {
         let aggregation_temporality = AggregationTemporality::Cumulative.into();
         let sum = Sum { data_points: calls, aggregation_temporality, is_monotonic: true };
         let histogram = ExponentialHistogram { data_points: durations, aggregation_temporality };
-        let metrics = vec![
-            metric("kperf.function.calls", "How often a function was called.", "{call}", Data::Sum(sum)),
-            metric(
+        let timed = histogram.data_points.len() as u64;
+        let mut metrics = vec![metric(
+            "kperf.function.calls",
+            "How often a function was called.",
+            "{call}",
+            Data::Sum(sum),
+        )];
+        if timed > 0 {
+            metrics.push(metric(
                 "kperf.function.duration",
                 "How long its calls took, what they called included.",
                 "s",
                 Data::ExponentialHistogram(histogram),
-            ),
-        ];
+            ));
+        }
         let body = request_of(metrics, self);
         if body.len() > self.options.limits.bytes
             && let Some((first, second)) = functions.split_at_checked(functions.len() / 2)
@@ -102,7 +111,7 @@ impl Encoder {
             return;
         }
         let before = requests.last().map_or(0, |request| request.first_span + request.spans);
-        let points = 2 * functions.len() as u64;
+        let points = functions.len() as u64 + timed;
         requests.push(Request { body, spans: points, first_span: before });
     }
 }

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Numbers, attribute, seeded, simple};
+use common::{Numbers, attribute, seeded, simple, spans};
 use kperf_abi::{Symbol, SymbolTable};
 use kperf_otlp::proto::collector::metrics::v1::ExportMetricsServiceRequest;
 use kperf_otlp::proto::metrics::v1::metric::Data;
@@ -157,4 +157,42 @@ fn a_profile_has_counts_and_self_times() {
         let expected = expected.map(|(metric, name, value)| ((metric.into(), name.into()), Some(value)));
         assert_eq!(all, BTreeMap::from(expected));
     }
+}
+
+/// A function that is counted only has spans without length that say so, and no durations.
+#[test]
+fn a_counted_function_has_calls_and_no_durations() {
+    let words = [Word::Enter(0), Word::Time(100), Word::Leaf(1), Word::Leaf(1), Word::Time(50), Word::Leave];
+    let mut block = BlockHeader { start_ticks: 1_000, ..BlockHeader::default() }.to_bytes().to_vec();
+    block.extend(words.iter().flat_map(|word| word.encode().to_le_bytes()));
+    let symbol =
+        |id, name: &str, counted| Symbol { id: FuncId(id), name: name.into(), counted, ..Symbol::default() };
+    let symbols = vec![symbol(0, "main", false), symbol(1, "pure", true)];
+    let mut writer = TraceWriter::new(Vec::new(), &Header::default()).expect("a trace");
+    writer.symbols(&SymbolTable { symbols, ..SymbolTable::default() }.to_bytes()).expect("symbols");
+    writer.block(0, &block).expect("a block");
+    let file = writer.finish(&Summary::default()).expect("a trace");
+
+    let (spans, _) = spans(&file, seeded());
+    let told: Vec<_> = spans
+        .iter()
+        .map(|span| {
+            let counted = span.attributes.iter().any(|attribute| attribute.key == "kperf.func.counted");
+            (span.name.as_str(), span.end_time_unix_nano - span.start_time_unix_nano, counted)
+        })
+        .collect();
+    assert_eq!(told, [("pure", 0, true), ("pure", 0, true), ("main", 150, false)]);
+
+    let requests = metrics(&file, SpanOptions { metrics: true, ..seeded() });
+    let decoded = ExportMetricsServiceRequest::decode(&requests[0].body[..]).expect("a request");
+    let [calls, durations] = &decoded.resource_metrics[0].scope_metrics[0].metrics[..] else {
+        panic!("two metrics")
+    };
+    let (Some(Data::Sum(calls)), Some(Data::ExponentialHistogram(durations))) =
+        (&calls.data, &durations.data)
+    else {
+        panic!("a sum and a histogram")
+    };
+    assert_eq!((calls.data_points.len(), durations.data_points.len(), requests[0].spans), (2, 1, 3));
+    assert!(calls.data_points.iter().any(|point| point.value == Some(Value::AsInt(2))));
 }

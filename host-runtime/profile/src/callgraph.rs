@@ -58,7 +58,7 @@ impl CallGraph {
         compensate: Option<&ProbeCost>,
     ) -> CallGraph {
         let flat = FlatProfile::new(tree, symbols, header, compensate);
-        let nodes = Nodes::new(tree, header, compensate);
+        let nodes = Nodes::new(tree, symbols, header, compensate);
         let arc = |id: NodeId| {
             let node = tree.get(id)?;
             Some((tree.get(node.parent)?.func, node.func)).filter(|(_, callee)| !is_outside(*callee))

@@ -14,6 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub struct Figures {
     /// How often it was called.
     pub calls: f64,
+    /// Whether its calls were counted only: its times are not known.
+    pub is_counted: bool,
     /// How long it was open.
     pub total_nanos: f64,
     /// How long it was running itself.
@@ -41,10 +43,10 @@ impl Sample {
         compensate: Option<&ProbeCost>,
         mut name_of: impl FnMut(FuncId) -> String,
     ) -> Sample {
-        let groups = Group::all(&profile.tree, &profile.header, compensate, &mut name_of);
+        let groups = Group::all(&profile.tree, &profile.symbols, &profile.header, compensate, &mut name_of);
         let figures = |group: Group| {
-            let Group { name, calls, total_nanos, self_nanos, .. } = group;
-            (name, Figures { calls: calls as f64, total_nanos, self_nanos })
+            let Group { name, is_counted, calls, total_nanos, self_nanos, .. } = group;
+            (name, Figures { calls: calls as f64, is_counted, total_nanos, self_nanos })
         };
         let mut arcs: BTreeMap<(String, String), Figures> = BTreeMap::new();
         let graph = CallGraph::new(&profile.tree, &profile.symbols, &profile.header, compensate);
@@ -74,6 +76,7 @@ impl Sample {
             if !is_outside(node.func) {
                 let figures = by_name.entry(path.clone()).or_default();
                 figures.calls += node.calls as f64;
+                figures.is_counted |= profile.symbols.is_counted(node.func);
                 figures.total_nanos += node.total_ticks as f64 * nanos_per_tick;
                 figures.self_nanos += node.self_ticks as f64 * nanos_per_tick;
             }
@@ -169,6 +172,9 @@ pub struct DiffRow {
     pub was_there: bool,
     /// Whether any run after has it.
     pub is_there: bool,
+    /// Whether its calls were counted only on one side or both. Then its times are not known there and can't be compared: they
+    /// are 0 here.
+    pub is_counted: bool,
     /// Its calls.
     pub calls: Change,
     /// Its totals.
@@ -217,7 +223,11 @@ impl ProfileDiff {
 }
 
 fn diff_row(name: String, before: &[Option<Figures>], after: &[Option<Figures>]) -> DiffRow {
+    let is_counted = before.iter().chain(after).flatten().any(|figures| figures.is_counted);
     let change = |metric: Metric| {
+        if is_counted && metric != Metric::Calls {
+            return Change::default();
+        }
         let values = |side: &[Option<Figures>]| {
             side.iter().map(|figures| figures.map_or(0.0, |figures| metric.of(&figures))).collect::<Vec<_>>()
         };
@@ -227,6 +237,7 @@ fn diff_row(name: String, before: &[Option<Figures>], after: &[Option<Figures>])
         name,
         was_there: before.iter().any(Option::is_some),
         is_there: after.iter().any(Option::is_some),
+        is_counted,
         calls: change(Metric::Calls),
         total_nanos: change(Metric::Total),
         self_nanos: change(Metric::Own),

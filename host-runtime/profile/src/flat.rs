@@ -26,6 +26,8 @@ pub struct Row {
     pub name: String,
     /// How often it was called.
     pub calls: u64,
+    /// Whether its calls were counted only. Nobody knows its times then: they are 0 here, and in those of its callers.
+    pub is_counted: bool,
     /// How long it was running or had called others, recursion counted once: calls within a call of the same function
     /// add nothing. Never more than the wall time of its lanes.
     pub total_nanos: f64,
@@ -86,14 +88,14 @@ impl FlatProfile {
     /// With `compensate`, what the probes themselves cost is taken off: for each call of a function, what falls between
     /// its own enter and leave; for each call that it makes, what falls to the caller. Totals lose that of all calls
     /// within them. The shortest and the longest call lose the mean of their path, for it isn't known what was called in
-    /// just these. Sums are taken before anything is cut at 0, so that a coarse clock's errors cancel out.
+    /// just these. A call that was counted only costs its caller the latter. Sums are taken before anything is cut at 0, so that a coarse clock's errors cancel out.
     pub fn new(
         tree: &CallTree,
         symbols: &Symbols,
         header: &Header,
         compensate: Option<&ProbeCost>,
     ) -> FlatProfile {
-        let nodes = Nodes::new(tree, header, compensate);
+        let nodes = Nodes::new(tree, symbols, header, compensate);
         let mut sums: FxHashMap<FuncId, Sums> = FxHashMap::default();
         for (id, node) in tree.iter().filter(|(_, node)| !is_outside(node.func)) {
             let sum = sums.entry(node.func).or_default();
@@ -145,6 +147,7 @@ impl Sums {
             func,
             name: symbols.name(func).into_owned(),
             calls: self.calls,
+            is_counted: symbols.is_counted(func),
             // Calls below nothing may have taken more from the total than was in it.
             total_nanos: self.total.max(self.own).max(0.0),
             self_nanos: self.own.max(0.0),
@@ -168,14 +171,21 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    pub(crate) fn new(tree: &CallTree, header: &Header, compensate: Option<&ProbeCost>) -> Nodes {
+    pub(crate) fn new(
+        tree: &CallTree,
+        symbols: &Symbols,
+        header: &Header,
+        compensate: Option<&ProbeCost>,
+    ) -> Nodes {
         let nanos_per_tick = 1e9 / header.clock.ticks_per_second;
         let ProbeCost { inside_nanos, outside_nanos } = compensate.copied().unwrap_or_default();
         let nodes = tree.nodes();
         // Calls that a filter left out cost their node all that a probe costs.
         let hidden = |node: &Node| node.hidden_calls as f64 * (inside_nanos + outside_nanos);
+        // What is counted only has no inside: its one event costs its caller about what an enter does, or a leave.
+        let inside = |node: &Node| if symbols.is_counted(node.func) { 0.0 } else { inside_nanos };
         let mut costs: Vec<f64> =
-            nodes.iter().map(|node| node.calls as f64 * inside_nanos + hidden(node)).collect();
+            nodes.iter().map(|node| node.calls as f64 * inside(node) + hidden(node)).collect();
         for (_, node) in tree.iter() {
             costs[node.parent.index()] += node.calls as f64 * outside_nanos;
         }

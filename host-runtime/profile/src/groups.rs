@@ -14,6 +14,8 @@ pub struct Group {
     pub name: String,
     /// How many of them were called.
     pub functions: u64,
+    /// Whether calls of all of them were counted only: nobody knows their times.
+    pub is_counted: bool,
     /// How often they were called.
     pub calls: u64,
     /// How often one of them was called by a function that isn't.
@@ -29,6 +31,7 @@ pub struct Group {
 #[derive(Default)]
 struct Sums {
     functions: u64,
+    counted: u64,
     calls: u64,
     entries: u64,
     total: f64,
@@ -41,11 +44,12 @@ impl Group {
     /// [`FlatProfile::new`](crate::FlatProfile::new).
     pub fn all(
         tree: &CallTree,
+        symbols: &Symbols,
         header: &Header,
         compensate: Option<&ProbeCost>,
         mut name_of: impl FnMut(FuncId) -> String,
     ) -> Vec<Group> {
-        let nodes = Nodes::new(tree, header, compensate);
+        let nodes = Nodes::new(tree, symbols, header, compensate);
         let mut names: Vec<String> = Vec::new();
         let mut by_name: FxHashMap<String, usize> = FxHashMap::default();
         let mut by_func: FxHashMap<FuncId, usize> = FxHashMap::default();
@@ -59,6 +63,7 @@ impl Group {
                     sums.len() - 1
                 });
                 sums[group].functions += 1;
+                sums[group].counted += u64::from(symbols.is_counted(node.func));
                 group
             });
         }
@@ -85,6 +90,7 @@ impl Group {
         let group = |(name, sum): (String, Sums)| Group {
             name,
             functions: sum.functions,
+            is_counted: sum.counted == sum.functions,
             calls: sum.calls,
             entries: sum.entries,
             total_nanos: sum.total.max(sum.own).max(0.0),

@@ -36,7 +36,7 @@ pub struct Replayed {
 /// Writes the calls of a trace.
 ///
 /// A call's opening line is written when something inside it is, so a call that turns out to have nothing inside takes
-/// one line. Nothing is buffered but the frames that are open. Lanes
+/// one line; one that was counted only has no duration. Nothing is buffered but the frames that are open. Lanes
 /// come in the order of their blocks in the trace; times are in order within a lane.
 ///
 /// Fails where reading or writing does; `progress` is told how many bytes of the trace were read.
@@ -149,7 +149,9 @@ impl<W: Write> Visitor for Replayer<W> {
         if !frame.opened {
             self.open(lane, parents)?;
         }
-        self.gutter(lane, Some(ticks.saturating_sub(frame.start_ticks)), parents.len())?;
+        let is_counted = self.symbols.is_counted(frame.func);
+        let duration = ticks.saturating_sub(frame.start_ticks);
+        self.gutter(lane, Some(duration).filter(|_| !is_counted), parents.len())?;
         let symbols = &self.symbols;
         let label = self.labels.entry(frame.func).or_insert_with(|| symbols.label(frame.func));
         match (frame.opened, ending.as_str()) {

@@ -107,6 +107,11 @@ impl Symbols {
         self.table(id)?.get(id)
     }
 
+    /// Whether the calls of a function are counted only: its time is in that of its callers.
+    pub fn is_counted(&self, id: FuncId) -> bool {
+        self.get(id).is_some_and(|symbol| symbol.counted)
+    }
+
     /// Where a function is declared, if its module says it: the source file's path, and the line, 0 where it isn't known.
     pub fn source(&self, id: FuncId) -> Option<(&str, u32)> {
         let table = self.table(id)?;

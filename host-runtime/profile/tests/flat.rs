@@ -92,3 +92,22 @@ b: 1 calls, total 0, self 0 (0%), avg 0, min 0, max 0, from [host] 1
 "
     );
 }
+
+#[test]
+fn what_is_counted_only_has_no_inside_and_costs_its_caller() {
+    let mut names = Names::default();
+    let mut builder = CallTreeBuilder::new();
+    builder.push(&batch(0, 0, 0, &events(&mut names, 0, "main{ 40 leaf{ } leaf{ } }")));
+    let mut symbols = Symbols::default();
+    let mut table = names.symbols().tables()[0].clone();
+    table.symbols.iter_mut().for_each(|symbol| symbol.counted = &*symbol.name == "leaf");
+    symbols.add(table);
+    let cost = ProbeCost { inside_nanos: 2.0, outside_nanos: 3.0 };
+    let flat = FlatProfile::new(&builder.finish(0), &symbols, &Header::default(), Some(&cost));
+    let rows: Vec<_> = flat
+        .rows
+        .iter()
+        .map(|row| (row.name.as_str(), row.is_counted, row.total_nanos, row.self_nanos))
+        .collect();
+    assert_eq!(rows, [("main", false, 32.0, 32.0), ("leaf", true, 0.0, 0.0)]);
+}

@@ -15,12 +15,7 @@ fn symbols() -> Vec<u8> {
         id: FuncId(id),
         func_index: FuncIndex(id),
         name: name.into(),
-        demangled: None,
-        code_offset: 0,
-        exported: false,
-        imported: false,
-        unnamed: false,
-        source: None,
+        ..Symbol::default()
     };
     let symbols = (0..).zip(NAMES).map(symbol).collect();
     SymbolTable { module: ModuleIdentity::default(), id_base: 0, symbols, ..SymbolTable::default() }

@@ -4,7 +4,7 @@ use crate::columns::{Columns, Times};
 use crate::event::{Event, TimedEvent};
 use kperf_abi::FuncId;
 use kperf_abi::block::STACKS;
-use kperf_abi::word::Word;
+use kperf_abi::word::{LEAVE, Word};
 
 /// What a block holds.
 #[derive(Debug, Default)]
@@ -57,7 +57,8 @@ impl Decoded {
     /// Appends the events of a raw block's words.
     pub(crate) fn raw(&mut self, words: &[u8]) -> Result<(), &'static str> {
         let (words, []) = words.as_chunks::<4>() else { return Err("it ends inside a word") };
-        self.reserve(words.len());
+        let leaves = words.iter().filter(|word| is_leaf(word)).count();
+        self.reserve(words.len() + leaves);
         let mut ticks = self.end_ticks;
         let mut words = words.iter().map(|&word| u32::from_le_bytes(word));
         while let Some(word) = words.next() {
@@ -81,8 +82,9 @@ impl Decoded {
 
     /// Appends the events of columns.
     pub(crate) fn columns(&mut self, columns: &Columns) -> Result<(), &'static str> {
-        self.reserve(columns.count as usize);
         let mut ids = Ids { rest: &columns.ids, others: columns.others.as_chunks().0 };
+        let leaves = ids.others.iter().filter(|word| is_leaf(word)).count();
+        self.reserve(columns.count as usize + leaves);
         match columns.form {
             Times::Dense => self.dense(&mut ids, columns)?,
             Times::Sparse => self.sparse(&mut ids, columns)?,
@@ -194,6 +196,10 @@ impl Decoded {
         let event = match Word::decode(word) {
             Some(Word::Enter(id)) => Event::Enter(FuncId(id)),
             Some(Word::Leave) => Event::Leave,
+            Some(Word::Leaf(id)) => {
+                self.push(ticks, Event::Enter(FuncId(id)));
+                Event::Leave
+            }
             Some(Word::Unwind { depth, reason }) => Event::Unwind { depth, reason },
             Some(Word::Mark(value)) => Event::Mark(value),
             Some(Word::Switch(stack)) if stack < STACKS => {
@@ -210,6 +216,11 @@ impl Decoded {
         };
         self.push(ticks, event);
     }
+}
+
+/// Whether a word makes two events.
+fn is_leaf(word: &[u8; 4]) -> bool {
+    u32::from_le_bytes(*word) >> 30 == LEAVE >> 30 && u32::from_le_bytes(*word) != LEAVE
 }
 
 /// The event of an entry that isn't 1.

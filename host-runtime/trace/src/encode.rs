@@ -3,10 +3,13 @@
 //! Almost every word of a real block is an enter of a small id, a leave, or a short time. Those are handled eight or
 //! sixteen at a time, in loops that compile to vector code; the first word that is something else sends its whole group
 //! down the slow path.
+//!
+//! A leaf makes two entries, those of an enter and a leave. Where blocks are so long that these would be too many, it stays a
+//! word among the others.
 
-use crate::columns::{Columns, Times};
+use crate::columns::{Columns, MAX_BLOCK, Times};
 use kperf_abi::block::BlockHeader;
-use kperf_abi::word::{LEAVE, MAX_FUNC_ID, TIME, WIDE_TIME, Word};
+use kperf_abi::word::{LEAF, LEAVE, MAX_FUNC_ID, TIME, WIDE_TIME, Word};
 
 /// How many events (enters, leaves, unwinds, marks) a raw block holds. What a host counts as dropped when a block can't
 /// be written.
@@ -19,7 +22,7 @@ pub fn count_events(raw_block: &[u8]) -> u64 {
             Some(Word::WideTime) => {
                 words.nth(1);
             }
-            Some(word) => events += u64::from(is_event(word)),
+            Some(word) => events += events_of(word),
             None => {}
         }
     }
@@ -29,10 +32,17 @@ pub fn count_events(raw_block: &[u8]) -> u64 {
 /// How many of a block's words are looked at to choose the form of its times.
 const SAMPLE: usize = 1024;
 
-/// Whether a word is one of the events that summaries count.
-fn is_event(word: Word) -> bool {
-    matches!(word, Word::Enter(_) | Word::Leave | Word::Unwind { .. } | Word::Mark(_))
+/// Of how many of the events that summaries count a word tells.
+fn events_of(word: Word) -> u64 {
+    match word {
+        Word::Enter(_) | Word::Leave | Word::Unwind { .. } | Word::Mark(_) => 1,
+        Word::Leaf(_) => 2,
+        Word::Time(_) | Word::WideTime | Word::Switch(_) => 0,
+    }
 }
+
+/// So many words, if all of them are leaves, make as many entries as a block can have.
+const MAX_LEAVES: usize = MAX_BLOCK / 8;
 
 impl Columns {
     /// Takes the words of a block apart. Answers how many events they hold, as [`count_events`] counts them.
@@ -43,18 +53,18 @@ impl Columns {
         let sample = words.get(..SAMPLE).unwrap_or(words);
         let times = sample.iter().filter(|word| word[3] >> 6 == 1).count();
         self.form = if times > sample.len() / 3 { Times::Dense } else { Times::Sparse };
-        let no_events = match self.form {
-            Times::Dense => self.encode_dense(words),
-            Times::Sparse => self.encode_sparse(words),
-        };
-        u64::from(self.count) - no_events
+        let mut slow = Slow { words, splits_leaves: words.len() <= MAX_LEAVES, ..Slow::default() };
+        match self.form {
+            Times::Dense => self.encode_dense(&mut slow),
+            Times::Sparse => self.encode_sparse(&mut slow),
+        }
+        u64::from(self.count) - slow.other_entries + slow.other_events
     }
 
-    /// Every event behind its time, as the precise clock gives them. Answers how many entries are no events.
-    fn encode_dense(&mut self, words: &[[u8; 4]]) -> u64 {
-        self.ids.reserve(words.len());
-        self.times.reserve(words.len());
-        let mut slow = Slow { words, ..Slow::default() };
+    /// Every event behind its time, as the precise clock gives them.
+    fn encode_dense(&mut self, slow: &mut Slow<'_>) {
+        self.ids.reserve(slow.words.len());
+        self.times.reserve(slow.words.len());
         let (mut slow_ids, mut slow_times) = (Numbers::<IDS_LEN>::new(), Numbers::<TIMES_LEN>::new());
         while !slow.words.is_empty() {
             while let Some((group, rest)) = slow.words.split_first_chunk::<GROUP>()
@@ -67,7 +77,7 @@ impl Columns {
             }
             // As much as a group, and on to the end of an event: there the next group can begin.
             let target = slow.words.len().saturating_sub(GROUP);
-            while slow.words.len() > target
+            while slow.is_before(target)
                 && let Some(id) = slow.next(&mut self.others)
             {
                 slow_ids.push(id);
@@ -77,25 +87,30 @@ impl Columns {
             slow_ids.drain_to(&mut self.ids);
             slow_times.drain_to(&mut self.times);
         }
-        slow.no_events
     }
 
-    /// Many events between two times, as the ticker gives them. Answers how many entries are no events.
-    fn encode_sparse(&mut self, words: &[[u8; 4]]) -> u64 {
-        self.ids.reserve(words.len());
-        let mut slow = Slow { words, ..Slow::default() };
+    /// Many events between two times, as the ticker gives them.
+    fn encode_sparse(&mut self, slow: &mut Slow<'_>) {
+        self.ids.reserve(slow.words.len());
         let (mut slow_ids, mut slow_times) = (Numbers::<IDS_LEN>::new(), Numbers::<TIMES_LEN>::new());
         let mut timed = 0;
         while !slow.words.is_empty() {
-            while let Some((group, rest)) = slow.words.split_first_chunk::<GROUP>()
-                && let Some(ids) = pack_events(group)
-            {
-                self.ids.extend_from_slice(&ids);
-                self.count += 16;
+            while let Some((group, rest)) = slow.words.split_first_chunk::<GROUP>() {
+                if let Some(ids) = pack_events(group) {
+                    self.ids.extend_from_slice(&ids);
+                    self.count += 16;
+                } else if slow.splits_leaves
+                    && let Some((ids, count)) = pack_leaves(group)
+                {
+                    self.ids.extend_from_slice(&ids[..count]);
+                    self.count += count as u32;
+                } else {
+                    break;
+                }
                 slow.words = rest;
             }
             let target = slow.words.len().saturating_sub(GROUP);
-            while slow.words.len() > target
+            while slow.is_before(target)
                 && let Some(id) = slow.next(&mut self.others)
             {
                 if slow.pending != 0 {
@@ -109,7 +124,6 @@ impl Columns {
             slow_ids.drain_to(&mut self.ids);
             slow_times.drain_to(&mut self.times);
         }
-        slow.no_events
     }
 }
 
@@ -149,6 +163,24 @@ fn pack_events(words: &[[u8; 4]; GROUP]) -> Option<[u8; 16]> {
     (odd == 0).then_some(ids)
 }
 
+/// Sixteen words, each an enter or a leaf of a small id, or a leave, and how many entries they make; `None` if any is
+/// something else.
+#[inline]
+fn pack_leaves(words: &[[u8; 4]; GROUP]) -> Option<([u8; 2 * GROUP], usize)> {
+    let (mut ids, mut count, mut odd) = ([0; 2 * GROUP], 0, 0);
+    for &word in words {
+        let word = u32::from_le_bytes(word);
+        // A leaf has one more than its id already.
+        let is_leaf = word > LEAVE;
+        let id = if word < LEAVE { word.wrapping_add(2) } else { (word & !LEAVE) + u32::from(is_leaf) };
+        odd |= id & !0x7f | word & !(LEAVE | 0x7f);
+        ids[count] = id as u8;
+        // The leave's 0 stands there already, or is written over.
+        count += 1 + usize::from(is_leaf);
+    }
+    (odd == 0).then_some((ids, count))
+}
+
 /// The entry of the `ids` column for an enter below 126 or a leave. Any other word leaves a bit in `odd`.
 #[inline(always)]
 fn small_id(word: u32, odd: &mut u32) -> u8 {
@@ -163,8 +195,12 @@ struct Slow<'a> {
     words: &'a [[u8; 4]],
     /// Ticks since the last entry.
     pending: u64,
-    /// How many entries were no events.
-    no_events: u64,
+    /// Whether a leaf makes two entries, and whether its second is the next.
+    splits_leaves: bool,
+    leaves: bool,
+    /// How many entries stand for one of the other words, and how many events those are.
+    other_entries: u64,
+    other_events: u64,
 }
 
 impl Slow<'_> {
@@ -172,10 +208,18 @@ impl Slow<'_> {
         std::mem::take(&mut self.pending)
     }
 
+    /// Whether there are more words than so many, or half of one.
+    fn is_before(&self, target: usize) -> bool {
+        self.leaves || self.words.len() > target
+    }
+
     /// The next entry of the `ids` column; times on the way are added to `pending`. `None` at the end. Times behind the
     /// last entry say nothing that the next block's header doesn't, and are left out.
     #[inline]
     fn next(&mut self, others: &mut Vec<u8>) -> Option<u64> {
+        if std::mem::take(&mut self.leaves) {
+            return Some(0);
+        }
         loop {
             let (&bytes, rest) = self.words.split_first()?;
             self.words = rest;
@@ -184,6 +228,10 @@ impl Slow<'_> {
                 0 => return Some(u64::from(word) + 2),
                 1 => self.pending = self.pending.saturating_add(u64::from(word & MAX_FUNC_ID)),
                 2 if word == LEAVE => return Some(0),
+                2 if self.splits_leaves => {
+                    self.leaves = true;
+                    return Some(u64::from(word - LEAF) + 2);
+                }
                 _ => match rest {
                     [low, high, rest @ ..] if word == WIDE_TIME => {
                         self.words = rest;
@@ -196,7 +244,8 @@ impl Slow<'_> {
                         if word == WIDE_TIME {
                             self.words = &[];
                         }
-                        self.no_events += u64::from(!Word::decode(word).is_some_and(is_event));
+                        self.other_entries += 1;
+                        self.other_events += Word::decode(word).map_or(0, events_of);
                         others.extend_from_slice(&bytes);
                         return Some(1);
                     }
@@ -206,10 +255,11 @@ impl Slow<'_> {
     }
 }
 
-/// So many words are looked at together. None makes more than one entry.
+/// So many words are looked at together.
 const GROUP: usize = 16;
-/// Room for the entries of a group, of five bytes at most, and for their times, two numbers of ten.
-const IDS_LEN: usize = 5 * GROUP + 2;
+/// Room for the entries of a group, of five bytes at most and one for what a leaf has behind it, and for their times, two
+/// numbers of ten.
+const IDS_LEN: usize = 6 * GROUP + 2;
 const TIMES_LEN: usize = 20 * GROUP + 2;
 
 /// A few LEB128 numbers, written without asking after each byte whether a vector must grow.

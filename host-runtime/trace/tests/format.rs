@@ -111,6 +111,7 @@ fn the_tables_name_the_constants() {
         format!("| `{:#010x} \\| id` | enter", 0),
         format!("| `{:#010x} \\| n` | `n` ticks", word::TIME),
         format!("| `{:#010x}` | leave", word::LEAVE),
+        format!("| `{:#010x} \\| id + 1` | leaf", word::LEAVE),
         format!("| `{:#010x} \\| reason << 26 \\| d` | unwind", word::UNWIND),
         format!("| `{:#010x}`, low, high | many ticks", word::WIDE_TIME),
         format!("| `{:#010x} \\| s` | switch", word::SWITCH),

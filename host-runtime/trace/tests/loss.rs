@@ -235,7 +235,7 @@ end: completed
 fn words_that_nobody_writes_are_counted_and_skipped() {
     let words = [
         1,
-        0x8000_0001,
+        0xe000_0001,
         Word::Switch(768).encode(),
         0xffff_ffff,
         Word::Leave.encode(),
@@ -248,7 +248,7 @@ fn words_that_nobody_writes_are_counted_and_skipped() {
         text(&file),
         format!(
             "lane 3, depth 0, from 0\n  0 enter 1\n  0 leave\nend: completed\n\
-             ! recorder 3: 4 words that nobody writes, ignored, the first 0x80000001 (at offset {offset:#x})\n"
+             ! recorder 3: 4 words that nobody writes, ignored, the first 0xe0000001 (at offset {offset:#x})\n"
         )
     );
 }

@@ -18,6 +18,10 @@ fn reference(start_ticks: u64, words: &[u32]) -> Vec<(LaneId, TimedEvent)> {
         let event = match Word::decode(word) {
             Some(Word::Enter(id)) => Event::Enter(FuncId(id)),
             Some(Word::Leave) => Event::Leave,
+            Some(Word::Leaf(id)) => {
+                events.push((lane, TimedEvent { ticks, event: Event::Enter(FuncId(id)) }));
+                Event::Leave
+            }
             Some(Word::Unwind { depth, reason }) => Event::Unwind { depth, reason },
             Some(Word::Mark(value)) => Event::Mark(value),
             Some(Word::Time(passed)) => {
@@ -59,6 +63,29 @@ fn any_words_come_back() {
             (writer.written().events, count_events(&raw)),
             (expected.len() as u64, expected.len() as u64)
         );
+    }
+}
+
+/// Leaves among enters and leaves, of short and long ids, with and without times, and in a block so long that each can't make two
+/// entries.
+#[test]
+fn leaves_are_an_enter_and_a_leave() {
+    for ids in [1, 126, 127, 20_000, (1 << 30) - 2] {
+        for (length, every) in [(1, 1), (16, 100), (40, 100), (1000, 2), (1000, 37), (600_000, 100)] {
+            let mut words = Vec::new();
+            for n in 0..length {
+                if n % every == 0 {
+                    words.push(Word::Time(300).encode());
+                }
+                words.push([Word::Enter(3), Word::Leaf(ids - n % 2), Word::Leave][n as usize % 3].encode());
+            }
+            let raw = block(9, &words);
+            let file = trace(|writer| writer.block(5, &raw).expect("a block"));
+            let expected = reference(9, &words);
+            assert!(common::events(&file) == expected, "ids {ids}, {length} words, a time every {every}");
+            assert!(common::events(&raw_trace(5, std::slice::from_ref(&raw))) == expected, "raw, ids {ids}");
+            assert_eq!(count_events(&raw), expected.len() as u64);
+        }
     }
 }
 

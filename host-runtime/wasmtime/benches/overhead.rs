@@ -12,7 +12,7 @@
 
 use anyhow::{Context, ensure};
 use kperf_abi::names;
-use kperf_rewriter::Probe;
+use kperf_rewriter::{Leaf, Probe};
 use kperf_trace::{Item, TraceReader};
 use kperf_wasmtime::{ClockChoice, HostLane, Recorder, Summary};
 use std::fs::File;
@@ -41,7 +41,9 @@ enum Probes {
     Functions(ClockChoice),
     /// The recorder inside the module.
     Inline(ClockChoice),
-    /// The same, switched off.
+    /// The same, and functions that nothing happens in are counted only.
+    Counted(ClockChoice),
+    /// The recorder inside the module, switched off.
     Off,
     /// A profile: exact counts and samples, slow calls told or not.
     Profile { spans: bool },
@@ -58,6 +60,7 @@ struct Bench {
     plain: Module,
     probed: Module,
     inlined: Module,
+    counted: Module,
     /// Without slow calls, and with them.
     profiled: [Module; 2],
     symbols: Vec<u8>,
@@ -83,6 +86,10 @@ fn main() -> anyhow::Result<()> {
     let rewritten = kperf_rewriter::rewrite(&wasm, &kperf_rewriter::Options::default())?;
     let inline = kperf_rewriter::Options { probe: Probe::Inline, ..Default::default() };
     let inlined = kperf_rewriter::rewrite(&wasm, &inline)?;
+    let counted = kperf_rewriter::Options { leaf: Leaf::Count, ..inline.clone() };
+    let counted = kperf_rewriter::rewrite(&wasm, &counted)?;
+    let leaves = counted.plan.counted();
+    ensure!(leaves > 0, "no function is counted only");
     let profiled = [false, true].map(|spans| {
         let probe = Probe::Profile { spans };
         kperf_rewriter::rewrite(&wasm, &kperf_rewriter::Options { probe, ..Default::default() })
@@ -94,6 +101,7 @@ fn main() -> anyhow::Result<()> {
         plain: Module::new(&engine, &wasm)?,
         probed: Module::new(&engine, &rewritten.wasm)?,
         inlined: Module::new(&engine, &inlined.wasm)?,
+        counted: Module::new(&engine, &counted.wasm)?,
         profiled: {
             let [without, with] = profiled;
             [Module::new(&engine, &without?.wasm)?, Module::new(&engine, &with?.wasm)?]
@@ -116,6 +124,8 @@ fn main() -> anyhow::Result<()> {
         ("add_to_linker, ticker 2 us", Probes::Functions(ClockChoice::ticker())),
         ("inline, precise", Probes::Inline(ClockChoice::Precise)),
         ("inline, ticker 2 us", Probes::Inline(ClockChoice::ticker())),
+        ("inline, ticker 2 us, --leaf count", Probes::Counted(ClockChoice::ticker())),
+        ("inline, precise, --leaf count", Probes::Counted(ClockChoice::Precise)),
         ("inline, switched off", Probes::Off),
         ("profile", Probes::Profile { spans: true }),
         ("profile, no slow calls", Probes::Profile { spans: false }),
@@ -148,7 +158,7 @@ fn main() -> anyhow::Result<()> {
         "{calls} calls a run, {rounds} runs in turn; nanoseconds a call; F_noop {noop:.2}, F_clock {clock:.2}\n"
     );
     println!(
-        "{:32}{:>8}{:>8}{:>8}{:>8}{:>10}{:>8}{:>14}{:>9}",
+        "{:36}{:>8}{:>8}{:>8}{:>8}{:>10}{:>8}{:>14}{:>9}",
         "", "min", "median", "added", "median", "to floor", "+ file", "stalls w/t", "B/call"
     );
     for ((name, probes), runs) in configurations.iter().zip(&runs) {
@@ -160,6 +170,7 @@ fn main() -> anyhow::Result<()> {
             | Probes::Module(ClockChoice::Ticker { .. })
             | Probes::Functions(ClockChoice::Ticker { .. })
             | Probes::Inline(ClockChoice::Ticker { .. })
+            | Probes::Counted(ClockChoice::Ticker { .. })
             | Probes::Off
             | Probes::Profile { .. } => noop,
             _ => noop + clock,
@@ -167,7 +178,7 @@ fn main() -> anyhow::Result<()> {
         let ratio = if floor.is_nan() { String::new() } else { format!("{:.2}", (min - plain) / floor) };
         let stalls = runs.iter().fold((0, 0), |sum, run| (sum.0 + run.stalls.0, sum.1 + run.stalls.1));
         println!(
-            "{name:32}{min:8.2}{median:8.2}{:8.2}{:8.2}{ratio:>10}{:8.2}{:>14}{:9.3}",
+            "{name:36}{min:8.2}{median:8.2}{:8.2}{:8.2}{ratio:>10}{:8.2}{:>14}{:9.3}",
             min - plain,
             median - plain_median,
             all - plain,
@@ -243,11 +254,13 @@ impl Bench {
                 recorder.link(&mut store, &mut linker)?;
                 return recorded(&mut store, &linker, &self.probed, &recorder, &path, calls);
             }
-            Probes::Inline(clock) => {
+            Probes::Inline(clock) | Probes::Counted(clock) => {
                 let (recorder, path) = self.recorder(clock)?;
                 let mut store = Store::new(&self.engine, self.data(None));
                 recorder.link_inlined(&mut store, &mut linker)?;
-                return recorded(&mut store, &linker, &self.inlined, &recorder, &path, calls);
+                let is_counted = matches!(probes, Probes::Counted(_));
+                let module = if is_counted { &self.counted } else { &self.inlined };
+                return recorded(&mut store, &linker, module, &recorder, &path, calls);
             }
             Probes::Off => {
                 let (recorder, _) = self.recorder(ClockChoice::Precise)?;

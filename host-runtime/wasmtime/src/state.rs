@@ -38,7 +38,8 @@ impl State {
                     state.stack = stack;
                     state.depth = saved_depth(stack);
                 }
-                Some(Word::Mark(_)) | None => {}
+                // A leaf is entered and left.
+                Some(Word::Leaf(_) | Word::Mark(_)) | None => {}
             }
         }
         Some(state)

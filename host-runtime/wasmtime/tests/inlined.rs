@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::exits::{GUEST, compile, engine};
+use common::exits::{GUEST, compile, compile_with, engine};
 use common::*;
-use kperf_rewriter::Probe;
+use kperf_rewriter::{Leaf, Probe};
 use kperf_wasmtime::{ClockChoice, Inlined, Recorder, is_inlined};
 use wasmtime::{Func, Instance, Linker, Module, Store, UpdateDeadline};
 use wasmtime_wasi::I32Exit;
@@ -118,6 +118,59 @@ const EVENTS: u64 = {
         + (1 + 1)
         + 2
 };
+
+#[test]
+fn functions_that_are_counted_only_are_all_there_at_their_places() {
+    // With a leaf that can't trap. Times differ: a call of it reads the clock once.
+    let guest = GUEST.replace("(i32.load (local.get 0)))", "(i32.add (local.get 0) (i32.const 1)))");
+    let engine = engine();
+    for clock in [ClockChoice::Test, ClockChoice::Precise, ClockChoice::ticker()] {
+        let [timed, counted] = [Leaf::Time, Leaf::Count].map(|leaf| {
+            let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(clock).calibrate(false));
+            let module = compile_with(&engine, &guest, Probe::Inline, leaf);
+            let results = drive(&recorder, &module);
+            let summary = recorder.finish("completed").unwrap();
+            let is_event = |line: &&str| ["enter", "leave", "unwind"].iter().any(|word| line.contains(word));
+            let events: Vec<String> = trace.text().lines().filter(is_event).map(without_time).collect();
+            assert_eq!(count(&trace.bytes(), |_| true) as u64, summary.events, "{clock:?}");
+            (results, summary.events, events)
+        });
+        assert!(timed.1 > 100_000 && timed.0 == counted.0 && timed.1 == counted.1, "{clock:?}");
+        assert!(timed.2 == counted.2, "{clock:?}");
+    }
+}
+
+/// `0 @17 enter 3` without its time.
+fn without_time(line: &str) -> String {
+    line.split_whitespace().filter(|word| !word.starts_with('@')).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_function_that_is_counted_only_may_be_the_start_section_or_called_by_the_host() {
+    let engine = engine();
+    let text =
+        r#"(module (func $pure (export "f") (param i32) (result i32) (local.get 0)) (func $s) (start $s))"#;
+    let module = compile_with(&engine, text, Probe::Inline, Leaf::Count);
+    let (recorder, trace) = recorder(&engine);
+    let (mut store, lanes, instance) = instantiate(&recorder, &module);
+    let Lanes::Inside(inside) = &lanes else { panic!("the recorder is inside") };
+    lanes.call(&mut store, instance, "f", 1).unwrap();
+    inside.set_recording(&mut store, false);
+    lanes.call(&mut store, instance, "f", 1).unwrap();
+    inside.set_recording(&mut store, true);
+    lanes.call(&mut store, instance, "f", 1).unwrap();
+    recorder.finish("completed").unwrap();
+    assert_text(
+        &trace.text(),
+        "0 @2 enter 1
+         0 @2 leave
+         0 @3 enter 0
+         0 @3 leave
+         0 @4 enter 0
+         0 @4 leave
+         end @5 completed: 6 events, 1 blocks, 0 dropped, 1 recorders",
+    );
+}
 
 #[test]
 fn a_start_section_is_recorded_even_if_it_traps() {

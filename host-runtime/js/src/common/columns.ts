@@ -27,9 +27,10 @@ export class Columns {
     encode(block: Uint8Array): { payload: Uint8Array; events: number } {
         const words = wordsOf(block);
         const [ids, others, times] = [this.#ids, this.#others, this.#times];
-        ids.begin(5 * words.length);
+        // A leaf has one byte more than an enter: its leave's.
+        ids.begin(6 * words.length);
         others.begin(4 * words.length);
-        times.begin(10 * words.length + 20);
+        times.begin(11 * words.length + 20);
         const isDense = countTimes(words.subarray(0, SAMPLE)) > Math.floor(Math.min(words.length, SAMPLE) / 3);
         const { entries, noEvents } = sort(words, isDense, ids, others, times);
 
@@ -93,6 +94,12 @@ function sort(block: Uint32Array, isDense: boolean, ids: Column, others: Column,
             idEnd = putNumber(idBytes, idEnd, word + 2);
         } else if (word === (LEAVE | 0)) {
             idBytes[idEnd++] = 0;
+        } else if (word < (UNWIND | 0)) {
+            // A leaf: an enter and a leave at once. Its word has one more than the id.
+            idEnd = putNumber(idBytes, idEnd, (word & 0x3fffffff) + 1);
+            idBytes[idEnd++] = 0;
+            if (isDense) timeEnd = putNumber(timeBytes, timeEnd, 0);
+            entries++;
         } else {
             idBytes[idEnd++] = 1;
             others.word(word);

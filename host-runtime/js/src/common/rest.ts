@@ -73,7 +73,8 @@ function tailOf(block: Uint8Array, saved: (stack: number) => number): { last: nu
         else if (word === WIDE_TIME) {
             last += (words[at + 1] ?? 0) + (words[at + 2] ?? 0) * 2 ** 32;
             at += 2;
-        } else if (word < WIDE_TIME) depth = Math.min(depth, word & 0x3ffffff);
+        } else if (word < UNWIND) continue; // A leaf is entered and left.
+        else if (word < WIDE_TIME) depth = Math.min(depth, word & 0x3ffffff);
         else if (word >>> 26 === SWITCH >>> 26) {
             stack = word & 0x3ffffff;
             depth = saved(stack);

@@ -8,10 +8,12 @@ export interface Symbols {
 }
 
 const VERSION = 1;
+/** Of tables with functions that are counted only, of which the runtime wants to know nothing. */
+const VERSION_COUNTED = 2;
 
 /** Reads the bytes of a custom section `kperf.symbols`. Throws a `TypeError` where they are none. */
 export function readSymbols(bytes: Uint8Array): Symbols {
-    if (bytes[0] !== VERSION || bytes.length < 6) throw new TypeError('kperf: a symbol table of a version that is not known');
+    if ((bytes[0] !== VERSION && bytes[0] !== VERSION_COUNTED) || bytes.length < 6) throw new TypeError('kperf: a symbol table of a version that is not known');
     const input = new Input(unpack(bytes));
     input.text();
     const idBase = input.number();
@@ -23,6 +25,11 @@ export function readSymbols(bytes: Uint8Array): Symbols {
         const flags = input.byte();
         const name = input.text();
         names.push(flags & 4 ? input.text() : name);
+        // A place in the source: its file's number, and the line.
+        if (flags & 16) {
+            input.number();
+            input.number();
+        }
     }
     return { idBase, names };
 }

@@ -21,6 +21,7 @@ pub(super) struct Call {
     /// How many calls were open around it.
     pub(super) depth: u32,
     pub(super) func: FuncId,
+    pub(super) is_counted: bool,
     pub(super) start_nanos: u64,
     pub(super) end_nanos: u64,
     pub(super) self_nanos: u64,
@@ -29,6 +30,13 @@ pub(super) struct Call {
     pub(super) root: u64,
     /// How many calls the outermost one around it had made before this one, itself included.
     pub(super) place: u64,
+}
+
+impl Call {
+    /// How it ended: `leave`; `counted` if nobody knows when.
+    pub(super) fn ending(&self) -> &'static str {
+        self.ending.as_str().unwrap_or(if self.is_counted { "counted" } else { "leave" })
+    }
 }
 
 /// What takes calls.
@@ -83,6 +91,7 @@ impl<S: CallSink> Visitor for Calls<S> {
             lane,
             depth: parents.len() as u32,
             func,
+            is_counted: self.symbols.is_counted(func),
             start_nanos,
             end_nanos: start_nanos,
             self_nanos: 0,

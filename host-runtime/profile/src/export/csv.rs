@@ -7,7 +7,8 @@
 //!
 //! A call's line stands where it ends, so inner calls come before outer ones. `id` counts calls from 1, `parent` is 0 for
 //! what the host called, `function` is empty for a call whose enter was lost. Times count from the recording's beginning.
-//! `ending` is `leave`, or how else the call ended: `unwound`, `trap`, `exit`, `lost`, `cut off`.
+//! `ending` is `leave`, or how else the call ended: `unwound`, `trap`, `exit`, `lost`, `cut off`; or `counted` if it was counted
+//! only, and has no length here for nobody knows it.
 
 use crate::export::Exported;
 use crate::export::calls::{Call, CallSink, each};
@@ -45,7 +46,7 @@ impl<W: Write> CallSink for Lines<W> {
         if func != LOST {
             write!(self.out, "{}", func.0)?;
         }
-        let ending = call.ending.as_str().unwrap_or("leave");
+        let ending = call.ending();
         let (name, nanos) = (self.names.get(symbols, func), end_nanos - start_nanos);
         writeln!(self.out, ",{name},{start_nanos},{nanos},{self_nanos},{ending}")
     }

@@ -103,7 +103,7 @@ impl<W: Write + Send> Rows<W> {
         column::<Int64Type, _>(&mut group, &numbers(|call| call.start_nanos), None)?;
         column::<Int64Type, _>(&mut group, &numbers(|call| call.end_nanos - call.start_nanos), None)?;
         column::<Int64Type, _>(&mut group, &numbers(|call| call.self_nanos), None)?;
-        let ending = |call: &Call| ByteArray::from(call.ending.as_str().unwrap_or("leave"));
+        let ending = |call: &Call| ByteArray::from(call.ending());
         column::<ByteArrayType, _>(&mut group, &rows.iter().map(ending).collect::<Vec<_>>(), None)?;
         group.close()?;
         self.rows = rows;

@@ -62,13 +62,16 @@ struct Function<'a> {
     id: Option<u32>,
     name: &'a str,
     calls: u64,
-    total_nanos: u64,
-    self_nanos: u64,
-    share: f64,
+    /// Whether its calls were counted only. Its times are `null` then; they are in those of its callers.
+    #[serde(skip_serializing_if = "is_false")]
+    counted: bool,
+    total_nanos: Option<u64>,
+    self_nanos: Option<u64>,
+    share: Option<f64>,
     /// Half the width of the interval that the share lies in with 95 % confidence, if it was sampled.
     #[serde(skip_serializing_if = "Option::is_none")]
     share_error: Option<f64>,
-    average_nanos: f64,
+    average_nanos: Option<f64>,
     /// `null` if calls were not timed one by one; so is the next.
     min_nanos: Option<u64>,
     max_nanos: Option<u64>,
@@ -77,6 +80,10 @@ struct Function<'a> {
     unwound: u64,
     unfinished: u64,
     callers: Vec<Caller<'a>>,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 #[derive(Serialize)]
@@ -140,19 +147,21 @@ fn function_json<'a>(profile: &'a Profile, row: &'a Row, histograms: Option<&His
         name: profile.symbols.name(caller.func),
         calls: caller.calls,
     };
-    let timed = |nanos: f64| profile.sampling().is_none().then(|| nanos.round() as u64);
+    let known = |nanos: f64| (!row.is_counted).then(|| nanos.round() as u64);
+    let timed = |nanos: f64| known(nanos).filter(|_| profile.sampling().is_none());
     Function {
         id: id_of(row.func),
         name: &row.name,
         calls: row.calls,
-        total_nanos: row.total_nanos.round() as u64,
-        self_nanos: row.self_nanos.round() as u64,
-        share: row.share,
+        counted: row.is_counted,
+        total_nanos: known(row.total_nanos),
+        self_nanos: known(row.self_nanos),
+        share: (!row.is_counted).then_some(row.share),
         share_error: profile.sampling().map(|sampling| sampling.error(row.share)),
-        average_nanos: row.average_nanos,
+        average_nanos: (!row.is_counted).then_some(row.average_nanos),
         min_nanos: timed(row.min_nanos),
         max_nanos: timed(row.max_nanos),
-        percentiles_nanos: histograms.map(|histograms| {
+        percentiles_nanos: histograms.filter(|_| !row.is_counted).map(|histograms| {
             let names = PERCENTILES.map(|(name, _)| name);
             names.into_iter().zip(percentiles(profile, histograms, row.func)).collect()
         }),

@@ -43,14 +43,16 @@ pub(crate) fn random_words(random: &mut Random, count: usize) -> Vec<u32> {
     let times = [1, 100, 300, 1 << 30][random.below(4) as usize];
     let odd = [5, 100, 100_000][random.below(3) as usize];
     let timed = random.below(3);
+    let leaves = random.below(2) == 0;
     let mut words = Vec::new();
     while words.len() < count {
         if timed == 0 || timed == 1 && random.below(50) == 0 {
             words.push(Word::Time(random.below(times) as u32).encode());
         }
         if random.below(odd) != 0 {
-            let enter = Word::Enter(random.below(ids) as u32);
-            words.push(if random.below(2) == 0 { enter } else { Word::Leave }.encode());
+            let id = random.below(ids) as u32;
+            let leave = if leaves && random.below(2) == 0 { Word::Leaf(id) } else { Word::Leave };
+            words.push(if random.below(2) == 0 { Word::Enter(id) } else { leave }.encode());
             continue;
         }
         let payload = random.below(1 << 26) as u32;

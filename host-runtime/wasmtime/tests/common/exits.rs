@@ -1,6 +1,6 @@
 //! A guest with every way out of a function, with the recorder of one's choice.
 
-use kperf_rewriter::{Options, Probe, rewrite};
+use kperf_rewriter::{Leaf, Options, Probe, rewrite};
 use wasmtime::{Engine, Module};
 
 /// Recursion, leaves, tail calls, exceptions that pass through frames, traps, calls of the host that fail.
@@ -47,7 +47,11 @@ pub fn engine() -> Engine {
 
 /// A module with probes, whose ids begin with 100.
 pub fn compile(engine: &Engine, text: &str, probe: Probe) -> Module {
-    let options = Options { probe, validate: true, id_base: 100, ..Options::default() };
+    compile_with(engine, text, probe, Leaf::Time)
+}
+
+pub fn compile_with(engine: &Engine, text: &str, probe: Probe, leaf: Leaf) -> Module {
+    let options = Options { probe, leaf, validate: true, id_base: 100, ..Options::default() };
     let module = Module::new(engine, rewrite(&wat::parse_str(text).unwrap(), &options).unwrap().wasm);
     module.unwrap()
 }

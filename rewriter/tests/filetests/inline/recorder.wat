@@ -448,6 +448,12 @@
   (func $kperf.depth (;15;) (type 6) (result i32)
     global.get 1
   )
+  (func $kperf.leaf (;16;) (type 4) (param i32)
+    local.get 0
+    i32.const -2147483647
+    i32.add
+    call $kperf.put
+  )
 )
 
 ;)

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
     let Profile { tree, symbols, header, .. } = profile;
-    let nodes = Nodes::new(tree, header, options.compensate.as_ref());
+    let nodes = Nodes::new(tree, symbols, header, options.compensate.as_ref());
     let own = |id: NodeId| nodes.of(id).0.max(0.0);
     let total = |id: NodeId| nodes.of(id).1.max(own(id));
     let whole_nanos: f64 = tree.iter().map(|(id, _)| own(id)).sum();
@@ -20,7 +20,8 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
     ids.sort_by(|&a, &b| total(b).total_cmp(&total(a)));
     let large = |id: &NodeId| {
         let nanos = total(*id);
-        nanos > 0.0 && label::share(nanos, whole_nanos) >= options.min_share || whole_nanos <= 0.0
+        let counted = tree.get(*id).is_some_and(|node| symbols.is_counted(node.func));
+        counted || nanos > 0.0 && label::share(nanos, whole_nanos) >= options.min_share || whole_nanos <= 0.0
     };
     let mut places: FxHashMap<NodeId, usize> = FxHashMap::default();
     let mut vertices = Vec::new();
@@ -32,7 +33,9 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
             continue;
         }
         places.insert(id, vertices.len());
-        let figures = Figures { calls: node.calls, total_nanos: total(id), self_nanos: own(id), whole_nanos };
+        let is_counted = symbols.is_counted(node.func);
+        let (calls, total_nanos, self_nanos) = (node.calls, total(id), own(id));
+        let figures = Figures { calls, is_counted, total_nanos, self_nanos, whole_nanos };
         vertices.push(vertex(symbols, node.func, figures));
     }
     let mut edges = Vec::new();
@@ -41,7 +44,10 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
         match (places.get(&node.parent), places.get(&id)) {
             (Some(&from), Some(&to)) => {
                 let share = label::share(total(id), whole_nanos);
-                let lines = vec![label::count(node.calls, "call"), nanos_text(total(id).round() as u64)];
+                let mut lines = vec![label::count(node.calls, "call")];
+                if !symbols.is_counted(node.func) {
+                    lines.push(nanos_text(total(id).round() as u64));
+                }
                 edges.push(Edge { from, to, lines, weight: share, color: label::arrow_color(share) });
             }
             (Some(&from), None) => others.add(from, node.calls, total(id), own(id)),

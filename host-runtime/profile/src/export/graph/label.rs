@@ -9,6 +9,8 @@ pub(super) const REST: &str = "#e4e7ec";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Figures {
     pub(super) calls: u64,
+    /// Whether nobody knows its times.
+    pub(super) is_counted: bool,
     pub(super) total_nanos: f64,
     pub(super) self_nanos: f64,
     /// The whole, for shares.
@@ -25,6 +27,9 @@ impl Figures {
             let percent = 100.0 * share(nanos, self.whole_nanos);
             format!("{what} {} ({percent:.1} %)", nanos_text(nanos.round() as u64))
         };
+        if self.is_counted {
+            return vec![count(self.calls, "call"), "counted only".to_owned()];
+        }
         vec![part("total", self.total_nanos), part("self", self.self_nanos), count(self.calls, "call")]
     }
 }

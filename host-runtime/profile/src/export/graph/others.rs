@@ -32,7 +32,7 @@ impl Others {
         let mut rests: Vec<(usize, Rest)> = self.0.into_iter().collect();
         rests.sort_by_key(|&(caller, _)| caller);
         for (caller, Rest { callees, calls, total_nanos, self_nanos }) in rests {
-            let figures = Figures { calls, total_nanos, self_nanos, whole_nanos };
+            let figures = Figures { calls, is_counted: false, total_nanos, self_nanos, whole_nanos };
             let name = label::count(callees as u64, "other");
             let mut lines = figures.lines();
             lines.retain(|line| !line.starts_with("self"));

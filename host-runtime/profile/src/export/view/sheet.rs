@@ -49,6 +49,8 @@ struct Functions {
     /// Index into the modules; -1 where no table has it.
     module: Vec<i64>,
     imported: Vec<bool>,
+    /// Whether nobody knows its times.
+    counted: Vec<bool>,
     calls: Vec<u64>,
     total_nanos: Vec<f64>,
     self_nanos: Vec<f64>,
@@ -167,6 +169,7 @@ fn functions(flat: &FlatProfile, symbols: &Symbols) -> Functions {
         columns.name.push(symbols.label(row.func));
         columns.module.push(module.map_or(-1, |module| module as i64));
         columns.imported.push(symbol.is_some_and(|symbol| symbol.imported));
+        columns.counted.push(row.is_counted);
         columns.calls.push(row.calls);
         columns.total_nanos.push(row.total_nanos);
         columns.self_nanos.push(row.self_nanos);

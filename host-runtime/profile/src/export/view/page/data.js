@@ -99,6 +99,7 @@ export function readSheet(sheet) {
     name,
     module: sheet.modules[columns.module[index]] ?? "",
     imported: columns.imported[index],
+    counted: columns.counted[index],
     calls: columns.calls[index],
     total: columns.totalNanos[index],
     self: columns.selfNanos[index],

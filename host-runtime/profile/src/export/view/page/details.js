@@ -18,7 +18,7 @@ export class Details {
     if (index === null) return;
     const func = this.state.sheet.functions[index];
     const figure = (name, value, more) => h("div", {}, h("dt", {}, name), h("dd", {}, value, more ? h("small", {}, more) : null));
-    const place = [func.module, func.imported ? "a function of the host" : ""].filter((text) => text !== "").join(" · ");
+    const place = [func.module, func.imported ? "a function of the host" : "", func.counted ? "counted only: its time is in its callers'" : ""].filter((text) => text !== "").join(" · ");
     this.element.replaceChildren(
       h("header", {},
         h("i", { class: "swatch", style: `background:${this.colors.fill(index)}` }),
@@ -27,11 +27,12 @@ export class Details {
       h("p", { class: "place" }, place),
       h("dl", {},
         figure("Calls", countText(func.calls), func.cutShort ? `${countText(func.cutShort)} cut short` : null),
-        figure("Self", nanosText(func.self), percentText(func.share)),
-        figure("Total", nanosText(func.total)),
-        figure("Average", nanosText(func.average)),
-        figure("Shortest", nanosText(func.min)),
-        figure("Longest", nanosText(func.max))),
+        ...(func.counted ? [] : [
+          figure("Self", nanosText(func.self), percentText(func.share)),
+          figure("Total", nanosText(func.total)),
+          figure("Average", nanosText(func.average)),
+          figure("Shortest", nanosText(func.min)),
+          figure("Longest", nanosText(func.max))])),
       this.list("Called by", func.callers, "from"),
       this.list("Calls", func.callees, "to"));
   }

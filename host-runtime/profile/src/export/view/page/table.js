@@ -83,7 +83,7 @@ export class FunctionTable {
         return h("th", { scope: "row", title: func.name }, swatch, func.name);
       }
       const bar = column.key === "share" ? `--share:${(func.share * 100).toFixed(2)}%` : null;
-      return h("td", { class: bar ? "number bar" : "number", style: bar }, column.text(func));
+      return h("td", { class: bar ? "number bar" : "number", style: bar }, func.counted && column.key !== "calls" ? "-" : column.text(func));
     });
     const choose = () => this.state.selected.set(selected ? null : func.index);
     return h("tr", { "aria-rowindex": place + 2, "aria-selected": String(selected), onclick: choose }, ...cells);

@@ -1,0 +1,482 @@
+;; --probe inline --leaf-count
+;; What nothing can happen in is counted: one event in front of a body that stays as it was, its `return` too. What may trap,
+;; loops, calls, divides or has more instructions than a probe is timed.
+(module
+  (global $g (mut i32) (i32.const 0))
+  (memory 1)
+  (func $counted (export "counted") (param $x i32) (result i32) (local $y i64) (local $z f32)
+    (if (i32.lt_s (local.get $x) (i32.const 0)) (then (return (i32.const -1))))
+    (block $b (br_if $b (global.get $g)) (br 1 (i32.const 7)))
+    (i32.add (local.get $x) (i32.const 1)))
+  (func $nothing)
+  (func $loads (result i32) (i32.load (i32.const 0)))
+  (func $divides (param i32) (result i32) (i32.div_u (local.get 0) (i32.const 3)))
+  (func $calls (call $nothing))
+  (func $loops (loop)))
+(; EXPECTED
+0 = func[0] counted, counted only
+1 = func[1] nothing, counted only
+2 = func[2] loads
+3 = func[3] divides
+4 = func[4] calls
+5 = func[5] loops
+(module
+  (type (;0;) (func (param i32) (result i32)))
+  (type (;1;) (func))
+  (type (;2;) (func (result i32)))
+  (type (;3;) (func (result i64)))
+  (type (;4;) (func (param i32 i32)))
+  (type (;5;) (func (param i64) (result i32)))
+  (type (;6;) (func (param i32)))
+  (import "kperf:host" "now" (func $kperf:host.now (;0;) (type 3) (result i64)))
+  (import "kperf:host" "flush" (func $kperf:host.flush (;1;) (type 4) (param i32 i32)))
+  (memory (;0;) 1)
+  (memory (;1;) 2 2 shared)
+  (global $g (;0;) (mut i32) i32.const 0)
+  (global (;1;) (mut i32) i32.const 0)
+  (global (;2;) (mut i32) i32.const 0)
+  (global (;3;) (mut i64) i64.const 1)
+  (global (;4;) (mut i32) i32.const 0)
+  (global (;5;) i32 i32.const 131044)
+  (export "counted" (func $counted))
+  (export "kperf.memory" (memory 1))
+  (export "kperf.state.depth" (global 1))
+  (export "kperf.state.stack" (global 2))
+  (export "kperf.state.last" (global 3))
+  (export "kperf.state.position" (global 4))
+  (export "kperf.flush" (func $kperf.flush))
+  (export "kperf.close" (func $kperf.close))
+  (export "kperf.switch" (func $kperf.switch))
+  (export "kperf.mark" (func $kperf.mark))
+  (export "kperf.depth" (func $kperf.depth))
+  (func $counted (;2;) (type 0) (param $x i32) (result i32)
+    (local $y i64) (local $z f32) (local i32)
+    block ;; label = @1
+      block ;; label = @2
+        i32.const 0
+        i64.load 1
+        global.get 3
+        i64.ne
+        br_if 0 (;@2;)
+        global.get 4
+        local.tee 3
+        global.get 5
+        i32.gt_u
+        br_if 0 (;@2;)
+        local.get 3
+        i32.const 0
+        i64.extend_i32_u
+        i64.const -2147483647
+        i64.add
+        i64.store 1
+        local.get 3
+        i32.const 4
+        i32.add
+        global.set 4
+        br 1 (;@1;)
+      end
+      i32.const 0
+      i64.load 1
+      i64.const -1
+      i64.eq
+      br_if 0 (;@1;)
+      i32.const 0
+      call $kperf.leaf
+    end
+    local.get $x
+    i32.const 0
+    i32.lt_s
+    if ;; label = @1
+      i32.const -1
+      return
+    end
+    block $b
+      global.get $g
+      br_if $b
+      i32.const 7
+      br 1
+    end
+    local.get $x
+    i32.const 1
+    i32.add
+  )
+  (func $nothing (;3;) (type 1)
+    (local i32)
+    block ;; label = @1
+      block ;; label = @2
+        i32.const 0
+        i64.load 1
+        global.get 3
+        i64.ne
+        br_if 0 (;@2;)
+        global.get 4
+        local.tee 0
+        global.get 5
+        i32.gt_u
+        br_if 0 (;@2;)
+        local.get 0
+        i32.const 1
+        i64.extend_i32_u
+        i64.const -2147483647
+        i64.add
+        i64.store 1
+        local.get 0
+        i32.const 4
+        i32.add
+        global.set 4
+        br 1 (;@1;)
+      end
+      i32.const 0
+      i64.load 1
+      i64.const -1
+      i64.eq
+      br_if 0 (;@1;)
+      i32.const 1
+      call $kperf.leaf
+    end
+  )
+  (func $loads (;4;) (type 2) (result i32)
+    (local i32 i32)
+    block ;; label = @1
+      block ;; label = @2
+        i32.const 0
+        i64.load 1
+        global.get 3
+        i64.ne
+        br_if 0 (;@2;)
+        global.get 4
+        local.tee 1
+        global.get 5
+        i32.gt_u
+        br_if 0 (;@2;)
+        local.get 1
+        i32.const 2
+        i64.extend_i32_u
+        i64.const -4294967296
+        i64.or
+        i64.store 1
+        local.get 1
+        i32.const 4
+        i32.add
+        local.tee 1
+        global.set 4
+        global.get 1
+        i32.const 1
+        i32.add
+        local.tee 0
+        global.set 1
+        br 1 (;@1;)
+      end
+      i32.const -1
+      local.set 0
+      i32.const -1
+      local.set 1
+      i32.const 0
+      i64.load 1
+      i64.const -1
+      i64.eq
+      br_if 0 (;@1;)
+      i32.const 2
+      call $kperf.enter
+      local.set 0
+      global.get 4
+      local.set 1
+    end
+    block (result i32) ;; label = @1
+      i32.const 0
+      i32.load
+    end
+    block ;; label = @1
+      block ;; label = @2
+        local.get 1
+        global.get 5
+        i32.gt_u
+        br_if 0 (;@2;)
+        i32.const 0
+        i64.load 1
+        global.get 3
+        i64.ne
+        br_if 0 (;@2;)
+        local.get 1
+        i64.const -2147483648
+        i64.store 1
+        local.get 1
+        i32.const 4
+        i32.add
+        global.set 4
+        local.get 0
+        i32.const 1
+        i32.sub
+        global.set 1
+        br 1 (;@1;)
+      end
+      local.get 0
+      i32.const -1
+      i32.eq
+      br_if 0 (;@1;)
+      local.get 0
+      call $kperf.leave
+    end
+  )
+  (func $divides (;5;) (type 0) (param i32) (result i32)
+    (local i32 i32)
+    block ;; label = @1
+      block ;; label = @2
+        i32.const 0
+        i64.load 1
+        global.get 3
+        i64.ne
+        br_if 0 (;@2;)
+        global.get 4
+        local.tee 2
+        global.get 5
+        i32.gt_u
+        br_if 0 (;@2;)
+        local.get 2
+        i32.const 3
+        i64.extend_i32_u
+        i64.const -4294967296
+        i64.or
+        i64.store 1
+        local.get 2
+        i32.const 4
+        i32.add
+        local.tee 2
+        global.set 4
+        global.get 1
+        i32.const 1
+        i32.add
+        local.tee 1
+        global.set 1
+        br 1 (;@1;)
+      end
+      i32.const -1
+      local.set 1
+      i32.const -1
+      local.set 2
+      i32.const 0
+      i64.load 1
+      i64.const -1
+      i64.eq
+      br_if 0 (;@1;)
+      i32.const 3
+      call $kperf.enter
+      local.set 1
+      global.get 4
+      local.set 2
+    end
+    block (result i32) ;; label = @1
+      local.get 0
+      i32.const 3
+      i32.div_u
+    end
+    block ;; label = @1
+      block ;; label = @2
+        local.get 2
+        global.get 5
+        i32.gt_u
+        br_if 0 (;@2;)
+        i32.const 0
+        i64.load 1
+        global.get 3
+        i64.ne
+        br_if 0 (;@2;)
+        local.get 2
+        i64.const -2147483648
+        i64.store 1
+        local.get 2
+        i32.const 4
+        i32.add
+        global.set 4
+        local.get 1
+        i32.const 1
+        i32.sub
+        global.set 1
+        br 1 (;@1;)
+      end
+      local.get 1
+      i32.const -1
+      i32.eq
+      br_if 0 (;@1;)
+      local.get 1
+      call $kperf.leave
+    end
+  )
+  (func $calls (;6;) (type 1)
+    (local i32 i32)
+    block ;; label = @1
+      block ;; label = @2
+        i32.const 0
+        i64.load 1
+        global.get 3
+        i64.ne
+        br_if 0 (;@2;)
+        global.get 4
+        local.tee 1
+        global.get 5
+        i32.gt_u
+        br_if 0 (;@2;)
+        local.get 1
+        i32.const 4
+        i64.extend_i32_u
+        i64.const -4294967296
+        i64.or
+        i64.store 1
+        local.get 1
+        i32.const 4
+        i32.add
+        local.tee 1
+        global.set 4
+        global.get 1
+        i32.const 1
+        i32.add
+        local.tee 0
+        global.set 1
+        br 1 (;@1;)
+      end
+      i32.const -1
+      local.set 0
+      i32.const -1
+      local.set 1
+      i32.const 0
+      i64.load 1
+      i64.const -1
+      i64.eq
+      br_if 0 (;@1;)
+      i32.const 4
+      call $kperf.enter
+      local.set 0
+      global.get 4
+      local.set 1
+    end
+    block ;; label = @1
+      call $nothing
+    end
+    block ;; label = @1
+      block ;; label = @2
+        local.get 0
+        global.get 1
+        i32.ne
+        br_if 0 (;@2;)
+        i32.const 0
+        i64.load 1
+        global.get 3
+        i64.ne
+        br_if 0 (;@2;)
+        global.get 4
+        local.tee 1
+        global.get 5
+        i32.gt_u
+        br_if 0 (;@2;)
+        local.get 1
+        i64.const -2147483648
+        i64.store 1
+        local.get 1
+        i32.const 4
+        i32.add
+        global.set 4
+        local.get 0
+        i32.const 1
+        i32.sub
+        global.set 1
+        br 1 (;@1;)
+      end
+      local.get 0
+      i32.const -1
+      i32.eq
+      br_if 0 (;@1;)
+      local.get 0
+      call $kperf.leave
+    end
+  )
+  (func $loops (;7;) (type 1)
+    (local i32 i32)
+    block ;; label = @1
+      block ;; label = @2
+        i32.const 0
+        i64.load 1
+        global.get 3
+        i64.ne
+        br_if 0 (;@2;)
+        global.get 4
+        local.tee 1
+        global.get 5
+        i32.gt_u
+        br_if 0 (;@2;)
+        local.get 1
+        i32.const 5
+        i64.extend_i32_u
+        i64.const -4294967296
+        i64.or
+        i64.store 1
+        local.get 1
+        i32.const 4
+        i32.add
+        local.tee 1
+        global.set 4
+        global.get 1
+        i32.const 1
+        i32.add
+        local.tee 0
+        global.set 1
+        br 1 (;@1;)
+      end
+      i32.const -1
+      local.set 0
+      i32.const -1
+      local.set 1
+      i32.const 0
+      i64.load 1
+      i64.const -1
+      i64.eq
+      br_if 0 (;@1;)
+      i32.const 5
+      call $kperf.enter
+      local.set 0
+      global.get 4
+      local.set 1
+    end
+    block ;; label = @1
+      loop ;; label = @2
+      end
+    end
+    block ;; label = @1
+      block ;; label = @2
+        local.get 0
+        global.get 1
+        i32.ne
+        br_if 0 (;@2;)
+        i32.const 0
+        i64.load 1
+        global.get 3
+        i64.ne
+        br_if 0 (;@2;)
+        global.get 4
+        local.tee 1
+        global.get 5
+        i32.gt_u
+        br_if 0 (;@2;)
+        local.get 1
+        i64.const -2147483648
+        i64.store 1
+        local.get 1
+        i32.const 4
+        i32.add
+        global.set 4
+        local.get 0
+        i32.const 1
+        i32.sub
+        global.set 1
+        br 1 (;@1;)
+      end
+      local.get 0
+      i32.const -1
+      i32.eq
+      br_if 0 (;@1;)
+      local.get 0
+      call $kperf.leave
+    end
+  )
+)
+
+;)
