@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use kperf_profile::frames::LaneStatus;
-use kperf_profile::{CallFilter, Health, LaneChoice, Range, Symbols};
+use kperf_profile::{CallFilter, Health, LaneChoice, Range, Symbols, WindowChoice};
 use kperf_rewriter::{Filter, Pattern};
 use kperf_trace::LaneId;
 use std::collections::BTreeSet;
@@ -97,7 +97,7 @@ pub struct CallArgs {
 impl CallArgs {
     /// The flags, with their patterns parsed.
     pub fn parse(&self) -> anyhow::Result<Calls<'_>> {
-        Ok(Calls { functions: self.functions.filter()?, args: self })
+        Ok(Calls { functions: self.functions.filter()?, windows: WindowChoice::Sum, args: self })
     }
 
     /// What OpenTelemetry's spans can be chosen by. Fails if more was asked for.
@@ -137,6 +137,8 @@ impl Calls<'_> {
 /// Which calls, ready to be asked.
 pub struct Calls<'a> {
     functions: Filter,
+    /// Of a profile that was sampled.
+    pub windows: WindowChoice,
     args: &'a CallArgs,
 }
 
@@ -145,13 +147,22 @@ impl Calls<'_> {
     pub fn with<T>(&self, work: impl FnOnce(&CallFilter<'_>) -> T) -> T {
         let CallArgs { depth, min_time, range, ref lane, .. } = *self.args;
         let (min_nanos, range, lanes) = (min_time.unwrap_or(0), range.unwrap_or_default(), lane.clone());
-        work(&CallFilter { keep: &|name| self.functions.matches(name), depth, min_nanos, range, lanes })
+        let windows = self.windows;
+        work(&CallFilter {
+            keep: &|name| self.functions.matches(name),
+            depth,
+            min_nanos,
+            range,
+            lanes,
+            windows,
+        })
     }
 
     /// Whether every call is meant.
     pub fn are_all(&self) -> bool {
         let CallArgs { functions: _, depth, min_time, range, lane } = self.args;
         self.functions.is_empty()
+            && self.windows == WindowChoice::Sum
             && depth.is_none()
             && min_time.unwrap_or(0) == 0
             && range.is_none()

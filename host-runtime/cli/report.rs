@@ -5,6 +5,7 @@ mod formats;
 mod groups;
 mod histogram;
 mod percentiles;
+mod windows;
 
 use crate::filters::CallArgs;
 use crate::records::Format;
@@ -20,6 +21,7 @@ use kperf_trace::ProbeCost;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use windows::Window;
 
 /// Show where a trace's time went: calls, total and self time of each function
 ///
@@ -50,6 +52,10 @@ pub struct Opts {
     /// Add what half, nine tenths and 99 hundredths of a function's calls didn't exceed, each to within 3.2 %.
     #[arg(long, conflicts_with_all = ["compensate", "by"])]
     percentiles: bool,
+    /// Of a profile: the `sum` of all windows; the `last` one of each lane, or its N-th, counted from 1; or the `series` of all,
+    /// a row for each function in each (--limit is for each then).
+    #[arg(long, value_name = "WHICH", default_value = "sum")]
+    window: Window,
     #[command(flatten)]
     what: What,
     #[command(flatten)]
@@ -87,6 +93,7 @@ Examples:
   kperf-wasm report app.kperf --callers '*::malloc'
   kperf-wasm report app.kperf --histogram app::handle
   kperf-wasm report app.kperf --by namespace --format json
+  kperf-wasm report app.kperf --window series --only main    of a profile, window by window
   kperf-wasm report - --format csv < app.kperf > app.csv
 
 Exit codes:
@@ -109,7 +116,13 @@ impl Opts {
     /// Reports. A filter that matches nothing is an error, and so is compensation without a measured cost.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let observer = (self.percentiles || self.what.histogram.is_some()).then(Histograms::default);
-        let (profile, histograms) = traces::profile_observed(&self.trace, &self.calls.parse()?, observer)?;
+        let mut calls = self.calls.parse()?;
+        calls.windows = self.window.0;
+        let (profile, histograms) = traces::profile_observed(&self.trace, &calls, observer)?;
+        self.window.check(&profile)?;
+        if self.window.is_series() && self.what.is_given() {
+            bail!("--window series lists functions one by one; leave --by, --call-graph and the like out");
+        }
         if profile.sampling().is_some() && (self.percentiles || self.what.histogram.is_some()) {
             bail!(
                 "the trace is a profile, which knows how long calls took on average only: leave --percentiles and --histogram out"
@@ -150,6 +163,17 @@ impl Opts {
         let listed = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };
         if self.format == Format::Table {
             table::write_head(profile, &graph.flat, cost.is_some(), out)?;
+            self.window.write_head(profile, out)?;
+        }
+        if self.window.is_series() {
+            return windows::write_series(
+                profile,
+                |rows| self.sort.sort(rows),
+                self.limit,
+                self.format,
+                options,
+                out,
+            );
         }
         match (&self.what, histograms) {
             (What { histogram: Some(_), .. }, Some(histograms)) => {
@@ -194,6 +218,11 @@ impl Opts {
 }
 
 impl What {
+    /// Whether it is anything else than the functions one by one.
+    fn is_given(&self) -> bool {
+        self.by != By::Function || self.call_graph || self.pattern().is_some()
+    }
+
     /// The pattern of the functions that it is about, and its flag.
     fn pattern(&self) -> Option<(&'static str, &str)> {
         let flags =

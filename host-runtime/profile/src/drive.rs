@@ -77,6 +77,7 @@ where
         }
         progress(reader.offset());
     }
+    windows.settle();
     let end_ticks = frames.last_ticks().max(reader.summary().map_or(0, |summary| summary.end_ticks));
     frames.finish(end_ticks).map_err(Into::into)?;
     let (counts, problems) = (*frames.counts(), frames.problems().clone());

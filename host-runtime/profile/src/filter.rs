@@ -18,12 +18,21 @@ pub struct CallFilter<'a> {
     pub range: Range,
     /// Only these lanes; all if there are none.
     pub lanes: Vec<LaneChoice>,
+    /// Of a profile that was sampled: the calls and samples of which windows.
+    pub windows: WindowChoice,
 }
 
 impl Default for CallFilter<'_> {
     /// All calls.
     fn default() -> Self {
-        CallFilter { keep: &|_| true, depth: None, min_nanos: 0, range: Range::default(), lanes: Vec::new() }
+        CallFilter {
+            keep: &|_| true,
+            depth: None,
+            min_nanos: 0,
+            range: Range::default(),
+            lanes: Vec::new(),
+            windows: WindowChoice::default(),
+        }
     }
 }
 
@@ -36,9 +45,23 @@ impl CallFilter<'_> {
 
 impl fmt::Debug for CallFilter<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let CallFilter { keep: _, depth, min_nanos, range, lanes } = self;
-        write!(f, "CallFilter({depth:?}, {min_nanos}, {range:?}, {lanes:?})")
+        let CallFilter { keep: _, depth, min_nanos, range, lanes, windows } = self;
+        write!(f, "CallFilter({depth:?}, {min_nanos}, {range:?}, {lanes:?}, {windows:?})")
     }
+}
+
+/// Which windows of a profile. Each lane has windows of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowChoice {
+    /// All of them together.
+    #[default]
+    Sum,
+    /// All of them together, and each for itself: [`Profile::windows`](crate::Profile::windows).
+    Each,
+    /// The last one of each lane.
+    Last,
+    /// The n-th of each lane, counted from 1.
+    Nth(u64),
 }
 
 /// A range of time, both ends included, in nanoseconds since the beginning of the trace (that of its first block).

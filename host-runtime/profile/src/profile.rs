@@ -7,7 +7,7 @@ use crate::filter::CallFilter;
 use crate::frames::{AtRange, Counts, LaneStatus};
 use crate::health::Health;
 use crate::nodes::CallTree;
-use crate::sampled::Sampling;
+use crate::sampled::{Sampling, WindowProfile};
 use crate::symbols::Symbols;
 use kperf_trace::{Header, TraceReader};
 use std::io::{self, Read};
@@ -35,6 +35,9 @@ pub struct Profile {
     pub counted_calls: u64,
     /// How many calls a filter left out.
     pub hidden_calls: u64,
+    /// Its windows one by one, if they were wanted so ([`WindowChoice::Each`](crate::WindowChoice::Each)), in their order in the
+    /// trace: each lane's in the order of time.
+    pub windows: Vec<WindowProfile>,
 }
 
 impl Profile {
@@ -64,11 +67,12 @@ impl Profile {
         mut progress: impl FnMut(u64),
     ) -> io::Result<(Profile, O)> {
         let clipped = filter.map(|filter| (filter, AtRange::Clipped));
-        let Driven { mut visitor, health, lanes, end_ticks, shown, windows } =
+        let Driven { mut visitor, health, lanes, end_ticks, shown, mut windows } =
             drive(&mut reader, Growth::new(observer), clipped, &mut progress)?;
         let symbols = std::mem::take(visitor.symbols());
         let (nodes, observer) = visitor.into_nodes();
         let counted = windows.calls();
+        let each = windows.take_each(filter, &symbols);
         let (tree, hidden_calls) = if windows.is_empty() {
             (CallTree::new(nodes), health.counts.calls + health.counts.without_enter - shown)
         } else {
@@ -88,6 +92,7 @@ impl Profile {
             end_ticks,
             counted_calls: counted,
             hidden_calls,
+            windows: each,
         };
         Ok((profile, observer))
     }

@@ -1,6 +1,6 @@
 //! Profiles that were sampled: the sum of their windows.
 
-use crate::filter::CallFilter;
+use crate::filter::{CallFilter, WindowChoice};
 use crate::frames::LaneStatus;
 use crate::health::times;
 use crate::nodes::{CallTree, Node, NodeId};
@@ -14,8 +14,12 @@ use std::collections::BTreeMap;
 /// and paths are the samples'.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sampling {
-    /// How many windows there are.
+    /// How many windows these are.
     pub windows: u64,
+    /// How many there are, of the lane that has the most.
+    pub most_windows: u64,
+    /// When the first of these windows began and the last ended, in ticks.
+    pub range: Option<(u64, u64)>,
     /// How often a sample was to be taken, in nanoseconds; the longest period if there are several.
     pub period_nanos: u64,
     /// Calls of that length and more are told one by one too, in nanoseconds; 0 if none are.
@@ -75,6 +79,23 @@ impl Sampling {
     }
 }
 
+/// What one window says.
+#[derive(Clone, Debug)]
+pub struct WindowProfile {
+    /// Whose it is.
+    pub lane: LaneId,
+    /// The how manieth of the lane, counted from 1.
+    pub number: u64,
+    /// When it began.
+    pub start_ticks: u64,
+    /// When it ended.
+    pub end_ticks: u64,
+    /// How far its times can be trusted.
+    pub sampling: Sampling,
+    /// Its calls.
+    pub tree: CallTree,
+}
+
 /// Sums up windows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Windows {
@@ -83,6 +104,19 @@ pub(crate) struct Windows {
     paths: Paths,
     calls: BTreeMap<FuncId, u64>,
     lanes: BTreeMap<u32, Lane>,
+    /// Of each lane the last so far, where only that is wanted.
+    last: BTreeMap<u32, Window>,
+    /// Each for itself, where that is wanted, in their order in the trace.
+    each: Vec<One>,
+}
+
+/// A window for itself.
+#[derive(Clone, Debug)]
+struct One {
+    recorder: u32,
+    number: u64,
+    range: (u64, u64),
+    windows: Windows,
 }
 
 /// Nodes of a tree, and how to find them. Parents come before their children, the root is first.
@@ -126,25 +160,59 @@ impl Paths {
 /// What windows know of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Lane {
+    windows: u64,
     calls: u64,
     start_ticks: u64,
     end_ticks: u64,
 }
 
 impl Windows {
-    /// Adds one, if the filter wants its lane.
+    /// Adds one, if the filter wants it.
     pub(crate) fn add(&mut self, window: &Window, filter: Option<&CallFilter<'_>>) {
         let calls = window.calls.iter().fold(0u64, |sum, (_, calls)| sum.saturating_add(*calls));
         let (start_ticks, end_ticks) = (window.start_ticks, window.end_ticks);
-        let lane = self.lanes.entry(window.recorder).or_insert(Lane { calls: 0, start_ticks, end_ticks });
+        let lane = self.lanes.entry(window.recorder).or_insert(Lane {
+            windows: 0,
+            calls: 0,
+            start_ticks,
+            end_ticks,
+        });
+        lane.windows += 1;
+        let number = lane.windows;
         lane.calls = lane.calls.saturating_add(calls);
         lane.start_ticks = lane.start_ticks.min(start_ticks);
         lane.end_ticks = lane.end_ticks.max(end_ticks);
         if filter.is_some_and(|filter| !filter.wants_lane(LaneId { recorder: window.recorder, stack: 0 })) {
             return;
         }
+        self.sampling.most_windows = self.sampling.most_windows.max(number);
+        match filter.map(|filter| filter.windows).unwrap_or_default() {
+            WindowChoice::Sum => self.sum(window),
+            WindowChoice::Nth(wanted) if wanted == number => self.sum(window),
+            WindowChoice::Nth(_) => {}
+            WindowChoice::Last => _ = self.last.insert(window.recorder, window.clone()),
+            WindowChoice::Each => {
+                self.sum(window);
+                let mut windows = Windows::default();
+                windows.sum(window);
+                let range = (start_ticks, end_ticks);
+                self.each.push(One { recorder: window.recorder, number, range, windows });
+            }
+        }
+    }
+
+    /// No more windows come.
+    pub(crate) fn settle(&mut self) {
+        for window in std::mem::take(&mut self.last).into_values() {
+            self.sum(&window);
+        }
+    }
+
+    fn sum(&mut self, window: &Window) {
         let sampling = &mut self.sampling;
         sampling.windows += 1;
+        let (start, end) = sampling.range.unwrap_or((u64::MAX, 0));
+        sampling.range = Some((start.min(window.start_ticks), end.max(window.end_ticks)));
         sampling.period_nanos = sampling.period_nanos.max(window.period_nanos);
         sampling.span_min_nanos = sampling.span_min_nanos.max(window.span_min_nanos);
         for (sum, part) in [
@@ -179,7 +247,7 @@ impl Windows {
     /// Says of lanes what the windows know of them: those without a slow call are not there yet, the others have only
     /// those.
     pub(crate) fn complete(&self, lanes: &mut Vec<LaneStatus>) {
-        for (&recorder, &Lane { calls, start_ticks, end_ticks }) in &self.lanes {
+        for (&recorder, &Lane { calls, start_ticks, end_ticks, .. }) in &self.lanes {
             let id = LaneId { recorder, stack: 0 };
             match lanes.iter_mut().find(|lane| lane.id == id) {
                 Some(lane) => {
@@ -195,6 +263,25 @@ impl Windows {
     /// All calls.
     pub(crate) fn calls(&self) -> u64 {
         self.lanes.values().fold(0, |sum, lane| sum.saturating_add(lane.calls))
+    }
+
+    /// The windows that are wanted each for itself, of those calls that the filter lets through.
+    pub(crate) fn take_each(
+        &mut self,
+        filter: Option<&CallFilter<'_>>,
+        symbols: &Symbols,
+    ) -> Vec<WindowProfile> {
+        let each = std::mem::take(&mut self.each);
+        each.into_iter()
+            .map(|One { recorder, number, range: (start_ticks, end_ticks), windows }| WindowProfile {
+                lane: LaneId { recorder, stack: 0 },
+                number,
+                start_ticks,
+                end_ticks,
+                sampling: windows.sampling.clone(),
+                tree: CallTree::new(windows.into_nodes(filter, symbols)),
+            })
+            .collect()
     }
 
     /// The nodes of the tree of those calls that the filter lets through.

@@ -3,7 +3,9 @@
 
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncIndex, Symbol, SymbolTable};
-use kperf_profile::{Call, CallFilter, CallGraph, CallObserver, FlatProfile, Profile, Sampling};
+use kperf_profile::{
+    Call, CallFilter, CallGraph, CallObserver, FlatProfile, Profile, Sampling, WindowChoice,
+};
 use kperf_trace::block::BlockHeader;
 use kperf_trace::word::{Reason, Word};
 use kperf_trace::{FuncId, Header, Summary, TraceReader, TraceWriter, Window, WindowNode};
@@ -130,6 +132,66 @@ main: 1 call, total 1800, self 200
     let lanes = vec!["1".parse().unwrap()];
     let profile = read_filtered(&bytes, &CallFilter { lanes, ..CallFilter::default() });
     assert_eq!((tree(&profile).as_str(), profile.calls(), profile.hidden_calls), ("", 0, 1013));
+}
+
+/// Three windows of a lane and one of another, as the command line's tests have them.
+fn four_windows() -> Vec<u8> {
+    let short = Window {
+        start_ticks: 2000,
+        end_ticks: 2300,
+        period_nanos: 10,
+        span_min_nanos: 100,
+        samples: 30,
+        idle_ticks: 200,
+        squares: 1000.0,
+        nodes: vec![node(None, 0, 10, 100)],
+        calls: vec![(FuncId(0), 2)],
+        ..Window::default()
+    };
+    trace(|writer| {
+        writer.window(&window(0, 0, &[(0, 1), (1, 7), (2, 1000)])).unwrap();
+        writer.window(&window(1, 500, &[(0, 1), (1, 8), (2, 9)])).unwrap();
+        writer.window(&window(0, 1000, &[(2, 3), (3, 2)])).unwrap();
+        writer.window(&short).unwrap();
+    })
+}
+
+#[test]
+fn windows_can_be_taken_one_by_one() {
+    let bytes = four_windows();
+    let of = |windows| read_filtered(&bytes, &CallFilter { windows, ..CallFilter::default() });
+    let told = |windows| {
+        let profile = of(windows);
+        let sampling = profile.sampling().unwrap();
+        (profile.calls(), sampling.windows, sampling.most_windows, sampling.busy_ticks, sampling.range)
+    };
+    assert_eq!(told(WindowChoice::Sum), (1033, 4, 3, 2800, Some((0, 2300))));
+    // Each lane has its own.
+    assert_eq!(told(WindowChoice::Last), (20, 2, 3, 1000, Some((500, 2300))));
+    assert_eq!(told(WindowChoice::Nth(1)), (1026, 2, 3, 1800, Some((0, 1500))));
+    assert_eq!(told(WindowChoice::Nth(2)), (5, 1, 3, 900, Some((1000, 2000))));
+    assert_eq!(told(WindowChoice::Nth(4)), (0, 0, 3, 0, None));
+    let each = of(WindowChoice::Each);
+    assert_eq!(tree(&each), tree(&of(WindowChoice::Sum)));
+    let windows: Vec<_> = each
+        .windows
+        .iter()
+        .map(|window| (window.lane.recorder, window.number, window.start_ticks, window.sampling.busy_ticks))
+        .collect();
+    assert_eq!(windows, [(0, 1, 0, 900), (1, 1, 500, 900), (0, 2, 1000, 900), (0, 3, 2000, 100)]);
+    let calls = |window: usize| each.windows[window].tree.nodes().iter().map(|node| node.calls).sum::<u64>();
+    assert_eq!([0, 1, 2, 3].map(calls), [1008, 18, 5, 2]);
+    assert!(of(WindowChoice::Last).windows.is_empty());
+}
+
+/// `BLESS=1` writes it anew.
+#[test]
+fn the_golden_trace_is_made_here() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/windows.trace");
+    if std::env::var_os("BLESS").is_some() {
+        std::fs::write(path, four_windows()).unwrap();
+    }
+    assert!(std::fs::read(path).unwrap() == four_windows());
 }
 
 #[derive(Default)]

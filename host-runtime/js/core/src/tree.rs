@@ -72,6 +72,7 @@ impl Tree {
             end_ticks,
             counted_calls: 0,
             hidden_calls: 0,
+            windows: Vec::new(),
         }
     }
 
