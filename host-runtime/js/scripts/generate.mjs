@@ -38,9 +38,11 @@ const modules = {
     RECORDER_TICKER: ['The recorder, guest-shim/recorder.ticker.wasm.', read('../../guest-shim/recorder.ticker.wasm')],
     RECORDER_ONE_MEMORY: ['The ticker\'s recorder with the clock in its own memory, for engines without multi-memory.', oneMemory()],
     CALIBRATE: ['The calibration, host-runtime/wasmtime/src/calibrate.wasm.', read('../wasmtime/src/calibrate.wasm')],
+    CALIBRATE_INLINE: ['The same with the recorder inside, calibrate.inline.wasm.', read('../wasmtime/src/calibrate.inline.wasm')],
     CLOCK: ['wat/clock.wat.', own('clock.wat')],
     TICKER: ['wat/ticker.wat.', own('ticker.wat')],
     CELL: ['wat/cell.wat.', own('cell.wat')],
+    LOAD: ['wat/load.wat.', own('load.wat')],
     END: ['wat/end.wat.', own('end.wat')],
 };
 

@@ -34,7 +34,7 @@ const SCRIPT = `
     async function record(options, ...run) {
         const kperf = createRecorder(options);
         await kperf.ready;
-        const text = await life(run[0], kperf.imports.bind(kperf), run[1]);
+        const text = await life(run[0], kperf, run[1]);
         await kperf.finish();
         return { text, trace: await encoded(kperf.blob()) };
     }

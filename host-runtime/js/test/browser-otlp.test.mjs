@@ -42,7 +42,7 @@ const BY_HAND = `
         const parent = () => '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
         const kperf = createRecorder({ sink, parent });
         await kperf.ready;
-        await life(3, kperf.imports.bind(kperf));
+        await life(3, kperf);
         await kperf.finish();
         const trace = await encoded(memory.blob());
         const core = await openTrace({ tree: true });

@@ -20,7 +20,7 @@ const BY_HAND = `
     globalThis.result = (async () => {
         const kperf = createRecorder(OPTIONS);
         await kperf.ready;
-        const text = await life(5, kperf.imports.bind(kperf));
+        const text = await life(5, kperf);
         const summary = await kperf.finish();
         return { text, summary, trace: await encoded(kperf.blob()), isolated: crossOriginIsolated };
     })();`;

@@ -6,7 +6,7 @@ import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { folder, kperf, PACKAGE } from './support/cli.mjs';
+import { folder, kperf, PACKAGE, probed } from './support/cli.mjs';
 
 const work = folder();
 const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
@@ -33,7 +33,7 @@ function compare(name, files, wasm, program, args = []) {
         return stdout;
     };
     const plain = run();
-    kperf('rewrite', join(cwd, wasm), '-o', join(cwd, 'probed.wasm'));
+    probed(join(cwd, wasm), join(cwd, 'probed.wasm'));
     copyFileSync(join(cwd, 'probed.wasm'), join(cwd, wasm));
     assert.equal(run('--import', REGISTER), plain);
     const report = JSON.parse(kperf('report', join(cwd, 'trace.kperf'), '--format', 'json', '--limit', '0'));

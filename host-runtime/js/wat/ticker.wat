@@ -7,6 +7,7 @@
 ;; bytes 80..88    u64   their lengths together, in nanoseconds
 ;; bytes 88..96    u64   the longest
 ;; bytes 96..104   f64   the last reading of the clock, in milliseconds
+;; bytes 104..108  u32   how often lanes were told of (src/common/ticker.ts)
 ;; bytes 1024..    stalls: start u64, length u64
 ;;
 ;; Where the clock takes coarse steps (5 us in a page), the time between two steps is guessed: the turns of the loop are

@@ -4,7 +4,7 @@ import { probeCost } from '../common/calibrate.js';
 import { anchorOf, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf } from '../common/clock.js';
 import { LocalOutput } from '../common/local-output.js';
 import type { AskParent } from '../common/parent.js';
-import { Recorder } from '../common/recorder.js';
+import { Recorder, type RecorderSettings } from '../common/recorder.js';
 import { tickerRuns } from '../common/ticker.js';
 import type { ClockInfo, Header, Sink } from '../common/trace.js';
 import type { TimeSource } from '../common/lane.js';
@@ -45,8 +45,8 @@ export class PageRecorder extends Recorder {
     readonly #output: LocalOutput;
 
     /** Called by `createRecorder`. */
-    constructor(output: LocalOutput, time: TimeSource, turn: (() => void) | undefined, sink: Sink, ready: Promise<void>, parent?: AskParent) {
-        super(output, time, turn, undefined, parent);
+    constructor(output: LocalOutput, time: TimeSource, settings: RecorderSettings, sink: Sink, ready: Promise<void>) {
+        super(output, time, settings);
         this.sink = sink;
         this.ready = ready;
         this.#output = output;
@@ -86,8 +86,9 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     if (choice.kind === 'ticker' && !tickerWorks()) throw new Error(`kperf: the ticker can't work: ${whyNoTicker()}; use the clock \`precise\``);
     if (choice.kind === 'ticker' || (choice.kind === 'auto' && tickerWorks())) {
         const period = choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS;
-        memory = startTicker(now(), period, resolution);
-        time = { kind: 'ticker', clock: memory };
+        const ticker = startTicker(now(), period, resolution);
+        memory = ticker.clock;
+        time = ticker;
         ready = running(memory);
         Object.assign(info, { kind: 'ticker', resolution_nanos: period, period_nanos: period });
     }
@@ -97,15 +98,14 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
         host: { ...browserOf(navigator.userAgent), os: systemOf(navigator.userAgent), arch: '', pid: 0 },
         command: [globalThis.location?.href ?? ''],
     };
-    // A ticker doesn't run yet: what it would say can't be measured before anything else.
-    const cost = options.calibrate === true && !memory ? probeCost(time, clock.now) : undefined;
-    if (cost) header.probe_cost = cost;
+    // A ticker may not run yet: what it says can't be measured then.
+    const cost = (inlined: boolean): Header['probe_cost'] => (options.calibrate === true && !memory ? probeCost(time, clock.now, inlined) : undefined);
     const sink = options.sink ?? new MemorySink();
     const output = new LocalOutput(sink, header, { now, memory }, (run) => setTimeout(run, 0));
     const turn = memory && ((): void => {
         if (!tickerRuns(memory)) setClock(memory, now());
     });
-    return new PageRecorder(output, time, turn, sink, ready, options.parent);
+    return new PageRecorder(output, time, { turn, cost, parent: options.parent }, sink, ready);
 }
 
 /** Fulfilled when the ticker runs, or after a second in which it doesn't. */

@@ -111,7 +111,7 @@ function sink(): { sink?: Sink } {
 function leave(): void {
     if (!recorder || recorder.finished) return;
     if (recorder.sink instanceof PostSink || recorder.sink instanceof OtlpSink) recorder.sink.leave();
-    recorder.lane.end(Reason.Interrupted);
+    recorder.end(Reason.Interrupted);
     void recorder.finish('page closed').catch(() => undefined);
 }
 
@@ -124,7 +124,7 @@ function beforeClose(): void {
     const { close } = scope;
     scope.close = () => {
         if (!recorder || recorder.finished) return close.call(globalThis);
-        recorder.lane.end(Reason.Interrupted);
+        recorder.end(Reason.Interrupted);
         const finished = recorder.finish('worker closed').catch(() => undefined);
         void Promise.race([finished, new Promise((resolve) => setTimeout(resolve, CLOSING))]).then(() => close.call(globalThis));
     };

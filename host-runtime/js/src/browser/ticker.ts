@@ -1,7 +1,7 @@
 /** Starts the ticker's worker. */
 
-import { clockMemory } from '../common/ticker.js';
-import { hasMultiMemory } from '../common/lane.js';
+import { askForCells, clockMemory, type CellChange } from '../common/ticker.js';
+import { hasMultiMemory, type TimeSource } from '../common/lane.js';
 import type { TickerData } from './ticker-thread.js';
 import { TICKER_SOURCE } from './ticker-source.js';
 
@@ -19,14 +19,24 @@ export function whyNoTicker(): string {
 }
 
 /** Starts a ticker. Its memory has the time from the beginning; until the worker runs, it stands still. */
-export function startTicker(now: number, periodNanos: number, resolutionNanos: number): WebAssembly.Memory {
-    const memory = clockMemory();
-    setClock(memory, now);
+export function startTicker(now: number, periodNanos: number, resolutionNanos: number): TimeSource & { kind: 'ticker' } {
+    const clock = clockMemory();
+    setClock(clock, now);
     const url = URL.createObjectURL(new Blob([TICKER_SOURCE], { type: 'text/javascript' }));
     const worker = new Worker(url, { name: 'kperf-ticker' });
-    const data: TickerData = { memory, timeOrigin: performance.timeOrigin, periodNanos, resolutionNanos };
+    const data: TickerData = { memory: clock, timeOrigin: performance.timeOrigin, periodNanos, resolutionNanos };
     worker.postMessage(data);
-    return memory;
+    let cells = 0;
+    const tell = (change: CellChange): void => {
+        worker.postMessage(change);
+        askForCells(clock);
+    };
+    const add = (memory: WebAssembly.Memory): (() => void) => {
+        const id = String(cells++);
+        tell({ id, memory });
+        return () => tell({ id });
+    };
+    return { kind: 'ticker', clock, add };
 }
 
 /** Puts the time into a memory whose ticker doesn't run yet. */

@@ -1,9 +1,11 @@
 /** Measures what a probe costs here, so that reports can take it off: as host-runtime/wasmtime/src/calibrate.rs does, with the same module. */
 
 import { wordsOf } from './columns.js';
-import { LEAVE, MODULE, TIME } from './constants.js';
-import { instantiate, Lane, type TimeSource } from './lane.js';
-import { CALIBRATE } from './wasm.js';
+import { Beside } from './beside.js';
+import { HOST_MODULE, LEAVE, MODULE, Reason, TIME } from './constants.js';
+import { Expected } from './inside.js';
+import { Lane, moduleOf, type TakeBlock, type TimeSource } from './lane.js';
+import { CALIBRATE, CALIBRATE_INLINE } from './wasm.js';
 import type { Header } from './trace.js';
 
 /** Calls between two looks at the clock: with a time before every event they fit one block. */
@@ -23,12 +25,11 @@ interface Round {
 }
 
 /** Measures. `undefined` where the clock is too coarse to say. `rounds` bounds the time it takes: some 0.2 ms each with a ticker. */
-export function probeCost(time: TimeSource, now: () => number): Header['probe_cost'] {
+export function probeCost(time: TimeSource, now: () => number, inlined: boolean): Header['probe_cost'] {
     const rounds: Round[] = [];
     let split = { calls: 0, inside: 0, outside: 0 };
-    const lane = new Lane(time, (block) => (split = splitBlock(block)));
-    type Loop = (calls: number) => number;
-    const { plain, probed } = instantiate<{ plain: Loop; probed: Loop }>(CALIBRATE, { [MODULE]: lane.imports });
+    const { lane, exports } = (inlined ? inside : beside)(time, (block) => (split = splitBlock(block)));
+    const { plain, probed } = exports;
     const begin = now();
     // A clock that costs 240 ns a reading has 3 ms a round: enough is enough.
     for (let n = 0; n < ROUNDS && (now() - begin < 30 || n < 2 * COLD); n++) {
@@ -40,7 +41,30 @@ export function probeCost(time: TimeSource, now: () => number): Header['probe_co
         lane.flush();
         rounds.push({ ...split, plain: middle - start, probed: end - middle });
     }
+    lane.end(Reason.Unfinished);
     return summarize(rounds.slice(COLD));
+}
+
+type Loop = (calls: number) => number;
+interface Subject {
+    lane: Lane;
+    exports: { plain: Loop; probed: Loop };
+}
+
+function beside(time: TimeSource, take: TakeBlock): Subject {
+    let recorder!: Beside;
+    const lane = new Lane((flush) => (recorder = new Beside(time, flush)), take);
+    return { lane, exports: instanceOf(CALIBRATE, { [MODULE]: recorder.probes }) };
+}
+
+function inside(time: TimeSource, take: TakeBlock): Subject {
+    const expected = new Expected(time);
+    const exports = instanceOf(CALIBRATE_INLINE, { [HOST_MODULE]: expected.imports });
+    return { lane: new Lane(expected.seat(exports), take), exports };
+}
+
+function instanceOf(wasm: Uint8Array<ArrayBuffer>, imports: WebAssembly.Imports): Subject['exports'] & WebAssembly.Exports {
+    return new WebAssembly.Instance(moduleOf(wasm), imports).exports as Subject['exports'] & WebAssembly.Exports;
 }
 
 function splitBlock(block: Uint8Array): Omit<Round, 'plain' | 'probed'> {

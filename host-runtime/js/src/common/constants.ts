@@ -6,9 +6,15 @@ export const MODULE = 'kperf';
 export const SYMBOLS_SECTION = 'kperf.symbols';
 /** Import module of what a recorder wants from its host. */
 export const HOST_MODULE = 'kperf:host';
+/** What stands before the names of a recorder's exports where it is a part of the module. */
+export const EXPORT_PREFIX = 'kperf.';
 
 /** Pages of a lane's memory. */
 export const MEMORY_PAGES = 2;
+/** Half of what stands at the front of a lane's memory where its recorder, a part of a module, is to record nothing. */
+export const CLOCK_OFF_HALF = 0xffffffff;
+/** What stands behind the last word of such a recorder. */
+export const END_MARK = 0xffffffff;
 /** Address of the write position, a u32. */
 export const POSITION = 64;
 /** Address of the depths of the stacks that don't run, a u32 each. */

@@ -1,7 +1,7 @@
 /** Imports through which a guest ends: what is open then is closed with the right reason. */
 
 import { Reason } from './constants.js';
-import type { Lane } from './lane.js';
+import type { Lanes } from './lanes.js';
 
 /** `proc_exit` of a WASI implementation. */
 export type Exit = (code: number) => unknown;
@@ -10,7 +10,7 @@ export type Exit = (code: number) => unknown;
  * The imports with `proc_exit` of WASI guarded. All others stay the very functions that they were. `ended` is told before a
  * program ends.
  */
-export function guard(imports: WebAssembly.Imports, lane: Lane, ended: (code: number, exit: Exit) => void): WebAssembly.Imports {
+export function guard(imports: WebAssembly.Imports, lanes: Lanes, ended: (code: number, exit: Exit) => void): WebAssembly.Imports {
     const guarded: WebAssembly.Imports = { ...imports };
     for (const name of ['wasi_snapshot_preview1', 'wasi_unstable']) {
         const wasi = imports[name];
@@ -20,7 +20,7 @@ export function guard(imports: WebAssembly.Imports, lane: Lane, ended: (code: nu
         guarded[name] = {
             ...wasi,
             proc_exit(code: number) {
-                lane.close(Reason.Exit, 0);
+                lanes.close(Reason.Exit);
                 ended(code, call);
                 return call.call(wasi, code);
             },

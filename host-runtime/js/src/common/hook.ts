@@ -1,6 +1,6 @@
 /** Wraps what makes instances of modules, so that probed ones get a recorder. */
 
-import { MODULE, SYMBOLS_SECTION } from './constants.js';
+import { HOST_MODULE, MODULE, SYMBOLS_SECTION } from './constants.js';
 import type { Recorder } from './recorder.js';
 
 type Options = Parameters<typeof WebAssembly.compile>[1];
@@ -17,12 +17,15 @@ export function hook(recorder: () => Recorder | undefined, ready?: () => Promise
         module instanceof WebAssembly.Module && WebAssembly.Module.customSections(module, SYMBOLS_SECTION).length > 0;
     const importsFor = (module: WebAssembly.Module, imports?: WebAssembly.Imports): WebAssembly.Imports | undefined => {
         // Who answers the probes already is asked by hand.
-        if (!isProbed(module) || imports?.[MODULE]) return imports;
+        if (!isProbed(module) || imports?.[MODULE] || imports?.[HOST_MODULE]) return imports;
         return recorder()?.imports(imports, module) ?? imports;
+    };
+    const attached = <Made extends WebAssembly.Instance>(module: WebAssembly.Module, instance: Made): Made => {
+        return isProbed(module) ? (recorder()?.attach(instance) ?? instance) : instance;
     };
     const instance = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.Instance> => {
         if (ready && isProbed(module)) await ready();
-        return instantiate(module, importsFor(module, imports));
+        return attached(module, await instantiate(module, importsFor(module, imports)));
     };
     const both = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.WebAssemblyInstantiatedSource> => {
         return { module, instance: await instance(module, imports) };
@@ -40,7 +43,7 @@ export function hook(recorder: () => Recorder | undefined, ready?: () => Promise
     }
     const hooked = new Proxy(Instance, {
         construct(target, [module, imports, ...rest]: [WebAssembly.Module, WebAssembly.Imports?], newTarget) {
-            return Reflect.construct(target, [module, importsFor(module, imports), ...rest], newTarget) as object;
+            return attached(module, Reflect.construct(target, [module, importsFor(module, imports), ...rest], newTarget) as WebAssembly.Instance);
         },
     });
     Instance.prototype.constructor = hooked;

@@ -1,31 +1,40 @@
-/** A recorder in this thread: an instance of guest-shim's module, its memory, and what the host does to it. */
+/** A lane: a recorder's memory, and what the host does to it. */
 
-import { BLOCK_HEADER, CAPACITY, HOST_MODULE, MEMORY_PAGES, POSITION, Reason, SAVED_DEPTHS, STACKS, START } from './constants.js';
-import { RECORDER_ONE_MEMORY, RECORDER_PRECISE, RECORDER_TICKER } from './wasm.js';
+import { BLOCK_HEADER, CAPACITY, Reason, SAVED_DEPTHS, STACKS, START } from './constants.js';
+import { RECORDER_TICKER } from './wasm.js';
 
 /** Where a recorder has its time from. */
 export type TimeSource =
     /** `now() -> i64`, an export of a module: each event calls it. */
     | { kind: 'precise'; now: WebAssembly.ExportValue }
-    /** A memory that a ticker writes. */
-    | { kind: 'ticker'; clock: WebAssembly.Memory }
-    /** The lane's own memory, which a ticker is told of: for engines with one memory a module. */
-    | { kind: 'cell'; add: (memory: WebAssembly.Memory) => void };
+    /** A memory that a ticker writes. `add` makes it write to the front of a lane's memory too, until what that answers is called. */
+    | { kind: 'ticker'; clock: WebAssembly.Memory; add: (memory: WebAssembly.Memory) => () => void };
 
 /** Takes a full block, or what there is. The bytes are only borrowed. */
 export type TakeBlock = (block: Uint8Array) => void;
 
-interface RecorderExports {
-    enter: (funcId: number) => number;
-    leave: (token: number) => void;
-    unwind: (token: number) => void;
-    close: (reason: number, depth: number) => void;
-    switch: (stack: number) => void;
-    mark: (value: number) => void;
-    flush: () => void;
-    depth: () => number;
-    'state.stack': { readonly value: number };
+/** A recorder as the lane sees it, wherever its code is: a module beside the guest (beside.ts), or the guest's own (inside.ts). */
+export interface Seat {
+    readonly memory: WebAssembly.Memory;
+    /** Whether a mark stands behind its last word, instead of a position in its memory. */
+    readonly marked: boolean;
+    /** Where the next word goes. */
+    position: number;
+    /** How many frames of the running stack are open. */
+    readonly depth: number;
+    /** The stack that runs. */
+    readonly stack: number;
+    enter(funcId: number): number;
+    leave(token: number): void;
+    close(reason: number, depth: number): void;
+    switch(stack: number): void;
+    mark(value: number): void;
+    /** Nothing is recorded any more. */
+    end(): void;
 }
+
+/** Makes a recorder that says by `flush` that its block is full. */
+export type MakeSeat = (flush: (length: number) => void) => Seat;
 
 /** Whether this engine takes modules with several memories. */
 export const hasMultiMemory: boolean = WebAssembly.validate(RECORDER_TICKER);
@@ -55,6 +64,8 @@ export const LAST_START = START + CAPACITY - 28;
 /** What a thread shows of its lane, so that another one can see what it has recorded when it is gone. */
 export interface SharedLane {
     memory: WebAssembly.Memory;
+    /** Whether a mark stands behind its last word. */
+    marked: boolean;
     /** What was recorded in turns of the event loop that are over, behind `CONTROL` bytes. */
     earlier: SharedArrayBuffer | ArrayBuffer;
 }
@@ -69,16 +80,13 @@ export const CHANGES = 4;
 /** Their length in bytes. */
 export const CONTROL = 32;
 
-/** One recorder. Belongs to the thread that made it. */
+/** One recorder's lane. Belongs to the thread that made it. */
 export class Lane {
-    /** What a probed module imports from `kperf`. */
-    readonly imports: Record<string, WebAssembly.ImportValue>;
     /** What another thread needs to see what this one has recorded. */
     readonly shared: SharedLane;
-    readonly #memory: WebAssembly.Memory;
     readonly #words: Uint32Array;
     readonly #bytes: Uint8Array;
-    readonly #recorder: RecorderExports;
+    readonly #recorder: Seat;
     readonly #take: TakeBlock;
     readonly #turn: (() => void) | undefined;
     /** What was recorded in turns of the event loop that are over: one block, as long as it fits. */
@@ -91,40 +99,27 @@ export class Lane {
      * `turn` is told when the guest begins to run in a turn of the event loop. What is recorded is kept in `earlier` when a
      * turn is over: a `SharedArrayBuffer` where another thread shall see it.
      */
-    constructor(time: TimeSource, take: TakeBlock, turn?: () => void, earlier: SharedLane['earlier'] = new ArrayBuffer(CONTROL + CAPACITY)) {
+    constructor(seat: MakeSeat, take: TakeBlock, turn?: () => void, earlier: SharedLane['earlier'] = new ArrayBuffer(CONTROL + CAPACITY)) {
         this.#control = new Int32Array(earlier, 0, CONTROL / 4);
         this.#earlier = new Uint8Array(earlier, CONTROL);
         this.#take = take;
         this.#turn = turn;
-        this.#memory = new WebAssembly.Memory({ initial: MEMORY_PAGES, maximum: MEMORY_PAGES, shared: true });
-        this.#words = new Uint32Array(this.#memory.buffer);
-        this.#bytes = new Uint8Array(this.#memory.buffer);
-        const host: WebAssembly.ModuleImports = {
-            memory: this.#memory,
-            flush: (_address: number, length: number) => this.#full(length),
-        };
-        let wasm = RECORDER_PRECISE;
-        if (time.kind === 'precise') host['now'] = time.now;
-        else if (time.kind === 'ticker') [wasm, host['clock']] = [RECORDER_TICKER, time.clock];
-        else {
-            wasm = RECORDER_ONE_MEMORY;
-            time.add(this.#memory);
-        }
-        this.#recorder = instantiate<RecorderExports>(wasm, { [HOST_MODULE]: host });
-        const { enter, leave, unwind } = this.#recorder;
-        this.imports = { enter, leave, unwind };
-        this.shared = { memory: this.#memory, earlier };
+        this.#recorder = seat((length) => this.#full(length));
+        const { memory, marked } = this.#recorder;
+        this.#words = new Uint32Array(memory.buffer);
+        this.#bytes = new Uint8Array(memory.buffer);
+        this.shared = { memory, marked, earlier };
         this.#arm();
     }
 
     /** How many frames of the running stack are open. */
     get depth(): number {
-        return this.#recorder.depth();
+        return this.#recorder.depth;
     }
 
     /** The stack that runs. */
     get stack(): number {
-        return this.#recorder['state.stack'].value;
+        return this.#recorder.stack;
     }
 
     /** How many frames of any stack are open. */
@@ -189,6 +184,7 @@ export class Lane {
         }
         this.flush();
         this.#closed = true;
+        this.#recorder.end();
     }
 
     /** What the recorder calls when its block is full, or seems so. */
@@ -215,12 +211,12 @@ export class Lane {
         this.#changes();
         this.#keepEarlier();
         this.#control[EARLIER_ARMED] = 1;
-        this.#words[POSITION / 4] = ARMED;
+        this.#recorder.position = ARMED;
         this.#changes();
     }
 
     #keepEarlier(): void {
-        const end = this.#words[POSITION / 4]!;
+        const end = this.#recorder.position;
         // Where one block ends the next one begins, at the same time and depth: without its header it goes on.
         const words = end - START - BLOCK_HEADER;
         if (words === 0) return;

@@ -22,7 +22,8 @@ const MOST_FREE = 128;
 /** Makes chunks and gives them to a sink: at once, or with `later` when the guest rests. */
 export class LocalOutput implements Output {
     readonly #sink: Sink;
-    readonly #writer: TraceWriter;
+    readonly #header: Header;
+    #writing: TraceWriter | undefined;
     readonly #clockwork: Clockwork;
     readonly #later: ((run: () => void) => void) | undefined;
     /** What waits to be written. */
@@ -33,8 +34,17 @@ export class LocalOutput implements Output {
     constructor(sink: Sink, header: Header, clockwork: Clockwork, later?: (run: () => void) => void) {
         this.#later = later;
         this.#sink = sink;
-        this.#writer = new TraceWriter(sink, header);
+        this.#header = header;
         this.#clockwork = clockwork;
+    }
+
+    /** The trace begins when there is something to say, or nothing more. */
+    get #writer(): TraceWriter {
+        return (this.#writing ??= new TraceWriter(this.#sink, this.#header));
+    }
+
+    probeCost(cost: Header['probe_cost']): void {
+        if (cost && !this.#writing) this.#header.probe_cost = cost;
     }
 
     lane(): number {

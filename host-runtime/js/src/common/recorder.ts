@@ -1,14 +1,17 @@
 /** One thread's part of a recording, and what JavaScript can do with it. */
 
-import { HOST_MODULE, MODULE, Reason, SYMBOLS_SECTION } from './constants.js';
+import { Beside } from './beside.js';
+import { CAPACITY, HOST_MODULE, MODULE, Reason, SYMBOLS_SECTION } from './constants.js';
 import { guard, type Exit } from './guard.js';
-import { Lane, type TimeSource } from './lane.js';
+import { Expected, innerMemory, isInlined } from './inside.js';
+import { CONTROL, Lane, type MakeSeat, type SharedLane, type TimeSource } from './lane.js';
+import { Lanes } from './lanes.js';
 import { HostSpans } from './spans.js';
 import { activeSpan, equalParents, parentPayload, type AskParent, type Parent } from './parent.js';
 import { Stacks } from './stacks.js';
 import { Suspension, type Jspi } from './suspension.js';
 import { equalBytes, readSymbols } from './symbols.js';
-import type { Summary } from './trace.js';
+import type { Header, Summary } from './trace.js';
 
 /** Where a thread's part of a recording goes. */
 export interface Output {
@@ -22,6 +25,8 @@ export interface Output {
     symbols(table: Uint8Array): void;
     /** Takes what says whose children a recorder's next calls are: the payload of a `PRNT` chunk. */
     parent(recorder: number, payload: Uint8Array): void;
+    /** Takes what a probe costs, before anything else; later it is of no use. */
+    probeCost(cost: Header['probe_cost']): void;
     /** Ends the recording, when the lane of the calling thread has ended. */
     finish(outcome: string): Summary | Promise<Summary>;
 }
@@ -34,40 +39,72 @@ function jspi(): Jspi {
     return WebAssembly as unknown as Jspi;
 }
 
+/** What a host adds to a recorder. */
+export interface RecorderSettings {
+    /** Is told when guests begin to run in a turn of the event loop. */
+    turn?: (() => void) | undefined;
+    /** Whose children the guest's calls are, asked then; the active span of `@opentelemetry/api` if nobody says. */
+    parent?: AskParent | undefined;
+    /** Is told of each lane when it begins. Then other threads may look into them. */
+    opened?: ((number: number, lane: SharedLane) => void) | undefined;
+    /** Measures what a probe costs, of a recorder inside of a module or of one beside. */
+    cost?: ((inlined: boolean) => Header['probe_cost']) | undefined;
+}
+
+/** A lane, and what the trace says of it. */
+interface Member {
+    lane: Lane;
+    number: number;
+    /** Whose children its calls are, as the trace says it last. */
+    parent: Parent | undefined;
+}
+
 /** Records probed modules that are instantiated in this thread. */
 export class Recorder {
-    readonly lane: Lane;
-    /** The lane's number in the trace. */
-    readonly number: number;
     /** What keeps suspended stacks apart. */
     readonly suspension: Suspension;
     /** Is told when a WASI program calls `proc_exit`, before that does what it does. */
     onExit: ((code: number, exit: Exit) => void) | undefined;
     readonly #output: Output;
+    readonly #time: TimeSource;
+    readonly #settings: RecorderSettings;
+    readonly #lanes = new Lanes();
+    /** Their numbers in the trace. */
+    readonly #numbers: number[] = [];
+    /** The lane of all modules whose recorder is beside them, and its recorder. */
+    #own: { lane: Lane; seat: Beside } | undefined;
+    /** The lane of the first instance that has its recorder inside. */
+    #inner: Lane | undefined;
+    /** Instances that are to come. */
+    #expected: Expected[] = [];
+    /** The memories of those that have come. */
+    readonly #attached = new WeakSet<WebAssembly.Memory>();
     /** What `setParent` was told. */
     #told: Parent | undefined;
-    /** Whose children the calls are, as the trace says it last. */
-    #parent: Parent | undefined;
     readonly #spans: HostSpans;
     /** The tables that are known, by their first id. */
     readonly #tables: { idBase: number; idEnd: number; bytes: Uint8Array }[] = [];
     #summary: Summary | Promise<Summary> | undefined;
 
-    /**
-     * `turn` is told when guests begin to run in a turn of the event loop, `parent` is asked then whose children their calls
-     * are: the active span of `@opentelemetry/api` if nobody says.
-     */
-    constructor(output: Output, time: TimeSource, turn?: () => void, earlier?: SharedArrayBuffer, parent: AskParent = activeSpan) {
-        this.number = output.lane();
+    /** Nothing is recorded yet, and no lane is there. */
+    constructor(output: Output, time: TimeSource, settings: RecorderSettings = {}) {
         this.#output = output;
-        const begin = (): void => {
-            turn?.();
-            this.#say(this.#told ?? parent());
-        };
-        this.lane = new Lane(time, (block) => output.block(this.number, block), begin, earlier);
+        this.#time = time;
+        this.#settings = settings;
         const stacks = new Stacks();
-        this.#spans = new HostSpans(this.lane, output, stacks);
-        this.suspension = new Suspension(this.lane, stacks);
+        // Beside the calls of a guest where they can stand there.
+        this.#spans = new HostSpans(() => this.#own?.lane ?? this.#inner ?? this.#beside().lane, output, stacks);
+        this.suspension = new Suspension(this.#lanes, stacks);
+    }
+
+    /** The numbers of its lanes in the trace. */
+    get numbers(): readonly number[] {
+        return this.#numbers;
+    }
+
+    /** How many instances have recorded something that is not in the trace: those that failed in their start section, or that nobody told of. */
+    get unseen(): number {
+        return this.#expected.filter(({ isLost }) => isLost).length;
     }
 
     /** Whether the recording has ended. */
@@ -76,8 +113,8 @@ export class Recorder {
     }
 
     /**
-     * The imports with which a probed module is instantiated: those given, and the recorder. For a module without probes
-     * they are those given. Wants the module, or its bytes.
+     * The imports with which a probed module is instantiated, once: those given, and the recorder. For a module without
+     * probes they are those given. Wants the module, or its bytes. A module that has its recorder inside wants `attach` too.
      *
      * Throws where the module has ids that another one has already: such modules are rewritten together, or with `--id-base`.
      */
@@ -86,11 +123,42 @@ export class Recorder {
         const sections = WebAssembly.Module.customSections(compiled, SYMBOLS_SECTION);
         const table = sections[0];
         if (!table) return imports ?? {};
-        if (WebAssembly.Module.imports(compiled).some(({ module }) => module === HOST_MODULE)) {
-            throw new Error('kperf: the module has its recorder inside (--probe inline), which hosts in JavaScript do not serve; rewrite it without');
+        const inlined = isInlined(compiled);
+        if (this.#tables.length === 0) {
+            const cost = this.#settings.cost?.(inlined);
+            if (cost) this.#output.probeCost(cost);
         }
         this.#addSymbols(new Uint8Array(table));
-        return { ...guard(imports ?? {}, this.lane, (code, exit) => this.onExit?.(code, exit)), [MODULE]: this.lane.imports };
+        const guarded = guard(imports ?? {}, this.#lanes, (code, exit) => this.onExit?.(code, exit));
+        if (!inlined) return { ...guarded, [MODULE]: this.#beside().seat.probes };
+        const expected = new Expected(this.#time);
+        this.#expected.push(expected);
+        return { ...guarded, [HOST_MODULE]: expected.imports };
+    }
+
+    /**
+     * An instance that was made with such imports is there: from here on what it records is seen, if it has its recorder
+     * inside. Others need not be told of. Answers the instance.
+     */
+    attach<Instance extends WebAssembly.Instance>(instance: Instance): Instance {
+        const { exports } = instance;
+        const memory = innerMemory(exports);
+        if (!memory || this.#attached.has(memory)) return instance;
+        const expected = this.#expected.find((expected) => expected.isOf(exports));
+        if (!expected) return instance;
+        this.#attached.add(memory);
+        this.#expected = this.#expected.filter((other) => other !== expected);
+        const lane = this.#open(expected.seat(exports));
+        if (this.finished) lane.end(Reason.Unfinished);
+        this.#inner ??= lane;
+        return instance;
+    }
+
+    /** Stands for `WebAssembly.instantiate`: an instance that is recorded, wherever its recorder is. */
+    async instantiate(source: WebAssembly.Module | BufferSource, imports?: WebAssembly.Imports): Promise<WebAssembly.WebAssemblyInstantiatedSource> {
+        const module = source instanceof WebAssembly.Module ? source : await WebAssembly.compile(source);
+        const instance = await WebAssembly.instantiate(module, this.imports(imports, module));
+        return { module, instance: this.attach(instance) };
     }
 
     /**
@@ -98,11 +166,11 @@ export class Recorder {
      * the host. (Without this, that is done when the present turn of the event loop ends.)
      */
     call<R>(call: () => R): R {
-        const depth = this.lane.depth;
+        const depths = this.#lanes.depths();
         try {
             return call();
         } catch (error) {
-            this.lane.close(error instanceof WebAssembly.RuntimeError ? Reason.Trap : Reason.Host, depth);
+            this.#lanes.closeTo(error instanceof WebAssembly.RuntimeError ? Reason.Trap : Reason.Host, depths);
             throw error;
         }
     }
@@ -128,7 +196,7 @@ export class Recorder {
 
     /** Notes a point in time: a number of up to 26 bits, or a span without length that has a name. */
     mark(mark: number | string): void {
-        if (typeof mark === 'number') this.lane.mark(mark);
+        if (typeof mark === 'number') this.#spans.mark(mark);
         else this.#spans.run(mark, () => undefined);
     }
 
@@ -139,12 +207,22 @@ export class Recorder {
     setParent(parent: Parent | undefined): void {
         this.#told = parent;
         // The next event makes the recorder ask.
-        this.lane.flush();
+        this.#lanes.flush();
     }
 
     /** Hands over what this thread has recorded so far; full blocks are handed over anyway. */
     flush(): void {
-        this.lane.flush();
+        this.#lanes.flush();
+    }
+
+    /** Closes what is open of the stack that runs, for a reason. */
+    close(reason: Reason): void {
+        this.#lanes.close(reason);
+    }
+
+    /** Ends this thread's part: closes what is open, and hands it over. Nothing that comes after is kept. */
+    end(reason: Reason): void {
+        this.#lanes.end(reason);
     }
 
     /** Ends the recording. `outcome` says how the program ended: `completed`, `exit 3`, `trap: ...`. */
@@ -161,19 +239,45 @@ export class Recorder {
 
     #finish(outcome: string, reason: Reason): Summary | Promise<Summary> {
         if (this.#summary === undefined) {
-            this.lane.end(reason);
+            this.end(reason);
             this.#summary = this.#output.finish(outcome);
         }
         return this.#summary;
     }
 
-    #say(parent: Parent | undefined): void {
-        if (equalParents(parent, this.#parent)) return;
-        this.#parent = parent;
+    /** The recorder beside the modules, and its lane. */
+    #beside(): { lane: Lane; seat: Beside } {
+        if (this.#own) return this.#own;
+        let seat!: Beside;
+        const lane = this.#open((flush) => (seat = new Beside(this.#time, flush)));
+        if (this.finished) lane.end(Reason.Unfinished);
+        return (this.#own = { lane, seat });
+    }
+
+    /** Another lane of this thread. */
+    #open(seat: MakeSeat): Lane {
+        const { opened, turn, parent = activeSpan } = this.#settings;
+        const number = this.#output.lane();
+        const begin = (): void => {
+            turn?.();
+            this.#say(member, this.#told ?? parent());
+        };
+        const earlier = opened ? new SharedArrayBuffer(CONTROL + CAPACITY) : undefined;
+        const member: Member = { lane: new Lane(seat, (block) => this.#output.block(number, block), begin, earlier), number, parent: undefined };
+        this.#numbers.push(number);
+        this.#lanes.add(member.lane);
+        opened?.(number, member.lane.shared);
+        return member.lane;
+    }
+
+    /** Tells the trace whose children a lane's next calls are. */
+    #say(member: Member, parent: Parent | undefined): void {
+        if (equalParents(parent, member.parent)) return;
+        member.parent = parent;
         const payload = parentPayload(parent);
         if (!payload) return;
-        this.lane.handOver();
-        this.#output.parent(this.number, payload);
+        member.lane.handOver();
+        this.#output.parent(member.number, payload);
     }
 
     #addSymbols(bytes: Uint8Array): void {

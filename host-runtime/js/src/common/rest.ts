@@ -1,15 +1,15 @@
 /** What another thread's lane holds: of a thread that is gone, or that runs on. */
 
-import { BLOCK_HEADER, LEAVE, POSITION, SAVED_DEPTHS, STACKS, START, SWITCH, TIME, UNWIND, WIDE_TIME, type Reason } from './constants.js';
+import { BLOCK_HEADER, CAPACITY, END_MARK, LEAVE, POSITION, SAVED_DEPTHS, STACKS, START, SWITCH, TIME, UNWIND, WIDE_TIME, type Reason } from './constants.js';
 import { ARMED, CONTROL, EARLIER_ARMED, EARLIER_LENGTH, LAST_START, SENT, type SharedLane } from './lane.js';
 import { wordsOf } from './columns.js';
 
 /** The block that the lane will hand over next, as far as it has come; empty, or only its header, if it has none. */
-export function pendingOf({ memory, earlier }: SharedLane): Uint8Array {
+export function pendingOf({ memory, marked, earlier }: SharedLane): Uint8Array {
     const control = new Int32Array(earlier, 0, CONTROL / 4);
     const words = new Uint32Array(memory.buffer);
     const kept = new Uint8Array(earlier, CONTROL, control[EARLIER_LENGTH]);
-    const position = words[POSITION / 4]!;
+    const position = marked ? markedEnd(words) : words[POSITION / 4]!;
     const isSent = position > LAST_START && (control[SENT] === 1 || position === ARMED);
     const isThere = control[EARLIER_ARMED] === 0 && !isSent;
     // Where one block ends the next one begins: without its header it goes on.
@@ -19,6 +19,23 @@ export function pendingOf({ memory, earlier }: SharedLane): Uint8Array {
     block.set(kept);
     block.set(present, kept.length);
     return block;
+}
+
+/** Looks for the mark behind a block's last word, so often. */
+const LOOKS = 3;
+
+/** Where a block ends whose recorder has its position to itself. */
+function markedEnd(words: Uint32Array): number {
+    // A word and the mark behind it may lie in two cache lines, of which a thread beside the guest's can have seen one: then
+    // it read on into what an earlier block left. Not as often as this.
+    let end = START + CAPACITY;
+    for (let look = 0; look < LOOKS; look++) {
+        let at = START + BLOCK_HEADER;
+        // Its two words may look like the mark.
+        for (let word; at < end && (word = words[at / 4]!) !== END_MARK; ) at += word === WIDE_TIME ? 12 : 4;
+        end = Math.min(end, at);
+    }
+    return end;
 }
 
 /** A block without the first bytes of its words, among which no switch is: where they end another block begins. */

@@ -7,12 +7,13 @@ import { writeSymbols } from './symbols.js';
 
 /** Gives names ids, and records spans. */
 export class HostSpans {
-    readonly #lane: Lane;
+    /** Where the next span stands. */
+    readonly #lane: () => Lane;
     readonly #output: Output;
     readonly #stacks: Stacks;
     readonly #ids = new Map<string, number>();
 
-    constructor(lane: Lane, output: Output, stacks: Stacks) {
+    constructor(lane: () => Lane, output: Output, stacks: Stacks) {
         this.#lane = lane;
         this.#output = output;
         this.#stacks = stacks;
@@ -20,7 +21,7 @@ export class HostSpans {
 
     /** Calls a function as a span. If it returns a promise, `NAME (await)` lasts until that is settled, on a stack of its own. */
     run<R>(name: string, call: () => R): R {
-        const lane = this.#lane;
+        const lane = this.#lane();
         const id = this.#id(name);
         const token = lane.enter(id);
         let result;
@@ -29,15 +30,19 @@ export class HostSpans {
         } finally {
             lane.leave(token);
         }
-        if (result instanceof Promise) this.#wait(this.#id(`${name} (await)`), result);
+        if (result instanceof Promise) this.#wait(lane, this.#id(`${name} (await)`), result);
         return result;
     }
 
+    /** Notes a point in time, with a number of up to 26 bits. */
+    mark(value: number): void {
+        this.#lane().mark(value);
+    }
+
     /** The time from which a function has returned a promise. */
-    #wait(id: number, promise: Promise<unknown>): void {
+    #wait(lane: Lane, id: number, promise: Promise<unknown>): void {
         const stack = this.#stacks.take();
         if (stack === undefined) return;
-        const lane = this.#lane;
         const on = (act: () => void): void => {
             const before = lane.stack;
             lane.switch(stack);

@@ -1,32 +1,32 @@
-/** Suspended stacks (JavaScript Promise Integration): each is a stack of the lane's own, so that nothing else hangs below it. */
+/** Suspended stacks (JavaScript Promise Integration): each is a stack of its own in every lane, so that nothing else hangs below it. */
 
 import { Reason } from './constants.js';
-import type { Lane } from './lane.js';
+import type { Lanes } from './lanes.js';
 import type { Stacks } from './stacks.js';
 
 type Call = (this: unknown, ...parameters: unknown[]) => unknown;
 
 /** Wraps what goes to `WebAssembly.promising` and `WebAssembly.Suspending`. */
 export class Suspension {
-    readonly #lane: Lane;
+    readonly #lanes: Lanes;
     readonly #stacks: Stacks;
     /** The stacks that were started and have not been suspended yet, and what ran before. */
     readonly #callers = new Map<number, number>();
 
-    constructor(lane: Lane, stacks: Stacks) {
-        this.#lane = lane;
+    constructor(lanes: Lanes, stacks: Stacks) {
+        this.#lanes = lanes;
         this.#stacks = stacks;
     }
 
     /** `start` calls a guest's function that may be suspended, and gives a promise: what `WebAssembly.promising` gives. */
     start(start: () => unknown): unknown {
-        const lane = this.#lane;
+        const lanes = this.#lanes;
         const stack = this.#stacks.take();
         // Beyond what a lane can tell apart its calls stand where they are made.
         if (stack === undefined) return start();
-        const caller = lane.stack;
+        const caller = lanes.stack;
         this.#callers.set(stack, caller);
-        lane.switch(stack);
+        lanes.switch(stack);
         try {
             const promise = start();
             const end = (): void => this.#end(stack);
@@ -34,21 +34,21 @@ export class Suspension {
             return promise;
         } finally {
             this.#callers.delete(stack);
-            lane.switch(caller);
+            lanes.switch(caller);
         }
     }
 
     /** `call` is an import that suspends the guest until the promise that it gives is settled, or else until the next microtask. */
     suspend(call: () => unknown): unknown {
-        const lane = this.#lane;
-        const stack = lane.stack;
+        const lanes = this.#lanes;
+        const stack = lanes.stack;
         const result = call();
         if (stack === 0) return result;
         // The guest is suspended when this returns: on with whoever called it, or with nobody.
-        lane.switch(this.#callers.get(stack) ?? 0);
+        lanes.switch(this.#callers.get(stack) ?? 0);
         // The engine resumes it in a microtask, queued when ours has returned: nothing comes between one that is queued
         // here and that.
-        const resume = (): void => queueMicrotask(() => lane.switch(stack));
+        const resume = (): void => queueMicrotask(() => lanes.switch(stack));
         if (!isThenable(result)) {
             resume();
             return result;
@@ -67,10 +67,10 @@ export class Suspension {
 
     /** The function that was started on a stack has returned, or thrown. */
     #end(stack: number): void {
-        const lane = this.#lane;
-        lane.switch(stack);
-        lane.close(Reason.Host, 0);
-        lane.switch(0);
+        const lanes = this.#lanes;
+        lanes.switch(stack);
+        lanes.close(Reason.Host);
+        lanes.switch(0);
         this.#stacks.give(stack);
     }
 }

@@ -3,7 +3,7 @@
 import type { Clockwork } from '../common/local-output.js';
 import type { Output } from '../common/recorder.js';
 import { stallsOf, stopTicker } from '../common/ticker.js';
-import type { Summary } from '../common/trace.js';
+import type { Header, Summary } from '../common/trace.js';
 import type { Followed } from './follower.js';
 import { Hub, Message } from './hub.js';
 import type { Ending, Written } from './writer-thread.js';
@@ -41,6 +41,10 @@ export class HubOutput implements Output {
 
     parent(recorder: number, payload: Uint8Array): void {
         this.#hub.send(Message.Parent, recorder, payload);
+    }
+
+    probeCost(cost: Header['probe_cost']): void {
+        this.#hub.send(Message.ProbeCost, 0, new TextEncoder().encode(JSON.stringify(cost)));
     }
 
     finish(outcome: string): Summary {

@@ -13,6 +13,8 @@ export const Message = {
     Finish: 3,
     /** A lane has ended, and handed over what it had. */
     Ended: 4,
+    /** What a probe costs: JSON. */
+    ProbeCost: 6,
 } as const;
 export type Message = (typeof Message)[keyof typeof Message];
 
@@ -25,6 +27,7 @@ const LANES = 4;
 const IDS = 5;
 const STALLS = 6;
 const LISTENS = 7;
+const MEASURED = 8;
 /** From here on: two doubles, the stalls' nanoseconds together and the longest's; the writer's answer. */
 const STALL_NANOS = 64;
 const ANSWER = 128;
@@ -79,6 +82,11 @@ export class Hub {
     /** The first of some ids for functions of the host. */
     ids(count: number): number {
         return HOST_IDS + Atomics.add(this.#control, IDS, count);
+    }
+
+    /** Whether nobody has measured yet what a probe costs; whoever asks first shall. */
+    get isFirst(): boolean {
+        return Atomics.exchange(this.#control, MEASURED, 1) === 0;
     }
 
     /** How often and how long threads waited for the writer. */

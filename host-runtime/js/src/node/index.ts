@@ -5,11 +5,11 @@ import { basename, extname } from 'node:path';
 import { BroadcastChannel, getEnvironmentData, isMainThread, setEnvironmentData, threadId, Worker } from 'node:worker_threads';
 import { probeCost } from '../common/calibrate.js';
 import { anchorOf, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf, type Clock } from '../common/clock.js';
-import { CAPACITY, Reason } from '../common/constants.js';
-import { CONTROL, hasMultiMemory, type TimeSource } from '../common/lane.js';
+import { Reason } from '../common/constants.js';
+import type { SharedLane, TimeSource } from '../common/lane.js';
 import { LocalOutput } from '../common/local-output.js';
 import { Recorder, type Output } from '../common/recorder.js';
-import { askForCells, clockMemory, forgetStalls, waitForTicker } from '../common/ticker.js';
+import { askForCells, clockMemory, forgetStalls, waitForTicker, type CellChange } from '../common/ticker.js';
 import type { ClockInfo, Header, Sink } from '../common/trace.js';
 import type { OtlpOptions } from '../common/otlp-settings.js';
 import type { AskParent } from '../common/parent.js';
@@ -54,6 +54,8 @@ interface Shared {
     memory?: WebAssembly.Memory;
     origin: number;
     test: boolean;
+    /** Whether to measure what a probe costs. */
+    calibrate: boolean;
     process: number;
     channels: Channels;
 }
@@ -78,6 +80,8 @@ const GIVE_UP = 10_000;
 const FOLLOWER_PATIENCE = 120_000;
 /** How many recordings this thread began. */
 let recordings = 0;
+/** How many lanes of this thread had the time in a memory of their own. */
+let cells = 0;
 
 /** Begins a recording. In worker threads that the process starts after that, `joinRecorder` takes part. */
 export function createRecorder(options: RecorderOptions = {}): Recorder {
@@ -96,7 +100,8 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
         memory = startTicker(channels.cells, origin, period, resolution);
         Object.assign(info, { kind: 'ticker', resolution_nanos: period, period_nanos: period });
     }
-    const shared: Shared = { hub: new Hub().buffer, ...(memory && { memory }), origin, test, process: process.pid, channels };
+    const calibrate = options.calibrate ?? !test;
+    const shared: Shared = { hub: new Hub().buffer, ...(memory && { memory }), origin, test, calibrate, process: process.pid, channels };
     const time = timeSource(shared, clock);
     const header: Header = {
         clock: info,
@@ -104,13 +109,9 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
         host: { name: 'node', version: process.versions.node, os: process.platform, arch: process.arch, pid: process.pid },
         command: process.argv,
     };
-    const cost = (options.calibrate ?? !test) ? probeCost(time, clock.now) : undefined;
-    if (cost) header.probe_cost = cost;
     if (memory) forgetStalls(memory);
-    const earlier = options.sink ? undefined : new SharedArrayBuffer(CONTROL + CAPACITY);
-    const recorder = new Recorder(openOutput(options, header, clock, shared), time, undefined, earlier, options.parent);
-    if (!options.sink) announce(recorder, shared);
-    return recorder;
+    const output = openOutput(options, header, clock, shared);
+    return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, time, clock), opened: options.sink ? undefined : announce(shared) });
 }
 
 /** Takes part in the recording of the thread that started this one; `undefined` where there is none. */
@@ -119,29 +120,37 @@ export function joinRecorder(): Recorder | undefined {
     const shared = getEnvironmentData(SHARED) as unknown as Shared | undefined;
     if (!shared || shared.process !== process.pid) return undefined;
     const clock = threadClock(threadOffset(shared.origin), shared.test);
-    const earlier = new SharedArrayBuffer(CONTROL + CAPACITY);
     const hub = new Hub(shared.hub);
-    const recorder = new Recorder(new HubOutput(hub), timeSource(shared, clock), undefined, earlier);
+    const time = timeSource(shared, clock);
     // This thread may be terminated at any moment: the writer then looks for itself. It hears only what is said when it runs.
     hub.waitForWriter(THREAD_START);
-    announce(recorder, shared);
-    return recorder;
+    return new Recorder(new HubOutput(hub), time, { cost: costOf(shared, time, clock), opened: announce(shared) });
 }
 
 /** Hands over what this thread has recorded, when it ends. */
 export function leaveRecorder(recorder: Recorder): void {
     const shared = getEnvironmentData(SHARED) as unknown as Shared;
-    recorder.lane.end(Reason.Exit);
-    new Hub(shared.hub).send(Message.Ended, recorder.number, new Uint8Array(0));
+    recorder.end(Reason.Exit);
+    const hub = new Hub(shared.hub);
+    for (const number of recorder.numbers) hub.send(Message.Ended, number, new Uint8Array(0));
 }
 
-/** Tells the writer of a lane, which it may look into from here on. */
-function announce({ number, lane }: Recorder, { channels }: Shared): void {
-    const announced: AnnouncedLane = { number, ...lane.shared };
-    tell(channels.lanes, announced);
+/** Tells the writer of lanes, which it may look into from here on. */
+function announce({ channels }: Shared): (number: number, lane: SharedLane) => void {
+    return (number, lane) => tell(channels.lanes, { number, ...lane });
 }
 
-function tell(name: string, message: WebAssembly.Memory | AnnouncedLane): void {
+/** Measures what a probe costs, once in a recording. */
+function costOf(shared: Shared, time: TimeSource, clock: Clock): (inlined: boolean) => Header['probe_cost'] {
+    return (inlined) => {
+        if (!shared.calibrate || !new Hub(shared.hub).isFirst) return undefined;
+        const cost = probeCost(time, clock.now, inlined);
+        if (shared.memory && isMainThread) forgetStalls(shared.memory);
+        return cost;
+    };
+}
+
+function tell(name: string, message: CellChange | AnnouncedLane): void {
     const channel = new BroadcastChannel(name);
     channel.postMessage(message);
     channel.close();
@@ -171,13 +180,17 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, shar
 function timeSource(shared: Shared, clock: Clock): TimeSource {
     const { memory, channels } = shared;
     if (!memory) return { kind: 'precise', now: clock.ticks };
-    if (hasMultiMemory) return { kind: 'ticker', clock: memory };
     return {
-        kind: 'cell',
+        kind: 'ticker',
+        clock: memory,
         add(cell) {
-            new BigInt64Array(cell.buffer, 0, 1)[0] = new BigInt64Array(memory.buffer, 0, 1)[0]!;
-            tell(channels.cells, cell);
-            askForCells(memory);
+            const id = `${threadId}-${cells++}`;
+            const change = (change: CellChange): void => {
+                tell(channels.cells, change);
+                askForCells(memory);
+            };
+            change({ id, memory: cell });
+            return () => change({ id });
         },
     };
 }

@@ -42,7 +42,7 @@ function registerMain(): void {
     };
     process.on('uncaughtExceptionMonitor', (error) => {
         uncaught = `${error instanceof WebAssembly.RuntimeError ? 'trap' : 'error'}: ${error?.message ?? String(error)}`;
-        recorder?.lane.close(error instanceof WebAssembly.RuntimeError ? Reason.Trap : Reason.Host, 0);
+        recorder?.close(error instanceof WebAssembly.RuntimeError ? Reason.Trap : Reason.Host);
     });
     process.on('exit', (code) => end(uncaught ?? (code === 0 ? 'completed' : `exit ${code}`)));
     // A thread takes part in the recording that is there when it starts.
@@ -68,6 +68,8 @@ function end(outcome: string): void {
     try {
         const { events, probes, dropped_events, sent } = recorder.finishSync(outcome, Reason.Exit);
         tellSent(sent);
+        const { unseen } = recorder;
+        if (unseen > 0) process.stderr.write(`kperf: what ${unseen} instance${unseen > 1 ? 's' : ''} did in a start section that failed is not in the trace; \`--probe import\` keeps it\n`);
         if (settings.quiet || probes === 0) return;
         const lost = dropped_events > 0 ? `, ${dropped_events} lost` : '';
         process.stderr.write(`kperf: ${events} events of ${probes} functions${lost}: kperf-wasm report ${path}\n`);

@@ -1,14 +1,14 @@
 /** The thread that renews the time for recorders of the ticker's form. */
 
 import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
-import { runTicker } from '../common/ticker.js';
+import { TickerLoop, type CellChange } from '../common/ticker.js';
 import { threadOffset } from './offset.js';
 
 /** What the thread begins with. */
 export interface TickerData {
     kperf: 'ticker';
     memory: WebAssembly.Memory;
-    /** The channel on which memories of lanes come that want a cell. */
+    /** The channel on which lanes come that want a cell. */
     cells: string;
     /** See `threadOffset`. */
     origin: number;
@@ -19,9 +19,8 @@ export interface TickerData {
 const data = workerData as TickerData;
 const channel = new BroadcastChannel(data.cells);
 channel.unref();
-runTicker({ ...data, offset: threadOffset(data.origin) }, () => {
-    const memories: WebAssembly.Memory[] = [];
+const ticker = new TickerLoop({ ...data, offset: threadOffset(data.origin) });
+while (ticker.run()) {
     // It takes broadcast channels too; the types do not say so.
-    for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) memories.push(message.message as WebAssembly.Memory);
-    return memories;
-});
+    for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) ticker.change(message.message as CellChange);
+}

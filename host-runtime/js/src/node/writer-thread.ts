@@ -119,6 +119,10 @@ function write({ path, header, lanes, follower }: WriterData): Written {
         if (more) continue;
         const whole = Buffer.concat(parts);
         parts = [];
+        if (kind === Message.ProbeCost) {
+            if (!writer) header.probe_cost = JSON.parse(whole.toString()) as NonNullable<Header['probe_cost']>;
+            continue;
+        }
         if (kind === Message.Parent) {
             begin().parent(recorder, whole);
             continue;

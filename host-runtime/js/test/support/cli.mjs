@@ -22,9 +22,14 @@ export function kperf(...args) {
     return execFileSync(CLI, args, { encoding: 'utf8', maxBuffer: 2 ** 28, stdio: ['ignore', 'pipe', 'pipe'] });
 }
 
+/** What the probes of modules are: `import`, or `inline` where inside.test.mjs runs the tests again. */
+export const PROBE = process.env.KPERF_TEST_PROBE ?? 'import';
+/** Whether this engine takes modules with several memories, as they have with their recorder inside. */
+export const hasMultiMemory = WebAssembly.validate(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 5, 5, 2, 0, 0, 0, 0));
+
 /** A module with probes. */
 export function probed(path, to, ...options) {
-    kperf('rewrite', path, '-o', to, ...options);
+    kperf('rewrite', path, '-o', to, ...(options.includes('--probe') ? [] : ['--probe', PROBE]), ...options);
     return readFileSync(to);
 }
 

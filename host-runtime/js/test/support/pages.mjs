@@ -3,12 +3,13 @@
 /** Runs the Game of Life under WASI; a promise of its text. For module scripts. */
 export const LIFE = `
     import { WASI, File, OpenFile, ConsoleStdout } from '/wasi/index.js';
-    async function life(steps, imports = (imports) => imports, url = '/life.wasm') {
+    async function life(steps, recorder = WebAssembly, url = '/life.wasm') {
         let text = '';
         const out = ConsoleStdout.lineBuffered((line) => (text += line));
         const wasi = new WASI(['life', String(steps)], [], [new OpenFile(new File([])), out, out]);
         const module = await WebAssembly.compileStreaming(fetch(url));
-        const instance = await WebAssembly.instantiate(module, imports({ wasi_snapshot_preview1: wasi.wasiImport }, module));
+        const made = await recorder.instantiate(module, { wasi_snapshot_preview1: wasi.wasiImport });
+        const instance = made.instance ?? made;
         wasi.start(instance);
         return text;
     }

@@ -1,0 +1,87 @@
+/** The recorder beside the modules: an instance of guest-shim's, which answers their probes. */
+
+import { HOST_MODULE, MEMORY_PAGES, POSITION } from './constants.js';
+import { hasMultiMemory, instantiate, type Seat, type TimeSource } from './lane.js';
+import { RECORDER_ONE_MEMORY, RECORDER_PRECISE, RECORDER_TICKER } from './wasm.js';
+
+interface RecorderExports {
+    enter: (funcId: number) => number;
+    leave: (token: number) => void;
+    unwind: (token: number) => void;
+    close: (reason: number, depth: number) => void;
+    switch: (stack: number) => void;
+    mark: (value: number) => void;
+    depth: () => number;
+    'state.stack': { readonly value: number };
+}
+
+/** A recorder of its own module. */
+export class Beside implements Seat {
+    readonly memory: WebAssembly.Memory;
+    readonly marked = false;
+    /** What a probed module imports from `kperf`. */
+    readonly probes: Record<string, WebAssembly.ImportValue>;
+    readonly #words: Uint32Array;
+    readonly #recorder: RecorderExports;
+    #drop: (() => void) | undefined;
+
+    /** `flush` is called when its block is full. */
+    constructor(time: TimeSource, flush: (length: number) => void) {
+        this.memory = new WebAssembly.Memory({ initial: MEMORY_PAGES, maximum: MEMORY_PAGES, shared: true });
+        this.#words = new Uint32Array(this.memory.buffer);
+        const host: WebAssembly.ModuleImports = { memory: this.memory, flush: (_address: number, length: number) => flush(length) };
+        let wasm = RECORDER_PRECISE;
+        if (time.kind === 'precise') host['now'] = time.now;
+        else if (hasMultiMemory) [wasm, host['clock']] = [RECORDER_TICKER, time.clock];
+        else {
+            // The lane's own memory has the time.
+            wasm = RECORDER_ONE_MEMORY;
+            new BigInt64Array(this.memory.buffer, 0, 1)[0] = new BigInt64Array(time.clock.buffer, 0, 1)[0]!;
+            this.#drop = time.add(this.memory);
+        }
+        this.#recorder = instantiate<RecorderExports>(wasm, { [HOST_MODULE]: host });
+        const { enter, leave, unwind } = this.#recorder;
+        this.probes = { enter, leave, unwind };
+    }
+
+    get position(): number {
+        return this.#words[POSITION / 4]!;
+    }
+
+    set position(position: number) {
+        this.#words[POSITION / 4] = position;
+    }
+
+    get depth(): number {
+        return this.#recorder.depth();
+    }
+
+    get stack(): number {
+        return this.#recorder['state.stack'].value;
+    }
+
+    enter(funcId: number): number {
+        return this.#recorder.enter(funcId);
+    }
+
+    leave(token: number): void {
+        this.#recorder.leave(token);
+    }
+
+    close(reason: number, depth: number): void {
+        this.#recorder.close(reason, depth);
+    }
+
+    switch(stack: number): void {
+        this.#recorder.switch(stack);
+    }
+
+    mark(value: number): void {
+        this.#recorder.mark(value);
+    }
+
+    end(): void {
+        this.#drop?.();
+        this.#drop = undefined;
+    }
+}

@@ -1,0 +1,191 @@
+/** The recorder inside of a module (`kperf-wasm rewrite --probe inline`): what its instance shows of it. Each instance is a lane. */
+
+import { BLOCK_HEADER, CLOCK_OFF_HALF, END_MARK, EXPORT_PREFIX, HOST_MODULE, LEAVE, MARK, Reason, START } from './constants.js';
+import { ARMED, instantiate, LAST_START, type MakeSeat, type Seat, type TimeSource } from './lane.js';
+import { LOAD } from './wasm.js';
+
+interface Cell<Value> {
+    value: Value;
+}
+
+/** What an instance exports, behind `EXPORT_PREFIX`. */
+interface Inner {
+    memory: WebAssembly.Memory;
+    close: (reason: number, depth: number) => void;
+    switch: (stack: number) => void;
+    mark: (value: number) => void;
+    flush: () => void;
+    'state.depth': Cell<number>;
+    'state.stack': Cell<number>;
+    'state.last': Cell<bigint>;
+    'state.position': Cell<number>;
+}
+
+/** Whether a module has its recorder inside. */
+export function isInlined(module: WebAssembly.Module): boolean {
+    return WebAssembly.Module.imports(module).some(({ module }) => module === HOST_MODULE);
+}
+
+/** The memory of an instance's own recorder, if it has one. */
+export function innerMemory(exports: WebAssembly.Exports): WebAssembly.Memory | undefined {
+    const memory = exports[`${EXPORT_PREFIX}memory`];
+    return memory instanceof WebAssembly.Memory ? memory : undefined;
+}
+
+/** An instance to come: what it imports is made before it, and its memory seen when it is there. */
+export class Expected {
+    /** What the module imports from `kperf:host`. */
+    readonly imports: WebAssembly.ModuleImports;
+    readonly #time: TimeSource;
+    #flush: ((length: number) => void) | undefined;
+    /** Is told of the next flush, instead of the lane. */
+    #asked: (() => void) | undefined;
+    #begun = false;
+
+    /** `clock` is where it has its time from. */
+    constructor(time: TimeSource) {
+        this.#time = time;
+        const now = time.kind === 'precise' ? time.now : instantiate<{ now: WebAssembly.ExportValue }>(LOAD, { js: { clock: time.clock } }).now;
+        this.imports = { now, flush: (_address: number, length: number) => this.#full(length) };
+    }
+
+    /** Whether something was recorded that nobody can see: no instance came. */
+    get isLost(): boolean {
+        return this.#begun && this.#flush === undefined;
+    }
+
+    /** Whether no instance has come yet, and this is the one that calls our `flush`. Leaves it as it was. */
+    isOf(exports: WebAssembly.Exports): boolean {
+        if (this.#flush) return false;
+        const { memory, flush, 'state.position': position } = inner(exports);
+        // The recorder begins its block anew when `flush` has taken what seems to be in it.
+        const head = new Uint8Array(memory.buffer, START, BLOCK_HEADER + 4);
+        const [kept, before] = [head.slice(), position.value];
+        let isOurs = false;
+        this.#asked = () => (isOurs = true);
+        position.value = ARMED;
+        try {
+            flush();
+        } finally {
+            this.#asked = undefined;
+            position.value = before;
+            head.set(kept);
+        }
+        return isOurs;
+    }
+
+    /** The instance is there. */
+    seat(exports: WebAssembly.Exports): MakeSeat {
+        return (flush) => {
+            this.#flush = flush;
+            return new Inside(inner(exports), this.#time);
+        };
+    }
+
+    #full(length: number): void {
+        if (this.#asked) return this.#asked();
+        if (this.#flush) return this.#flush(length);
+        // Its start section runs: what is recorded stands in a memory that can't be seen before that has ended.
+        this.#begun = true;
+        if (length === 0) return;
+        throw new Error(
+            'kperf: a module that has its recorder inside records, and nobody knows its instance: ' +
+                'tell the recorder (kperf.attach(instance)), or, if that is its start section still, rewrite it with `--probe import`',
+        );
+    }
+}
+
+/** A recorder that is a part of a module. */
+class Inside implements Seat {
+    readonly memory: WebAssembly.Memory;
+    readonly marked = true;
+    readonly #recorder: Inner;
+    readonly #words: Uint32Array;
+    #drop: (() => void) | undefined;
+
+    constructor(recorder: Inner, time: TimeSource) {
+        this.#recorder = recorder;
+        this.memory = recorder.memory;
+        this.#words = new Uint32Array(this.memory.buffer);
+        if (recorder['state.position'].value === 0) {
+            // As a recorder beside the module does when it begins. The header is written at the first event.
+            recorder['state.last'].value = ticks(time);
+            recorder['state.position'].value = START + BLOCK_HEADER;
+        }
+        // Until the ticker has heard of it, the front of the memory says that the host is to be asked.
+        if (time.kind === 'ticker') this.#drop = time.add(this.memory);
+    }
+
+    get position(): number {
+        return this.#recorder['state.position'].value;
+    }
+
+    set position(position: number) {
+        this.#recorder['state.position'].value = position;
+        // Whoever has only the memory sees an empty block.
+        if (position > LAST_START) this.#words[(START + BLOCK_HEADER) / 4] = END_MARK;
+    }
+
+    get depth(): number {
+        return this.#recorder['state.depth'].value;
+    }
+
+    get stack(): number {
+        return this.#recorder['state.stack'].value;
+    }
+
+    enter(funcId: number): number {
+        if (!this.#put(funcId)) return 0;
+        return ++this.#recorder['state.depth'].value;
+    }
+
+    leave(token: number): void {
+        const { depth } = this;
+        if (depth === 0 || token > depth) return;
+        if (token !== 0 && token < depth) this.close(Reason.Caught, token);
+        if (this.#put(LEAVE)) this.#recorder['state.depth'].value--;
+    }
+
+    close(reason: number, depth: number): void {
+        this.#recorder.close(reason, depth);
+    }
+
+    switch(stack: number): void {
+        this.#recorder.switch(stack);
+    }
+
+    mark(value: number): void {
+        this.#recorder.mark(value);
+    }
+
+    end(): void {
+        this.#drop?.();
+        this.#drop = undefined;
+        this.#words.fill(CLOCK_OFF_HALF, 0, 2);
+    }
+
+    /** Its probes can't be called from outside, but it writes marks: another word takes the place of one. */
+    #put(word: number): boolean {
+        const words = this.#words;
+        // A full block is handed over before the mark is written, so that stands at the beginning then.
+        this.#recorder.mark(0);
+        const at = this.position / 4 - 1;
+        if (at < (START + BLOCK_HEADER) / 4 || words[at] !== MARK) return false;
+        words[at] = word;
+        return true;
+    }
+}
+
+/** The time, where a BigInt does no harm. */
+function ticks(time: TimeSource): bigint {
+    if (time.kind === 'precise') return (time.now as () => bigint)();
+    return new BigInt64Array(time.clock.buffer, 0, 1)[0]!;
+}
+
+function inner(exports: WebAssembly.Exports): Inner {
+    const found: Record<string, unknown> = {};
+    for (const [name, value] of Object.entries(exports)) {
+        if (name.startsWith(EXPORT_PREFIX)) found[name.slice(EXPORT_PREFIX.length)] = value;
+    }
+    return found as unknown as Inner;
+}

@@ -1,0 +1,55 @@
+/** All lanes of a thread, as one. */
+
+import { STACKS, type Reason } from './constants.js';
+import type { Lane } from './lane.js';
+
+/** The lanes of a thread: the same of its stacks runs in each. They only become more. */
+export class Lanes {
+    readonly #all: Lane[] = [];
+
+    /** Another lane. */
+    add(lane: Lane): void {
+        const { stack } = this;
+        this.#all.push(lane);
+        if (stack !== 0) lane.switch(stack);
+    }
+
+    [Symbol.iterator](): Iterator<Lane> {
+        return this.#all[Symbol.iterator]();
+    }
+
+    /** The stack that runs. */
+    get stack(): number {
+        return this.#all[0]?.stack ?? 0;
+    }
+
+    /** From here on the events belong to another stack, of those that a lane can tell apart. */
+    switch(stack: number): void {
+        if (stack < STACKS) for (const lane of this.#all) lane.switch(stack);
+    }
+
+    /** Closes what is open of the running stack. */
+    close(reason: Reason): void {
+        for (const lane of this.#all) lane.close(reason, 0);
+    }
+
+    /** Closes what the running stack has opened since `depths` were its depths. */
+    closeTo(reason: Reason, depths: readonly number[]): void {
+        this.#all.forEach((lane, n) => lane.close(reason, depths[n] ?? 0));
+    }
+
+    /** How many frames of the running stack each has open. */
+    depths(): number[] {
+        return this.#all.map((lane) => lane.depth);
+    }
+
+    /** Hands over what is recorded so far. */
+    flush(): void {
+        for (const lane of this.#all) lane.flush();
+    }
+
+    /** Closes what is open on any stack, and hands over the rest. Nothing that comes after is kept. */
+    end(reason: Reason): void {
+        for (const lane of this.#all) lane.end(reason);
+    }
+}
