@@ -23,8 +23,8 @@ pub struct ProbeArgs {
     #[arg(long, value_name = "MAP")]
     names: Option<PathBuf>,
     /// What a probe is: `import` calls a recorder beside the module, which any host can supply; `inline` puts the recorder
-    /// into the module, which only wasmtime hosts so far: a third of the cost with a ticker, but each module has a call
-    /// tree of its own; `auto` is inline for `run` with a ticker, import otherwise.
+    /// into the module, for engines that give a module several memories: a third of the cost with a ticker, but each
+    /// instance has a call tree of its own; `auto` is inline for `run` and `serve` with a ticker, import otherwise.
     #[arg(long, value_enum, value_name = "PROBE", default_value = "auto")]
     pub probe: ProbeArg,
     /// Functions that call nothing, don't loop, can't trap and are cheaper than their probe: `time` them as all others, or

@@ -37,6 +37,9 @@ use tokio::sync::oneshot;
 /// of other sites). A header Content-Security-Policy is left away. Nothing of the app changes on disk. Each page and each
 /// worker writes a trace; when a page is closed, the top of its profile is printed, and at Ctrl-C that of those that are
 /// still open.
+///
+/// Modules get the recorder inside every function (`--probe inline`) where the page has a ticker, the browser takes that
+/// (Chromium, Firefox), and the module has neither a start section nor others that it is linked with.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -97,17 +100,21 @@ impl Opts {
             }
             .config()?;
         }
-        if self.probes.probe == ProbeArg::Inline {
-            bail!("pages have the recorder beside the module; leave --probe inline out");
-        }
         if self.probes.record.is_profile() {
             bail!("pages record traces only so far; leave --record profile out");
         }
         let name = self.folder.as_deref().and_then(|folder| folder.canonicalize().ok());
         let name = name.as_deref().map_or_else(|| "page".to_owned(), input::module_name);
+        let options = |auto| self.probes.options(String::new(), self.imports, 0, auto);
+        // It pays where a ticker has the time, which wants an isolated page.
+        let pays = !self.no_isolation && (self.clock == "auto" || self.clock.starts_with("ticker"));
+        let inline = match self.probes.probe {
+            ProbeArg::Auto if pays => Some(options(Probe::Inline)?),
+            _ => None,
+        };
         let server = Arc::new(Server {
             site,
-            modules: Modules::new(self.probes.options(String::new(), self.imports, 0, Probe::Import)?),
+            modules: Modules::new(options(Probe::Import)?, inline),
             pages: Pages::new(self.traces.clone(), name, self.otlp.clone(), self.top),
             clock: self.clock.clone(),
             isolate: !self.no_isolation,

@@ -85,8 +85,9 @@ impl Server {
             return self.own(request).await;
         }
         let (path, is_data) = (request.uri().path().to_owned(), is_data(request.headers()));
+        let inline = takes_several_memories(request.headers());
         let answer = self.site.answer(request).await;
-        let answer = match self.change(&path, is_data, answer).await {
+        let answer = match self.change(&path, is_data, inline, answer).await {
             Ok(answer) => answer,
             Err(error) => {
                 tell(format_args!("error: {path}: {error:#}"));
@@ -97,7 +98,13 @@ impl Server {
     }
 
     /// Puts the recorder in, where that has a place.
-    async fn change(self: &Arc<Self>, path: &str, is_data: bool, answer: Answer) -> anyhow::Result<Answer> {
+    async fn change(
+        self: &Arc<Self>,
+        path: &str,
+        is_data: bool,
+        inline: bool,
+        answer: Answer,
+    ) -> anyhow::Result<Answer> {
         let kind = kind(path, is_data, &answer);
         if answer.status() != StatusCode::OK || kind == Kind::Other {
             return Ok(answer);
@@ -113,7 +120,7 @@ impl Server {
             Kind::Page => html::insert(&body, &self.tag()).into(),
             Kind::Module if body.starts_with(b"\0asm") => {
                 let (server, name) = (self.clone(), path.to_owned());
-                tokio::task::spawn_blocking(move || server.modules.probed(&name, &body)).await?
+                tokio::task::spawn_blocking(move || server.modules.probed(&name, &body, inline)).await?
             }
             Kind::Module | Kind::Other => body,
         };
@@ -199,6 +206,17 @@ enum Kind {
 /// Whether a script wants it as text or data: a page that is fetched is not shown.
 fn is_data(headers: &HeaderMap) -> bool {
     headers.get("sec-fetch-dest").is_some_and(|value| value == "empty")
+}
+
+/// Whether the browser gives a module several memories, as far as it says which it is: Chromium and Firefox do.
+fn takes_several_memories(headers: &HeaderMap) -> bool {
+    let agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let version = |name: &str| {
+        let digits = agent.split_once(name)?.1;
+        digits.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u32>().ok()
+    };
+    version("Chrome/").is_some_and(|version| version >= 120)
+        || version("Firefox/").is_some_and(|version| version >= 125)
 }
 
 fn kind(path: &str, is_data: bool, answer: &Answer) -> Kind {
