@@ -1,12 +1,12 @@
 // The configurations that are measured, for node and for pages. `start` runs a module, and answers how many milliseconds it took.
 
 /** What is run in turn: a name, and a promise of milliseconds until the guest returned and until the trace was complete. */
-export function configurations({ plain, probed, start, record }) {
+export function configurations({ plain, probed, inlined, start, record }) {
     const empty = { enter: (_id) => 1, leave: (_token) => {}, unwind: (_token) => {} };
     const guest = (module, kperf) => async () => ({ guest: start(module, (imports) => ({ ...imports, ...(kperf && { kperf }) })) });
-    const recorded = (clock) => async (calls) => {
+    const recorded = (module, clock) => async (calls) => {
         const kperf = await record(clock);
-        const guest = start(probed, (imports) => kperf.imports(imports, probed));
+        const guest = start(module, (imports) => kperf.imports(imports, module), (instance) => kperf.attach(instance));
         const begin = performance.now();
         const { events, dropped_events } = await kperf.finish();
         const whole = guest + performance.now() - begin;
@@ -24,8 +24,12 @@ export function configurations({ plain, probed, start, record }) {
         runs: {
             plain: guest(plain),
             'empty functions (F_noop)': guest(probed, empty),
-            'recorder, ticker 2 us': recorded('ticker'),
-            'recorder, precise': recorded('precise'),
+            'recorder, ticker 2 us': recorded(probed, 'ticker'),
+            'recorder, precise': recorded(probed, 'precise'),
+            ...(inlined && {
+                'recorder inside, ticker 2 us': recorded(inlined, 'ticker'),
+                'recorder inside, precise': recorded(inlined, 'precise'),
+            }),
         },
     };
 }

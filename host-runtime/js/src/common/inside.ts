@@ -32,14 +32,33 @@ export function innerMemory(exports: WebAssembly.Exports): WebAssembly.Memory | 
     return memory instanceof WebAssembly.Memory ? memory : undefined;
 }
 
+/** Set while an instance is asked whose `flush` it calls. */
+let asked: { answer?: Expected } | undefined;
+
+/** Which of the expected instances this is; none if it has come already. Leaves it as it was. */
+export function expectedOf(exports: WebAssembly.Exports): Expected | undefined {
+    const { memory, flush, 'state.position': position } = inner(exports);
+    // The recorder begins its block anew when `flush` has taken what seems to be in it.
+    const head = new Uint8Array(memory.buffer, START, BLOCK_HEADER + 4);
+    const [kept, before] = [head.slice(), position.value];
+    const asking: typeof asked = (asked = {});
+    position.value = ARMED;
+    try {
+        flush();
+    } finally {
+        asked = undefined;
+        position.value = before;
+        head.set(kept);
+    }
+    return asking.answer;
+}
+
 /** An instance to come: what it imports is made before it, and its memory seen when it is there. */
 export class Expected {
     /** What the module imports from `kperf:host`. */
     readonly imports: WebAssembly.ModuleImports;
     readonly #time: TimeSource;
     #flush: ((length: number) => void) | undefined;
-    /** Is told of the next flush, instead of the lane. */
-    #asked: (() => void) | undefined;
     #begun = false;
 
     /** `clock` is where it has its time from. */
@@ -54,26 +73,6 @@ export class Expected {
         return this.#begun && this.#flush === undefined;
     }
 
-    /** Whether no instance has come yet, and this is the one that calls our `flush`. Leaves it as it was. */
-    isOf(exports: WebAssembly.Exports): boolean {
-        if (this.#flush) return false;
-        const { memory, flush, 'state.position': position } = inner(exports);
-        // The recorder begins its block anew when `flush` has taken what seems to be in it.
-        const head = new Uint8Array(memory.buffer, START, BLOCK_HEADER + 4);
-        const [kept, before] = [head.slice(), position.value];
-        let isOurs = false;
-        this.#asked = () => (isOurs = true);
-        position.value = ARMED;
-        try {
-            flush();
-        } finally {
-            this.#asked = undefined;
-            position.value = before;
-            head.set(kept);
-        }
-        return isOurs;
-    }
-
     /** The instance is there. */
     seat(exports: WebAssembly.Exports): MakeSeat {
         return (flush) => {
@@ -83,7 +82,7 @@ export class Expected {
     }
 
     #full(length: number): void {
-        if (this.#asked) return this.#asked();
+        if (asked) return void (asked.answer ??= this);
         if (this.#flush) return this.#flush(length);
         // Its start section runs: what is recorded stands in a memory that can't be seen before that has ended.
         this.#begun = true;

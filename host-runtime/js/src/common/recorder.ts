@@ -3,7 +3,7 @@
 import { Beside } from './beside.js';
 import { CAPACITY, HOST_MODULE, MODULE, Reason, SYMBOLS_SECTION } from './constants.js';
 import { guard, type Exit } from './guard.js';
-import { Expected, innerMemory, isInlined } from './inside.js';
+import { Expected, expectedOf, innerMemory, isInlined } from './inside.js';
 import { CONTROL, Lane, type MakeSeat, type SharedLane, type TimeSource } from './lane.js';
 import { Lanes } from './lanes.js';
 import { HostSpans } from './spans.js';
@@ -144,8 +144,9 @@ export class Recorder {
         const { exports } = instance;
         const memory = innerMemory(exports);
         if (!memory || this.#attached.has(memory)) return instance;
-        const expected = this.#expected.find((expected) => expected.isOf(exports));
-        if (!expected) return instance;
+        const expected = expectedOf(exports);
+        // Another recorder may expect it.
+        if (!expected || !this.#expected.includes(expected)) return instance;
         this.#attached.add(memory);
         this.#expected = this.#expected.filter((other) => other !== expected);
         const lane = this.#open(expected.seat(exports));
