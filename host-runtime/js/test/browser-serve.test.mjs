@@ -91,7 +91,7 @@ test('a published app works as before, and page and worker are recorded', async 
     const { status, stdout, stderr, reports } = await server.end();
     assert.equal(status, 0, stderr);
     // One module, rewritten once, for both.
-    assert.equal(stderr.match(/sql-wasm\.wasm: \d+ of \d+ functions probed/g).length, 1, stderr);
+    assert.equal(stderr.match(/sql-wasm\.wasm: \d+ of \d+ functions probed \(inline\)/g).length, 1, stderr);
     assert.equal(reports.length, 2);
     const named = reports.map(({ calls, functions, host, outcome }) => [calls > 5000, functions.length > 200, host.name, outcome]);
     assert.deepEqual(named.sort(), [[true, true, 'chromium', 'page closed'], [true, true, 'chromium', null]].sort());
@@ -136,6 +136,37 @@ test('a policy of the page does not keep the recorder out of it and its workers'
     behind.closeAllConnections();
     behind.close();
     await server.end();
+});
+
+test('the recorder is inside where that pays', async () => {
+    const { parseWat } = await wabt();
+    const wasm = (text) => Buffer.from(parseWat('m.wat', text, { threads: true }).toBinary({}).buffer);
+    const files = {
+        plain: wasm('(module (func (export "f")))'),
+        starts: wasm('(module (func $f) (start $f))'),
+        linked: Buffer.concat([wasm('(module (func (export "f")))'), Buffer.from([0, 9, 8, ...Buffer.from('dylink.0')])]),
+    };
+    const site = join(work, 'modules');
+    mkdirSync(site);
+    for (const [name, bytes] of Object.entries(files)) writeFileSync(join(site, `${name}.wasm`), bytes);
+    const agents = { chromium: 'Chrome/156.0.0.0', firefox: 'Firefox/140.0', safari: 'Version/18.0 Safari/605' };
+    const forms = async (...options) => {
+        const server = await start(site, ...options);
+        const found = {};
+        for (const [browser, agent] of Object.entries(agents)) {
+            for (const name of Object.keys(files)) {
+                const bytes = await (await fetch(`${server.url}${name}.wasm`, { headers: { 'user-agent': agent } })).arrayBuffer();
+                found[`${name} ${browser}`] = Buffer.from(bytes).includes('kperf:host') ? 'inline' : 'import';
+            }
+        }
+        await server.end();
+        return Object.entries(found).filter(([, form]) => form === 'inline').map(([name]) => name);
+    };
+    assert.deepEqual(await forms(), ['plain chromium', 'plain firefox']);
+    assert.deepEqual(await forms('--clock', 'precise'), []);
+    assert.deepEqual(await forms('--no-isolation'), []);
+    assert.deepEqual(await forms('--probe', 'import'), []);
+    assert.equal((await forms('--probe', 'inline')).length, 9);
 });
 
 test('connections that become something else get through', async () => {

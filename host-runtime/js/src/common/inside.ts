@@ -1,6 +1,7 @@
 /** The recorder inside of a module (`kperf-wasm rewrite --probe inline`): what its instance shows of it. Each instance is a lane. */
 
 import { BLOCK_HEADER, CLOCK_OFF_HALF, END_MARK, EXPORT_PREFIX, HOST_MODULE, LEAVE, MARK, Reason, START } from './constants.js';
+import { markedEnd } from './rest.js';
 import { ARMED, instantiate, LAST_START, type MakeSeat, type Seat, type TimeSource } from './lane.js';
 import { LOAD } from './wasm.js';
 
@@ -77,7 +78,7 @@ export class Expected {
     seat(exports: WebAssembly.Exports): MakeSeat {
         return (flush) => {
             this.#flush = flush;
-            return new Inside(inner(exports), this.#time);
+            return new Inside(exports, this.#time);
         };
     }
 
@@ -94,67 +95,69 @@ export class Expected {
     }
 }
 
-/** A recorder that is a part of a module. */
+/** A recorder that is a part of a module. It doesn't keep the instance alive; when that is gone, the memory is all there is. */
 class Inside implements Seat {
     readonly memory: WebAssembly.Memory;
     readonly marked = true;
-    readonly #recorder: Inner;
+    readonly #exports: WeakRef<WebAssembly.Exports>;
     readonly #words: Uint32Array;
     #drop: (() => void) | undefined;
 
-    constructor(recorder: Inner, time: TimeSource) {
-        this.#recorder = recorder;
-        this.memory = recorder.memory;
-        this.#words = new Uint32Array(this.memory.buffer);
-        if (recorder['state.position'].value === 0) {
+    constructor(exports: WebAssembly.Exports, time: TimeSource) {
+        this.#exports = new WeakRef(exports);
+        const { memory, 'state.last': last, 'state.position': position } = inner(exports);
+        this.memory = memory;
+        this.#words = new Uint32Array(memory.buffer);
+        if (position.value === 0) {
             // As a recorder beside the module does when it begins. The header is written at the first event.
-            recorder['state.last'].value = ticks(time);
-            recorder['state.position'].value = START + BLOCK_HEADER;
+            last.value = ticks(time);
+            position.value = START + BLOCK_HEADER;
         }
         // Until the ticker has heard of it, the front of the memory says that the host is to be asked.
-        if (time.kind === 'ticker') this.#drop = time.add(this.memory);
+        if (time.kind === 'ticker') this.#drop = time.add(memory);
     }
 
     get position(): number {
-        return this.#recorder['state.position'].value;
+        return this.#of('state.position')?.value ?? markedEnd(this.#words);
     }
 
-    set position(position: number) {
-        this.#recorder['state.position'].value = position;
+    set position(value: number) {
+        const position = this.#of('state.position');
+        if (position) position.value = value;
         // Whoever has only the memory sees an empty block.
-        if (position > LAST_START) this.#words[(START + BLOCK_HEADER) / 4] = END_MARK;
+        if (value > LAST_START) this.#words[(START + BLOCK_HEADER) / 4] = END_MARK;
     }
 
     get depth(): number {
-        return this.#recorder['state.depth'].value;
+        return this.#of('state.depth')?.value ?? 0;
     }
 
     get stack(): number {
-        return this.#recorder['state.stack'].value;
+        return this.#of('state.stack')?.value ?? 0;
     }
 
     enter(funcId: number): number {
-        if (!this.#put(funcId)) return 0;
-        return ++this.#recorder['state.depth'].value;
+        const depth = this.#of('state.depth');
+        return depth && this.#put(funcId) ? ++depth.value : 0;
     }
 
     leave(token: number): void {
-        const { depth } = this;
-        if (depth === 0 || token > depth) return;
-        if (token !== 0 && token < depth) this.close(Reason.Caught, token);
-        if (this.#put(LEAVE)) this.#recorder['state.depth'].value--;
+        const depth = this.#of('state.depth');
+        if (!depth || depth.value === 0 || token > depth.value) return;
+        if (token !== 0 && token < depth.value) this.close(Reason.Caught, token);
+        if (this.#put(LEAVE)) depth.value--;
     }
 
     close(reason: number, depth: number): void {
-        this.#recorder.close(reason, depth);
+        this.#of('close')?.(reason, depth);
     }
 
     switch(stack: number): void {
-        this.#recorder.switch(stack);
+        this.#of('switch')?.(stack);
     }
 
     mark(value: number): void {
-        this.#recorder.mark(value);
+        this.#of('mark')?.(value);
     }
 
     end(): void {
@@ -167,11 +170,16 @@ class Inside implements Seat {
     #put(word: number): boolean {
         const words = this.#words;
         // A full block is handed over before the mark is written, so that stands at the beginning then.
-        this.#recorder.mark(0);
+        this.mark(0);
         const at = this.position / 4 - 1;
         if (at < (START + BLOCK_HEADER) / 4 || words[at] !== MARK) return false;
         words[at] = word;
         return true;
+    }
+
+    /** What the instance exports, if it is still there. */
+    #of<Name extends keyof Inner>(name: Name): Inner[Name] | undefined {
+        return this.#exports.deref()?.[EXPORT_PREFIX + name] as Inner[Name] | undefined;
     }
 }
 

@@ -1,6 +1,7 @@
 /** A lane: a recorder's memory, and what the host does to it. */
 
 import { BLOCK_HEADER, CAPACITY, Reason, SAVED_DEPTHS, STACKS, START } from './constants.js';
+import { restOf } from './rest.js';
 import { RECORDER_TICKER } from './wasm.js';
 
 /** Where a recorder has its time from. */
@@ -183,6 +184,19 @@ export class Lane {
             this.#recorder.close(reason, 0);
         }
         this.flush();
+        this.#closed = true;
+        this.#recorder.end();
+    }
+
+    /** The recorder is gone: what its memory holds is handed over, with nothing open behind it. */
+    retire(): void {
+        if (this.#closed) return;
+        this.#changes();
+        const rest = restOf(this.shared, Reason.Unfinished, 0);
+        if (rest) this.#give(rest);
+        this.#control[EARLIER_LENGTH] = 0;
+        this.#control[EARLIER_ARMED] = 1;
+        this.#changes();
         this.#closed = true;
         this.#recorder.end();
     }

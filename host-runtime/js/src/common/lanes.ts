@@ -3,7 +3,7 @@
 import { STACKS, type Reason } from './constants.js';
 import type { Lane } from './lane.js';
 
-/** The lanes of a thread: the same of its stacks runs in each. They only become more. */
+/** The lanes of a thread: the same of its stacks runs in each. */
 export class Lanes {
     readonly #all: Lane[] = [];
 
@@ -14,8 +14,10 @@ export class Lanes {
         if (stack !== 0) lane.switch(stack);
     }
 
-    [Symbol.iterator](): Iterator<Lane> {
-        return this.#all[Symbol.iterator]();
+    /** One whose recorder is gone. */
+    remove(lane: Lane): void {
+        const at = this.#all.indexOf(lane);
+        if (at >= 0) this.#all.splice(at, 1);
     }
 
     /** The stack that runs. */
@@ -34,13 +36,13 @@ export class Lanes {
     }
 
     /** Closes what the running stack has opened since `depths` were its depths. */
-    closeTo(reason: Reason, depths: readonly number[]): void {
-        this.#all.forEach((lane, n) => lane.close(reason, depths[n] ?? 0));
+    closeTo(reason: Reason, depths: ReadonlyMap<Lane, number>): void {
+        for (const lane of this.#all) lane.close(reason, depths.get(lane) ?? 0);
     }
 
     /** How many frames of the running stack each has open. */
-    depths(): number[] {
-        return this.#all.map((lane) => lane.depth);
+    depths(): Map<Lane, number> {
+        return new Map(this.#all.map((lane) => [lane, lane.depth]));
     }
 
     /** Hands over what is recorded so far. */

@@ -82,6 +82,8 @@ export class LocalOutput implements Output {
         this.#wait(() => this.#writer.parent(recorder, payload));
     }
 
+    ended(): void {}
+
     /** Writes what waits. */
     write(): void {
         for (const act of this.#waiting.splice(0)) act();

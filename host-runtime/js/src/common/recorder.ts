@@ -27,6 +27,8 @@ export interface Output {
     parent(recorder: number, payload: Uint8Array): void;
     /** Takes what a probe costs, before anything else; later it is of no use. */
     probeCost(cost: Header['probe_cost']): void;
+    /** A recorder has handed over all it had, and is gone. */
+    ended(recorder: number): void;
     /** Ends the recording, when the lane of the calling thread has ended. */
     finish(outcome: string): Summary | Promise<Summary>;
 }
@@ -70,7 +72,9 @@ export class Recorder {
     readonly #settings: RecorderSettings;
     readonly #lanes = new Lanes();
     /** Their numbers in the trace. */
-    readonly #numbers: number[] = [];
+    #numbers: number[] = [];
+    /** Is told of instances that are gone. */
+    readonly #gone = new FinalizationRegistry<Member>((member) => this.#retire(member));
     /** The lane of all modules whose recorder is beside them, and its recorder. */
     #own: { lane: Lane; seat: Beside } | undefined;
     /** The lane of the first instance that has its recorder inside. */
@@ -149,9 +153,10 @@ export class Recorder {
         if (!expected || !this.#expected.includes(expected)) return instance;
         this.#attached.add(memory);
         this.#expected = this.#expected.filter((other) => other !== expected);
-        const lane = this.#open(expected.seat(exports));
-        if (this.finished) lane.end(Reason.Unfinished);
-        this.#inner ??= lane;
+        const member = this.#open(expected.seat(exports));
+        if (this.finished) member.lane.end(Reason.Unfinished);
+        else this.#gone.register(exports, member);
+        this.#inner ??= member.lane;
         return instance;
     }
 
@@ -250,13 +255,13 @@ export class Recorder {
     #beside(): { lane: Lane; seat: Beside } {
         if (this.#own) return this.#own;
         let seat!: Beside;
-        const lane = this.#open((flush) => (seat = new Beside(this.#time, flush)));
+        const { lane } = this.#open((flush) => (seat = new Beside(this.#time, flush)));
         if (this.finished) lane.end(Reason.Unfinished);
         return (this.#own = { lane, seat });
     }
 
     /** Another lane of this thread. */
-    #open(seat: MakeSeat): Lane {
+    #open(seat: MakeSeat): Member {
         const { opened, turn, parent = activeSpan } = this.#settings;
         const number = this.#output.lane();
         const begin = (): void => {
@@ -268,7 +273,17 @@ export class Recorder {
         this.#numbers.push(number);
         this.#lanes.add(member.lane);
         opened?.(number, member.lane.shared);
-        return member.lane;
+        return member;
+    }
+
+    /** The instance of a lane is gone. */
+    #retire({ lane, number }: Member): void {
+        if (this.finished) return;
+        lane.retire();
+        this.#lanes.remove(lane);
+        this.#numbers = this.#numbers.filter((other) => other !== number);
+        if (this.#inner === lane) this.#inner = undefined;
+        this.#output.ended(number);
     }
 
     /** Tells the trace whose children a lane's next calls are. */

@@ -25,7 +25,7 @@ export function pendingOf({ memory, marked, earlier }: SharedLane): Uint8Array {
 const LOOKS = 3;
 
 /** Where a block ends whose recorder has its position to itself. */
-function markedEnd(words: Uint32Array): number {
+export function markedEnd(words: Uint32Array): number {
     // A word and the mark behind it may lie in two cache lines, of which a thread beside the guest's can have seen one: then
     // it read on into what an earlier block left. Not as often as this.
     let end = START + CAPACITY;

@@ -47,6 +47,10 @@ export class HubOutput implements Output {
         this.#hub.send(Message.ProbeCost, 0, new TextEncoder().encode(JSON.stringify(cost)));
     }
 
+    ended(recorder: number): void {
+        this.#hub.send(Message.Ended, recorder, new Uint8Array(0));
+    }
+
     finish(outcome: string): Summary {
         const clockwork = this.#clockwork;
         if (!clockwork) throw new Error('kperf: the recording is ended by the thread that began it');

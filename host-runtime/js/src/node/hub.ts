@@ -33,8 +33,12 @@ const STALL_NANOS = 64;
 const ANSWER = 128;
 const CONTROL = 4096;
 
-/** Memory is taken only as far as the writer falls behind. */
+/** Memory is taken only as far as the writer falls behind, and some further. */
 const SLOTS = 256;
+/** So many slots ahead of those that are in use: the writer takes their memory, which costs a sender more than what it writes there. */
+const AHEAD = 32;
+const WARM_AT_A_TIME = 4;
+const PAGE = 4096;
 const SLOT_HEADER = 16;
 const SLOT = SLOT_HEADER + CAPACITY;
 
@@ -61,6 +65,8 @@ export class Hub {
     readonly #control: Int32Array;
     readonly #stallNanos: Float64Array;
     readonly #bytes: Uint8Array;
+    /** How many slots' memory is taken already. */
+    #warm = 0;
 
     constructor(buffer = new SharedArrayBuffer(CONTROL + SLOTS * SLOT)) {
         this.buffer = buffer;
@@ -119,6 +125,17 @@ export class Hub {
     listen(): void {
         Atomics.store(this.#control, LISTENS, 1);
         Atomics.notify(this.#control, LISTENS);
+    }
+
+    /** Takes memory for what will be sent: some of it at a time. For the writer's thread. */
+    warm(): boolean {
+        const wanted = Math.min((this.#control[HEAD]! >>> 0) + AHEAD, SLOTS);
+        const until = Math.min(wanted, this.#warm + WARM_AT_A_TIME);
+        const words = new Int32Array(this.buffer);
+        // Somebody may write there right now: nothing is added.
+        for (let at = CONTROL + this.#warm * SLOT; at < CONTROL + until * SLOT; at += PAGE) Atomics.add(words, at >> 2, 0);
+        this.#warm = Math.max(this.#warm, until);
+        return this.#warm < wanted;
     }
 
     /** Waits until the writer's thread runs, for so many milliseconds at most. */

@@ -14,7 +14,7 @@ import type { ClockInfo, Header, Sink } from '../common/trace.js';
 import type { OtlpOptions } from '../common/otlp-settings.js';
 import type { AskParent } from '../common/parent.js';
 import { Follower, type Followed, type FollowerData } from './follower.js';
-import { Hub, Message } from './hub.js';
+import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
 import { threadOffset, threadOrigin } from './offset.js';
 import type { TickerData } from './ticker-thread.js';
@@ -131,8 +131,8 @@ export function joinRecorder(): Recorder | undefined {
 export function leaveRecorder(recorder: Recorder): void {
     const shared = getEnvironmentData(SHARED) as unknown as Shared;
     recorder.end(Reason.Exit);
-    const hub = new Hub(shared.hub);
-    for (const number of recorder.numbers) hub.send(Message.Ended, number, new Uint8Array(0));
+    const output = new HubOutput(new Hub(shared.hub));
+    for (const number of recorder.numbers) output.ended(number);
 }
 
 /** Tells the writer of lanes, which it may look into from here on. */

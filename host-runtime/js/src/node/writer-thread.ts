@@ -84,6 +84,7 @@ function write({ path, header, lanes, follower }: WriterData): Written {
     const channel = new BroadcastChannel(lanes);
     channel.unref();
     hub.listen();
+    while (hub.warm());
     const lookout = new Lookout();
     const hear = (): void => {
         // It takes broadcast channels too; the types do not say so.
@@ -96,6 +97,7 @@ function write({ path, header, lanes, follower }: WriterData): Written {
     const patience = header.clock.source === 'test' ? Infinity : LOOK;
     let parts: Uint8Array[] = [];
     for (;;) {
+        hub.warm();
         const received = hub.receive(patience);
         if (!received) {
             hear();
