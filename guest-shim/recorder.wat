@@ -10,7 +10,7 @@
 ;;   inline    what the rewriter puts into a module itself. It takes either clock: the time is loaded from the front of the
 ;;             lane's memory, and asked of the host by a call while that is 0. All ones there mean that nothing is recorded.
 ;;             The write position is a global, which costs 1 ns a call less. So that what is recorded can still be read from
-;;             any thread, the host fills a block with ones, which no word is, before the recorder begins it
+;;             any thread, all behind the last one is ones, which no word is: the host sees to it before the recorder begins a block
 ;;
 ;; Where they differ in that, `(position.get)` and `(position.set X)` stand for it.
 ;;

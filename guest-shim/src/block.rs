@@ -3,7 +3,7 @@
 //! ```text
 //! bytes 0..8          u64  the clock of a recorder inside a module: the time; 0 to ask the host, all ones to record nothing
 //! bytes 64..68        u32  position: address of the next word to write (not of a recorder inside a module: its host fills
-//!                          the block with ones before each begins, so what is no word is behind the last)
+//!                          the block with ones before each begins, so that all behind the last word is no word)
 //! bytes 1024..4096    u32  depth of each of the 768 stacks of this lane that don't run now
 //! bytes 4096..131072       the block: header (16 bytes), then words
 //! ```

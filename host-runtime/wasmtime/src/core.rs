@@ -84,7 +84,7 @@ impl LaneCore {
         }
         // Before the gate opens: whoever comes now finds nothing that was handed over already.
         self.memory.mark_unbegun();
-        self.memory.clear();
+        self.memory.clear_below(position);
     }
 
     /// Sends what is left, with the frames that are open closed for a reason at a time. Nothing is kept of what the
@@ -113,7 +113,7 @@ impl LaneCore {
             // The lane's number will be another's.
             self.send_parent(None, None);
         }
-        self.memory.clear();
+        self.memory.clear_below(0);
     }
 
     /// Says whose children the host's next calls are, on one stack or on all. The block must have been handed over.

@@ -128,7 +128,7 @@ impl Lane {
         if let Some(position) = &self.position {
             match position.get(&mut store).i32().unwrap_or_default() as u32 {
                 // Something ended its first event before it had begun a block.
-                0 => self.core.memory.clear(),
+                0 => self.core.memory.clear_below(0),
                 position => self.core.memory.set_position(position),
             }
         }

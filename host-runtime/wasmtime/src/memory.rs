@@ -148,10 +148,17 @@ impl LaneMemory {
         self.word(POSITION as u32).store(position.to_le(), Ordering::Release);
     }
 
-    /// Empties the block.
-    pub(crate) fn clear(&self) {
+    /// Empties the block, whatever is in it.
+    fn clear(&self) {
+        self.clear_below(BLOCK_END);
+    }
+
+    /// Empties a block with words up to an address.
+    pub(crate) fn clear_below(&self, end: u32) {
+        let end = end.clamp(FIRST as u32, BLOCK_END) as usize;
         if self.marked {
-            self.words()[FIRST / 4..].iter().for_each(|word| word.store(END_MARK, Ordering::Relaxed));
+            let words = &self.words()[FIRST / 4..end / 4];
+            words.iter().for_each(|word| word.store(END_MARK, Ordering::Relaxed));
         }
         self.set_position(FIRST as u32);
     }

@@ -2,7 +2,7 @@
 
 import { BLOCK_HEADER, CLOCK_OFF_HALF, END_MARK, EXPORT_PREFIX, HOST_MODULE, LEAVE, MARK, Reason, START } from './constants.js';
 import { markedEnd } from './rest.js';
-import { ARMED, instantiate, LAST_START, type MakeSeat, type Seat, type TimeSource } from './lane.js';
+import { ARMED, instantiate, type MakeSeat, type Seat, type TimeSource } from './lane.js';
 import { LOAD } from './wasm.js';
 
 interface Cell<Value> {
@@ -113,6 +113,7 @@ class Inside implements Seat {
             last.value = ticks(time);
             position.value = START + BLOCK_HEADER;
         }
+        this.#words.fill(END_MARK, position.value / 4);
         // Until the ticker has heard of it, the front of the memory says that the host is to be asked.
         if (time.kind === 'ticker') this.#drop = time.add(memory);
     }
@@ -124,8 +125,6 @@ class Inside implements Seat {
     set position(value: number) {
         const position = this.#of('state.position');
         if (position) position.value = value;
-        // Whoever has only the memory sees an empty block.
-        if (value > LAST_START) this.#words[(START + BLOCK_HEADER) / 4] = END_MARK;
     }
 
     get depth(): number {

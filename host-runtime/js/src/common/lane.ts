@@ -1,6 +1,6 @@
 /** A lane: a recorder's memory, and what the host does to it. */
 
-import { BLOCK_HEADER, CAPACITY, Reason, SAVED_DEPTHS, STACKS, START } from './constants.js';
+import { BLOCK_HEADER, CAPACITY, END_MARK, Reason, SAVED_DEPTHS, STACKS, START } from './constants.js';
 import { restOf } from './rest.js';
 import { RECORDER_TICKER } from './wasm.js';
 
@@ -17,7 +17,7 @@ export type TakeBlock = (block: Uint8Array) => void;
 /** A recorder as the lane sees it, wherever its code is: a module beside the guest (beside.ts), or the guest's own (inside.ts). */
 export interface Seat {
     readonly memory: WebAssembly.Memory;
-    /** Whether a mark stands behind its last word, instead of a position in its memory. */
+    /** Whether all words behind its last one are marks, instead of a position in its memory. */
     readonly marked: boolean;
     /** Where the next word goes. */
     position: number;
@@ -65,7 +65,7 @@ export const LAST_START = START + CAPACITY - 28;
 /** What a thread shows of its lane, so that another one can see what it has recorded when it is gone. */
 export interface SharedLane {
     memory: WebAssembly.Memory;
-    /** Whether a mark stands behind its last word. */
+    /** Whether all words behind its last one are marks. */
     marked: boolean;
     /** What was recorded in turns of the event loop that are over, behind `CONTROL` bytes. */
     earlier: SharedArrayBuffer | ArrayBuffer;
@@ -215,6 +215,7 @@ export class Lane {
         this.#sendEarlier();
         this.#control[SENT] = 0;
         this.#give(this.#bytes.subarray(START, START + length));
+        this.#clear(START + length);
         this.#control[SENT] = 1;
         this.#changes();
     }
@@ -223,14 +224,15 @@ export class Lane {
     #arm(): void {
         if (this.#control[EARLIER_ARMED] === 1) return;
         this.#changes();
-        this.#keepEarlier();
+        const end = this.#recorder.position;
+        this.#keepEarlier(end);
+        this.#clear(end);
         this.#control[EARLIER_ARMED] = 1;
         this.#recorder.position = ARMED;
         this.#changes();
     }
 
-    #keepEarlier(): void {
-        const end = this.#recorder.position;
+    #keepEarlier(end: number): void {
         // Where one block ends the next one begins, at the same time and depth: without its header it goes on.
         const words = end - START - BLOCK_HEADER;
         if (words === 0) return;
@@ -239,6 +241,11 @@ export class Lane {
         const begin = length === 0 ? START : START + BLOCK_HEADER;
         this.#earlier.set(this.#bytes.subarray(begin, end), length);
         this.#control[EARLIER_LENGTH] = length + end - begin;
+    }
+
+    /** Where marks stand behind the words: puts them in the place of these, up to an address. */
+    #clear(end: number): void {
+        if (this.shared.marked) this.#words.fill(END_MARK, (START + BLOCK_HEADER) / 4, end / 4);
     }
 
     #sendEarlier(): void {

@@ -21,21 +21,13 @@ export function pendingOf({ memory, marked, earlier }: SharedLane): Uint8Array {
     return block;
 }
 
-/** Looks for the mark behind a block's last word, so often. */
-const LOOKS = 3;
-
-/** Where a block ends whose recorder has its position to itself. */
+/** Where a block ends whose recorder has its position to itself: at the first mark. */
 export function markedEnd(words: Uint32Array): number {
-    // A word and the mark behind it may lie in two cache lines, of which a thread beside the guest's can have seen one: then
-    // it read on into what an earlier block left. Not as often as this.
-    let end = START + CAPACITY;
-    for (let look = 0; look < LOOKS; look++) {
-        let at = START + BLOCK_HEADER;
-        // Its two words may look like the mark.
-        for (let word; at < end && (word = words[at / 4]!) !== END_MARK; ) at += word === WIDE_TIME ? 12 : 4;
-        end = Math.min(end, at);
-    }
-    return end;
+    const end = START + CAPACITY;
+    let at = START + BLOCK_HEADER;
+    // Its two words may look like the mark.
+    for (let word; at < end && (word = words[at / 4]!) !== END_MARK; ) at += word === WIDE_TIME ? 12 : 4;
+    return Math.min(at, end);
 }
 
 /** A block without the first bytes of its words, among which no switch is: where they end another block begins. */
