@@ -142,5 +142,7 @@ test('instances that are gone take no room, and leave what they did', async () =
     const { events, recorders } = kperf.finishSync();
     assert.deepEqual([events, recorders], [6 * TURNS * EACH, TURNS * EACH]);
     const report = JSON.parse(run('report', path, '--format', 'json'));
-    assert.deepEqual([report.calls, report.warnings.filter((warning) => !warning.includes('stood still'))], [3 * TURNS * EACH, []]);
+    // A machine with other work tells of that.
+    const warnings = report.warnings.filter((warning) => !/stood still|the guest waited/.test(warning));
+    assert.deepEqual([report.calls, warnings], [3 * TURNS * EACH, []]);
 });
