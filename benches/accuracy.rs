@@ -1,7 +1,7 @@
 //! Is the profile true? `cargo bench --bench accuracy`.
 //!
 //! The Game of Life of `examples/` runs in turn without probes, under a sampler that interrupts it and notes where it was,
-//! with probes under both clocks, and with those of a profile. Which function had what part of the time must come out the same. Its calls take 2.5
+//! with probes under both clocks (those of `run`: inside with the ticker, beside with `precise`), and with those of a profile. Which function had what part of the time must come out the same. Its calls take 2.5
 //! ns on average, so that the probes take several times as long as what they measure: a hard case.
 //!
 //! Goal: with the probes' cost taken off, no function's share of self time is more than 5 points from the sampler's; of a
@@ -15,7 +15,7 @@ use kperf_abi::SymbolTable;
 use kperf_profile::{FlatProfile, Profile};
 use kperf_rewriter::Probe;
 use kperf_trace::TraceReader;
-use kperf_wasmtime::{ClockChoice, Recorder, Sampling};
+use kperf_wasmtime::{ClockChoice, Recorder, Sampling, is_inlined};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -45,7 +45,8 @@ const PERIOD: Duration = Duration::from_micros(50);
 struct Guest {
     engine: Engine,
     plain: Module,
-    probed: Module,
+    /// With each of the clocks.
+    probed: [Module; 2],
     profiled: Module,
     symbols: SymbolTable,
 }
@@ -104,8 +105,8 @@ fn compare(example: &str, rounds: usize) -> anyhow::Result<()> {
             plain_nanos.push(guest.plain()?);
             profile_samples += guest.profile(&mut profiled)?;
         }
-        for (clock, runs) in CLOCKS.iter().zip(&mut recorded) {
-            runs.push(guest.record_undisturbed(*clock)?);
+        for ((clock, module), runs) in CLOCKS.iter().zip(&guest.probed).zip(&mut recorded) {
+            runs.push(guest.record_undisturbed(*clock, module)?);
         }
     }
     let samples: u64 = sampled.values().sum();
@@ -198,18 +199,23 @@ impl Guest {
     fn new(example: &str) -> anyhow::Result<Guest> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let wasm = std::fs::read(root.join(format!("examples/game-of-life/{example}/life.wasm")))?;
-        let rewritten = kperf_rewriter::rewrite(&wasm, &kperf_rewriter::Options::default())?;
-        let probe = Probe::Profile { spans: true };
-        let profile = kperf_rewriter::Options { probe, ..kperf_rewriter::Options::default() };
+        let rewrite = |probe| {
+            let options = kperf_rewriter::Options { probe, ..kperf_rewriter::Options::default() };
+            kperf_rewriter::rewrite(&wasm, &options)
+        };
+        let beside = rewrite(Probe::Import)?;
         let mut config = Config::new();
         Recorder::configure(&mut config);
         config.wasm_gc(true).wasm_function_references(true).wasm_exceptions(true);
         let engine = Engine::new(&config)?;
         Ok(Guest {
             plain: Module::new(&engine, &wasm)?,
-            probed: Module::new(&engine, &rewritten.wasm)?,
-            profiled: Module::new(&engine, &kperf_rewriter::rewrite(&wasm, &profile)?.wasm)?,
-            symbols: rewritten.symbols,
+            probed: [
+                Module::new(&engine, &rewrite(Probe::Inline)?.wasm)?,
+                Module::new(&engine, &beside.wasm)?,
+            ],
+            profiled: Module::new(&engine, &rewrite(Probe::Profile { spans: true })?.wasm)?,
+            symbols: beside.symbols,
             engine,
         })
     }
@@ -278,10 +284,10 @@ impl Guest {
     }
 
     /// Runs with probes until nobody else had the processors meanwhile; not for ever.
-    fn record_undisturbed(&self, clock: ClockChoice) -> anyhow::Result<Recorded> {
+    fn record_undisturbed(&self, clock: ClockChoice, module: &Module) -> anyhow::Result<Recorded> {
         let mut last = None;
         for _ in 0..TRIES {
-            match self.record(clock) {
+            match self.record(clock, module) {
                 Ok(run) if run.disturbed => last = Some(run),
                 Err(error) if error.is::<NotCalibrated>() => {}
                 run => return run,
@@ -291,16 +297,21 @@ impl Guest {
     }
 
     /// Runs with probes.
-    fn record(&self, clock: ClockChoice) -> anyhow::Result<Recorded> {
+    fn record(&self, clock: ClockChoice, module: &Module) -> anyhow::Result<Recorded> {
         let (mut store, mut linker) = self.host()?;
         let trace = Trace::default();
         let recorder = Recorder::builder()
             .clock(clock)
+            .inlined(is_inlined(module))
             .symbols(self.symbols.to_bytes())
             .sink(trace.clone())
             .build(&self.engine)?;
-        recorder.link(&mut store, &mut linker)?;
-        let instance = linker.instantiate(&mut store, &self.probed)?;
+        if is_inlined(module) {
+            recorder.link_inlined(&mut store, &mut linker)?;
+        } else {
+            recorder.link(&mut store, &mut linker)?;
+        }
+        let instance = linker.instantiate(&mut store, module)?;
         let switches = sampler::switches();
         let nanos = start(&mut store, &instance)?;
         let switched = sampler::switches() > switches;
