@@ -95,7 +95,7 @@ impl<'a> Context<'a> {
                     memory: info.memories,
                     id_base: id_base.0,
                     functions: ids.count() as u32 + 1,
-                    start: info.start.map(|start| if start < imported { start } else { start + shift }),
+                    start: info.start.map(|start| moved(info, shift, start)),
                 };
                 Probes {
                     enter: recorder.function(&places, names::ENTER)?,
@@ -144,14 +144,7 @@ impl<'a> Context<'a> {
     /// A function's index in the rewritten module. One that isn't there gets one that isn't there either: a thunk might
     /// be, right behind the last function.
     pub(crate) fn function(&self, index: u32) -> u32 {
-        let imported = self.info.imported_funcs.len();
-        if (index as usize) < imported {
-            index
-        } else if (index as usize) < imported + self.info.defined_types.len() {
-            index + self.shift
-        } else {
-            u32::MAX
-        }
+        moved(self.info, self.shift, index)
     }
 
     /// What a call of a function calls in the rewritten module: the thunk where it has one.
@@ -213,6 +206,18 @@ impl<'a> Context<'a> {
             (values @ ([] | [_]), false) => single_or_empty(values).map(Some),
             _ => Ok(self.pad_types.get(&(self.tag_type(tag, offset)?, with_exception)).copied()),
         }
+    }
+}
+
+/// The index of a function behind so many more imports.
+fn moved(info: &ModuleInfo<'_>, shift: u32, index: u32) -> u32 {
+    let imported = info.imported_funcs.len();
+    if (index as usize) < imported {
+        index
+    } else if (index as usize) < imported + info.defined_types.len() {
+        index + shift
+    } else {
+        u32::MAX
     }
 }
 

@@ -1,4 +1,4 @@
-//! What records modules that have their recorder inside.
+//! What records modules that have their recorder inside: a trace's, or a profile's.
 
 use crate::probes::Probes;
 use kperf_profile::Profile;
@@ -16,6 +16,7 @@ pub(crate) struct Recording {
     recorder: Recorder,
     lanes: Inlined,
     trace: Trace,
+    is_profile: bool,
 }
 
 #[derive(Clone, Default)]
@@ -37,12 +38,23 @@ impl Recording {
         engine: &Engine,
         store: &mut Store<Probes>,
         linker: &mut Linker<Probes>,
+        is_profile: bool,
     ) -> Recording {
         let trace = Trace::default();
         let builder = Recorder::builder().clock(ClockChoice::Test).sink(trace.clone());
         let recorder = builder.build(engine).unwrap();
         let lanes = recorder.link_inlined(store, linker).unwrap();
-        Recording { recorder, lanes, trace }
+        Recording { recorder, lanes, trace, is_profile }
+    }
+
+    /// Calls the guest. Only a profile's stack is told here how that ended; [`end_of_call`](Recording::end_of_call) looks at
+    /// those of traces before.
+    pub(crate) fn call<R>(
+        &self,
+        store: &mut Store<Probes>,
+        call: impl FnOnce(&mut Store<Probes>) -> wasmtime::Result<R>,
+    ) -> wasmtime::Result<R> {
+        if self.is_profile { self.lanes.call(store, call) } else { call(store) }
     }
 
     /// A call of the host's is over. What was out of order in it, if anything.
@@ -70,7 +82,7 @@ impl Recording {
         let profile = Profile::read(TraceReader::new(&bytes[..]).unwrap(), |_| ()).unwrap();
         assert_eq!(profile.health.warnings(), Vec::<String>::new());
         let mut calls = Calls::new();
-        for (_, node) in profile.tree.iter() {
+        for (_, node) in profile.tree.iter().filter(|(_, node)| node.calls > 0) {
             *calls.entry(node.func.0).or_default() += node.calls;
         }
         calls

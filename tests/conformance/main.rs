@@ -1,7 +1,8 @@
 //! The WebAssembly specification's own test suite, with every module rewritten.
 //!
-//! Each script runs four times under wasmtime: with its modules as they are, with probes on all functions, with probes on
-//! calls of imports too, and with the recorder inside the modules, which must record the same calls (see [`inlined`]).
+//! Each script runs six times under wasmtime: with its modules as they are, with probes on all functions, with probes on
+//! calls of imports too, with the recorder inside the modules (which times small leaves, or counts them), and with that of a
+//! profile. Those inside must record the same calls (see [`inlined`]).
 //! Whatever came of a directive the first time must come of it the others: results, the text of traps, exceptions and their
 //! values, refusals. The probes are answered by one that keeps the depth, which is stricter than a recorder (see
 //! [`probes`]).

@@ -97,7 +97,11 @@ impl Counts {
     }
 
     fn compare(&mut self, path: &str, step: &Tested) {
-        for (run, rewritten) in ["", ", imports too", ", inlined"].into_iter().zip(step.all_rewritten()) {
+        for (run, rewritten) in
+            ["", ", imports too", ", inlined", ", inlined and leaves counted", ", profiled"]
+                .into_iter()
+                .zip(step.all_rewritten())
+        {
             let (line, original) = (step.line, &step.original.text);
             if *rewritten != step.original {
                 let text = &rewritten.text;

@@ -5,7 +5,7 @@ use crate::outcome::{End, NO_INSTANCE, Outcome, PANICKED};
 use crate::probes::{self, Probes};
 use crate::script::{Action, Encoded, Execute, Expected, Step};
 use crate::{spectest, values};
-use kperf_rewriter::{Options, Probe, rewrite};
+use kperf_rewriter::{Leaf, Options, Probe, rewrite};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wasmparser::{Validator, WasmFeatures};
@@ -43,7 +43,9 @@ pub(crate) enum Modules {
         imports: bool,
     },
     /// With their recorder inside.
-    Inlined,
+    Inlined(Leaf),
+    /// With that of a profile.
+    Profiled,
 }
 
 /// Runs all steps in a store of their own.
@@ -53,7 +55,9 @@ pub(crate) fn run(engine: &Engine, modules: Modules, steps: &[Step<'_>]) -> (Vec
     linker.allow_shadowing(true);
     spectest::link(&mut store, &mut linker).expect("spectest is defined once");
     probes::link(&mut linker).expect("the probes are defined once");
-    let inlined = (modules == Modules::Inlined).then(|| Recording::begin(engine, &mut store, &mut linker));
+    let is_inside = matches!(modules, Modules::Inlined(_) | Modules::Profiled);
+    let is_profile = modules == Modules::Profiled;
+    let inlined = is_inside.then(|| Recording::begin(engine, &mut store, &mut linker, is_profile));
     let mut side = Side {
         modules,
         store,
@@ -161,7 +165,7 @@ impl Side {
                     .collect::<wasmtime::Result<_>>()
                     .map_err(|error| End::Failed(error.to_string()))?;
                 let mut results = vec![Val::I32(0); function.ty(&self.store).results().len()];
-                let called = function.call(&mut self.store, &arguments, &mut results);
+                let called = self.guarded(|store, _| function.call(store, &arguments, &mut results));
                 self.balanced(called.is_err())?;
                 called.map_err(|error| End::of(&error, &mut self.store))?;
                 Ok(End::Returned(results))
@@ -175,7 +179,7 @@ impl Side {
             }
             Execute::Module { wasm } => {
                 let module = self.compile(wasm, true)?;
-                let instantiated = self.linker.instantiate(&mut self.store, &module);
+                let instantiated = self.guarded(|store, linker| linker.instantiate(store, &module));
                 self.balanced(instantiated.is_err())?;
                 instantiated.map_err(|error| End::of(&error, &mut self.store))?;
                 Ok(End::Returned(Vec::new()))
@@ -190,7 +194,7 @@ impl Side {
 
     /// Makes it the current instance.
     fn instantiate(&mut self, name: Option<&str>, module: &Module) -> Result<(), End> {
-        let instantiated = self.linker.instantiate(&mut self.store, module);
+        let instantiated = self.guarded(|store, linker| linker.instantiate(store, module));
         self.balanced(instantiated.is_err())?;
         let instance = instantiated.map_err(|error| End::of(&error, &mut self.store))?;
         self.instances.insert(None, instance);
@@ -204,13 +208,17 @@ impl Side {
         let original = wasm.as_ref().map_err(|error| End::Failed(format!("text: {error}")))?;
         let rewritten = match self.modules {
             Modules::Original => None,
-            Modules::Rewritten { .. } | Modules::Inlined => {
+            Modules::Rewritten { .. } | Modules::Inlined(_) | Modules::Profiled => {
                 let imports = self.modules == Modules::Rewritten { imports: true };
-                let probe = if self.inlined.is_some() { Probe::Inline } else { Probe::Import };
+                let (probe, leaf) = match self.modules {
+                    Modules::Inlined(leaf) => (Probe::Inline, leaf),
+                    Modules::Profiled => (Probe::Profile { spans: true }, Leaf::Time),
+                    _ => (Probe::Import, Leaf::Time),
+                };
                 let mut validator = Validator::new_with_features(WasmFeatures::all());
                 let validate = valid && validator.validate_all(original).is_ok();
                 let id_base = self.store.data().ids;
-                let options = Options { probe, imports, id_base, validate, ..Options::default() };
+                let options = Options { probe, leaf, imports, id_base, validate, ..Options::default() };
                 Some(self.rewrite(original, &options)?)
             }
         };
@@ -231,6 +239,17 @@ impl Side {
 
     fn outcome(&mut self, end: End, expected: &Expected<'_>) -> Outcome {
         end.outcome(expected, &mut self.store)
+    }
+
+    fn guarded<R>(
+        &mut self,
+        call: impl FnOnce(&mut Store<Probes>, &Linker<Probes>) -> wasmtime::Result<R>,
+    ) -> wasmtime::Result<R> {
+        let Side { store, linker, inlined, .. } = self;
+        match inlined {
+            Some(inlined) => inlined.call(store, |store| call(store, linker)),
+            None => call(store, linker),
+        }
     }
 
     fn balanced(&mut self, failed: bool) -> Result<(), End> {

@@ -10,7 +10,7 @@ use kperf_trace::{Event, FuncId, Item, Reason, TraceReader, Window};
 use kperf_wasmtime::{Builder, ClockChoice, Inlined, Recorder, Sampling, is_profile};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
-use wasmtime::{Caller, Engine, Func, Instance, Linker, Module, Store};
+use wasmtime::{Caller, Engine, Func, Instance, Linker, MemoryType, Module, SharedMemory, Store};
 
 const PROFILES: [Probe; 2] = [Probe::Profile { spans: false }, Probe::Profile { spans: true }];
 
@@ -384,6 +384,72 @@ fn what_is_counted_outlives_the_store_and_each_instance_is_a_lane() {
     recorder.finish("completed").unwrap();
     let expected = [((0, 100), 1), ((0, 102), 10), ((0, 108), 1), ((1, 108), 1)];
     assert_eq!(read(&trace.bytes()).calls, BTreeMap::from(expected));
+}
+
+#[test]
+fn threads_that_share_a_memory_have_a_stack_each() {
+    const THREADS: i32 = 4;
+    const TURNS: u64 = 300_000;
+    // They wait for each other, so that all run at the same time. Odd ones take one path, even ones another.
+    let text = r#"(module
+        (import "env" "memory" (memory 1 1 shared))
+        (func $add (drop (i32.atomic.rmw.add (i32.const 0) (i32.const 1))))
+        (func $odd (call $add))
+        (func $even (call $add))
+        (func (export "thread") (param $n i32) (param $threads i32) (param $turns i32)
+          (drop (i32.atomic.rmw.add (i32.const 8) (i32.const 1)))
+          (loop $wait (br_if $wait (i32.lt_s (i32.atomic.load (i32.const 8)) (local.get $threads))))
+          (loop $turn
+            (if (i32.and (local.get $n) (i32.const 1)) (then (call $odd)) (else (call $even)))
+            (br_if $turn (local.tee $turns (i32.sub (local.get $turns) (i32.const 1)))))))"#;
+    let engine = engine();
+    for probe in PROFILES {
+        let module = compile(&engine, text, probe);
+        let (recorder, trace) = sampling(&engine, |builder| builder);
+        let shared = SharedMemory::new(&engine, MemoryType::shared(1, 1)).unwrap();
+        std::thread::scope(|scope| {
+            for n in 0..THREADS {
+                let (recorder, module, shared) = (&recorder, &module, &shared);
+                scope.spawn(move || {
+                    let mut store = Store::new(module.engine(), ());
+                    let mut linker = Linker::new(module.engine());
+                    let lanes = recorder.link_inlined(&mut store, &mut linker).unwrap();
+                    linker.define(&store, "env", "memory", shared.clone()).unwrap();
+                    let instance = linker.instantiate(&mut store, module).unwrap();
+                    let f = instance.get_typed_func::<(i32, i32, i32), ()>(&mut store, "thread").unwrap();
+                    lanes.call(&mut store, |store| f.call(store, (n, THREADS, TURNS as i32))).unwrap();
+                });
+            }
+        });
+        recorder.finish("completed").unwrap();
+        let [add, odd, even, thread] = [100, 101, 102, 103].map(FuncId);
+        let (bytes, mut lanes, mut samples) = (trace.bytes(), BTreeMap::new(), 0);
+        let mut reader = TraceReader::new(&bytes[..]).unwrap();
+        while let Some(item) = reader.next().unwrap() {
+            let Item::Window(window) = item else { continue };
+            let lane: &mut BTreeMap<FuncId, u64> = lanes.entry(window.recorder).or_default();
+            window.calls.iter().for_each(|&(func, calls)| *lane.entry(func).or_default() += calls);
+            samples += window.samples;
+            // The only paths that this lane has.
+            let way = if lane.contains_key(&odd) { odd } else { even };
+            for node in &window.nodes {
+                let parent = node.parent.map(|parent| window.nodes[parent as usize].func);
+                let paths = [(None, thread), (Some(thread), way), (Some(way), add)];
+                assert!(paths.contains(&(parent, node.func)), "{parent:?} calls {:?}", node.func);
+            }
+        }
+        let mut expected = [[odd, even]; 2].concat();
+        expected.sort();
+        let mut ways = Vec::new();
+        for calls in lanes.values() {
+            let way = if calls.contains_key(&odd) { odd } else { even };
+            assert_eq!(*calls, BTreeMap::from([(add, TURNS), (way, TURNS), (thread, 1)]));
+            ways.push(way);
+        }
+        ways.sort();
+        assert_eq!(ways, expected);
+        assert!(samples > 10, "{samples} samples");
+    }
 }
 
 #[test]
