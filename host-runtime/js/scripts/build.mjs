@@ -20,9 +20,11 @@ async function bundle(entry, options) {
 rmSync('dist', { recursive: true, force: true });
 run('scripts/generate.mjs', '--check');
 // A worker that a page starts has to come from the page itself: it is a text in one of our modules.
-const ticker = await bundle('src/browser/ticker-thread.ts', { minify: true });
-const doc = '/** The text of ticker-thread.ts in one piece, made by scripts/build.mjs. */';
-writeFileSync('src/browser/ticker-source.ts', `${doc}\nexport const TICKER_SOURCE: string = ${JSON.stringify(ticker)};\n`);
+for (const name of ['ticker', 'sampler']) {
+    const text = await bundle(`src/browser/${name}-thread.ts`, { minify: true });
+    const doc = `/** The text of ${name}-thread.ts in one piece, made by scripts/build.mjs. */`;
+    writeFileSync(`src/browser/${name}-source.ts`, `${doc}\nexport const ${name.toUpperCase()}_SOURCE: string = ${JSON.stringify(text)};\n`);
+}
 run('node_modules/typescript/bin/tsc');
 copyFileSync('core/core.wasm', 'dist/core.wasm');
 const page = await bundle('dist/browser/register.js', { minify: true });

@@ -43,6 +43,7 @@ const modules = {
     TICKER: ['wat/ticker.wat.', own('ticker.wat')],
     CELL: ['wat/cell.wat.', own('cell.wat')],
     LOAD: ['wat/load.wat.', own('load.wat')],
+    LOOK: ['wat/look.wat.', own('look.wat')],
     END: ['wat/end.wat.', own('end.wat')],
 };
 

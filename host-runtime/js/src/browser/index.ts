@@ -6,10 +6,13 @@ import { LocalOutput } from '../common/local-output.js';
 import type { AskParent } from '../common/parent.js';
 import { Recorder, type RecorderSettings } from '../common/recorder.js';
 import { tickerRuns } from '../common/ticker.js';
-import type { ClockInfo, Header, Sink } from '../common/trace.js';
+import { parseSampling, type SamplingOptions } from '../common/sampler.js';
+import { Reason } from '../common/constants.js';
+import type { ClockInfo, Header, Sink, Summary } from '../common/trace.js';
 import type { TimeSource } from '../common/lane.js';
 import { browserOf, systemOf } from './host.js';
 import { MemorySink } from './memory-sink.js';
+import { PageSampler } from './sampler.js';
 import { setClock, startTicker, tickerWorks, whyNoTicker } from './ticker.js';
 
 export { Recorder } from '../common/recorder.js';
@@ -24,6 +27,9 @@ export type { AskParent, Parent } from '../common/parent.js';
 export { PostSink } from './post-sink.js';
 export type { Header, Sink, Summary } from '../common/trace.js';
 
+/** A page may be closed at any moment, and what a sampler has not handed over by then is lost. */
+const WINDOW = '1s';
+
 /** How to record. */
 export interface RecorderOptions {
     /** Where the trace goes; a `MemorySink` if left out. */
@@ -32,6 +38,10 @@ export interface RecorderOptions {
     clock?: string;
     /** Whose children the guest's calls are, asked when guests begin to run; the active span of `@opentelemetry/api` if left out. */
     parent?: AskParent;
+    /** What the page's modules are there for: `trace` (default), or `profile`, which needs no ticker. */
+    record?: 'trace' | 'profile';
+    /** How instances are sampled that make a profile; windows of a second if nothing is said. */
+    sampling?: SamplingOptions;
     /** Whether to measure what a probe costs, which takes some 30 ms. False by default. */
     calibrate?: boolean;
 }
@@ -43,10 +53,12 @@ export class PageRecorder extends Recorder {
     /** Fulfilled when the clock runs: what is recorded before has the times of a ticker that stands still. */
     readonly ready: Promise<void>;
     readonly #output: LocalOutput;
+    readonly #sampler: () => PageSampler | undefined;
 
     /** Called by `createRecorder`. */
-    constructor(output: LocalOutput, time: TimeSource, settings: RecorderSettings, sink: Sink, ready: Promise<void>) {
+    constructor(output: LocalOutput, time: TimeSource, settings: RecorderSettings, sink: Sink, ready: Promise<void>, sampler: () => PageSampler | undefined) {
         super(output, time, settings);
+        this.#sampler = sampler;
         this.sink = sink;
         this.ready = ready;
         this.#output = output;
@@ -56,6 +68,19 @@ export class PageRecorder extends Recorder {
     override flush(): void {
         super.flush();
         this.#output.write();
+    }
+
+    /** The page is being closed: what is known now is all that can be said. */
+    leave(): void {
+        const sampler = this.#sampler();
+        if (sampler) sampler.isLeaving = true;
+        void this.end(Reason.Interrupted);
+    }
+
+    override async finish(outcome?: string): Promise<Summary> {
+        const summary = await super.finish(outcome);
+        this.#sampler()?.stop();
+        return summary;
     }
 
     /** The trace so far, where it is kept in memory. */
@@ -84,7 +109,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     let memory: WebAssembly.Memory | undefined;
     let ready = Promise.resolve();
     if (choice.kind === 'ticker' && !tickerWorks()) throw new Error(`kperf: the ticker can't work: ${whyNoTicker()}; use the clock \`precise\``);
-    if (choice.kind === 'ticker' || (choice.kind === 'auto' && tickerWorks())) {
+    if (choice.kind === 'ticker' || (choice.kind === 'auto' && options.record !== 'profile' && tickerWorks())) {
         const period = choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS;
         const ticker = startTicker(now(), period, resolution);
         memory = ticker.clock;
@@ -105,7 +130,10 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     const turn = memory && ((): void => {
         if (!tickerRuns(memory)) setClock(memory, now());
     });
-    return new PageRecorder(output, time, { turn, cost, parent: options.parent }, sink, ready);
+    const sampling = parseSampling({ every: WINDOW, ...options.sampling });
+    let sampler: PageSampler | undefined;
+    const sample = (): PageSampler => (sampler = new PageSampler(now, output, sampling));
+    return new PageRecorder(output, time, { turn, cost, parent: options.parent, sampler: sample }, sink, ready, () => sampler);
 }
 
 /** Fulfilled when the ticker runs, or after a second in which it doesn't. */

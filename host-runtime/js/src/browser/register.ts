@@ -10,6 +10,8 @@
 
 import { Reason } from '../common/constants.js';
 import { hook } from '../common/hook.js';
+import { isProfile } from '../common/profile.js';
+import type { SamplingOptions } from '../common/sampler.js';
 import { hookSuspension } from '../common/suspension.js';
 import type { AskParent } from '../common/parent.js';
 import type { OtlpOptions } from '../common/otlp-settings.js';
@@ -23,6 +25,10 @@ import { reachWorkers } from './workers.js';
 export interface PageConfig {
     /** See `RecorderOptions`. */
     clock?: string;
+    /** See `RecorderOptions`; if left out, the first module decides. */
+    record?: 'trace' | 'profile';
+    /** See `RecorderOptions`; as attributes `data-period`, `data-span-min` and `data-every`. */
+    sampling?: SamplingOptions;
     /** Where to post the trace while it is recorded. Without it the page keeps it: `kperf.download()`, `kperf.blob()`. */
     post?: string;
     /** Sends spans to a Collector while it is recorded; as an attribute the endpoint: `data-otlp="http://localhost:4318"`. */
@@ -61,8 +67,8 @@ let recorder: PageRecorder | undefined;
 
 // Not a second time, where it comes by two ways.
 if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
-    Object.defineProperty(globalThis, 'kperf', { configurable: true, get: begin });
-    hook(begin, () => begin().ready);
+    Object.defineProperty(globalThis, 'kperf', { configurable: true, get: () => begin() });
+    hook(begin, (module) => begin(module).ready);
     hookSuspension(() => recorder?.suspension);
     const script = (globalThis.document?.currentScript as HTMLScriptElement | null)?.src || config.script;
     // Their memory ends with them: only a trace that is sent comes out of a worker.
@@ -87,9 +93,13 @@ function settingsOfWorkers(script: string): PageConfig {
     return { ...config, ...post, core: core.href };
 }
 
-function begin(): PageRecorder {
+function begin(module?: WebAssembly.Module): PageRecorder {
     if (recorder) return recorder;
+    // The first module decides: a profile needs no ticker.
+    const record = config.record ?? (module && isProfile(module) ? 'profile' : 'trace');
     recorder = createRecorder({
+        record,
+        ...(config.sampling !== undefined && { sampling: config.sampling }),
         ...(config.clock !== undefined && { clock: config.clock }),
         ...(config.parent !== undefined && { parent: config.parent }),
         ...sink(),
@@ -111,7 +121,7 @@ function sink(): { sink?: Sink } {
 function leave(): void {
     if (!recorder || recorder.finished) return;
     if (recorder.sink instanceof PostSink || recorder.sink instanceof OtlpSink) recorder.sink.leave();
-    recorder.end(Reason.Interrupted);
+    recorder.leave();
     void recorder.finish('page closed').catch(() => undefined);
 }
 
@@ -124,16 +134,20 @@ function beforeClose(): void {
     const { close } = scope;
     scope.close = () => {
         if (!recorder || recorder.finished) return close.call(globalThis);
-        recorder.end(Reason.Interrupted);
+        void recorder.end(Reason.Interrupted);
         const finished = recorder.finish('worker closed').catch(() => undefined);
         void Promise.race([finished, new Promise((resolve) => setTimeout(resolve, CLOSING))]).then(() => close.call(globalThis));
     };
 }
 
 function dataset(): PageConfig {
-    const { clock, post, otlp, service, core, enabled, workers } = (globalThis.document?.currentScript as HTMLScriptElement | null)?.dataset ?? {};
+    const { clock, record, period, spanMin, every, post, otlp, service, core, enabled, workers } = (globalThis.document?.currentScript as HTMLScriptElement | null)?.dataset ?? {};
     return {
         ...(clock !== undefined && { clock }),
+        ...(record !== undefined && { record: record as 'trace' | 'profile' }),
+        ...((period ?? spanMin ?? every) !== undefined && {
+            sampling: { ...(period !== undefined && { period }), ...(spanMin !== undefined && { spanMin }), ...(every !== undefined && { every }) },
+        }),
         ...(post !== undefined && { post }),
         ...(otlp !== undefined && { otlp: { endpoint: otlp, spans: service === undefined ? {} : { service_name: service } } }),
         ...(core !== undefined && { core }),

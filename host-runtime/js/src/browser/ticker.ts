@@ -4,6 +4,7 @@ import { askForCells, clockMemory, type CellChange } from '../common/ticker.js';
 import { hasMultiMemory, type TimeSource } from '../common/lane.js';
 import type { TickerData } from './ticker-thread.js';
 import { TICKER_SOURCE } from './ticker-source.js';
+import { TICKER_NAME } from './workers.js';
 
 /** Whether a ticker can work here: memory can be shared with a worker, there is a processor for it, and recorders can load from it. */
 export function tickerWorks(): boolean {
@@ -23,7 +24,7 @@ export function startTicker(now: number, periodNanos: number, resolutionNanos: n
     const clock = clockMemory();
     setClock(clock, now);
     const url = URL.createObjectURL(new Blob([TICKER_SOURCE], { type: 'text/javascript' }));
-    const worker = new Worker(url, { name: 'kperf-ticker' });
+    const worker = new Worker(url, { name: TICKER_NAME });
     const data: TickerData = { memory: clock, timeOrigin: performance.timeOrigin, periodNanos, resolutionNanos };
     worker.postMessage(data);
     let cells = 0;

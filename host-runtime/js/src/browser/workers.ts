@@ -20,9 +20,12 @@ export function reachWorkers(script: string, config: object): void {
     });
 }
 
-/** Whether a worker is the ticker's. */
+/** Names of workers of ours. */
+export const [TICKER_NAME, SAMPLER_NAME] = ['kperf-ticker', 'kperf-sampler'];
+
+/** Whether a worker is one of ours. */
 function isOurs(options: WorkerOptions | undefined): boolean {
-    return options?.name === 'kperf-ticker';
+    return options?.name === TICKER_NAME || options?.name === SAMPLER_NAME;
 }
 
 /** The whole address of a worker that is reached. One that makes no sense is the browser's to refuse. */

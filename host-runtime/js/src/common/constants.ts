@@ -64,3 +64,10 @@ export const CHUNK_HEADER = 28;
 export const NO_RECORDER = 0xffffffff;
 /** The first id for functions of the host: those of modules count from 0. */
 export const HOST_IDS = 1 << 29;
+
+/** Of a module that makes a profile: address of the outermost call's slot, of the last slot, and of the first count. */
+export const SHADOW_STACK = 64;
+export const SHADOW_COUNTS = 1 << 20;
+export const SHADOW_LAST = SHADOW_COUNTS - 16;
+/** How many slots there are. */
+export const SHADOW_SLOTS = (SHADOW_LAST - SHADOW_STACK) / 8 + 1;

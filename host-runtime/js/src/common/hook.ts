@@ -10,7 +10,7 @@ type Options = Parameters<typeof WebAssembly.compile>[1];
  * carry their symbol table. `recorder` is asked when the first probed one comes; those without probes get what they would
  * have got, and so do those whose imports answer the probes. `ready` is waited for before that where the program waits anyway.
  */
-export function hook(recorder: () => Recorder | undefined, ready?: () => Promise<void>): void {
+export function hook(recorder: (module: WebAssembly.Module) => Recorder | undefined, ready?: (module: WebAssembly.Module) => Promise<void>): void {
     const { compile, compileStreaming, instantiate, Instance } = WebAssembly;
 
     const isProbed = (module: WebAssembly.Module): boolean =>
@@ -18,13 +18,13 @@ export function hook(recorder: () => Recorder | undefined, ready?: () => Promise
     const importsFor = (module: WebAssembly.Module, imports?: WebAssembly.Imports): WebAssembly.Imports | undefined => {
         // Who answers the probes already is asked by hand.
         if (!isProbed(module) || imports?.[MODULE] || imports?.[HOST_MODULE]) return imports;
-        return recorder()?.imports(imports, module) ?? imports;
+        return recorder(module)?.imports(imports, module) ?? imports;
     };
     const attached = <Made extends WebAssembly.Instance>(module: WebAssembly.Module, instance: Made): Made => {
-        return isProbed(module) ? (recorder()?.attach(instance) ?? instance) : instance;
+        return isProbed(module) ? (recorder(module)?.attach(instance) ?? instance) : instance;
     };
     const instance = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.Instance> => {
-        if (ready && isProbed(module)) await ready();
+        if (ready && isProbed(module)) await ready(module);
         return attached(module, await instantiate(module, importsFor(module, imports)));
     };
     const both = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.WebAssemblyInstantiatedSource> => {

@@ -61,12 +61,20 @@ export class Expected {
     readonly #time: TimeSource;
     #flush: ((length: number) => void) | undefined;
     #begun = false;
+    /** Whether the module makes a profile. */
+    readonly isProfile: boolean;
 
     /** `clock` is where it has its time from. */
-    constructor(time: TimeSource) {
+    constructor(time: TimeSource, isProfile = false) {
         this.#time = time;
+        this.isProfile = isProfile;
         const now = time.kind === 'precise' ? time.now : instantiate<{ now: WebAssembly.ExportValue }>(LOAD, { js: { clock: time.clock } }).now;
         this.imports = { now, flush: (_address: number, length: number) => this.#full(length) };
+    }
+
+    /** Whether it has begun. */
+    get hasBegun(): boolean {
+        return this.#begun;
     }
 
     /** Whether something was recorded that nobody can see: no instance came. */

@@ -189,10 +189,10 @@ export class Lane {
     }
 
     /** The recorder is gone: what its memory holds is handed over, with nothing open behind it. */
-    retire(): void {
+    retire(reason: Reason): void {
         if (this.#closed) return;
         this.#changes();
-        const rest = restOf(this.shared, Reason.Unfinished, 0);
+        const rest = restOf(this.shared, reason, 0);
         if (rest) this.#give(rest);
         this.#control[EARLIER_LENGTH] = 0;
         this.#control[EARLIER_ARMED] = 1;

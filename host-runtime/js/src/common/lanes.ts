@@ -1,7 +1,21 @@
 /** All lanes of a thread, as one. */
 
 import { STACKS, type Reason } from './constants.js';
-import type { Lane } from './lane.js';
+
+/** What records: a lane of events, or an instance that makes a profile. */
+export interface Lane {
+    /** How many frames of the running stack are open. */
+    readonly depth: number;
+    /** The stack that runs. */
+    readonly stack: number;
+    switch(stack: number): void;
+    close(reason: Reason, depth: number): void;
+    flush(): void;
+    /** Closes what is open on any stack, and hands over the rest; it may take until the answer is fulfilled. Nothing that comes after is kept. */
+    end(reason: Reason): void | Promise<void>;
+    /** Its instance is gone. */
+    retire(reason: Reason): void;
+}
 
 /** The lanes of a thread: the same of its stacks runs in each. */
 export class Lanes {
@@ -50,8 +64,9 @@ export class Lanes {
         for (const lane of this.#all) lane.flush();
     }
 
-    /** Closes what is open on any stack, and hands over the rest. Nothing that comes after is kept. */
-    end(reason: Reason): void {
-        for (const lane of this.#all) lane.end(reason);
+    /** Ends all of them. */
+    end(reason: Reason): void | Promise<void> {
+        const waits = this.#all.map((lane) => lane.end(reason)).filter((wait) => wait !== undefined);
+        if (waits.length > 0) return Promise.all(waits).then(() => undefined);
     }
 }

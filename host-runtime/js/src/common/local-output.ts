@@ -84,6 +84,17 @@ export class LocalOutput implements Output {
 
     ended(): void {}
 
+    window(recorder: number, body: Uint8Array): void {
+        if (!this.#later) return this.#writer.window(recorder, body);
+        this.#wait(() => this.#writer.window(recorder, body));
+    }
+
+    span(recorder: number, block: Uint8Array): void {
+        if (!this.#later) return this.#writer.block(recorder, block, 'SPAN');
+        const copy = block.slice();
+        this.#wait(() => this.#writer.block(recorder, copy, 'SPAN'));
+    }
+
     /** Writes what waits. */
     write(): void {
         for (const act of this.#waiting.splice(0)) act();

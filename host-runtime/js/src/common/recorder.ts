@@ -4,8 +4,9 @@ import { Beside } from './beside.js';
 import { CAPACITY, HOST_MODULE, MODULE, Reason, SYMBOLS_SECTION } from './constants.js';
 import { guard, type Exit } from './guard.js';
 import { Expected, expectedOf, innerMemory, isInlined } from './inside.js';
-import { CONTROL, Lane, type MakeSeat, type SharedLane, type TimeSource } from './lane.js';
-import { Lanes } from './lanes.js';
+import { CONTROL, hasMultiMemory, Lane, type MakeSeat, type SharedLane, type TimeSource } from './lane.js';
+import { Lanes, type Lane as AnyLane } from './lanes.js';
+import { isProfile, makesProfile, Profile, type SamplerLink } from './profile.js';
 import { HostSpans } from './spans.js';
 import { activeSpan, equalParents, parentPayload, type AskParent, type Parent } from './parent.js';
 import { Stacks } from './stacks.js';
@@ -29,6 +30,10 @@ export interface Output {
     probeCost(cost: Header['probe_cost']): void;
     /** A recorder has handed over all it had, and is gone. */
     ended(recorder: number): void;
+    /** Takes the body of a `PROF`, of an instance that makes a profile. */
+    window(recorder: number, body: Uint8Array): void;
+    /** Takes a block of slow calls of such an instance; the bytes are only borrowed. */
+    span(recorder: number, block: Uint8Array): void;
     /** Ends the recording, when the lane of the calling thread has ended. */
     finish(outcome: string): Summary | Promise<Summary>;
 }
@@ -51,7 +56,12 @@ export interface RecorderSettings {
     opened?: ((number: number, lane: SharedLane) => void) | undefined;
     /** Measures what a probe costs, of a recorder inside of a module or of one beside. */
     cost?: ((inlined: boolean) => Header['probe_cost']) | undefined;
+    /** Begins to sample instances that make a profile; throws, with the reason, where that can't be done. */
+    sampler?: (() => SamplerLink) | undefined;
 }
+
+/** Milliseconds after which frames are closed at the latest that an exception has left in an instance that makes a profile. */
+const SETTLE = 10;
 
 /** A lane, and what the trace says of it. */
 interface Member {
@@ -74,9 +84,13 @@ export class Recorder {
     /** Their numbers in the trace. */
     #numbers: number[] = [];
     /** Is told of instances that are gone. */
-    readonly #gone = new FinalizationRegistry<Member>((member) => this.#retire(member));
+    readonly #gone = new FinalizationRegistry<{ lane: AnyLane; number: number }>((member) => this.#retire(member));
     /** The lane of all modules whose recorder is beside them, and its recorder. */
     #own: { lane: Lane; seat: Beside } | undefined;
+    #sampler: SamplerLink | undefined;
+    /** The instances that make a profile. */
+    readonly #profiles = new Set<Profile>();
+    #settling: ReturnType<typeof setInterval> | undefined;
     /** The lane of the first instance that has its recorder inside. */
     #inner: Lane | undefined;
     /** Instances that are to come. */
@@ -106,6 +120,11 @@ export class Recorder {
         return this.#numbers;
     }
 
+    /** How many instances make a profile that are there. */
+    get profiles(): number {
+        return this.#profiles.size;
+    }
+
     /** How many instances have recorded something that is not in the trace: those that failed in their start section, or that nobody told of. */
     get unseen(): number {
         return this.#expected.filter(({ isLost }) => isLost).length;
@@ -128,14 +147,16 @@ export class Recorder {
         const table = sections[0];
         if (!table) return imports ?? {};
         const inlined = isInlined(compiled);
+        const profile = inlined && isProfile(compiled);
+        if (profile) this.#sampler ??= this.#startSampler();
         if (this.#tables.length === 0) {
-            const cost = this.#settings.cost?.(inlined);
+            const cost = profile ? undefined : this.#settings.cost?.(inlined);
             if (cost) this.#output.probeCost(cost);
         }
         this.#addSymbols(new Uint8Array(table));
         const guarded = guard(imports ?? {}, this.#lanes, (code, exit) => this.onExit?.(code, exit));
         if (!inlined) return { ...guarded, [MODULE]: this.#beside().seat.probes };
-        const expected = new Expected(this.#time);
+        const expected = new Expected(this.#time, profile);
         this.#expected.push(expected);
         return { ...guarded, [HOST_MODULE]: expected.imports };
     }
@@ -148,15 +169,20 @@ export class Recorder {
         const { exports } = instance;
         const memory = innerMemory(exports);
         if (!memory || this.#attached.has(memory)) return instance;
-        const expected = expectedOf(exports);
+        const profile = makesProfile(exports);
+        // One that makes a profile has said so when it began, and says nothing more.
+        const expected = profile ? this.#expected.find((expected) => expected.isProfile && expected.hasBegun) : expectedOf(exports);
         // Another recorder may expect it.
         if (!expected || !this.#expected.includes(expected)) return instance;
         this.#attached.add(memory);
         this.#expected = this.#expected.filter((other) => other !== expected);
-        const member = this.#open(expected.seat(exports));
-        if (this.finished) member.lane.end(Reason.Unfinished);
-        else this.#gone.register(exports, member);
-        this.#inner ??= member.lane;
+        if (profile) this.#profile(exports);
+        else {
+            const member = this.#open(expected.seat(exports));
+            if (this.finished) member.lane.end(Reason.Unfinished);
+            else this.#gone.register(exports, member);
+            this.#inner ??= member.lane;
+        }
         return instance;
     }
 
@@ -227,8 +253,9 @@ export class Recorder {
     }
 
     /** Ends this thread's part: closes what is open, and hands it over. Nothing that comes after is kept. */
-    end(reason: Reason): void {
-        this.#lanes.end(reason);
+    end(reason: Reason): void | Promise<void> {
+        clearInterval(this.#settling);
+        return this.#lanes.end(reason);
     }
 
     /** Ends the recording. `outcome` says how the program ended: `completed`, `exit 3`, `trap: ...`. */
@@ -245,8 +272,8 @@ export class Recorder {
 
     #finish(outcome: string, reason: Reason): Summary | Promise<Summary> {
         if (this.#summary === undefined) {
-            this.end(reason);
-            this.#summary = this.#output.finish(outcome);
+            const ended = this.end(reason);
+            this.#summary = ended ? ended.then(() => this.#output.finish(outcome)) : this.#output.finish(outcome);
         }
         return this.#summary;
     }
@@ -276,10 +303,35 @@ export class Recorder {
         return member;
     }
 
+    /** An instance that makes a profile. */
+    #profile(exports: WebAssembly.Exports): void {
+        const link = this.#sampler;
+        if (!link || this.finished) return;
+        const number = this.#output.lane();
+        const lane = new Profile(exports, number, link);
+        this.#lanes.add(lane);
+        this.#profiles.add(lane);
+        this.#gone.register(exports, { lane, number });
+        if (this.#settling !== undefined) return;
+        // Nothing tells when a guest begins to run. When this is called none does.
+        this.#settling = setInterval(() => {
+            for (const profile of this.#profiles) profile.settle(Reason.Host);
+        }, SETTLE);
+        // In node it keeps nobody alive.
+        (this.#settling as { unref?: () => void }).unref?.();
+    }
+
+    #startSampler(): SamplerLink {
+        if (!hasMultiMemory) throw new Error('kperf: a module that makes a profile wants an engine that gives a module several memories; rewrite it without --record profile');
+        if (!this.#settings.sampler) throw new Error('kperf: nobody samples here; rewrite the module without --record profile');
+        return this.#settings.sampler();
+    }
+
     /** The instance of a lane is gone. */
-    #retire({ lane, number }: Member): void {
+    #retire({ lane, number }: { lane: AnyLane; number: number }): void {
         if (this.finished) return;
-        lane.retire();
+        lane.retire(Reason.Unfinished);
+        if (lane instanceof Profile) this.#profiles.delete(lane);
         this.#lanes.remove(lane);
         this.#numbers = this.#numbers.filter((other) => other !== number);
         if (this.#inner === lane) this.#inner = undefined;

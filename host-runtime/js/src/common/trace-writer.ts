@@ -7,7 +7,11 @@ import { equalBytes, readSymbols } from './symbols.js';
 import type { Header, Sink, Summary, Told } from './trace.js';
 
 /** Which kind a chunk is of. */
-export type Kind = 'HEAD' | 'SYMS' | 'EVTS' | 'STAL' | 'LOST' | 'PRNT' | 'ENDT';
+export type Kind = 'HEAD' | 'SYMS' | 'EVTS' | 'SPAN' | 'PROF' | 'STAL' | 'LOST' | 'PRNT' | 'ENDT';
+
+/** Length of what stands before a window's body, and how long that is at least to be packed. */
+const WINDOW_HEADER = 8;
+const WORTH_PACKING = 48;
 
 /** What is the host's, where it has something faster. */
 export interface Codecs {
@@ -24,6 +28,7 @@ export class TraceWriter {
     readonly #sink: Sink;
     readonly #crc32: (bytes: Uint8Array) => number;
     readonly #columns: Columns;
+    readonly #zstd: Pack | undefined;
     /** The number of each recorder's next block, and how many of its events were lost since it was told. */
     readonly #recorders = new Map<number, { next: number; lost: number }>();
     /** The tables that are written, by their first id, and how many functions of guests they have. */
@@ -39,6 +44,7 @@ export class TraceWriter {
         this.#sink = sink;
         this.#crc32 = codecs.crc32 ?? crc32;
         this.#columns = new Columns(codecs.zstd);
+        this.#zstd = codecs.zstd;
         this.#give(PREAMBLE.slice());
         this.#json('HEAD', header);
     }
@@ -53,8 +59,8 @@ export class TraceWriter {
         this.#put('SYMS', 0, 0, table);
     }
 
-    /** Adds a block of a recorder: header and words. One without words adds nothing. */
-    block(recorder: number, block: Uint8Array): void {
+    /** Adds a block of a recorder: header and words. One without words adds nothing. `SPAN` are slow calls of a profile. */
+    block(recorder: number, block: Uint8Array, kind: 'EVTS' | 'SPAN' = 'EVTS'): void {
         if (block.length <= BLOCK_HEADER) return;
         let state = this.#recorders.get(recorder);
         if (!state) this.#recorders.set(recorder, (state = { next: 0, lost: 0 }));
@@ -63,10 +69,21 @@ export class TraceWriter {
         this.#events += events;
         if (state.lost > 0) this.#lost(recorder, state);
         // The number is used up even where the write fails: a reader then notices.
-        if (!this.#put('EVTS', recorder, state.next++, payload)) {
+        if (!this.#put(kind, recorder, state.next++, payload)) {
             this.#dropped += events;
             state.lost += events;
         }
+    }
+
+    /** Adds a while of a recorder that makes a profile. */
+    window(recorder: number, body: Uint8Array): void {
+        const packed = body.length < WORTH_PACKING ? undefined : this.#zstd?.(body);
+        const stored = packed && packed.length < body.length ? packed : body;
+        const payload = new Uint8Array(WINDOW_HEADER + stored.length);
+        payload[0] = stored === body ? 0 : 1;
+        new DataView(payload.buffer).setUint32(4, body.length, true);
+        payload.set(stored, WINDOW_HEADER);
+        this.#put('PROF', recorder, 0, payload);
     }
 
     /** Adds a while in which the ticker stood still. */

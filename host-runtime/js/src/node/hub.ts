@@ -15,6 +15,10 @@ export const Message = {
     Ended: 4,
     /** What a probe costs: JSON. */
     ProbeCost: 6,
+    /** The body of a `PROF`. */
+    Window: 7,
+    /** A block of slow calls of a profile. */
+    Span: 8,
 } as const;
 export type Message = (typeof Message)[keyof typeof Message];
 

@@ -8,7 +8,9 @@ import { anchorOf, measureResolution, parseClock, PERIOD_NANOS, threadClock, tic
 import { Reason } from '../common/constants.js';
 import type { SharedLane, TimeSource } from '../common/lane.js';
 import { LocalOutput } from '../common/local-output.js';
+import type { SamplerLink } from '../common/profile.js';
 import { Recorder, type Output } from '../common/recorder.js';
+import { parseSampling, SamplerControl, type ProfiledInstance, type Sampling, type SamplingOptions } from '../common/sampler.js';
 import { askForCells, clockMemory, forgetStalls, waitForTicker, type CellChange } from '../common/ticker.js';
 import type { ClockInfo, Header, Sink } from '../common/trace.js';
 import type { OtlpOptions } from '../common/otlp-settings.js';
@@ -17,6 +19,8 @@ import { Follower, type Followed, type FollowerData } from './follower.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
 import { threadOffset, threadOrigin } from './offset.js';
+import { CountsAlone, NodeSampler } from './sampler.js';
+import type { SamplerData } from './sampler-thread.js';
 import type { TickerData } from './ticker-thread.js';
 import type { AnnouncedLane, WriterData } from './writer-thread.js';
 
@@ -29,6 +33,7 @@ export type { Delivery } from '../common/otlp-exporter.js';
 export { otlpFromEnvironment, type OtlpOptions } from '../common/otlp-settings.js';
 export { OtlpSink } from '../common/otlp-sink.js';
 export type { AskParent, Parent } from '../common/parent.js';
+export type { SamplingOptions } from '../common/sampler.js';
 export type { Header, Sink, Summary } from '../common/trace.js';
 
 /** How to record. */
@@ -43,6 +48,13 @@ export interface RecorderOptions {
     otlp?: OtlpOptions;
     /** Whose children the guest's calls are, asked when guests begin to run; the active span of `@opentelemetry/api` if left out. */
     parent?: AskParent;
+    /**
+     * What the program's modules are there for: `trace` (default), or `profile`, which needs no ticker. Modules that make a
+     * profile (`kperf-wasm rewrite --record profile`) are sampled in any case.
+     */
+    record?: 'trace' | 'profile';
+    /** How instances are sampled that make a profile. */
+    sampling?: SamplingOptions;
     /** Whether to measure what a probe costs; takes some ten milliseconds. True by default, but for the test clock. */
     calibrate?: boolean;
 }
@@ -57,6 +69,9 @@ interface Shared {
     /** Whether to measure what a probe costs. */
     calibrate: boolean;
     process: number;
+    /** How instances are sampled, and the thread that does it, if it runs. */
+    sampling: Sampling;
+    sampler: SharedArrayBuffer;
     channels: Channels;
 }
 
@@ -66,6 +81,8 @@ interface Channels {
     cells: string;
     /** On which threads tell the writer of their lanes. */
     lanes: string;
+    /** On which they tell the sampler of instances that make a profile. */
+    instances: string;
 }
 
 /** As it was when this was loaded: `register` wraps it later. */
@@ -92,16 +109,18 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const resolution = measureResolution(clock);
     const info: ClockInfo = { kind: 'precise', source: clock.source, ticks_per_second: 1e9, resolution_nanos: resolution };
     const name = `kperf-${process.pid}-${threadId}-${recordings++}`;
-    const channels: Channels = { cells: `${name}-cells`, lanes: `${name}-lanes` };
+    const channels: Channels = { cells: `${name}-cells`, lanes: `${name}-lanes`, instances: `${name}-instances` };
     let memory: WebAssembly.Memory | undefined;
-    if (choice.kind === 'ticker' || (choice.kind === 'auto' && availableParallelism() > 1)) {
+    if (choice.kind === 'ticker' || (choice.kind === 'auto' && options.record !== 'profile' && availableParallelism() > 1)) {
         if (availableParallelism() < 2) throw new Error('kperf: the ticker needs a second processor; use the clock `precise`');
         const period = choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS;
         memory = startTicker(channels.cells, origin, period, resolution);
         Object.assign(info, { kind: 'ticker', resolution_nanos: period, period_nanos: period });
     }
     const calibrate = options.calibrate ?? !test;
-    const shared: Shared = { hub: new Hub().buffer, ...(memory && { memory }), origin, test, calibrate, process: process.pid, channels };
+    const sampling = parseSampling(options.sampling ?? {});
+    const sampler = new SamplerControl().buffer;
+    const shared: Shared = { hub: new Hub().buffer, ...(memory && { memory }), origin, test, calibrate, process: process.pid, sampling, sampler, channels };
     const time = timeSource(shared, clock);
     const header: Header = {
         clock: info,
@@ -111,7 +130,8 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     };
     if (memory) forgetStalls(memory);
     const output = openOutput(options, header, clock, shared);
-    return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, time, clock), opened: options.sink ? undefined : announce(shared) });
+    const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(shared, clock, output));
+    return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, time, clock), opened: options.sink ? undefined : announce(shared), sampler: sample });
 }
 
 /** Takes part in the recording of the thread that started this one; `undefined` where there is none. */
@@ -124,7 +144,8 @@ export function joinRecorder(): Recorder | undefined {
     const time = timeSource(shared, clock);
     // This thread may be terminated at any moment: the writer then looks for itself. It hears only what is said when it runs.
     hub.waitForWriter(THREAD_START);
-    return new Recorder(new HubOutput(hub), time, { cost: costOf(shared, time, clock), opened: announce(shared) });
+    const output = new HubOutput(hub);
+    return new Recorder(output, time, { cost: costOf(shared, time, clock), opened: announce(shared), sampler: () => startSampler(shared, clock, output) });
 }
 
 /** Hands over what this thread has recorded, when it ends. */
@@ -150,7 +171,7 @@ function costOf(shared: Shared, time: TimeSource, clock: Clock): (inlined: boole
     };
 }
 
-function tell(name: string, message: CellChange | AnnouncedLane): void {
+function tell(name: string, message: CellChange | AnnouncedLane | ProfiledInstance): void {
     const channel = new BroadcastChannel(name);
     channel.postMessage(message);
     channel.close();
@@ -174,7 +195,7 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, shar
     // A thread that starts takes a processor for a while: better from us than from the guest.
     hub.waitForWriter(THREAD_START);
     setEnvironmentData(SHARED, shared as unknown as Parameters<typeof setEnvironmentData>[1]);
-    return new HubOutput(hub, { now, memory: shared.memory }, follower && startFollower(follower, path, options.otlp ?? {}));
+    return new HubOutput(hub, { now, memory: shared.memory }, follower && startFollower(follower, path, options.otlp ?? {}), new SamplerControl(shared.sampler));
 }
 
 function timeSource(shared: Shared, clock: Clock): TimeSource {
@@ -203,6 +224,24 @@ function startTicker(cells: string, origin: number, periodNanos: number, resolut
     return memory;
 }
 
+/** The way to the thread that samples: the process's, or if that has none yet, one of this thread. */
+function startSampler({ test, sampling, sampler, hub, origin, channels: { instances } }: Shared, clock: Clock, output: Output): SamplerLink {
+    const now = (): number => ticksOf(clock);
+    if (test) return new CountsAlone(now, output, sampling);
+    const control = new SamplerControl(sampler);
+    if (!control.runs) {
+        const data: SamplerData = { kperf: 'sampler', hub, control: sampler, instances, origin, sampling };
+        startThread('./sampler-thread.js', data);
+        control.waitForStart(THREAD_START);
+        if (!control.runs) throw new Error('kperf: the thread that samples did not start');
+    }
+    return new NodeSampler(now, control, (instance) => tell(instances, instance));
+}
+
+function refuseToSample(): never {
+    throw new Error('kperf: a module that makes a profile is recorded to a file: `createRecorder({ path })`, not with a sink');
+}
+
 /** Starts the thread that sends the file; what ends it and says what became of the spans. */
 function startFollower(follower: Follower, path: string, options: OtlpOptions): { finish(): Followed } {
     const giveUpAfter = options.giveUpAfter ?? GIVE_UP;
@@ -212,7 +251,7 @@ function startFollower(follower: Follower, path: string, options: OtlpOptions): 
 }
 
 /** Starts a thread of ours. It keeps nobody alive, and nothing of the program's options reaches it. */
-function startThread(file: string, data: TickerData | WriterData | FollowerData): Worker {
+function startThread(file: string, data: TickerData | WriterData | FollowerData | SamplerData): Worker {
     const env = { ...process.env };
     delete env['NODE_OPTIONS'];
     const thread = new OwnWorker(new URL(file, import.meta.url), { workerData: data, execArgv: [], env, stdin: false });

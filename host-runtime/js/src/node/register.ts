@@ -7,6 +7,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import threads, { isMainThread, workerData } from 'node:worker_threads';
 import { Reason } from '../common/constants.js';
 import { hook } from '../common/hook.js';
+import { isProfile } from '../common/profile.js';
 import { hookSuspension } from '../common/suspension.js';
 import { tracesUrl } from '../common/otlp-settings.js';
 import { undelivered } from '../common/otlp-sink.js';
@@ -29,9 +30,12 @@ if (settings.enabled && !isOurs) {
 
 function registerMain(): void {
     let uncaught: string | undefined;
-    const begin = (): Recorder => {
+    const begin = (module?: WebAssembly.Module): Recorder => {
         if (recorder) return recorder;
-        recorder = createRecorder({ path, clock: settings.clock, calibrate: settings.calibrate, ...(settings.otlp && { otlp: settings.otlp }) });
+        // The first module decides: a profile needs no ticker.
+        const record = settings.record ?? (module && isProfile(module) ? 'profile' : 'trace');
+        const { clock, calibrate, otlp, sampling } = settings;
+        recorder = createRecorder({ path, clock, record, sampling, calibrate, ...(otlp && { otlp }) });
         recorder.onExit = (code, exit) => {
             // That of `node:wasi` with `returnOnExit: false` ends the process at once, past all handlers.
             if (exit.name !== 'bound proc_exit') return;
@@ -72,7 +76,8 @@ function end(outcome: string): void {
         if (unseen > 0) process.stderr.write(`kperf: what ${unseen} instance${unseen > 1 ? 's' : ''} did in a start section that failed is not in the trace; \`--probe import\` keeps it\n`);
         if (settings.quiet || probes === 0) return;
         const lost = dropped_events > 0 ? `, ${dropped_events} lost` : '';
-        process.stderr.write(`kperf: ${events} events of ${probes} functions${lost}: kperf-wasm report ${path}\n`);
+        const what = recorder.profiles > 0 ? `a profile of ${probes} functions` : `${events} events of ${probes} functions`;
+        process.stderr.write(`kperf: ${what}${lost}: kperf-wasm report ${path}\n`);
     } catch (error) {
         process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     }

@@ -125,6 +125,14 @@ function write({ path, header, lanes, follower }: WriterData): Written {
             if (!writer) header.probe_cost = JSON.parse(whole.toString()) as NonNullable<Header['probe_cost']>;
             continue;
         }
+        if (kind === Message.Window) {
+            begin().window(recorder, whole);
+            continue;
+        }
+        if (kind === Message.Span) {
+            begin().block(recorder, whole, 'SPAN');
+            continue;
+        }
         if (kind === Message.Parent) {
             begin().parent(recorder, whole);
             continue;

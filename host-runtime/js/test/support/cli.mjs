@@ -29,7 +29,7 @@ export const hasMultiMemory = WebAssembly.validate(Uint8Array.of(0, 97, 115, 109
 
 /** A module with probes. */
 export function probed(path, to, ...options) {
-    kperf('rewrite', path, '-o', to, ...(options.includes('--probe') ? [] : ['--probe', PROBE]), ...options);
+    kperf('rewrite', path, '-o', to, ...(options.includes('--probe') || options.includes('--record') ? [] : ['--probe', PROBE]), ...options);
     return readFileSync(to);
 }
 

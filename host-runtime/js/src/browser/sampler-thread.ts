@@ -1,0 +1,33 @@
+/** The worker that looks at instances that make a profile. scripts/build.mjs makes one text of it, `sampler-source.ts`. */
+
+import { SamplerLoop, type ProfiledInstance, type Sampling } from '../common/sampler.js';
+
+/** What the worker is sent first; then instances. */
+export interface SamplerData {
+    /** See `SamplerControl`. */
+    control: SharedArrayBuffer;
+    sampling: Sampling;
+    /** The `performance.timeOrigin` from which the trace counts. */
+    timeOrigin: number;
+}
+
+/** What it sends. */
+export type Found =
+    | { kind: 'window'; number: number; body: Uint8Array; counted: Float64Array; endTicks: number; isLast: boolean }
+    | { kind: 'span'; number: number; block: Uint8Array };
+
+let sampler: SamplerLoop | undefined;
+
+addEventListener('message', ({ data }: MessageEvent<SamplerData | ProfiledInstance>) => {
+    if ('number' in data) sampler?.add(data);
+    else {
+        const offset = performance.timeOrigin - data.timeOrigin;
+        const clock = (): number => Math.floor((performance.now() + offset) * 1e6 + 0.5);
+        const send = (found: Found): void => postMessage(found);
+        sampler = new SamplerLoop(data.control, data.sampling, clock, {
+            window: (number, body, counted, endTicks, isLast) => send({ kind: 'window', number, body, counted, endTicks, isLast }),
+            span: (number, block) => send({ kind: 'span', number, block: block.slice() }),
+        });
+    }
+    while (sampler && !sampler.isBehind) if (!sampler.run()) return close();
+});

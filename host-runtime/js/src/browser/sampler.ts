@@ -1,0 +1,98 @@
+/** The way of a page to the worker that samples. */
+
+import { countsAlone, type SamplerLink } from '../common/profile.js';
+import type { Output } from '../common/recorder.js';
+import { SamplerControl, type ProfiledInstance, type Sampling } from '../common/sampler.js';
+import type { Found, SamplerData } from './sampler-thread.js';
+import { SAMPLER_SOURCE } from './sampler-source.js';
+import { SAMPLER_NAME } from './workers.js';
+
+/** Milliseconds that it may take to write what is left. */
+const PATIENCE = 1000;
+
+/** An instance, and up to when its counts are in the trace. */
+interface Known {
+    instance: ProfiledInstance;
+    counted: Float64Array;
+    until: number;
+    /** Told of its end. */
+    ended: (() => void) | undefined;
+    closed: boolean;
+}
+
+/** Starts the worker and takes what it finds. */
+export class PageSampler implements SamplerLink {
+    readonly now: () => number;
+    /** The page is being closed: nobody waits for the worker any more. */
+    isLeaving = false;
+    readonly #output: Output;
+    readonly #sampling: Sampling;
+    readonly #control = new SamplerControl();
+    readonly #worker: Worker;
+    readonly #known = new Map<number, Known>();
+
+    /** Throws where memory can't be shared with a worker. */
+    constructor(now: () => number, output: Output, sampling: Sampling) {
+        if (globalThis.crossOriginIsolated !== true) {
+            throw new Error(
+                'kperf: a module that makes a profile wants a page that is cross-origin isolated (headers Cross-Origin-Opener-Policy: same-origin, ' +
+                    'Cross-Origin-Embedder-Policy: require-corp); rewrite it without --record profile',
+            );
+        }
+        this.now = now;
+        this.#output = output;
+        this.#sampling = sampling;
+        const url = URL.createObjectURL(new Blob([SAMPLER_SOURCE], { type: 'text/javascript' }));
+        this.#worker = new Worker(url, { name: SAMPLER_NAME });
+        this.#worker.addEventListener('message', ({ data }: MessageEvent<Found>) => this.#found(data));
+        const data: SamplerData = { control: this.#control.buffer, sampling, timeOrigin: performance.timeOrigin };
+        this.#worker.postMessage(data);
+    }
+
+    add(instance: ProfiledInstance): void {
+        const counted = new Float64Array(instance.functions);
+        this.#known.set(instance.number, { instance, counted, until: instance.begun, ended: undefined, closed: false });
+        this.#worker.postMessage(instance);
+        this.#control.announce();
+    }
+
+    end(instance: ProfiledInstance): void | Promise<void> {
+        const known = this.#known.get(instance.number);
+        if (!known || known.closed) return;
+        if (this.isLeaving) return this.#countsAlone(known);
+        this.#control.wake();
+        return new Promise((resolve) => {
+            const late = setTimeout(() => {
+                this.#countsAlone(known);
+                resolve();
+            }, PATIENCE);
+            known.ended = () => {
+                clearTimeout(late);
+                resolve();
+            };
+        });
+    }
+
+    /** Ends the worker. */
+    stop(): void {
+        this.#control.stop();
+    }
+
+    #found(found: Found): void {
+        const known = this.#known.get(found.number);
+        if (!known || known.closed) return;
+        if (found.kind === 'span') return this.#output.span(found.number, found.block);
+        known.counted = found.counted;
+        known.until = found.endTicks;
+        this.#output.window(found.number, found.body);
+        if (!found.isLast) return;
+        known.closed = true;
+        known.ended?.();
+    }
+
+    #countsAlone(known: Known): void {
+        known.closed = true;
+        const { instance, counted, until } = known;
+        this.#output.window(instance.number, countsAlone(instance, counted, until, Math.max(until, this.now()), this.#sampling));
+    }
+}

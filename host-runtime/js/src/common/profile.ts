@@ -1,0 +1,141 @@
+/** An instance that makes a profile (`kperf-wasm rewrite --record profile`), as the guest's own thread sees it. */
+
+import { EXPORT_PREFIX, type Reason, SHADOW_LAST, SHADOW_STACK } from './constants.js';
+import {
+    callsSince, CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_HEARD, CONTROL_REASON, CONTROL_UNWOUND,
+    type ProfiledInstance, type Sampling,
+} from './sampler.js';
+import { encodeWindow } from './window.js';
+
+/** The way to a sampler's thread. */
+export interface SamplerLink {
+    /** A reading of the clock, in ticks. */
+    now(): number;
+    /** Looks at one more. */
+    add(instance: ProfiledInstance): void;
+    /** Ends one, whose control says so already; when that is done, what was counted and seen of it is on its way to the trace. */
+    end(instance: ProfiledInstance): void | Promise<void>;
+}
+
+interface Cell {
+    value: number;
+}
+
+/** Whether a module makes a profile. */
+export function isProfile(module: WebAssembly.Module): boolean {
+    return WebAssembly.Module.exports(module).some(({ name }) => name === `${EXPORT_PREFIX}state.top`);
+}
+
+/** Whether an instance does. */
+export function makesProfile(exports: WebAssembly.Exports): boolean {
+    return `${EXPORT_PREFIX}state.top` in exports;
+}
+
+/** The stack of open calls that a module keeps, and who samples it. It doesn't keep the instance alive. */
+export class Profile {
+    readonly #exports: WeakRef<WebAssembly.Exports>;
+    readonly #instance: ProfiledInstance;
+    readonly #link: SamplerLink;
+    /** Two words for each slot. */
+    readonly #slots: Uint32Array;
+    readonly #control: Int32Array;
+    /** What stacks that don't run have open. */
+    readonly #saved = new Map<number, Uint32Array>();
+    #stack = 0;
+    #ended: void | Promise<void> | undefined;
+
+    constructor(exports: WebAssembly.Exports, number: number, link: SamplerLink) {
+        this.#exports = new WeakRef(exports);
+        this.#link = link;
+        const of = (name: string): unknown => exports[EXPORT_PREFIX + name];
+        const memory = of('memory') as WebAssembly.Memory;
+        const control = new SharedArrayBuffer(CONTROL_BYTES);
+        const [idBase, functions] = [of('state.id_base') as Cell, of('state.functions') as Cell].map(({ value }) => value) as [number, number];
+        this.#instance = { number, memory, idBase, functions, begun: link.now(), control };
+        this.#slots = new Uint32Array(memory.buffer, 0, SHADOW_LAST / 4 + 2);
+        this.#control = new Int32Array(control);
+        link.add(this.#instance);
+    }
+
+    /** How many calls of the running stack are open. */
+    get depth(): number {
+        return (Math.min(this.#top?.value ?? SHADOW_STACK, SHADOW_LAST) - SHADOW_STACK) / 8;
+    }
+
+    /** The stack that runs. */
+    get stack(): number {
+        return this.#stack;
+    }
+
+    /** Closes the calls deeper than this. */
+    close(reason: Reason, depth: number): void {
+        if (depth >= this.depth) return;
+        const control = this.#control;
+        // What the sampler hasn't heard of yet counts too.
+        const isNews = control[CONTROL_UNWOUND] === Atomics.load(control, CONTROL_HEARD);
+        control[CONTROL_DEPTH] = isNews ? depth : Math.min(depth, control[CONTROL_DEPTH]!);
+        control[CONTROL_REASON] = reason;
+        Atomics.add(control, CONTROL_UNWOUND, 1);
+        this.#clear(depth);
+    }
+
+    /** From here on another stack runs. */
+    switch(stack: number): void {
+        if (stack === this.#stack) return;
+        const top = this.#top;
+        const begin = SHADOW_STACK / 4;
+        this.#saved.set(this.#stack, this.#slots.slice(begin, begin + 2 * this.depth));
+        this.#clear(0);
+        const saved = this.#saved.get(stack);
+        this.#saved.delete(stack);
+        this.#stack = stack;
+        if (!saved || !top) return;
+        this.#slots.set(saved, begin);
+        top.value = SHADOW_STACK + 4 * saved.length;
+    }
+
+    /** The guest's thread does something else: what is open was left by an exception. */
+    settle(reason: Reason): void {
+        if (this.#stack === 0) this.close(reason, 0);
+    }
+
+    flush(): void {}
+
+    /** Closes what is open, and hands over what is known. Nothing that comes after is kept. */
+    end(reason: Reason): void | Promise<void> {
+        if (Atomics.load(this.#control, CONTROL_END) === 0) {
+            Atomics.store(this.#control, CONTROL_END, reason + 1);
+            this.#ended = this.#link.end(this.#instance);
+        }
+        return this.#ended;
+    }
+
+    /** The instance is gone. */
+    retire(reason: Reason): void {
+        void this.end(reason);
+    }
+
+    get #top(): Cell | undefined {
+        return this.#exports.deref()?.[`${EXPORT_PREFIX}state.top`] as Cell | undefined;
+    }
+
+    /** Declares the slots free that are deeper, from below: a reader sees no call whose caller has gone. */
+    #clear(depth: number): void {
+        const slots = this.#slots;
+        for (let at = SHADOW_STACK / 4 + 2 * depth; at < slots.length && slots[at] !== 0; at += 2) slots[at] = slots[at + 1] = 0;
+        const top = this.#top;
+        if (top) top.value = SHADOW_STACK + 8 * depth;
+    }
+}
+
+/** Whether a sampler has ended an instance. */
+export function hasEnded(instance: ProfiledInstance): boolean {
+    return Atomics.load(new Int32Array(instance.control), CONTROL_ENDED) === 1;
+}
+
+/** A window of counts alone, from the moment up to which they were told: for whoever can't wait for the sampler. */
+export function countsAlone(instance: ProfiledInstance, counted: Float64Array, startTicks: number, endTicks: number, sampling: Sampling): Uint8Array {
+    const { periodNanos, spanMinNanos = 0 } = sampling;
+    const nothing = { samples: 0, torn: 0, cut: 0, idleTicks: 0, squares: 0, nodes: [] };
+    return encodeWindow({ startTicks, endTicks, periodNanos, spanMinNanos, ...nothing, calls: callsSince(instance, counted) });
+}

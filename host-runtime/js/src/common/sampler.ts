@@ -1,0 +1,372 @@
+/** What a sampler's thread does with the instances that make a profile. host-runtime/wasmtime/src/profile.rs does the same. */
+
+import { Reason, SHADOW_COUNTS, SHADOW_SLOTS } from './constants.js';
+import { instantiate } from './lane.js';
+import { Pen } from './pen.js';
+import { HOST, SampleTree } from './sample-tree.js';
+import { LOOK } from './wasm.js';
+import { encodeWindow } from './window.js';
+
+/** How instances are sampled. */
+export interface Sampling {
+    /** How often a sample is taken, in nanoseconds. */
+    periodNanos: number;
+    /** Calls that are seen to last that long are told one by one; `undefined`: none. */
+    spanMinNanos: number | undefined;
+    /** How often what is known goes to the trace, in nanoseconds; `undefined`: after a second, then twice as long each time. */
+    everyNanos: number | undefined;
+}
+
+/** An instance that makes a profile, as threads tell each other of it. */
+export interface ProfiledInstance {
+    /** The recorder's number. */
+    number: number;
+    memory: WebAssembly.Memory;
+    idBase: number;
+    functions: number;
+    /** When it began, in ticks. */
+    begun: number;
+    /** What the guest's thread says of it: words of `CONTROL_*`. */
+    control: SharedArrayBuffer;
+}
+
+/** Words of an instance's control: how often calls were unwound, the least depth since the sampler has heard of that, and why. */
+export const CONTROL_UNWOUND = 0;
+export const CONTROL_DEPTH = 1;
+export const CONTROL_REASON = 2;
+export const CONTROL_HEARD = 3;
+/** What is open shall be closed for a reason (that and one more), and nothing is to be looked at after that. */
+export const CONTROL_END = 4;
+/** 1 when that is done. */
+export const CONTROL_ENDED = 5;
+export const CONTROL_BYTES = 32;
+
+/** Takes what a sampler found. */
+export interface TakeFound {
+    /** The body of a `PROF`, how often each function was called up to its end, when that is, and whether it is the last word. */
+    window(number: number, body: Uint8Array, counted: Float64Array, endTicks: number, isLast: boolean): void;
+    /** A block of slow calls; the bytes are only borrowed. */
+    span(number: number, block: Uint8Array): void;
+}
+
+/** How long the first window is if nothing is said, in nanoseconds, and the longest where a page may be closed at any time. */
+const FIRST_WINDOW = 1e9;
+
+interface LookExports {
+    memory: WebAssembly.Memory;
+    look: () => number;
+    path: { readonly value: number };
+    depth: { readonly value: number };
+    same: { readonly value: number };
+}
+
+/** A call that the last sample found open. */
+interface OpenCall {
+    func: number;
+    hasSerial: boolean;
+    /** Its path; that of the call around it where the tree has no room. */
+    node: number;
+    cut: boolean;
+    /** In the middle between the sample before the first one that saw it and that one. */
+    start: number;
+}
+
+/** One instance. */
+export class Profiled {
+    readonly number: number;
+    readonly #instance: ProfiledInstance;
+    readonly #sampling: Sampling;
+    readonly #take: TakeFound;
+    readonly #control: Int32Array;
+    readonly #look: LookExports;
+    /** Slots of both halves of the looker's memory. */
+    readonly #slots: Uint32Array;
+    readonly #tree = new SampleTree();
+    readonly #pen: Pen;
+    /** The outermost first. Those that are told are the first ones: an outer call lasts longer. */
+    readonly #open: OpenCall[] = [];
+    #told = 0;
+    /** How often each function was called until the window began. */
+    readonly #counted: Float64Array;
+    #start: number;
+    /** When the last sample was taken that was not torn. */
+    #last: number;
+    #length: number;
+    #samples = 0;
+    #torn = 0;
+    #cut = 0;
+    #idle = 0;
+    #squares = 0;
+
+    constructor(instance: ProfiledInstance, sampling: Sampling, take: TakeFound) {
+        this.number = instance.number;
+        this.#instance = instance;
+        this.#sampling = sampling;
+        this.#take = take;
+        this.#control = new Int32Array(instance.control);
+        this.#look = instantiate<LookExports>(LOOK, { js: { memory: instance.memory } });
+        this.#slots = new Uint32Array(this.#look.memory.buffer);
+        this.#pen = new Pen(instance.begun, (block) => take.span(instance.number, block));
+        this.#counted = new Float64Array(instance.functions);
+        this.#start = this.#last = instance.begun;
+        this.#length = sampling.everyNanos ?? FIRST_WINDOW;
+    }
+
+    /** Looks at the open calls. `clock` reads the time, in ticks. False if it has ended. */
+    sample(clock: () => number): boolean {
+        const control = this.#control;
+        const end = Atomics.load(control, CONTROL_END);
+        if (end !== 0) {
+            this.close((end - 1) as Reason, clock());
+            return false;
+        }
+        const unwound = Atomics.load(control, CONTROL_UNWOUND);
+        if (unwound !== control[CONTROL_HEARD]) {
+            this.#unwind(control[CONTROL_DEPTH]!, clock(), control[CONTROL_REASON] as Reason);
+            Atomics.store(control, CONTROL_HEARD, unwound);
+        }
+        const whole = this.#look.look();
+        const now = clock();
+        if (whole === 0) {
+            // The next one stands for this one's time too.
+            this.#torn++;
+            return true;
+        }
+        const elapsed = Math.max(0, now - this.#last);
+        const middle = this.#last + Math.floor(elapsed / 2);
+        this.#last = now;
+        const same = this.#see(middle);
+        this.#tell(same, now);
+        this.#samples++;
+        const last = this.#open.at(-1);
+        if (this.#look.depth.value >= SHADOW_SLOTS || last?.cut === true) this.#cut++;
+        if (!last) this.#idle += elapsed;
+        else {
+            this.#tree.add(last.node, elapsed);
+            this.#squares += elapsed * elapsed;
+        }
+        if (now - this.#start >= this.#length) {
+            if (this.#sampling.everyNanos === undefined) this.#length *= 2;
+            this.#endWindow(now);
+        }
+        return true;
+    }
+
+    /** Writes what is left, with the calls that are open closed for a reason. */
+    close(reason: Reason, now: number): void {
+        this.#pen.close(now, reason, 0);
+        this.#endWindow(now, true);
+        Atomics.store(this.#control, CONTROL_ENDED, 1);
+        Atomics.notify(this.#control, CONTROL_ENDED);
+    }
+
+    /** A sample found calls. What changed since the one before has changed in the middle between them. Answers how many are the same. */
+    #see(middle: number): number {
+        const same = Math.min(this.#look.same.value, this.#open.length);
+        for (; this.#told > same; this.#told--) this.#pen.leave(middle);
+        this.#open.length = same;
+        const [slots, depth] = [this.#slots, this.#look.depth.value];
+        for (let n = same, at = this.#look.path.value / 4 + 2 * same; n < depth; n++, at += 2) this.#push(slots[at]! - 1, slots[at + 1] !== 0, middle);
+        return same;
+    }
+
+    #push(func: number, hasSerial: boolean, start: number): void {
+        const around = this.#open.at(-1);
+        const parent = around ? around.node : HOST;
+        const child = around?.cut === true ? undefined : this.#tree.child(parent, func);
+        this.#open.push({ func, hasSerial, node: child ?? parent, cut: child === undefined, start });
+    }
+
+    /** Tells those of the first `same` calls, which were seen twice, that have lasted long enough. */
+    #tell(same: number, now: number): void {
+        const least = this.#sampling.spanMinNanos;
+        if (least === undefined) return;
+        for (; this.#told < same; this.#told++) {
+            const { func, hasSerial, start } = this.#open[this.#told]!;
+            if (!hasSerial || now - start < least) return;
+            this.#pen.enter(start, func);
+        }
+    }
+
+    /** Calls deeper than this were unwound. */
+    #unwind(depth: number, now: number, reason: Reason): void {
+        if (this.#open.length > depth) this.#open.length = depth;
+        this.#pen.close(now, reason, depth);
+        this.#told = Math.min(this.#told, depth);
+    }
+
+    /** Writes the window and begins the next. */
+    #endWindow(now: number, isLast = false): void {
+        const { periodNanos, spanMinNanos = 0 } = this.#sampling;
+        const calls = callsSince(this.#instance, this.#counted);
+        const body = encodeWindow({
+            startTicks: this.#start, endTicks: now, periodNanos, spanMinNanos, samples: this.#samples, torn: this.#torn, cut: this.#cut,
+            idleTicks: this.#idle, squares: this.#squares, nodes: this.#tree.take(), calls,
+        });
+        this.#start = now;
+        this.#samples = this.#torn = this.#cut = this.#idle = this.#squares = 0;
+        // The tree is a new one.
+        for (const { func, hasSerial, start } of this.#open.splice(0)) this.#push(func, hasSerial, start);
+        this.#pen.flush();
+        this.#take.window(this.number, body, this.#counted, now, isLast);
+    }
+}
+
+/** How often each function was called since `counted`, which is brought up to date. */
+export function callsSince({ memory, idBase, functions }: ProfiledInstance, counted: Float64Array): [func: number, calls: number][] {
+    const words = new Uint32Array(memory.buffer, SHADOW_COUNTS, 2 * functions);
+    const calls: [number, number][] = [];
+    for (let n = 0; n < functions; n++) {
+        let high = words[2 * n + 1]!;
+        let low = words[2 * n]!;
+        // Its halves are read one after the other.
+        for (let again; (again = words[2 * n + 1]!) !== high; low = words[2 * n]!) high = again;
+        const count = high * 2 ** 32 + low;
+        if (count > counted[n]!) calls.push([idBase + n, count - counted[n]!]);
+        counted[n] = count;
+    }
+    return calls;
+}
+
+/** What the guests' threads say to a sampler's: words of shared memory. How many messages are on their way; whether it is to end; whether it is to look now. */
+const MESSAGES = 0;
+const STOP = 1;
+const WAKE = 2;
+const RUNS = 3;
+/** Their length in bytes. */
+export const SAMPLER_BYTES = 16;
+/** Milliseconds that it rests where there is nothing to look at. */
+const REST = 1000;
+
+/** The loop of a sampler's thread. */
+export class SamplerLoop {
+    readonly #words: Int32Array;
+    readonly #sampling: Sampling;
+    readonly #clock: () => number;
+    readonly #take: TakeFound;
+    readonly #profiled = new Map<number, Profiled>();
+    #received = 0;
+
+    /** `clock` reads the time, in ticks. */
+    constructor(control: SharedArrayBuffer, sampling: Sampling, clock: () => number, take: TakeFound) {
+        this.#words = new Int32Array(control);
+        this.#sampling = sampling;
+        this.#clock = clock;
+        this.#take = take;
+        Atomics.store(this.#words, RUNS, 1);
+        Atomics.notify(this.#words, RUNS);
+    }
+
+    /** A message has come: looks at one more. */
+    add(instance: ProfiledInstance): void {
+        this.#received++;
+        this.#profiled.set(instance.number, new Profiled(instance, this.#sampling, this.#take));
+    }
+
+    /** Whether messages are on their way. */
+    get isBehind(): boolean {
+        return this.#received < Atomics.load(this.#words, MESSAGES);
+    }
+
+    /** Looks until messages are on their way. False if it has ended. */
+    run(): boolean {
+        const [words, clock, { periodNanos }] = [this.#words, this.#clock, this.#sampling];
+        // Samples are due at fixed moments, so that one that comes late doesn't put off the others; those that are missed are
+        // left out, and the next stands for their time.
+        for (let due = clock() + periodNanos; ; ) {
+            const isEnd = Atomics.load(words, STOP) === 1;
+            if (!isEnd && this.isBehind) return true;
+            const rest = this.#profiled.size === 0 ? REST : (due - clock()) / 1e6;
+            if (rest > 0 && !isEnd) Atomics.wait(words, WAKE, 0, rest);
+            if (Atomics.exchange(words, WAKE, 0) === 0 && clock() < due && !isEnd) continue;
+            for (const [number, profiled] of this.#profiled) if (!profiled.sample(clock)) this.#profiled.delete(number);
+            if (isEnd) break;
+            const now = clock();
+            due += periodNanos * Math.max(1, Math.ceil((now - due) / periodNanos));
+        }
+        for (const profiled of this.#profiled.values()) profiled.close(Reason.Unfinished, clock());
+        Atomics.store(words, RUNS, 0);
+        Atomics.notify(words, RUNS);
+        return false;
+    }
+}
+
+/** A sampler's thread as others see it. */
+export class SamplerControl {
+    readonly buffer: SharedArrayBuffer;
+    readonly #words: Int32Array;
+
+    constructor(buffer = new SharedArrayBuffer(SAMPLER_BYTES)) {
+        this.buffer = buffer;
+        this.#words = new Int32Array(buffer);
+    }
+
+    /** Whether it runs. */
+    get runs(): boolean {
+        return Atomics.load(this.#words, RUNS) === 1;
+    }
+
+    /** Waits until it runs, for so many milliseconds at most. */
+    waitForStart(milliseconds: number): void {
+        Atomics.wait(this.#words, RUNS, 0, milliseconds);
+    }
+
+    /** A message is on its way. */
+    announce(): void {
+        Atomics.add(this.#words, MESSAGES, 1);
+        this.wake();
+    }
+
+    /** It shall look now. */
+    wake(): void {
+        Atomics.store(this.#words, WAKE, 1);
+        Atomics.notify(this.#words, WAKE);
+    }
+
+    /** Ends it; it writes what is left. */
+    stop(): void {
+        Atomics.store(this.#words, STOP, 1);
+        this.wake();
+    }
+
+    /** Waits until it has ended, for so many milliseconds at most. */
+    waitForEnd(milliseconds: number): void {
+        Atomics.wait(this.#words, RUNS, 1, milliseconds);
+    }
+}
+
+/** The least and the longest period, in nanoseconds: below, the guest pays more for being looked at than for anything else of ours. */
+const PERIODS = [10_000, 1e9] as const;
+const SHORTEST_WINDOW = 10e6;
+/** What is taken if nothing is said, and how many periods a call lasts at least that is told. */
+const PERIOD = 100_000;
+const SPAN_PERIODS = 10;
+
+/** How to sample: texts such as `100us`, as the command line has them. */
+export interface SamplingOptions {
+    /** How often a sample is taken; `100us` if left out. */
+    period?: string;
+    /** Calls that are seen to last so long are told one by one; ten periods if left out, `off`: none. */
+    spanMin?: string;
+    /** How often what is known goes to the trace; after a second if left out, then twice as long each time. */
+    every?: string;
+}
+
+/** Reads options. Throws a `TypeError` where they make no sense. */
+export function parseSampling({ period, spanMin, every }: SamplingOptions): Sampling {
+    const periodNanos = period === undefined ? PERIOD : parseNanos(period, 'period');
+    if (periodNanos < PERIODS[0] || periodNanos > PERIODS[1]) throw new TypeError(`a period of ${period} is outside of 10us to 1s`);
+    const everyNanos = every === undefined ? undefined : parseNanos(every, 'length of windows');
+    if (everyNanos !== undefined && everyNanos < SHORTEST_WINDOW) throw new TypeError(`windows of ${every} are shorter than 10ms`);
+    if (spanMin === 'off') return { periodNanos, spanMinNanos: undefined, everyNanos };
+    const spanMinNanos = spanMin === undefined ? SPAN_PERIODS * periodNanos : parseNanos(spanMin, 'length of slow calls');
+    if (spanMinNanos < 2 * periodNanos) throw new TypeError(`slow calls of ${spanMin} are less than two periods: a call must be seen twice`);
+    return { periodNanos, spanMinNanos, everyNanos };
+}
+
+function parseNanos(text: string, what: string): number {
+    const [, number, unit] = /^([0-9.]+)(ns|us|µs|ms|s|m)$/.exec(text) ?? [];
+    const nanos = Math.round(Number(number) * { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, m: 6e10 }[unit as 'ns']);
+    if (nanos > 0) return nanos;
+    throw new TypeError(`\`${text}\` is no ${what}: it is a time such as 100us or 1ms`);
+}

@@ -1,0 +1,32 @@
+/** The thread that looks at instances that make a profile. */
+
+import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
+import { threadClock, ticksOf } from '../common/clock.js';
+import { SamplerLoop, type ProfiledInstance, type Sampling } from '../common/sampler.js';
+import { Hub } from './hub.js';
+import { HubOutput } from './hub-output.js';
+import { threadOffset } from './offset.js';
+
+/** What the thread begins with. */
+export interface SamplerData {
+    kperf: 'sampler';
+    hub: SharedArrayBuffer;
+    /** See `SamplerControl`. */
+    control: SharedArrayBuffer;
+    /** The channel on which instances come. */
+    instances: string;
+    /** See `threadOffset`. */
+    origin: number;
+    sampling: Sampling;
+}
+
+const data = workerData as SamplerData;
+const channel = new BroadcastChannel(data.instances);
+channel.unref();
+const clock = threadClock(threadOffset(data.origin), false);
+const sampler = new SamplerLoop(data.control, data.sampling, () => ticksOf(clock), new HubOutput(new Hub(data.hub)));
+while (sampler.run()) {
+    // It takes broadcast channels too; the types do not say so.
+    for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) sampler.add(message.message as ProfiledInstance);
+}
+channel.close();

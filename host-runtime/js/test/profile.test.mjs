@@ -1,0 +1,152 @@
+// Modules that make a profile, in node: exact counts, samples, slow calls.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { createRecorder } from 'kperf-wasm';
+import { folder, hasMultiMemory, kperf, PACKAGE, probed, replay, ROOT } from './support/cli.mjs';
+import { MemorySink } from './support/memory-sink.mjs';
+
+const work = folder();
+const life = join(ROOT, 'examples/game-of-life/rust/life.wasm');
+probed(life, join(work, 'life.wasm'), '--record', 'profile');
+probed(life, join(work, 'traced.wasm'), '--probe', 'import');
+const slow = new WebAssembly.Module(probed('test/programs/slow.wat', join(work, 'slow.wasm'), '--record', 'profile'));
+const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
+const skip = !hasMultiMemory && 'this node gives a module one memory';
+
+/** Runs a program under `register`. */
+function run(program, { args = [], env = {} } = {}) {
+    const cwd = mkdtempSync(join(work, 'run-'));
+    writeFileSync(join(cwd, 'app.mjs'), program.replaceAll('WORK', work));
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs', ...args], { cwd, encoding: 'utf8', env: { ...process.env, ...env } });
+    const trace = join(cwd, 'app.kperf');
+    return { status, stdout, stderr, trace: existsSync(trace) ? trace : undefined };
+}
+
+const report = (trace) => JSON.parse(kperf('report', trace, '--format', 'json', '--limit', '0'));
+const counts = (trace) => Object.fromEntries(report(trace).functions.filter(({ calls }) => calls > 0).map(({ name, calls }) => [name, calls]));
+/** The slow calls; those that are told of a busy machine's short ones are not asked for. */
+const calls = (trace) => replay(trace, '--only', 'outer', '--only', 'inner', '--only', 'crash').split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
+
+const LIFE = `
+    import { readFileSync } from 'node:fs';
+    import { WASI } from 'node:wasi';
+    const wasi = new WASI({ version: 'preview1', args: ['life', '500'], returnOnExit: true });
+    const { instance } = await WebAssembly.instantiate(readFileSync('WORK/NAME.wasm'), wasi.getImportObject());
+    wasi.start(instance);`;
+const SLOW = `
+    import { readFileSync } from 'node:fs';
+    const module = new WebAssembly.Module(readFileSync('WORK/slow.wasm'));
+    const busy = (milliseconds) => { for (const until = performance.now() + milliseconds; performance.now() < until;); };
+    const guest = (then = () => {}) => new WebAssembly.Instance(module, { host: { wait: (ms) => { busy(ms); then(); } } }).exports;`;
+
+test('every call is counted, as a full trace counts them', { skip }, () => {
+    const [profile, trace] = ['life', 'traced'].map((name) => run(LIFE.replace('NAME', name)));
+    assert.match(profile.stderr, /^kperf: a profile of 152 functions: kperf-wasm report app.kperf\n$/);
+    assert.equal(profile.stdout, trace.stdout);
+    assert.deepEqual(counts(profile.trace), counts(trace.trace));
+    const { clock, outcome, warnings } = report(profile.trace);
+    assert.deepEqual([clock.kind, outcome, warnings], ['precise', 'completed', []]);
+    assert.match(kperf('info', profile.trace), /^profile +2,000,\d+ calls, \d+ samples, one in 100.000 us/m);
+});
+
+test('samples find where the time goes, and slow calls are told', { skip }, () => {
+    const { trace, stderr } = run(`${SLOW} const { outer, leaf } = guest(); for (let n = 0; n < 3; n++) outer(40); for (let n = 0; n < 1000; n++) leaf();`);
+    assert.deepEqual(calls(trace), Array(3).fill(['outer() {', '  inner();', '} /* outer */']).flat(), stderr);
+    assert.deepEqual(counts(trace), { outer: 3, inner: 3, leaf: 1006 });
+    const inner = report(trace).functions.find(({ name }) => name === 'inner');
+    assert.equal(inner.share > 0.9, true, JSON.stringify(inner));
+    assert.equal(inner.self_nanos > 80e6 && inner.self_nanos < 400e6, true, JSON.stringify(inner));
+    const none = run(`${SLOW} guest().outer(40);`, { env: { KPERF_SPAN_MIN: 'off', KPERF_PERIOD: '200us' } });
+    assert.deepEqual(calls(none.trace), []);
+    assert.match(kperf('info', none.trace), /one in 200.000 us/);
+});
+
+test('how they ended: traps, exceptions, exits', { skip }, () => {
+    const ends = {
+        'guest().crash(40);': ['crash() {', '  inner();', '} /* crash: trap */'],
+        'setTimeout(() => guest(() => { throw new Error("out"); }).outer(40));': ['outer() {', '  inner(); /* host error */', '} /* outer: host error */'],
+        'guest(() => process.exit(3)).outer(40);': ['outer() {', '  inner(); /* exit */', '} /* outer: exit */'],
+    };
+    for (const [how, expected] of Object.entries(ends)) {
+        const { trace, stderr } = run(`${SLOW} ${how}`);
+        // A module is told of its error when the turn is over: nobody knows by then whether it was a trap.
+        assert.deepEqual(calls(trace).map((line) => line.replace('crash: host error', 'crash: trap')), expected, stderr);
+        assert.equal(report(trace).functions.find(({ name }) => name === 'inner').calls, 1);
+    }
+});
+
+test('a frame that an exception left is closed when its thread rests, or at once through call()', { skip }, async () => {
+    const { trace } = run(`${SLOW}
+        const { outer, leaf } = guest(() => { throw new Error('out'); });
+        try { outer(40); } catch {}
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        guest().outer(40);`);
+    const expected = ['outer() {', '  inner(); /* host error */', '} /* outer: host error */', 'outer() {', '  inner();', '} /* outer */'];
+    assert.deepEqual(calls(trace), expected);
+
+    const path = join(work, 'hand.kperf');
+    const kperf = createRecorder({ path, record: 'profile' });
+    const busy = (milliseconds) => { for (const until = performance.now() + milliseconds; performance.now() < until;); };
+    const { instance } = await kperf.instantiate(slow, { host: { wait: busy } });
+    assert.throws(() => kperf.call(() => instance.exports.crash(40)), WebAssembly.RuntimeError);
+    instance.exports.outer(40);
+    await kperf.finish();
+    assert.deepEqual(calls(path), ['crash() {', '  inner();', '} /* crash: trap */', 'outer() {', '  inner();', '} /* outer */']);
+});
+
+test('worker threads, also one that is terminated', { skip }, () => {
+    const { trace, stderr } = run(`
+        import { Worker, isMainThread, parentPort } from 'node:worker_threads';
+        ${SLOW}
+        if (isMainThread) {
+            guest().outer(5);
+            await new Promise((resolve) => new Worker(new URL(import.meta.url), { argv: ['end'] }).on('exit', resolve));
+            const worker = new Worker(new URL(import.meta.url), { argv: ['stay'] });
+            await new Promise((resolve) => worker.on('message', resolve));
+            await worker.terminate();
+        } else {
+            const { outer } = guest(() => {
+                if (process.argv[2] === 'end') return;
+                parentPort.postMessage('here');
+                for (;;);
+            });
+            outer(5);
+        }`);
+    assert.deepEqual(counts(trace), { outer: 3, inner: 3, leaf: 5 }, stderr);
+    assert.match(kperf('info', trace), /^lanes {8}3$/m);
+});
+
+test('suspended stacks are kept apart', { skip: skip || !('Suspending' in WebAssembly) }, async () => {
+    const path = join(work, 'suspended.kperf');
+    const kperf = createRecorder({ path, record: 'profile' });
+    const rest = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+    const { instance } = await kperf.instantiate(slow, { host: { wait: kperf.suspending(rest) } });
+    const outer = kperf.promising(instance.exports.outer);
+    await Promise.all([outer(30), outer(10), outer(20)]);
+    const top = instance.exports['kperf.state.top'].value;
+    await kperf.finish();
+    assert.equal(top, 64);
+    assert.deepEqual(counts(path), { outer: 3, inner: 3, leaf: 6 });
+});
+
+test('under the test clock nobody samples, and the counts are there', { skip }, async () => {
+    const sink = new MemorySink();
+    const kperf = createRecorder({ sink, clock: 'test' });
+    const { instance } = await kperf.instantiate(slow, { host: { wait() {} } });
+    instance.exports.outer(0);
+    kperf.finishSync();
+    assert.deepEqual(counts(sink.save(join(work, 'test.kperf'))), { outer: 1, inner: 1, leaf: 2 });
+});
+
+test('what can\'t be is refused by name', async () => {
+    const kperf = createRecorder({ sink: new MemorySink(), clock: 'precise' });
+    const message = hasMultiMemory ? /a module that makes a profile is recorded to a file/ : /wants an engine that gives a module several memories/;
+    await assert.rejects(kperf.instantiate(slow, { host: { wait() {} } }), message);
+    assert.throws(() => createRecorder({ sink: new MemorySink(), sampling: { period: '1us' } }), /outside of 10us to 1s/);
+    assert.throws(() => createRecorder({ sink: new MemorySink(), sampling: { spanMin: '100us' } }), /less than two periods/);
+    assert.throws(() => createRecorder({ sink: new MemorySink(), sampling: { every: 'often' } }), /`often` is no length of windows/);
+});
