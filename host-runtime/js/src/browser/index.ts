@@ -4,6 +4,7 @@ import { probeCost } from '../common/calibrate.js';
 import { anchorOf, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf } from '../common/clock.js';
 import { LocalOutput } from '../common/local-output.js';
 import type { AskParent } from '../common/parent.js';
+import { isProfile } from '../common/profile.js';
 import { Recorder, type RecorderSettings } from '../common/recorder.js';
 import { tickerRuns } from '../common/ticker.js';
 import { parseSampling, type SamplingOptions } from '../common/sampler.js';
@@ -50,8 +51,7 @@ export interface RecorderOptions {
 export class PageRecorder extends Recorder {
     /** Where the trace goes. */
     readonly sink: Sink;
-    /** Fulfilled when the clock runs: what is recorded before has the times of a ticker that stands still. */
-    readonly ready: Promise<void>;
+    readonly #clockReady: Promise<void>;
     readonly #output: LocalOutput;
     readonly #sampler: () => PageSampler | undefined;
 
@@ -60,8 +60,24 @@ export class PageRecorder extends Recorder {
         super(output, time, settings);
         this.#sampler = sampler;
         this.sink = sink;
-        this.ready = ready;
+        this.#clockReady = ready;
         this.#output = output;
+    }
+
+    /**
+     * Fulfilled when the clock runs, and the sampler, if one is wanted: what is recorded before has the times of a ticker that
+     * stands still, and no samples.
+     */
+    get ready(): Promise<void> {
+        const sampler = this.#sampler();
+        if (!sampler || sampler.runs) return this.#clockReady;
+        return Promise.all([this.#clockReady, running(() => sampler.runs)]).then(() => undefined);
+    }
+
+    /** Fulfilled when a module can be recorded. */
+    async prepare(module: WebAssembly.Module): Promise<void> {
+        if (isProfile(module)) this.startSampler();
+        await this.ready;
     }
 
     /** Gives the sink what this thread has recorded so far. */
@@ -114,7 +130,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
         const ticker = startTicker(now(), period, resolution);
         memory = ticker.clock;
         time = ticker;
-        ready = running(memory);
+        ready = running(() => tickerRuns(ticker.clock));
         Object.assign(info, { kind: 'ticker', resolution_nanos: period, period_nanos: period });
     }
     const header: Header = {
@@ -133,10 +149,13 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     const sampling = parseSampling({ every: WINDOW, ...options.sampling });
     let sampler: PageSampler | undefined;
     const sample = (): PageSampler => (sampler = new PageSampler(now, output, sampling));
-    return new PageRecorder(output, time, { turn, cost, parent: options.parent, sampler: sample }, sink, ready, () => sampler);
+    const recorder = new PageRecorder(output, time, { turn, cost, parent: options.parent, sampler: sample }, sink, ready, () => sampler);
+    // Its worker begins only when this thread rests. Where it can't, the first module that wants it is told.
+    if (options.record === 'profile' && globalThis.crossOriginIsolated === true) recorder.startSampler();
+    return recorder;
 }
 
-/** Fulfilled when the ticker runs, or after a second in which it doesn't. */
-async function running(memory: WebAssembly.Memory): Promise<void> {
-    for (let n = 0; n < 200 && !tickerRuns(memory); n++) await new Promise((resolve) => setTimeout(resolve, 5));
+/** Fulfilled when a worker runs, or after a second in which it doesn't. */
+async function running(runs: () => boolean): Promise<void> {
+    for (let n = 0; n < 200 && !runs(); n++) await new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -68,7 +68,7 @@ let recorder: PageRecorder | undefined;
 // Not a second time, where it comes by two ways.
 if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
     Object.defineProperty(globalThis, 'kperf', { configurable: true, get: () => begin() });
-    hook(begin, (module) => begin(module).ready);
+    hook(begin, (module) => begin(module).prepare(module));
     hookSuspension(() => recorder?.suspension);
     const script = (globalThis.document?.currentScript as HTMLScriptElement | null)?.src || config.script;
     // Their memory ends with them: only a trace that is sent comes out of a worker.

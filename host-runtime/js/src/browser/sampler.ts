@@ -27,7 +27,7 @@ export class PageSampler implements SamplerLink {
     isLeaving = false;
     readonly #output: Output;
     readonly #sampling: Sampling;
-    readonly #control = new SamplerControl();
+    readonly #control: SamplerControl;
     readonly #worker: Worker;
     readonly #known = new Map<number, Known>();
 
@@ -39,6 +39,7 @@ export class PageSampler implements SamplerLink {
                     'Cross-Origin-Embedder-Policy: require-corp); rewrite it without --record profile',
             );
         }
+        this.#control = new SamplerControl();
         this.now = now;
         this.#output = output;
         this.#sampling = sampling;
@@ -47,6 +48,11 @@ export class PageSampler implements SamplerLink {
         this.#worker.addEventListener('message', ({ data }: MessageEvent<Found>) => this.#found(data));
         const data: SamplerData = { control: this.#control.buffer, sampling, timeOrigin: performance.timeOrigin };
         this.#worker.postMessage(data);
+    }
+
+    /** Whether the worker runs. */
+    get runs(): boolean {
+        return this.#control.runs;
     }
 
     add(instance: ProfiledInstance): void {

@@ -148,7 +148,7 @@ export class Recorder {
         if (!table) return imports ?? {};
         const inlined = isInlined(compiled);
         const profile = inlined && isProfile(compiled);
-        if (profile) this.#sampler ??= this.#startSampler();
+        if (profile) this.startSampler();
         if (this.#tables.length === 0) {
             const cost = profile ? undefined : this.#settings.cost?.(inlined);
             if (cost) this.#output.probeCost(cost);
@@ -321,10 +321,12 @@ export class Recorder {
         (this.#settling as { unref?: () => void }).unref?.();
     }
 
-    #startSampler(): SamplerLink {
+    /** Begins to sample, if that isn't done yet: for instances that make a profile. Throws where it can't be done. */
+    startSampler(): void {
+        if (this.#sampler) return;
         if (!hasMultiMemory) throw new Error('kperf: a module that makes a profile wants an engine that gives a module several memories; rewrite it without --record profile');
         if (!this.#settings.sampler) throw new Error('kperf: nobody samples here; rewrite the module without --record profile');
-        return this.#settings.sampler();
+        this.#sampler = this.#settings.sampler();
     }
 
     /** The instance of a lane is gone. */

@@ -1,0 +1,107 @@
+// Modules that make a profile, in pages and workers of them.
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { launch, open } from './support/chromium.mjs';
+import { folder, kperf, probed, replay, ROOT } from './support/cli.mjs';
+import { inWorker, page } from './support/pages.mjs';
+import { serve } from './support/server.mjs';
+
+const work = folder();
+const path = join(ROOT, 'examples/game-of-life/rust/life.wasm');
+const life = probed(path, join(work, 'life.wasm'), '--record', 'profile');
+const slow = probed('test/programs/slow.wat', join(work, 'slow.wasm'), '--record', 'profile', '--id-base', '1000');
+const traced = join(work, 'traced.kperf');
+kperf('run', path, '--trace', traced, '--probe', 'import', '--', '50');
+const browser = await launch();
+after(() => browser.close());
+
+const SCRIPT = '<script src="/dist/kperf.js"></script>';
+const report = (trace) => JSON.parse(kperf('report', trace, '--format', 'json', '--limit', '0'));
+/** Calls of the game's own functions: the others depend on the host's WASI. */
+const counts = (trace) => Object.fromEntries(report(trace).functions.filter(({ name }) => name.startsWith('life::')).map(({ name, calls }) => [name, calls]));
+
+async function visit(files, options = {}) {
+    const server = await serve({ '/life.wasm': life, '/slow.wasm': slow, ...files }, { isolated: true, ...options });
+    try {
+        const { page, result } = await open(browser, server.url);
+        const trace = join(work, 'page.kperf');
+        if (result?.trace) writeFileSync(trace, Buffer.from(result.trace));
+        await options.then?.(page, server);
+        return { ...result, trace, server };
+    } finally {
+        await server.close();
+    }
+}
+
+const RESULT = `
+    await kperf.finish();
+    return { text, trace: await encoded(kperf.blob()) };`;
+const BY_HAND = `
+    import { createRecorder } from '/dist/browser/index.js';
+    globalThis.result = (async () => {
+        const kperf = createRecorder({ record: 'profile' });
+        const text = await life(50, kperf);
+        ${RESULT}
+    })();`;
+const BUSY = `
+    async function busy(milliseconds, then = () => {}) {
+        const wait = (ms) => { for (const until = performance.now() + ms; performance.now() < until;); then(); };
+        const { instance } = await WebAssembly.instantiateStreaming(fetch('/slow.wasm'), { host: { wait } });
+        try { instance.exports.outer(milliseconds); } catch {}
+    }`;
+
+test('every call is counted, as a full trace counts them: in a page and in a worker', async () => {
+    const zeroCode = page(`globalThis.result = life(50).then(async (text) => { ${RESULT} });`, SCRIPT);
+    for (const files of [{ '/': page(BY_HAND) }, inWorker(BY_HAND), { '/': zeroCode }]) {
+        const { text, trace } = await visit(files);
+        assert.match(text, /^50 steps/);
+        assert.deepEqual(counts(trace), counts(traced));
+        assert.equal(report(trace).clock.kind, 'precise');
+    }
+});
+
+test('slow calls are told, and how they ended', async () => {
+    const script = `${BUSY}
+        globalThis.result = (async () => {
+            await busy(60);
+            await busy(60, () => { throw new Error('out'); });
+            await new Promise((resolve) => setTimeout(resolve, 60));
+            await busy(60);
+            const text = '';
+            ${RESULT}
+        })();`;
+    const { trace } = await visit({ '/': page(script, SCRIPT) });
+    const lines = replay(trace, '--only', 'outer', '--only', 'inner').split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
+    const good = ['outer() {', '  inner();', '} /* outer */'];
+    assert.deepEqual(lines.sort(), [...good, ...good, 'outer() {', '  inner(); /* host error */', '} /* outer: host error */'].sort());
+    const inner = report(trace).functions.find(({ name }) => name === 'inner');
+    assert.deepEqual([inner.calls, inner.self_nanos > 100e6], [3, true], JSON.stringify(inner));
+});
+
+test('a page that is closed has told all its counts', async () => {
+    const head = SCRIPT.replace('src', 'data-post="/traces" src');
+    const script = `${BUSY}
+        globalThis.result = life(50).then(async () => new Promise((resolve) => setTimeout(resolve, 2500, {})));
+        globalThis.busy = busy;`;
+    const { server } = await visit({ '/': page(script, head) }, {
+        async then(page, server) {
+            const before = server.posts.length;
+            await page.evaluate(() => globalThis.busy(5));
+            await page.close({ runBeforeUnload: true });
+            for (let n = 0; n < 100 && server.posts.length === before; n++) await new Promise((resolve) => setTimeout(resolve, 50));
+        },
+    });
+    const trace = join(work, 'closed.kperf');
+    writeFileSync(trace, server.trace());
+    assert.deepEqual(counts(trace), counts(traced));
+    const { outcome, functions } = report(trace);
+    assert.deepEqual([outcome, functions.find(({ name }) => name === 'inner').calls], ['page closed', 1]);
+});
+
+test('where memory can\'t be shared with a worker it is refused by name', async () => {
+    const script = `globalThis.result = life(1).then(() => ({}), (error) => ({ error: String(error) }));`;
+    const { error } = await visit({ '/': page(script, SCRIPT) }, { isolated: false });
+    assert.match(error, /^Error: kperf: a module that makes a profile wants a page that is cross-origin isolated \(headers Cross-Origin-Opener-Policy: same-origin/);
+});
