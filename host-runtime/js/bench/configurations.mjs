@@ -1,7 +1,7 @@
 // The configurations that are measured, for node and for pages. `start` runs a module, and answers how many milliseconds it took.
 
 /** What is run in turn: a name, and a promise of milliseconds until the guest returned and until the trace was complete. */
-export function configurations({ plain, probed, inlined, start, record }) {
+export function configurations({ plain, probed, inlined, profile, counting, start, record }) {
     const empty = { enter: (_id) => 1, leave: (_token) => {}, unwind: (_token) => {} };
     const guest = (module, kperf) => async () => ({ guest: start(module, (imports) => ({ ...imports, ...(kperf && { kperf }) })) });
     const recorded = (module, clock) => async (calls) => {
@@ -11,6 +11,21 @@ export function configurations({ plain, probed, inlined, start, record }) {
         const { events, dropped_events } = await kperf.finish();
         const whole = guest + performance.now() - begin;
         if (events !== 2 * calls || dropped_events !== 0) throw new Error(`${events} events of ${calls} calls, ${dropped_events} lost`);
+        return { guest, whole };
+    };
+    const profiled = (module) => async (calls) => {
+        const kperf = await record('precise', 'profile');
+        let counts;
+        const guest = start(module, (imports) => kperf.imports(imports, module), (instance) => {
+            const { 'kperf.memory': memory, 'kperf.state.functions': functions } = instance.exports;
+            counts = new Uint32Array(memory.buffer, 1 << 20, 2 * functions.value);
+            return kperf.attach(instance);
+        });
+        const counted = counts.reduce((sum, count) => sum + count, 0);
+        const begin = performance.now();
+        await kperf.finish();
+        const whole = guest + performance.now() - begin;
+        if (counted !== calls) throw new Error(`${counted} calls counted of ${calls}`);
         return { guest, whole };
     };
     return {
@@ -29,6 +44,8 @@ export function configurations({ plain, probed, inlined, start, record }) {
             ...(inlined && {
                 'recorder inside, ticker 2 us': recorded(inlined, 'ticker'),
                 'recorder inside, precise': recorded(inlined, 'precise'),
+                'profile': profiled(profile),
+                'profile, --span-min off': profiled(counting),
             }),
         },
     };

@@ -7,7 +7,7 @@
 //   F_clock  two readings of performance.now(), in a loop of their own
 //
 // Goals (per call, until the guest returns): precise at most 1.2 x (F_noop + F_clock), ticker at most F_noop; inside of the
-// module with a ticker 2 ns in node.
+// module with a ticker 2 ns in node; a profile 1.2 ns, without numbers of calls (--span-min off) 0.8.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -17,9 +17,12 @@ import { CLI, hasMultiMemory, probed, ROOT } from '../test/support/cli.mjs';
 const ROUNDS = Number(process.env.KPERF_ROUNDS ?? 15);
 const LIFE = join(ROOT, 'examples/game-of-life/rust/life.wasm');
 const folder = mkdtempSync(join(tmpdir(), 'kperf-bench-'));
-const files = { plain: LIFE, probed: join(folder, 'probed.wasm'), inlined: join(folder, 'inlined.wasm') };
+const files = { plain: LIFE };
+for (const name of ['probed', 'inlined', 'profile', 'counting']) files[name] = join(folder, `${name}.wasm`);
 probed(LIFE, files.probed, '--probe', 'import');
 probed(LIFE, files.inlined, '--probe', 'inline');
+probed(LIFE, files.profile, '--record', 'profile');
+probed(LIFE, files.counting, '--record', 'profile', '--span-min', 'off');
 
 if (process.argv[2] === 'chromium') await inChromium();
 else if (process.argv[2] === undefined) await inNode();
@@ -39,7 +42,8 @@ async function inNode() {
         return (user + system) / 1e3;
     };
     const stdout = openSync('/dev/null', 'w');
-    const [plain, probed, inlined] = Object.values(files).map((path) => (path === files.inlined && !hasMultiMemory ? undefined : new WebAssembly.Module(readFileSync(path))));
+    const isTaken = (path) => hasMultiMemory || path === files.plain || path === files.probed;
+    const modules = Object.fromEntries(Object.entries(files).filter(([, path]) => isTaken(path)).map(([name, path]) => [name, new WebAssembly.Module(readFileSync(path))]));
     const start = (module, imports, made = (instance) => instance) => {
         const wasi = new WASI({ version: 'preview1', args: ['life', '500'], returnOnExit: true, stdout });
         const instance = made(new WebAssembly.Instance(module, imports({ ...wasi.getImportObject() })));
@@ -48,11 +52,11 @@ async function inNode() {
         return milliseconds() - begin;
     };
     const path = join(folder, 'life.kperf');
-    const record = async (clock) => createRecorder({ path, clock, calibrate: false });
-    const rows = await measure(configurations({ plain, probed, inlined, start, record }), ROUNDS);
+    const record = async (clock, record = 'trace') => createRecorder({ path, clock, record, calibrate: false });
+    const rows = await measure(configurations({ ...modules, start, record }), ROUNDS);
     print(`node ${process.versions.node}${isCpu ? ', processor time' : ''}`, rows);
     const report = JSON.parse(execFileSync(CLI, ['report', path, '--format', 'json'], { encoding: 'utf8' }));
-    console.log(`\nthe last trace: ${readFileSync(path).length / report.calls} bytes a call, ${report.calls} calls`);
+    if (report.calls > 0) console.log(`\nthe last trace: ${readFileSync(path).length / report.calls} bytes a call, ${report.calls} calls`);
 }
 
 async function inChromium() {
@@ -64,7 +68,8 @@ async function inChromium() {
         import { createRecorder } from '/dist/browser/index.js';
         import { configurations, measure } from '/configurations.mjs';
         globalThis.result = (async () => {
-            const [plain, probed, inlined] = await Promise.all(['/plain.wasm', '/probed.wasm', '/inlined.wasm'].map((url) => WebAssembly.compileStreaming(fetch(url))));
+            const modules = {};
+            for (const name of ${JSON.stringify(Object.keys(files))}) modules[name] = await WebAssembly.compileStreaming(fetch('/' + name + '.wasm'));
             const start = (module, imports, made = (instance) => instance) => {
                 const file = () => new OpenFile(new File([]));
                 const wasi = new WASI(['life', '500'], [], [file(), file(), file()]);
@@ -73,19 +78,17 @@ async function inChromium() {
                 wasi.start(instance);
                 return performance.now() - begin;
             };
-            const record = async (clock) => {
-                const kperf = createRecorder({ clock });
+            const record = async (clock, record = 'trace') => {
+                const kperf = createRecorder({ clock, record });
                 await kperf.ready;
                 return kperf;
             };
-            return measure(configurations({ plain, probed, inlined, start, record }), ${ROUNDS});
+            return measure(configurations({ ...modules, start, record }), ${ROUNDS});
         })();
     </script>`;
     const content = {
         '/': page,
-        '/plain.wasm': readFileSync(files.plain),
-        '/probed.wasm': readFileSync(files.probed),
-        '/inlined.wasm': readFileSync(files.inlined),
+        ...Object.fromEntries(Object.entries(files).map(([name, path]) => [`/${name}.wasm`, readFileSync(path)])),
         '/configurations.mjs': readFileSync(new URL('configurations.mjs', import.meta.url)),
     };
     const server = await serve(content, { isolated: true });
@@ -102,7 +105,7 @@ function print(host, { calls, rows, clock }) {
     console.log(`${''.padEnd(28)}${['min', 'median', 'added', 'to floor', '+ trace'].map((word) => word.padStart(9)).join('')}`);
     for (const { name, least, median, whole } of rows) {
         const floor = name.includes('precise') ? noop + clock : noop;
-        const ratio = name.startsWith('recorder') ? ((least - plain) / floor).toFixed(2) : '';
+        const ratio = /^(recorder|profile)/.test(name) ? ((least - plain) / floor).toFixed(2) : '';
         const numbers = [least.toFixed(2), median.toFixed(2), (least - plain).toFixed(2), ratio, whole ? (whole - plain).toFixed(2) : ''];
         console.log(`${name.padEnd(28)}${numbers.map((text) => text.padStart(9)).join('')}`);
     }

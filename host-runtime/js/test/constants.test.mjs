@@ -12,11 +12,12 @@ const rust = (path) => readFileSync(join(ROOT, path), 'utf8');
 /** The constants of a Rust file, numbers and texts. */
 function constantsOf(path) {
     const found = {};
-    for (const [, name, value] of rust(path).matchAll(/pub(?:\(crate\))? const (\w+): [^=]+ = ([^;]+);/g)) {
+    const all = [...rust(path).matchAll(/pub(?:\(crate\))? const (\w+): [^=]+ = ([^;]+);/g)];
+    // Other constants of the same file may stand in it, also ones that come behind it.
+    for (const [, name, value] of [...all, ...all, ...all]) {
         const text = /^b?"(.*)"$/.exec(value)?.[1];
-        // Other constants of the same file may stand in it.
-        const number = value.replace(/\bas \w+/g, '').replace(/\b[A-Z_]+\b/g, (name) => found[name]).replace(/u32::MAX/, '0xffffffff');
-        found[name] = text ?? (/^[-+*\s()\d_a-fx<]+$/.test(number) ? Number(eval(number)) : value);
+        const number = value.replace(/u32::MAX/, '0xffffffff').replace(/\bas \w+/g, '').replace(/\b[A-Z_]+\b/g, (name) => found[name]);
+        found[name] = text ?? (/^[-+*/\s()\d_a-fx<]+$/.test(number) ? Number(eval(number)) : value);
     }
     return found;
 }
@@ -36,17 +37,26 @@ test('reasons have the recorder\'s codes', () => {
 
 test('a lane\'s memory is laid out as the recorder\'s', () => {
     const block = constantsOf('guest-shim/src/block.rs');
-    for (const name of ['MEMORY_PAGES', 'POSITION', 'START', 'CAPACITY', 'STACKS']) {
+    for (const name of ['MEMORY_PAGES', 'POSITION', 'START', 'CAPACITY', 'STACKS', 'END_MARK']) {
         assert.equal(constants[name], block[name], name);
     }
     assert.equal(constants.BLOCK_HEADER, block.HEADER_LEN);
     assert.match(rust('guest-shim/recorder.wat'), new RegExp(`i32.load offset=${constants.SAVED_DEPTHS} `));
 });
 
+test('a profile\'s memory is laid out as its module has it', () => {
+    const shadow = constantsOf('guest-shim/src/shadow.rs');
+    const { SHADOW_STACK, SHADOW_COUNTS, SHADOW_LAST, SHADOW_SLOTS } = constants;
+    assert.deepEqual([SHADOW_STACK, SHADOW_COUNTS, SHADOW_LAST, SHADOW_SLOTS], [shadow.STACK, shadow.COUNTS, shadow.LAST, shadow.SLOTS]);
+});
+
 test('names are those of the ABI', () => {
     const names = constantsOf('guest-shim/src/names.rs');
-    for (const name of ['MODULE', 'SYMBOLS_SECTION', 'HOST_MODULE']) assert.equal(constants[name], names[name]);
+    for (const name of ['MODULE', 'SYMBOLS_SECTION', 'HOST_MODULE', 'EXPORT_PREFIX']) assert.equal(constants[name], names[name]);
     assert.deepEqual([names.ENTER, names.LEAVE, names.UNWIND, names.CLOSE], ['enter', 'leave', 'unwind', 'close']);
+    assert.deepEqual([names.SWITCH, names.MARK, names.FLUSH, names.MEMORY], ['switch', 'mark', 'flush', 'memory']);
+    const state = ['DEPTH', 'STACK', 'LAST', 'POSITION', 'TOP', 'ID_BASE', 'FUNCTIONS'];
+    assert.deepEqual(state.map((name) => names[`STATE_${name}`]), state.map((name) => `state.${name.toLowerCase()}`));
 });
 
 test('a trace begins as kperf-trace begins it', () => {
@@ -64,4 +74,5 @@ test('the recorders are the very bytes of guest-shim', () => {
     assert.deepEqual(Buffer.from(wasm.RECORDER_PRECISE), file('guest-shim/recorder.precise.wasm'));
     assert.deepEqual(Buffer.from(wasm.RECORDER_TICKER), file('guest-shim/recorder.ticker.wasm'));
     assert.deepEqual(Buffer.from(wasm.CALIBRATE), file('host-runtime/wasmtime/src/calibrate.wasm'));
+    assert.deepEqual(Buffer.from(wasm.CALIBRATE_INLINE), file('host-runtime/wasmtime/src/calibrate.inline.wasm'));
 });
