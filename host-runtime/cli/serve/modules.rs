@@ -46,13 +46,7 @@ impl Modules {
         rewritten
     }
 
-    fn rewrite(
-        &self,
-        name: &str,
-        wasm: &[u8],
-        inline: Option<&Options>,
-        id_base: &mut u32,
-    ) -> Option<Bytes> {
+    fn rewrite(&self, name: &str, wasm: &[u8], inline: Option<&Options>, id_base: &mut u32) -> Option<Bytes> {
         if let Ok(Some(table)) = kperf_rewriter::probed(wasm) {
             tell(format_args!("{name}: has probes already"));
             *id_base = (*id_base).max(table.id_end());
@@ -60,8 +54,7 @@ impl Modules {
         }
         let module_name = name.rsplit('/').next().unwrap_or(name).trim_end_matches(".wasm").to_owned();
         let with = |options: &Options| {
-            let options =
-                Options { id_base: *id_base, module_name: module_name.clone(), ..options.clone() };
+            let options = Options { id_base: *id_base, module_name: module_name.clone(), ..options.clone() };
             kperf_rewriter::rewrite(wasm, &options).map(|rewritten| (rewritten, options.probe))
         };
         let begun = Instant::now();

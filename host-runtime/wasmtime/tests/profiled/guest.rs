@@ -1,0 +1,153 @@
+//! A guest that is driven in every way, and what its trace says.
+
+use crate::common::*;
+use kperf_rewriter::Probe;
+use kperf_trace::{Event, Item, TraceReader, Window};
+use kperf_wasmtime::{Builder, ClockChoice, Inlined, Recorder};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use wasmtime::{Caller, Engine, Func, Instance, Linker, Module, Store};
+
+pub(crate) const PROFILES: [Probe; 2] = [Probe::Profile { spans: false }, Probe::Profile { spans: true }];
+
+/// A recorder that takes samples.
+pub(crate) fn sampling(engine: &Engine, describe: impl FnOnce(Builder) -> Builder) -> (Recorder, Memory) {
+    recorder_with(engine, |builder| describe(builder.clock(ClockChoice::Precise).calibrate(false)))
+}
+
+/// How many samples the host's function waits for.
+pub(crate) const SAMPLES: u64 = 20;
+
+/// How many samples the trace has so far, and whether it has ended.
+pub(crate) fn progress(trace: &Memory) -> (u64, bool) {
+    let bytes = trace.bytes();
+    let Ok(mut reader) = TraceReader::new(&bytes[..]) else { return (0, false) };
+    let (mut samples, mut ended) = (0, false);
+    while let Some(item) = reader.next().unwrap() {
+        match item {
+            Item::Window(window) => samples += window.samples,
+            Item::End(_) => ended = true,
+            _ => {}
+        }
+    }
+    (samples, ended)
+}
+
+/// The host's function takes until it has been seen some times, for 7 and numbers below 0, or for 8 until the trace has
+/// ended. It fails for 0 and numbers below.
+pub(crate) fn instantiate(
+    recorder: &Recorder,
+    module: &Module,
+    trace: Option<&Memory>,
+) -> (Store<()>, Inlined, Instance) {
+    let mut store = Store::new(module.engine(), ());
+    let mut linker = Linker::new(module.engine());
+    let lanes = recorder.link_inlined(&mut store, &mut linker).unwrap();
+    let (trace, flushed) = (trace.cloned(), lanes.clone());
+    let h = Func::wrap(&mut store, move |mut caller: Caller<'_, ()>, value: i32| {
+        if let Some(trace) = trace.as_ref().filter(|_| !(0..7).contains(&value)) {
+            let (before, _) = progress(trace);
+            loop {
+                std::thread::sleep(Duration::from_millis(20));
+                flushed.flush(&mut caller);
+                let (samples, ended) = progress(trace);
+                if ended || value != 8 && samples >= before + SAMPLES {
+                    break;
+                }
+            }
+        }
+        if value <= 0 { Err(wasmtime::Error::msg("h has failed")) } else { Ok(()) }
+    });
+    linker.define(&mut store, "host", "h", h).unwrap();
+    let instance = linker.instantiate(&mut store, module).unwrap();
+    (store, lanes, instance)
+}
+
+pub(crate) fn call(
+    store: &mut Store<()>,
+    lanes: &Inlined,
+    instance: Instance,
+    name: &str,
+    value: i32,
+) -> Result<i32, String> {
+    let f = instance.get_typed_func::<i32, i32>(&mut *store, name).unwrap();
+    let result = lanes.call(store, |store| f.call(store, value));
+    let _ = store.take_pending_exception();
+    result.map_err(|error| error.root_cause().to_string())
+}
+
+pub(crate) fn drive(recorder: &Recorder, module: &Module) -> Vec<Result<i32, String>> {
+    let (mut store, lanes, instance) = instantiate(recorder, module, None);
+    let calls = [
+        ("fib", 18),
+        ("traps", 3),
+        ("catches", 5),
+        ("host", 0),
+        ("down", 5000),
+        ("traps", 0),
+        ("host", 1),
+        ("fib", 3),
+    ];
+    calls.into_iter().map(|(name, value)| call(&mut store, &lanes, instance, name, value)).collect()
+}
+
+/// What a trace says, windows and spans apart.
+#[derive(Debug, Default)]
+pub(crate) struct Read {
+    pub(crate) windows: Vec<Window>,
+    /// Enters, leaves and unwinds of slow calls.
+    pub(crate) spans: Vec<(u32, Event)>,
+    /// Calls by recorder and function, wherever they stand.
+    pub(crate) calls: BTreeMap<(u32, u32), u64>,
+}
+
+pub(crate) fn read(bytes: &[u8]) -> Read {
+    let mut reader = TraceReader::new(bytes).unwrap();
+    let mut read = Read::default();
+    while let Some(item) = reader.next().unwrap() {
+        match item {
+            Item::Window(window) => {
+                for (func, calls) in &window.calls {
+                    *read.calls.entry((window.recorder, func.0)).or_default() += calls;
+                }
+                read.windows.push(window.clone());
+            }
+            Item::Spans(batch) => {
+                read.spans.extend(batch.events.iter().map(|timed| (batch.lane.recorder, timed.event)));
+            }
+            Item::Events(batch) => {
+                for timed in batch.events {
+                    if let Event::Enter(func) = timed.event {
+                        *read.calls.entry((batch.lane.recorder, func.0)).or_default() += 1;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(reader.anomalies(), []);
+    read
+}
+
+impl Read {
+    /// The paths that samples found, as ids of functions less the first, and how many found just them.
+    pub(crate) fn paths(&self) -> BTreeMap<Vec<u32>, u64> {
+        let mut found = BTreeMap::new();
+        for window in &self.windows {
+            let mut paths: Vec<Vec<u32>> = Vec::new();
+            for node in &window.nodes {
+                let mut path = node.parent.map_or(Vec::new(), |parent| paths[parent as usize].clone());
+                path.push(node.func.0 - 100);
+                if node.samples > 0 {
+                    *found.entry(path.clone()).or_default() += node.samples;
+                }
+                paths.push(path);
+            }
+        }
+        found
+    }
+
+    pub(crate) fn spans(&self) -> Vec<Event> {
+        self.spans.iter().map(|(_, event)| *event).collect()
+    }
+}
