@@ -65,10 +65,9 @@
         br_if 0 (;@2;)
         local.get 3
         i32.const 0
-        i64.extend_i32_u
-        i64.const -2147483647
-        i64.add
-        i64.store 1
+        i32.const -2147483647
+        i32.add
+        i32.store 1
         local.get 3
         i32.const 4
         i32.add
@@ -116,10 +115,9 @@
         br_if 0 (;@2;)
         local.get 0
         i32.const 1
-        i64.extend_i32_u
-        i64.const -2147483647
-        i64.add
-        i64.store 1
+        i32.const -2147483647
+        i32.add
+        i32.store 1
         local.get 0
         i32.const 4
         i32.add
@@ -151,10 +149,7 @@
         br_if 0 (;@2;)
         local.get 1
         i32.const 2
-        i64.extend_i32_u
-        i64.const -4294967296
-        i64.or
-        i64.store 1
+        i32.store 1
         local.get 1
         i32.const 4
         i32.add
@@ -198,8 +193,8 @@
         i64.ne
         br_if 0 (;@2;)
         local.get 1
-        i64.const -2147483648
-        i64.store 1
+        i32.const -2147483648
+        i32.store 1
         local.get 1
         i32.const 4
         i32.add
@@ -234,10 +229,7 @@
         br_if 0 (;@2;)
         local.get 2
         i32.const 3
-        i64.extend_i32_u
-        i64.const -4294967296
-        i64.or
-        i64.store 1
+        i32.store 1
         local.get 2
         i32.const 4
         i32.add
@@ -282,8 +274,8 @@
         i64.ne
         br_if 0 (;@2;)
         local.get 2
-        i64.const -2147483648
-        i64.store 1
+        i32.const -2147483648
+        i32.store 1
         local.get 2
         i32.const 4
         i32.add
@@ -318,10 +310,7 @@
         br_if 0 (;@2;)
         local.get 1
         i32.const 4
-        i64.extend_i32_u
-        i64.const -4294967296
-        i64.or
-        i64.store 1
+        i32.store 1
         local.get 1
         i32.const 4
         i32.add
@@ -369,8 +358,8 @@
         i32.gt_u
         br_if 0 (;@2;)
         local.get 1
-        i64.const -2147483648
-        i64.store 1
+        i32.const -2147483648
+        i32.store 1
         local.get 1
         i32.const 4
         i32.add
@@ -405,10 +394,7 @@
         br_if 0 (;@2;)
         local.get 1
         i32.const 5
-        i64.extend_i32_u
-        i64.const -4294967296
-        i64.or
-        i64.store 1
+        i32.store 1
         local.get 1
         i32.const 4
         i32.add
@@ -457,8 +443,8 @@
         i32.gt_u
         br_if 0 (;@2;)
         local.get 1
-        i64.const -2147483648
-        i64.store 1
+        i32.const -2147483648
+        i32.store 1
         local.get 1
         i32.const 4
         i32.add
