@@ -62,6 +62,20 @@ pub(crate) fn run(configuration: &Configuration, job: &Job, tools: &Tools) -> an
         text.lines().rfind(|line| line.starts_with('{')).with_context(|| format!("no answer: {text}"))?;
     let mut measured: Measured = serde_json::from_str(line)?;
     ensure!(measured.batches.len() == job.batches().1 as usize, "{} batches", measured.batches.len());
+    if configuration.host == Host::Node {
+        let trace = folder.path().join("guest.kperf");
+        match configuration.way {
+            Way::Profile { .. } => {
+                let (counted, calls) = (guest::counted(&trace)?, job.calls_of_monitored());
+                ensure!(counted >= calls, "{counted} calls counted where {calls} are right");
+                measured.events = Some(2 * counted);
+            }
+            Way::Recorder { target: Target::Text, .. } => {
+                measured.whole_nanos += guest::to_text(&trace, folder.path())?;
+            }
+            _ => {}
+        }
+    }
     match configuration.way {
         // What it dropped it doesn't say.
         Way::OpenTelemetry => measured.events = Some(2 * (taken() - before)),
@@ -92,6 +106,7 @@ fn rewritten(child: &ChildJob) -> anyhow::Result<PathBuf> {
     }
     let options = kperf_rewriter::Options {
         probe: child.way.probe(),
+        leaf: child.way.leaf(),
         filter: guest::filter(&child.job)?,
         ..Default::default()
     };

@@ -1,7 +1,7 @@
 //! The ways of recording that are compared.
 
 use crate::tools::Tools;
-use kperf_rewriter::Probe;
+use kperf_rewriter::{Leaf, Probe};
 use serde::{Deserialize, Serialize};
 
 /// Who runs the program.
@@ -36,6 +36,8 @@ pub(crate) struct Configuration {
     pub(crate) in_sweep: bool,
     /// Whether `fib` and the Game of Life are run with it.
     pub(crate) in_programs: bool,
+    /// Whether the published programs are.
+    pub(crate) in_real: bool,
 }
 
 /// How a call is recorded.
@@ -49,6 +51,8 @@ pub(crate) enum Way {
     Off,
     /// A recorder.
     Recorder { inside: bool, clock: Clock, target: Target },
+    /// The recorder inside, with a ticker, to a file, and small leaves counted only.
+    Counted,
     /// Exact counts, and samples of a shadow stack; with slow calls told one by one, or not.
     Profile { spans: bool },
     /// wasmtime's own profiler, which samples.
@@ -83,9 +87,25 @@ impl Way {
     /// What the probes of a module are that is recorded so.
     pub(crate) fn probe(self) -> Probe {
         match self {
-            Way::Off | Way::Recorder { inside: true, .. } => Probe::Inline,
+            Way::Off | Way::Counted | Way::Recorder { inside: true, .. } => Probe::Inline,
             Way::Profile { spans } => Probe::Profile { spans },
             _ => Probe::Import,
+        }
+    }
+}
+
+impl Way {
+    /// What becomes of leaves.
+    pub(crate) fn leaf(self) -> Leaf {
+        if self == Way::Counted { Leaf::Count } else { Leaf::Time }
+    }
+
+    /// The clock of a recorder and where its trace goes, if it is one.
+    pub(crate) fn recorder(self) -> Option<(bool, Clock, Target)> {
+        match self {
+            Way::Recorder { inside, clock, target } => Some((inside, clock, target)),
+            Way::Counted => Some((true, Clock::Ticker, Target::File)),
+            _ => None,
         }
     }
 }
@@ -108,6 +128,7 @@ pub(crate) fn all() -> impl Iterator<Item = Configuration> {
         ("inline, ticker", recorder(inside, Clock::Ticker, Target::Nowhere)),
         ("inline, precise", recorder(inside, Clock::Precise, Target::Nowhere)),
         ("inline, ticker, trace file", recorder(inside, Clock::Ticker, Target::File)),
+        ("inline, ticker, leaves counted, trace file", Way::Counted),
         ("inline, ticker, k-perf text", recorder(inside, Clock::Ticker, Target::Text)),
         ("inline, ticker, OTLP", recorder(inside, Clock::Ticker, Target::Otlp)),
         ("profile", Way::Profile { spans: true }),
@@ -120,7 +141,12 @@ pub(crate) fn all() -> impl Iterator<Item = Configuration> {
         ("import, clock stands", recorder(beside, Clock::Standing, Target::File)),
         ("import, ticker, trace file", recorder(beside, Clock::Ticker, Target::File)),
         ("import, precise, trace file", recorder(beside, Clock::Precise, Target::File)),
+        ("import, ticker, k-perf text", recorder(beside, Clock::Ticker, Target::Text)),
         ("import, ticker, OTLP", recorder(beside, Clock::Ticker, Target::Otlp)),
+        ("inline, ticker, trace file", recorder(inside, Clock::Ticker, Target::File)),
+        ("inline, precise, trace file", recorder(inside, Clock::Precise, Target::File)),
+        ("profile", Way::Profile { spans: true }),
+        ("profile, no slow calls", Way::Profile { spans: false }),
     ];
     let jvm = [
         (PLAIN, Way::None),
@@ -154,7 +180,9 @@ impl Configuration {
             way,
             fraction,
             in_sweep,
-            in_programs: in_sweep || matches!(way, Way::Off | Way::Profile { .. }),
+            in_programs: in_sweep || matches!(way, Way::Off | Way::Counted | Way::Profile { .. }),
+            in_real: matches!(way, Way::None | Way::Empty | Way::Off | Way::Counted | Way::Profile { .. })
+                || matches!(way, Way::Recorder { inside: true, clock: Clock::Ticker, target: Target::File }),
         }
     }
 
@@ -162,6 +190,8 @@ impl Configuration {
     pub(crate) fn needs(&self, tools: &Tools) -> Option<&'static str> {
         let node = (self.host == Host::Node && tools.node.is_none())
             .then_some("node and `npm ci` in host-runtime/js");
+        let inside = (self.host == Host::Node && self.way.probe() != Probe::Import && !tools.node_inside)
+            .then_some("package for node that serves recorders inside of modules");
         let jvm = (self.host == Host::Jvm && tools.java.is_none()).then_some("java and javac");
         let own = match self.way {
             Way::Recorder { target: Target::Otlp, .. } | Way::OpenTelemetry if tools.collector.is_none() => {
@@ -172,6 +202,6 @@ impl Configuration {
             Way::OpenTelemetry if tools.opentelemetry.is_none() => Some("OpenTelemetry's agent for Java"),
             _ => None,
         };
-        node.or(jvm).or(own)
+        node.or(inside).or(jvm).or(own)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::child::{ChildJob, Measured};
 use crate::configuration::{Clock, Target, Way};
-use crate::workload::Job;
+use crate::workload::{Job, Workload};
 use anyhow::{Context, bail, ensure};
 use kperf_otlp::SpanOptions;
 use kperf_otlp::exporter::{self, Sending, Settings};
@@ -25,12 +25,23 @@ const STANDING: Duration = Duration::from_secs(1);
 pub(crate) fn run(child: &ChildJob) -> anyhow::Result<Measured> {
     let job = &child.job;
     let wasm = std::fs::read(job.workload.module(&job.root))?;
-    let options = Options { probe: child.way.probe(), filter: filter(job)?, ..Options::default() };
+    let (probe, leaf) = (child.way.probe(), child.way.leaf());
+    let options = Options { probe, leaf, filter: filter(job)?, ..Options::default() };
     let rewritten = rewrite(&wasm, &options)?;
     let engine = engine()?;
     let module = Module::new(&engine, if child.way == Way::None { &wasm } else { &rewritten.wasm })?;
-    let mut guest = Guest::new(&engine);
+    let out = tempfile::tempdir()?;
+    let mut guest = Guest::new(&engine, job, out.path())?;
     let symbols = rewritten.symbols.to_bytes();
+    if let Some((inside, clock, target)) = child.way.recorder() {
+        let clock = match clock {
+            Clock::Standing => ClockChoice::Ticker { period: STANDING },
+            Clock::Precise => ClockChoice::Precise,
+            Clock::Ticker => ClockChoice::ticker(),
+        };
+        let builder = Recorder::builder().calibrate(false).clock(clock).inlined(inside).symbols(symbols);
+        return guest.recorded(&module, child, builder, (inside, target));
+    }
     match child.way {
         Way::None => guest.plain(&module, job),
         Way::Empty => {
@@ -50,16 +61,8 @@ pub(crate) fn run(child: &ChildJob) -> anyhow::Result<Measured> {
             ensure!(measured.events == Some(0), "events while switched off: {measured:?}");
             Ok(measured)
         }
-        Way::Recorder { inside, clock, target } => {
-            let clock = match clock {
-                Clock::Standing => ClockChoice::Ticker { period: STANDING },
-                Clock::Precise => ClockChoice::Precise,
-                Clock::Ticker => ClockChoice::ticker(),
-            };
-            let builder = Recorder::builder().calibrate(false).clock(clock).inlined(inside).symbols(symbols);
-            guest.recorded(&module, child, builder, target)
-        }
         Way::Profile { .. } => guest.profiled(&module, child, symbols),
+        Way::Recorder { .. } | Way::Counted => bail!("{:?} was done above", child.way),
         Way::GuestProfiler | Way::Kieker | Way::OpenTelemetry => {
             bail!("{:?} is another program's", child.way)
         }
@@ -85,14 +88,24 @@ struct Guest {
 }
 
 impl Guest {
-    fn new(engine: &Engine) -> Guest {
-        let store = Store::new(engine, WasiCtxBuilder::new().args(&["life", "500"]).build_p1());
-        Guest { store, linker: Linker::new(engine) }
+    /// What a program writes goes to `out`.
+    fn new(engine: &Engine, job: &Job, out: &Path) -> anyhow::Result<Guest> {
+        let wasi = match job.workload {
+            Workload::Real(program) => program.wasi(&job.root, out)?,
+            _ => WasiCtxBuilder::new().args(&["life", "500"]).build_p1(),
+        };
+        Ok(Guest { store: Store::new(engine, wasi), linker: Linker::new(engine) })
     }
 
     /// Runs it; answers the nanoseconds of each batch.
     fn batches(&mut self, module: &Module, job: &Job) -> anyhow::Result<Vec<f64>> {
         p1::add_to_linker_sync(&mut self.linker, |wasi| wasi)?;
+        if let Workload::Real(program) = job.workload {
+            let work = program.prepare(&mut self.store, &mut self.linker, module, &job.root)?;
+            let begun = Instant::now();
+            work.run(&mut self.store)?;
+            return Ok(vec![nanos_since(begun)]);
+        }
         let instance = self.linker.instantiate(&mut self.store, module)?;
         let Some((export, argument)) = job.workload.export() else {
             let start = instance.get_typed_func::<(), ()>(&mut self.store, "_start")?;
@@ -151,7 +164,7 @@ impl Guest {
         module: &Module,
         child: &ChildJob,
         builder: Builder,
-        target: Target,
+        (inside, target): (bool, Target),
     ) -> anyhow::Result<Measured> {
         let job = &child.job;
         let trace = child.folder.join("guest.kperf");
@@ -167,14 +180,11 @@ impl Guest {
             }
         };
         let recorder = builder.build(self.store.engine())?;
-        let lanes: Option<Inlined> = match child.way {
-            Way::Recorder { inside: true, .. } => {
-                Some(recorder.link_inlined(&mut self.store, &mut self.linker)?)
-            }
-            _ => {
-                recorder.link(&mut self.store, &mut self.linker)?;
-                None
-            }
+        let lanes: Option<Inlined> = if inside {
+            Some(recorder.link_inlined(&mut self.store, &mut self.linker)?)
+        } else {
+            recorder.link(&mut self.store, &mut self.linker)?;
+            None
         };
         let begun = Instant::now();
         let batches = self.batches(module, job)?;
@@ -202,17 +212,18 @@ impl Guest {
 }
 
 /// How many calls a profile has counted.
-fn counted(trace: &Path) -> anyhow::Result<u64> {
+pub(crate) fn counted(trace: &Path) -> anyhow::Result<u64> {
     let profile = Profile::read(TraceReader::new(File::open(trace)?)?, |_| ())?;
     Ok(profile.tree.iter().map(|(_, node)| node.calls).sum())
 }
 
-/// As a user does it.
-fn to_text(trace: &Path, folder: &Path) -> anyhow::Result<()> {
+/// As a user does it; answers the nanoseconds.
+pub(crate) fn to_text(trace: &Path, folder: &Path) -> anyhow::Result<f64> {
+    let begun = Instant::now();
     let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
     let status = command.args(["export", "--format", "kperf", "-o"]).arg(folder).arg(trace).status()?;
     ensure!(status.success(), "the export failed");
-    Ok(())
+    Ok(nanos_since(begun))
 }
 
 /// The bytes of all files in a folder.

@@ -10,6 +10,7 @@ mod configuration;
 mod guest;
 mod machine;
 mod plot;
+mod real;
 mod report;
 #[path = "../otlp/server.rs"]
 #[allow(dead_code, unreachable_pub, clippy::unwrap_used)]
@@ -34,7 +35,7 @@ struct Opts {
     /// Where the report and its pictures go.
     #[arg(long, value_name = "FOLDER", default_value = "target/moobench")]
     out: PathBuf,
-    /// Fresh processes of each configuration.
+    /// Fresh processes of each configuration of the recursion; others have fewer.
     #[arg(long, value_name = "N", default_value_t = 10)]
     loops: usize,
     /// Recursions in each; the first half doesn't count.
@@ -43,6 +44,9 @@ struct Opts {
     /// Only configurations with this in their name, beside the one without probes.
     #[arg(long, value_name = "WORD")]
     only: Option<String>,
+    /// Only this part: `recursion`, `depths`, `programs` or `real`.
+    #[arg(long, value_name = "PART")]
+    part: Option<String>,
     /// Measure.
     #[arg(long)]
     bench: bool,
@@ -72,9 +76,17 @@ fn main() -> anyhow::Result<()> {
     std::fs::create_dir_all(&out).with_context(|| format!("failed to make `{}`", out.display()))?;
     let tools = Tools::find(root)?;
     let mut bench = Bench { root, opts: &opts, tools: &tools, report: Report::new(&tools) };
-    bench.recursion()?;
-    bench.depths()?;
-    bench.programs()?;
+    let parts: [Part<'_>; 4] = [
+        ("recursion", Bench::recursion),
+        ("depths", Bench::depths),
+        ("programs", Bench::programs),
+        ("real", Bench::real),
+    ];
+    for (name, measure) in parts {
+        if opts.part.as_ref().is_none_or(|part| part == name) {
+            measure(&mut bench)?;
+        }
+    }
     bench.report.modules(root)?;
     bench.report.write(&out)?;
     println!("{}", out.join("README.md").display());
@@ -109,6 +121,9 @@ struct Bench<'a> {
     report: Report,
 }
 
+/// A part of the report, and what measures it.
+type Part<'a> = (&'static str, fn(&mut Bench<'a>) -> anyhow::Result<()>);
+
 impl Bench<'_> {
     /// MooBench itself: depth 10, every configuration.
     fn recursion(&mut self) -> anyhow::Result<()> {
@@ -132,7 +147,7 @@ impl Bench<'_> {
                 let Workload::Recursion(_, depth) = workload else { continue };
                 let calls = self.opts.calls / depth * DEPTH / 1_000 * 1_000;
                 let rows =
-                    self.measure(workload, &configurations, self.opts.loops.min(5), calls.max(2_000))?;
+                    self.measure(workload, &configurations, self.opts.loops.min(2), calls.max(2_000))?;
                 self.report.add_depth(host, *depth, rows);
             }
         }
@@ -147,9 +162,23 @@ impl Bench<'_> {
         for workload in fib.into_iter().chain(life) {
             for host in [Host::Wasmtime, Host::Node] {
                 let configurations = self.wanted(host, |configuration| configuration.in_programs);
-                let rows = self.measure(&workload, &configurations, self.opts.loops, 400)?;
+                let rows = self.measure(&workload, &configurations, self.opts.loops.min(3), 400)?;
                 self.report.add(Table { workload: workload.clone(), host, rows });
             }
+        }
+        Ok(())
+    }
+
+    /// Published programs at their work.
+    fn real(&mut self) -> anyhow::Result<()> {
+        if !real::are_there(self.root)? {
+            self.report.missing("five published programs: `scripts/bench` fetches them with pip and go");
+            return Ok(());
+        }
+        let configurations = self.wanted(Host::Wasmtime, |configuration| configuration.in_real);
+        for workload in real::Program::ALL.map(Workload::Real) {
+            let rows = self.measure(&workload, &configurations, self.opts.loops.min(3), 1)?;
+            self.report.add(Table { workload, host: Host::Wasmtime, rows });
         }
         Ok(())
     }

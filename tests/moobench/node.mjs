@@ -17,10 +17,13 @@ else if (way !== 'None') {
     const [clock, target] = way.split('-');
     const { createRecorder, otlpFromEnvironment } = await import('../../host-runtime/js/dist/node/index.js');
     const otlp = target === 'Otlp' ? { otlp: otlpFromEnvironment(process.env) } : {};
-    recorder = createRecorder({ path: TRACE, clock: CLOCKS[clock], calibrate: false, ...otlp });
+    const settings = clock === 'Profile' ? { record: 'profile' } : { clock: CLOCKS[clock] };
+    recorder = createRecorder({ path: TRACE, ...settings, calibrate: false, ...otlp });
     imports = recorder.imports(imports, module);
 }
 const instance = new WebAssembly.Instance(module, imports);
+// One that has its recorder inside wants to be seen.
+recorder?.attach?.(instance);
 const batches = [];
 const first = performance.now();
 if (name === '_start') batches.push(timed(() => wasi.start(instance)));

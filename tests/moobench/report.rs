@@ -64,6 +64,11 @@ impl Report {
         self.left_out.insert(format!("{host}: {name}: there is no {missing} here"));
     }
 
+    /// Notes what else isn't here.
+    pub(crate) fn missing(&mut self, what: &str) {
+        self.left_out.insert(what.to_owned());
+    }
+
     /// Rewrites the modules: their sizes, and how long it takes.
     pub(crate) fn modules(&mut self, root: &Path) -> anyhow::Result<()> {
         let out = &mut self.modules;
@@ -113,6 +118,7 @@ impl Report {
                 text += &program_of(table);
             }
         }
+        text += &self.ratios_of_programs()?;
         for host in Host::ALL {
             let depths: BTreeMap<u32, &Vec<Row>> = self
                 .depths
@@ -154,6 +160,26 @@ impl Report {
         }
         std::fs::write(out.join("README.md"), text)?;
         Ok(())
+    }
+}
+
+impl Report {
+    /// Of the published programs: how many times as long as without probes each took, the least of its runs.
+    fn ratios_of_programs(&self) -> Result<String, std::fmt::Error> {
+        let mut text = String::new();
+        let real = |table: &&Table| matches!(table.workload, Workload::Real(_));
+        for table in self.tables.iter().filter(real) {
+            let Some((plain, others)) = table.rows.split_first() else { continue };
+            if text.is_empty() {
+                text += "\n## Published programs, as a ratio to no probes\n\n| | no probes |";
+                others.iter().for_each(|row| text += &format!(" {} |", row.name));
+                writeln!(text, "\n|---|--:|{}", "--:|".repeat(others.len()))?;
+            }
+            write!(text, "| {} | {:.0} ms |", table.workload, plain.least * (plain.run_millis / plain.mean))?;
+            others.iter().for_each(|row| text += &format!(" {:.2} |", row.least / plain.least));
+            text.push('\n');
+        }
+        Ok(text)
     }
 }
 

@@ -12,6 +12,8 @@ use std::process::Command;
 #[derive(Default)]
 pub(crate) struct Tools {
     pub(crate) node: Option<PathBuf>,
+    /// Whether the package for it serves modules with their recorder inside.
+    pub(crate) node_inside: bool,
     pub(crate) java: Option<PathBuf>,
     /// Kieker's agent, with AspectJ.
     pub(crate) kieker: Option<PathBuf>,
@@ -45,6 +47,8 @@ impl Tools {
         let has_package = root.join("host-runtime/js/dist/node/index.js").exists();
         let mut tools = Tools {
             node: Some(node).filter(|node| has_package && answers(node, "--version")),
+            node_inside: std::fs::read_to_string(root.join("host-runtime/js/dist/common/recorder.js"))
+                .is_ok_and(|text| text.contains("attach(")),
             java: None,
             kieker: named("KPERF_KIEKER"),
             opentelemetry: named("KPERF_OTEL_AGENT"),
@@ -71,6 +75,7 @@ impl Tools {
         let (name, argument) = export.unwrap_or(("_start", 0));
         let way = match child.way {
             Way::Recorder { inside: _, clock, target } => format!("{clock:?}-{target:?}"),
+            Way::Profile { .. } => "Profile".to_owned(),
             way => format!("{way:?}"),
         };
         command.arg("--no-warnings").arg(child.job.root.join("tests/moobench/node.mjs")).arg(way).arg(module);

@@ -1,6 +1,7 @@
 //! What is measured.
 
 use crate::configuration::Host;
+use crate::real::{self, Program};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ pub(crate) enum Workload {
     Fib(Language),
     /// The Game of Life of `examples/game-of-life`, by its folder.
     Life(String),
+    /// A published program.
+    Real(Program),
 }
 
 /// What `tests/moobench` has a module in.
@@ -61,6 +64,7 @@ impl Workload {
                 root.join("tests/moobench").join(language.name().to_lowercase()).join("moobench.wasm")
             }
             Workload::Life(folder) => root.join("examples/game-of-life").join(folder).join("life.wasm"),
+            Workload::Real(program) => real::folder(root).join(program.file()),
         }
     }
 
@@ -69,7 +73,7 @@ impl Workload {
         match self {
             Workload::Recursion(_, depth) => Some(("run", *depth)),
             Workload::Fib(_) => Some(("run_fib", FIB)),
-            Workload::Life(_) => None,
+            Workload::Life(_) | Workload::Real(_) => None,
         }
     }
 
@@ -78,13 +82,17 @@ impl Workload {
         match self {
             Workload::Recursion(..) => Some("monitored"),
             Workload::Fib(_) => Some("fib"),
-            Workload::Life(_) => None,
+            Workload::Life(_) | Workload::Real(_) => None,
         }
     }
 
     /// Whether there is a program for the host.
     pub(crate) fn runs_on(&self, host: Host) -> bool {
-        host != Host::Jvm || matches!(self, Workload::Recursion(Language::Kotlin, _))
+        match self {
+            Workload::Real(_) => host == Host::Wasmtime,
+            Workload::Recursion(Language::Kotlin, _) => true,
+            _ => host != Host::Jvm,
+        }
     }
 }
 
@@ -96,6 +104,7 @@ impl fmt::Display for Workload {
             }
             Workload::Fib(language) => write!(f, "fib({FIB}), {}", language.name()),
             Workload::Life(folder) => write!(f, "Game of Life, {folder}"),
+            Workload::Real(program) => f.write_str(program.name()),
         }
     }
 }
@@ -106,7 +115,7 @@ impl Job {
         match self.workload {
             Workload::Recursion(..) => (BATCH, (self.calls / BATCH).max(2)),
             Workload::Fib(_) => (1, self.calls.max(2)),
-            Workload::Life(_) => (1, 1),
+            Workload::Life(_) | Workload::Real(_) => (1, 1),
         }
     }
 
@@ -118,6 +127,7 @@ impl Job {
                 Workload::Recursion(_, depth) => depth.into(),
                 Workload::Fib(_) => FIB_CALLS,
                 Workload::Life(_) => LIFE_CALLS,
+                Workload::Real(_) => real::CALLS,
             }
     }
 
@@ -134,7 +144,7 @@ impl Job {
                 depth => inner.rotate_left(1) ^ depth,
             }),
             Workload::Fib(_) => 6_765,
-            Workload::Life(_) => 0,
+            Workload::Life(_) | Workload::Real(_) => 0,
         };
         one.wrapping_mul(self.batches().0)
     }
