@@ -2,6 +2,7 @@
 
 use crate::child::{ChildJob, Measured};
 use crate::configuration::{Clock, Target, Way};
+use crate::real;
 use crate::workload::{Job, Workload};
 use anyhow::{Context, bail, ensure};
 use kperf_otlp::SpanOptions;
@@ -30,7 +31,7 @@ pub(crate) fn run(child: &ChildJob) -> anyhow::Result<Measured> {
     let rewritten = rewrite(&wasm, &options)?;
     let engine = engine()?;
     let module = Module::new(&engine, if child.way == Way::None { &wasm } else { &rewritten.wasm })?;
-    let out = tempfile::tempdir()?;
+    let out = real::out()?;
     let mut guest = Guest::new(&engine, job, out.path())?;
     let symbols = rewritten.symbols.to_bytes();
     if let Some((inside, clock, target)) = child.way.recorder() {

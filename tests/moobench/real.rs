@@ -40,7 +40,7 @@ impl Program {
         match self {
             Program::Sqlite => "sqlite3.wasm",
             Program::QuickJs => "qjs-wasi-reactor.wasm",
-            Program::Png => "png-write-image.wasi.wasm",
+            Program::Png => "png-read-image.wasi.wasm",
             Program::Usvg => "usvg.wasm",
             Program::Zstd => "compress-stringify.wasi.wasm",
         }
@@ -49,13 +49,7 @@ impl Program {
     fn arguments(self) -> &'static [&'static str] {
         match self {
             Program::Sqlite | Program::QuickJs => &[],
-            Program::Png => &[
-                "png-write-image",
-                "/in/image.iwi",
-                "/out/done.json",
-                "/out/output.png",
-                "--use-compression",
-            ],
+            Program::Png => &["png-read-image", "/in/input.png", "/out/done.json", "/out/image.iwi"],
             Program::Usvg => &["usvg", "/in/input.svg", "/out/output.svg"],
             Program::Zstd => {
                 &["compress-stringify", "/in/input.bin", "/out/output.zst", "--compression-level", "8"]
@@ -184,7 +178,7 @@ pub(crate) fn folder(root: &Path) -> PathBuf {
 pub(crate) fn are_there(root: &Path) -> anyhow::Result<bool> {
     let folder = folder(root);
     let files = Program::ALL.map(Program::file);
-    if !files.iter().chain(&TOOLS).all(|file| folder.join(file).exists()) {
+    if !files.iter().chain(&[RENDERER]).all(|file| folder.join(file).exists()) {
         return Ok(false);
     }
     for file in ["work.sql", "work.js"] {
@@ -195,11 +189,8 @@ pub(crate) fn are_there(root: &Path) -> anyhow::Result<bool> {
     std::fs::write(folder.join("input.bin"), modules.into_iter().collect::<Result<Vec<_>, _>>()?.concat())?;
     let picture = std::fs::read_to_string(root.join("examples/game-of-life/life.svg"))?;
     std::fs::write(folder.join("input.svg"), many(&picture, 600)?)?;
-    if !folder.join("image.iwi").exists() {
-        let [resvg, read_png] = TOOLS;
-        once(&["resvg", "--width", "3000", "/in/input.svg", "/out/input.png"], "_start", resvg, root)?;
-        let arguments = ["png-read-image", "/in/input.png", "/out/done.json", "/out/image.iwi"];
-        once(&arguments, "itk_wasm_delayed_start", read_png, root)?;
+    if !folder.join("input.png").exists() {
+        render(root, &folder).context(RENDERER)?;
     }
     Ok(true)
 }
@@ -218,21 +209,23 @@ fn many(picture: &str, count: u32) -> anyhow::Result<String> {
     ))
 }
 
-/// What makes the picture that the codec writes.
-const TOOLS: [&str; 2] = ["resvg.wasm", "png-read-image.wasi.wasm"];
+/// What makes the picture that the codec reads.
+const RENDERER: &str = "resvg.wasm";
 
-/// Runs a program as it is, for what it writes into the folder.
-fn once(arguments: &[&str], start: &'static str, file: &str, root: &Path) -> anyhow::Result<()> {
-    let (engine, folder) = (wasmtime::Engine::default(), folder(root));
-    let module = Module::from_file(&engine, folder.join(file))?;
-    let mut store = Store::new(&engine, wasi(arguments, root, &folder)?);
+fn render(root: &Path, folder: &Path) -> anyhow::Result<()> {
+    let engine = wasmtime::Engine::default();
+    let module = Module::from_file(&engine, folder.join(RENDERER))?;
+    let context = wasi(&["resvg", "/in/input.svg", "/out/input.png"], root, folder)?;
+    let mut store = Store::new(&engine, context);
     let mut linker = Linker::new(&engine);
     wasmtime_wasi::p1::add_to_linker_sync(&mut linker, |wasi| wasi)?;
     let instance = linker.instantiate(&mut store, &module)?;
-    if let Ok(initialize) = instance.get_typed_func::<(), ()>(&mut store, "_initialize") {
-        initialize.call(&mut store, ())?;
-    }
-    Work::Start(instance, start).run(&mut store).with_context(|| file.to_owned())
+    Work::Start(instance, "_start").run(&mut store)
+}
+
+/// A folder for what the programs write: in memory, where there is one.
+pub(crate) fn out() -> std::io::Result<tempfile::TempDir> {
+    tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir())
 }
 
 fn wasi(arguments: &[&str], root: &Path, out: &Path) -> anyhow::Result<WasiP1Ctx> {
