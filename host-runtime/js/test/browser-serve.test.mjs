@@ -105,6 +105,8 @@ test('another development server can stand behind it, and spans go to a Collecto
     const server = await start('--proxy', behind.url, `--otlp=${collector.endpoint}`, '--clock', 'precise');
     const { page: opened, result } = await open(browser, server.url);
     assert.equal(result, '5 steps, 19 live cells');
+    // Of what it has not sent when it is closed browsers send 64 KiB, and more only if they feel like it.
+    await server.until(() => server.reports().some(({ calls }) => calls > 20_000));
     await opened.close({ runBeforeUnload: true });
     await server.until(/^# trace: /m);
     const { stderr, reports } = await server.end();
@@ -167,6 +169,19 @@ test('the recorder is inside where that pays', async () => {
     assert.deepEqual(await forms('--no-isolation'), []);
     assert.deepEqual(await forms('--probe', 'import'), []);
     assert.equal((await forms('--probe', 'inline')).length, 9);
+});
+
+test('a profile of a published app', async () => {
+    const server = await start(app, '--record', 'profile', '--span-min', '2ms');
+    const { page, result } = await open(browser, server.url);
+    assert.equal(result.isolated, true);
+    await server.until(() => server.reports().filter(({ calls }) => calls > 5000).length === 2);
+    await page.close({ runBeforeUnload: true });
+    await server.until(/^# trace: /m);
+    const { status, stdout, stderr, reports } = await server.end();
+    assert.equal(status, 0, stderr);
+    assert.match(stdout, /one in 100.000 us: counts are exact/);
+    assert.deepEqual(reports.map(({ outcome }) => outcome).sort(), ['page closed', null].sort());
 });
 
 test('connections that become something else get through', async () => {

@@ -146,7 +146,7 @@ async function recorded(options, run) {
     const sink = new OtlpSink(coreModule(), { endpoint: collector.endpoint, delay: 50 });
     const recorder = createRecorder({ sink, clock: 'test', ...options });
     const module = new WebAssembly.Module(calls);
-    const { exports } = new WebAssembly.Instance(module, recorder.imports({ host: { call() {} } }, module));
+    const { exports } = recorder.attach(new WebAssembly.Instance(module, recorder.imports({ host: { call() {} } }, module)));
     await run(exports, recorder);
     await recorder.finish();
     return collector.spans();

@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { createRecorder } from 'kperf-wasm';
 import { folder, hasMultiMemory, kperf, PACKAGE, probed, replay, ROOT } from './support/cli.mjs';
+import { collectorProgram, startCollector } from './support/collector.mjs';
 import { MemorySink } from './support/memory-sink.mjs';
 
 const work = folder();
@@ -140,6 +141,16 @@ test('under the test clock nobody samples, and the counts are there', { skip }, 
     instance.exports.outer(0);
     kperf.finishSync();
     assert.deepEqual(counts(sink.save(join(work, 'test.kperf'))), { outer: 1, inner: 1, leaf: 2 });
+});
+
+test('slow calls go to a Collector as spans', { skip: skip || (collectorProgram() === undefined && 'there is no Collector') }, async () => {
+    const collector = await startCollector(work);
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
+    const { stderr } = run(`${SLOW} const { outer } = guest(); outer(40); outer(40);`, { env });
+    const spans = (await collector.spans()).filter(({ name }) => ['outer', 'inner'].includes(name));
+    const outer = spans.filter(({ name }) => name === 'outer').map(({ spanId }) => spanId);
+    const parents = spans.filter(({ name }) => name === 'inner').map(({ parentSpanId }) => parentSpanId);
+    assert.deepEqual([outer.length, parents.sort()], [2, outer.sort()], stderr);
 });
 
 test('what can\'t be is refused by name', async () => {
