@@ -12,6 +12,7 @@ mod site;
 use crate::input;
 use crate::output::tell;
 use crate::probes::{ProbeArg, ProbeArgs};
+use crate::sampling::{RecordArg, RecordArgs, SpanMin};
 use crate::signals;
 use anyhow::{Context, bail};
 use folder::Folder;
@@ -79,6 +80,7 @@ const EXAMPLES: &str = "\
 Examples:
   kperf-wasm serve dist/
   kperf-wasm serve --proxy http://localhost:5173 --traces /tmp/traces
+  kperf-wasm serve dist/ --record profile                exact counts and samples, at some 1 ns a call
   kperf-wasm serve dist/ --otlp=http://localhost:4318 --only 'app::*'
 
 Exit codes:
@@ -100,8 +102,8 @@ impl Opts {
             }
             .config()?;
         }
-        if self.probes.record.is_profile() {
-            bail!("pages record traces only so far; leave --record profile out");
+        if self.probes.record.is_profile() && self.no_isolation {
+            bail!("a profile wants pages that are cross-origin isolated; leave --no-isolation out");
         }
         let name = self.folder.as_deref().and_then(|folder| folder.canonicalize().ok());
         let name = name.as_deref().map_or_else(|| "page".to_owned(), input::module_name);
@@ -109,14 +111,14 @@ impl Opts {
         // It pays where a ticker has the time, which wants an isolated page.
         let pays = !self.no_isolation && (self.clock == "auto" || self.clock.starts_with("ticker"));
         let inline = match self.probes.probe {
-            ProbeArg::Auto if pays => Some(options(Probe::Inline)?),
+            ProbeArg::Auto if pays && !self.probes.record.is_profile() => Some(options(Probe::Inline)?),
             _ => None,
         };
         let server = Arc::new(Server {
             site,
             modules: Modules::new(options(Probe::Import)?, inline),
             pages: Pages::new(self.traces.clone(), name, self.otlp.clone(), self.top),
-            clock: self.clock.clone(),
+            attributes: self.attributes(),
             isolate: !self.no_isolation,
             local: self.listen.ip().is_loopback(),
         });
@@ -145,6 +147,21 @@ impl Opts {
         })?;
         server.pages.stop();
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Opts {
+    /// What the script's tag says of how pages record.
+    fn attributes(&self) -> String {
+        let RecordArgs { record, span_min } = self.probes.record;
+        let mut attributes = format!("data-clock=\"{}\"", self.clock);
+        if record == RecordArg::Profile {
+            attributes += " data-record=\"profile\"";
+        }
+        if let Some(SpanMin::Time(least)) = span_min {
+            attributes += &format!(" data-span-min=\"{}ns\"", least.as_nanos());
+        }
+        attributes
     }
 }
 

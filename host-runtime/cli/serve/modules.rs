@@ -36,6 +36,10 @@ impl Modules {
     pub fn probed(&self, name: &str, wasm: &Bytes, inline: bool) -> Bytes {
         // While one is rewritten others wait: ids follow each other.
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(self.options.probe, Probe::Profile { .. }) && !inline {
+            tell(format_args!("{name}: served without probes: this browser gives a module one memory"));
+            return wasm.clone();
+        }
         let inline = self.inline.as_ref().filter(|_| inline && stands_alone(wasm));
         let key = (wasm.clone(), inline.is_some());
         if let Some(rewritten) = known.rewritten.get(&key) {

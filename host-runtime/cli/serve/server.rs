@@ -38,8 +38,8 @@ pub struct Server {
     pub modules: Modules,
     /// What pages sent.
     pub pages: Pages,
-    /// Which clock pages record with.
-    pub clock: String,
+    /// What the script's tag says of how pages record.
+    pub attributes: String,
     /// Whether pages are made cross-origin isolated.
     pub isolate: bool,
     /// Whether only names of this machine are answered to: another name that leads here is a trick of another site's.
@@ -135,7 +135,7 @@ impl Server {
     }
 
     fn tag(&self) -> String {
-        format!("<script src=\"{OURS}kperf.js\" data-post=\"{POST}\" data-clock=\"{}\"></script>", self.clock)
+        format!("<script src=\"{OURS}kperf.js\" data-post=\"{POST}\" {}></script>", self.attributes)
     }
 
     /// What is asked of us rather than of the site.
