@@ -1,7 +1,8 @@
 /** The recorder beside the modules: an instance of guest-shim's, which answers their probes. */
 
 import { HOST_MODULE, MEMORY_PAGES, POSITION } from './constants.js';
-import { hasMultiMemory, instantiate, type Seat, type TimeSource } from './lane.js';
+import { instantiate } from './instantiate.js';
+import { hasMultiMemory, type Seat, type TimeSource } from './lane.js';
 import { RECORDER_ONE_MEMORY, RECORDER_PRECISE, RECORDER_TICKER } from './wasm.js';
 
 interface RecorderExports {

@@ -4,7 +4,8 @@ import { wordsOf } from './columns.js';
 import { Beside } from './beside.js';
 import { HOST_MODULE, LEAVE, MODULE, Reason, TIME } from './constants.js';
 import { Expected } from './inside.js';
-import { Lane, moduleOf, type TakeBlock, type TimeSource } from './lane.js';
+import { moduleOf } from './instantiate.js';
+import { Lane, type TakeBlock, type TimeSource } from './lane.js';
 import { CALIBRATE, CALIBRATE_INLINE } from './wasm.js';
 import type { Header } from './trace.js';
 

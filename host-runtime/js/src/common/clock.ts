@@ -1,6 +1,6 @@
 /** The clocks that times are read from. A tick is a nanosecond. */
 
-import { instantiate } from './lane.js';
+import { instantiate } from './instantiate.js';
 import { CLOCK } from './wasm.js';
 import type { ClockInfo, Header } from './trace.js';
 

@@ -2,7 +2,8 @@
 
 import { BLOCK_HEADER, CLOCK_OFF_HALF, END_MARK, EXPORT_PREFIX, HOST_MODULE, LEAVE, MARK, Reason, START } from './constants.js';
 import { markedEnd } from './rest.js';
-import { ARMED, instantiate, type MakeSeat, type Seat, type TimeSource } from './lane.js';
+import { instantiate } from './instantiate.js';
+import { ARMED, type MakeSeat, type Seat, type TimeSource } from './lane.js';
 import { LOAD } from './wasm.js';
 
 interface Cell<Value> {

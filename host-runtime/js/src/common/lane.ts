@@ -40,20 +40,6 @@ export type MakeSeat = (flush: (length: number) => void) => Seat;
 /** Whether this engine takes modules with several memories. */
 export const hasMultiMemory: boolean = WebAssembly.validate(RECORDER_TICKER);
 
-const compiled = new Map<Uint8Array<ArrayBuffer>, WebAssembly.Module>();
-
-/** A module of ours, compiled once a thread. */
-export function moduleOf(bytes: Uint8Array<ArrayBuffer>): WebAssembly.Module {
-    let module = compiled.get(bytes);
-    if (!module) compiled.set(bytes, (module = new WebAssembly.Module(bytes)));
-    return module;
-}
-
-/** An instance of a module of ours. */
-export function instantiate<Exports>(bytes: Uint8Array<ArrayBuffer>, imports: WebAssembly.Imports): Exports {
-    return new WebAssembly.Instance(moduleOf(bytes), imports).exports as Exports;
-}
-
 /**
  * Past the last place where an event may begin: the next event hands the block over before anything else. So the host
  * learns that the guest runs again, and events pay nothing for it.

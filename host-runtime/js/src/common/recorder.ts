@@ -56,6 +56,8 @@ export interface RecorderSettings {
     opened?: ((number: number, lane: SharedLane) => void) | undefined;
     /** Measures what a probe costs, of a recorder inside of a module or of one beside. */
     cost?: ((inlined: boolean) => Header['probe_cost']) | undefined;
+    /** Is told when the first module with its recorder inside comes, before it is compiled for speed. */
+    inside?: (() => void) | undefined;
     /** Begins to sample instances that make a profile; throws, with the reason, where that can't be done. */
     sampler?: (() => SamplerLink) | undefined;
 }
@@ -88,6 +90,8 @@ export class Recorder {
     /** The lane of all modules whose recorder is beside them, and its recorder. */
     #own: { lane: Lane; seat: Beside } | undefined;
     #sampler: SamplerLink | undefined;
+    /** Whether a module has come that has its recorder inside. */
+    #hasInside = false;
     /** The instances that make a profile. */
     readonly #profiles = new Set<Profile>();
     #settling: ReturnType<typeof setInterval> | undefined;
@@ -155,6 +159,8 @@ export class Recorder {
         }
         this.#addSymbols(new Uint8Array(table));
         const guarded = guard(imports ?? {}, this.#lanes, (code, exit) => this.onExit?.(code, exit));
+        if (inlined && !this.#hasInside) this.#settings.inside?.();
+        this.#hasInside ||= inlined;
         if (!inlined) return { ...guarded, [MODULE]: this.#beside().seat.probes };
         const expected = new Expected(this.#time, profile);
         this.#expected.push(expected);

@@ -1,7 +1,7 @@
 /** What a sampler's thread does with the instances that make a profile. host-runtime/wasmtime/src/profile.rs does the same. */
 
 import { Reason, SHADOW_COUNTS, SHADOW_SLOTS } from './constants.js';
-import { instantiate } from './lane.js';
+import { instantiate } from './instantiate.js';
 import { Pen } from './pen.js';
 import { HOST, SampleTree } from './sample-tree.js';
 import { LOOK } from './wasm.js';
@@ -114,12 +114,15 @@ export class Profiled {
 
     /** Looks at the open calls. `clock` reads the time, in ticks. False if it has ended. */
     sample(clock: () => number): boolean {
+        // Asked before it looks: what is open at the end is open.
+        const end = Atomics.load(this.#control, CONTROL_END);
+        this.#sample(clock);
+        if (end !== 0) this.close((end - 1) as Reason, clock());
+        return end === 0;
+    }
+
+    #sample(clock: () => number): void {
         const control = this.#control;
-        const end = Atomics.load(control, CONTROL_END);
-        if (end !== 0) {
-            this.close((end - 1) as Reason, clock());
-            return false;
-        }
         const unwound = Atomics.load(control, CONTROL_UNWOUND);
         if (unwound !== control[CONTROL_HEARD]) {
             this.#unwind(control[CONTROL_DEPTH]!, clock(), control[CONTROL_REASON] as Reason);
@@ -130,7 +133,7 @@ export class Profiled {
         if (whole === 0) {
             // The next one stands for this one's time too.
             this.#torn++;
-            return true;
+            return;
         }
         const elapsed = Math.max(0, now - this.#last);
         const middle = this.#last + Math.floor(elapsed / 2);
@@ -149,7 +152,6 @@ export class Profiled {
             if (this.#sampling.everyNanos === undefined) this.#length *= 2;
             this.#endWindow(now);
         }
-        return true;
     }
 
     /** Writes what is left, with the calls that are open closed for a reason. */

@@ -1,7 +1,7 @@
 /** The ticker: what its thread does, and how the others speak with it. wat/ticker.wat has the loop. */
 
 import { reader } from './clock.js';
-import { instantiate, moduleOf } from './lane.js';
+import { instantiate, moduleOf } from './instantiate.js';
 import { noStalls, type StallTotal } from './trace.js';
 import { CELL, END, TICKER } from './wasm.js';
 

@@ -15,6 +15,7 @@ import { askForCells, clockMemory, forgetStalls, waitForTicker, type CellChange 
 import type { ClockInfo, Header, Sink } from '../common/trace.js';
 import type { OtlpOptions } from '../common/otlp-settings.js';
 import type { AskParent } from '../common/parent.js';
+import { allowInlining } from './engine.js';
 import { Follower, type Followed, type FollowerData } from './follower.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
@@ -55,6 +56,8 @@ export interface RecorderOptions {
     record?: 'trace' | 'profile';
     /** How instances are sampled that make a profile. */
     sampling?: SamplingOptions;
+    /** Whether V8 may put more into one function where modules have their recorder inside (`--wasm-inlining-budget`). True by default. */
+    inlining?: boolean;
     /** Whether to measure what a probe costs; takes some ten milliseconds. True by default, but for the test clock. */
     calibrate?: boolean;
 }
@@ -69,6 +72,8 @@ interface Shared {
     /** Whether to measure what a probe costs. */
     calibrate: boolean;
     process: number;
+    /** See `RecorderOptions`. */
+    inlining: boolean;
     /** How instances are sampled, and the thread that does it, if it runs. */
     sampling: Sampling;
     sampler: SharedArrayBuffer;
@@ -120,7 +125,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const calibrate = options.calibrate ?? !test;
     const sampling = parseSampling(options.sampling ?? {});
     const sampler = new SamplerControl().buffer;
-    const shared: Shared = { hub: new Hub().buffer, ...(memory && { memory }), origin, test, calibrate, process: process.pid, sampling, sampler, channels };
+    const shared: Shared = { hub: new Hub().buffer, ...(memory && { memory }), origin, test, calibrate, process: process.pid, inlining: options.inlining ?? true, sampling, sampler, channels };
     const time = timeSource(shared, clock);
     const header: Header = {
         clock: info,
@@ -131,7 +136,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     if (memory) forgetStalls(memory);
     const output = openOutput(options, header, clock, shared);
     const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(shared, clock, output));
-    return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, time, clock), opened: options.sink ? undefined : announce(shared), sampler: sample });
+    return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, time, clock), opened: options.sink ? undefined : announce(shared), sampler: sample, inside: insideOf(shared) });
 }
 
 /** Takes part in the recording of the thread that started this one; `undefined` where there is none. */
@@ -145,7 +150,7 @@ export function joinRecorder(): Recorder | undefined {
     // This thread may be terminated at any moment: the writer then looks for itself. It hears only what is said when it runs.
     hub.waitForWriter(THREAD_START);
     const output = new HubOutput(hub);
-    return new Recorder(output, time, { cost: costOf(shared, time, clock), opened: announce(shared), sampler: () => startSampler(shared, clock, output) });
+    return new Recorder(output, time, { cost: costOf(shared, time, clock), opened: announce(shared), sampler: () => startSampler(shared, clock, output), inside: insideOf(shared) });
 }
 
 /** Hands over what this thread has recorded, when it ends. */
@@ -159,6 +164,10 @@ export function leaveRecorder(recorder: Recorder): void {
 /** Tells the writer of lanes, which it may look into from here on. */
 function announce({ channels }: Shared): (number: number, lane: SharedLane) => void {
     return (number, lane) => tell(channels.lanes, { number, ...lane });
+}
+
+function insideOf({ inlining }: Shared): (() => void) | undefined {
+    return inlining ? allowInlining : undefined;
 }
 
 /** Measures what a probe costs, once in a recording. */

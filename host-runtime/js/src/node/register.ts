@@ -34,8 +34,8 @@ function registerMain(): void {
         if (recorder) return recorder;
         // The first module decides: a profile needs no ticker.
         const record = settings.record ?? (module && isProfile(module) ? 'profile' : 'trace');
-        const { clock, calibrate, otlp, sampling } = settings;
-        recorder = createRecorder({ path, clock, record, sampling, calibrate, ...(otlp && { otlp }) });
+        const { clock, calibrate, inlining, otlp, sampling } = settings;
+        recorder = createRecorder({ path, clock, record, sampling, calibrate, inlining, ...(otlp && { otlp }) });
         recorder.onExit = (code, exit) => {
             // That of `node:wasi` with `returnOnExit: false` ends the process at once, past all handlers.
             if (exit.name !== 'bound proc_exit') return;

@@ -14,12 +14,14 @@ export interface Settings {
     record: 'trace' | 'profile' | undefined;
     sampling: SamplingOptions;
     calibrate: boolean;
+    /** Whether V8's limit is raised for modules that have their recorder inside. */
+    inlining: boolean;
     quiet: boolean;
     /** Where spans are sent, if they are. */
     otlp: OtlpOptions | undefined;
 }
 
-/** Reads `KPERF_TRACE`, `KPERF_RECORD`, `KPERF_PERIOD`, `KPERF_SPAN_MIN`, `KPERF_EVERY`, `KPERF_CLOCK`, `KPERF_CALIBRATE`, `KPERF_QUIET`, `KPERF_SPAN_*` and `OTEL_*`. Throws where they make no sense. */
+/** Reads `KPERF_TRACE`, `KPERF_RECORD`, `KPERF_PERIOD`, `KPERF_SPAN_MIN`, `KPERF_EVERY`, `KPERF_CLOCK`, `KPERF_CALIBRATE`, `KPERF_INLINING`, `KPERF_QUIET`, `KPERF_SPAN_*` and `OTEL_*`. Throws where they make no sense. */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
     const clock = env['KPERF_CLOCK'] ?? 'auto';
     parseClock(clock);
@@ -38,6 +40,7 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
         record,
         sampling,
         calibrate: env['KPERF_CALIBRATE'] === undefined ? clock !== 'test' : isTrue(env['KPERF_CALIBRATE']),
+        inlining: env['KPERF_INLINING'] === undefined || isTrue(env['KPERF_INLINING']),
         quiet: isTrue(env['KPERF_QUIET']),
         otlp: otlpFromEnvironment(env),
     };
