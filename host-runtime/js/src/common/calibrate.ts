@@ -12,8 +12,6 @@ import type { Header } from './trace.js';
 /** Calls between two looks at the clock: with a time before every event they fit one block. */
 const CALLS = 7000;
 const ROUNDS = 40;
-/** Milliseconds that a ticker may take to hear of a lane. */
-const PATIENCE = 20;
 /** The first rounds, in which code is still cold, don't count. */
 const COLD = 8;
 
@@ -33,9 +31,6 @@ export function probeCost(time: TimeSource, now: () => number, inlined: boolean)
     let split = { calls: 0, inside: 0, outside: 0 };
     const { lane, exports } = (inlined ? inside : beside)(time, (block) => (split = splitBlock(block)));
     const { plain, probed } = exports;
-    // The ticker takes a while to hear of a lane, and stands still meanwhile.
-    const cell = new BigInt64Array(lane.shared.memory.buffer, 0, 1);
-    for (const begin = now(); inlined && time.kind === 'ticker' && cell[0] === 0n && now() - begin < PATIENCE; );
     const begin = now();
     // A clock that costs 240 ns a reading has 3 ms a round: enough is enough.
     for (let whole = 0; whole < ROUNDS && (now() - begin < 30 || rounds.length < 2 * COLD); ) {

@@ -4,6 +4,7 @@ import { BLOCK_HEADER, CLOCK_OFF_HALF, END_MARK, EXPORT_PREFIX, HOST_MODULE, LEA
 import { markedEnd } from './rest.js';
 import { instantiate } from './instantiate.js';
 import { ARMED, type MakeSeat, type Seat, type TimeSource } from './lane.js';
+import { tickerRuns } from './ticker.js';
 import { LOAD } from './wasm.js';
 
 interface Cell<Value> {
@@ -123,8 +124,10 @@ class Inside implements Seat {
             position.value = START + BLOCK_HEADER;
         }
         this.#words.fill(END_MARK, position.value / 4);
-        // Until the ticker has heard of it, the front of the memory says that the host is to be asked.
-        if (time.kind === 'ticker') this.#drop = time.add(memory);
+        if (time.kind !== 'ticker') return;
+        // Until the ticker has heard of it the time stands still here; if none runs yet, the host is asked at every event.
+        if (tickerRuns(time.clock)) new BigInt64Array(memory.buffer, 0, 1)[0] = ticks(time);
+        this.#drop = time.add(memory);
     }
 
     get position(): number {

@@ -102,6 +102,10 @@ const GIVE_UP = 10_000;
 const FOLLOWER_PATIENCE = 120_000;
 /** How many recordings this thread began. */
 let recordings = 0;
+/** For so many of them it is waited until they have it; many more would be a program that makes instances all the time. */
+const AWAITED_CELLS = 8;
+/** Milliseconds that a ticker may take to hear of a lane; it takes some 0.2. */
+const TICK = 5;
 /** How many lanes of this thread had the time in a memory of their own. */
 let cells = 0;
 
@@ -220,9 +224,20 @@ function timeSource(shared: Shared, clock: Clock): TimeSource {
                 askForCells(memory);
             };
             change({ id, memory: cell });
+            if (cells <= AWAITED_CELLS) waitForTick(cell);
+            // It stood still on our behalf.
+            if (isMainThread && new Hub(shared.hub).lanes <= 1) forgetStalls(memory);
             return () => change({ id });
         },
     };
+}
+
+/** Waits until the ticker has heard of a lane. */
+function waitForTick(cell: WebAssembly.Memory): void {
+    const words = new Int32Array(cell.buffer, 0, 16);
+    const [before, begin] = [words[0], performance.now()];
+    // Nobody writes the last of these words: that is the shortest sleep there is.
+    while (words[0] === before && performance.now() - begin < TICK) Atomics.wait(words, 15, words[15]!, 0.05);
 }
 
 function startTicker(cells: string, origin: number, periodNanos: number, resolutionNanos: number): WebAssembly.Memory {
