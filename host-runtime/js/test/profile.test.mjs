@@ -38,7 +38,10 @@ const LIFE = `
     const wasi = new WASI({ version: 'preview1', args: ['life', '500'], returnOnExit: true });
     const { instance } = await WebAssembly.instantiate(readFileSync('WORK/NAME.wasm'), wasi.getImportObject());
     wasi.start(instance);`;
+/** Milliseconds: on a busy machine nobody samples for tens of them. */
+const SLOWLY = 120;
 const SLOW = `
+    const SLOWLY = 120;
     import { readFileSync } from 'node:fs';
     const module = new WebAssembly.Module(readFileSync('WORK/slow.wasm'));
     const busy = (milliseconds) => { for (const until = performance.now() + milliseconds; performance.now() < until;); };
@@ -55,22 +58,22 @@ test('every call is counted, as a full trace counts them', { skip }, () => {
 });
 
 test('samples find where the time goes, and slow calls are told', { skip }, () => {
-    const { trace, stderr } = run(`${SLOW} const { outer, leaf } = guest(); for (let n = 0; n < 3; n++) outer(40); for (let n = 0; n < 1000; n++) leaf();`);
+    const { trace, stderr } = run(`${SLOW} const { outer, leaf } = guest(); for (let n = 0; n < 3; n++) outer(SLOWLY); for (let n = 0; n < 1000; n++) leaf();`);
     assert.deepEqual(calls(trace), Array(3).fill(['outer() {', '  inner();', '} /* outer */']).flat(), stderr);
     assert.deepEqual(counts(trace), { outer: 3, inner: 3, leaf: 1006 });
     const inner = report(trace).functions.find(({ name }) => name === 'inner');
     assert.equal(inner.share > 0.9, true, JSON.stringify(inner));
-    assert.equal(inner.self_nanos > 80e6 && inner.self_nanos < 400e6, true, JSON.stringify(inner));
-    const none = run(`${SLOW} guest().outer(40);`, { env: { KPERF_SPAN_MIN: 'off', KPERF_PERIOD: '200us' } });
+    assert.equal(inner.self_nanos > 240e6 && inner.self_nanos < 1000e6, true, JSON.stringify(inner));
+    const none = run(`${SLOW} guest().outer(SLOWLY);`, { env: { KPERF_SPAN_MIN: 'off', KPERF_PERIOD: '200us' } });
     assert.deepEqual(calls(none.trace), []);
     assert.match(kperf('info', none.trace), /one in 200.000 us/);
 });
 
 test('how they ended: traps, exceptions, exits', { skip }, () => {
     const ends = {
-        'guest().crash(40);': ['crash() {', '  inner();', '} /* crash: trap */'],
-        'setTimeout(() => guest(() => { throw new Error("out"); }).outer(40));': ['outer() {', '  inner(); /* host error */', '} /* outer: host error */'],
-        'guest(() => process.exit(3)).outer(40);': ['outer() {', '  inner(); /* exit */', '} /* outer: exit */'],
+        'guest().crash(SLOWLY);': ['crash() {', '  inner();', '} /* crash: trap */'],
+        'setTimeout(() => guest(() => { throw new Error("out"); }).outer(SLOWLY));': ['outer() {', '  inner(); /* host error */', '} /* outer: host error */'],
+        'guest(() => process.exit(3)).outer(SLOWLY);': ['outer() {', '  inner(); /* exit */', '} /* outer: exit */'],
     };
     for (const [how, expected] of Object.entries(ends)) {
         const { trace, stderr } = run(`${SLOW} ${how}`);
@@ -83,9 +86,9 @@ test('how they ended: traps, exceptions, exits', { skip }, () => {
 test('a frame that an exception left is closed when its thread rests, or at once through call()', { skip }, async () => {
     const { trace } = run(`${SLOW}
         const { outer, leaf } = guest(() => { throw new Error('out'); });
-        try { outer(40); } catch {}
+        try { outer(SLOWLY); } catch {}
         await new Promise((resolve) => setTimeout(resolve, 50));
-        guest().outer(40);`);
+        guest().outer(SLOWLY);`);
     const expected = ['outer() {', '  inner(); /* host error */', '} /* outer: host error */', 'outer() {', '  inner();', '} /* outer */'];
     assert.deepEqual(calls(trace), expected);
 
@@ -93,8 +96,8 @@ test('a frame that an exception left is closed when its thread rests, or at once
     const kperf = createRecorder({ path, record: 'profile' });
     const busy = (milliseconds) => { for (const until = performance.now() + milliseconds; performance.now() < until;); };
     const { instance } = await kperf.instantiate(slow, { host: { wait: busy } });
-    assert.throws(() => kperf.call(() => instance.exports.crash(40)), WebAssembly.RuntimeError);
-    instance.exports.outer(40);
+    assert.throws(() => kperf.call(() => instance.exports.crash(SLOWLY)), WebAssembly.RuntimeError);
+    instance.exports.outer(SLOWLY);
     await kperf.finish();
     assert.deepEqual(calls(path), ['crash() {', '  inner();', '} /* crash: trap */', 'outer() {', '  inner();', '} /* outer */']);
 });
@@ -146,7 +149,7 @@ test('under the test clock nobody samples, and the counts are there', { skip }, 
 test('slow calls go to a Collector as spans', { skip: skip || (collectorProgram() === undefined && 'there is no Collector') }, async () => {
     const collector = await startCollector(work);
     const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.endpoint };
-    const { stderr } = run(`${SLOW} const { outer } = guest(); outer(40); outer(40);`, { env });
+    const { stderr } = run(`${SLOW} const { outer } = guest(); outer(SLOWLY); outer(SLOWLY);`, { env });
     const spans = (await collector.spans()).filter(({ name }) => ['outer', 'inner'].includes(name));
     const outer = spans.filter(({ name }) => name === 'outer').map(({ spanId }) => spanId);
     const parents = spans.filter(({ name }) => name === 'inner').map(({ parentSpanId }) => parentSpanId);

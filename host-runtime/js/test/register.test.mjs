@@ -111,7 +111,14 @@ async function interrupted(program, signal, calls) {
     const child = spawn(process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'], { cwd, stdio: ['ignore', 'inherit', 'inherit'] });
     const ended = new Promise((resolve) => child.on('exit', (_status, signal) => resolve(signal)));
     const trace = join(cwd, 'app.kperf');
-    const recorded = () => existsSync(trace) && report(trace).calls >= calls;
+    const recorded = () => {
+        try {
+            return report(trace).calls >= calls;
+        } catch {
+            // It isn't there yet, or not its header.
+            return false;
+        }
+    };
     for (let n = 0; !recorded(); n++) {
         if (n > 300 || child.exitCode !== null) throw new Error('the calls never came');
         await new Promise((resolve) => setTimeout(resolve, 50));
