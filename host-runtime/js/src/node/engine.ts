@@ -2,15 +2,18 @@
 
 import { setFlagsFromString } from 'node:v8';
 
-/** The first version whose V8 gives a module several memories: older ones run no modules that have a recorder inside. */
-const FIRST = 22;
-/** What a function may grow to by what is put into it, in nodes of V8's graphs; 5000 otherwise. */
-const BUDGET = 20_000;
+/** What a function may grow to by what is put into it: nodes of V8's graphs, 5000 otherwise, and so many times what it was, 3 otherwise. */
+const LIMITS: [flag: string, firstNode: number][] = [
+    // Older ones give modules one memory, and run none that have a recorder inside.
+    ['--wasm-inlining-budget=20000', 22],
+    ['--wasm-inlining-factor=6', 24],
+];
 
 /**
  * Lets V8 put functions into their callers as it would have without probes. With a recorder inside they are larger, and what
- * V8 then calls instead costs twice what the probe does. Holds for what is compiled from here on, in all threads.
+ * V8 then calls instead costs as much as the probe does. Holds for what is compiled from here on, in all threads.
  */
 export function allowInlining(): void {
-    if (Number(process.versions.node.split('.')[0]) >= FIRST) setFlagsFromString(`--wasm-inlining-budget=${BUDGET}`);
+    const node = Number(process.versions.node.split('.')[0]);
+    for (const [flag, first] of LIMITS) if (node >= first) setFlagsFromString(flag);
 }

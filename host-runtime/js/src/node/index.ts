@@ -56,7 +56,7 @@ export interface RecorderOptions {
     record?: 'trace' | 'profile';
     /** How instances are sampled that make a profile. */
     sampling?: SamplingOptions;
-    /** Whether V8 may put more into one function where modules have their recorder inside (`--wasm-inlining-budget`). True by default. */
+    /** Whether V8 may put more into one function where modules have their recorder inside (`--wasm-inlining-budget`, `.._factor`). True by default. */
     inlining?: boolean;
     /** Whether to measure what a probe costs; takes some ten milliseconds. True by default, but for the test clock. */
     calibrate?: boolean;

@@ -14,7 +14,7 @@ export interface Settings {
     record: 'trace' | 'profile' | undefined;
     sampling: SamplingOptions;
     calibrate: boolean;
-    /** Whether V8's limit is raised for modules that have their recorder inside. */
+    /** Whether V8's limits are raised for modules that have their recorder inside. */
     inlining: boolean;
     quiet: boolean;
     /** Where spans are sent, if they are. */
