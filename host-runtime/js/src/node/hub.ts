@@ -39,9 +39,8 @@ const CONTROL = 4096;
 
 /** Memory is taken only as far as the writer falls behind, and some further. */
 const SLOTS = 256;
-/** So many slots ahead of those that are in use: the writer takes their memory, which costs a sender more than what it writes there. */
-const AHEAD = 32;
-const WARM_AT_A_TIME = 4;
+/** So many slots the writer takes memory for at a time: that costs a sender more than what it writes there. */
+const WARM_AT_A_TIME = 16;
 const PAGE = 4096;
 const SLOT_HEADER = 16;
 const SLOT = SLOT_HEADER + CAPACITY;
@@ -131,15 +130,14 @@ export class Hub {
         Atomics.notify(this.#control, LISTENS);
     }
 
-    /** Takes memory for what will be sent: some of it at a time. For the writer's thread. */
-    warm(): boolean {
-        const wanted = Math.min((this.#control[HEAD]! >>> 0) + AHEAD, SLOTS);
+    /** Takes memory for so many slots ahead of those that are in use, or for some of them. For the writer's thread. */
+    warm(ahead: number): void {
+        const wanted = Math.min((this.#control[HEAD]! >>> 0) + ahead, SLOTS);
         const until = Math.min(wanted, this.#warm + WARM_AT_A_TIME);
         const words = new Int32Array(this.buffer);
         // Somebody may write there right now: nothing is added.
         for (let at = CONTROL + this.#warm * SLOT; at < CONTROL + until * SLOT; at += PAGE) Atomics.add(words, at >> 2, 0);
         this.#warm = Math.max(this.#warm, until);
-        return this.#warm < wanted;
     }
 
     /** Waits until the writer's thread runs, for so many milliseconds at most. */
