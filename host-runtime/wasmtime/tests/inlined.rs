@@ -162,11 +162,11 @@ fn a_function_that_is_counted_only_may_be_the_start_section_or_called_by_the_hos
     recorder.finish("completed").unwrap();
     assert_text(
         &trace.text(),
-        "0 @2 enter 1
+        "0 @2 enter 101
          0 @2 leave
-         0 @3 enter 0
+         0 @3 enter 100
          0 @3 leave
-         0 @4 enter 0
+         0 @4 enter 100
          0 @4 leave
          end @5 completed: 6 events, 1 blocks, 0 dropped, 1 recorders",
     );
