@@ -97,6 +97,15 @@ test('a frame that an exception left is closed when its thread rests, or at once
     const busy = (milliseconds) => { for (const until = performance.now() + milliseconds; performance.now() < until;); };
     const { instance } = await kperf.instantiate(slow, { host: { wait: busy } });
     assert.throws(() => kperf.call(() => instance.exports.crash(SLOWLY)), WebAssembly.RuntimeError);
+    // One that calls nothing is on top of the stack without moving its top.
+    const lowest = new Uint32Array(instance.exports['kperf.memory'].buffer, 64, 1);
+    for (const rest of [(call) => kperf.call(call), async (call) => call()]) {
+        try {
+            await rest(() => instance.exports.divide(0));
+        } catch {}
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        assert.equal(lowest[0], 0);
+    }
     instance.exports.outer(SLOWLY);
     await kperf.finish();
     assert.deepEqual(calls(path), ['crash() {', '  inner();', '} /* crash: trap */', 'outer() {', '  inner();', '} /* outer */']);

@@ -69,7 +69,9 @@ export class Profile {
 
     /** Closes the calls deeper than this. */
     close(reason: Reason, depth: number): void {
-        if (depth >= this.depth) return;
+        const open = this.depth;
+        // A function that calls nothing doesn't move the top.
+        if (depth > open || (depth === open && this.#slots[SHADOW_STACK / 4 + 2 * depth] === 0)) return;
         const control = this.#control;
         // What the sampler hasn't heard of yet counts too.
         const isNews = control[CONTROL_UNWOUND] === Atomics.load(control, CONTROL_HEARD);

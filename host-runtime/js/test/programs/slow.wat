@@ -8,6 +8,8 @@
   (func $outer (export "outer") (param i32)
     (call $inner (local.get 0))
     (call $leaf))
+  (func (export "divide") (param i32) (result i32)
+    (i32.div_u (i32.const 1) (local.get 0)))
   (func $crash (export "crash") (param i32)
     (call $inner (local.get 0))
     (unreachable)))
