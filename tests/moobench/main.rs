@@ -129,9 +129,11 @@ impl Bench<'_> {
     fn recursion(&mut self) -> anyhow::Result<()> {
         for language in Language::ALL {
             let workload = Workload::Recursion(language, DEPTH);
+            // The second language is there to show that it isn't the compiler.
+            let loops = if language == Language::Rust { self.opts.loops } else { self.opts.loops.min(3) };
             for host in Host::ALL {
                 let configurations = self.wanted(host, |_| true);
-                let rows = self.measure(&workload, &configurations, self.opts.loops, self.opts.calls)?;
+                let rows = self.measure(&workload, &configurations, loops, self.opts.calls)?;
                 self.report.add(Table { workload: workload.clone(), host, rows });
             }
         }
@@ -162,7 +164,7 @@ impl Bench<'_> {
         for workload in fib.into_iter().chain(life) {
             for host in [Host::Wasmtime, Host::Node] {
                 let configurations = self.wanted(host, |configuration| configuration.in_programs);
-                let rows = self.measure(&workload, &configurations, self.opts.loops.min(3), 400)?;
+                let rows = self.measure(&workload, &configurations, self.opts.loops.min(2), 400)?;
                 self.report.add(Table { workload: workload.clone(), host, rows });
             }
         }
