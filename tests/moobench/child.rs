@@ -72,6 +72,7 @@ pub(crate) fn run(configuration: &Configuration, job: &Job, tools: &Tools) -> an
             }
             Way::Recorder { target: Target::Text, .. } => {
                 measured.whole_nanos += guest::to_text(&trace, folder.path())?;
+                measured.bytes = guest::folder_size(folder.path())?;
             }
             _ => {}
         }
