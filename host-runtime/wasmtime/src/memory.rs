@@ -157,8 +157,10 @@ impl LaneMemory {
     pub(crate) fn clear_below(&self, end: u32) {
         let end = end.clamp(FIRST as u32, BLOCK_END) as usize;
         if self.marked {
-            let words = &self.words()[FIRST / 4..end / 4];
-            words.iter().for_each(|word| word.store(END_MARK, Ordering::Relaxed));
+            const { assert!(END_MARK == u32::MAX) };
+            // SAFETY: this is inside the words. The recorder waits for us or is us, and others read what is above the header
+            // only while they hold the lane's gate. One atomic store a word would take ten times as long.
+            unsafe { self.words.as_ptr().cast::<u8>().add(FIRST).write_bytes(0xff, end - FIRST) };
         }
         self.set_position(FIRST as u32);
     }
