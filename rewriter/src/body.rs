@@ -165,6 +165,11 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         // No param: their number is of no interest.
         self.read_locals(0)?;
         self.done = 0;
+        self.copy_body(false)
+    }
+
+    /// Copies the instructions; only function indices change. `has_probe`: there are more locals than the source has.
+    fn copy_body(&mut self, has_probe: bool) -> Result<(), Error> {
         let mut operators = self.body.get_operators_reader()?;
         let mut end = operators.original_position();
         while !operators.eof() {
@@ -173,6 +178,9 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             end = operators.original_position();
             self.context.info.check_types_of(&operator, start)?;
             self.check_indices(&operator, start)?;
+            if has_probe {
+                self.check_local(&operator, start)?;
+            }
             if let Some(moved) = self.moved(&operator) {
                 self.replace(start, end, &[moved]);
             }
@@ -200,19 +208,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             self.out.extend_from_slice(locals);
         }
         self.context.code.leaf(site, self.out);
-        let mut operators = self.body.get_operators_reader()?;
-        let mut end = operators.original_position();
-        while !operators.eof() {
-            let start = end;
-            let operator = operators.read()?;
-            end = operators.original_position();
-            self.context.info.check_types_of(&operator, start)?;
-            self.check_indices(&operator, start)?;
-            self.check_local(&operator, start)?;
-        }
-        operators.finish()?;
-        self.copy_until(self.source.len());
-        Ok(())
+        self.copy_body(true)
     }
 
     /// What is one past the end in the original would be there in the rewritten function: the probe's.
