@@ -12,6 +12,8 @@ use kperf_rewriter::Probe;
 use kperf_trace::{Event, FuncId, Item, Reason, TraceReader, Window};
 use kperf_wasmtime::{ClockChoice, Sampling, is_profile};
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use wasmtime::{Linker, MemoryType, Module, SharedMemory, Store};
 
@@ -248,40 +250,57 @@ fn what_is_counted_outlives_the_store_and_each_instance_is_a_lane() {
 #[test]
 fn threads_that_share_a_memory_have_a_stack_each() {
     const THREADS: i32 = 4;
-    const TURNS: u64 = 300_000;
-    // They wait for each other, so that all run at the same time. Odd ones take one path, even ones another.
+    const TURNS: u64 = 10_000;
+    // They wait for each other, so that all run at the same time, and go on until the sampler has seen enough of them, which
+    // on a busy machine takes as long as it takes. Odd ones take one path, even ones another.
     let text = r#"(module
         (import "env" "memory" (memory 1 1 shared))
+        (import "env" "more" (func $more (result i32)))
         (func $add (drop (i32.atomic.rmw.add (i32.const 0) (i32.const 1))))
         (func $odd (call $add))
         (func $even (call $add))
-        (func (export "thread") (param $n i32) (param $threads i32) (param $turns i32)
+        (func (export "thread") (param $n i32) (param $threads i32) (param $turns i32) (local $left i32)
           (drop (i32.atomic.rmw.add (i32.const 8) (i32.const 1)))
           (loop $wait (br_if $wait (i32.lt_s (i32.atomic.load (i32.const 8)) (local.get $threads))))
-          (loop $turn
-            (if (i32.and (local.get $n) (i32.const 1)) (then (call $odd)) (else (call $even)))
-            (br_if $turn (local.tee $turns (i32.sub (local.get $turns) (i32.const 1)))))))"#;
+          (loop $batch
+            (local.set $left (local.get $turns))
+            (loop $turn
+              (if (i32.and (local.get $n) (i32.const 1)) (then (call $odd)) (else (call $even)))
+              (br_if $turn (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))
+            (br_if $batch (call $more)))))"#;
     let engine = engine();
+    let [add, odd, even, thread] = [100, 101, 102, 103].map(FuncId);
     for probe in PROFILES {
         let module = compile(&engine, text, probe);
-        let (recorder, trace) = sampling(&engine, |builder| builder);
+        let often = Sampling { every: Some(Duration::from_millis(10)), ..Sampling::default() };
+        let (recorder, trace) = sampling(&engine, |builder| builder.sampling(often));
+        let calls_made = Mutex::new(Vec::new());
         let shared = SharedMemory::new(&engine, MemoryType::shared(1, 1)).unwrap();
         std::thread::scope(|scope| {
             for n in 0..THREADS {
-                let (recorder, module, shared) = (&recorder, &module, &shared);
+                let (recorder, module, shared, calls_made) = (&recorder, &module, &shared, &calls_made);
+                let trace = trace.clone();
                 scope.spawn(move || {
                     let mut store = Store::new(module.engine(), ());
                     let mut linker = Linker::new(module.engine());
                     let lanes = recorder.link_inlined(&mut store, &mut linker).unwrap();
                     linker.define(&store, "env", "memory", shared.clone()).unwrap();
+                    let batches = Arc::<AtomicU64>::default();
+                    let counter = batches.clone();
+                    let more = move || {
+                        counter.fetch_add(1, Ordering::Relaxed);
+                        i32::from(progress(&trace).0 < SAMPLES)
+                    };
+                    linker.func_wrap("env", "more", more).unwrap();
                     let instance = linker.instantiate(&mut store, module).unwrap();
                     let f = instance.get_typed_func::<(i32, i32, i32), ()>(&mut store, "thread").unwrap();
                     lanes.call(&mut store, |store| f.call(store, (n, THREADS, TURNS as i32))).unwrap();
+                    let way = if n % 2 == 1 { odd } else { even };
+                    calls_made.lock().unwrap().push((way, batches.load(Ordering::Relaxed) * TURNS));
                 });
             }
         });
         recorder.finish("completed").unwrap();
-        let [add, odd, even, thread] = [100, 101, 102, 103].map(FuncId);
         let (bytes, mut lanes, mut samples) = (trace.bytes(), BTreeMap::new(), 0);
         let mut reader = TraceReader::new(&bytes[..]).unwrap();
         while let Some(item) = reader.next().unwrap() {
@@ -297,17 +316,18 @@ fn threads_that_share_a_memory_have_a_stack_each() {
                 assert!(paths.contains(&(parent, node.func)), "{parent:?} calls {:?}", node.func);
             }
         }
-        let mut expected = [[odd, even]; 2].concat();
+        let mut expected = calls_made.into_inner().unwrap();
         expected.sort();
-        let mut ways = Vec::new();
+        let mut found = Vec::new();
         for calls in lanes.values() {
             let way = if calls.contains_key(&odd) { odd } else { even };
-            assert_eq!(*calls, BTreeMap::from([(add, TURNS), (way, TURNS), (thread, 1)]));
-            ways.push(way);
+            let turns = calls[&way];
+            assert_eq!(*calls, BTreeMap::from([(add, turns), (way, turns), (thread, 1)]));
+            found.push((way, turns));
         }
-        ways.sort();
-        assert_eq!(ways, expected);
-        assert!(samples > 10, "{samples} samples");
+        found.sort();
+        assert_eq!(found, expected);
+        assert!(samples >= SAMPLES, "{samples} samples");
     }
 }
 
