@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::exits::{GUEST, compile, compile_with, engine};
+use common::exits::{CALLS, GUEST, compile, compile_with, engine};
 use common::*;
 use kperf_rewriter::{Leaf, Probe};
 use kperf_wasmtime::{ClockChoice, Inlined, Recorder, is_inlined};
@@ -49,7 +49,6 @@ fn instantiate(recorder: &Recorder, module: &Module) -> (Store<()>, Lanes, Insta
     (store, lanes, instance)
 }
 
-/// All of it, in an order that has every outcome between others.
 fn drive(recorder: &Recorder, module: &Module) -> Vec<Result<i32, String>> {
     let (mut store, lanes, instance) = instantiate(recorder, module);
     let mut call = |name, value| {
@@ -57,17 +56,8 @@ fn drive(recorder: &Recorder, module: &Module) -> Vec<Result<i32, String>> {
         let _ = store.take_pending_exception();
         result.map_err(|error| error.root_cause().to_string())
     };
-    let calls = [
-        ("fib", 18),
-        ("traps", 3),
-        ("catches", 5),
-        ("host", 0),
-        ("down", 5000),
-        ("traps", 0),
-        ("host", 1),
-        ("host", 7),
-    ];
-    let mut results: Vec<_> = calls.into_iter().map(|(name, value)| call(name, value)).collect();
+    let calls = CALLS.into_iter().chain([("host", 7)]);
+    let mut results: Vec<_> = calls.map(|(name, value)| call(name, value)).collect();
     // Enough for some blocks more.
     results.push(call("fib", 22));
     drop(store);

@@ -38,6 +38,10 @@ pub const GUEST: &str = r#"(module
         (then (i32.add (i32.const 1) (call $recurses (i32.sub (local.get 0) (i32.const 1)))))
         (else (call $h (i32.const 7)) (i32.const 0)))))"#;
 
+/// Calls of it, in an order that has every outcome between others. `host` gives its parameter to the host.
+pub const CALLS: [(&str, i32); 7] =
+    [("fib", 18), ("traps", 3), ("catches", 5), ("host", 0), ("down", 5000), ("traps", 0), ("host", 1)];
+
 /// An engine for it.
 pub fn engine() -> Engine {
     super::engine_with(|config| {

@@ -1,5 +1,6 @@
 //! A guest that is driven in every way, and what its trace says.
 
+use crate::common::exits::CALLS;
 use crate::common::*;
 use kperf_rewriter::Probe;
 use kperf_trace::{Event, Item, TraceReader, Window};
@@ -78,17 +79,8 @@ pub(crate) fn call(
 
 pub(crate) fn drive(recorder: &Recorder, module: &Module) -> Vec<Result<i32, String>> {
     let (mut store, lanes, instance) = instantiate(recorder, module, None);
-    let calls = [
-        ("fib", 18),
-        ("traps", 3),
-        ("catches", 5),
-        ("host", 0),
-        ("down", 5000),
-        ("traps", 0),
-        ("host", 1),
-        ("fib", 3),
-    ];
-    calls.into_iter().map(|(name, value)| call(&mut store, &lanes, instance, name, value)).collect()
+    let calls = CALLS.into_iter().chain([("fib", 3)]);
+    calls.map(|(name, value)| call(&mut store, &lanes, instance, name, value)).collect()
 }
 
 /// What a trace says, windows and spans apart.
