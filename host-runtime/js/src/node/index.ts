@@ -15,7 +15,7 @@ import { askForCells, clockMemory, forgetStalls, waitForTicker, type CellChange 
 import type { ClockInfo, Header, Sink } from '../common/trace.js';
 import type { OtlpOptions } from '../common/otlp-settings.js';
 import type { AskParent } from '../common/parent.js';
-import { allowInlining } from './engine.js';
+import { allowInlining } from './inlining.js';
 import { Follower, type Followed, type FollowerData } from './follower.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';

@@ -1,4 +1,4 @@
-/** What is asked of V8. */
+/** How much V8 may put into one function. */
 
 import { setFlagsFromString } from 'node:v8';
 
