@@ -30,7 +30,7 @@ impl Form {
     /// How many of the first parameters of its templates stand for constants; the others stand for locals.
     pub fn constants(self) -> u32 {
         match self {
-            Form::Profile | Form::ProfileSpans => 2,
+            Form::Profile | Form::ProfileSpans => 3,
             _ => 1,
         }
     }

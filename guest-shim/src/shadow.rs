@@ -1,12 +1,12 @@
 //! Where the recorder of a profile keeps what it knows: the layout of its memory, and what a slot of its stack says.
 //!
 //! ```text
-//! bytes 64..1048568          u64  a slot for each open call, the outermost first; 0 behind the innermost
+//! bytes 64..1048568          u64  a slot for each open call, the outermost first; free ones behind the innermost
 //! bytes 1048568..1048576     u64  always 0
 //! bytes 1048576..            u64  how often each function was called, in the order of their ids
 //! ```
 //!
-//! All integers are little-endian. The first 64 bytes are nobody's.
+//! All integers are little-endian. The first 64 bytes are nobody's. The lower half of a free slot is 0, and the upper is anything.
 
 use crate::FuncId;
 

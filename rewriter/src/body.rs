@@ -24,6 +24,7 @@ use crate::context::Context;
 use crate::named_types::by_val;
 use crate::plan::SkipReason;
 use crate::probe::{Site, encode_locals};
+use crate::template::Returned;
 use crate::try_table::{Labels, OpenTryTable};
 use crate::{Error, ErrorKind, indices};
 use kperf_abi::{FuncId, FuncIndex};
@@ -115,7 +116,7 @@ pub(crate) fn write_thunk(context: &Context<'_>, import: u32, id: FuncId, params
     probes.enter(site, false, &mut new);
     (0..params).for_each(|param| Instruction::LocalGet(param).encode(&mut new));
     Instruction::Call(import).encode(&mut new);
-    probes.leave(site, false, &mut new);
+    probes.leave(site, false, None, &mut new);
     Instruction::End.encode(&mut new);
     new.as_slice().encode(out);
 }
@@ -237,12 +238,26 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         self.write_operators()?;
         // The body's own `end` has closed the block.
         self.copy_until(self.source.len());
-        self.context.code.leave(self.facts.site, !self.facts.calls, self.out);
+        let returned = self.keep_returned(signature.results());
+        self.context.code.leave(self.facts.site, !self.facts.calls, returned, self.out);
         self.put(&[Instruction::End]);
         if locals + u64::from(self.probe_locals()) + self.spills.len() as u64 > MAX_LOCALS {
             self.facts.refused = Some(SkipReason::TooManyLocals);
         }
         self.prepend_enter()
+    }
+
+    /// Keeps the last of the results, if it is a number and the leave wants it.
+    fn keep_returned(&mut self, results: &[ValType]) -> Option<Returned> {
+        let numbers = [ValType::I32, ValType::I64, ValType::F32, ValType::F64];
+        let &ty = results.last().filter(|ty| numbers.contains(ty))?;
+        if !self.context.code.wants_returned(self.facts.site) {
+            return None;
+        }
+        let local = self.facts.site.token + self.probe_locals() + self.spills.len() as u32;
+        self.spills.push(ty);
+        self.put(&[Instruction::LocalTee(local)]);
+        Some(Returned { local, ty })
     }
 
     /// Passes over the function's locals; answers how many params and locals there are.
@@ -333,7 +348,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
                 self.facts.calls = true;
                 context.info.check_types_of(operator, start)?;
                 self.copy_until_offset(start);
-                context.code.leave(self.facts.site, false, self.out);
+                context.code.leave(self.facts.site, false, None, self.out);
                 if let Some(moved) = self.moved(operator) {
                     self.replace(start, end, &[moved]);
                 }

@@ -1,6 +1,6 @@
 //! What `enter`, `leave` and `unwind` are inside a function: calls, or the recorder's own code.
 
-use crate::template::{Hole, Template, Templates};
+use crate::template::{Hole, Returned, Template, Templates};
 use kperf_abi::recorder::Form;
 use kperf_abi::{FuncId, shadow};
 use wasm_encoder::{Encode, Instruction, ValType};
@@ -74,7 +74,7 @@ impl Probes {
         let mut probe = Vec::new();
         let site = Site { id: self.counted_from.unwrap_or(FuncId(u32::MAX)), token: 0, inline: true };
         self.enter(site, false, &mut probe);
-        self.leave(site, false, &mut probe);
+        self.leave(site, false, None, &mut probe);
         probe.len() + encode_locals(self.locals(true)).1.len()
     }
 
@@ -85,7 +85,7 @@ impl Probes {
     /// What differs from function to function.
     fn hole(&self, site: Site) -> Hole {
         let count = self.counted_from.map(|first| shadow::COUNTS as u32 + 8 * (site.id.0 - first.0));
-        Hole { id: site.id, count, locals: site.token }
+        Hole { id: site.id, count, locals: site.token, returned: None }
     }
 
     /// What stands for the enter. `leaf`: the function calls nothing.
@@ -119,14 +119,20 @@ impl Probes {
         }
     }
 
-    /// The last thing, and before a tail call. `leaf`: nothing was called since the enter.
-    pub(crate) fn leave(&self, site: Site, leaf: bool, out: &mut Vec<u8>) {
-        let hole = self.hole(site);
+    /// The last thing, and before a tail call. `leaf`: nothing was called since the enter. `returned`: see
+    /// [`Self::wants_returned`].
+    pub(crate) fn leave(&self, site: Site, leaf: bool, returned: Option<Returned>, out: &mut Vec<u8>) {
+        let hole = Hole { returned, ..self.hole(site) };
         match self.templates(site) {
             Some(templates) if leaf => templates.leave_leaf.write(&hole, out),
             Some(templates) => templates.leave.write(&hole, out),
             None => call(site.token, self.leave, out),
         }
+    }
+
+    /// Whether a leave has a use for what the function returns.
+    pub(crate) fn wants_returned(&self, site: Site) -> bool {
+        self.counted_from.is_some() && site.inline
     }
 
     /// All of the probe of a function that is counted only.

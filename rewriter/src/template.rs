@@ -2,7 +2,7 @@
 //!
 //! Its functions, globals and memory become the module's last ones. The bodies of its `inline.*` functions are templates:
 //! what stands inside every probed function. Their first parameter stands for the function's id (in a recorder of profiles
-//! the second for the address of its count), the others for locals of the function.
+//! the second for the address of its count, the third for what it returns), the others for locals of the function.
 
 use crate::types::Types;
 use crate::{Error, ErrorKind};
@@ -73,12 +73,21 @@ pub(crate) struct Hole {
     pub(crate) count: Option<u32>,
     /// The local with the token. The others stand behind it.
     pub(crate) locals: u32,
+    pub(crate) returned: Option<Returned>,
+}
+
+/// A local with a number that the function returns.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Returned {
+    pub(crate) local: u32,
+    pub(crate) ty: wasmparser::ValType,
 }
 
 enum Piece {
     Code(Vec<u8>),
     Id,
     Count,
+    Returned,
     Local(fn(u32) -> Instruction<'static>, u32),
 }
 
@@ -264,6 +273,7 @@ impl Recorder {
             let piece = match operators.read()? {
                 Operator::LocalGet { local_index: 0 } => Piece::Id,
                 Operator::LocalGet { local_index: 1 } if constants > 1 => Piece::Count,
+                Operator::LocalGet { local_index: 2 } if constants > 2 => Piece::Returned,
                 Operator::LocalGet { local_index } => {
                     Piece::Local(Instruction::LocalGet, local(local_index)?)
                 }
@@ -387,9 +397,29 @@ impl Template {
                 Piece::Code(code) => out.extend_from_slice(code),
                 Piece::Id => Instruction::I32Const(hole.id.0 as i32).encode(out),
                 Piece::Count => Instruction::I32Const(hole.count.unwrap_or_default() as i32).encode(out),
+                Piece::Returned => Returned::encode(hole.returned, out),
                 Piece::Local(instruction, n) => instruction(hole.locals + n).encode(out),
             }
         }
+    }
+}
+
+impl Returned {
+    /// Writes an i64: in the upper half some bits that depend on the number, if there is one, and 0 in the lower.
+    fn encode(returned: Option<Returned>, out: &mut Vec<u8>) {
+        use wasmparser::ValType;
+        let Some(Returned { local, ty }) = returned else { return Instruction::I64Const(0).encode(out) };
+        Instruction::LocalGet(local).encode(out);
+        if ty == ValType::F32 {
+            Instruction::I32ReinterpretF32.encode(out);
+        }
+        match ty {
+            ValType::F64 => Instruction::I64ReinterpretF64.encode(out),
+            ValType::I64 => {}
+            _ => Instruction::I64ExtendI32U.encode(out),
+        }
+        Instruction::I64Const(32).encode(out);
+        Instruction::I64Shl.encode(out);
     }
 }
 

@@ -2,9 +2,14 @@
 //! where.
 //!
 //! The guest enters and leaves some calls in each nanosecond in which it is looked at, and goes on meanwhile. What makes a
-//! look right is that the last line of the stack is read at once: eight loads from a line that this processor has just got
-//! take less time than the guest's next write to it. That moment is the sample's. The lines below it are then read again:
-//! if they haven't changed, they were so at that moment too.
+//! look right is that the innermost calls are read at once: the second load of a slot, from a line that this processor has
+//! just got, comes before the guest's next write to it. That moment is the sample's. The calls around them are read before,
+//! and again after: if they haven't changed, they were so at that moment too.
+//!
+//! A look that fails is no loss of its own, but samples that fail where the stack is busy and succeed where it is not would tell
+//! of the latter too often. So it is two lines that are read at once, where the top was at the last look: a loop whose calls
+//! cross the border between two lines is seen as well as any other. And nothing else is touched before, or not just before: a
+//! guest whose line was taken stops at its next write, and then does at once what has waited.
 #![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
 
 use kperf_abi::shadow::{COUNTS, LAST, SLOTS, STACK, Slot};
@@ -20,6 +25,8 @@ pub(crate) struct Shadow {
 
 /// Slots in a cache line.
 const LINE: usize = 8;
+/// Some microsecond, in turns of a loop.
+const PAUSE: usize = 32;
 /// How often a path is read that changes meanwhile.
 const TRIES: usize = 8;
 
@@ -65,7 +72,7 @@ impl Shadow {
     /// Declares the slots free from this address on.
     pub(crate) fn clear_from(&self, top: u32) {
         for slot in self.slots().iter().skip(Shadow::depth(top)) {
-            if load(slot) == 0 {
+            if is_free(load(slot)) {
                 break;
             }
             slot.store(0, Ordering::Relaxed);
@@ -73,30 +80,47 @@ impl Shadow {
     }
 
     /// Finds out which calls are open, the outermost first. Answers whether it did: the stack may change as often as it is
-    /// looked at.
+    /// looked at. `path` has the calls that were open at the last look: it is there that the stack is looked at first.
     pub(crate) fn look(&self, path: &mut Vec<Slot>) -> bool {
-        (0..TRIES).any(|_| self.look_once(path))
-    }
-
-    fn look_once(&self, path: &mut Vec<Slot>) -> bool {
-        path.clear();
-        let (lines, _) = self.slots().as_chunks::<LINE>();
-        for line in lines {
-            let slots = line.each_ref().map(load);
-            let Some(free) = slots.iter().position(|&slot| slot == 0) else {
-                path.extend(slots.map(Slot));
-                continue;
-            };
-            let below = path.len();
-            path.extend(slots.iter().take(free).map(|&slot| Slot(slot)));
-            // Did the line stay with us?
-            let again = line.each_ref().map(load);
-            let before = self.slots().iter().zip(path.iter().take(below));
-            return slots == again && before.into_iter().all(|(slot, seen)| load(slot) == seen.0);
+        let mut depth = path.len();
+        for _ in 0..TRIES {
+            if self.look_near(depth, path) {
+                return true;
+            }
+            depth = self.slots().iter().position(|slot| is_free(load(slot))).unwrap_or(SLOTS);
+            // The guest has to fetch the lines that it writes next, and then does at once what has waited for them.
+            (0..PAUSE).for_each(|_| std::hint::spin_loop());
         }
-        // Not even the last slot was free.
         false
     }
+
+    /// Succeeds if the innermost call is near this depth.
+    fn look_near(&self, depth: usize, path: &mut Vec<Slot>) -> bool {
+        let (lines, _) = self.slots().as_chunks::<LINE>();
+        // The middle of the two is as near as can be.
+        let first = ((depth + LINE / 2) / LINE).saturating_sub(1).min(lines.len() - 2);
+        let (below, rest) = lines.split_at(first);
+        let [line, next, ..] = rest else { return false };
+        path.clear();
+        path.extend(below.as_flattened().iter().map(|slot| Slot(load(slot))));
+        let see = || [line.each_ref().map(load), next.each_ref().map(load)];
+        let seen = see();
+        if seen != see() {
+            return false;
+        }
+        let seen = seen.as_flattened();
+        let Some(free) = seen.iter().position(|&slot| is_free(slot)) else { return false };
+        if free == 0 && first > 0 {
+            return false;
+        }
+        let same = below.as_flattened().iter().zip(&*path).all(|(slot, seen)| load(slot) == seen.0);
+        path.extend(seen.iter().take(free).map(|&slot| Slot(slot)));
+        same
+    }
+}
+
+fn is_free(slot: u64) -> bool {
+    Slot(slot).func().is_none()
 }
 
 /// In the order of the program, which the sampler goes by.

@@ -6,7 +6,7 @@ use kperf_rewriter::Probe;
 use kperf_trace::{Event, Item, TraceReader, Window};
 use kperf_wasmtime::{Builder, ClockChoice, Inlined, Recorder};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wasmtime::{Caller, Engine, Func, Instance, Linker, Module, Store};
 
 pub(crate) const PROFILES: [Probe; 2] = [Probe::Profile { spans: false }, Probe::Profile { spans: true }];
@@ -19,14 +19,19 @@ pub(crate) fn sampling(engine: &Engine, describe: impl FnOnce(Builder) -> Builde
 /// How many samples the host's function waits for.
 pub(crate) const SAMPLES: u64 = 20;
 
-/// How many samples the trace has so far, and whether it has ended.
-pub(crate) fn progress(trace: &Memory) -> (u64, bool) {
+/// How many samples the trace has so far in windows that began after this, and whether it has ended.
+pub(crate) fn progress(trace: &Memory, after: SystemTime) -> (u64, bool) {
     let bytes = trace.bytes();
     let Ok(mut reader) = TraceReader::new(&bytes[..]) else { return (0, false) };
+    let (anchor, ticks_per_second) = (reader.header().anchor, reader.header().clock.ticks_per_second);
+    let begun = |window: &Window| {
+        let since = window.start_ticks.saturating_sub(anchor.ticks) as f64 / ticks_per_second;
+        UNIX_EPOCH + Duration::from_nanos(anchor.unix_nanos) + Duration::from_secs_f64(since)
+    };
     let (mut samples, mut ended) = (0, false);
     while let Some(item) = reader.next().unwrap() {
         match item {
-            Item::Window(window) => samples += window.samples,
+            Item::Window(window) if begun(window) >= after => samples += window.samples,
             Item::End(_) => ended = true,
             _ => {}
         }
@@ -47,12 +52,12 @@ pub(crate) fn instantiate(
     let (trace, flushed) = (trace.cloned(), lanes.clone());
     let h = Func::wrap(&mut store, move |mut caller: Caller<'_, ()>, value: i32| {
         if let Some(trace) = trace.as_ref().filter(|_| !(0..7).contains(&value)) {
-            let (before, _) = progress(trace);
+            let begun = SystemTime::now();
             loop {
                 std::thread::sleep(Duration::from_millis(20));
                 flushed.flush(&mut caller);
-                let (samples, ended) = progress(trace);
-                if ended || value != 8 && samples >= before + SAMPLES {
+                let (samples, ended) = progress(trace, begun);
+                if ended || value != 8 && samples >= SAMPLES {
                     break;
                 }
             }

@@ -14,7 +14,7 @@ use kperf_wasmtime::{ClockChoice, Sampling, is_profile};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use wasmtime::{Linker, MemoryType, Module, SharedMemory, Store};
 
 #[test]
@@ -125,7 +125,7 @@ fn calls_that_are_open_at_the_end_are_told_too() {
     let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
     let (interrupting, looking) = (recorder.clone(), trace.clone());
     let thread = std::thread::spawn(move || {
-        while progress(&looking).0 < SAMPLES {
+        while progress(&looking, UNIX_EPOCH).0 < SAMPLES {
             std::thread::sleep(Duration::from_millis(5));
         }
         interrupting.interrupt("interrupted by SIGINT").unwrap()
@@ -289,7 +289,7 @@ fn threads_that_share_a_memory_have_a_stack_each() {
                     let counter = batches.clone();
                     let more = move || {
                         counter.fetch_add(1, Ordering::Relaxed);
-                        i32::from(progress(&trace).0 < SAMPLES)
+                        i32::from(progress(&trace, UNIX_EPOCH).0 < SAMPLES)
                     };
                     linker.func_wrap("env", "more", more).unwrap();
                     let instance = linker.instantiate(&mut store, module).unwrap();

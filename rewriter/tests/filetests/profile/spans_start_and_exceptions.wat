@@ -31,25 +31,24 @@
   (start $kperf.start)
   (func $main (;2;) (type 0)
     (local i32 i64)
-    i32.const 1048576
-    i64.load
-    i64.const 1
-    i64.add
-    local.set 1
     global.get 0
     local.tee 0
-    local.get 1
-    i64.const 32
-    i64.shl
     i32.const 100
     i32.const 1
     i32.add
     i64.extend_i32_u
-    i64.or
     i64.store
     i32.const 1048576
-    local.get 1
+    i32.const 1048576
+    i64.load
+    i64.const 1
+    i64.add
+    local.tee 1
     i64.store
+    local.get 0
+    local.get 1
+    i32.wrap_i64
+    i32.store offset=4
     local.get 0
     i32.const 8
     i32.add
@@ -69,9 +68,7 @@
             br 1 (;@3;)
           end
           local.get 0
-          i64.load offset=8
-          i64.const 0
-          i64.ne
+          i32.load offset=8
           if ;; label = @4
             local.get 0
             call $kperf.unwind
@@ -81,9 +78,7 @@
       end
       call $f
       local.get 0
-      i64.load offset=8
-      i64.const 0
-      i64.ne
+      i32.load offset=8
       if ;; label = @2
         local.get 0
         call $kperf.unwind
