@@ -1,4 +1,4 @@
-//! The process that a configuration runs in.
+//! The process that a configuration runs in, or several in turn.
 
 use crate::configuration::{Configuration, Host, Target, Way};
 use crate::guest;
@@ -6,26 +6,34 @@ use crate::tools::Tools;
 use crate::workload::Job;
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Bytes of a record of Kieker's binary format that says of one call all that this one has.
 const KIEKER_RECORD: u64 = 56;
 
+/// The trace that it writes, if any.
+pub(crate) const TRACE: &str = "guest.kperf";
+
 /// What a child is told.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct ChildJob {
     pub(crate) job: Job,
-    pub(crate) way: Way,
+    pub(crate) ways: Vec<Way>,
+    /// Indices of `ways`, one for each run.
+    pub(crate) order: Vec<usize>,
     /// A folder for what it writes.
     pub(crate) folder: PathBuf,
 }
 
-/// What it answers.
+/// What it answers of each run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Measured {
     /// Nanoseconds of each batch.
     pub(crate) batches: Vec<f64>,
+    /// Nanoseconds that the guest's thread ran in all of them, where somebody counts.
+    #[serde(default)]
+    pub(crate) thread_nanos: Option<f64>,
     /// Nanoseconds until all was written or sent, if anything was.
     #[serde(default)]
     pub(crate) whole_nanos: f64,
@@ -37,45 +45,25 @@ pub(crate) struct Measured {
     pub(crate) bytes: u64,
 }
 
+impl Measured {
+    /// Of all batches.
+    pub(crate) fn nanos(&self) -> f64 {
+        self.batches.iter().sum()
+    }
+}
+
 /// Runs a configuration in a new process.
 pub(crate) fn run(configuration: &Configuration, job: &Job, tools: &Tools) -> anyhow::Result<Measured> {
-    let folder = tempfile::tempdir()?;
-    let child = ChildJob { job: job.clone(), way: configuration.way, folder: folder.path().to_owned() };
-    let mut command = match (configuration.host, configuration.way) {
-        (_, Way::GuestProfiler) => tools.guest_profiler(&child)?,
-        (Host::Wasmtime, _) => {
-            let mut command = Command::new(std::env::current_exe()?);
-            command.arg("--child").arg(serde_json::to_string(&child)?);
-            command
-        }
-        (Host::Node, _) => tools.node(&child, rewritten(&child)?)?,
-        (Host::Jvm, _) => tools.java(&child)?,
-    };
-    command.current_dir(folder.path());
+    let written = tempfile::tempdir()?;
+    let folder = written.path().to_owned();
+    let child = ChildJob { job: job.clone(), ways: vec![configuration.way], order: vec![0], folder };
     let taken = || tools.collector.as_ref().map_or(0, |collector| collector.accepted());
     let before = taken();
-    let output = command.output().with_context(|| format!("failed to run {command:?}"))?;
-    let errors = String::from_utf8_lossy(&output.stderr);
-    ensure!(output.status.success(), "{command:?} failed: {errors}");
-    let text = String::from_utf8(output.stdout)?;
-    let line =
-        text.lines().rfind(|line| line.starts_with('{')).with_context(|| format!("no answer: {text}"))?;
-    let mut measured: Measured = serde_json::from_str(line)?;
-    ensure!(measured.batches.len() == job.batches().1 as usize, "{} batches", measured.batches.len());
-    if configuration.host == Host::Node {
-        let trace = folder.path().join("guest.kperf");
-        match configuration.way {
-            Way::Profile { .. } => {
-                let (counted, calls) = (guest::counted(&trace)?, job.calls_of_monitored());
-                ensure!(counted >= calls, "{counted} calls counted where {calls} are right");
-                measured.events = Some(2 * counted);
-            }
-            Way::Recorder { target: Target::Text, .. } => {
-                measured.whole_nanos += guest::to_text(&trace, folder.path())?;
-                measured.bytes = guest::folder_size(folder.path())?;
-            }
-            _ => {}
-        }
+    let mut measured = answers(configuration.host, &child, tools)?.pop().context("no run")?;
+    if let (Host::Node, Way::Recorder { target: Target::Text, .. }) = (configuration.host, configuration.way)
+    {
+        measured.whole_nanos += guest::to_text(&child.folder.join(TRACE), &child.folder)?;
+        measured.bytes = guest::folder_size(&child.folder)?;
     }
     match configuration.way {
         // What it dropped it doesn't say.
@@ -87,7 +75,7 @@ pub(crate) fn run(configuration: &Configuration, job: &Job, tools: &Tools) -> an
         _ => {}
     }
     if measured.bytes == 0 && configuration.way != Way::None {
-        measured.bytes = guest::folder_size(folder.path())?;
+        measured.bytes = guest::folder_size(&child.folder)?;
     }
     if configuration.way == Way::Kieker {
         // It doesn't count either, but each record has the same size; behind them stand a few bytes of names.
@@ -99,21 +87,76 @@ pub(crate) fn run(configuration: &Configuration, job: &Job, tools: &Tools) -> an
     Ok(measured)
 }
 
-/// The module with probes for a host in another process, in the child's folder.
-fn rewritten(child: &ChildJob) -> anyhow::Result<PathBuf> {
+/// Runs configurations of a host in one new process, in an order of their indices; answers each run.
+pub(crate) fn in_order(
+    configurations: &[Configuration],
+    order: &[usize],
+    job: &Job,
+    tools: &Tools,
+) -> anyhow::Result<Vec<Measured>> {
+    let host = configurations.first().context("no configuration")?.host;
+    let written = tempfile::tempdir()?;
+    let folder = written.path().to_owned();
+    let ways = configurations.iter().map(|configuration| configuration.way).collect();
+    let child = ChildJob { job: job.clone(), ways, order: order.to_owned(), folder };
+    answers(host, &child, tools)
+}
+
+/// What a new process answers of each of its runs.
+fn answers(host: Host, child: &ChildJob, tools: &Tools) -> anyhow::Result<Vec<Measured>> {
+    // Not in the folder whose bytes are counted.
+    let modules = tempfile::tempdir()?;
+    let mut command = match (host, child.ways.as_slice()) {
+        (_, [Way::GuestProfiler]) => tools.guest_profiler(child)?,
+        (Host::Wasmtime, _) => {
+            let mut command = Command::new(std::env::current_exe()?);
+            command.arg("--child").arg(serde_json::to_string(child)?);
+            command
+        }
+        (Host::Node, ways) => {
+            let path = |(n, &way)| rewritten(child, way, &modules.path().join(format!("{n}.wasm")));
+            tools.node(child, &ways.iter().enumerate().map(path).collect::<anyhow::Result<Vec<_>>>()?)?
+        }
+        (Host::Jvm, _) => tools.java(child)?,
+    };
+    command.current_dir(&child.folder);
+    let output = command.output().with_context(|| format!("failed to run {command:?}"))?;
+    let errors = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?} failed: {errors}");
+    let text = String::from_utf8(output.stdout)?;
+    let line =
+        text.lines().rfind(|line| line.starts_with('[')).with_context(|| format!("no answer: {text}"))?;
+    let mut runs: Vec<Measured> = serde_json::from_str(line)?;
+    ensure!(runs.len() == child.order.len(), "{} runs", runs.len());
+    for (n, (measured, &at)) in runs.iter_mut().zip(&child.order).enumerate() {
+        ensure!(
+            measured.batches.len() == child.job.batches().1 as usize,
+            "{} batches",
+            measured.batches.len()
+        );
+        if let (Host::Node, Some(Way::Profile { .. })) = (host, child.ways.get(at)) {
+            // The package for node doesn't say how many calls it has counted.
+            let counted = guest::counted(&child.folder.join(format!("profile-{n}.kperf")))?;
+            let calls = child.job.calls_of_monitored();
+            ensure!(counted >= calls, "{counted} calls counted where {calls} are right");
+            measured.events = Some(2 * counted);
+        }
+    }
+    Ok(runs)
+}
+
+/// The module with the probes of a way for a host in another process, at `path` unless it has none.
+fn rewritten(child: &ChildJob, way: Way, path: &Path) -> anyhow::Result<PathBuf> {
     let module = child.job.workload.module(&child.job.root);
-    if child.way == Way::None {
+    if way == Way::None {
         return Ok(module);
     }
     let options = kperf_rewriter::Options {
-        probe: child.way.probe(),
-        leaf: child.way.leaf(),
+        probe: way.probe(),
+        leaf: way.leaf(),
         filter: guest::filter(&child.job)?,
         ..Default::default()
     };
-    let rewritten = kperf_rewriter::rewrite(&std::fs::read(module)?, &options)?;
-    // Not in the folder whose bytes are counted.
-    let path = std::env::temp_dir().join(format!("kperf-moobench-{}.wasm", std::process::id()));
-    std::fs::write(&path, rewritten.wasm)?;
-    Ok(path)
+    std::fs::write(path, kperf_rewriter::rewrite(&std::fs::read(module)?, &options)?.wasm)?;
+    Ok(path.to_owned())
 }

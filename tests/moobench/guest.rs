@@ -1,6 +1,6 @@
-//! The child under wasmtime: one configuration, one run.
+//! The child under wasmtime.
 
-use crate::child::{ChildJob, Measured};
+use crate::child::{ChildJob, Measured, TRACE};
 use crate::configuration::{Clock, Target, Way};
 use crate::real;
 use crate::workload::{Job, Workload};
@@ -12,7 +12,7 @@ use kperf_rewriter::{Filter, Options, Pattern, rewrite};
 use kperf_trace::TraceReader;
 use kperf_wasmtime::{Builder, ClockChoice, Inlined, Recorder};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 use wasmtime::{Config, Engine, Linker, Module, Store};
@@ -22,51 +22,79 @@ use wasmtime_wasi::{I32Exit, WasiCtxBuilder};
 /// The longest period that a ticker may have: in a run of a second it ticks once or twice.
 const STANDING: Duration = Duration::from_secs(1);
 
-/// Runs a job in this process.
-pub(crate) fn run(child: &ChildJob) -> anyhow::Result<Measured> {
-    let job = &child.job;
-    let wasm = std::fs::read(job.workload.module(&job.root))?;
-    let (probe, leaf) = (child.way.probe(), child.way.leaf());
-    let options = Options { probe, leaf, filter: filter(job)?, ..Options::default() };
-    let rewritten = rewrite(&wasm, &options)?;
+/// Does a job in this process: compiles everything, then runs it in its order.
+pub(crate) fn run(child: &ChildJob) -> anyhow::Result<Vec<Measured>> {
     let engine = engine()?;
-    let module = Module::new(&engine, if child.way == Way::None { &wasm } else { &rewritten.wasm })?;
-    let out = real::out()?;
-    let mut guest = Guest::new(&engine, job, out.path())?;
-    let symbols = rewritten.symbols.to_bytes();
-    if let Some((inside, clock, target)) = child.way.recorder() {
-        let clock = match clock {
-            Clock::Standing => ClockChoice::Ticker { period: STANDING },
-            Clock::Precise => ClockChoice::Precise,
-            Clock::Ticker => ClockChoice::ticker(),
-        };
-        let builder = Recorder::builder().calibrate(false).clock(clock).inlined(inside).symbols(symbols);
-        return guest.recorded(&module, child, builder, (inside, target));
+    let compiled = child.ways.iter().map(|&way| Compiled::new(&engine, child, way));
+    let compiled = compiled.collect::<anyhow::Result<Vec<_>>>()?;
+    let run = |&at: &usize| compiled.get(at).context("the order has a way that isn't there")?.run();
+    child.order.iter().map(run).collect()
+}
+
+/// A module with the probes of a way of recording. Each run has an instance of its own.
+struct Compiled<'a> {
+    engine: &'a Engine,
+    job: &'a Job,
+    way: Way,
+    module: Module,
+    symbols: Vec<u8>,
+    /// What it writes.
+    trace: PathBuf,
+}
+
+impl Compiled<'_> {
+    fn new<'a>(engine: &'a Engine, child: &'a ChildJob, way: Way) -> anyhow::Result<Compiled<'a>> {
+        let job = &child.job;
+        let wasm = std::fs::read(job.workload.module(&job.root))?;
+        let (probe, leaf) = (way.probe(), way.leaf());
+        let options = Options { probe, leaf, filter: filter(job)?, ..Options::default() };
+        let rewritten = rewrite(&wasm, &options)?;
+        let module = Module::new(engine, if way == Way::None { &wasm } else { &rewritten.wasm })?;
+        let symbols = rewritten.symbols.to_bytes();
+        Ok(Compiled { engine, job, way, module, symbols, trace: child.folder.join(TRACE) })
     }
-    match child.way {
-        Way::None => guest.plain(&module, job),
-        Way::Empty => {
-            guest.linker.func_wrap("kperf", "enter", |_: u32| -> u32 { 1 })?;
-            guest.linker.func_wrap("kperf", "leave", |_: u32| ())?;
-            guest.linker.func_wrap("kperf", "unwind", |_: u32| ())?;
-            guest.plain(&module, job)
+
+    fn run(&self) -> anyhow::Result<Measured> {
+        let out = real::out()?;
+        let mut guest = Guest::new(self.engine, self.job, out.path())?;
+        let builder = || Recorder::builder().calibrate(false).symbols(self.symbols.clone());
+        if let Some((inside, clock, target)) = self.way.recorder() {
+            let clock = match clock {
+                Clock::Standing => ClockChoice::Ticker { period: STANDING },
+                Clock::Precise => ClockChoice::Precise,
+                Clock::Ticker => ClockChoice::ticker(),
+            };
+            return guest.recorded(self, builder().clock(clock).inlined(inside), (inside, target));
         }
-        Way::Off => {
-            let builder = Recorder::builder().calibrate(false).symbols(symbols).sink(std::io::sink());
-            let recorder = builder.build(&engine)?;
-            let lanes = recorder.link_inlined(&mut guest.store, &mut guest.linker)?;
-            lanes.set_recording(&mut guest.store, false);
-            let mut measured = guest.plain(&module, job)?;
-            ensure!(lanes.lanes().len() == 1, "the probes are gone");
-            measured.events = Some(recorder.finish("completed")?.events);
-            ensure!(measured.events == Some(0), "events while switched off: {measured:?}");
-            Ok(measured)
+        match self.way {
+            Way::None => guest.plain(self),
+            Way::Empty => {
+                guest.linker.func_wrap("kperf", "enter", |_: u32| -> u32 { 1 })?;
+                guest.linker.func_wrap("kperf", "leave", |_: u32| ())?;
+                guest.linker.func_wrap("kperf", "unwind", |_: u32| ())?;
+                guest.plain(self)
+            }
+            Way::Off => {
+                let recorder = builder().sink(std::io::sink()).build(self.engine)?;
+                let lanes = recorder.link_inlined(&mut guest.store, &mut guest.linker)?;
+                lanes.set_recording(&mut guest.store, false);
+                let mut measured = guest.plain(self)?;
+                ensure!(lanes.lanes().len() == 1, "the probes are gone");
+                measured.events = Some(recorder.finish("completed")?.events);
+                ensure!(measured.events == Some(0), "events while switched off: {measured:?}");
+                Ok(measured)
+            }
+            Way::Profile { .. } => guest.profiled(self, builder()),
+            Way::Recorder { .. } | Way::Counted => bail!("{:?} was done above", self.way),
+            Way::GuestProfiler | Way::Kieker | Way::OpenTelemetry => {
+                bail!("{:?} is another program's", self.way)
+            }
         }
-        Way::Profile { .. } => guest.profiled(&module, child, symbols),
-        Way::Recorder { .. } | Way::Counted => bail!("{:?} was done above", child.way),
-        Way::GuestProfiler | Way::Kieker | Way::OpenTelemetry => {
-            bail!("{:?} is another program's", child.way)
-        }
+    }
+
+    /// The folder that it writes into.
+    fn folder(&self) -> anyhow::Result<&Path> {
+        self.trace.parent().context("no folder")
     }
 }
 
@@ -98,81 +126,87 @@ impl Guest {
         Ok(Guest { store: Store::new(engine, wasi), linker: Linker::new(engine) })
     }
 
-    /// Runs it; answers the nanoseconds of each batch.
-    fn batches(&mut self, module: &Module, job: &Job) -> anyhow::Result<Vec<f64>> {
+    /// Runs it; answers the times of its batches.
+    fn batches(&mut self, Compiled { module, job, .. }: &Compiled<'_>) -> anyhow::Result<Measured> {
         p1::add_to_linker_sync(&mut self.linker, |wasi| wasi)?;
         if let Workload::Real(program) = job.workload {
             let work = program.prepare(&mut self.store, &mut self.linker, module, &job.root)?;
-            let begun = Instant::now();
-            work.run(&mut self.store)?;
-            return Ok(vec![nanos_since(begun)]);
+            return measured(|batches| {
+                let begun = Instant::now();
+                work.run(&mut self.store)?;
+                batches.push(nanos_since(begun));
+                Ok(())
+            });
         }
         let instance = self.linker.instantiate(&mut self.store, module)?;
         let Some((export, argument)) = job.workload.export() else {
             let start = instance.get_typed_func::<(), ()>(&mut self.store, "_start")?;
-            let begun = Instant::now();
-            let result = start.call(&mut self.store, ());
-            let nanos = nanos_since(begun);
-            return match result {
-                Err(error) if error.downcast_ref::<I32Exit>().is_none_or(|exit| exit.0 != 0) => {
-                    Err(error.into())
+            return measured(|batches| {
+                let begun = Instant::now();
+                let result = start.call(&mut self.store, ());
+                batches.push(nanos_since(begun));
+                match result {
+                    Err(error) if error.downcast_ref::<I32Exit>().is_none_or(|exit| exit.0 != 0) => {
+                        Err(error.into())
+                    }
+                    _ => Ok(()),
                 }
-                _ => Ok(vec![nanos]),
-            };
+            });
         };
         if let Ok(initialize) = instance.get_typed_func::<(), ()>(&mut self.store, "_initialize") {
             initialize.call(&mut self.store, ())?;
         }
         let export = instance.get_typed_func::<(u32, u32), u32>(&mut self.store, export)?;
         let ((size, count), answer) = (job.batches(), job.answer());
-        let mut batches = Vec::with_capacity(count as usize);
-        for _ in 0..count {
-            let begun = Instant::now();
-            let answered = export.call(&mut self.store, (size, argument))?;
-            batches.push(nanos_since(begun));
-            ensure!(answered == answer, "a batch answers {answered} where {answer} is right");
-        }
-        Ok(batches)
+        measured(|batches| {
+            batches.reserve(count as usize);
+            for _ in 0..count {
+                let begun = Instant::now();
+                let answered = export.call(&mut self.store, (size, argument))?;
+                batches.push(nanos_since(begun));
+                ensure!(answered == answer, "a batch answers {answered} where {answer} is right");
+            }
+            Ok(())
+        })
     }
 
-    fn plain(&mut self, module: &Module, job: &Job) -> anyhow::Result<Measured> {
-        let batches = self.batches(module, job)?;
-        Ok(Measured { whole_nanos: batches.iter().sum(), batches, ..Measured::default() })
+    fn plain(&mut self, compiled: &Compiled<'_>) -> anyhow::Result<Measured> {
+        let mut measured = self.batches(compiled)?;
+        measured.whole_nanos = measured.nanos();
+        Ok(measured)
     }
 
-    fn profiled(mut self, module: &Module, child: &ChildJob, symbols: Vec<u8>) -> anyhow::Result<Measured> {
-        let trace = child.folder.join("guest.kperf");
-        let builder = Recorder::builder().calibrate(false).symbols(symbols).sink(File::create(&trace)?);
-        let recorder = builder.build(self.store.engine())?;
+    fn profiled(mut self, compiled: &Compiled<'_>, builder: Builder) -> anyhow::Result<Measured> {
+        let trace = &compiled.trace;
+        let recorder = builder.sink(File::create(trace)?).build(self.store.engine())?;
         let lanes = recorder.link_inlined(&mut self.store, &mut self.linker)?;
         let begun = Instant::now();
-        let batches = self.batches(module, &child.job)?;
+        let measured = self.batches(compiled)?;
         ensure!(lanes.profiles() == 1, "the probes are gone");
         recorder.finish("completed")?;
         let whole_nanos = nanos_since(begun);
-        let counted = counted(&trace)?;
-        let expected = child.job.calls_of_monitored();
-        match child.job.workload.probed() {
+        let counted = counted(trace)?;
+        let expected = compiled.job.calls_of_monitored();
+        match compiled.job.workload.probed() {
             Some(_) => ensure!(counted == expected, "{counted} calls counted where {expected} are right"),
             None => ensure!(counted >= expected, "{counted} calls counted, which are too few"),
         }
         // As many events as a trace would have.
-        Ok(Measured { batches, whole_nanos, events: Some(2 * counted), bytes: folder_size(&child.folder)? })
+        let bytes = folder_size(compiled.folder()?)?;
+        Ok(Measured { whole_nanos, events: Some(2 * counted), bytes, ..measured })
     }
 
     fn recorded(
         mut self,
-        module: &Module,
-        child: &ChildJob,
+        compiled: &Compiled<'_>,
         builder: Builder,
         (inside, target): (bool, Target),
     ) -> anyhow::Result<Measured> {
-        let job = &child.job;
-        let trace = child.folder.join("guest.kperf");
+        let Compiled { job, trace, .. } = compiled;
         let mut sending: Option<Sending> = None;
         let builder = match target {
             Target::Nowhere => builder.sink(std::io::sink()),
-            Target::File | Target::Text => builder.sink(File::create(&trace)?),
+            Target::File | Target::Text => builder.sink(File::create(trace)?),
             Target::Otlp => {
                 let config = Settings { endpoint: job.endpoint.clone(), ..Settings::default() }.config()?;
                 let (sink, begun) = exporter::sink(config, SpanOptions::default())?;
@@ -188,10 +222,10 @@ impl Guest {
             None
         };
         let begun = Instant::now();
-        let batches = self.batches(module, job)?;
+        let measured = self.batches(compiled)?;
         let summary = recorder.finish("completed")?;
         if target == Target::Text {
-            to_text(&trace, &child.folder)?;
+            to_text(trace, compiled.folder()?)?;
         }
         if let Some(sending) = sending {
             let delivery = sending.wait();
@@ -207,9 +241,33 @@ impl Guest {
             }
             None => ensure!(summary.events >= expected, "{} events, which are too few", summary.events),
         }
-        let bytes = if target == Target::Nowhere { 0 } else { folder_size(&child.folder)? };
-        Ok(Measured { batches, whole_nanos, events: Some(summary.events), bytes })
+        let bytes = if target == Target::Nowhere { 0 } else { folder_size(compiled.folder()?)? };
+        Ok(Measured { whole_nanos, events: Some(summary.events), bytes, ..measured })
     }
+}
+
+/// What `work` says of its batches, and for how long this thread ran meanwhile.
+fn measured(work: impl FnOnce(&mut Vec<f64>) -> anyhow::Result<()>) -> anyhow::Result<Measured> {
+    let mut batches = Vec::new();
+    let before = processor_nanos();
+    work(&mut batches)?;
+    let thread_nanos = processor_nanos().zip(before).map(|(after, before)| after - before);
+    Ok(Measured { batches, thread_nanos, ..Measured::default() })
+}
+
+/// Nanoseconds that this thread has run; `None` where nobody counts them.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn processor_nanos() -> Option<f64> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: it writes to the one place that it is given.
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    (failed == 0).then_some(time.tv_sec as f64 * 1e9 + time.tv_nsec as f64)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn processor_nanos() -> Option<f64> {
+    None
 }
 
 /// How many calls a profile has counted.

@@ -99,7 +99,7 @@ def main():
     profile = Name()
     assert not library.wasmtime_guestprofiler_finish(profiler, ctypes.byref(profile)), "no profile"
     assert samples[0] > 0 or sum(batches) < 20 * PERIOD * 1e9, "nothing was sampled"
-    print(json.dumps({"batches": batches, "whole_nanos": sum(batches), "bytes": profile.size}))
+    print(json.dumps([{"batches": batches, "whole_nanos": sum(batches), "bytes": profile.size}]))
 
 
 main()

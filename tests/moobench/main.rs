@@ -1,11 +1,12 @@
 //! MooBench for WebAssembly: what a call costs under each way of recording it. `scripts/bench` runs it; README.md says what
 //! is measured and how.
 //!
-//! Each configuration runs in a process of its own, in turn with the others, `--loops` times. This program is the parent,
-//! and under wasmtime the child too. Without `--bench` (`cargo test`) a few thousand calls are enough.
+//! Each configuration of the recursion runs in a process of its own, in turn with the others, `--loops` times; programs run
+//! in turn in one process. This program is the parent, and under wasmtime the child too. Without `--bench` (`cargo test`) a few thousand calls are enough.
 #![allow(missing_docs, clippy::print_stdout, clippy::print_stderr)]
 
 mod child;
+mod comparison;
 mod configuration;
 mod guest;
 mod machine;
@@ -22,7 +23,7 @@ mod workload;
 use anyhow::Context;
 use clap::Parser;
 use configuration::{Configuration, Host};
-use report::{Report, Table};
+use report::{Comparisons, Report, Table};
 use statistics::Row;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -35,7 +36,8 @@ struct Opts {
     /// Where the report and its pictures go.
     #[arg(long, value_name = "FOLDER", default_value = "target/moobench")]
     out: PathBuf,
-    /// Fresh processes of each configuration of the recursion; others have fewer.
+    /// Fresh processes of each configuration of the recursion, other languages and depths have fewer; and twice as many runs
+    /// of each program.
     #[arg(long, value_name = "N", default_value_t = 10)]
     loops: usize,
     /// Recursions in each; the first half doesn't count.
@@ -50,13 +52,15 @@ struct Opts {
     /// Measure.
     #[arg(long)]
     bench: bool,
-    /// Run one configuration: a job as JSON.
+    /// Run configurations: a job as JSON.
     #[arg(long, hide = true)]
     child: Option<String>,
 }
 
 /// Depths of the sweep, besides the 10 of all else.
 const DEPTHS: [u32; 7] = [2, 4, 8, 16, 32, 64, 128];
+/// How often `fib` is called in a run.
+const FIBS: u32 = 200;
 /// The depth of MooBench.
 const DEPTH: u32 = 10;
 
@@ -110,6 +114,12 @@ fn smoke(root: &Path) -> anyhow::Result<()> {
             anyhow::ensure!(measured.batches.len() == 4, "{}: {measured:?}", configuration.name);
         }
     }
+    let configurations: Vec<Configuration> =
+        configuration::all().filter(|c| c.host == Host::Wasmtime && c.in_programs).collect();
+    let workload = Workload::Life("rust".into());
+    let job = Job { root: root.to_owned(), workload, calls: 1, endpoint: None };
+    let rows = comparison::compare(&configurations, 1, &job, &tools)?;
+    anyhow::ensure!(rows.len() == configurations.len(), "{rows:?}");
     println!("moobench: every configuration under wasmtime has its events");
     Ok(())
 }
@@ -164,8 +174,7 @@ impl Bench<'_> {
         for workload in fib.into_iter().chain(life) {
             for host in [Host::Wasmtime, Host::Node] {
                 let configurations = self.wanted(host, |configuration| configuration.in_programs);
-                let rows = self.measure(&workload, &configurations, self.opts.loops.min(2), 400)?;
-                self.report.add(Table { workload: workload.clone(), host, rows });
+                self.compare(&workload, host, &configurations)?;
             }
         }
         Ok(())
@@ -179,9 +188,27 @@ impl Bench<'_> {
         }
         let configurations = self.wanted(Host::Wasmtime, |configuration| configuration.in_real);
         for workload in real::Program::ALL.map(Workload::Real) {
-            let rows = self.measure(&workload, &configurations, self.opts.loops.min(3), 1)?;
-            self.report.add(Table { workload, host: Host::Wasmtime, rows });
+            self.compare(&workload, Host::Wasmtime, &configurations)?;
         }
+        Ok(())
+    }
+
+    /// Runs a program in turn.
+    fn compare(
+        &mut self,
+        workload: &Workload,
+        host: Host,
+        configurations: &[Configuration],
+    ) -> anyhow::Result<()> {
+        if !workload.runs_on(host) || configurations.len() < 2 {
+            return Ok(());
+        }
+        let rounds = 2 * self.opts.loops;
+        eprintln!("{workload}, {}, {rounds} rounds", host.name());
+        let job = Job { root: self.root.to_owned(), workload: workload.clone(), calls: FIBS, endpoint: None };
+        let rows = comparison::compare(configurations, rounds, &job, self.tools)
+            .with_context(|| format!("{workload}, {}", host.name()))?;
+        self.report.add_comparisons(Comparisons { workload: workload.clone(), host, rows });
         Ok(())
     }
 

@@ -1,53 +1,69 @@
-// Runs a module under node: `node.mjs WAY MODULE EXPORT SIZE COUNT ARGUMENT ANSWER`. The trace is `guest.kperf` in the working
-// directory.
+// Runs modules under node, in an order, each run in an instance of its own; the job is JSON (tools.rs). A run's trace is
+// `guest.kperf` in the working directory, or `profile-N.kperf` of run N.
 import { openSync, readFileSync, statSync } from 'node:fs';
 import { WASI } from 'node:wasi';
 
-const [way, path, name, ...numbers] = process.argv.slice(2);
-const [size, count, argument, answer] = numbers.map(Number);
 const CLOCKS = { Standing: 'ticker:1000ms', Ticker: 'ticker', Precise: 'precise' };
-const TRACE = 'guest.kperf';
 
-const module = new WebAssembly.Module(readFileSync(path));
-const wasi = new WASI({ version: 'preview1', args: ['life', '500'], returnOnExit: true, stdout: openSync('/dev/null', 'w') });
-let imports = { ...wasi.getImportObject() };
-let recorder;
-if (way === 'Empty') imports.kperf = { enter: (_id) => 1, leave: (_token) => {}, unwind: (_token) => {} };
-else if (way !== 'None') {
-    const [clock, target] = way.split('-');
-    const { createRecorder, otlpFromEnvironment } = await import('../../host-runtime/js/dist/node/index.js');
-    const otlp = target === 'Otlp' ? { otlp: otlpFromEnvironment(process.env) } : {};
-    const settings = clock === 'Profile' ? { record: 'profile' } : { clock: CLOCKS[clock] };
-    recorder = createRecorder({ path: TRACE, ...settings, calibrate: false, ...otlp });
-    imports = recorder.imports(imports, module);
-}
-const instance = new WebAssembly.Instance(module, imports);
-// One that has its recorder inside wants to be seen.
-recorder?.attach?.(instance);
-const batches = [];
-const first = performance.now();
-if (name === '_start') batches.push(timed(() => wasi.start(instance)));
-else {
-    // A reactor or none: `initialize` wants no `_start`.
-    if (instance.exports._initialize) wasi.initialize(instance);
-    const run = instance.exports[name];
-    for (let n = 0; n < count; n++) {
-        let answered;
-        batches.push(timed(() => (answered = run(size, argument))));
-        if (answered >>> 0 !== answer) throw new Error(`${answered >>> 0} where ${answer} is right`);
+const { ways, modules, order, name, size, count, argument, answer } = JSON.parse(process.argv[2]);
+const compiled = modules.map((path) => new WebAssembly.Module(readFileSync(path)));
+const stdout = openSync('/dev/null', 'w');
+const runs = [];
+for (const [n, at] of order.entries()) runs.push(await run(ways[at], compiled[at], n));
+console.log(JSON.stringify(runs));
+
+async function run(way, module, n) {
+    const wasi = new WASI({ version: 'preview1', args: ['life', '500'], returnOnExit: true, stdout });
+    let imports = { ...wasi.getImportObject() };
+    let recorder;
+    const path = way === 'Profile' ? `profile-${n}.kperf` : 'guest.kperf';
+    if (way === 'Empty') imports.kperf = { enter: (_id) => 1, leave: (_token) => {}, unwind: (_token) => {} };
+    else if (way !== 'None') {
+        const [clock, target] = way.split('-');
+        const { createRecorder, otlpFromEnvironment } = await import('../../host-runtime/js/dist/node/index.js');
+        const otlp = target === 'Otlp' ? { otlp: otlpFromEnvironment(process.env) } : {};
+        const settings = clock === 'Profile' ? { record: 'profile' } : { clock: CLOCKS[clock] };
+        recorder = createRecorder({ path, ...settings, calibrate: false, ...otlp });
+        imports = recorder.imports(imports, module);
     }
+    const instance = new WebAssembly.Instance(module, imports);
+    // One that has its recorder inside wants to be seen.
+    recorder?.attach?.(instance);
+    const result = { batches: [] };
+    const first = performance.now();
+    if (name === '_start') measured(result, () => result.batches.push(timed(() => wasi.start(instance))));
+    else {
+        // A reactor or none: `initialize` wants no `_start`.
+        if (instance.exports._initialize) wasi.initialize(instance);
+        const called = instance.exports[name];
+        measured(result, () => {
+            for (let n = 0; n < count; n++) {
+                let answered;
+                result.batches.push(timed(() => (answered = called(size, argument))));
+                if (answered >>> 0 !== answer) throw new Error(`${answered >>> 0} where ${answer} is right`);
+            }
+        });
+    }
+    if (recorder) {
+        const { events, dropped_events } = await recorder.finish();
+        if (dropped_events) throw new Error(`${dropped_events} events are lost`);
+        Object.assign(result, { events, bytes: statSync(path).size });
+    }
+    result.whole_nanos = (performance.now() - first) * 1e6;
+    return result;
 }
-const result = { batches };
-if (recorder) {
-    const { events, dropped_events } = await recorder.finish();
-    if (dropped_events) throw new Error(`${dropped_events} events are lost`);
-    Object.assign(result, { events, bytes: statSync(TRACE).size });
-}
-result.whole_nanos = (performance.now() - first) * 1e6;
-console.log(JSON.stringify(result));
 
 function timed(call) {
     const begun = performance.now();
     call();
     return (performance.now() - begun) * 1e6;
+}
+
+// Adds for how long this thread ran, where node tells.
+function measured(result, work) {
+    const before = process.threadCpuUsage?.();
+    work();
+    if (!before) return;
+    const { user, system } = process.threadCpuUsage(before);
+    result.thread_nanos = (user + system) * 1e3;
 }

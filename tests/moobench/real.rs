@@ -49,7 +49,7 @@ impl Program {
     fn arguments(self) -> &'static [&'static str] {
         match self {
             Program::Sqlite | Program::QuickJs => &[],
-            Program::Png => &["png-read-image", "/in/input.png", "/out/done.json", "/out/image.iwi"],
+            Program::Png => &["png-read-image", "/in/picture.png", "/out/done.json", "/out/image.iwi"],
             Program::Usvg => &["usvg", "/in/input.svg", "/out/output.svg"],
             Program::Zstd => {
                 &["compress-stringify", "/in/input.bin", "/out/output.zst", "--compression-level", "8"]
@@ -184,14 +184,11 @@ pub(crate) fn are_there(root: &Path) -> anyhow::Result<bool> {
     for file in ["work.sql", "work.js"] {
         std::fs::copy(root.join("tests/moobench/programs").join(file), folder.join(file))?;
     }
-    // The programs themselves are what is compressed.
-    let modules = files.map(|file| std::fs::read(folder.join(file)));
-    std::fs::write(folder.join("input.bin"), modules.into_iter().collect::<Result<Vec<_>, _>>()?.concat())?;
+    // A program is what is compressed.
+    std::fs::copy(folder.join(Program::QuickJs.file()), folder.join("input.bin"))?;
     let picture = std::fs::read_to_string(root.join("examples/game-of-life/life.svg"))?;
-    std::fs::write(folder.join("input.svg"), many(&picture, 600)?)?;
-    if !folder.join("input.png").exists() {
-        render(root, &folder).context(RENDERER)?;
-    }
+    std::fs::write(folder.join("input.svg"), many(&picture, 200)?)?;
+    render(root, &folder).context(RENDERER)?;
     Ok(true)
 }
 
@@ -215,7 +212,7 @@ const RENDERER: &str = "resvg.wasm";
 fn render(root: &Path, folder: &Path) -> anyhow::Result<()> {
     let engine = wasmtime::Engine::default();
     let module = Module::from_file(&engine, folder.join(RENDERER))?;
-    let context = wasi(&["resvg", "/in/input.svg", "/out/input.png"], root, folder)?;
+    let context = wasi(&["resvg", "--width", "2000", "/in/input.svg", "/out/picture.png"], root, folder)?;
     let mut store = Store::new(&engine, context);
     let mut linker = Linker::new(&engine);
     wasmtime_wasi::p1::add_to_linker_sync(&mut linker, |wasi| wasi)?;

@@ -1,5 +1,6 @@
 //! The report: one Markdown file, and its pictures beside it.
 
+use crate::comparison::{self, Comparison};
 use crate::configuration::{Configuration, Host, PLAIN};
 use crate::statistics::Row;
 use crate::tools::Tools;
@@ -18,10 +19,18 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Row>,
 }
 
+/// A program's configurations on one host, which ran in turn.
+pub(crate) struct Comparisons {
+    pub(crate) workload: Workload,
+    pub(crate) host: Host,
+    pub(crate) rows: Vec<Comparison>,
+}
+
 /// What was measured so far.
 pub(crate) struct Report {
     machine: Vec<(&'static str, String)>,
     tables: Vec<Table>,
+    comparisons: Vec<Comparisons>,
     /// By host and depth.
     depths: BTreeMap<(Host, u32), Vec<Row>>,
     left_out: BTreeSet<String>,
@@ -42,6 +51,7 @@ impl Report {
         Report {
             machine: machine::describe(tools),
             tables: Vec::new(),
+            comparisons: Vec::new(),
             depths: BTreeMap::new(),
             left_out: NOWHERE.map(str::to_owned).into(),
             modules: String::new(),
@@ -52,9 +62,16 @@ impl Report {
     pub(crate) fn add(&mut self, table: Table) {
         if !table.rows.is_empty() {
             println!("\n{}", heading(&table.workload, table.host));
-            print!("{}", text_of(&table));
+            print!("{}", recursion_of(&table));
             self.tables.push(table);
         }
+    }
+
+    /// Adds a program.
+    pub(crate) fn add_comparisons(&mut self, program: Comparisons) {
+        println!("\n{}", heading(&program.workload, program.host));
+        print!("{}", comparison::table(&program.rows));
+        self.comparisons.push(program);
     }
 
     /// Adds what was measured at a depth.
@@ -115,16 +132,17 @@ impl Report {
         }
         for table in &self.tables {
             let (heading, name) = (heading(&table.workload, table.host), slug(table));
-            writeln!(text, "\n## {heading}\n")?;
-            if matches!(table.workload, Workload::Recursion(..)) {
-                text += &recursion_of(table);
-                plot::bars(&out.join(format!("{name}.svg")), &heading, &table.rows)?;
-                writeln!(text, "\n![{heading}]({name}.svg)")?;
-            } else {
-                text += &program_of(table);
-            }
+            writeln!(text, "\n## {heading}\n\n{}", recursion_of(table))?;
+            plot::bars(&out.join(format!("{name}.svg")), &heading, &table.rows)?;
+            writeln!(text, "![{heading}]({name}.svg)")?;
         }
-        text += &self.ratios_of_programs()?;
+        for program in &self.comparisons {
+            let heading = heading(&program.workload, program.host);
+            writeln!(text, "\n## {heading}\n\n{}", comparison::table(&program.rows).trim_end())?;
+        }
+        for host in Host::ALL {
+            text += &self.published(host);
+        }
         for host in Host::ALL {
             let depths: BTreeMap<u32, &Vec<Row>> = self
                 .depths
@@ -170,22 +188,22 @@ impl Report {
 }
 
 impl Report {
-    /// Of the published programs: how many times as long as without probes each took, the least of its runs.
-    fn ratios_of_programs(&self) -> Result<String, std::fmt::Error> {
-        let mut text = String::new();
-        let real = |table: &&Table| matches!(table.workload, Workload::Real(_));
-        for table in self.tables.iter().filter(real) {
-            let Some((plain, others)) = table.rows.split_first() else { continue };
-            if text.is_empty() {
-                text += "\n## Published programs, as a ratio to no probes\n\n| | no probes |";
-                others.iter().for_each(|row| text += &format!(" {} |", row.name));
-                writeln!(text, "\n|---|--:|{}", "--:|".repeat(others.len()))?;
-            }
-            write!(text, "| {} | {:.0} ms |", table.workload, plain.least * (plain.run_millis / plain.mean))?;
-            others.iter().for_each(|row| text += &format!(" {:.2} |", row.least / plain.least));
-            text.push('\n');
+    /// The ratios of the published programs on a host, if they ran there.
+    fn published(&self, host: Host) -> String {
+        let of = |ratio| {
+            let real = |one: &&Comparisons| one.host == host && matches!(one.workload, Workload::Real(_));
+            let programs = self.comparisons.iter().filter(real);
+            comparison::ratios(programs.map(|one| (one.workload.to_string(), one.rows.as_slice())), ratio)
+        };
+        let (wall, thread) = (of(|row| Some(row.ratio)), of(|row| row.thread_ratio));
+        if wall.is_empty() {
+            return wall;
         }
-        Ok(text)
+        format!(
+            "\n## Published programs, {}, as a ratio to no probes\n\nMedians of the ratios to the runs beside, and their 95 % \
+             intervals.\n\n{wall}\nThe same of the time that the guest's thread ran:\n\n{thread}",
+            host.name()
+        )
     }
 }
 
@@ -204,10 +222,6 @@ fn slug(table: &Table) -> String {
         .filter(|word| !word.is_empty())
         .collect::<Vec<_>>()
         .join("-")
-}
-
-fn text_of(table: &Table) -> String {
-    if matches!(table.workload, Workload::Recursion(..)) { recursion_of(table) } else { program_of(table) }
 }
 
 /// Nanoseconds a call.
@@ -234,32 +248,6 @@ fn recursion_of(table: &Table) -> String {
             if later > 0.5 { format!("+{later:.0} ms of {:.0}", row.run_millis) } else { String::new() },
             if row.bytes_a_call > 0.0 { format!("{:.2}", row.bytes_a_call) } else { String::new() },
             row.events.map_or_else(String::new, |events| events.to_string()),
-        );
-    }
-    text
-}
-
-/// Milliseconds a run.
-fn program_of(table: &Table) -> String {
-    let plain = table.rows.iter().find(|row| row.name == PLAIN);
-    let mut text = String::from(
-        "| | ms a run | 95 % | least | least x plain | calls | ns added a call (least) |\n\
-         |---|--:|--:|--:|--:|--:|--:|\n",
-    );
-    for row in &table.rows {
-        let factor = row.run_millis / row.mean;
-        let ratio = plain.map_or(f64::NAN, |plain| row.least / plain.least);
-        let calls = row.events.filter(|&events| events > 0).map(|events| events / 2);
-        let added =
-            plain.zip(calls).map(|(plain, calls)| (row.least - plain.least) * factor * 1e6 / calls as f64);
-        text += &format!(
-            "| {} | {:.2} | {} | {:.2} | {ratio:.2} | {} | {} |\n",
-            row.name,
-            row.run_millis,
-            spread("±", row.interval * factor),
-            row.least * factor,
-            calls.map_or_else(String::new, |calls| calls.to_string()),
-            added.map_or_else(String::new, |added| format!("{added:.2}")),
         );
     }
     text

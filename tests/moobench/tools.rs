@@ -5,6 +5,7 @@ use crate::child::ChildJob;
 use crate::configuration::Way;
 use crate::server::{self, Server};
 use anyhow::{Context, ensure};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -68,18 +69,27 @@ impl Tools {
         Ok(tools)
     }
 
-    /// Runs a module under node.
-    pub(crate) fn node(&self, child: &ChildJob, module: PathBuf) -> anyhow::Result<Command> {
+    /// Runs modules under node, one for each way.
+    pub(crate) fn node(&self, child: &ChildJob, modules: &[PathBuf]) -> anyhow::Result<Command> {
         let mut command = Command::new(self.node.as_ref().context("no node")?);
         let ((size, count), export) = (child.job.batches(), child.job.workload.export());
         let (name, argument) = export.unwrap_or(("_start", 0));
-        let way = match child.way {
+        let way = |way: &Way| match way {
             Way::Recorder { inside: _, clock, target } => format!("{clock:?}-{target:?}"),
             Way::Profile { .. } => "Profile".to_owned(),
             way => format!("{way:?}"),
         };
-        command.arg("--no-warnings").arg(child.job.root.join("tests/moobench/node.mjs")).arg(way).arg(module);
-        command.arg(name).args([size, count, argument, child.job.answer()].map(|number| number.to_string()));
+        let job = json!({
+            "ways": child.ways.iter().map(way).collect::<Vec<_>>(),
+            "modules": modules,
+            "order": child.order,
+            "name": name,
+            "size": size,
+            "count": count,
+            "argument": argument,
+            "answer": child.job.answer(),
+        });
+        command.arg("--no-warnings").arg(child.job.root.join("tests/moobench/node.mjs")).arg(job.to_string());
         if let Some(endpoint) = &child.job.endpoint {
             command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint);
         }
@@ -91,8 +101,8 @@ impl Tools {
         let mut command = Command::new("java");
         let (size, count) = child.job.batches();
         let (_, depth) = child.job.workload.export().context("no such program for the JVM")?;
-        match child.way {
-            Way::Kieker => {
+        match child.ways.as_slice() {
+            [Way::Kieker] => {
                 let jar = self.kieker.as_ref().context("no Kieker")?;
                 let storage = child.folder.display();
                 // AspectJ defines classes by reflection.
@@ -107,7 +117,7 @@ impl Tools {
                     format!("-Dkieker.monitoring.writer.filesystem.FileWriter.customStoragePath={storage}"),
                 ]);
             }
-            Way::OpenTelemetry => {
+            [Way::OpenTelemetry] => {
                 let jar = self.opentelemetry.as_ref().context("no OpenTelemetry")?;
                 let endpoint = child.job.endpoint.as_ref().context("no Collector")?;
                 command.arg(format!("-javaagent:{}", jar.display())).args([

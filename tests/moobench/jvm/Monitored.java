@@ -21,11 +21,11 @@ public final class Monitored {
             if (answered != answer) throw new AssertionError(answered + " where " + answer + " is right");
         }
         long sum = 0;
-        StringBuilder text = new StringBuilder("{\"batches\":[");
+        StringBuilder text = new StringBuilder("[{\"batches\":[");
         for (int n = 0; n < count; n++) {
             text.append(n == 0 ? "" : ",").append(batches[n]);
             sum += batches[n];
         }
-        System.out.println(text.append("],\"whole_nanos\":").append(sum).append('}'));
+        System.out.println(text.append("],\"whole_nanos\":").append(sum).append("}]"));
     }
 }
