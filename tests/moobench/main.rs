@@ -186,9 +186,11 @@ impl Bench<'_> {
             self.report.missing("five published programs: `scripts/bench` fetches them with pip and go");
             return Ok(());
         }
-        let configurations = self.wanted(Host::Wasmtime, |configuration| configuration.in_real);
-        for workload in real::Program::ALL.map(Workload::Real) {
-            self.compare(&workload, Host::Wasmtime, &configurations)?;
+        for host in [Host::Wasmtime, Host::Node] {
+            let configurations = self.wanted(host, |configuration| configuration.in_real);
+            for workload in real::Program::ALL.map(Workload::Real) {
+                self.compare(&workload, host, &configurations)?;
+            }
         }
         Ok(())
     }

@@ -2,19 +2,22 @@
 // `guest.kperf` in the working directory, or `profile-N.kperf` of run N.
 import { openSync, readFileSync, statSync } from 'node:fs';
 import { WASI } from 'node:wasi';
+import * as real from './real.mjs';
 
 const CLOCKS = { Standing: 'ticker:1000ms', Ticker: 'ticker', Precise: 'precise' };
 
-const { ways, modules, order, name, size, count, argument, answer } = JSON.parse(process.argv[2]);
+const { ways, modules, order, program, name, size, count, argument, answer } = JSON.parse(process.argv[2]);
 const compiled = modules.map((path) => new WebAssembly.Module(readFileSync(path)));
-const stdout = openSync('/dev/null', 'w');
+const nowhere = openSync('/dev/null', 'w');
 const runs = [];
 for (const [n, at] of order.entries()) runs.push(await run(ways[at], compiled[at], n));
 console.log(JSON.stringify(runs));
 
 async function run(way, module, n) {
-    const wasi = new WASI({ version: 'preview1', args: ['life', '500'], returnOnExit: true, stdout });
+    const settings = program ? real.settings(program) : { args: ['life', '500'] };
+    const wasi = new WASI({ version: 'preview1', ...settings, returnOnExit: true, stdout: nowhere, stderr: nowhere });
     let imports = { ...wasi.getImportObject() };
+    if (program) real.complete(imports, module);
     let recorder;
     const path = way === 'Profile' ? `profile-${n}.kperf` : 'guest.kperf';
     if (way === 'Empty') imports.kperf = { enter: (_id) => 1, leave: (_token) => {}, unwind: (_token) => {} };
@@ -22,8 +25,8 @@ async function run(way, module, n) {
         const [clock, target] = way.split('-');
         const { createRecorder, otlpFromEnvironment } = await import('../../host-runtime/js/dist/node/index.js');
         const otlp = target === 'Otlp' ? { otlp: otlpFromEnvironment(process.env) } : {};
-        const settings = clock === 'Profile' ? { record: 'profile' } : { clock: CLOCKS[clock] };
-        recorder = createRecorder({ path, ...settings, calibrate: false, ...otlp });
+        const record = clock === 'Profile' ? { record: 'profile' } : { clock: CLOCKS[clock] };
+        recorder = createRecorder({ path, ...record, calibrate: false, ...otlp });
         imports = recorder.imports(imports, module);
     }
     const instance = new WebAssembly.Instance(module, imports);
@@ -31,10 +34,15 @@ async function run(way, module, n) {
     recorder?.attach?.(instance);
     const result = { batches: [] };
     const first = performance.now();
-    if (name === '_start') measured(result, () => result.batches.push(timed(() => wasi.start(instance))));
-    else {
-        // A reactor or none: `initialize` wants no `_start`.
-        if (instance.exports._initialize) wasi.initialize(instance);
+    const start = () => wasi.start(instance);
+    // A reactor or none: `initialize` wants no `_start`.
+    if (instance.exports._initialize) wasi.initialize(instance);
+    if (program || name === '_start') {
+        const work = program ? real.prepare(program, instance, start) : start;
+        let code;
+        measured(result, () => result.batches.push(timed(() => (code = work()))));
+        if (code !== 0) throw new Error(`it ended with ${code}`);
+    } else {
         const called = instance.exports[name];
         measured(result, () => {
             for (let n = 0; n < count; n++) {

@@ -3,6 +3,7 @@
 
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use wasmtime::{Instance, Linker, Module, Store};
 use wasmtime_wasi::p1::WasiP1Ctx;
@@ -55,6 +56,11 @@ impl Program {
                 &["compress-stringify", "/in/input.bin", "/out/output.zst", "--compression-level", "8"]
             }
         }
+    }
+
+    /// What `real.mjs` is told of it.
+    pub(crate) fn for_node(self, root: &Path) -> serde_json::Value {
+        json!({ "name": self, "arguments": self.arguments(), "folder": folder(root) })
     }
 
     /// A WASI that has what it works on.

@@ -191,7 +191,7 @@ impl Report {
     /// The ratios of the published programs on a host, if they ran there.
     fn published(&self, host: Host) -> String {
         let of = |ratio| {
-            let real = |one: &&Comparisons| one.host == host && matches!(one.workload, Workload::Real(_));
+            let real = |one: &&Comparisons| one.host == host && one.workload.program().is_some();
             let programs = self.comparisons.iter().filter(real);
             comparison::ratios(programs.map(|one| (one.workload.to_string(), one.rows.as_slice())), ratio)
         };

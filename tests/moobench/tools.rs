@@ -87,6 +87,7 @@ impl Tools {
             "size": size,
             "count": count,
             "argument": argument,
+            "program": child.job.workload.program().map(|program| program.for_node(&child.job.root)),
             "answer": child.job.answer(),
         });
         command.arg("--no-warnings").arg(child.job.root.join("tests/moobench/node.mjs")).arg(job.to_string());

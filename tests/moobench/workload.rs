@@ -86,10 +86,17 @@ impl Workload {
         }
     }
 
+    /// The published program that it is.
+    pub(crate) fn program(&self) -> Option<Program> {
+        match *self {
+            Workload::Real(program) => Some(program),
+            _ => None,
+        }
+    }
+
     /// Whether there is a program for the host.
     pub(crate) fn runs_on(&self, host: Host) -> bool {
         match self {
-            Workload::Real(_) => host == Host::Wasmtime,
             Workload::Recursion(Language::Kotlin, _) => true,
             _ => host != Host::Jvm,
         }
