@@ -55,6 +55,8 @@ pub(crate) enum Way {
     Counted,
     /// Exact counts, and samples of a shadow stack; with slow calls told one by one, or not.
     Profile { spans: bool },
+    /// whamm's probes, which call a library that does nothing.
+    Whamm,
     /// wasmtime's own profiler, which samples.
     GuestProfiler,
     /// Kieker's probes, woven in by AspectJ.
@@ -133,6 +135,7 @@ pub(crate) fn all() -> impl Iterator<Item = Configuration> {
         ("inline, ticker, OTLP", recorder(inside, Clock::Ticker, Target::Otlp)),
         ("profile", Way::Profile { spans: true }),
         ("profile, no slow calls", Way::Profile { spans: false }),
+        ("whamm, empty library", Way::Whamm),
         ("wasmtime's guest profiler", Way::GuestProfiler),
     ];
     let node = [
@@ -197,6 +200,7 @@ impl Configuration {
             Way::Recorder { target: Target::Otlp, .. } | Way::OpenTelemetry if tools.collector.is_none() => {
                 Some("a Collector (`scripts/otlp-server collector`)")
             }
+            Way::Whamm if tools.whamm.is_none() => Some("whamm (`scripts/bench --with-whamm`)"),
             Way::GuestProfiler if tools.guest_profiler.is_none() => Some("wasmtime 48 for Python"),
             Way::Kieker if tools.kieker.is_none() => Some("Kieker's agent"),
             Way::OpenTelemetry if tools.opentelemetry.is_none() => Some("OpenTelemetry's agent for Java"),

@@ -3,6 +3,7 @@
 use crate::child::{ChildJob, Measured, TRACE};
 use crate::configuration::{Clock, Target, Way};
 use crate::real;
+use crate::whamm;
 use crate::workload::{Job, Workload};
 use anyhow::{Context, bail, ensure};
 use kperf_otlp::SpanOptions;
@@ -49,8 +50,13 @@ impl Compiled<'_> {
         let (probe, leaf) = (way.probe(), way.leaf());
         let options = Options { probe, leaf, filter: filter(job)?, ..Options::default() };
         let rewritten = rewrite(&wasm, &options)?;
-        let module = Module::new(engine, if way == Way::None { &wasm } else { &rewritten.wasm })?;
         let symbols = rewritten.symbols.to_bytes();
+        let wasm = match way {
+            Way::None => wasm,
+            Way::Whamm => whamm::rewrite(job)?,
+            _ => rewritten.wasm,
+        };
+        let module = Module::new(engine, wasm)?;
         Ok(Compiled { engine, job, way, module, symbols, trace: child.folder.join(TRACE) })
     }
 
@@ -85,6 +91,11 @@ impl Compiled<'_> {
                 Ok(measured)
             }
             Way::Profile { .. } => guest.profiled(self, builder()),
+            Way::Whamm => {
+                let events = Some(whamm::events(self.engine, &self.module, self.job)?);
+                whamm::link(&mut guest.linker, &mut guest.store, &self.job.root)?;
+                Ok(Measured { events, ..guest.plain(self)? })
+            }
             Way::Recorder { .. } | Way::Counted => bail!("{:?} was done above", self.way),
             Way::GuestProfiler | Way::Kieker | Way::OpenTelemetry => {
                 bail!("{:?} is another program's", self.way)

@@ -18,6 +18,7 @@ mod report;
 mod server;
 mod statistics;
 mod tools;
+mod whamm;
 mod workload;
 
 use anyhow::Context;

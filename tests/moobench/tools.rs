@@ -4,6 +4,7 @@
 use crate::child::ChildJob;
 use crate::configuration::Way;
 use crate::server::{self, Server};
+use crate::whamm;
 use anyhow::{Context, ensure};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -20,6 +21,8 @@ pub(crate) struct Tools {
     pub(crate) kieker: Option<PathBuf>,
     /// OpenTelemetry's agent for Java.
     pub(crate) opentelemetry: Option<PathBuf>,
+    /// whamm's rewriter.
+    pub(crate) whamm: Option<PathBuf>,
     /// A folder of Python packages with wasmtime in it.
     pub(crate) guest_profiler: Option<PathBuf>,
     pub(crate) collector: Option<Collector>,
@@ -53,6 +56,7 @@ impl Tools {
             java: None,
             kieker: named("KPERF_KIEKER"),
             opentelemetry: named("KPERF_OTEL_AGENT"),
+            whamm: whamm::program(),
             guest_profiler: named("KPERF_WASMTIME_PY"),
             collector: match std::env::var("KPERF_COLLECTOR") {
                 Ok(binary) => Some(Collector::start(&binary)?),
@@ -83,11 +87,11 @@ impl Tools {
             "ways": child.ways.iter().map(way).collect::<Vec<_>>(),
             "modules": modules,
             "order": child.order,
+            "program": child.job.workload.program().map(|program| program.for_node(&child.job.root)),
             "name": name,
             "size": size,
             "count": count,
             "argument": argument,
-            "program": child.job.workload.program().map(|program| program.for_node(&child.job.root)),
             "answer": child.job.answer(),
         });
         command.arg("--no-warnings").arg(child.job.root.join("tests/moobench/node.mjs")).arg(job.to_string());
