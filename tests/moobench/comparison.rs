@@ -3,12 +3,11 @@
 
 use crate::child::{self, Measured};
 use crate::configuration::Configuration;
+use crate::statistics::Spread;
 use crate::tools::Tools;
 use crate::workload::Job;
 use anyhow::{Context, ensure};
-use statrs::distribution::{Binomial, DiscreteCDF};
 use statrs::statistics::{Data, OrderStatistics};
-use std::fmt;
 
 /// By how much configurations may disagree on how many calls there were: programs hash with random numbers.
 const DIFFERENT_CALLS: f64 = 1e-3;
@@ -30,15 +29,6 @@ pub(crate) struct Comparison {
     pub(crate) calls: Option<u64>,
     /// Nanoseconds that were added to each call.
     pub(crate) added: Option<Spread>,
-}
-
-/// A median, and how certain it is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Spread {
-    pub(crate) median: f64,
-    pub(crate) quartiles: [f64; 2],
-    /// The median's 95 % confidence interval, from the order of the values alone; not numbers with fewer than six.
-    pub(crate) interval: [f64; 2],
 }
 
 /// Runs the configurations of a host, the first of which has no probes, in turn in one process.
@@ -75,16 +65,15 @@ fn calls_of(run: &Measured) -> Option<u64> {
     run.events.filter(|&events| events > 0).map(|events| events / 2)
 }
 
-/// Configuration 0 before and after each of the others, which take turns in being first.
+/// Configuration 0 before and after each of the others, round after round.
 fn order(count: usize, rounds: usize) -> Vec<usize> {
-    let mut order = vec![0];
-    for round in 0..rounds {
-        let mut others: Vec<usize> = (1..count).collect();
-        let first = round % others.len().max(1);
-        others.rotate_left(first);
-        order.extend(others.into_iter().flat_map(|other| [other, 0]));
-    }
-    order
+    std::iter::once(0).chain((0..rounds).flat_map(|n| round(count, n))).collect()
+}
+
+/// Each configuration but the first, and the first behind it. In each round another is ahead.
+pub(crate) fn round(count: usize, n: usize) -> impl Iterator<Item = usize> {
+    let others = count - 1;
+    (0..others).flat_map(move |at| [1 + (at + n) % others, 0])
 }
 
 impl Comparison {
@@ -125,34 +114,6 @@ impl Comparison {
             calls: turns.last().and_then(|[_, run, _]| calls_of(run)),
             added: calls.filter(|_| at != 0).and_then(added),
         })
-    }
-}
-
-impl Spread {
-    /// `None` without values, or if one is missing.
-    fn of(values: impl Iterator<Item = Option<f64>>) -> Option<Spread> {
-        let mut values: Vec<f64> = values.collect::<Option<_>>()?;
-        values.sort_by(f64::total_cmp);
-        let count = values.len();
-        // Of how many values below the median a binomial distribution tells.
-        let outside = Binomial::new(0.5, count as u64).ok()?.inverse_cdf(0.025) as usize;
-        let end = |at: Option<usize>| at.and_then(|at| values.get(at)).copied().unwrap_or(f64::NAN);
-        let interval = [outside.checked_sub(1), outside.checked_sub(1).map(|at| count - 1 - at)].map(end);
-        let mut data = Data::new(values);
-        (count > 0).then(|| Spread {
-            median: data.median(),
-            quartiles: [data.lower_quartile(), data.upper_quartile()],
-            interval,
-        })
-    }
-}
-
-/// The median, and its interval where there is one.
-impl fmt::Display for Spread {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [from, to] = self.interval;
-        write!(f, "{:.2}", self.median)?;
-        if from.is_finite() { write!(f, " ({from:.2} to {to:.2})") } else { Ok(()) }
     }
 }
 

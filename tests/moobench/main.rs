@@ -25,8 +25,7 @@ use anyhow::Context;
 use clap::Parser;
 use configuration::{Configuration, Host};
 use report::{Comparisons, Report, Table};
-use statistics::Row;
-use std::collections::BTreeMap;
+use statistics::{Loop, Row};
 use std::path::{Path, PathBuf};
 use tools::Tools;
 use workload::{Job, Language, Workload};
@@ -143,9 +142,14 @@ impl Bench<'_> {
             // The second language is there to show that it isn't the compiler.
             let loops = if language == Language::Rust { self.opts.loops } else { self.opts.loops.min(3) };
             for host in Host::ALL {
+                if !workload.runs_on(host) {
+                    continue;
+                }
                 let configurations = self.wanted(host, |_| true);
-                let rows = self.measure(&workload, &configurations, loops, self.opts.calls)?;
-                self.report.add(Table { workload: workload.clone(), host, rows });
+                let recursion = [(workload.clone(), self.opts.calls)];
+                for rows in self.measure(&recursion, &configurations, loops)? {
+                    self.report.add(Table { workload: workload.clone(), host, rows });
+                }
             }
         }
         Ok(())
@@ -153,15 +157,15 @@ impl Bench<'_> {
 
     /// The time of a recursion by its depth, with the same number of calls at each.
     fn depths(&mut self) -> anyhow::Result<()> {
-        let workloads = DEPTHS.map(|depth| Workload::Recursion(Language::Rust, depth));
+        let recursions = DEPTHS.map(|depth| {
+            let calls = self.opts.calls / depth * DEPTH / 1_000 * 1_000;
+            (Workload::Recursion(Language::Rust, depth), calls.max(2_000))
+        });
         for host in [Host::Wasmtime, Host::Node] {
             let configurations = self.wanted(host, |configuration| configuration.in_sweep);
-            for workload in &workloads {
-                let Workload::Recursion(_, depth) = workload else { continue };
-                let calls = self.opts.calls / depth * DEPTH / 1_000 * 1_000;
-                let rows =
-                    self.measure(workload, &configurations, self.opts.loops.min(2), calls.max(2_000))?;
-                self.report.add_depth(host, *depth, rows);
+            let rows = self.measure(&recursions, &configurations, self.opts.loops.min(2))?;
+            for (depth, rows) in DEPTHS.into_iter().zip(rows) {
+                self.report.add_depth(host, depth, rows);
             }
         }
         Ok(())
@@ -231,31 +235,39 @@ impl Bench<'_> {
         wanted
     }
 
+    /// Runs each configuration of the recursion in a process of its own, between two without probes; answers the rows
+    /// of each depth. A loop has all depths.
     fn measure(
         &self,
-        workload: &Workload,
+        recursions: &[(Workload, u32)],
         configurations: &[Configuration],
         loops: usize,
-        calls: u32,
-    ) -> anyhow::Result<Vec<Row>> {
-        let mut runs: BTreeMap<usize, Vec<_>> = BTreeMap::new();
-        let runnable = |configuration: &&Configuration| workload.runs_on(configuration.host);
+    ) -> anyhow::Result<Vec<Vec<Row>>> {
+        let (Some((workload, _)), Some(Configuration { host, .. })) =
+            (recursions.first(), configurations.first())
+        else {
+            return Ok(Vec::new());
+        };
+        let mut runs: Vec<Vec<(usize, Loop)>> = recursions.iter().map(|_| Vec::new()).collect();
         for n in 0..loops {
-            eprintln!("{workload}, loop {} of {loops}", n + 1);
-            for (at, configuration) in configurations.iter().filter(runnable).enumerate() {
-                let calls = calls / configuration.fraction;
-                let endpoint = self.tools.collector.as_ref().map(|collector| collector.endpoint.clone());
-                let job = Job { root: self.root.to_owned(), workload: workload.clone(), calls, endpoint };
-                let measured = child::run(configuration, &job, self.tools)
-                    .with_context(|| format!("{workload}, {}", configuration.name))?;
-                runs.entry(at).or_default().push((job.calls_of_monitored(), measured));
+            eprintln!("{workload}, {}, loop {} of {loops}", host.name(), n + 1);
+            for ((workload, calls), runs) in recursions.iter().zip(&mut runs) {
+                for at in std::iter::once(0).chain(comparison::round(configurations.len(), n)) {
+                    let configuration = &configurations[at];
+                    let calls = calls / configuration.fraction;
+                    let endpoint = self.tools.collector.as_ref().map(|collector| collector.endpoint.clone());
+                    let job = Job { root: self.root.to_owned(), workload: workload.clone(), calls, endpoint };
+                    let measured = child::run(configuration, &job, self.tools)
+                        .with_context(|| format!("{workload}, {}", configuration.name))?;
+                    let one = Loop::new(job.calls_of_monitored(), &measured).context("no batches")?;
+                    runs.push((at, one));
+                }
             }
         }
-        Ok(configurations
-            .iter()
-            .filter(runnable)
-            .enumerate()
-            .filter_map(|(at, configuration)| Row::new(configuration, runs.get(&at)?))
-            .collect())
+        let rows = |runs: &Vec<(usize, Loop)>| {
+            let names = configurations.iter().map(|configuration| configuration.name);
+            names.enumerate().filter_map(|(at, name)| Row::new(name, at, runs)).collect()
+        };
+        Ok(runs.iter().map(rows).collect())
     }
 }

@@ -1,7 +1,7 @@
 //! The report: one Markdown file, and its pictures beside it.
 
 use crate::comparison::{self, Comparison};
-use crate::configuration::{Configuration, Host, PLAIN};
+use crate::configuration::{Configuration, Host};
 use crate::statistics::Row;
 use crate::tools::Tools;
 use crate::workload::{Language, Workload};
@@ -223,16 +223,13 @@ fn slug(table: &Table) -> String {
 
 /// Nanoseconds a call.
 fn recursion_of(table: &Table) -> String {
-    let plain = table.rows.iter().find(|row| row.name == PLAIN);
     let mut text = String::from(
-        "| | mean ns a call | 95 % | sd of loops | sd within | quartiles | least | added (median) | until written | bytes a call | events |\n\
+        "| | mean ns a call | 95 % | sd of loops | sd within | quartiles | least | added (95 %) | until written | bytes a call | events |\n\
          |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     for row in &table.rows {
         let [first, median, third] = row.quartiles;
-        let added = plain
-            .filter(|_| row.name != PLAIN)
-            .map_or_else(String::new, |plain| format!("{:+.2}", median - plain.quartiles[1]));
+        let added = row.added.map_or_else(String::new, |added| added.to_string());
         let later = row.whole_millis - row.run_millis;
         text += &format!(
             "| {} | {:.2} | {} | {} | {} | {first:.2} / {median:.2} / {third:.2} | {:.2} | {added} | {} | {} | {} |\n",
