@@ -36,8 +36,8 @@ struct Opts {
     /// Where the report and its pictures go.
     #[arg(long, value_name = "FOLDER", default_value = "target/moobench")]
     out: PathBuf,
-    /// Fresh processes of each configuration of the recursion, other languages and depths have fewer; and twice as many runs
-    /// of each program.
+    /// Fresh processes of each configuration of the recursion (other languages and depths have fewer), and runs of each
+    /// program (the published ones have twice as many).
     #[arg(long, value_name = "N", default_value_t = 10)]
     loops: usize,
     /// Recursions in each; the first half doesn't count.
@@ -179,7 +179,7 @@ impl Bench<'_> {
         for workload in fib.into_iter().chain(life) {
             for host in [Host::Wasmtime, Host::Node] {
                 let configurations = self.wanted(host, |configuration| configuration.in_programs);
-                self.compare(&workload, host, &configurations)?;
+                self.compare(&workload, host, &configurations, self.opts.loops)?;
             }
         }
         Ok(())
@@ -194,23 +194,23 @@ impl Bench<'_> {
         for host in [Host::Wasmtime, Host::Node] {
             let configurations = self.wanted(host, |configuration| configuration.in_real);
             for workload in real::Program::ALL.map(Workload::Real) {
-                self.compare(&workload, host, &configurations)?;
+                self.compare(&workload, host, &configurations, 2 * self.opts.loops)?;
             }
         }
         Ok(())
     }
 
-    /// Runs a program in turn.
+    /// Runs a program with all configurations in turn.
     fn compare(
         &mut self,
         workload: &Workload,
         host: Host,
         configurations: &[Configuration],
+        rounds: usize,
     ) -> anyhow::Result<()> {
         if !workload.runs_on(host) || configurations.len() < 2 {
             return Ok(());
         }
-        let rounds = 2 * self.opts.loops;
         eprintln!("{workload}, {}, {rounds} rounds", host.name());
         let job = Job { root: self.root.to_owned(), workload: workload.clone(), calls: FIBS, endpoint: None };
         let rows = comparison::compare(configurations, rounds, &job, self.tools)

@@ -218,7 +218,7 @@ const RENDERER: &str = "resvg.wasm";
 fn render(root: &Path, folder: &Path) -> anyhow::Result<()> {
     let engine = wasmtime::Engine::default();
     let module = Module::from_file(&engine, folder.join(RENDERER))?;
-    let context = wasi(&["resvg", "--width", "2000", "/in/input.svg", "/out/picture.png"], root, folder)?;
+    let context = wasi(&["resvg", "--width", "3000", "/in/input.svg", "/out/picture.png"], root, folder)?;
     let mut store = Store::new(&engine, context);
     let mut linker = Linker::new(&engine);
     wasmtime_wasi::p1::add_to_linker_sync(&mut linker, |wasi| wasi)?;
