@@ -4,13 +4,14 @@
 export function configurations({ plain, probed, inlined, profile, counting, start, record }) {
     const empty = { enter: (_id) => 1, leave: (_token) => {}, unwind: (_token) => {} };
     const guest = (module, kperf) => async () => ({ guest: start(module, (imports) => ({ ...imports, ...(kperf && { kperf }) })) });
-    const recorded = (module, clock) => async (calls) => {
+    const recorded = (module, clock, isOn = true) => async (calls) => {
         const kperf = await record(clock);
+        kperf.setRecording(isOn);
         const guest = start(module, (imports) => kperf.imports(imports, module), (instance) => kperf.attach(instance));
         const begin = performance.now();
         const { events, dropped_events } = await kperf.finish();
         const whole = guest + performance.now() - begin;
-        if (events !== 2 * calls || dropped_events !== 0) throw new Error(`${events} events of ${calls} calls, ${dropped_events} lost`);
+        if (events !== (isOn ? 2 * calls : 0) || dropped_events !== 0) throw new Error(`${events} events of ${calls} calls, ${dropped_events} lost`);
         return { guest, whole };
     };
     const profiled = (module) => async (calls) => {
@@ -41,9 +42,12 @@ export function configurations({ plain, probed, inlined, profile, counting, star
             'empty functions (F_noop)': guest(probed, empty),
             'recorder, ticker 2 us': recorded(probed, 'ticker'),
             'recorder, precise': recorded(probed, 'precise'),
+            'recorder, switched off': recorded(probed, 'ticker', false),
+            'recorder, precise, off': recorded(probed, 'precise', false),
             ...(inlined && {
                 'recorder inside, ticker 2 us': recorded(inlined, 'ticker'),
                 'recorder inside, precise': recorded(inlined, 'precise'),
+                'recorder inside, switched off': recorded(inlined, 'ticker', false),
                 'profile': profiled(profile),
                 'profile, --span-min off': profiled(counting),
             }),

@@ -7,7 +7,7 @@
 //   F_clock  two readings of performance.now(), in a loop of their own
 //
 // Goals (per call, until the guest returns): precise at most 1.2 x (F_noop + F_clock), ticker at most F_noop; inside of the
-// module with a ticker 2 ns in node; a profile 1.2 ns, without numbers of calls (--span-min off) 0.8.
+// module with a ticker 2 ns in node, switched off 1; a profile 1.2 ns, without numbers of calls (--span-min off) 0.8.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -102,11 +102,11 @@ function print(host, { calls, rows, clock }) {
     const least = (name) => rows.find((row) => row.name === name).least;
     const [plain, noop] = [least('plain'), least('empty functions (F_noop)') - least('plain')];
     console.log(`${host}: ${calls} calls a run, ${ROUNDS} runs in turn; nanoseconds a call; F_noop ${noop.toFixed(2)}, F_clock ${clock.toFixed(2)}\n`);
-    console.log(`${''.padEnd(28)}${['min', 'median', 'added', 'to floor', '+ trace'].map((word) => word.padStart(9)).join('')}`);
+    console.log(`${''.padEnd(30)}${['min', 'median', 'added', 'to floor', '+ trace'].map((word) => word.padStart(9)).join('')}`);
     for (const { name, least, median, whole } of rows) {
         const floor = name.includes('precise') ? noop + clock : noop;
         const ratio = /^(recorder|profile)/.test(name) ? ((least - plain) / floor).toFixed(2) : '';
         const numbers = [least.toFixed(2), median.toFixed(2), (least - plain).toFixed(2), ratio, whole ? (whole - plain).toFixed(2) : ''];
-        console.log(`${name.padEnd(28)}${numbers.map((text) => text.padStart(9)).join('')}`);
+        console.log(`${name.padEnd(30)}${numbers.map((text) => text.padStart(9)).join('')}`);
     }
 }

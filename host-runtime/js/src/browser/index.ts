@@ -121,7 +121,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     const now = (): number => ticksOf(clock);
     const resolution = measureResolution(clock);
     const info: ClockInfo = { kind: 'precise', source: clock.source, ticks_per_second: 1e9, resolution_nanos: resolution };
-    let time: TimeSource = { kind: 'precise', now: clock.ticks };
+    let time: TimeSource = { kind: 'precise', now: clock.ticks, halt: clock.halt };
     let memory: WebAssembly.Memory | undefined;
     let ready = Promise.resolve();
     if (choice.kind === 'ticker' && !tickerWorks()) throw new Error(`kperf: the ticker can't work: ${whyNoTicker()}; use the clock \`precise\``);

@@ -13,8 +13,9 @@ export interface SamplerData {
 
 /** What it sends. */
 export type Found =
-    | { kind: 'window'; number: number; body: Uint8Array; counted: Float64Array; endTicks: number; isLast: boolean }
-    | { kind: 'span'; number: number; block: Uint8Array };
+    | { kind: 'window'; number: number; body: Uint8Array; counted: Float64Array; endTicks: number }
+    | { kind: 'span'; number: number; block: Uint8Array }
+    | { kind: 'ended'; number: number };
 
 let sampler: SamplerLoop | undefined;
 
@@ -25,8 +26,9 @@ addEventListener('message', ({ data }: MessageEvent<SamplerData | ProfiledInstan
         const clock = (): number => Math.floor((performance.now() + offset) * 1e6 + 0.5);
         const send = (found: Found): void => postMessage(found);
         sampler = new SamplerLoop(data.control, data.sampling, clock, {
-            window: (number, body, counted, endTicks, isLast) => send({ kind: 'window', number, body, counted, endTicks, isLast }),
+            window: (number, body, counted, endTicks) => send({ kind: 'window', number, body, counted, endTicks }),
             span: (number, block) => send({ kind: 'span', number, block: block.slice() }),
+            ended: (number) => send({ kind: 'ended', number }),
         });
     }
     while (sampler && !sampler.isBehind) if (!sampler.run()) return close();

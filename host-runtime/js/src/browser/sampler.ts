@@ -88,12 +88,13 @@ export class PageSampler implements SamplerLink {
         const known = this.#known.get(found.number);
         if (!known || known.closed) return;
         if (found.kind === 'span') return this.#output.span(found.number, found.block);
+        if (found.kind === 'ended') {
+            known.closed = true;
+            return known.ended?.();
+        }
         known.counted = found.counted;
         known.until = found.endTicks;
         this.#output.window(found.number, found.body);
-        if (!found.isLast) return;
-        known.closed = true;
-        known.ended?.();
     }
 
     #countsAlone(known: Known): void {

@@ -24,6 +24,7 @@ export class Beside implements Seat {
     readonly probes: Record<string, WebAssembly.ImportValue>;
     readonly #words: Uint32Array;
     readonly #recorder: RecorderExports;
+    readonly #halt: ((on: boolean) => void) | undefined;
     #drop: (() => void) | undefined;
 
     /** `flush` is called when its block is full. */
@@ -32,7 +33,7 @@ export class Beside implements Seat {
         this.#words = new Uint32Array(this.memory.buffer);
         const host: WebAssembly.ModuleImports = { memory: this.memory, flush: (_address: number, length: number) => flush(length) };
         let wasm = RECORDER_PRECISE;
-        if (time.kind === 'precise') host['now'] = time.now;
+        if (time.kind === 'precise') [host['now'], this.#halt] = [time.now, time.halt];
         else if (hasMultiMemory) [wasm, host['clock']] = [RECORDER_TICKER, time.clock];
         else {
             // The lane's own memory has the time.
@@ -79,6 +80,10 @@ export class Beside implements Seat {
 
     mark(value: number): void {
         this.#recorder.mark(value);
+    }
+
+    setRecording(on: boolean): void {
+        this.#halt?.(!on);
     }
 
     end(): void {

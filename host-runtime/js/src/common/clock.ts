@@ -48,6 +48,8 @@ export interface Clock {
     readonly offset: number;
     /** `now() -> i64` for the recorder, in ticks. */
     readonly ticks: WebAssembly.ExportValue;
+    /** Makes `ticks` say the time of this moment until it is to go on: nobody reads the clock meanwhile. */
+    readonly halt: (on: boolean) => void;
 }
 
 /** The clock of this thread. */
@@ -55,8 +57,14 @@ export function threadClock(offset: number, test: boolean): Clock {
     let reading = 0;
     const testNow = test ? () => ++reading / 1000 : undefined;
     const memory = new WebAssembly.Memory({ initial: 1, maximum: 1 });
-    const { now: ticks } = instantiate<{ now: WebAssembly.ExportValue }>(CLOCK, { js: { memory, read: reader(memory, 0, testNow), offset } });
-    return { source: test ? 'test' : 'performance.now', now: testNow ?? (() => performance.now()), offset, ticks };
+    const read = reader(memory, 0, testNow);
+    const { now: ticks } = instantiate<{ now: WebAssembly.ExportValue }>(CLOCK, { js: { memory, read, offset } });
+    const halted = new Int32Array(memory.buffer, 8, 1);
+    const halt = (on: boolean): void => {
+        if (on) read();
+        halted[0] = on ? 1 : 0;
+    };
+    return { source: test ? 'test' : 'performance.now', now: testNow ?? (() => performance.now()), offset, ticks, halt };
 }
 
 /** A reading of a clock, in ticks, as the recorder would have it. */

@@ -11,8 +11,8 @@ export const EXPORT_PREFIX = 'kperf.';
 
 /** Pages of a lane's memory. */
 export const MEMORY_PAGES = 2;
-/** Half of what stands at the front of a lane's memory where its recorder, a part of a module, is to record nothing. */
-export const CLOCK_OFF_HALF = 0xffffffff;
+/** What stands at the front of a lane's memory where its recorder, a part of a module, is to record nothing: all ones. */
+export const CLOCK_OFF = -1n;
 /** What stands behind the last word of such a recorder. */
 export const END_MARK = 0xffffffff;
 /** Address of the write position, a u32. */

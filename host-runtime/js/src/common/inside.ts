@@ -1,6 +1,6 @@
 /** The recorder inside of a module (`kperf-wasm rewrite --probe inline`): what its instance shows of it. Each instance is a lane. */
 
-import { BLOCK_HEADER, CLOCK_OFF_HALF, END_MARK, EXPORT_PREFIX, HOST_MODULE, LEAVE, MARK, Reason, START } from './constants.js';
+import { BLOCK_HEADER, CLOCK_OFF, END_MARK, EXPORT_PREFIX, HOST_MODULE, LEAVE, MARK, Reason, START } from './constants.js';
 import { markedEnd } from './rest.js';
 import { instantiate } from './instantiate.js';
 import { ARMED, type MakeSeat, type Seat, type TimeSource } from './lane.js';
@@ -171,10 +171,15 @@ class Inside implements Seat {
         this.#of('mark')?.(value);
     }
 
+    setRecording(on: boolean): void {
+        // Until the ticker has written the time, or where there is none, the host is asked for it. Both halves at once.
+        Atomics.store(new BigInt64Array(this.memory.buffer), 0, on ? 0n : CLOCK_OFF);
+    }
+
     end(): void {
         this.#drop?.();
         this.#drop = undefined;
-        this.#words.fill(CLOCK_OFF_HALF, 0, 2);
+        this.setRecording(false);
     }
 
     /** Its probes can't be called from outside, but it writes marks: another word takes the place of one. */

@@ -6,8 +6,8 @@ import { RECORDER_TICKER } from './wasm.js';
 
 /** Where a recorder has its time from. */
 export type TimeSource =
-    /** `now() -> i64`, an export of a module: each event calls it. */
-    | { kind: 'precise'; now: WebAssembly.ExportValue }
+    /** `now() -> i64`, an export of a module: each event calls it. `halt` makes that cheap, and its answers worth nothing. */
+    | { kind: 'precise'; now: WebAssembly.ExportValue; halt: (on: boolean) => void }
     /** A memory that a ticker writes. `add` makes it write to the front of a lane's memory too, until what that answers is called. */
     | { kind: 'ticker'; clock: WebAssembly.Memory; add: (memory: WebAssembly.Memory) => () => void };
 
@@ -30,6 +30,8 @@ export interface Seat {
     close(reason: number, depth: number): void;
     switch(stack: number): void;
     mark(value: number): void;
+    /** What events cost while it is off is all that matters: nobody takes them. */
+    setRecording(on: boolean): void;
     /** Nothing is recorded any more. */
     end(): void;
 }
@@ -79,14 +81,16 @@ export class Lane {
     /** What was recorded in turns of the event loop that are over: one block, as long as it fits. */
     readonly #earlier: Uint8Array;
     readonly #control: Int32Array;
+    #on = true;
     #closed = false;
     readonly #settle = (): void => this.settle();
 
     /**
      * `turn` is told when the guest begins to run in a turn of the event loop. What is recorded is kept in `earlier` when a
-     * turn is over: a `SharedArrayBuffer` where another thread shall see it.
+     * turn is over: a `SharedArrayBuffer` where another thread shall see it. If it is not `on`, nothing is recorded before
+     * that is switched, not even what a start section has left.
      */
-    constructor(seat: MakeSeat, take: TakeBlock, turn?: () => void, earlier: SharedLane['earlier'] = new ArrayBuffer(CONTROL + CAPACITY)) {
+    constructor(seat: MakeSeat, take: TakeBlock, turn?: () => void, earlier: SharedLane['earlier'] = new ArrayBuffer(CONTROL + CAPACITY), on = true) {
         this.#control = new Int32Array(earlier, 0, CONTROL / 4);
         this.#earlier = new Uint8Array(earlier, CONTROL);
         this.#take = take;
@@ -96,7 +100,11 @@ export class Lane {
         this.#words = new Uint32Array(memory.buffer);
         this.#bytes = new Uint8Array(memory.buffer);
         this.shared = { memory, marked, earlier };
+        if (!on) this.#closeAll(Reason.Unfinished);
         this.#arm();
+        if (on) return;
+        this.#control[EARLIER_LENGTH] = 0;
+        this.setRecording(false);
     }
 
     /** How many frames of the running stack are open. */
@@ -160,15 +168,23 @@ export class Lane {
         this.#arm();
     }
 
+    /** Switches the recorder off or on again. What is open on any stack when it is switched off is closed as unfinished. */
+    setRecording(on: boolean): void {
+        if (this.#closed || on === this.#on) return;
+        // Beside a module the recorder counts calls on while it is off. Nobody shall find those open either.
+        const { stack } = this;
+        this.#closeAll(Reason.Unfinished);
+        this.#recorder.switch(stack);
+        if (on) this.#recorder.position = ARMED;
+        else this.flush();
+        this.#on = on;
+        this.#recorder.setRecording(on);
+    }
+
     /** Closes what is open on any stack, and hands over the rest. Nothing that comes after is kept. */
     end(reason: Reason): void {
         if (this.#closed) return;
-        this.#recorder.close(reason, 0);
-        for (let stack = 0; stack < STACKS; stack++) {
-            if (this.depthOf(stack) === 0) continue;
-            this.#recorder.switch(stack);
-            this.#recorder.close(reason, 0);
-        }
+        this.#closeAll(reason);
         this.flush();
         this.#closed = true;
         this.#recorder.end();
@@ -187,8 +203,19 @@ export class Lane {
         this.#recorder.end();
     }
 
+    #closeAll(reason: Reason): void {
+        this.#recorder.close(reason, 0);
+        for (let stack = 0; stack < STACKS; stack++) {
+            if (this.depthOf(stack) === 0) continue;
+            this.#recorder.switch(stack);
+            this.#recorder.close(reason, 0);
+        }
+    }
+
     /** What the recorder calls when its block is full, or seems so. */
     #full(length: number): void {
+        // As armed as it was: other threads see nothing.
+        if (!this.#on) return;
         if (this.#control[EARLIER_ARMED] === 1) {
             // The recorder begins a block when this returns; until then it has none, as its position says.
             this.#control[EARLIER_ARMED] = 0;

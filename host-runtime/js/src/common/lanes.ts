@@ -11,6 +11,8 @@ export interface Lane {
     switch(stack: number): void;
     close(reason: Reason, depth: number): void;
     flush(): void;
+    /** Switches it off or on again. */
+    setRecording(on: boolean): void;
     /** Closes what is open on any stack, and hands over the rest; it may take until the answer is fulfilled. Nothing that comes after is kept. */
     end(reason: Reason): void | Promise<void>;
     /** Its instance is gone. */
@@ -62,6 +64,11 @@ export class Lanes {
     /** Hands over what is recorded so far. */
     flush(): void {
         for (const lane of this.#all) lane.flush();
+    }
+
+    /** Switches them off or on again. */
+    setRecording(on: boolean): void {
+        for (const lane of this.#all) lane.setRecording(on);
     }
 
     /** Ends all of them. */

@@ -1,8 +1,9 @@
 /** An instance that makes a profile (`kperf-wasm rewrite --record profile`), as the guest's own thread sees it. */
 
 import { EXPORT_PREFIX, type Reason, SHADOW_LAST, SHADOW_STACK } from './constants.js';
+import { Counts, switchBuffer } from './counts.js';
 import {
-    callsSince, CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_HEARD, CONTROL_REASON, CONTROL_UNWOUND,
+    CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_HEARD, CONTROL_REASON, CONTROL_UNWOUND,
     type ProfiledInstance, type Sampling,
 } from './sampler.js';
 import { encodeWindow } from './window.js';
@@ -39,21 +40,28 @@ export class Profile {
     /** Two words for each slot. */
     readonly #slots: Uint32Array;
     readonly #control: Int32Array;
+    readonly #counts: Counts;
     /** What stacks that don't run have open. */
     readonly #saved = new Map<number, Uint32Array>();
     #stack = 0;
     #ended: void | Promise<void> | undefined;
 
-    constructor(exports: WebAssembly.Exports, number: number, link: SamplerLink) {
+    /** If it is not `on`, nothing is counted before that is switched, not even what a start section has done. */
+    constructor(exports: WebAssembly.Exports, number: number, link: SamplerLink, on: boolean) {
         this.#exports = new WeakRef(exports);
         this.#link = link;
         const of = (name: string): unknown => exports[EXPORT_PREFIX + name];
         const memory = of('memory') as WebAssembly.Memory;
         const control = new SharedArrayBuffer(CONTROL_BYTES);
         const [idBase, functions] = [of('state.id_base') as Cell, of('state.functions') as Cell].map(({ value }) => value) as [number, number];
-        this.#instance = { number, memory, idBase, functions, begun: link.now(), control };
+        this.#instance = { number, memory, idBase, functions, begun: link.now(), control, switched: switchBuffer(functions) };
         this.#slots = new Uint32Array(memory.buffer, 0, SHADOW_LAST / 4 + 2);
         this.#control = new Int32Array(control);
+        this.#counts = new Counts(this.#instance);
+        if (!on) {
+            this.#counts.forget();
+            this.setRecording(false);
+        }
         link.add(this.#instance);
     }
 
@@ -103,6 +111,12 @@ export class Profile {
 
     flush(): void {}
 
+    /** Switches it off or on again. The sampler hears of that when it looks. */
+    setRecording(on: boolean): void {
+        const hasEnded = Atomics.load(this.#control, CONTROL_END) !== 0;
+        if (!hasEnded && on !== this.#counts.isOn) this.#counts.switch(this.#link.now());
+    }
+
     /** Closes what is open, and hands over what is known. Nothing that comes after is kept. */
     end(reason: Reason): void | Promise<void> {
         if (Atomics.load(this.#control, CONTROL_END) === 0) {
@@ -139,5 +153,7 @@ export function hasEnded(instance: ProfiledInstance): boolean {
 export function countsAlone(instance: ProfiledInstance, counted: Float64Array, startTicks: number, endTicks: number, sampling: Sampling): Uint8Array {
     const { periodNanos, spanMinNanos = 0 } = sampling;
     const nothing = { samples: 0, torn: 0, cut: 0, idleTicks: 0, squares: 0, nodes: [] };
-    return encodeWindow({ startTicks, endTicks, periodNanos, spanMinNanos, ...nothing, calls: callsSince(instance, counted) });
+    const counts = new Counts(instance);
+    const end = counts.isOn ? endTicks : Math.max(startTicks, counts.switchedAt);
+    return encodeWindow({ startTicks, endTicks: end, periodNanos, spanMinNanos, ...nothing, calls: counts.since(counted) });
 }

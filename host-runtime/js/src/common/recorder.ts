@@ -101,6 +101,8 @@ export class Recorder {
     #expected: Expected[] = [];
     /** The memories of those that have come. */
     readonly #attached = new WeakSet<WebAssembly.Memory>();
+    /** What `setRecording` was told. */
+    #on = true;
     /** What `setParent` was told. */
     #told: Parent | undefined;
     readonly #spans: HostSpans;
@@ -248,6 +250,22 @@ export class Recorder {
         this.#lanes.flush();
     }
 
+    /** Whether what guests do in this thread is recorded. */
+    get recording(): boolean {
+        return this.#on && !this.finished;
+    }
+
+    /**
+     * Switches the probes of this thread's instances off or on again, of those to come too. Calls that are open when they are
+     * switched off are closed as unfinished, and those that begin meanwhile are not recorded; instances that make a profile
+     * count on and are not looked at, and what they counted is left out. Other threads have a recorder of their own.
+     */
+    setRecording(on: boolean): void {
+        if (this.finished) return;
+        this.#on = on;
+        this.#lanes.setRecording(on);
+    }
+
     /** Hands over what this thread has recorded so far; full blocks are handed over anyway. */
     flush(): void {
         this.#lanes.flush();
@@ -302,7 +320,7 @@ export class Recorder {
             this.#say(member, this.#told ?? parent());
         };
         const earlier = opened ? new SharedArrayBuffer(CONTROL + CAPACITY) : undefined;
-        const member: Member = { lane: new Lane(seat, (block) => this.#output.block(number, block), begin, earlier), number, parent: undefined };
+        const member: Member = { lane: new Lane(seat, (block) => this.#output.block(number, block), begin, earlier, this.#on), number, parent: undefined };
         this.#numbers.push(number);
         this.#lanes.add(member.lane);
         opened?.(number, member.lane.shared);
@@ -314,7 +332,7 @@ export class Recorder {
         const link = this.#sampler;
         if (!link || this.finished) return;
         const number = this.#output.lane();
-        const lane = new Profile(exports, number, link);
+        const lane = new Profile(exports, number, link, this.#on);
         this.#lanes.add(lane);
         this.#profiles.add(lane);
         this.#gone.register(exports, { lane, number });

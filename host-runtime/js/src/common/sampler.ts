@@ -1,6 +1,7 @@
 /** What a sampler's thread does with the instances that make a profile. host-runtime/wasmtime/src/profile.rs does the same. */
 
-import { Reason, SHADOW_COUNTS, SHADOW_SLOTS } from './constants.js';
+import { Reason, SHADOW_SLOTS } from './constants.js';
+import { Counts } from './counts.js';
 import { instantiate } from './instantiate.js';
 import { Pen } from './pen.js';
 import { HOST, SampleTree } from './sample-tree.js';
@@ -28,6 +29,8 @@ export interface ProfiledInstance {
     begun: number;
     /** What the guest's thread says of it: words of `CONTROL_*`. */
     control: SharedArrayBuffer;
+    /** What it says of switches: see `Counts`. */
+    switched: SharedArrayBuffer;
 }
 
 /** Words of an instance's control: how often calls were unwound, the least depth since the sampler has heard of that, and why. */
@@ -43,10 +46,12 @@ export const CONTROL_BYTES = 32;
 
 /** Takes what a sampler found. */
 export interface TakeFound {
-    /** The body of a `PROF`, how often each function was called up to its end, when that is, and whether it is the last word. */
-    window(number: number, body: Uint8Array, counted: Float64Array, endTicks: number, isLast: boolean): void;
+    /** The body of a `PROF`, how often each function was called up to its end, and when that is. */
+    window(number: number, body: Uint8Array, counted: Float64Array, endTicks: number): void;
     /** A block of slow calls; the bytes are only borrowed. */
     span(number: number, block: Uint8Array): void;
+    /** That was all. */
+    ended(number: number): void;
 }
 
 /** How long the first window is if nothing is said, in nanoseconds, and the longest where a page may be closed at any time. */
@@ -74,7 +79,7 @@ interface OpenCall {
 /** One instance. */
 export class Profiled {
     readonly number: number;
-    readonly #instance: ProfiledInstance;
+    readonly #counts: Counts;
     readonly #sampling: Sampling;
     readonly #take: TakeFound;
     readonly #control: Int32Array;
@@ -88,6 +93,8 @@ export class Profiled {
     #told = 0;
     /** How often each function was called until the window began. */
     readonly #counted: Float64Array;
+    /** How often it was switched off or on, as far as that was heard of. */
+    #switches = 0;
     #start: number;
     /** When the last sample was taken that was not torn. */
     #last: number;
@@ -100,7 +107,7 @@ export class Profiled {
 
     constructor(instance: ProfiledInstance, sampling: Sampling, take: TakeFound) {
         this.number = instance.number;
-        this.#instance = instance;
+        this.#counts = new Counts(instance);
         this.#sampling = sampling;
         this.#take = take;
         this.#control = new Int32Array(instance.control);
@@ -116,9 +123,29 @@ export class Profiled {
     sample(clock: () => number): boolean {
         // Asked before it looks: what is open at the end is open.
         const end = Atomics.load(this.#control, CONTROL_END);
-        this.#sample(clock);
+        this.#hear();
+        if (this.#isOn) this.#sample(clock);
         if (end !== 0) this.close((end - 1) as Reason, clock());
         return end === 0;
+    }
+
+    get #isOn(): boolean {
+        return this.#switches % 2 === 0;
+    }
+
+    /** Hears of switches. What runs while it is off is in no window. */
+    #hear(): void {
+        const { switches, switchedAt } = this.#counts;
+        if (switches === this.#switches) return;
+        // By what was seen last it was on still.
+        const now = Math.max(switchedAt, this.#last);
+        const wasOn = this.#isOn;
+        this.#switches = switches;
+        if (wasOn) this.#unwind(0, now, Reason.Unfinished);
+        else this.#start = now;
+        // Where it was on and off again since, its calls are in the counts.
+        if (wasOn || !this.#isOn) this.#endWindow(now);
+        this.#last = now;
     }
 
     #sample(clock: () => number): void {
@@ -157,7 +184,8 @@ export class Profiled {
     /** Writes what is left, with the calls that are open closed for a reason. */
     close(reason: Reason, now: number): void {
         this.#pen.close(now, reason, 0);
-        this.#endWindow(now, true);
+        if (this.#isOn) this.#endWindow(now);
+        this.#take.ended(this.number);
         Atomics.store(this.#control, CONTROL_ENDED, 1);
         Atomics.notify(this.#control, CONTROL_ENDED);
     }
@@ -198,9 +226,9 @@ export class Profiled {
     }
 
     /** Writes the window and begins the next. */
-    #endWindow(now: number, isLast = false): void {
+    #endWindow(now: number): void {
         const { periodNanos, spanMinNanos = 0 } = this.#sampling;
-        const calls = callsSince(this.#instance, this.#counted);
+        const calls = this.#counts.since(this.#counted);
         const body = encodeWindow({
             startTicks: this.#start, endTicks: now, periodNanos, spanMinNanos, samples: this.#samples, torn: this.#torn, cut: this.#cut,
             idleTicks: this.#idle, squares: this.#squares, nodes: this.#tree.take(), calls,
@@ -210,24 +238,8 @@ export class Profiled {
         // The tree is a new one.
         for (const { func, hasSerial, start } of this.#open.splice(0)) this.#push(func, hasSerial, start);
         this.#pen.flush();
-        this.#take.window(this.number, body, this.#counted, now, isLast);
+        this.#take.window(this.number, body, this.#counted, now);
     }
-}
-
-/** How often each function was called since `counted`, which is brought up to date. */
-export function callsSince({ memory, idBase, functions }: ProfiledInstance, counted: Float64Array): [func: number, calls: number][] {
-    const words = new Uint32Array(memory.buffer, SHADOW_COUNTS, 2 * functions);
-    const calls: [number, number][] = [];
-    for (let n = 0; n < functions; n++) {
-        let high = words[2 * n + 1]!;
-        let low = words[2 * n]!;
-        // Its halves are read one after the other.
-        for (let again; (again = words[2 * n + 1]!) !== high; low = words[2 * n]!) high = again;
-        const count = high * 2 ** 32 + low;
-        if (count > counted[n]!) calls.push([idBase + n, count - counted[n]!]);
-        counted[n] = count;
-    }
-    return calls;
 }
 
 /** What the guests' threads say to a sampler's: words of shared memory. How many messages are on their way; whether it is to end; whether it is to look now. */

@@ -91,10 +91,10 @@ export const CALIBRATE_INLINE = /* @__PURE__ */ bytes(
     'EwBBgICAwH4gAEH///8fcXIQCgsEACMACw0AIABBgYCAgHhqEAoL',
 );
 
-/** wat/clock.wat. 109 bytes. */
+/** wat/clock.wat. 118 bytes. */
 export const CLOCK = /* @__PURE__ */ bytes(
-    'AGFzbQEAAAABCAJgAABgAAF+AiYDAmpzBm1lbW9yeQIBAQECanMEcmVhZAAAAmpzBm9mZnNldAN8AAMCAQEHBwEDbm93AAEKJAEi' +
-    'ABAAQQArAwAjAKBEAAAAAICELkGiRAAAAAAAAOA/oPwHCw==',
+    'AGFzbQEAAAABCAJgAABgAAF+AiYDAmpzBm1lbW9yeQIBAQECanMEcmVhZAAAAmpzBm9mZnNldAN8AAMCAQEHBwEDbm93AAEKLQEr' +
+    'AEEIKAIARQRAEAALQQArAwAjAKBEAAAAAICELkGiRAAAAAAAAOA/oPwHCw==',
 );
 
 /** wat/ticker.wat. 587 bytes. */
@@ -109,9 +109,10 @@ export const TICKER = /* @__PURE__ */ bytes(
     'AkIBfSEGCyADIAZ8IQQLIAQgBVUEQCAEIQVBACAFNwMAIAUQAQsMAAsLQcQAQQD+FwIAQcQAQX/+AAIAGgs=',
 );
 
-/** wat/cell.wat. 73 bytes. */
+/** wat/cell.wat. 94 bytes. */
 export const CELL = /* @__PURE__ */ bytes(
-    'AGFzbQEAAAABBQFgAX4AAhoCAmpzBm1lbW9yeQIDAgIEbmV4dANwdXQAAAMCAQAHBwEDcHV0AAEKDwENAEEAIAA3AwAgABIACw==',
+    'AGFzbQEAAAABBQFgAX4AAhoCAmpzBm1lbW9yeQIDAgIEbmV4dANwdXQAAAMCAQAHBwEDcHV0AAEKJAEiAQF+QQApAwAhASABQn9S' +
+    'BEBBACABIAD+SQMAGgsgABIACw==',
 );
 
 /** wat/load.wat. 55 bytes. */

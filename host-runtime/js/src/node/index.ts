@@ -213,7 +213,7 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, shar
 
 function timeSource(shared: Shared, clock: Clock): TimeSource {
     const { memory, channels } = shared;
-    if (!memory) return { kind: 'precise', now: clock.ticks };
+    if (!memory) return { kind: 'precise', now: clock.ticks, halt: clock.halt };
     return {
         kind: 'ticker',
         clock: memory,

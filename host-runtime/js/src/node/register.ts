@@ -24,11 +24,13 @@ let recorder: Recorder | undefined;
 const isOurs = typeof workerData === 'object' && workerData !== null && 'kperf' in workerData;
 if (settings.enabled && !isOurs) {
     hookSuspension(() => recorder?.suspension);
-    if (isMainThread) registerMain();
-    else registerWorker();
+    const begin = isMainThread ? registerMain() : registerWorker();
+    // As in a page: the thread's recorder, which begins with the first probed module, or when this is asked for.
+    Object.defineProperty(globalThis, 'kperf', { configurable: true, get: () => begin() });
+    hook(begin);
 }
 
-function registerMain(): void {
+function registerMain(): (module?: WebAssembly.Module) => Recorder {
     let uncaught: string | undefined;
     const begin = (module?: WebAssembly.Module): Recorder => {
         if (recorder) return recorder;
@@ -58,12 +60,12 @@ function registerMain(): void {
         },
     });
     syncBuiltinESMExports();
-    hook(begin);
+    return begin;
 }
 
-function registerWorker(): void {
-    hook(() => (recorder ??= joinRecorder()));
+function registerWorker(): () => Recorder | undefined {
     process.on('exit', () => recorder && leaveRecorder(recorder));
+    return () => (recorder ??= joinRecorder());
 }
 
 /** Writes the rest of the trace, and says where it is. */
