@@ -12,6 +12,8 @@ const work = folder();
 const path = join(work, 'life.kperf');
 kperf('run', join(ROOT, 'examples/game-of-life/rust/life.wasm'), '--clock', 'precise', '--trace', path, '--', '3');
 const trace = readFileSync(path);
+const profile = join(work, 'profile.kperf');
+kperf('run', join(ROOT, 'examples/game-of-life/rust/life.wasm'), '--record', 'profile', '--every', '10ms', '--span-min', '200us', '--trace', profile, '--', '20000');
 
 /** Pieces of odd lengths. */
 function* pieces(bytes, length) {
@@ -30,13 +32,15 @@ async function requests(options, length) {
     return { all, account: core.account() };
 }
 
-test('the report is that of the command line, to the byte', async () => {
-    const expected = kperf('report', path, '--format', 'json');
-    for (const length of [1 << 30, 1009]) {
-        const core = await openTrace({ tree: true });
-        for (const piece of pieces(trace, length)) core.push(piece);
-        core.end();
-        assert.equal(core.reportText(), expected);
+test('the report is that of the command line, to the byte, of a trace and of a profile', async () => {
+    for (const file of [path, profile]) {
+        const expected = kperf('report', file, '--format', 'json');
+        for (const length of [1 << 30, 1009]) {
+            const core = await openTrace({ tree: true });
+            for (const piece of pieces(readFileSync(file), length)) core.push(piece);
+            core.end();
+            assert.equal(core.reportText(), expected);
+        }
     }
 });
 
@@ -59,6 +63,28 @@ test('the call tree sums up to the report, and is there while the trace grows', 
     assert.equal(half.calls.length <= tree.calls.length && half.wall_nanos <= tree.wall_nanos, true);
 });
 
+test('a profile has exact counts, and times with their error, while it grows too', async () => {
+    const core = await openTrace({ tree: true });
+    const bytes = readFileSync(profile);
+    const last = bytes.lastIndexOf('PROF');
+    core.push(bytes.subarray(0, last));
+    const before = core.report();
+    core.push(bytes.subarray(last));
+    core.end();
+    const { calls, functions, sampling } = core.report();
+    const found = functions.find(({ name }) => name === 'life::n_live_neighbors');
+    assert.deepEqual([found.calls, found.min_nanos], [8_000_000, null]);
+    assert.equal(found.self_nanos > 0 && found.share_error > 0 && found.share_error < 0.5, true, JSON.stringify(found));
+    // On a busy machine nobody samples for a while, and the last window may have little, or all.
+    const seen = before.sampling?.samples ?? 0;
+    assert.equal(before.calls <= calls && seen <= sampling.samples && sampling.samples > 0, true, `${before.calls}, ${calls}, ${seen}`);
+    const tree = core.tree();
+    const sum = tree.function.reduce((sum, number, node) => sum + (tree.names[number] === found.name ? tree.calls[node] : 0), 0);
+    assert.equal(sum, found.calls);
+    const self = tree.self_nanos.reduce((sum, nanos) => sum + nanos, 0);
+    assert.equal(Math.abs(tree.total_nanos[0] - self) <= tree.calls.length, true, `${tree.total_nanos[0]}, ${self}`);
+});
+
 test('spans are the same however the trace comes', async () => {
     const whole = await requests({ seed: 7 }, 1 << 30);
     const { calls, spans, elided } = whole.account;
@@ -71,6 +97,11 @@ test('spans are the same however the trace comes', async () => {
 });
 
 test('spans are those of the command line, to the byte', async () => {
+    const slow = await openTrace({ spans: {} });
+    slow.push(readFileSync(profile));
+    slow.end();
+    kperf('export', profile, '--format', 'otlp', '-o', join(work, 'slow.pb'));
+    assert.deepEqual(Buffer.concat([...slow.requests()].map(({ body }) => body)), readFileSync(join(work, 'slow.pb')));
     for (const [options, ...flags] of [
         [{}],
         [{ seed: 7, per_run: true }, '--seed', '7', '--roots', 'run'],

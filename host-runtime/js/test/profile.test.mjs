@@ -1,11 +1,11 @@
 // Modules that make a profile, in node: exact counts, samples, slow calls.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { createRecorder } from 'kperf-wasm';
+import { createRecorder, openTrace } from 'kperf-wasm';
 import { folder, hasMultiMemory, kperf, PACKAGE, probed, replay, ROOT } from './support/cli.mjs';
 import { collectorProgram, startCollector } from './support/collector.mjs';
 import { MemorySink } from './support/memory-sink.mjs';
@@ -47,13 +47,17 @@ const SLOW = `
     const busy = (milliseconds) => { for (const until = performance.now() + milliseconds; performance.now() < until;); };
     const guest = (then = () => {}) => new WebAssembly.Instance(module, { host: { wait: (ms) => { busy(ms); then(); } } }).exports;`;
 
-test('every call is counted, as a full trace counts them', { skip }, () => {
+test('every call is counted, as a full trace counts them', { skip }, async () => {
     const [profile, trace] = ['life', 'traced'].map((name) => run(LIFE.replace('NAME', name)));
     assert.match(profile.stderr, /^kperf: a profile of 152 functions: kperf-wasm report app.kperf\n$/);
     assert.equal(profile.stdout, trace.stdout);
     assert.deepEqual(counts(profile.trace), counts(trace.trace));
     const { clock, outcome, warnings } = report(profile.trace);
     assert.deepEqual([clock.kind, outcome, warnings], ['precise', 'completed', []]);
+    const core = await openTrace({ tree: true });
+    core.push(readFileSync(profile.trace));
+    core.end();
+    assert.equal(core.reportText(), kperf('report', profile.trace, '--format', 'json'));
     assert.match(kperf('info', profile.trace), /^profile +2,000,\d+ calls, \d+ samples, one in 100.000 us/m);
 });
 

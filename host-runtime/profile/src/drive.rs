@@ -58,34 +58,66 @@ fn pass<R: Read, V: Named>(
 where
     V::Error: Into<io::Error>,
 {
-    let mut windows = Windows::default();
-    let mut frames = Frames::new(visitor);
-    let mut stalls = Stalls::default();
-    loop {
-        match reader.next()? {
-            None => break,
-            Some(Item::Symbols(bytes)) => frames.visitor().symbols().add_bytes(bytes),
-            Some(Item::Events(batch)) => frames.push(&batch).map_err(Into::into)?,
-            Some(Item::Spans(batch)) => {
-                frames.visitor().spans(true);
-                frames.push_spans(&batch).map_err(Into::into)?;
-                frames.visitor().spans(false);
-            }
-            Some(Item::Window(window)) => windows.add(window, filter),
-            Some(Item::Stall(stall)) => stalls.add(&stall),
-            Some(Item::Parent(_) | Item::End(_)) => {}
-        }
+    let mut pass = Pass::new(visitor);
+    while let Some(item) = reader.next()? {
+        pass.take(&item, filter).map_err(Into::into)?;
         progress(reader.offset());
     }
-    windows.settle();
-    let end_ticks = frames.last_ticks().max(reader.summary().map_or(0, |summary| summary.end_ticks));
-    frames.finish(end_ticks).map_err(Into::into)?;
-    let (counts, problems) = (*frames.counts(), frames.problems().clone());
-    let mut lanes: Vec<LaneStatus> = frames.lanes().collect();
-    windows.complete(&mut lanes);
-    let end_ticks = lanes.iter().fold(end_ticks, |end, lane| end.max(lane.end_ticks));
-    let mut visitor = frames.into_visitor();
-    let mut health = Health::new(reader, counts, &problems, stalls, visitor.symbols());
-    health.sampling = (!windows.is_empty()).then(|| windows.sampling.clone());
-    Ok(Driven { visitor, health, lanes, end_ticks, shown: counts.calls + counts.without_enter, windows })
+    pass.end(reader).map_err(Into::into)
+}
+
+/// A pass that is under way.
+pub(crate) struct Pass<V: Named> {
+    frames: Frames<V>,
+    stalls: Stalls,
+    windows: Windows,
+}
+
+impl<V: Named> Pass<V> {
+    pub(crate) fn new(visitor: V) -> Pass<V> {
+        Pass { frames: Frames::new(visitor), stalls: Stalls::default(), windows: Windows::default() }
+    }
+
+    /// Takes what the reader gave.
+    pub(crate) fn take(&mut self, item: &Item<'_>, filter: Option<&CallFilter<'_>>) -> Result<(), V::Error> {
+        match item {
+            Item::Symbols(bytes) => self.frames.visitor().symbols().add_bytes(bytes),
+            Item::Events(batch) => self.frames.push(batch)?,
+            Item::Spans(batch) => {
+                self.frames.visitor().spans(true);
+                self.frames.push_spans(batch)?;
+                self.frames.visitor().spans(false);
+            }
+            Item::Window(window) => self.windows.add(window, filter),
+            Item::Stall(stall) => self.stalls.add(stall),
+            Item::Parent(_) | Item::End(_) => {}
+        }
+        Ok(())
+    }
+
+    /// What it leaves if that was all: calls that are open are cut off.
+    pub(crate) fn end<R: Read>(self, reader: &TraceReader<R>) -> Result<Driven<V>, V::Error> {
+        let Pass { mut frames, stalls, mut windows } = self;
+        windows.settle();
+        let end_ticks = frames.last_ticks().max(reader.summary().map_or(0, |summary| summary.end_ticks));
+        frames.finish(end_ticks)?;
+        let (counts, problems) = (*frames.counts(), frames.problems().clone());
+        let mut lanes: Vec<LaneStatus> = frames.lanes().collect();
+        windows.complete(&mut lanes);
+        let end_ticks = lanes.iter().fold(end_ticks, |end, lane| end.max(lane.end_ticks));
+        let mut visitor = frames.into_visitor();
+        let mut health = Health::new(reader, counts, &problems, stalls, visitor.symbols());
+        health.sampling = (!windows.is_empty()).then(|| windows.sampling.clone());
+        Ok(Driven { visitor, health, lanes, end_ticks, shown: counts.calls + counts.without_enter, windows })
+    }
+}
+
+impl<V: Named + Clone> Clone for Pass<V>
+where
+    V::Frame: Clone,
+{
+    fn clone(&self) -> Self {
+        let Pass { frames, stalls, windows } = self;
+        Pass { frames: frames.clone(), stalls: *stalls, windows: windows.clone() }
+    }
 }

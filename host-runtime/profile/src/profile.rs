@@ -67,8 +67,17 @@ impl Profile {
         mut progress: impl FnMut(u64),
     ) -> io::Result<(Profile, O)> {
         let clipped = filter.map(|filter| (filter, AtRange::Clipped));
-        let Driven { mut visitor, health, lanes, end_ticks, shown, mut windows } =
-            drive(&mut reader, Growth::new(observer), clipped, &mut progress)?;
+        let driven = drive(&mut reader, Growth::new(observer), clipped, &mut progress)?;
+        Ok(Profile::of(driven, &reader, filter))
+    }
+
+    /// What a pass found, and who saw the calls.
+    pub(crate) fn of<R: Read, O: CallObserver>(
+        driven: Driven<Growth<O>>,
+        reader: &TraceReader<R>,
+        filter: Option<&CallFilter<'_>>,
+    ) -> (Profile, O) {
+        let Driven { mut visitor, health, lanes, end_ticks, shown, mut windows } = driven;
         let symbols = std::mem::take(visitor.symbols());
         let (nodes, observer) = visitor.into_nodes();
         let counted = windows.calls();
@@ -94,7 +103,7 @@ impl Profile {
             hidden_calls,
             windows: each,
         };
-        Ok((profile, observer))
+        (profile, observer)
     }
 
     /// How often a function was entered, as far as the filter let it through.

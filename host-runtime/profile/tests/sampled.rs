@@ -4,7 +4,7 @@
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncIndex, Symbol, SymbolTable};
 use kperf_profile::{
-    Call, CallFilter, CallGraph, CallObserver, FlatProfile, Profile, Sampling, WindowChoice,
+    Call, CallFilter, CallGraph, CallObserver, FlatProfile, GrowingProfile, Profile, Sampling, WindowChoice,
 };
 use kperf_trace::block::BlockHeader;
 use kperf_trace::word::{Reason, Word};
@@ -270,4 +270,19 @@ fn errors_are_those_of_wilson_s_interval() {
     // Half of the time in one sample, the rest in a hundred: three or four samples' worth.
     let uneven = Sampling { busy_ticks: 200, squares: 100.0 * 100.0 + 100.0, ..Sampling::default() };
     assert!((uneven.effective_samples() - 3.96).abs() < 0.01);
+}
+
+#[test]
+fn a_profile_that_grows_is_in_the_end_what_is_read_at_once() {
+    let bytes = two_windows();
+    let mut reader = TraceReader::new(&bytes[..]).unwrap();
+    let mut growing = GrowingProfile::default();
+    let mut calls = vec![growing.profile(&reader).calls()];
+    while let Some(item) = reader.next().unwrap() {
+        growing.push(&item);
+        calls.push(growing.profile(&reader).calls());
+    }
+    // Symbols, both windows, the end.
+    assert_eq!(calls, [0, 0, 1008, 1013, 1013]);
+    assert_eq!(format!("{:?}", growing.profile(&reader)), format!("{:?}", read(&bytes)));
 }

@@ -1,5 +1,6 @@
 //! The file's envelope: its first bytes, and the header that stands before every chunk's payload.
 
+use crate::checksum::crc32;
 use std::fmt;
 
 /// First bytes of a trace; the version follows.
@@ -85,7 +86,7 @@ impl ChunkHeader {
         bytes[12..16].copy_from_slice(&self.sequence.to_le_bytes());
         bytes[16..20].copy_from_slice(&self.length.to_le_bytes());
         bytes[20..24].copy_from_slice(&self.payload_crc.to_le_bytes());
-        let crc = crc32fast::hash(&bytes[..24]);
+        let crc = crc32(&bytes[..24]);
         bytes[24..28].copy_from_slice(&crc.to_le_bytes());
         bytes
     }
@@ -94,7 +95,7 @@ impl ChunkHeader {
     pub(crate) fn from_bytes(bytes: &[u8; HEADER_LEN]) -> Option<ChunkHeader> {
         let [sync, kind, recorder, sequence, length, payload_crc, crc] =
             [0, 4, 8, 12, 16, 20, 24].map(|at| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
-        if sync != SYNC || u32::from_le_bytes(crc) != crc32fast::hash(&bytes[..24]) {
+        if sync != SYNC || u32::from_le_bytes(crc) != crc32(&bytes[..24]) {
             return None;
         }
         let [recorder, sequence, length, payload_crc] =

@@ -30,6 +30,7 @@
 //! The crate does no IO of its own, reads no clock and builds for `wasm32-unknown-unknown`.
 
 mod anomaly;
+mod checksum;
 mod chunk;
 mod codec;
 mod columns;

@@ -1,5 +1,6 @@
 //! Writes a trace, a whole chunk at a time.
 
+use crate::checksum::crc32;
 use crate::chunk::{self, ChunkHeader, ChunkKind};
 use crate::codec::Packer;
 use crate::columns::{Columns, MAX_BLOCK};
@@ -190,7 +191,7 @@ impl<W: Write> TraceWriter<W> {
         let Some(length) = length else {
             return Err(invalid(format!("a {kind} chunk of {} bytes is too long", payload.len())));
         };
-        let payload_crc = crc32fast::hash(payload);
+        let payload_crc = crc32(payload);
         header.copy_from_slice(&ChunkHeader { kind, recorder, sequence, length, payload_crc }.to_bytes());
         self.out.write_all(&self.chunk)?;
         self.written.bytes += self.chunk.len() as u64;

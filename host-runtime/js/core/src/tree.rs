@@ -2,17 +2,15 @@
 
 use crate::feed::Feed;
 use kperf_profile::export::report::write_json;
-use kperf_profile::{CallTree, CallTreeBuilder, FlatProfile, Health, Profile, Stalls, Symbols};
-use kperf_trace::{Item, TraceReader};
+use kperf_profile::{CallTree, FlatProfile, GrowingProfile};
+use kperf_trace::TraceReader;
 use serde::Serialize;
 use std::io;
 
 /// Reads a trace and grows its tree.
 pub(crate) struct Tree {
     reader: TraceReader<Feed>,
-    symbols: Symbols,
-    builder: CallTreeBuilder,
-    stalls: Stalls,
+    growing: GrowingProfile,
 }
 
 /// The nodes of a call tree in columns: parents come before children, the first node is the host. Times are nanoseconds.
@@ -31,8 +29,7 @@ struct Columns<'a> {
 
 impl Tree {
     pub(crate) fn new(reader: TraceReader<Feed>) -> Tree {
-        let (symbols, builder, stalls) = (Symbols::default(), CallTreeBuilder::new(), Stalls::default());
-        Tree { reader, symbols, builder, stalls }
+        Tree { reader, growing: GrowingProfile::default() }
     }
 
     /// Reads as far as the trace goes for now.
@@ -40,45 +37,16 @@ impl Tree {
         loop {
             match self.reader.next() {
                 Ok(None) => return Ok(()),
-                Ok(Some(Item::Events(batch))) => self.builder.push(&batch),
-                Ok(Some(Item::Symbols(bytes))) => self.symbols.add_bytes(bytes),
-                Ok(Some(Item::Stall(stall))) => self.stalls.add(&stall),
-                // No host of JavaScript makes a profile by samples yet.
-                Ok(Some(Item::Parent(_) | Item::End(_) | Item::Spans(_) | Item::Window(_))) => {}
+                Ok(Some(item)) => self.growing.push(&item),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// What was read so far; calls that are open are cut off here.
-    fn profile(&self) -> Profile {
-        let mut builder = self.builder.clone();
-        let end_ticks =
-            builder.last_ticks().max(self.reader.summary().map_or(0, |summary| summary.end_ticks));
-        builder.close(end_ticks);
-        let lanes = builder.lanes();
-        let start_ticks = lanes.iter().map(|lane| lane.start_ticks).min().unwrap_or(end_ticks);
-        let health =
-            Health::new(&self.reader, *builder.counts(), builder.problems(), self.stalls, &self.symbols);
-        Profile {
-            header: self.reader.header().clone(),
-            health,
-            symbols: self.symbols.clone(),
-            tree: builder.finish(end_ticks),
-            lanes,
-            bytes: self.reader.offset(),
-            start_ticks,
-            end_ticks,
-            counted_calls: 0,
-            hidden_calls: 0,
-            windows: Vec::new(),
-        }
-    }
-
     /// What `kperf-wasm report --format json` says.
     pub(crate) fn report(&self, compensate: bool) -> io::Result<Vec<u8>> {
-        let profile = self.profile();
+        let profile = self.growing.profile(&self.reader);
         let cost = profile.header.probe_cost.as_ref().filter(|_| compensate);
         let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, cost);
         let rows: Vec<_> = flat.rows.iter().collect();
@@ -89,7 +57,7 @@ impl Tree {
 
     /// The tree in columns, as JSON.
     pub(crate) fn columns(&self) -> io::Result<Vec<u8>> {
-        let profile = self.profile();
+        let profile = self.growing.profile(&self.reader);
         let nodes = profile.tree.nodes();
         let mut funcs: Vec<_> = nodes.iter().map(|node| node.func).collect();
         funcs.sort_unstable();

@@ -54,12 +54,17 @@ export interface ReportRow {
     id: number | null;
     name: string;
     calls: number;
-    total_nanos: number;
-    self_nanos: number;
-    share: number;
-    average_nanos: number;
-    min_nanos: number;
-    max_nanos: number;
+    /** Set if its calls were counted only (`--leaf count`). Its times are `null` then. */
+    counted?: true;
+    total_nanos: number | null;
+    self_nanos: number | null;
+    share: number | null;
+    /** Of a profile: half the width of the interval that the share lies in with 95 % confidence. */
+    share_error?: number;
+    average_nanos: number | null;
+    /** `null` in a profile, which doesn't time calls one by one; so is the next. */
+    min_nanos: number | null;
+    max_nanos: number | null;
     unwound: number;
     unfinished: number;
     callers: { id: number | null; name: string; calls: number }[];
@@ -71,6 +76,20 @@ export interface Report {
     wall_nanos: number;
     self_nanos: number;
     calls: number;
+    /** Of a profile: its samples, and how long calls were open by them. */
+    sampling?: {
+        period_nanos: number;
+        /** 0 if no calls are told one by one. */
+        span_min_nanos: number;
+        spans: number;
+        samples: number;
+        /** So many of equal weight would tell as much. */
+        effective_samples: number;
+        torn: number;
+        cut: number;
+        busy_nanos: number;
+        idle_nanos: number;
+    };
     functions: ReportRow[];
     warnings: string[];
 }

@@ -2,6 +2,7 @@
 
 use super::Anomalies;
 use crate::anomaly::AnomalyKind;
+use crate::checksum::crc32;
 use crate::chunk::{ChunkHeader, ChunkKind, HEADER_LEN, PREAMBLE_LEN};
 use crate::lanes::Lanes;
 use crate::source::Source;
@@ -80,7 +81,7 @@ impl<R: Read> Chunks<R> {
             };
             let length = HEADER_LEN + chunk.length as usize;
             let complete = self.source.fill(length)?;
-            if complete && crc32fast::hash(self.payload(&chunk)) == chunk.payload_crc {
+            if complete && crc32(self.payload(&chunk)) == chunk.payload_crc {
                 if let Some(damage) = self.damage.take() {
                     self.skipped(&damage);
                 }
