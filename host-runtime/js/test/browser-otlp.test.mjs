@@ -12,6 +12,7 @@ import { serve } from './support/server.mjs';
 const work = folder();
 const life = probed(join(ROOT, 'examples/game-of-life/rust/life.wasm'), join(work, 'life.wasm'));
 const calls = probed('test/programs/calls.wat', join(work, 'calls.wasm'));
+const slow = probed('test/programs/slow.wat', join(work, 'slow.wasm'), '--record', 'profile');
 const skip = collectorProgram() === undefined && 'there is no Collector, and no Go to build it';
 const browser = await launch();
 after(() => browser.close());
@@ -91,6 +92,25 @@ test('and those of its workers', { skip }, async () => {
     const { result, spans } = await visit(script, TAG, { files: { '/worker.js': worker } });
     assert.equal(result.acknowledged, 5);
     assert.deepEqual(spans.map(({ name, resource }) => [name, resource['service.name']]), Array(5).fill(['leaf', 'tagged']));
+});
+
+test('slow calls of a profile are spans, children of what the page says', { skip }, async () => {
+    const head = TAG.replace('data-clock="test"', 'data-record="profile"');
+    const script = `globalThis.result = (async () => {
+        const wait = (milliseconds) => { for (const until = performance.now() + milliseconds; performance.now() < until;); };
+        const { instance } = await WebAssembly.instantiateStreaming(fetch('/slow.wasm'), { host: { wait } });
+        instance.exports.outer(120);
+        kperf.setParent('00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01');
+        instance.exports.outer(120);
+        await kperf.finish();
+        return kperf.sink.exporter.delivery;
+    })();`;
+    const { result, spans } = await visit(script, head, { isolated: true, files: { '/slow.wasm': slow } });
+    const outer = spans.filter(({ name }) => name === 'outer');
+    assert.deepEqual([result.acknowledged, outer.length], [spans.length, 2]);
+    assert.deepEqual(outer.map(({ parentSpanId = '' }) => parentSpanId).sort(), ['', 'b7ad6b7169203331']);
+    const inner = spans.filter(({ name }) => name === 'inner').map(({ parentSpanId }) => parentSpanId);
+    assert.deepEqual(inner.sort(), outer.map(({ spanId }) => spanId).sort());
 });
 
 test('a page that is closed sends what it has, up to 64 KiB', { skip }, async () => {

@@ -169,6 +169,46 @@ test('slow calls go to a Collector as spans', { skip: skip || (collectorProgram(
     assert.deepEqual([outer.length, parents.sort()], [2, outer.sort()], stderr);
 });
 
+test('slow calls are children of the span that is told, or active in call()', { skip }, async () => {
+    const TRACE = '0af7651916cd43dd8448eb211c80319c';
+    const span = (id) => `00-${TRACE}-${id}-01`;
+    const [told, active, inner] = ['b7ad6b7169203331', 'b7ad6b7169203332', 'b7ad6b7169203333'];
+    const path = join(work, 'parents.kperf');
+    let parent;
+    let then = () => {};
+    const recorder = createRecorder({ path, record: 'profile', parent: () => parent });
+    const wait = (milliseconds) => {
+        for (const until = performance.now() + milliseconds; performance.now() < until;);
+        then();
+    };
+    const { outer, leaf } = (await recorder.instantiate(slow, { host: { wait } })).instance.exports;
+    const slowly = () => outer(SLOWLY);
+    slowly();
+    recorder.setParent(span(told));
+    slowly();
+    recorder.call(slowly);
+    recorder.setParent(undefined);
+    parent = { traceparent: span(active), tracestate: 'vendor=7' };
+    slowly();
+    // What is told while a call is open is for the next.
+    then = () => recorder.setParent(span(inner));
+    recorder.call(slowly);
+    then = () => {};
+    slowly();
+    recorder.setParent(undefined);
+    recorder.call(slowly);
+    for (let n = 0; n < 1000; n++) recorder.call(leaf);
+    await recorder.finish();
+    const file = join(work, 'parents.json');
+    kperf('export', path, '--format', 'otlp-json', '-o', file);
+    const requests = readFileSync(file, 'utf8').split('\n').filter((line) => line !== '').map((line) => JSON.parse(line));
+    const spans = requests.flatMap(({ resourceSpans }) => resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)));
+    const outermost = spans.filter(({ name }) => name === 'outer').sort((a, b) => Number(BigInt(a.startTimeUnixNano) - BigInt(b.startTimeUnixNano)));
+    const parents = outermost.map(({ traceId, parentSpanId = '', traceState = '' }) => [traceId === TRACE, parentSpanId, traceState]);
+    const [none, called] = [[false, '', ''], [true, active, 'vendor=7']];
+    assert.deepEqual(parents, [none, [true, told, ''], [true, told, ''], none, called, [true, inner, ''], called]);
+});
+
 test('what can\'t be is refused by name', async () => {
     const kperf = createRecorder({ sink: new MemorySink(), clock: 'precise' });
     const message = hasMultiMemory ? /a module that makes a profile is recorded to a file/ : /wants an engine that gives a module several memories/;

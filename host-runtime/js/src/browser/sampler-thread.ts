@@ -15,6 +15,7 @@ export interface SamplerData {
 export type Found =
     | { kind: 'window'; number: number; body: Uint8Array; counted: Float64Array; endTicks: number }
     | { kind: 'span'; number: number; block: Uint8Array }
+    | { kind: 'parent'; number: number; payload: Uint8Array }
     | { kind: 'ended'; number: number };
 
 let sampler: SamplerLoop | undefined;
@@ -28,6 +29,7 @@ addEventListener('message', ({ data }: MessageEvent<SamplerData | ProfiledInstan
         sampler = new SamplerLoop(data.control, data.sampling, clock, {
             window: (number, body, counted, endTicks) => send({ kind: 'window', number, body, counted, endTicks }),
             span: (number, block) => send({ kind: 'span', number, block: block.slice() }),
+            parent: (number, payload) => send({ kind: 'parent', number, payload }),
             ended: (number) => send({ kind: 'ended', number }),
         });
     }

@@ -88,6 +88,7 @@ export class PageSampler implements SamplerLink {
         const known = this.#known.get(found.number);
         if (!known || known.closed) return;
         if (found.kind === 'span') return this.#output.span(found.number, found.block);
+        if (found.kind === 'parent') return this.#output.parent(found.number, found.payload);
         if (found.kind === 'ended') {
             known.closed = true;
             return known.ended?.();

@@ -2,8 +2,8 @@
 
 import { HOST_MODULE, MEMORY_PAGES, POSITION } from './constants.js';
 import { instantiate } from './instantiate.js';
-import { hasMultiMemory, type Seat, type TimeSource } from './lane.js';
-import { RECORDER_ONE_MEMORY, RECORDER_PRECISE, RECORDER_TICKER } from './wasm.js';
+import type { Seat, TimeSource } from './lane.js';
+import { RECORDER_PRECISE, RECORDER_TICKER } from './wasm.js';
 
 interface RecorderExports {
     enter: (funcId: number) => number;
@@ -34,10 +34,10 @@ export class Beside implements Seat {
         const host: WebAssembly.ModuleImports = { memory: this.memory, flush: (_address: number, length: number) => flush(length) };
         let wasm = RECORDER_PRECISE;
         if (time.kind === 'precise') [host['now'], this.#halt] = [time.now, time.halt];
-        else if (hasMultiMemory) [wasm, host['clock']] = [RECORDER_TICKER, time.clock];
+        else if (!time.oneMemory) [wasm, host['clock']] = [RECORDER_TICKER, time.clock];
         else {
             // The lane's own memory has the time.
-            wasm = RECORDER_ONE_MEMORY;
+            wasm = time.oneMemory;
             new BigInt64Array(this.memory.buffer, 0, 1)[0] = new BigInt64Array(time.clock.buffer, 0, 1)[0]!;
             this.#drop = time.add(this.memory);
         }

@@ -8,8 +8,11 @@ import { RECORDER_TICKER } from './wasm.js';
 export type TimeSource =
     /** `now() -> i64`, an export of a module: each event calls it. `halt` makes that cheap, and its answers worth nothing. */
     | { kind: 'precise'; now: WebAssembly.ExportValue; halt: (on: boolean) => void }
-    /** A memory that a ticker writes. `add` makes it write to the front of a lane's memory too, until what that answers is called. */
-    | { kind: 'ticker'; clock: WebAssembly.Memory; add: (memory: WebAssembly.Memory) => () => void };
+    /**
+     * A memory that a ticker writes. `add` makes it write to the front of a lane's memory too, until what that answers is called.
+     * `oneMemory` is the recorder, where the engine gives a module only one.
+     */
+    | { kind: 'ticker'; clock: WebAssembly.Memory; add: (memory: WebAssembly.Memory) => () => void; oneMemory?: Uint8Array<ArrayBuffer> };
 
 /** Takes a full block, or what there is. The bytes are only borrowed. */
 export type TakeBlock = (block: Uint8Array) => void;

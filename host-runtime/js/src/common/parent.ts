@@ -10,11 +10,14 @@ const TRACEPARENT = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(
 /** All stacks of the recorder. */
 const ALL_STACKS = 0xff_ff_ff_ff;
 const IDS = 24;
+/** The longest `tracestate`, and the longest payload of a `PRNT`, in bytes. */
+const MAX_STATE = 512;
+export const LONGEST_PARENT = 5 + IDS + MAX_STATE;
 
 /** The payload of a `PRNT` chunk; without a parent the one that ends what the last one said. `undefined` for what is no context. */
 export function parentPayload(parent: Parent | undefined): Uint8Array<ArrayBuffer> | undefined {
     const { traceparent, tracestate = '' } = typeof parent === 'object' ? parent : { traceparent: parent };
-    const state = /^[ -~]{0,512}$/.test(tracestate) ? tracestate : '';
+    const state = tracestate.length <= MAX_STATE && /^[ -~]*$/.test(tracestate) ? tracestate : '';
     const payload = new Uint8Array(5 + IDS + (traceparent === undefined ? 0 : state.length));
     new DataView(payload.buffer).setUint32(0, ALL_STACKS, true);
     if (traceparent === undefined) return payload;

@@ -20,11 +20,6 @@ export class Pen {
         this.#begin();
     }
 
-    /** How many calls are open. */
-    get depth(): number {
-        return this.#depth;
-    }
-
     enter(ticks: number, func: number): void {
         this.#put(ticks, func);
         this.#depth++;

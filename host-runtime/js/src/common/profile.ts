@@ -1,11 +1,13 @@
 /** An instance that makes a profile (`kperf-wasm rewrite --record profile`), as the guest's own thread sees it. */
 
 import { EXPORT_PREFIX, type Reason, SHADOW_LAST, SHADOW_STACK } from './constants.js';
-import { Counts, switchBuffer } from './counts.js';
+import { Counts, switchBuffer, switchCounts } from './counts.js';
+import { equalParents, parentPayload, type Parent } from './parent.js';
 import {
     CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_HEARD, CONTROL_REASON, CONTROL_UNWOUND,
     type ProfiledInstance, type Sampling,
 } from './sampler.js';
+import { parentBuffer, tellParent } from './told-parent.js';
 import { encodeWindow } from './window.js';
 
 /** The way to a sampler's thread. */
@@ -20,6 +22,12 @@ export interface SamplerLink {
 
 interface Cell {
     value: number;
+}
+
+/** A stack that doesn't run. */
+interface Saved {
+    slots: Uint32Array;
+    parent: Parent | undefined;
 }
 
 /** Whether a module makes a profile. */
@@ -40,9 +48,11 @@ export class Profile {
     /** Two words for each slot. */
     readonly #slots: Uint32Array;
     readonly #control: Int32Array;
-    readonly #counts: Counts;
+    #on: boolean;
+    /** Whose children the outermost calls of the running stack are. */
+    #parent: Parent | undefined;
     /** What stacks that don't run have open. */
-    readonly #saved = new Map<number, Uint32Array>();
+    readonly #saved = new Map<number, Saved>();
     #stack = 0;
     #ended: void | Promise<void> | undefined;
 
@@ -54,14 +64,11 @@ export class Profile {
         const memory = of('memory') as WebAssembly.Memory;
         const control = new SharedArrayBuffer(CONTROL_BYTES);
         const [idBase, functions] = [of('state.id_base') as Cell, of('state.functions') as Cell].map(({ value }) => value) as [number, number];
-        this.#instance = { number, memory, idBase, functions, begun: link.now(), control, switched: switchBuffer(functions) };
+        const begun = link.now();
+        this.#instance = { number, memory, idBase, functions, begun, control, switched: switchBuffer(functions, begun, on), parent: parentBuffer() };
         this.#slots = new Uint32Array(memory.buffer, 0, SHADOW_LAST / 4 + 2);
         this.#control = new Int32Array(control);
-        this.#counts = new Counts(this.#instance);
-        if (!on) {
-            this.#counts.forget();
-            this.setRecording(false);
-        }
+        this.#on = on;
         link.add(this.#instance);
     }
 
@@ -94,14 +101,23 @@ export class Profile {
         if (stack === this.#stack) return;
         const top = this.#top;
         const begin = SHADOW_STACK / 4;
-        this.#saved.set(this.#stack, this.#slots.slice(begin, begin + 2 * this.depth));
+        this.#saved.set(this.#stack, { slots: this.#slots.slice(begin, begin + 2 * this.depth), parent: this.#parent });
         this.#clear(0);
         const saved = this.#saved.get(stack);
         this.#saved.delete(stack);
         this.#stack = stack;
         if (!saved || !top) return;
-        this.#slots.set(saved, begin);
-        top.value = SHADOW_STACK + 4 * saved.length;
+        this.setParent(saved.parent);
+        this.#slots.set(saved.slots, begin);
+        top.value = SHADOW_STACK + 4 * saved.slots.length;
+    }
+
+    /** Whose children the outermost calls from here on are. While calls are open nothing is said: those have theirs. */
+    setParent(parent: Parent | undefined): void {
+        const payload = this.depth === 0 && !equalParents(parent, this.#parent) && parentPayload(parent);
+        if (!payload) return;
+        this.#parent = parent;
+        tellParent(this.#instance.parent, payload);
     }
 
     /** The guest's thread does something else: what is open was left by an exception. */
@@ -113,8 +129,9 @@ export class Profile {
 
     /** Switches it off or on again. The sampler hears of that when it looks. */
     setRecording(on: boolean): void {
-        const hasEnded = Atomics.load(this.#control, CONTROL_END) !== 0;
-        if (!hasEnded && on !== this.#counts.isOn) this.#counts.switch(this.#link.now());
+        if (on === this.#on) return;
+        this.#on = on;
+        switchCounts(this.#instance, this.#link.now());
     }
 
     /** Closes what is open, and hands over what is known. Nothing that comes after is kept. */
@@ -154,6 +171,6 @@ export function countsAlone(instance: ProfiledInstance, counted: Float64Array, s
     const { periodNanos, spanMinNanos = 0 } = sampling;
     const nothing = { samples: 0, torn: 0, cut: 0, idleTicks: 0, squares: 0, nodes: [] };
     const counts = new Counts(instance);
-    const end = counts.isOn ? endTicks : Math.max(startTicks, counts.switchedAt);
+    const end = counts.switches % 2 === 0 ? endTicks : Math.max(startTicks, counts.switchedAt);
     return encodeWindow({ startTicks, endTicks: end, periodNanos, spanMinNanos, ...nothing, calls: counts.since(counted) });
 }

@@ -203,15 +203,19 @@ export class Recorder {
 
     /**
      * Calls a function; what guests have left open below it when it throws is closed at once, as trapped or as ended by
-     * the host. (Without this, that is done when the present turn of the event loop ends.)
+     * the host. (Without this, that is done when the present turn of the event loop ends.) Slow calls of a profile are children
+     * of the span that the recorder is told of then, or that is active.
      */
     call<R>(call: () => R): R {
         const depths = this.#lanes.depths();
+        if (this.#profiles.size > 0) this.#adopt(this.#told ?? this.#askParent());
         try {
             return call();
         } catch (error) {
             this.#lanes.closeTo(error instanceof WebAssembly.RuntimeError ? Reason.Trap : Reason.Host, depths);
             throw error;
+        } finally {
+            this.#adopt(this.#told);
         }
     }
 
@@ -248,11 +252,7 @@ export class Recorder {
         this.#told = parent;
         // The next event makes the recorder ask.
         this.#lanes.flush();
-    }
-
-    /** Whether what guests do in this thread is recorded. */
-    get recording(): boolean {
-        return this.#on && !this.finished;
+        this.#adopt(parent);
     }
 
     /**
@@ -313,11 +313,11 @@ export class Recorder {
 
     /** Another lane of this thread. */
     #open(seat: MakeSeat): Member {
-        const { opened, turn, parent = activeSpan } = this.#settings;
+        const { opened, turn } = this.#settings;
         const number = this.#output.lane();
         const begin = (): void => {
             turn?.();
-            this.#say(member, this.#told ?? parent());
+            this.#say(member, this.#told ?? this.#askParent());
         };
         const earlier = opened ? new SharedArrayBuffer(CONTROL + CAPACITY) : undefined;
         const member: Member = { lane: new Lane(seat, (block) => this.#output.block(number, block), begin, earlier, this.#on), number, parent: undefined };
@@ -335,11 +335,14 @@ export class Recorder {
         const lane = new Profile(exports, number, link, this.#on);
         this.#lanes.add(lane);
         this.#profiles.add(lane);
+        lane.setParent(this.#told);
         this.#gone.register(exports, { lane, number });
         if (this.#settling !== undefined) return;
         // Nothing tells when a guest begins to run. When this is called none does.
         this.#settling = setInterval(() => {
             for (const profile of this.#profiles) profile.settle(Reason.Host);
+            // What was told while calls were open.
+            this.#adopt(this.#told);
         }, SETTLE);
         // In node it keeps nobody alive.
         (this.#settling as { unref?: () => void }).unref?.();
@@ -362,6 +365,15 @@ export class Recorder {
         this.#numbers = this.#numbers.filter((other) => other !== number);
         if (this.#inner === lane) this.#inner = undefined;
         this.#output.ended(number);
+    }
+
+    get #askParent(): AskParent {
+        return this.#settings.parent ?? activeSpan;
+    }
+
+    /** Instances that make a profile are told whose children their next calls are: nothing tells when those begin. */
+    #adopt(parent: Parent | undefined): void {
+        for (const profile of this.#profiles) profile.setParent(parent);
     }
 
     /** Tells the trace whose children a lane's next calls are. */

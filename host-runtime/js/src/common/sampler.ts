@@ -5,6 +5,7 @@ import { Counts } from './counts.js';
 import { instantiate } from './instantiate.js';
 import { Pen } from './pen.js';
 import { HOST, SampleTree } from './sample-tree.js';
+import { ToldParent } from './told-parent.js';
 import { LOOK } from './wasm.js';
 import { encodeWindow } from './window.js';
 
@@ -31,6 +32,8 @@ export interface ProfiledInstance {
     control: SharedArrayBuffer;
     /** What it says of switches: see `Counts`. */
     switched: SharedArrayBuffer;
+    /** And of whose children its calls are: see `ToldParent`. */
+    parent: SharedArrayBuffer;
 }
 
 /** Words of an instance's control: how often calls were unwound, the least depth since the sampler has heard of that, and why. */
@@ -50,6 +53,8 @@ export interface TakeFound {
     window(number: number, body: Uint8Array, counted: Float64Array, endTicks: number): void;
     /** A block of slow calls; the bytes are only borrowed. */
     span(number: number, block: Uint8Array): void;
+    /** Whose children the calls of the next blocks are: the payload of a `PRNT`. */
+    parent(number: number, payload: Uint8Array): void;
     /** That was all. */
     ended(number: number): void;
 }
@@ -74,6 +79,8 @@ interface OpenCall {
     cut: boolean;
     /** In the middle between the sample before the first one that saw it and that one. */
     start: number;
+    /** Whose child it is, if it is the outermost. */
+    parent: Uint8Array | undefined;
 }
 
 /** One instance. */
@@ -88,6 +95,10 @@ export class Profiled {
     readonly #slots: Uint32Array;
     readonly #tree = new SampleTree();
     readonly #pen: Pen;
+    readonly #toldParent: ToldParent;
+    /** Whose children calls are that begin now, and what the trace says of that. */
+    #parent: Uint8Array | undefined;
+    #said: Uint8Array | undefined;
     /** The outermost first. Those that are told are the first ones: an outer call lasts longer. */
     readonly #open: OpenCall[] = [];
     #told = 0;
@@ -114,6 +125,7 @@ export class Profiled {
         this.#look = instantiate<LookExports>(LOOK, { js: { memory: instance.memory } });
         this.#slots = new Uint32Array(this.#look.memory.buffer);
         this.#pen = new Pen(instance.begun, (block) => take.span(instance.number, block));
+        this.#toldParent = new ToldParent(instance.parent);
         this.#counted = new Float64Array(instance.functions);
         this.#start = this.#last = instance.begun;
         this.#length = sampling.everyNanos ?? FIRST_WINDOW;
@@ -165,6 +177,7 @@ export class Profiled {
         const elapsed = Math.max(0, now - this.#last);
         const middle = this.#last + Math.floor(elapsed / 2);
         this.#last = now;
+        this.#parent = this.#toldParent.hear() ?? this.#parent;
         const same = this.#see(middle);
         this.#tell(same, now);
         this.#samples++;
@@ -200,11 +213,11 @@ export class Profiled {
         return same;
     }
 
-    #push(func: number, hasSerial: boolean, start: number): void {
+    #push(func: number, hasSerial: boolean, start: number, parent = this.#parent): void {
         const around = this.#open.at(-1);
-        const parent = around ? around.node : HOST;
-        const child = around?.cut === true ? undefined : this.#tree.child(parent, func);
-        this.#open.push({ func, hasSerial, node: child ?? parent, cut: child === undefined, start });
+        const path = around ? around.node : HOST;
+        const child = around?.cut === true ? undefined : this.#tree.child(path, func);
+        this.#open.push({ func, hasSerial, node: child ?? path, cut: child === undefined, start, parent });
     }
 
     /** Tells those of the first `same` calls, which were seen twice, that have lasted long enough. */
@@ -212,10 +225,19 @@ export class Profiled {
         const least = this.#sampling.spanMinNanos;
         if (least === undefined) return;
         for (; this.#told < same; this.#told++) {
-            const { func, hasSerial, start } = this.#open[this.#told]!;
+            const { func, hasSerial, start, parent } = this.#open[this.#told]!;
             if (!hasSerial || now - start < least) return;
+            if (this.#told === 0) this.#say(parent);
             this.#pen.enter(start, func);
         }
+    }
+
+    /** The outermost call that is told next has a parent. */
+    #say(parent: Uint8Array | undefined): void {
+        if (!parent || parent === this.#said) return;
+        this.#pen.flush();
+        this.#take.parent(this.number, parent);
+        this.#said = parent;
     }
 
     /** Calls deeper than this were unwound. */
@@ -236,7 +258,7 @@ export class Profiled {
         this.#start = now;
         this.#samples = this.#torn = this.#cut = this.#idle = this.#squares = 0;
         // The tree is a new one.
-        for (const { func, hasSerial, start } of this.#open.splice(0)) this.#push(func, hasSerial, start);
+        for (const { func, hasSerial, start, parent } of this.#open.splice(0)) this.#push(func, hasSerial, start, parent);
         this.#pen.flush();
         this.#take.window(this.number, body, this.#counted, now);
     }
@@ -246,7 +268,7 @@ export class Profiled {
 const MESSAGES = 0;
 const STOP = 1;
 const WAKE = 2;
-const RUNS = 3;
+export const RUNS = 3;
 /** Their length in bytes. */
 export const SAMPLER_BYTES = 16;
 /** Milliseconds that it rests where there is nothing to look at. */
@@ -320,11 +342,6 @@ export class SamplerControl {
         return Atomics.load(this.#words, RUNS) === 1;
     }
 
-    /** Waits until it runs, for so many milliseconds at most. */
-    waitForStart(milliseconds: number): void {
-        Atomics.wait(this.#words, RUNS, 0, milliseconds);
-    }
-
     /** A message is on its way. */
     announce(): void {
         Atomics.add(this.#words, MESSAGES, 1);
@@ -341,11 +358,6 @@ export class SamplerControl {
     stop(): void {
         Atomics.store(this.#words, STOP, 1);
         this.wake();
-    }
-
-    /** Waits until it has ended, for so many milliseconds at most. */
-    waitForEnd(milliseconds: number): void {
-        Atomics.wait(this.#words, RUNS, 1, milliseconds);
     }
 }
 

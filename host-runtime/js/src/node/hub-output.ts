@@ -7,6 +7,7 @@ import type { Header, Summary } from '../common/trace.js';
 import type { SamplerControl } from '../common/sampler.js';
 import type { Followed } from './follower.js';
 import { Hub, Message } from './hub.js';
+import { waitForSampler } from './sampler.js';
 import type { Ending, Written } from './writer-thread.js';
 
 /** Milliseconds that the writer may take to write what is in the queue. */
@@ -70,7 +71,7 @@ export class HubOutput implements Output {
         const end_ticks = clockwork.now();
         if (this.#sampler?.runs) {
             this.#sampler.stop();
-            this.#sampler.waitForEnd(SAMPLER_PATIENCE);
+            waitForSampler(this.#sampler, false, SAMPLER_PATIENCE);
         }
         const stalls = stallsOf(clockwork.memory);
         if (clockwork.memory) stopTicker(clockwork.memory);

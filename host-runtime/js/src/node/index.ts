@@ -6,13 +6,14 @@ import { BroadcastChannel, getEnvironmentData, isMainThread, setEnvironmentData,
 import { probeCost } from '../common/calibrate.js';
 import { anchorOf, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf, type Clock } from '../common/clock.js';
 import { Reason } from '../common/constants.js';
-import type { SharedLane, TimeSource } from '../common/lane.js';
+import { hasMultiMemory, type SharedLane, type TimeSource } from '../common/lane.js';
 import { LocalOutput } from '../common/local-output.js';
 import type { SamplerLink } from '../common/profile.js';
 import { Recorder, type Output } from '../common/recorder.js';
 import { parseSampling, SamplerControl, type ProfiledInstance, type Sampling, type SamplingOptions } from '../common/sampler.js';
 import { askForCells, clockMemory, forgetStalls, waitForTicker, type CellChange } from '../common/ticker.js';
 import type { ClockInfo, Header, Sink } from '../common/trace.js';
+import { RECORDER_ONE_MEMORY } from '../common/wasm.js';
 import type { OtlpOptions } from '../common/otlp-settings.js';
 import type { AskParent } from '../common/parent.js';
 import { allowInlining } from './inlining.js';
@@ -20,7 +21,7 @@ import { Follower, type Followed, type FollowerData } from './follower.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
 import { threadOffset, threadOrigin } from './offset.js';
-import { CountsAlone, NodeSampler } from './sampler.js';
+import { CountsAlone, NodeSampler, waitForSampler } from './sampler.js';
 import type { SamplerData } from './sampler-thread.js';
 import type { TickerData } from './ticker-thread.js';
 import type { AnnouncedLane, WriterData } from './writer-thread.js';
@@ -217,6 +218,7 @@ function timeSource(shared: Shared, clock: Clock): TimeSource {
     return {
         kind: 'ticker',
         clock: memory,
+        ...(!hasMultiMemory && { oneMemory: RECORDER_ONE_MEMORY }),
         add(cell) {
             const id = `${threadId}-${cells++}`;
             const change = (change: CellChange): void => {
@@ -256,7 +258,7 @@ function startSampler({ test, sampling, sampler, hub, origin, channels: { instan
     if (!control.runs) {
         const data: SamplerData = { kperf: 'sampler', hub, control: sampler, instances, origin, sampling };
         startThread('./sampler-thread.js', data);
-        control.waitForStart(THREAD_START);
+        waitForSampler(control, true, THREAD_START);
         if (!control.runs) throw new Error('kperf: the thread that samples did not start');
     }
     return new NodeSampler(now, control, (instance) => tell(instances, instance));

@@ -2,10 +2,15 @@
 
 import type { Output } from '../common/recorder.js';
 import { countsAlone, hasEnded, type SamplerLink } from '../common/profile.js';
-import { CONTROL_ENDED, SamplerControl, type ProfiledInstance, type Sampling } from '../common/sampler.js';
+import { CONTROL_ENDED, RUNS, SamplerControl, type ProfiledInstance, type Sampling } from '../common/sampler.js';
 
 /** Milliseconds that it may take to write what is left. */
 const PATIENCE = 2000;
+
+/** Waits until the thread runs, or has ended, for so many milliseconds at most. */
+export function waitForSampler({ buffer }: SamplerControl, runs: boolean, milliseconds: number): void {
+    Atomics.wait(new Int32Array(buffer), RUNS, runs ? 0 : 1, milliseconds);
+}
 
 /** Tells the thread of instances, and waits for it at their end. */
 export class NodeSampler implements SamplerLink {
