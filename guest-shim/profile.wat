@@ -37,14 +37,13 @@
 
   ;; These three are for functions that have no room for the code below.
   (func $enter (export "enter") (param $id i32) (param $count i32) (result i32)
-    (local $frame i32) (local $calls i64)
+    (local $frame i32)
     (i64.store
       (local.tee $frame (global.get $top))
       (i64.extend_i32_u (i32.add (local.get $id) (i32.const 1))))
-    (i64.store (local.get $count)
-      (local.tee $calls (i64.add (i64.load (local.get $count)) (i64.const 1))))
+    (i64.store (local.get $count) (i64.add (i64.load (local.get $count)) (i64.const 1)))
     ;; #if spans
-    (i32.store offset=4 (local.get $frame) (i32.wrap_i64 (local.get $calls)))
+    (i32.store offset=4 (local.get $frame) (i32.load (local.get $count)))
     ;; #end
     (global.set $top (call $above (local.get $frame)))
     (local.get $frame))
@@ -76,14 +75,13 @@
   ;; What stands inside functions. The rewriter copies these bodies (rewriter/src/template.rs): $id becomes the function's id,
   ;; $count the address of its count and $returned a word whose lower half is 0, the others become locals of the function. They
   ;; are never called.
-  (func (export "inline.enter") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32) (param $calls i64)
+  (func (export "inline.enter") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32)
     (i64.store
       (local.tee $frame (global.get $top))
       (i64.extend_i32_u (i32.add (local.get $id) (i32.const 1))))
-    (i64.store (local.get $count)
-      (local.tee $calls (i64.add (i64.load (local.get $count)) (i64.const 1))))
+    (i64.store (local.get $count) (i64.add (i64.load (local.get $count)) (i64.const 1)))
     ;; #if spans
-    (i32.store offset=4 (local.get $frame) (i32.wrap_i64 (local.get $calls)))
+    (i32.store offset=4 (local.get $frame) (i32.load (local.get $count)))
     ;; #end
     (global.set $top
       (select
@@ -93,20 +91,20 @@
 
   ;; A function that calls nothing needs not say where the next call's slot is. It has no loop either, so it can't be slow,
   ;; and its slot needs no number.
-  (func (export "inline.enter.leaf") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32) (param $calls i64)
+  (func (export "inline.enter.leaf") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32)
     (i64.store
       (local.tee $frame (global.get $top))
       (i64.extend_i32_u (i32.add (local.get $id) (i32.const 1))))
     (i64.store (local.get $count) (i64.add (i64.load (local.get $count)) (i64.const 1))))
 
-  (func (export "inline.leave") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32) (param $calls i64)
+  (func (export "inline.leave") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32)
     (i64.store (local.get $frame) (local.get $returned))
     (global.set $top (local.get $frame)))
 
-  (func (export "inline.leave.leaf") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32) (param $calls i64)
+  (func (export "inline.leave.leaf") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32)
     (i64.store (local.get $frame) (local.get $returned)))
 
-  (func (export "inline.unwind") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32) (param $calls i64)
+  (func (export "inline.unwind") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32)
     (if (i32.load offset=8 (local.get $frame))
       (then (call $unwind (local.get $frame)))))
 )

@@ -23,7 +23,7 @@
   (export "kperf.start" (func $kperf.start))
   (start $kperf.start)
   (func $f (;1;) (type 0)
-    (local i32 i64)
+    (local i32)
     global.get 0
     local.tee 0
     i32.const 0

@@ -30,7 +30,7 @@
   (export "kperf.start" (func $kperf.start))
   (start $kperf.start)
   (func $leaf (;1;) (type 0) (param i32) (result i32)
-    (local i32 i64 i32)
+    (local i32 i32)
     global.get 0
     local.tee 1
     i32.const 0
@@ -48,16 +48,16 @@
       local.get 0
       i32.load
     end
-    local.tee 3
+    local.tee 2
     local.get 1
-    local.get 3
+    local.get 2
     i64.extend_i32_u
     i64.const 32
     i64.shl
     i64.store 1
   )
   (func $caller (;2;) (type 1) (param i64 i32) (result i32)
-    (local i64 i32 i64 i32)
+    (local i64 i32 i32)
     global.get 0
     local.tee 3
     i32.const 1
@@ -70,7 +70,6 @@
     i64.load 1
     i64.const 1
     i64.add
-    local.tee 4
     i64.store 1
     local.get 3
     i32.const 8
@@ -85,9 +84,9 @@
       local.get 1
       call $leaf
     end
-    local.tee 5
+    local.tee 4
     local.get 3
-    local.get 5
+    local.get 4
     i64.extend_i32_u
     i64.const 32
     i64.shl

@@ -30,7 +30,7 @@
   (export "kperf.start" (func $kperf.start))
   (start $kperf.start)
   (func $main (;2;) (type 0)
-    (local i32 i64)
+    (local i32)
     global.get 0
     local.tee 0
     i32.const 100
@@ -43,11 +43,10 @@
     i64.load
     i64.const 1
     i64.add
-    local.tee 1
     i64.store
     local.get 0
-    local.get 1
-    i32.wrap_i64
+    i32.const 1048576
+    i32.load
     i32.store offset=4
     local.get 0
     i32.const 8
@@ -91,7 +90,7 @@
     global.set 0
   )
   (func $throws (;3;) (type 0)
-    (local i32 i64)
+    (local i32)
     global.get 0
     local.tee 0
     i32.const 101
