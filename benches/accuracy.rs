@@ -1,14 +1,17 @@
 //! Is the profile true? `cargo bench --bench accuracy`.
 //!
 //! The Game of Life of `examples/` runs in turn without probes, under a sampler that interrupts it and notes where it was,
-//! with probes under both clocks (those of `run`: inside with the ticker, beside with `precise`), and with those of a profile. Which function had what part of the time must come out the same. Its calls take 2.5
-//! ns on average, so that the probes take several times as long as what they measure: a hard case.
+//! with probes under both clocks (those of `run`: inside with the ticker, beside with `precise`), and with those of a profile.
+//! Which function had what part of the time must come out the same. Its calls take 2.5 ns on average, so that the probes take
+//! several times as long as what they measure: a hard case. (Published programs: `scripts/bench --part accuracy`.)
 //!
 //! Goal: with the probes' cost taken off, no function's share of self time is more than 5 points from the sampler's; of a
 //! profile as it is, 3 points.
 //!
 //! `-- c wat` measures other examples, by the names of their folders.
 #![allow(missing_docs, clippy::print_stdout)]
+
+mod sampler;
 
 use anyhow::{Context, ensure};
 use kperf_abi::SymbolTable;
@@ -244,17 +247,11 @@ impl Guest {
     fn sample(&self) -> anyhow::Result<BTreeMap<String, u64>> {
         let (mut store, linker) = self.host()?;
         let instance = linker.instantiate(&mut store, &self.plain)?;
-        let sampler = sampler::Sampler::start()?;
+        let sampler = sampler::Sampler::start(&self.plain)?;
         start(&mut store, &instance)?;
-        let addresses = sampler.stop();
-        let text = self.plain.text().as_ptr() as usize;
         let mut samples = BTreeMap::new();
-        for function in self.plain.functions() {
-            let range = text + function.offset..text + function.offset + function.len;
-            let count = addresses.iter().filter(|&address| range.contains(address)).count() as u64;
-            if count > 0 {
-                *samples.entry(self.name(function.index.as_u32())).or_default() += count;
-            }
+        for (index, count) in sampler.stop(&self.plain) {
+            *samples.entry(self.name(index)).or_default() += count;
         }
         Ok(samples)
     }
@@ -360,76 +357,5 @@ impl std::io::Write for Trace {
 
     fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
-    }
-}
-
-/// Interrupts this thread every so often and notes where it was.
-mod sampler {
-    // A signal handler and the registers that it is given.
-    #![allow(unsafe_code)]
-
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    /// Not a divisor of anything that the guest does regularly.
-    const PERIOD_NANOS: i64 = 97_111;
-    const ROOM: usize = 1 << 16;
-
-    static ADDRESSES: [AtomicUsize; ROOM] = [const { AtomicUsize::new(0) }; ROOM];
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
-
-    pub(super) struct Sampler(libc::timer_t);
-
-    extern "C" fn note(_signal: i32, _info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-        // SAFETY: the kernel gives a handler of SA_SIGINFO the interrupted context.
-        let context = unsafe { &*context.cast::<libc::ucontext_t>() };
-        let address = context.uc_mcontext.gregs[libc::REG_RIP as usize] as usize;
-        if let Some(place) = ADDRESSES.get(COUNT.fetch_add(1, Ordering::Relaxed)) {
-            place.store(address, Ordering::Relaxed);
-        }
-    }
-
-    impl Sampler {
-        pub(super) fn start() -> std::io::Result<Sampler> {
-            COUNT.store(0, Ordering::Relaxed);
-            // SAFETY: all structures are plain data, filled in as the manual says; the handler only touches atomics.
-            unsafe {
-                let mut action: libc::sigaction = std::mem::zeroed();
-                action.sa_sigaction = note as *const () as usize;
-                action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_ONSTACK;
-                check(libc::sigaction(libc::SIGPROF, &action, std::ptr::null_mut()))?;
-                let mut event: libc::sigevent = std::mem::zeroed();
-                event.sigev_notify = libc::SIGEV_THREAD_ID;
-                event.sigev_signo = libc::SIGPROF;
-                event.sigev_notify_thread_id = libc::gettid();
-                let mut timer: libc::timer_t = std::mem::zeroed();
-                check(libc::timer_create(libc::CLOCK_MONOTONIC, &mut event, &mut timer))?;
-                let period = libc::timespec { tv_sec: 0, tv_nsec: PERIOD_NANOS };
-                let times = libc::itimerspec { it_interval: period, it_value: period };
-                check(libc::timer_settime(timer, 0, &times, std::ptr::null_mut()))?;
-                Ok(Sampler(timer))
-            }
-        }
-
-        /// The addresses at which the thread was.
-        pub(super) fn stop(self) -> Vec<usize> {
-            // SAFETY: the timer is ours.
-            unsafe { libc::timer_delete(self.0) };
-            let count = COUNT.load(Ordering::Relaxed).min(ROOM);
-            ADDRESSES[..count].iter().map(|address| address.load(Ordering::Relaxed)).collect()
-        }
-    }
-
-    /// How often this thread was put aside for another.
-    pub(super) fn switches() -> i64 {
-        // SAFETY: plain data, which the call fills in.
-        unsafe {
-            let mut usage: libc::rusage = std::mem::zeroed();
-            libc::getrusage(libc::RUSAGE_THREAD, &mut usage);
-            usage.ru_nivcsw
-        }
-    }
-
-    fn check(result: i32) -> std::io::Result<()> {
-        if result == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
     }
 }

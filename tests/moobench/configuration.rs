@@ -141,6 +141,7 @@ pub(crate) fn all() -> impl Iterator<Item = Configuration> {
     let node = [
         (PLAIN, Way::None),
         ("empty host functions", Way::Empty),
+        ("inline, switched off", Way::Off),
         ("import, clock stands", recorder(beside, Clock::Standing, Target::File)),
         ("import, ticker, trace file", recorder(beside, Clock::Ticker, Target::File)),
         ("import, precise, trace file", recorder(beside, Clock::Precise, Target::File)),

@@ -2,7 +2,7 @@
 
 use crate::child::{ChildJob, Measured, TRACE};
 use crate::configuration::{Clock, Target, Way};
-use crate::real;
+use crate::real::{self, Program, Work};
 use crate::whamm;
 use crate::workload::{Job, Workload};
 use anyhow::{Context, bail, ensure};
@@ -62,7 +62,11 @@ impl Compiled<'_> {
 
     fn run(&self) -> anyhow::Result<Measured> {
         let out = real::out()?;
-        let mut guest = Guest::new(self.engine, self.job, out.path())?;
+        let wasi = match self.job.workload {
+            Workload::Real(program) => program.wasi(&self.job.root, out.path())?,
+            _ => WasiCtxBuilder::new().args(&["life", "500"]).build_p1(),
+        };
+        let mut guest = Guest::new(self.engine, wasi)?;
         let builder = || Recorder::builder().calibrate(false).symbols(self.symbols.clone());
         if let Some((inside, clock, target)) = self.way.recorder() {
             let clock = match clock {
@@ -115,33 +119,35 @@ pub(crate) fn filter(job: &Job) -> anyhow::Result<Filter> {
     Ok(Filter { only: only.into_iter().collect(), skip: Vec::new() })
 }
 
-fn engine() -> anyhow::Result<Engine> {
+pub(crate) fn engine() -> anyhow::Result<Engine> {
     let mut config = Config::new();
     Recorder::configure(&mut config);
     config.wasm_gc(true).wasm_function_references(true).wasm_exceptions(true).wasm_tail_call(true);
     Ok(Engine::new(&config)?)
 }
 
-struct Guest {
-    store: Store<WasiP1Ctx>,
-    linker: Linker<WasiP1Ctx>,
+/// A store and a linker for one run.
+pub(crate) struct Guest {
+    pub(crate) store: Store<WasiP1Ctx>,
+    pub(crate) linker: Linker<WasiP1Ctx>,
 }
 
 impl Guest {
-    /// What a program writes goes to `out`.
-    fn new(engine: &Engine, job: &Job, out: &Path) -> anyhow::Result<Guest> {
-        let wasi = match job.workload {
-            Workload::Real(program) => program.wasi(&job.root, out)?,
-            _ => WasiCtxBuilder::new().args(&["life", "500"]).build_p1(),
-        };
-        Ok(Guest { store: Store::new(engine, wasi), linker: Linker::new(engine) })
+    pub(crate) fn new(engine: &Engine, wasi: WasiP1Ctx) -> anyhow::Result<Guest> {
+        let mut linker = Linker::new(engine);
+        p1::add_to_linker_sync(&mut linker, |wasi| wasi)?;
+        Ok(Guest { store: Store::new(engine, wasi), linker })
+    }
+
+    /// Makes a published program ready.
+    pub(crate) fn prepare(&mut self, program: Program, module: &Module, root: &Path) -> anyhow::Result<Work> {
+        program.prepare(&mut self.store, &mut self.linker, module, root)
     }
 
     /// Runs it; answers the times of its batches.
     fn batches(&mut self, Compiled { module, job, .. }: &Compiled<'_>) -> anyhow::Result<Measured> {
-        p1::add_to_linker_sync(&mut self.linker, |wasi| wasi)?;
         if let Workload::Real(program) = job.workload {
-            let work = program.prepare(&mut self.store, &mut self.linker, module, &job.root)?;
+            let work = self.prepare(program, module, &job.root)?;
             return measured(|batches| {
                 let begun = Instant::now();
                 work.run(&mut self.store)?;

@@ -5,6 +5,7 @@
 //! in turn in one process. This program is the parent, and under wasmtime the child too. Without `--bench` (`cargo test`) a few thousand calls are enough.
 #![allow(missing_docs, clippy::print_stdout, clippy::print_stderr)]
 
+mod accuracy;
 mod child;
 mod comparison;
 mod configuration;
@@ -13,6 +14,9 @@ mod machine;
 mod plot;
 mod real;
 mod report;
+#[path = "../../benches/sampler/mod.rs"]
+#[allow(dead_code)]
+mod sampler;
 #[path = "../otlp/server.rs"]
 #[allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 mod server;
@@ -46,7 +50,7 @@ struct Opts {
     /// Only configurations with this in their name, beside the one without probes.
     #[arg(long, value_name = "WORD")]
     only: Option<String>,
-    /// Only this part: `recursion`, `depths`, `programs` or `real`.
+    /// Only this part: `recursion`, `depths`, `programs`, `real` or `accuracy`.
     #[arg(long, value_name = "PART")]
     part: Option<String>,
     /// Measure.
@@ -80,11 +84,12 @@ fn main() -> anyhow::Result<()> {
     std::fs::create_dir_all(&out).with_context(|| format!("failed to make `{}`", out.display()))?;
     let tools = Tools::find(root)?;
     let mut bench = Bench { root, opts: &opts, tools: &tools, report: Report::new(&tools) };
-    let parts: [Part<'_>; 4] = [
+    let parts: [Part<'_>; 5] = [
         ("recursion", Bench::recursion),
         ("depths", Bench::depths),
         ("programs", Bench::programs),
         ("real", Bench::real),
+        ("accuracy", Bench::accuracy),
     ];
     for (name, measure) in parts {
         if opts.part.as_ref().is_none_or(|part| part == name) {
@@ -196,6 +201,19 @@ impl Bench<'_> {
             for workload in real::Program::ALL.map(Workload::Real) {
                 self.compare(&workload, host, &configurations, 2 * self.opts.loops)?;
             }
+        }
+        Ok(())
+    }
+
+    /// Whether profiles of published programs say what a native sampler says.
+    fn accuracy(&mut self) -> anyhow::Result<()> {
+        if !real::are_there(self.root)? {
+            return Ok(());
+        }
+        for program in real::Program::ALL {
+            eprintln!("{}, {} runs under each sampler", program.name(), self.opts.loops);
+            let measured = accuracy::measure(self.root, program, self.opts.loops);
+            self.report.add_accuracy(measured.with_context(|| program.name())?);
         }
         Ok(())
     }

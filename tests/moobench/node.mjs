@@ -4,7 +4,7 @@ import { openSync, readFileSync, statSync } from 'node:fs';
 import { WASI } from 'node:wasi';
 import * as real from './real.mjs';
 
-const CLOCKS = { Standing: 'ticker:1000ms', Ticker: 'ticker', Precise: 'precise' };
+const CLOCKS = { Standing: 'ticker:1000ms', Ticker: 'ticker', Precise: 'precise', Off: 'ticker' };
 
 const { ways, modules, order, program, name, size, count, argument, answer } = JSON.parse(process.argv[2]);
 const compiled = modules.map((path) => new WebAssembly.Module(readFileSync(path)));
@@ -32,6 +32,7 @@ async function run(way, module, n) {
     const instance = new WebAssembly.Instance(module, imports);
     // One that has its recorder inside wants to be seen.
     recorder?.attach?.(instance);
+    if (way === 'Off') recorder.setRecording(false);
     const result = { batches: [] };
     const first = performance.now();
     const start = () => wasi.start(instance);
@@ -55,6 +56,7 @@ async function run(way, module, n) {
     if (recorder) {
         const { events, dropped_events } = await recorder.finish();
         if (dropped_events) throw new Error(`${dropped_events} events are lost`);
+        if (way === 'Off' && events !== 0) throw new Error(`${events} events while switched off`);
         Object.assign(result, { events, bytes: statSync(path).size });
     }
     result.whole_nanos = (performance.now() - first) * 1e6;

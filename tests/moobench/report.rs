@@ -1,5 +1,6 @@
 //! The report: one Markdown file, and its pictures beside it.
 
+use crate::accuracy::{self, Accuracy};
 use crate::comparison::{self, Comparison};
 use crate::configuration::{Configuration, Host};
 use crate::statistics::Row;
@@ -31,14 +32,12 @@ pub(crate) struct Report {
     machine: Vec<(&'static str, String)>,
     tables: Vec<Table>,
     comparisons: Vec<Comparisons>,
+    accuracies: Vec<Accuracy>,
     /// By host and depth.
     depths: BTreeMap<(Host, u32), Vec<Row>>,
     left_out: BTreeSet<String>,
     modules: String,
 }
-
-/// What would belong here and is not to be had.
-const NOWHERE: [&str; 1] = ["node: inline, switched off: hosts in JavaScript can't switch probes off and on"];
 
 /// How often a module is rewritten for its time.
 const REWRITINGS: usize = 15;
@@ -49,8 +48,9 @@ impl Report {
             machine: machine::describe(tools),
             tables: Vec::new(),
             comparisons: Vec::new(),
+            accuracies: Vec::new(),
             depths: BTreeMap::new(),
-            left_out: NOWHERE.map(str::to_owned).into(),
+            left_out: BTreeSet::new(),
             modules: String::new(),
         }
     }
@@ -69,6 +69,12 @@ impl Report {
         println!("\n{}", heading(&program.workload, program.host));
         print!("{}", comparison::table(&program.rows));
         self.comparisons.push(program);
+    }
+
+    /// Adds what a profile and a native sampler say of a program.
+    pub(crate) fn add_accuracy(&mut self, accuracy: Accuracy) {
+        print!("\n{}", accuracy::table(std::slice::from_ref(&accuracy)));
+        self.accuracies.push(accuracy);
     }
 
     /// Adds what was measured at a depth.
@@ -139,6 +145,9 @@ impl Report {
         }
         for host in Host::ALL {
             text += &self.published(host);
+        }
+        if !self.accuracies.is_empty() {
+            writeln!(text, "\n## Are profiles true?\n\n{}", accuracy::table(&self.accuracies).trim_end())?;
         }
         for host in Host::ALL {
             let depths: BTreeMap<u32, &Vec<Row>> = self

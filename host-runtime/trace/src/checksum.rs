@@ -56,7 +56,7 @@ mod tables {
     mod tests {
         #[test]
         fn both_say_the_same() {
-            let bytes: Vec<u8> = (0..1000u32).map(|n| (n * n >> 3) as u8).collect();
+            let bytes: Vec<u8> = (0..1000u32).map(|n| ((n * n) >> 3) as u8).collect();
             for begin in 0..20 {
                 for end in begin..bytes.len() {
                     assert_eq!(super::crc32(&bytes[begin..end]), crc32fast::hash(&bytes[begin..end]));
