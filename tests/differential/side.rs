@@ -140,7 +140,8 @@ impl Side {
             let bytes: Vec<u8> = bytes.collect();
             bytes.chunks(8).map(|cell| u64::from_le_bytes(cell.try_into().unwrap())).collect::<Vec<u64>>()
         };
-        let slots = cells(shadow::STACK, shadow::STACK + 4096).iter().filter(|&&slot| slot != 0).count();
+        let slots = cells(shadow::STACK, shadow::STACK + 4096);
+        let slots = slots.iter().filter(|&&slot| shadow::Slot(slot).func().is_some()).count();
         let counts = cells(shadow::COUNTS, memory.data().len()).iter().sum();
         Some(((top - shadow::STACK) as u32 / 8 + slots as u32, counts))
     }
