@@ -27,12 +27,13 @@ async function run(way, module, n) {
         const otlp = target === 'Otlp' ? { otlp: otlpFromEnvironment(process.env) } : {};
         const record = clock === 'Profile' ? { record: 'profile' } : { clock: CLOCKS[clock] };
         recorder = createRecorder({ path, ...record, calibrate: false, ...otlp });
+        // Before there is an instance: its start function has probes too.
+        if (way === 'Off') recorder.setRecording(false);
         imports = recorder.imports(imports, module);
     }
     const instance = new WebAssembly.Instance(module, imports);
     // One that has its recorder inside wants to be seen.
     recorder?.attach?.(instance);
-    if (way === 'Off') recorder.setRecording(false);
     const result = { batches: [] };
     const first = performance.now();
     const start = () => wasi.start(instance);
