@@ -1,7 +1,7 @@
 //! A native sampler: interrupts a thread every so often and notes in which function of a module it was.
 //!
 //! What a function has the engine do (grow its memory, copy it) is its own time: its place is on the stack then. What host
-//! functions take is nobody's.
+//! functions take is nobody's, where it is told of them.
 // A signal handler and the registers that it is given.
 #![allow(unsafe_code)]
 
@@ -101,8 +101,9 @@ impl Sampler {
         };
         let mut counts = BTreeMap::new();
         for places in &ADDRESSES[..COUNT.load(Ordering::Relaxed).min(ROOM)] {
-            if let Some(index) = places.iter().find_map(|place| function_at(place.swap(0, Ordering::Relaxed)))
-            {
+            // All of them: a later sample may have fewer.
+            let places = places.each_ref().map(|place| place.swap(0, Ordering::Relaxed));
+            if let Some(index) = places.into_iter().find_map(function_at) {
                 *counts.entry(index).or_default() += 1;
             }
         }

@@ -57,7 +57,7 @@ pub(crate) fn compare(
         .enumerate()
         .map(|(at, configuration)| Comparison::new(configuration.name, at, &order, &runs, calls))
         .collect::<Option<_>>()
-        .context("nothing was measured")
+        .context("too few runs to compare: `--loops 2` or more")
 }
 
 /// How many calls a run has recorded, if any.

@@ -56,7 +56,7 @@
   ;; How many calls are open, or -1 if that changed or isn't near $depth. They go to $to.
   (func $look_near (param $depth i32) (param $to i32) (result i32)
     (local $first i32) (local $end i32) (local $seen i32)
-    ;; The middle of the two lines is as near as can be.
+    ;; The middle of the two lines is as near as can be. There are 0x3fff lines.
     (local.set $depth (i32.shr_u (i32.add (local.get $depth) (i32.const 4)) (i32.const 3)))
     (if (local.get $depth) (then (local.set $depth (i32.sub (local.get $depth) (i32.const 1)))))
     (if (i32.gt_u (local.get $depth) (i32.const 0x3ffd)) (then (local.set $depth (i32.const 0x3ffd))))
