@@ -49,7 +49,8 @@ pub const STATE_LAST: &str = "state.last";
 /// Export of a recorder inside a module, a mutable i32: where the next word goes; 0 before the first event.
 pub const STATE_POSITION: &str = "state.position";
 
-/// Export of a recorder of profiles, a mutable i32: address of the slot that the next call takes (see [`crate::shadow`]).
+/// Export of a recorder of profiles that keeps a stack, a mutable i32: address of the slot that the next call takes (see
+/// [`crate::shadow`]).
 pub const STATE_TOP: &str = "state.top";
 /// Export of a recorder of profiles, an i32: the FuncId whose count is the first.
 pub const STATE_ID_BASE: &str = "state.id_base";
@@ -73,7 +74,8 @@ pub const INLINE_ENTER_LEAF: &str = "inline.enter.leaf";
 pub const INLINE_LEAVE: &str = "inline.leave";
 /// What a `leave` is in a function that calls nothing.
 pub const INLINE_LEAVE_LEAF: &str = "inline.leave.leaf";
-/// What a `leaf` is: all that stands in a function that is counted only. Its second parameter is the one local that it needs.
+/// What a `leaf` is: all that stands in a function that is counted only. Of a recorder of traces its second parameter is the
+/// one local that it needs.
 pub const INLINE_LEAF: &str = "inline.leaf";
 /// What an `unwind` is.
 pub const INLINE_UNWIND: &str = "inline.unwind";

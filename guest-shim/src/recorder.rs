@@ -1,4 +1,4 @@
-//! The recorder modules: `recorder.wat` and the three made from it, `profile.wat` and the two made from that.
+//! The recorder modules: `recorder.wat` and the three made from it, `profile.wat` and the two made from that, `counts.wat`.
 
 /// Which of its forms a recorder has: how it learns the time, and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -13,6 +13,8 @@ pub enum Form {
     Profile,
     /// The same, and the stack tells one call of a function from the next.
     ProfileSpans,
+    /// It becomes a part of the module, and counts calls: no more.
+    Counts,
 }
 
 impl Form {
@@ -24,6 +26,7 @@ impl Form {
             Form::Inline => include_bytes!("../recorder.inline.wasm"),
             Form::Profile => include_bytes!("../profile.wasm"),
             Form::ProfileSpans => include_bytes!("../profile.spans.wasm"),
+            Form::Counts => include_bytes!("../counts.wasm"),
         }
     }
 
@@ -31,20 +34,26 @@ impl Form {
     pub fn constants(self) -> u32 {
         match self {
             Form::Profile | Form::ProfileSpans => 3,
-            _ => 1,
+            Form::Counts => 2,
+            Form::Precise | Form::Ticker | Form::Inline => 1,
         }
     }
 
     /// Whether it makes profiles.
     pub fn is_profile(self) -> bool {
-        matches!(self, Form::Profile | Form::ProfileSpans)
+        matches!(self, Form::Profile | Form::ProfileSpans | Form::Counts)
     }
 
-    /// Its text: [`SOURCE`] or [`PROFILE_SOURCE`] with the other forms' lines left out.
+    /// Its text: that of the file that it is made from, with the other forms' lines left out.
     pub fn source(self) -> String {
         let mut kept = String::new();
         let mut keep = true;
-        for line in (if self.is_profile() { PROFILE_SOURCE } else { SOURCE }).lines() {
+        let source = match self {
+            Form::Precise | Form::Ticker | Form::Inline => SOURCE,
+            Form::Profile | Form::ProfileSpans => PROFILE_SOURCE,
+            Form::Counts => COUNTS_SOURCE,
+        };
+        for line in source.lines() {
             match line.trim() {
                 ";; #else" => keep = !keep,
                 ";; #end" => keep = true,
@@ -61,7 +70,7 @@ impl Form {
         let [get, set] = match self {
             Form::Precise | Form::Ticker => ["(i32.load (i32.const 64))", "(i32.store (i32.const 64)"],
             Form::Inline => ["(global.get $position)", "(global.set $position"],
-            Form::Profile | Form::ProfileSpans => return kept,
+            Form::Profile | Form::ProfileSpans | Form::Counts => return kept,
         };
         let code = kept.find("(module").unwrap_or(0);
         let (head, code) = kept.split_at(code);
@@ -75,6 +84,7 @@ impl Form {
             Form::Inline => "inline",
             Form::Profile => "profile",
             Form::ProfileSpans => "spans",
+            Form::Counts => "counts",
         }
     }
 }
@@ -83,3 +93,5 @@ impl Form {
 pub const SOURCE: &str = include_str!("../recorder.wat");
 /// The text that the recorders of profiles are made from.
 pub const PROFILE_SOURCE: &str = include_str!("../profile.wat");
+/// The text of the one that only counts.
+pub const COUNTS_SOURCE: &str = include_str!("../counts.wat");

@@ -109,14 +109,21 @@ fn write_probed(
 pub(crate) fn write_thunk(context: &Context<'_>, import: u32, id: FuncId, params: u32, out: &mut Vec<u8>) {
     let probes = &context.code;
     let mut new = Vec::new();
-    let (groups, locals) = encode_locals(probes.locals(true));
+    let counted = probes.only_counts;
+    let (groups, locals) = encode_locals(if counted { probes.leaf_locals() } else { probes.locals(true) });
     groups.encode(&mut new);
     new.extend_from_slice(&locals);
     let site = Site { id, token: params, inline: true };
-    probes.enter(site, false, &mut new);
+    if counted {
+        probes.leaf(site, &mut new);
+    } else {
+        probes.enter(site, false, &mut new);
+    }
     (0..params).for_each(|param| Instruction::LocalGet(param).encode(&mut new));
     Instruction::Call(import).encode(&mut new);
-    probes.leave(site, false, None, &mut new);
+    if !counted {
+        probes.leave(site, false, None, &mut new);
+    }
     Instruction::End.encode(&mut new);
     new.as_slice().encode(out);
 }
@@ -195,15 +202,16 @@ impl<'a, 'o> Rewriter<'a, 'o> {
     fn write_counted(&mut self, index: FuncIndex) -> Result<(), Error> {
         let signature = self.context.info.func_type(index).ok_or_else(|| self.no_func_type())?;
         self.locals = self.read_locals(signature.params().len() as u64)?;
+        let added = self.context.code.leaf_locals();
         let site = &mut self.facts.site;
-        site.inline = self.locals < MAX_LOCALS;
+        site.inline = self.locals + added.len() as u64 <= MAX_LOCALS;
         site.token = self.locals.min(MAX_LOCALS) as u32;
         let (site, locals) = (*site, &self.source[..self.done]);
         if site.inline {
             let groups = self.body.get_locals_reader()?;
-            (groups.get_count() + 1).encode(self.out);
+            let (added, own) = encode_locals(added);
+            (groups.get_count() + added).encode(self.out);
             self.out.extend_from_slice(&locals[(groups.original_position() - self.base) as usize..]);
-            let (_, own) = encode_locals(&[wasm_encoder::ValType::I32]);
             self.out.extend_from_slice(&own);
         } else {
             self.out.extend_from_slice(locals);

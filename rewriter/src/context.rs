@@ -82,6 +82,7 @@ impl<'a> Context<'a> {
                     leaf: None,
                     templates: None,
                     counted_from: None,
+                    only_counts: false,
                 }
             }
             Some(recorder) => {
@@ -97,13 +98,20 @@ impl<'a> Context<'a> {
                     functions: ids.count() as u32 + 1,
                     start: info.start.map(|start| moved(info, shift, start)),
                 };
+                // One that only counts has none of these, and nothing calls them.
+                let only_counts = recorder.only_counts();
+                let function = |name| match only_counts {
+                    true => Ok(u32::MAX),
+                    false => recorder.function(&places, name),
+                };
                 Probes {
-                    enter: recorder.function(&places, names::ENTER)?,
-                    leave: recorder.function(&places, names::LEAVE)?,
-                    unwind: recorder.function(&places, names::UNWIND)?,
+                    enter: function(names::ENTER)?,
+                    leave: function(names::LEAVE)?,
+                    unwind: function(names::UNWIND)?,
                     leaf: recorder.function(&places, names::LEAF).ok(),
                     templates: Some(recorder.templates(&places)?),
                     counted_from: recorder.counts_calls().then_some(id_base),
+                    only_counts,
                 }
             }
         };
@@ -138,7 +146,7 @@ impl<'a> Context<'a> {
 
     /// Whether a function's probe only counts its calls.
     pub(crate) fn is_counted(&self, index: FuncIndex) -> bool {
-        self.counted.contains(&index)
+        self.code.only_counts || self.counted.contains(&index)
     }
 
     /// A function's index in the rewritten module. One that isn't there gets one that isn't there either: a thunk might

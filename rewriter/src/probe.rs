@@ -22,6 +22,9 @@ pub enum Probe {
         /// Whether that stack tells one call of a function from the next, so that slow calls can be told one by one.
         spans: bool,
     },
+    /// The recorder is a part of the module, and counts the calls of each function, no more. Which are open the host finds on
+    /// the stack of the thread that makes them, if it can. The same is wanted of the engine and of the host.
+    Count,
 }
 
 impl Probe {
@@ -32,6 +35,7 @@ impl Probe {
             Probe::Inline => Some(Form::Inline),
             Probe::Profile { spans: false } => Some(Form::Profile),
             Probe::Profile { spans: true } => Some(Form::ProfileSpans),
+            Probe::Count => Some(Form::Counts),
         }
     }
 }
@@ -48,6 +52,8 @@ pub(crate) struct Probes {
     pub(crate) templates: Option<Templates>,
     /// The function whose count is the first, where calls are counted.
     pub(crate) counted_from: Option<FuncId>,
+    /// Whether functions are counted and nothing else.
+    pub(crate) only_counts: bool,
 }
 
 /// The probe of one function.
@@ -69,12 +75,21 @@ impl Probes {
         }
     }
 
+    /// The locals of a probe that only counts.
+    pub(crate) fn leaf_locals(&self) -> &[ValType] {
+        self.templates.as_ref().map_or(&[], |templates| &templates.leaf_locals)
+    }
+
     /// Bytes that a function with one way out grows by, more or less.
     pub(crate) fn size(&self) -> usize {
         let mut probe = Vec::new();
         let site = Site { id: self.counted_from.unwrap_or(FuncId(u32::MAX)), token: 0, inline: true };
-        self.enter(site, false, &mut probe);
-        self.leave(site, false, None, &mut probe);
+        if self.only_counts {
+            self.leaf(site, &mut probe);
+        } else {
+            self.enter(site, false, &mut probe);
+            self.leave(site, false, None, &mut probe);
+        }
         probe.len() + encode_locals(self.locals(true)).1.len()
     }
 

@@ -1,4 +1,4 @@
-//! The recorder that goes into a module: `recorder.wat` in its inline form or `profile.wat`, taken apart.
+//! The recorder that goes into a module: `recorder.wat` in its inline form, `profile.wat` or `counts.wat`, taken apart.
 //!
 //! Its functions, globals and memory become the module's last ones. The bodies of its `inline.*` functions are templates:
 //! what stands inside every probed function. Their first parameter stands for the function's id (in a recorder of profiles
@@ -60,6 +60,7 @@ pub(crate) struct Counts {
 }
 
 /// What stands inside functions: bytes, with holes for what differs from function to function.
+#[derive(Default)]
 pub(crate) struct Template {
     pieces: Vec<Piece>,
     /// How many labels it has.
@@ -92,9 +93,11 @@ enum Piece {
 }
 
 /// The templates of all probes.
+#[derive(Default)]
 pub(crate) struct Templates {
     /// The locals that they need, that with the token first.
     pub(crate) locals: Vec<ValType>,
+    /// These are empty of a recorder that only counts: no function has them.
     pub(crate) enter: Template,
     /// For functions that call nothing, where that differs.
     pub(crate) enter_leaf: Option<Template>,
@@ -102,8 +105,10 @@ pub(crate) struct Templates {
     /// For functions that call nothing.
     pub(crate) leave_leaf: Template,
     pub(crate) unwind: Template,
-    /// For functions that are counted only, where there are such. It needs one local, an i32.
+    /// For functions that are counted only, where there are such.
     pub(crate) leaf: Option<Template>,
+    /// The locals that it needs.
+    pub(crate) leaf_locals: Vec<ValType>,
 }
 
 impl Recorder {
@@ -179,6 +184,11 @@ impl Recorder {
         self.form.is_profile()
     }
 
+    /// Whether that is all it does.
+    pub(crate) fn only_counts(&self) -> bool {
+        self.form == Form::Counts
+    }
+
     /// Types of the functions that go into the module. The templates stand behind them; nobody calls those.
     fn own(&self) -> &[u32] {
         let templates = self.exports.iter().filter(|export| export.0.starts_with(TEMPLATE));
@@ -233,6 +243,9 @@ impl Recorder {
         let template = |name| self.template(places, name);
         let optional =
             |name| self.exports.iter().any(|export| export.0 == name).then(|| template(name)).transpose();
+        if self.only_counts() {
+            return Ok(Templates { leaf: Some(template(names::INLINE_LEAF)?), ..Templates::default() });
+        }
         Ok(Templates {
             locals: self.template_locals(places)?,
             enter: template(names::INLINE_ENTER)?,
@@ -241,6 +254,7 @@ impl Recorder {
             leave_leaf: template(names::INLINE_LEAVE_LEAF)?,
             unwind: template(names::INLINE_UNWIND)?,
             leaf: optional(names::INLINE_LEAF)?,
+            leaf_locals: vec![ValType::I32],
         })
     }
 

@@ -140,6 +140,7 @@ fn options(source: &str) -> Options {
                     "inline" => Probe::Inline,
                     "profile" => Probe::Profile { spans: false },
                     "profile-spans" => Probe::Profile { spans: true },
+                    "count" => Probe::Count,
                     other => panic!("unknown probe {other}"),
                 }
             }
