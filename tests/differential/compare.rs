@@ -22,8 +22,9 @@ pub(crate) fn compare(engine: &Engine, wasm: &[u8], probe: Probe, imports: bool)
     let leaf = if imports { Leaf::Count } else { Leaf::Time };
     let options = Options { probe, leaf, imports, validate: true, ..Options::default() };
     let rewritten = rewrite(wasm, &options).unwrap_or_else(|error| panic!("{error}"));
+    let table = rewritten.symbols.to_bytes();
     let rewritten = Module::new(engine, rewritten.wasm).unwrap_or_else(|error| panic!("{error:?}"));
-    run(Side::new(engine, &original), Side::new(engine, &rewritten))
+    run(Side::new(engine, &original, &[]), Side::new(engine, &rewritten, &table))
 }
 
 fn run(mut original: Side, mut rewritten: Side) -> Tally {

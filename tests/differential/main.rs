@@ -9,6 +9,7 @@ mod side;
 
 use compare::{Tally, compare};
 use kperf_rewriter::{Options, Probe, rewrite};
+use kperf_wasmtime::HAS_NATIVE_STACKS;
 
 /// `KPERF_SEEDS=FROM..TO` runs others.
 fn seeds() -> std::ops::Range<u64> {
@@ -35,6 +36,9 @@ fn original_and_rewritten_with_a_recorder_inside_agree() {
 fn original_and_rewritten_with_a_profile_s_recorder_agree() {
     agree(Probe::Profile { spans: false });
     agree(Probe::Profile { spans: true });
+    if HAS_NATIVE_STACKS {
+        agree(Probe::Count);
+    }
 }
 
 fn agree(probe: Probe) -> Tally {

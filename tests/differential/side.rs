@@ -4,7 +4,7 @@
 
 use kperf_abi::names::{self, EXPORT_PREFIX, exported};
 use kperf_abi::shadow;
-use kperf_wasmtime::{ClockChoice, Inlined, Lane, Recorder, is_inlined};
+use kperf_wasmtime::{ClockChoice, Inlined, Lane, Recorder, is_inlined, is_native};
 use wasmtime::{
     Config, Engine, Extern, Instance, Linker, Module, Rooted, Store, StoreLimits, StoreLimitsBuilder, Trap,
     Val, ValType,
@@ -45,8 +45,8 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// Instantiates it, with defaults for all that it imports.
-    pub(crate) fn new(engine: &Engine, module: &Module) -> Side {
+    /// Instantiates it, with defaults for all that it imports. If it has probes, `table` is its symbol table.
+    pub(crate) fn new(engine: &Engine, module: &Module, table: &[u8]) -> Side {
         // Growing by gigabytes tells nothing more than growing by megabytes.
         let limits = StoreLimitsBuilder::new().memory_size(16 << 20).table_elements(100_000).build();
         let mut store = Store::new(engine, Depth { limits, ..Depth::default() });
@@ -77,6 +77,9 @@ impl Side {
         let inlined = is_inlined(module).then(|| {
             let builder = Recorder::builder().clock(ClockChoice::Test).sink(std::io::sink());
             let recorder = builder.build(engine).unwrap();
+            if is_native(module) {
+                recorder.native_code(module, table).unwrap();
+            }
             let lanes = recorder.link_inlined(&mut store, &mut linker).unwrap();
             (recorder, lanes)
         });
@@ -131,8 +134,10 @@ impl Side {
     /// how many calls it has counted.
     fn profile(&mut self) -> Option<(u32, u64)> {
         let instance = *self.instance.as_ref().ok()?;
-        let top = instance.get_global(&mut self.store, &exported(names::STATE_TOP))?;
-        let top = top.get(&mut self.store).i32()? as usize;
+        instance.get_global(&mut self.store, &exported(names::STATE_FUNCTIONS))?;
+        // One that only counts has no stack.
+        let top = instance.get_global(&mut self.store, &exported(names::STATE_TOP));
+        let top = top.map_or(Some(shadow::STACK), |top| Some(top.get(&mut self.store).i32()? as usize))?;
         let memory = instance.get_shared_memory(&mut self.store, &exported(names::MEMORY))?;
         let cells = |from: usize, to: usize| {
             // SAFETY: nobody runs, and no sampler's thread writes.

@@ -14,7 +14,7 @@ use anyhow::{Context, ensure};
 use kperf_abi::names;
 use kperf_rewriter::{Leaf, Probe};
 use kperf_trace::{Item, TraceReader};
-use kperf_wasmtime::{ClockChoice, HostLane, Recorder, Summary};
+use kperf_wasmtime::{ClockChoice, HAS_NATIVE_STACKS, HostLane, Recorder, Summary, is_native};
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
@@ -47,6 +47,8 @@ enum Probes {
     Off,
     /// A profile: exact counts and samples, slow calls told or not.
     Profile { spans: bool },
+    /// The same, of the thread's own stack.
+    Native,
 }
 
 struct Data {
@@ -63,6 +65,8 @@ struct Bench {
     counted: Module,
     /// Without slow calls, and with them.
     profiled: [Module; 2],
+    /// For samples of the thread's own stack.
+    native: Module,
     symbols: Vec<u8>,
     clock: quanta::Clock,
     directory: tempfile::TempDir,
@@ -94,6 +98,8 @@ fn main() -> anyhow::Result<()> {
         let probe = Probe::Profile { spans };
         kperf_rewriter::rewrite(&wasm, &kperf_rewriter::Options { probe, ..Default::default() })
     });
+    let native = kperf_rewriter::Options { probe: Probe::Count, ..Default::default() };
+    let native = kperf_rewriter::rewrite(&wasm, &native)?;
     let mut config = Config::new();
     Recorder::configure(&mut config);
     let engine = Engine::new(&config)?;
@@ -106,6 +112,7 @@ fn main() -> anyhow::Result<()> {
             let [without, with] = profiled;
             [Module::new(&engine, &without?.wasm)?, Module::new(&engine, &with?.wasm)?]
         },
+        native: Module::new(&engine, &native.wasm)?,
         symbols: rewritten.symbols.to_bytes(),
         clock: quanta::Clock::new(),
         directory: tempfile::tempdir()?,
@@ -127,9 +134,11 @@ fn main() -> anyhow::Result<()> {
         ("inline, ticker 2 us, --leaf count", Probes::Counted(ClockChoice::ticker())),
         ("inline, precise, --leaf count", Probes::Counted(ClockChoice::Precise)),
         ("inline, switched off", Probes::Off),
+        ("profile, native stack", Probes::Native),
         ("profile", Probes::Profile { spans: true }),
         ("profile, no slow calls", Probes::Profile { spans: false }),
     ];
+    configurations.retain(|(_, probes)| *probes != Probes::Native || HAS_NATIVE_STACKS);
     configurations.retain(|(name, probes)| {
         matches!(probes, Probes::None | Probes::Empty)
             || wanted.is_empty()
@@ -172,6 +181,7 @@ fn main() -> anyhow::Result<()> {
             | Probes::Inline(ClockChoice::Ticker { .. })
             | Probes::Counted(ClockChoice::Ticker { .. })
             | Probes::Off
+            | Probes::Native
             | Probes::Profile { .. } => noop,
             _ => noop + clock,
         };
@@ -273,12 +283,19 @@ impl Bench {
                 ensure!(summary.events == 0, "{summary:?} while switched off");
                 return Ok(Run { guest, all: guest, stalls: (0, 0), bytes: 0 });
             }
-            Probes::Profile { spans } => {
+            Probes::Profile { .. } | Probes::Native => {
                 let (recorder, path) = self.recorder(ClockChoice::Precise)?;
                 let mut store = Store::new(&self.engine, self.data(None));
                 let lanes = recorder.link_inlined(&mut store, &mut linker)?;
+                let module = match probes {
+                    Probes::Profile { spans } => &self.profiled[usize::from(spans)],
+                    _ => &self.native,
+                };
+                if is_native(module) {
+                    recorder.native_code(module, &self.symbols)?;
+                }
                 let begin = Instant::now();
-                let guest = start(&mut store, &linker, &self.profiled[usize::from(spans)])?;
+                let guest = start(&mut store, &linker, module)?;
                 ensure!(lanes.profiles() == 1, "the probes are gone");
                 recorder.finish("completed")?;
                 let all = begin.elapsed().as_secs_f64() * 1e9;

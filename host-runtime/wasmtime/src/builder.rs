@@ -25,7 +25,7 @@ pub struct Builder {
     queue: usize,
     calibrate: bool,
     inlined: bool,
-    sampling: Sampling,
+    sampling: Option<Sampling>,
 }
 
 impl Default for Builder {
@@ -39,7 +39,7 @@ impl Default for Builder {
             queue: Builder::QUEUE,
             calibrate: true,
             inlined: false,
-            sampling: Sampling::default(),
+            sampling: None,
         }
     }
 }
@@ -98,10 +98,11 @@ impl Builder {
         self
     }
 
-    /// How guests are sampled that make a profile (`rewrite --record profile`); every 100 us if nothing is said. Their times
+    /// How guests are sampled that make a profile (`rewrite --record profile`); every 100 us if nothing is said, those on native
+    /// stacks every millisecond. Their times
     /// are this thread's, whatever the clock; under the test clock no sample is taken, and calls are counted only.
     pub fn sampling(mut self, sampling: Sampling) -> Builder {
-        self.sampling = sampling;
+        self.sampling = Some(sampling);
         self
     }
 
@@ -118,7 +119,7 @@ impl Builder {
         }
         let measure = self.calibrate && self.clock != ClockChoice::Test;
         let Some(sink) = self.sink else { return Err(ErrorKind::NoSink.into()) };
-        let Sampling { period, .. } = self.sampling;
+        let Sampling { period, .. } = self.sampling.unwrap_or_default();
         if period.is_zero() || period > Duration::from_secs(1) {
             return Err(ErrorKind::Period(period).into());
         }
@@ -134,6 +135,7 @@ impl Builder {
             ticker,
             sampler: Sampler::new(period, self.clock != ClockChoice::Test),
             sampling: self.sampling,
+            codes: Mutex::default(),
             queue,
             lanes: Mutex::default(),
             module: OnceLock::new(),

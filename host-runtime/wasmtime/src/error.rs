@@ -31,6 +31,8 @@ pub enum ErrorKind {
     Period(std::time::Duration),
     /// A thread could not be started.
     Thread(io::Error),
+    /// Threads can't be asked which calls are open in them.
+    NativeStacks(io::Error),
     /// The engine can't run the recorder module.
     Engine(Box<dyn std::error::Error + Send + Sync>),
     /// The store belongs to another engine than the recorder.
@@ -83,6 +85,9 @@ impl fmt::Display for Error {
                 write!(f, "a ticker's period of {period:?} makes no sense: it must be above zero, and a second at most")
             }
             ErrorKind::Thread(_) => f.write_str("failed to start a thread"),
+            ErrorKind::NativeStacks(_) => f.write_str(
+                "the calls that are open can't be found on the thread's own stack here: rewrite the module with a shadow stack",
+            ),
             ErrorKind::Engine(_) => f.write_str(
                 "the engine can't run the recorder module: call `Recorder::configure` on its `Config`, or use `add_to_linker`",
             ),
@@ -102,7 +107,9 @@ impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &*self.kind {
             ErrorKind::Symbols(error) => Some(error),
-            ErrorKind::Thread(error) | ErrorKind::Write { source: error, .. } => Some(error),
+            ErrorKind::Thread(error)
+            | ErrorKind::NativeStacks(error)
+            | ErrorKind::Write { source: error, .. } => Some(error),
             ErrorKind::Engine(error) | ErrorKind::Link(error) => Some(&**error),
             _ => None,
         }

@@ -5,15 +5,17 @@ use crate::error::{ErrorKind, Result};
 use crate::lane::Lane;
 use crate::link::{self, failed};
 use crate::memory::LaneMemory;
-use crate::profile::{Profiled, ProfiledGuard, Shadow};
+use crate::profile::{Counts, Native, Profiled, ProfiledGuard, Shadow, Stack, Target};
 use crate::reason::reason_of;
 use crate::recording::Recording;
+use crate::sampling::Sampling;
 use crate::state::StateGlobals;
 use kperf_abi::names::{self, exported};
 use kperf_abi::shadow::STACK;
 use kperf_abi::word::Reason;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use wasmtime::{AsContextMut, Caller, Engine, Extern, Func, Global, Linker, Module, SharedMemory, Val};
 
 /// The lanes of a store whose modules have their recorder inside (`rewrite --probe inline`, `--record profile`). Each
@@ -40,13 +42,21 @@ struct State {
 }
 
 /// An instance that makes a profile.
-#[derive(Clone)]
 struct Profile {
     profiled: Arc<Profiled>,
-    /// Address of the slot that the next call takes.
-    top: Global,
-    /// What that is to be, of a call that ended without a word; 0 if there was none.
-    abandoned: Arc<AtomicU32>,
+    depth: Depth,
+}
+
+/// What tells how deep an instance is in calls.
+enum Depth {
+    Shadow {
+        /// Address of the slot that the next call takes.
+        top: Global,
+        /// What that is to be, of a call that ended without a word; 0 if there was none.
+        abandoned: AtomicU32,
+    },
+    /// How many of the embedder's calls are open: nobody but the thread knows of others.
+    Native { calls: AtomicU32 },
 }
 
 /// What closes a lane when the store goes.
@@ -62,8 +72,17 @@ pub fn is_inlined(module: &Module) -> bool {
 
 /// Whether a module has a recorder inside that makes a profile (`rewrite --record profile`).
 pub fn is_profile(module: &Module) -> bool {
-    is_inlined(module) && module.get_export(&exported(names::STATE_TOP)).is_some()
+    is_inlined(module) && module.get_export(&exported(names::STATE_FUNCTIONS)).is_some()
 }
+
+/// Whether that is a recorder which counts and keeps no stack (`rewrite --record profile --stack native`): its code must be known,
+/// see [`Recorder::native_code`](crate::Recorder::native_code).
+pub fn is_native(module: &Module) -> bool {
+    is_profile(module) && module.get_export(&exported(names::STATE_TOP)).is_none()
+}
+
+/// Whether threads can be asked here which calls are open in them, as profiles of such modules need: on Linux on x86-64.
+pub const HAS_NATIVE_STACKS: bool = Native::IS_THERE;
 
 impl Inlined {
     pub(crate) fn link<T: 'static>(
@@ -93,8 +112,8 @@ impl Inlined {
                 return Ok(());
             } else if shared.has_profile(&memory) {
                 return Ok(());
-            } else if let Some(top) = global(&mut caller, names::STATE_TOP) {
-                Guard::Profile { _guard: shared.attach_profile(&mut caller, memory, top)? }
+            } else if global(&mut caller, names::STATE_FUNCTIONS).is_some() {
+                Guard::Profile { _guard: shared.attach_profile(&mut caller, memory)? }
             } else {
                 Guard::Lane { _guard: shared.attach(&mut caller, memory)? }
             };
@@ -177,7 +196,7 @@ impl Inlined {
     fn begin(&self, mut store: impl AsContextMut) -> Abandon<'_> {
         let state = self.shared.state();
         let depths = state.lanes.iter().map(|lane| lane.depth(&mut store)).collect();
-        let tops = state.profiles.iter().map(|profile| profile.top(&mut store)).collect();
+        let tops = state.profiles.iter().map(|profile| profile.begin(&mut store)).collect();
         Abandon { shared: &self.shared, depths, tops, settled: false }
     }
 }
@@ -208,7 +227,7 @@ impl Shared {
     }
 
     fn has_profile(&self, memory: &SharedMemory) -> bool {
-        self.state().profiles.iter().any(|profile| profile.profiled.shadow.is(memory))
+        self.state().profiles.iter().any(|profile| profile.profiled.counts.is(memory))
     }
 
     /// An instance that makes a profile begins.
@@ -216,45 +235,115 @@ impl Shared {
         &self,
         caller: &mut Caller<'_, T>,
         memory: SharedMemory,
-        top: Global,
     ) -> wasmtime::Result<ProfiledGuard> {
         let id_base = wanted(caller, names::STATE_ID_BASE)?;
         let functions = wanted(caller, names::STATE_FUNCTIONS)?;
         let [id_base, functions] =
             [id_base, functions].map(|global| global.get(&mut *caller).i32().unwrap_or_default() as u32);
-        let shadow = Shadow::of_instance(memory, functions).ok_or_else(too_small)?;
+        let counts = Counts::of_instance(memory, id_base, functions).ok_or_else(too_small)?;
         let recording = &self.recording;
+        let usual = |period| recording.sampling.unwrap_or_else(|| Sampling::new(period));
+        let (stack, depth, sampling) = match global(caller, names::STATE_TOP) {
+            Some(top) => {
+                let shadow = Shadow::of_instance(counts.clone());
+                let depth = Depth::Shadow { top, abandoned: AtomicU32::new(0) };
+                (Stack::Shadow(shadow), depth, usual(Sampling::PERIOD))
+            }
+            None => {
+                let sampling = usual(Sampling::NATIVE_PERIOD);
+                let depth = Depth::Native { calls: AtomicU32::new(0) };
+                (self.native_stack(id_base, &counts, sampling.period)?, depth, sampling)
+            }
+        };
         let mut state = self.state();
         let core = recording.open_lane(LaneMemory::own(), true);
-        let profiled = Arc::new(Profiled::new(core, shadow, id_base, recording.sampling, state.on));
+        let profiled = Arc::new(Profiled::new(core, counts, stack, sampling, state.on));
         let guard = ProfiledGuard(profiled.clone());
         recording.sampler.add(profiled.clone())?;
-        state.profiles.push(Profile { profiled, top, abandoned: Arc::default() });
+        state.profiles.push(Profile { profiled, depth });
         Ok(guard)
+    }
+
+    /// That of the running thread, for an instance of the module whose ids begin there.
+    fn native_stack(&self, id_base: u32, counts: &Counts, period: Duration) -> wasmtime::Result<Stack> {
+        let unknown =
+            "the module keeps no stack, and its code is not known: say `Recorder::native_code` before";
+        let code = self.recording.code_of(id_base).ok_or_else(|| wasmtime::Error::msg(unknown))?;
+        let target = Target::of_this_thread(code, counts.clone()).map_err(wasmtime::Error::msg)?;
+        if self.recording.sampler.has_same(&target) {
+            return Err(wasmtime::Error::msg(
+                "a thread has two instances of a module at a time, which its stack doesn't tell apart: rewrite the \
+                 module with a shadow stack",
+            ));
+        }
+        Native::new(target, self.recording.clock.clone(), period)
+            .map(Stack::Native)
+            .map_err(wasmtime::Error::msg)
     }
 }
 
 impl Profile {
-    fn top(&self, mut store: impl AsContextMut) -> u32 {
-        match self.abandoned.swap(0, Ordering::Relaxed) {
-            0 => self.top.get(store).i32().unwrap_or_default() as u32,
-            top => {
-                self.set_top(&mut store, top);
-                top
-            }
+    /// A call of the embedder's begins. Answers what to come back to.
+    fn begin(&self, mut store: impl AsContextMut) -> u32 {
+        match &self.depth {
+            Depth::Shadow { top, abandoned } => match abandoned.swap(0, Ordering::Relaxed) {
+                0 => top.get(store).i32().unwrap_or_default() as u32,
+                before => {
+                    set_top(top, &mut store, before);
+                    before
+                }
+            },
+            Depth::Native { calls } => calls.fetch_add(1, Ordering::Relaxed),
         }
     }
 
-    /// Closes what a call left open that began here.
-    fn unwind(&self, mut store: impl AsContextMut, top: u32, reason: Reason) {
-        self.profiled.unwind(top, reason);
-        self.set_top(&mut store, top);
+    /// What [`begin`](Self::begin) would have answered before there was any call.
+    fn outermost(&self) -> u32 {
+        match self.depth {
+            Depth::Shadow { .. } => STACK as u32,
+            Depth::Native { .. } => 0,
+        }
     }
 
-    fn set_top(&self, store: impl AsContextMut, top: u32) {
-        // Fails for values of another type only, and this is the recorder's own global.
-        let _ = self.top.set(store, Val::I32(top as i32));
+    /// The call has ended; what it left open is closed.
+    fn end(&self, mut store: impl AsContextMut, before: u32, failed: bool, reason: Reason) {
+        match &self.depth {
+            Depth::Shadow { top, .. } => {
+                // One that calls nothing doesn't move the top.
+                if failed || self.begin(&mut store) != before {
+                    self.profiled.unwind(before, reason);
+                    set_top(top, store, before);
+                }
+            }
+            Depth::Native { .. } => self.end_native(before, failed, reason),
+        }
     }
+
+    /// The call has ended, and there is no store to be had. The guest's top is set when the next call begins.
+    fn abandon(&self, before: u32) {
+        match &self.depth {
+            Depth::Shadow { abandoned, .. } => {
+                self.profiled.unwind(before, Reason::Host);
+                abandoned.store(before, Ordering::Relaxed);
+            }
+            Depth::Native { .. } => self.end_native(before, true, Reason::Host),
+        }
+    }
+
+    /// Of a call inside another, the next sample will see that it is gone: how deep it was nobody knows.
+    fn end_native(&self, before: u32, failed: bool, reason: Reason) {
+        if let Depth::Native { calls } = &self.depth {
+            calls.store(before, Ordering::Relaxed);
+        }
+        if before == 0 {
+            self.profiled.end_all(failed.then_some(reason));
+        }
+    }
+}
+
+fn set_top(top: &Global, store: impl AsContextMut, value: u32) {
+    // Fails for values of another type only, and this is the recorder's own global.
+    let _ = top.set(store, Val::I32(value as i32));
 }
 
 fn global<T: 'static>(caller: &mut Caller<'_, T>, name: &str) -> Option<Global> {
@@ -275,7 +364,7 @@ fn too_small() -> wasmtime::Error {
 struct Abandon<'a> {
     shared: &'a Shared,
     depths: Vec<u32>,
-    /// Of instances that make a profile, the slot that the next call took.
+    /// What instances that make a profile come back to.
     tops: Vec<u32>,
     settled: bool,
 }
@@ -286,8 +375,8 @@ impl Abandon<'_> {
         self.depths.get(lane).copied().unwrap_or(0)
     }
 
-    fn top(&self, profile: usize) -> u32 {
-        self.tops.get(profile).copied().unwrap_or(STACK as u32)
+    fn top(&self, n: usize, profile: &Profile) -> u32 {
+        self.tops.get(n).copied().unwrap_or_else(|| profile.outermost())
     }
 
     fn settle<R>(mut self, mut store: impl AsContextMut, result: &wasmtime::Result<R>) {
@@ -297,10 +386,7 @@ impl Abandon<'_> {
             lane.close(&mut store, reason, self.depth(n));
         }
         for (n, profile) in state.profiles.iter().enumerate() {
-            // One that calls nothing doesn't move the top.
-            if result.is_err() || profile.top(&mut store) != self.top(n) {
-                profile.unwind(&mut store, self.top(n), reason);
-            }
+            profile.end(&mut store, self.top(n, profile), result.is_err(), reason);
         }
         drop(state);
         self.settled = true;
@@ -317,9 +403,7 @@ impl Drop for Abandon<'_> {
             lane.core.abandon(self.depth(n));
         }
         for (n, profile) in state.profiles.iter().enumerate() {
-            // The guest's top is set when the next call begins.
-            profile.profiled.unwind(self.top(n), Reason::Host);
-            profile.abandoned.store(self.top(n), Ordering::Relaxed);
+            profile.abandon(self.top(n, profile));
         }
     }
 }

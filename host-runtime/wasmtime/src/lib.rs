@@ -36,6 +36,8 @@
 //! * Per store: [`Recorder::link`] puts the recorder module into it, and takes modules of any host. [`Lane`] is the host's side.
 //! * Per store, for modules that have their recorder inside (`rewrite --probe inline`): [`Recorder::link_inlined`] supplies
 //!   what it wants of its host. The fastest of all. [`Inlined`] is the host's side.
+//! * Profiles (`rewrite --record profile`): modules that have a recorder inside, too. Those that keep no stack (`--stack native`) want
+//!   [`Recorder::native_code`] beside that.
 //! * Once for all stores: [`Recorder::add_to_linker`] defines host functions that do the same, for `InstancePre`, the
 //!   pooling allocator, a store for each request. [`HostLane`] stands in each store's data.
 //!
@@ -69,7 +71,7 @@ pub use builder::Builder;
 pub use clock::ClockChoice;
 pub use error::{Error, ErrorKind, Result};
 pub use host_lane::HostLane;
-pub use inlined::{Inlined, is_inlined, is_profile};
+pub use inlined::{HAS_NATIVE_STACKS, Inlined, is_inlined, is_native, is_profile};
 pub use kperf_abi::word::Reason;
 pub use kperf_trace::{ContextError, Summary, TraceContext};
 pub use lane::Lane;

@@ -1,11 +1,19 @@
-//! A module that makes a profile: what is counted and seen of one instance. `kperf_abi::shadow` and `profile.wat` are the
-//! module's half.
+//! A module that makes a profile: what is counted and seen of one instance. `kperf_abi::shadow`, `profile.wat` and `counts.wat`
+//! are the module's half.
 
+mod counts;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod native;
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+#[path = "profile/no_native.rs"]
+mod native;
 mod open_calls;
 mod sampler;
 mod shadow;
 mod tree;
 
+pub(crate) use counts::Counts;
+pub(crate) use native::{Code, Native, Target, prepare};
 pub(crate) use sampler::Sampler;
 pub(crate) use shadow::Shadow;
 
@@ -14,7 +22,6 @@ use crate::queue::Message;
 use crate::record::Pen;
 use crate::sampling::Sampling;
 use crate::state::State;
-use kperf_abi::FuncId;
 use kperf_abi::shadow::{SLOTS, Slot};
 use kperf_abi::word::Reason;
 use kperf_trace::Window;
@@ -27,11 +34,18 @@ use tree::SampleTree;
 pub(crate) struct Profiled {
     /// The lane: its blocks tell the slow calls.
     pub(crate) core: Arc<LaneCore>,
-    pub(crate) shadow: Shadow,
-    /// The function whose count is the first.
-    id_base: u32,
+    pub(crate) counts: Counts,
+    stack: Stack,
     sampling: Sampling,
     work: Mutex<Work>,
+}
+
+/// Where the open calls are found.
+pub(crate) enum Stack {
+    /// On one that the module keeps.
+    Shadow(Shadow),
+    /// On that of its thread.
+    Native(Native),
 }
 
 /// What is known so far. It grows with the number of different paths in a window and with the depth of the stack, both
@@ -63,8 +77,8 @@ impl Profiled {
     /// An instance that is about to begin.
     pub(crate) fn new(
         core: Arc<LaneCore>,
-        shadow: Shadow,
-        id_base: u32,
+        counts: Counts,
+        stack: Stack,
         sampling: Sampling,
         on: bool,
     ) -> Profiled {
@@ -88,10 +102,12 @@ impl Profiled {
             },
             length: clock.ticks(sampling.every.unwrap_or(FIRST_WINDOW)).max(1),
             last: now,
-            counted: shadow.counts().collect(),
+            counted: counts.iter().map(|(_, count)| count).collect(),
             path: Vec::new(),
         };
-        Profiled { core, shadow, id_base, sampling, work: Mutex::new(work) }
+        let profiled = Profiled { core, counts, stack, sampling, work: Mutex::new(work) };
+        profiled.set_sampling(on);
+        profiled
     }
 
     fn work(&self) -> MutexGuard<'_, Work> {
@@ -105,14 +121,32 @@ impl Profiled {
         if !work.on || work.closed {
             return;
         }
-        let clock = &self.core.recording.clock;
-        let whole = self.shadow.look(&mut work.path);
-        let now = clock.now();
+        match &self.stack {
+            Stack::Shadow(shadow) => {
+                let whole = shadow.look(&mut work.path);
+                self.see(work, self.core.recording.clock.now(), whole);
+            }
+            Stack::Native(_) => self.take_samples(work),
+        }
+    }
+
+    /// Those that the thread itself took.
+    fn take_samples(&self, work: &mut Work) {
+        let Stack::Native(native) = &self.stack else { return };
+        while let Some((time, whole)) = native.next(&mut work.path) {
+            self.see(work, time, whole);
+        }
+        work.window.torn += native.lost();
+    }
+
+    /// A sample found the path. `whole`: or didn't.
+    fn see(&self, work: &mut Work, now: u64, whole: bool) {
         if !whole {
             // The next one stands for this one's time too.
             work.window.torn += 1;
             return;
         }
+        let clock = &self.core.recording.clock;
         let elapsed = now.saturating_sub(work.last);
         let middle = work.last.saturating_add(elapsed / 2);
         work.last = now;
@@ -139,16 +173,63 @@ impl Profiled {
         }
     }
 
-    /// What is above a slot was unwound and nobody cleared it: a call failed, for a reason.
+    /// What is above a slot of the shadow stack was unwound and nobody cleared it: a call failed, for a reason.
     pub(crate) fn unwind(&self, top: u32, reason: Reason) {
         let mut guard = self.work();
         let work = &mut *guard;
-        if !work.closed {
+        if let Stack::Shadow(shadow) = &self.stack {
+            // What has returned since the last sample has not failed. This is the guest's thread: nobody writes now.
+            if !work.open.is_empty() && shadow.look(&mut work.path) {
+                let now = self.core.recording.clock.now();
+                let open = work.open.still_open(&work.path);
+                work.open.leave(open, now, &mut Pen { lane: &self.core, state: &mut work.state });
+            }
+            shadow.clear_from(top);
+        }
+        self.end_calls(work, Shadow::depth(top), Some(reason));
+    }
+
+    /// All calls have ended: they have returned, or failed for a reason.
+    pub(crate) fn end_all(&self, reason: Option<Reason>) {
+        self.end_calls(&mut self.work(), 0, reason);
+    }
+
+    /// Calls deeper than this have ended.
+    fn end_calls(&self, work: &mut Work, depth: usize, reason: Option<Reason>) {
+        if work.closed {
+            return;
+        }
+        self.take_samples(work);
+        if reason.is_some() || !work.open.is_empty() {
             let now = self.core.recording.clock.now();
             let mut pen = Pen { lane: &self.core, state: &mut work.state };
-            work.open.unwind(Shadow::depth(top), now, reason, &mut pen);
+            match reason {
+                Some(reason) => work.open.unwind(depth, now, reason, &mut pen),
+                None => work.open.leave(depth, now, &mut pen),
+            }
         }
-        self.shadow.clear_from(top);
+    }
+
+    /// Whether samples couldn't tell this instance from one that is about to begin.
+    pub(crate) fn is_same(&self, other: &Target) -> bool {
+        matches!(&self.stack, Stack::Native(native) if native.is_same(other))
+    }
+
+    /// Whether its thread takes the samples itself.
+    pub(crate) fn is_native(&self) -> bool {
+        matches!(self.stack, Stack::Native(_))
+    }
+
+    /// Has its thread take samples, or not any more, if that does.
+    fn set_sampling(&self, on: bool) {
+        let Stack::Native(native) = &self.stack else { return };
+        // Under the test clock no sample is taken.
+        if !on || self.core.recording.clock.stopwatch().is_none() {
+            native.stop();
+        } else if native.start().is_err() {
+            // There is no such thread any more: its profile has no more samples either.
+            native.stop();
+        }
     }
 
     /// Switches it off or on again. What runs while it is off is in no window.
@@ -159,11 +240,13 @@ impl Profiled {
             return;
         }
         let now = self.core.recording.clock.now();
+        self.set_sampling(on);
         if on {
             (work.last, work.window.start_ticks) = (now, now);
             work.counted.clear();
-            work.counted.extend(self.shadow.counts());
+            work.counted.extend(self.counts.iter().map(|(_, count)| count));
         } else {
+            self.take_samples(work);
             let mut pen = Pen { lane: &self.core, state: &mut work.state };
             work.open.unwind(0, now, Reason::Unfinished, &mut pen);
             self.end_window(work, now);
@@ -174,6 +257,7 @@ impl Profiled {
     pub(crate) fn flush(&self) {
         let mut work = self.work();
         if work.on && !work.closed {
+            self.take_samples(&mut work);
             self.end_window(&mut work, self.core.recording.clock.now());
         }
     }
@@ -185,7 +269,9 @@ impl Profiled {
         if std::mem::replace(&mut work.closed, true) {
             return;
         }
+        self.set_sampling(false);
         if work.on {
+            self.take_samples(work);
             self.end_window(work, now);
         }
         self.core.close(reason, || now);
@@ -193,12 +279,11 @@ impl Profiled {
 
     /// Writes the window and begins the next.
     fn end_window(&self, work: &mut Work, now: u64) {
-        let ids = self.id_base..;
         let mut calls = Vec::new();
-        for ((id, before), count) in ids.zip(&mut work.counted).zip(self.shadow.counts()) {
+        for (before, (func, count)) in work.counted.iter_mut().zip(self.counts.iter()) {
             let more = count.wrapping_sub(std::mem::replace(before, count));
             if more > 0 {
-                calls.push((FuncId(id), more));
+                calls.push((func, more));
             }
         }
         let next = Window {

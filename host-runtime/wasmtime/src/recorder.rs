@@ -11,7 +11,7 @@ use crate::recording::Recording;
 use kperf_abi::word::Reason;
 use kperf_trace::Summary;
 use std::sync::Arc;
-use wasmtime::{AsContextMut, Config, Instance, Linker};
+use wasmtime::{AsContextMut, Config, Instance, Linker, Module};
 
 /// Records the calls of probed modules into one trace. Cheap to clone; all clones are the same recording.
 ///
@@ -87,6 +87,22 @@ impl Recorder {
         linker: &mut Linker<T>,
     ) -> Result<Inlined> {
         Inlined::link(&self.recording, store, linker)
+    }
+
+    /// Tells where the functions of a module are that counts its calls and keeps no stack (`rewrite --record profile --stack
+    /// native`); say it before the module is instantiated. `table` is its symbol table, as for [`symbols`](Recorder::symbols).
+    ///
+    /// Which calls are open is found on the stack of the thread that instantiates it, which is interrupted by `SIGPROF` for
+    /// that: an instance stays on its thread, and a thread has one instance of a module at a time. Asynchronous calls run
+    /// on stacks of their own, where that doesn't work. The handler stays for as long as the process does. System calls of
+    /// host functions are restarted where the kernel does that (`sleep` and `poll` return early).
+    ///
+    /// # Errors
+    ///
+    /// Elsewhere than on Linux on x86-64 ([`HAS_NATIVE_STACKS`](crate::HAS_NATIVE_STACKS)), when somebody else handles
+    /// `SIGPROF`, when the bytes are no symbol table.
+    pub fn native_code(&self, module: &Module, table: &[u8]) -> Result<()> {
+        self.recording.add_code(module, table)
     }
 
     /// Defines `kperf.*` as host functions, once for all stores: for `InstancePre`, pooling, a store for each request.

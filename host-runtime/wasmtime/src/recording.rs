@@ -5,7 +5,7 @@ use crate::core::LaneCore;
 use crate::error::{ErrorKind, Result};
 use crate::memory::LaneMemory;
 use crate::memory::TickerCell;
-use crate::profile::Sampler;
+use crate::profile::{self, Code, Sampler};
 use crate::queue::{Message, Queue};
 use crate::sampling::Sampling;
 use crate::ticker::Ticker;
@@ -31,7 +31,10 @@ pub(crate) struct Recording {
     pub(crate) ticker: Option<Ticker>,
     /// Looks at the guests that make a profile.
     pub(crate) sampler: Sampler,
-    pub(crate) sampling: Sampling,
+    /// `None` if nothing was said.
+    pub(crate) sampling: Option<Sampling>,
+    /// That of the modules whose threads are asked.
+    pub(crate) codes: Mutex<Vec<Arc<Code>>>,
     pub(crate) queue: Queue,
     pub(crate) lanes: Mutex<Lanes>,
     /// The recorder module, compiled when it is first linked: an embedder with host functions needs none.
@@ -133,6 +136,20 @@ impl Recording {
         add_ids(&mut self.ids.lock().unwrap_or_else(PoisonError::into_inner), ids)?;
         self.queue.send(Message::Symbols(table));
         Ok(())
+    }
+
+    /// Tells where a module's functions are.
+    pub(crate) fn add_code(&self, module: &Module, table: &[u8]) -> Result<()> {
+        let symbols = SymbolTable::from_bytes(table).map_err(ErrorKind::Symbols)?;
+        profile::prepare().map_err(ErrorKind::NativeStacks)?;
+        let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        codes.extend(Code::new(module, &symbols).map(Arc::new));
+        Ok(())
+    }
+
+    pub(crate) fn code_of(&self, id_base: u32) -> Option<Arc<Code>> {
+        let codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
+        codes.iter().rev().find(|code| code.id_base() == id_base).cloned()
     }
 
     /// Ends the recording: every lane's rest is written, with what is open closed for a reason.

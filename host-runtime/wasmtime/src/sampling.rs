@@ -6,8 +6,9 @@ use std::time::Duration;
 /// [`Builder::sampling`](crate::Builder::sampling).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
-    /// How often a sample is taken. Each costs the guest 100 to 200 ns for each cache line of its stack that it writes
-    /// next, so that 100 us, the default, is some 0.2 %.
+    /// How often a sample is taken. Of a shadow stack each costs the guest 100 to 200 ns for each cache line of it that it writes
+    /// next, so that 100 us, the default, is some 0.2 %. On a native stack the guest is interrupted for 2 to 25 us, the
+    /// latter on a virtual machine, so that a millisecond is the default, and less than 100 us is taken for that.
     pub period: Duration,
     /// Calls that are seen to last that long are told one by one, to within a period: ten periods if nothing is said;
     /// `None` for none of them. Modules that were rewritten without the means for it tell none.
@@ -20,6 +21,8 @@ pub struct Sampling {
 impl Sampling {
     /// The period that is taken if nothing is said.
     pub const PERIOD: Duration = Duration::from_micros(100);
+    /// The same for native stacks.
+    pub const NATIVE_PERIOD: Duration = Duration::from_millis(1);
     /// How many periods a call lasts at least that is told.
     pub const SPAN_PERIODS: u32 = 10;
 

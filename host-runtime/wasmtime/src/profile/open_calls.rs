@@ -32,12 +32,8 @@ impl OpenCalls {
         tree: &mut SampleTree,
         pen: &mut Pen<'_>,
     ) -> usize {
-        let same = self.calls.iter().zip(path).take_while(|(call, slot)| call.slot == **slot).count();
-        while self.told > same {
-            pen.leave_at(middle);
-            self.told -= 1;
-        }
-        self.calls.truncate(same);
+        let same = self.still_open(path);
+        self.leave(same, middle, pen);
         for &slot in path.iter().skip(same) {
             self.push(slot, middle, tree);
         }
@@ -61,6 +57,20 @@ impl OpenCalls {
         }
     }
 
+    /// How many calls are the same in what another look found.
+    pub(crate) fn still_open(&self, path: &[Slot]) -> usize {
+        self.calls.iter().zip(path).take_while(|(call, slot)| call.slot == **slot).count()
+    }
+
+    /// Calls deeper than this have returned.
+    pub(crate) fn leave(&mut self, depth: usize, now: u64, pen: &mut Pen<'_>) {
+        while self.told > depth {
+            pen.leave_at(now);
+            self.told -= 1;
+        }
+        self.calls.truncate(depth);
+    }
+
     /// Calls deeper than this were unwound, for a reason.
     pub(crate) fn unwind(&mut self, depth: usize, now: u64, reason: Reason, pen: &mut Pen<'_>) {
         self.calls.truncate(depth);
@@ -68,6 +78,10 @@ impl OpenCalls {
             pen.close_at(now, reason, depth as u32);
             self.told = depth;
         }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
     }
 
     /// The path of the innermost call; `None` if no call is open.

@@ -1,6 +1,6 @@
 //! The thread that takes the samples.
 
-use super::Profiled;
+use super::{Profiled, Target};
 use crate::error::{ErrorKind, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -48,6 +48,11 @@ impl Sampler {
         Ok(())
     }
 
+    /// Whether it looks at an instance already that samples couldn't tell from this one.
+    pub(crate) fn has_same(&self, target: &Target) -> bool {
+        self.shared.profiled().iter().any(|profiled| profiled.is_same(target))
+    }
+
     /// Looks no more at one: when this returns nobody does.
     pub(crate) fn remove(&self, number: u32) {
         self.shared.profiled().retain(|profiled| profiled.core.number != number);
@@ -71,6 +76,9 @@ impl Drop for Sampler {
     }
 }
 
+/// How many samples are collected at a time, of threads that take them themselves.
+const COLLECTED: u32 = 8;
+
 /// Samples are due at fixed moments, so that one that comes late doesn't put off the others; those that are missed are left
 /// out, and the next stands for their time.
 fn run(shared: &Shared, period: Duration) {
@@ -84,8 +92,9 @@ fn run(shared: &Shared, period: Duration) {
         let profiled = shared.profiled();
         profiled.iter().for_each(|profiled| profiled.sample());
         let rest = profiled.is_empty();
+        let only_collects = profiled.iter().all(|profiled| profiled.is_native());
         drop(profiled);
-        due += period;
+        due += if only_collects { period * COLLECTED } else { period };
         let now = Instant::now();
         if rest {
             thread::park();

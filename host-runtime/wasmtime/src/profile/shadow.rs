@@ -1,5 +1,4 @@
-//! The memory of a recorder of profiles: what the guest writes and the sampler reads. `kperf_abi::shadow` says what lies
-//! where.
+//! The stack that a recorder of profiles keeps: what the guest writes and the sampler reads.
 //!
 //! The guest enters and leaves some calls in each nanosecond in which it is looked at, and goes on meanwhile. What makes a
 //! look right is that the innermost calls are read at once: the second load of a slot, from a line that this processor has
@@ -10,18 +9,13 @@
 //! of the latter too often. So it is two lines that are read at once, where the top was at the last look: a loop whose calls
 //! cross the border between two lines is seen as well as any other. And nothing else is touched before, or not just before: a
 //! guest whose line was taken stops at its next write, and then does at once what has waited.
-#![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
 
+use super::counts::{Counts, load};
 use kperf_abi::shadow::{COUNTS, LAST, SLOTS, STACK, Slot};
-use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
-use wasmtime::SharedMemory;
 
-pub(crate) struct Shadow {
-    memory: SharedMemory,
-    /// How many functions have counts.
-    functions: u32,
-}
+/// It lies before the counts.
+pub(crate) struct Shadow(Counts);
 
 /// Slots in a cache line.
 const LINE: usize = 8;
@@ -33,35 +27,13 @@ const TRIES: usize = 8;
 const _: () = assert!(STACK.is_multiple_of(8 * LINE) && (SLOTS + 1).is_multiple_of(LINE));
 
 impl Shadow {
-    /// The memory of an instance. `None` if it is too small.
-    pub(crate) fn of_instance(memory: SharedMemory, functions: u32) -> Option<Shadow> {
-        let length = COUNTS as u64 + 8 * u64::from(functions);
-        (memory.data().len() as u64 >= length).then_some(Shadow { memory, functions })
-    }
-
-    /// Whether it is this very memory.
-    pub(crate) fn is(&self, memory: &SharedMemory) -> bool {
-        std::ptr::eq(self.memory.data().as_ptr(), memory.data().as_ptr())
-    }
-
-    fn cells(&self) -> &[AtomicU64] {
-        let data = self.memory.data();
-        let cells = NonNull::from(data).cast::<AtomicU64>();
-        // SAFETY: `memory` holds that many bytes at this place for as long as it lives (a SharedMemory never moves, and
-        // begins at a page). Whoever writes them at the same time is an AtomicU64 too or compiled WebAssembly, whose
-        // aligned accesses of eight bytes to shared memory are not torn where this crate's processors have 64 bits.
-        unsafe { std::slice::from_raw_parts(cells.as_ptr(), data.len() / 8) }
+    pub(crate) fn of_instance(counts: Counts) -> Shadow {
+        Shadow(counts)
     }
 
     /// The slots of the stack, and the one behind them that is always 0.
     fn slots(&self) -> &[AtomicU64] {
-        self.cells().get(STACK / 8..COUNTS / 8).unwrap_or_default()
-    }
-
-    /// How often each function was called so far, in the order of their ids.
-    pub(crate) fn counts(&self) -> impl Iterator<Item = u64> + '_ {
-        let counts = self.cells().get(COUNTS / 8..).unwrap_or_default();
-        counts.iter().take(self.functions as usize).map(load)
+        self.0.cells().get(STACK / 8..COUNTS / 8).unwrap_or_default()
     }
 
     /// How many calls are open below the slot with this address.
@@ -121,10 +93,4 @@ impl Shadow {
 
 fn is_free(slot: u64) -> bool {
     Slot(slot).func().is_none()
-}
-
-/// In the order of the program, which the sampler goes by.
-#[inline]
-fn load(slot: &AtomicU64) -> u64 {
-    u64::from_le(slot.load(Ordering::Acquire))
 }

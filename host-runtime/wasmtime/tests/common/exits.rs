@@ -54,6 +54,12 @@ pub fn compile(engine: &Engine, text: &str, probe: Probe) -> Module {
     compile_with(engine, text, probe, Leaf::Time)
 }
 
+/// The symbol table of a module that [`compile`] has made.
+pub fn table(text: &str, probe: Probe) -> Vec<u8> {
+    let options = Options { probe, id_base: 100, ..Options::default() };
+    rewrite(&wat::parse_str(text).unwrap(), &options).unwrap().symbols.to_bytes()
+}
+
 pub fn compile_with(engine: &Engine, text: &str, probe: Probe, leaf: Leaf) -> Module {
     let options = Options { probe, leaf, validate: true, id_base: 100, ..Options::default() };
     let module = Module::new(engine, rewrite(&wat::parse_str(text).unwrap(), &options).unwrap().wasm);

@@ -1,15 +1,51 @@
 //! A guest that is driven in every way, and what its trace says.
 
-use crate::common::exits::CALLS;
+use crate::common::exits::{CALLS, GUEST, table};
 use crate::common::*;
 use kperf_rewriter::Probe;
 use kperf_trace::{Event, Item, TraceReader, Window};
-use kperf_wasmtime::{Builder, ClockChoice, Inlined, Recorder};
+use kperf_wasmtime::{Builder, ClockChoice, HAS_NATIVE_STACKS, Inlined, Recorder, is_native};
 use std::collections::BTreeMap;
+use std::iter;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wasmtime::{Caller, Engine, Func, Instance, Linker, Module, Store};
 
-pub(crate) const PROFILES: [Probe; 2] = [Probe::Profile { spans: false }, Probe::Profile { spans: true }];
+/// All ways to make a profile that there are here.
+pub(crate) fn profiles() -> impl Iterator<Item = Probe> {
+    iter::once(Probe::Profile { spans: false }).chain(telling())
+}
+
+/// Those that slow calls are told of.
+pub(crate) fn telling() -> impl Iterator<Item = Probe> {
+    iter::once(Probe::Profile { spans: true }).chain(HAS_NATIVE_STACKS.then_some(Probe::Count))
+}
+
+/// Supplies what a module wants that was compiled from this text.
+pub(crate) fn link(
+    recorder: &Recorder,
+    store: &mut Store<()>,
+    linker: &mut Linker<()>,
+    module: &Module,
+    text: &str,
+) -> Inlined {
+    if is_native(module) {
+        recorder.native_code(module, &table(text, Probe::Count)).unwrap();
+    }
+    recorder.link_inlined(store, linker).unwrap()
+}
+
+/// An engine for a guest that calls deeper than any memory has room for: for threads with a stack of 128 MiB.
+pub(crate) fn engine_for_deep_stacks() -> Engine {
+    engine_with(|config| {
+        config
+            .max_wasm_stack(96 << 20)
+            .async_stack_size(112 << 20)
+            .wasm_exceptions(true)
+            .wasm_gc(true)
+            .wasm_function_references(true)
+            .wasm_tail_call(true);
+    })
+}
 
 /// A recorder that takes samples.
 pub(crate) fn sampling(engine: &Engine, describe: impl FnOnce(Builder) -> Builder) -> (Recorder, Memory) {
@@ -48,7 +84,7 @@ pub(crate) fn instantiate(
 ) -> (Store<()>, Inlined, Instance) {
     let mut store = Store::new(module.engine(), ());
     let mut linker = Linker::new(module.engine());
-    let lanes = recorder.link_inlined(&mut store, &mut linker).unwrap();
+    let lanes = link(recorder, &mut store, &mut linker, module, GUEST);
     let (trace, flushed) = (trace.cloned(), lanes.clone());
     let h = Func::wrap(&mut store, move |mut caller: Caller<'_, ()>, value: i32| {
         if let Some(trace) = trace.as_ref().filter(|_| !(0..7).contains(&value)) {

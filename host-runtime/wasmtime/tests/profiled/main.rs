@@ -4,6 +4,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod guest;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod native;
 
 use common::exits::{GUEST, compile, engine};
 use common::*;
@@ -25,7 +27,7 @@ fn counts_are_those_of_a_full_trace() {
     traced.finish("completed").unwrap();
     let expected = read(&trace.bytes()).calls;
     assert!(expected.values().sum::<u64>() > 10_000);
-    for probe in PROFILES {
+    for probe in profiles() {
         for clock in [ClockChoice::Test, ClockChoice::Precise, ClockChoice::ticker()] {
             let module = compile(&engine, GUEST, probe);
             assert!(is_profile(&module));
@@ -40,21 +42,23 @@ fn counts_are_those_of_a_full_trace() {
 #[test]
 fn under_the_test_clock_a_profile_is_its_counts() {
     let engine = engine();
-    let (recorder, trace) = recorder(&engine);
-    drive(&recorder, &compile(&engine, GUEST, Probe::Profile { spans: true }));
-    recorder.finish("completed").unwrap();
-    assert_text(
-        &trace.text(),
-        "0 profile: 0 samples, 0 paths, calls [(100, 4188), (101, 8366), (102, 5001), (103, 6), (104, 1), (105, 1), \
-         (106, 5), (107, 2), (108, 2)]
-         end @6 completed: 0 events, 0 blocks, 0 dropped, 1 recorders",
-    );
+    for probe in telling() {
+        let (recorder, trace) = recorder(&engine);
+        drive(&recorder, &compile(&engine, GUEST, probe));
+        recorder.finish("completed").unwrap();
+        assert_text(
+            &trace.text(),
+            "0 profile: 0 samples, 0 paths, calls [(100, 4188), (101, 8366), (102, 5001), (103, 6), (104, 1), (105, 1), \
+             (106, 5), (107, 2), (108, 2)]
+             end @6 completed: 0 events, 0 blocks, 0 dropped, 1 recorders",
+        );
+    }
 }
 
 #[test]
 fn samples_find_the_calls_that_are_open_and_no_others() {
     let engine = engine();
-    for probe in PROFILES {
+    for probe in profiles() {
         let module = compile(&engine, GUEST, probe);
         let (recorder, trace) = sampling(&engine, |builder| builder);
         let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
@@ -98,45 +102,49 @@ fn samples_find_the_calls_that_are_open_and_no_others() {
 #[test]
 fn slow_calls_are_told_one_by_one() {
     let engine = engine();
-    let module = compile(&engine, GUEST, Probe::Profile { spans: true });
-    let (recorder, trace) = sampling(&engine, |builder| builder);
-    let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
-    call(&mut store, &lanes, instance, "around", 7).unwrap();
-    call(&mut store, &lanes, instance, "host", 1).unwrap();
-    call(&mut store, &lanes, instance, "recurses", 2).unwrap();
-    // Slow, and then it fails.
-    call(&mut store, &lanes, instance, "around", -1).unwrap_err();
-    recorder.finish("completed").unwrap();
-    let [around, host, recurses] = [9, 8, 10].map(|func| Event::Enter(FuncId(100 + func)));
-    let read = read(&trace.bytes());
-    let failed = Event::Unwind { depth: 0, reason: Reason::Host };
-    let (leave, two, three) = (Event::Leave, [recurses; 2], [Event::Leave; 3]);
-    let expected =
-        [&[around, host, leave, leave, recurses][..], &two, &three, &[around, host, failed]].concat();
-    assert_eq!(read.spans(), expected);
-    assert_eq!(read.calls[&(0, 108)], 3, "they are counted once");
+    for probe in telling() {
+        let module = compile(&engine, GUEST, probe);
+        let (recorder, trace) = sampling(&engine, |builder| builder);
+        let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
+        call(&mut store, &lanes, instance, "around", 7).unwrap();
+        call(&mut store, &lanes, instance, "host", 1).unwrap();
+        call(&mut store, &lanes, instance, "recurses", 2).unwrap();
+        // Slow, and then it fails.
+        call(&mut store, &lanes, instance, "around", -1).unwrap_err();
+        recorder.finish("completed").unwrap();
+        let [around, host, recurses] = [9, 8, 10].map(|func| Event::Enter(FuncId(100 + func)));
+        let read = read(&trace.bytes());
+        let failed = Event::Unwind { depth: 0, reason: Reason::Host };
+        let (leave, two, three) = (Event::Leave, [recurses; 2], [Event::Leave; 3]);
+        let expected =
+            [&[around, host, leave, leave, recurses][..], &two, &three, &[around, host, failed]].concat();
+        assert_eq!(read.spans(), expected);
+        assert_eq!(read.calls[&(0, 108)], 3, "they are counted once");
+    }
 }
 
 #[test]
 fn calls_that_are_open_at_the_end_are_told_too() {
     let engine = engine();
-    let module = compile(&engine, GUEST, Probe::Profile { spans: true });
-    let (recorder, trace) = sampling(&engine, |builder| builder);
-    let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
-    let (interrupting, looking) = (recorder.clone(), trace.clone());
-    let thread = std::thread::spawn(move || {
-        while progress(&looking, UNIX_EPOCH).0 < SAMPLES {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        interrupting.interrupt("interrupted by SIGINT").unwrap()
-    });
-    call(&mut store, &lanes, instance, "around", 8).unwrap();
-    thread.join().unwrap();
-    let read = read(&trace.bytes());
-    let [around, host] = [9, 8].map(|func| Event::Enter(FuncId(100 + func)));
-    let interrupted = Event::Unwind { depth: 0, reason: Reason::Interrupted };
-    assert_eq!(read.spans(), [around, host, interrupted]);
-    assert_eq!(read.calls.values().sum::<u64>(), 2);
+    for probe in telling() {
+        let module = compile(&engine, GUEST, probe);
+        let (recorder, trace) = sampling(&engine, |builder| builder);
+        let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
+        let (interrupting, looking) = (recorder.clone(), trace.clone());
+        let thread = std::thread::spawn(move || {
+            while progress(&looking, UNIX_EPOCH).0 < SAMPLES {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            interrupting.interrupt("interrupted by SIGINT").unwrap()
+        });
+        call(&mut store, &lanes, instance, "around", 8).unwrap();
+        thread.join().unwrap();
+        let read = read(&trace.bytes());
+        let [around, host] = [9, 8].map(|func| Event::Enter(FuncId(100 + func)));
+        let interrupted = Event::Unwind { depth: 0, reason: Reason::Interrupted };
+        assert_eq!(read.spans(), [around, host, interrupted]);
+        assert_eq!(read.calls.values().sum::<u64>(), 2);
+    }
 }
 
 #[test]
@@ -158,25 +166,27 @@ fn without_the_means_or_the_wish_no_call_is_told() {
 #[test]
 fn windows_follow_each_other_and_their_sum_is_the_whole() {
     let engine = engine();
-    let module = compile(&engine, GUEST, Probe::Profile { spans: true });
-    let every = Some(Duration::from_millis(10));
-    let (recorder, trace) =
-        sampling(&engine, |builder| builder.sampling(Sampling { every, ..Sampling::default() }));
-    let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
-    for _ in 0..3 {
-        call(&mut store, &lanes, instance, "recurses", 7).unwrap();
+    for probe in telling() {
+        let module = compile(&engine, GUEST, probe);
+        let every = Some(Duration::from_millis(10));
+        let (recorder, trace) =
+            sampling(&engine, |builder| builder.sampling(Sampling { every, ..Sampling::default() }));
+        let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
+        for _ in 0..3 {
+            call(&mut store, &lanes, instance, "recurses", 7).unwrap();
+        }
+        recorder.finish("completed").unwrap();
+        let read = read(&trace.bytes());
+        assert!(read.windows.len() > 3, "{}", read.windows.len());
+        assert!(read.windows.windows(2).all(|pair| pair[0].end_ticks == pair[1].start_ticks));
+        assert_eq!(read.calls, BTreeMap::from([((0, 110), 24)]));
+        let counted: Vec<u64> =
+            read.windows.iter().map(|window| window.calls.iter().map(|(_, calls)| calls).sum()).collect();
+        assert!(counted.contains(&0), "a call counts where it begins: {counted:?}");
+        // A call that lasts over several windows is told once.
+        let enters = read.spans.iter().filter(|(_, event)| matches!(event, Event::Enter(_))).count();
+        assert_eq!(enters, 24);
     }
-    recorder.finish("completed").unwrap();
-    let read = read(&trace.bytes());
-    assert!(read.windows.len() > 3, "{}", read.windows.len());
-    assert!(read.windows.windows(2).all(|pair| pair[0].end_ticks == pair[1].start_ticks));
-    assert_eq!(read.calls, BTreeMap::from([((0, 110), 24)]));
-    let counted: Vec<u64> =
-        read.windows.iter().map(|window| window.calls.iter().map(|(_, calls)| calls).sum()).collect();
-    assert!(counted.contains(&0), "a call counts where it begins: {counted:?}");
-    // A call that lasts over several windows is told once.
-    let enters = read.spans.iter().filter(|(_, event)| matches!(event, Event::Enter(_))).count();
-    assert_eq!(enters, 24);
 }
 
 #[test]
@@ -184,15 +194,7 @@ fn a_stack_deeper_than_the_memory_is_cut_and_nothing_traps() {
     // Frames of some 50 bytes: 200,000 of them are more than there are slots for.
     let depth = 200_000;
     let run = move || {
-        let engine = engine_with(|config| {
-            config
-                .max_wasm_stack(96 << 20)
-                .async_stack_size(112 << 20)
-                .wasm_exceptions(true)
-                .wasm_gc(true)
-                .wasm_function_references(true)
-                .wasm_tail_call(true);
-        });
+        let engine = engine_for_deep_stacks();
         let module = compile(&engine, GUEST, Probe::Profile { spans: true });
         let (recorder, trace) = sampling(&engine, |builder| builder);
         let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
@@ -218,15 +220,17 @@ fn a_start_section_is_counted_even_if_it_traps() {
     let engine = engine();
     let text =
         "(module (memory 1) (func $main (call $f)) (func $f (drop (i32.load (i32.const -1)))) (start $main))";
-    let module = compile(&engine, text, Probe::Profile { spans: true });
-    let (recorder, trace) = recorder(&engine);
-    let mut store = Store::new(&engine, ());
-    let mut linker = Linker::new(&engine);
-    let lanes = recorder.link_inlined(&mut store, &mut linker).unwrap();
-    lanes.call(&mut store, |store| linker.instantiate(store, &module)).unwrap_err();
-    assert_eq!(lanes.profiles(), 1);
-    recorder.finish("trap").unwrap();
-    assert_eq!(read(&trace.bytes()).calls, BTreeMap::from([((0, 100), 1), ((0, 101), 1)]));
+    for probe in telling() {
+        let module = compile(&engine, text, probe);
+        let (recorder, trace) = recorder(&engine);
+        let mut store = Store::new(&engine, ());
+        let mut linker = Linker::new(&engine);
+        let lanes = link(&recorder, &mut store, &mut linker, &module, text);
+        lanes.call(&mut store, |store| linker.instantiate(store, &module)).unwrap_err();
+        assert_eq!(lanes.profiles(), 1);
+        recorder.finish("trap").unwrap();
+        assert_eq!(read(&trace.bytes()).calls, BTreeMap::from([((0, 100), 1), ((0, 101), 1)]));
+    }
 }
 
 #[test]
@@ -270,7 +274,7 @@ fn threads_that_share_a_memory_have_a_stack_each() {
             (br_if $batch (call $more)))))"#;
     let engine = engine();
     let [add, odd, even, thread] = [100, 101, 102, 103].map(FuncId);
-    for probe in PROFILES {
+    for probe in profiles() {
         let module = compile(&engine, text, probe);
         let often = Sampling { every: Some(Duration::from_millis(10)), ..Sampling::default() };
         let (recorder, trace) = sampling(&engine, |builder| builder.sampling(often));
@@ -283,7 +287,7 @@ fn threads_that_share_a_memory_have_a_stack_each() {
                 scope.spawn(move || {
                     let mut store = Store::new(module.engine(), ());
                     let mut linker = Linker::new(module.engine());
-                    let lanes = recorder.link_inlined(&mut store, &mut linker).unwrap();
+                    let lanes = link(recorder, &mut store, &mut linker, module, text);
                     linker.define(&store, "env", "memory", shared.clone()).unwrap();
                     let batches = Arc::<AtomicU64>::default();
                     let counter = batches.clone();
@@ -334,32 +338,37 @@ fn threads_that_share_a_memory_have_a_stack_each() {
 #[test]
 fn a_profile_is_switched_off_and_on() {
     let engine = engine();
-    let module = compile(&engine, GUEST, Probe::Profile { spans: true });
-    let (recorder, trace) = sampling(&engine, |builder| builder);
-    let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
-    for (on, value) in [(true, 1), (false, 2), (true, 1), (true, 1), (false, 1)] {
-        lanes.set_recording(&mut store, on);
-        call(&mut store, &lanes, instance, "host", value).unwrap();
+    for probe in telling() {
+        let module = compile(&engine, GUEST, probe);
+        let (recorder, trace) = sampling(&engine, |builder| builder);
+        let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
+        for (on, value) in [(true, 1), (false, 2), (true, 1), (true, 1), (false, 1)] {
+            lanes.set_recording(&mut store, on);
+            call(&mut store, &lanes, instance, "host", value).unwrap();
+        }
+        recorder.finish("completed").unwrap();
+        let read = read(&trace.bytes());
+        assert_eq!(read.calls, BTreeMap::from([((0, 108), 3)]));
+        assert_eq!(read.spans, []);
     }
-    recorder.finish("completed").unwrap();
-    let read = read(&trace.bytes());
-    assert_eq!(read.calls, BTreeMap::from([((0, 108), 3)]));
-    assert_eq!(read.spans, []);
 }
 
 /// A call that is dropped halfway leaves nothing open.
 #[test]
 fn a_future_that_is_dropped_leaves_no_call_behind() {
     let engine = engine();
-    let module = compile(&engine, GUEST, Probe::Profile { spans: true });
-    let (recorder, trace) = sampling(&engine, |builder| builder);
-    let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
-    let never = lanes.call_async(&mut store, async |_| std::future::pending::<wasmtime::Result<()>>().await);
-    drop(never);
-    call(&mut store, &lanes, instance, "around", 7).unwrap();
-    recorder.finish("completed").unwrap();
-    let roots: BTreeSet<u32> = read(&trace.bytes()).paths().keys().map(|path| path[0]).collect();
-    assert_eq!(roots, BTreeSet::from([9]));
+    for probe in telling() {
+        let module = compile(&engine, GUEST, probe);
+        let (recorder, trace) = sampling(&engine, |builder| builder);
+        let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
+        let never =
+            lanes.call_async(&mut store, async |_| std::future::pending::<wasmtime::Result<()>>().await);
+        drop(never);
+        call(&mut store, &lanes, instance, "around", 7).unwrap();
+        recorder.finish("completed").unwrap();
+        let roots: BTreeSet<u32> = read(&trace.bytes()).paths().keys().map(|path| path[0]).collect();
+        assert_eq!(roots, BTreeSet::from([9]));
+    }
 }
 
 #[test]

@@ -1,0 +1,109 @@
+//! Finds the open calls where they are anyway: on the stack of the thread that makes them.
+//!
+//! A timer interrupts the thread, and the handler of its signal walks the frames. Nothing changes meanwhile, nothing is too
+//! early or too late, and the guest need not do anything for it but count its calls. The count of an open call's function
+//! stands for its number: as long as it hasn't changed, the call is the same.
+
+mod code;
+mod ring;
+mod thread;
+mod timer;
+mod unwinding;
+
+pub(crate) use code::Code;
+
+use super::counts::Counts;
+use crate::clock::Clock;
+use kperf_abi::shadow::Slot;
+use ring::{Ring, Task};
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use thread::Thread;
+use timer::Timer;
+use unwinding::Unwinding;
+
+/// One instance, and the thread that runs it.
+pub(crate) struct Native {
+    target: Target,
+    clock: Clock,
+    period: Duration,
+    ring: &'static Ring,
+    number: usize,
+    timer: Mutex<Option<Timer>>,
+}
+
+/// Whose calls are looked for, and where.
+#[derive(Clone)]
+pub(crate) struct Target {
+    code: Arc<Code>,
+    counts: Counts,
+    thread: Thread,
+}
+
+impl Target {
+    /// An instance of this code that the running thread runs. Fails where its stack isn't one that can be walked.
+    pub(crate) fn of_this_thread(code: Arc<Code>, counts: Counts) -> Result<Target, &'static str> {
+        Ok(Target { code, counts, thread: Thread::this()? })
+    }
+}
+
+impl Native {
+    /// Whether threads can be sampled on this machine.
+    pub(crate) const IS_THERE: bool = true;
+
+    /// Samples nothing yet.
+    pub(crate) fn new(target: Target, clock: Clock, period: Duration) -> Result<Native, &'static str> {
+        let (ring, number) =
+            Ring::take().ok_or("too many instances are sampled on native stacks at a time")?;
+        Ok(Native { target, clock, period, ring, number, timer: Mutex::new(None) })
+    }
+
+    /// Whether samples couldn't tell the two apart.
+    pub(crate) fn is_same(&self, other: &Target) -> bool {
+        Arc::ptr_eq(&self.target.code, &other.code) && self.target.thread.is(&other.thread)
+    }
+
+    /// Takes samples from now on. A thread that has ended has none.
+    pub(crate) fn start(&self) -> io::Result<()> {
+        let mut timer = self.timer.lock().unwrap_or_else(PoisonError::into_inner);
+        if timer.is_some() {
+            return Ok(());
+        }
+        let thread = self.target.thread.id();
+        let unwinding = Unwinding::new();
+        self.ring.begin(thread, Task { target: self.target.clone(), clock: self.clock.clone(), unwinding });
+        *timer = Some(Timer::start(thread, self.number, self.period)?);
+        Ok(())
+    }
+
+    /// Takes no more. Those that were taken are still to be had.
+    pub(crate) fn stop(&self) {
+        self.timer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.ring.stop();
+    }
+
+    /// The next sample: when it was taken, and whether it found out which calls are open, which it has in `path`, the
+    /// outermost first.
+    pub(crate) fn next(&self, path: &mut Vec<Slot>) -> Option<(u64, bool)> {
+        self.ring.next(path)
+    }
+
+    /// How many samples there was no room for since this was last asked.
+    pub(crate) fn lost(&self) -> u64 {
+        self.ring.lost()
+    }
+}
+
+impl Drop for Native {
+    fn drop(&mut self) {
+        self.stop();
+        self.ring.give_back();
+    }
+}
+
+/// Prepares this process.
+pub(crate) fn prepare() -> Result<(), io::Error> {
+    unwinding::find_objects();
+    timer::install()
+}

@@ -1,0 +1,98 @@
+//! Where the functions of a module are in this process.
+
+use kperf_abi::{FuncId, SymbolTable, names};
+use std::ops::Range;
+use wasmtime::{ExternType, Module};
+
+/// The machine code of a module.
+pub(crate) struct Code {
+    /// All of it, with what stands between the functions.
+    text: Range<usize>,
+    /// In the order of their addresses.
+    functions: Vec<Function>,
+    id_base: u32,
+    /// Keeps the code where it is.
+    _module: Module,
+}
+
+struct Function {
+    begin: usize,
+    end: usize,
+    /// `None` for one that isn't counted.
+    id: Option<FuncId>,
+}
+
+/// Where an address is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The function's first address.
+    pub(crate) begin: usize,
+    pub(crate) id: Option<FuncId>,
+}
+
+impl Code {
+    /// `None` where code can't be sampled; here it can.
+    pub(crate) fn new(module: &Module, symbols: &SymbolTable) -> Option<Code> {
+        let text = module.text().as_ptr_range();
+        let text = text.start as usize..text.end as usize;
+        let ids = Ids::new(module, symbols);
+        let mut functions: Vec<Function> = module
+            .functions()
+            .map(|function| {
+                let begin = text.start + function.offset;
+                Function { begin, end: begin + function.len, id: ids.of(function.index.as_u32()) }
+            })
+            .collect();
+        functions.sort_unstable_by_key(|function| function.begin);
+        Some(Code { text, functions, id_base: symbols.id_base, _module: module.clone() })
+    }
+
+    pub(crate) fn id_base(&self) -> u32 {
+        self.id_base
+    }
+
+    /// The function at an address. Takes no lock and no memory.
+    pub(crate) fn at(&self, address: usize) -> Option<Place> {
+        if !self.text.contains(&address) {
+            return None;
+        }
+        let behind = self.functions.partition_point(|function| function.begin <= address);
+        let function = self.functions.get(behind.checked_sub(1)?)?;
+        (address < function.end).then_some(Place { begin: function.begin, id: function.id })
+    }
+}
+
+/// The ids of a rewritten module's functions, by their index there: what the recorder wants of the host stands behind the other
+/// imports and before what the module defines, thunks behind that.
+struct Ids {
+    by_index: Vec<Option<FuncId>>,
+}
+
+impl Ids {
+    fn new(module: &Module, symbols: &SymbolTable) -> Ids {
+        let functions = |import: &wasmtime::ImportType<'_>| matches!(import.ty(), ExternType::Func(_));
+        let imported = module.imports().filter(functions).count();
+        let added = module.imports().filter(|import| import.module() == names::HOST_MODULE).count();
+        let mut by_index = Vec::new();
+        let mut set = |index: usize, id| {
+            if index >= by_index.len() {
+                by_index.resize(index + 1, None);
+            }
+            by_index[index] = Some(id);
+        };
+        let mut thunk = imported + symbols.module.functions as usize;
+        for symbol in &symbols.symbols {
+            if symbol.imported {
+                set(thunk, symbol.id);
+                thunk += 1;
+            } else {
+                set(symbol.func_index.0 as usize + added, symbol.id);
+            }
+        }
+        Ids { by_index }
+    }
+
+    fn of(&self, index: u32) -> Option<FuncId> {
+        self.by_index.get(index as usize).copied().flatten()
+    }
+}

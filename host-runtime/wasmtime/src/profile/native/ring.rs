@@ -1,0 +1,223 @@
+//! Samples on their way from the thread that they are of to the sampler's.
+#![allow(unsafe_code)] // What a signal's handler needs is shared with it, and no lock may be taken there.
+
+use super::Target;
+use super::thread;
+use super::unwinding::{Registers, Unwinding};
+use crate::clock::Clock;
+use kperf_abi::shadow::Slot;
+use std::cell::UnsafeCell;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+
+/// The samples of one thread, of one instance. They are never freed, as a signal may come late: the next instance takes over
+/// what one leaves.
+pub(super) struct Ring {
+    is_taken: AtomicBool,
+    /// The thread whose handler writes here; 0 for none.
+    thread: AtomicI32,
+    /// How many handlers are about to find out whether they may write, or do.
+    handlers: AtomicUsize,
+    /// The handler's of that thread while it runs, else that of who stopped it.
+    task: UnsafeCell<Option<Task>>,
+    /// Of each sample a time, how many calls were open with [`WHOLE`] in front, and these, the innermost first.
+    cells: Box<[AtomicU64]>,
+    /// How many cells were ever written, and how many were read.
+    written: AtomicUsize,
+    read: AtomicUsize,
+    /// Samples that there was no room for.
+    lost: AtomicU64,
+    /// Until when no sample is taken, in ticks.
+    rests_until: AtomicU64,
+}
+
+// SAFETY: `task` is touched by one side at a time, see there; all else is atomic.
+unsafe impl Sync for Ring {}
+// SAFETY: nothing in it is bound to a thread.
+unsafe impl Send for Ring {}
+
+/// What a handler needs.
+pub(super) struct Task {
+    pub(super) target: Target,
+    pub(super) clock: Clock,
+    pub(super) unwinding: Unwinding,
+}
+
+const WHOLE: u64 = 1 << 63;
+/// More than there are calls on a stack of 1 MiB.
+const CELLS: usize = 1 << 16;
+/// For how many times as long as a sample took none is taken: a stack of many thousand calls takes longer than a period, and the
+/// guest shall get on.
+const REST: u64 = 8;
+/// How many instances can be sampled at a time.
+const RINGS: usize = 256;
+
+static ALL: [OnceLock<Ring>; RINGS] = [const { OnceLock::new() }; RINGS];
+
+impl Ring {
+    fn new() -> Ring {
+        Ring {
+            is_taken: AtomicBool::new(false),
+            thread: AtomicI32::new(0),
+            handlers: AtomicUsize::new(0),
+            task: UnsafeCell::new(None),
+            cells: std::iter::repeat_with(AtomicU64::default).take(CELLS).collect(),
+            written: AtomicUsize::new(0),
+            read: AtomicUsize::new(0),
+            lost: AtomicU64::new(0),
+            rests_until: AtomicU64::new(0),
+        }
+    }
+
+    /// One that nobody has, and its number. `None` if there is none.
+    pub(super) fn take() -> Option<(&'static Ring, usize)> {
+        let rings = ALL.iter().map(|ring| ring.get_or_init(Ring::new)).zip(0..);
+        rings.into_iter().find(|(ring, _)| !ring.is_taken.swap(true, Ordering::Acquire))
+    }
+
+    pub(super) fn of_number(number: usize) -> Option<&'static Ring> {
+        ALL.get(number)?.get()
+    }
+
+    /// From now on the handler of this thread writes here.
+    pub(super) fn begin(&self, thread: libc::pid_t, task: Task) {
+        // SAFETY: it has been stopped, or never begun.
+        unsafe { *self.task.get() = Some(task) };
+        self.thread.store(thread, Ordering::SeqCst);
+    }
+
+    /// From now on nobody does. Not to be said by the handler itself.
+    pub(super) fn stop(&self) {
+        self.thread.store(0, Ordering::SeqCst);
+        while self.handlers.load(Ordering::SeqCst) > 0 {
+            std::thread::yield_now();
+        }
+        // SAFETY: no handler runs, and those that are called now find that they aren't wanted.
+        unsafe { *self.task.get() = None };
+    }
+
+    /// Whoever comes next may have it. It has been stopped.
+    pub(super) fn give_back(&self) {
+        self.read.store(self.written.load(Ordering::Acquire), Ordering::Release);
+        self.lost.store(0, Ordering::Relaxed);
+        self.is_taken.store(false, Ordering::Release);
+    }
+
+    fn cell(&self, place: usize) -> &AtomicU64 {
+        &self.cells[place % CELLS]
+    }
+
+    /// Writes a sample of the running thread, which was interrupted there. For a signal's handler: takes no lock and no memory.
+    pub(super) fn sample(&self, registers: Registers) {
+        self.handlers.fetch_add(1, Ordering::SeqCst);
+        if self.thread.load(Ordering::SeqCst) == thread::id() {
+            // SAFETY: who sets it waits for this handler, and others are of other threads.
+            if let Some(Task { target, clock, unwinding }) = unsafe { &mut *self.task.get() } {
+                let now = clock.now();
+                if now >= self.rests_until.load(Ordering::Relaxed) {
+                    self.write(now, |found| unwinding.walk(registers, target, found));
+                    let end = clock.now();
+                    self.rests_until.store(end + REST * end.saturating_sub(now), Ordering::Relaxed);
+                }
+            }
+        }
+        self.handlers.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// `walk` tells the calls, and answers whether these were all. It may be told that it is enough.
+    fn write(&self, time: u64, walk: impl FnOnce(&mut dyn FnMut(Slot) -> bool) -> bool) {
+        let begin = self.written.load(Ordering::Relaxed);
+        let end = self.read.load(Ordering::Acquire) + CELLS;
+        let mut next = begin + 2;
+        let mut has_room = next <= end;
+        let whole = walk(&mut |slot| {
+            has_room = next < end;
+            if has_room {
+                self.cell(next).store(slot.0, Ordering::Relaxed);
+                next += 1;
+            }
+            has_room
+        });
+        if !has_room {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        let length = (next - begin - 2) as u64;
+        self.cell(begin).store(time, Ordering::Relaxed);
+        self.cell(begin + 1).store(length | if whole { WHOLE } else { 0 }, Ordering::Relaxed);
+        self.written.store(next, Ordering::Release);
+    }
+
+    /// Reads the next sample into `path`, the outermost call first. Answers when it was taken, and whether it is whole.
+    pub(super) fn next(&self, path: &mut Vec<Slot>) -> Option<(u64, bool)> {
+        let begin = self.read.load(Ordering::Relaxed);
+        if begin == self.written.load(Ordering::Acquire) {
+            return None;
+        }
+        let [time, length] = [0, 1].map(|n| self.cell(begin + n).load(Ordering::Relaxed));
+        let end = begin + 2 + (length & !WHOLE) as usize;
+        path.clear();
+        path.extend((begin + 2..end).rev().map(|place| Slot(self.cell(place).load(Ordering::Relaxed))));
+        self.read.store(end, Ordering::Release);
+        Some((time, length & WHOLE != 0))
+    }
+
+    /// How many samples were lost since it was last asked.
+    pub(super) fn lost(&self) -> u64 {
+        self.lost.swap(0, Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(ring: &Ring, time: u64, slots: &[u64]) {
+        ring.write(time, |found| slots.iter().all(|&slot| found(Slot(slot))));
+    }
+
+    #[test]
+    fn samples_come_out_as_they_went_in() {
+        let ring = Ring::new();
+        let mut path = Vec::new();
+        assert_eq!(ring.next(&mut path), None);
+        // Far enough to go round.
+        for n in 0..CELLS as u64 {
+            write(&ring, n, &[3, 2, 1]);
+            write(&ring, n + 1, &[]);
+            assert_eq!((ring.next(&mut path), &*path), (Some((n, true)), &[Slot(1), Slot(2), Slot(3)][..]));
+            assert_eq!((ring.next(&mut path), &*path), (Some((n + 1, true)), &[][..]));
+        }
+        assert_eq!((ring.next(&mut path), ring.lost()), (None, 0));
+        ring.write(7, |_| false);
+        assert_eq!(ring.next(&mut path), Some((7, false)));
+    }
+
+    #[test]
+    fn samples_that_have_no_room_are_counted() {
+        let ring = Ring::new();
+        let mut path = Vec::new();
+        let long = vec![1; CELLS / 2 - 2];
+        for time in 0..3 {
+            write(&ring, time, &long);
+        }
+        write(&ring, 3, &[]);
+        assert_eq!(ring.lost(), 2);
+        assert_eq!([(); 3].map(|()| ring.next(&mut path)), [Some((0, true)), Some((1, true)), None]);
+        write(&ring, 4, &[1]);
+        assert_eq!((ring.next(&mut path), path.len(), ring.lost()), (Some((4, true)), 1, 0));
+        write(&ring, 5, &vec![1; CELLS + 1]);
+        assert_eq!((ring.next(&mut path), ring.lost()), (None, 1));
+    }
+
+    #[test]
+    fn one_that_is_given_back_is_empty() {
+        let (ring, number) = Ring::take().expect("there are 256");
+        write(ring, 1, &[1]);
+        ring.stop();
+        ring.give_back();
+        assert!(Ring::of_number(number).is_some_and(|other| std::ptr::eq(ring, other)));
+        assert!(Ring::of_number(RINGS).is_none());
+        assert_eq!(ring.next(&mut Vec::new()), None);
+    }
+}

@@ -1,0 +1,178 @@
+//! Walks the frames of a thread, the host's as well as the guest's.
+//!
+//! The guest's functions keep frame pointers, always: wasmtime needs them for its backtraces. How the host's are left stands
+//! in the process's `.eh_frame`, which framehop reads.
+#![allow(unsafe_code)] // What is read is the process's own code and stack, by address.
+
+use super::Target;
+use super::code::Place;
+use framehop::{
+    CacheNative, ExplicitModuleSectionInfo, FrameAddress, Module, MustNotAllocateDuringUnwind,
+    UnwindRegsNative, Unwinder as _, UnwinderNative,
+};
+use kperf_abi::shadow::Slot;
+use std::ops::Range;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+type Unwinder = UnwinderNative<&'static [u8], MustNotAllocateDuringUnwind>;
+
+/// How the host's functions are left.
+static UNWINDER: LazyLock<Mutex<Unwinder>> = LazyLock::new(|| Mutex::new(Unwinder::new()));
+
+fn unwinder() -> MutexGuard<'static, Unwinder> {
+    UNWINDER.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Reads anew which executables and libraries are in the process.
+pub(super) fn find_objects() {
+    let mut found = Unwinder::new();
+    // SAFETY: the callback gets the pointer that is given here, which nobody else has meanwhile.
+    unsafe { libc::dl_iterate_phdr(Some(add_object), (&raw mut found).cast()) };
+    *unwinder() = found;
+}
+
+unsafe extern "C" fn add_object(
+    info: *mut libc::dl_phdr_info,
+    _size: usize,
+    unwinder: *mut libc::c_void,
+) -> libc::c_int {
+    // SAFETY: the loader describes an object that is in memory, whose program headers are so many.
+    let (info, headers) = unsafe {
+        let info = &*info;
+        (info, std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()))
+    };
+    // SAFETY: it is what `find_objects` gave.
+    let unwinder = unsafe { &mut *unwinder.cast::<Unwinder>() };
+    // SAFETY: these are the object's headers.
+    if let Some(module) = unsafe { module(info.dlpi_addr, headers) } {
+        unwinder.add_module(module);
+    }
+    0
+}
+
+/// The only way in which linkers write where `.eh_frame` begins: as a signed distance of four bytes from here.
+const HEADER: [u8; 2] = [1, 0x1b];
+
+/// What an object says of its functions. `None` if it says nothing.
+///
+/// # Safety
+///
+/// The headers must be those of an object that lies at `base` and stays there.
+unsafe fn module(base: u64, headers: &[libc::Elf64_Phdr]) -> Option<Module<&'static [u8]>> {
+    let range = |header: &libc::Elf64_Phdr| header.p_vaddr..header.p_vaddr.saturating_add(header.p_memsz);
+    let loaded = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD).map(range);
+    let index = range(headers.iter().find(|header| header.p_type == libc::PT_GNU_EH_FRAME)?);
+    // SAFETY: loaded parts of objects are in memory.
+    let bytes = |range: &Range<u64>| unsafe {
+        let begin = base.wrapping_add(range.start) as *const u8;
+        std::slice::from_raw_parts::<'static>(begin, (range.end - range.start) as usize)
+    };
+    let eh_frame_hdr = bytes(&index);
+    let (head, distance) = (eh_frame_hdr.first_chunk()?, eh_frame_hdr.get(4..8)?.first_chunk()?);
+    if *head != HEADER {
+        return None;
+    }
+    let begin = (index.start + 4).checked_add_signed(i32::from_le_bytes(*distance).into())?;
+    let eh_frame = begin..loaded().find(|range| range.contains(&begin))?.end;
+    let all = loaded().reduce(|all, part| all.start.min(part.start)..all.end.max(part.end))?;
+    let sections = ExplicitModuleSectionInfo {
+        eh_frame: Some(bytes(&eh_frame)),
+        eh_frame_svma: Some(eh_frame),
+        eh_frame_hdr: Some(eh_frame_hdr),
+        eh_frame_hdr_svma: Some(index),
+        ..ExplicitModuleSectionInfo::default()
+    };
+    let range = base.wrapping_add(all.start)..base.wrapping_add(all.end);
+    Some(Module::new(String::new(), range, base, sections))
+}
+
+/// Where a thread was interrupted.
+pub(super) struct Registers {
+    pc: u64,
+    sp: u64,
+    fp: u64,
+}
+
+/// `ret`, without and with a number of bytes of arguments.
+const RETURNS: [u8; 2] = [0xc3, 0xc2];
+
+impl Registers {
+    pub(super) fn of(context: &libc::ucontext_t) -> Registers {
+        let [pc, sp, fp] = [libc::REG_RIP, libc::REG_RSP, libc::REG_RBP]
+            .map(|register| context.uc_mcontext.gregs[register as usize] as u64);
+        Registers { pc, sp, fp }
+    }
+
+    /// In a function of the guest's, before it has made its frame or when it has taken it down: how many words above the
+    /// stack pointer its return address is.
+    fn frameless(&self, place: Place) -> Option<u64> {
+        // A function begins with `push rbp`, one byte, and `mov rbp, rsp`.
+        match self.pc - place.begin as u64 {
+            0 => Some(0),
+            1 => Some(1),
+            // SAFETY: that instruction is about to run.
+            _ => RETURNS.contains(&unsafe { *(self.pc as *const u8) }).then_some(0),
+        }
+    }
+}
+
+/// What one thread needs.
+pub(super) struct Unwinding {
+    unwinder: Unwinder,
+    /// What was found out about some places.
+    cache: CacheNative<MustNotAllocateDuringUnwind>,
+}
+
+impl Unwinding {
+    /// Knows the objects that were found last.
+    pub(super) fn new() -> Unwinding {
+        Unwinding { unwinder: unwinder().clone(), cache: CacheNative::new_in() }
+    }
+
+    /// Tells the calls that are open in the thread that runs this, which was interrupted there, the innermost first, until
+    /// `found` wants no more. Answers whether it came to the outermost, or to one at least. Takes no lock and no memory.
+    pub(super) fn walk(
+        &mut self,
+        registers: Registers,
+        target: &Target,
+        found: &mut dyn FnMut(Slot) -> bool,
+    ) -> bool {
+        let stack = registers.sp..target.thread.stack().end as u64;
+        let mut read = |address: u64| {
+            let is_there = stack.contains(&address) && stack.end - address >= 8;
+            // SAFETY: between the stack pointer and the stack's end is the stack.
+            is_there.then(|| unsafe { (address as *const u64).read_unaligned() }).ok_or(())
+        };
+        if !target.thread.stack().contains(&(registers.sp as usize)) {
+            return false;
+        }
+        let mut any = false;
+        let mut tell = |address: u64| {
+            let id = target.code.at(address as usize).and_then(|place| place.id);
+            let Some(count) = id.and_then(|id| target.counts.of(id)) else { return true };
+            any = true;
+            id.is_none_or(|id| found(Slot(count << 32 | u64::from(id.0 + 1))))
+        };
+        let Registers { mut pc, mut sp, fp } = registers;
+        if let Some(place) = target.code.at(pc as usize)
+            && let Some(words) = registers.frameless(place)
+        {
+            tell(pc);
+            let at = sp + 8 * words;
+            let Ok(return_address) = read(at) else { return any };
+            (pc, sp) = (return_address, at + 8);
+        }
+        let mut frames =
+            self.unwinder.iter_frames(pc, UnwindRegsNative::new(pc, sp, fp), &mut self.cache, &mut read);
+        loop {
+            match frames.next() {
+                // Of the first: a return address too, or an instruction's.
+                Ok(Some(frame)) if !tell(frame.address_for_lookup()) => return false,
+                Ok(Some(FrameAddress::InstructionPointer(_) | FrameAddress::ReturnAddress(_))) => {}
+                Ok(None) => return true,
+                // The host's outermost functions may not say how they are left; the guest's all do.
+                Err(_) => return any,
+            }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Where threads can't be asked which calls are open in them.
+
+use super::counts::Counts;
+use crate::clock::Clock;
+use kperf_abi::SymbolTable;
+use kperf_abi::shadow::Slot;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use wasmtime::Module;
+
+/// There is none.
+pub(crate) enum Native {}
+
+/// There is none.
+pub(crate) enum Target {}
+
+/// There is none.
+pub(crate) enum Code {}
+
+impl Target {
+    pub(crate) fn of_this_thread(code: Arc<Code>, _counts: Counts) -> Result<Target, &'static str> {
+        match *code {}
+    }
+}
+
+impl Native {
+    pub(crate) const IS_THERE: bool = false;
+
+    pub(crate) fn new(target: Target, _clock: Clock, _period: Duration) -> Result<Native, &'static str> {
+        match target {}
+    }
+
+    pub(crate) fn is_same(&self, _other: &Target) -> bool {
+        match *self {}
+    }
+
+    pub(crate) fn start(&self) -> io::Result<()> {
+        match *self {}
+    }
+
+    pub(crate) fn stop(&self) {
+        match *self {}
+    }
+
+    pub(crate) fn next(&self, _path: &mut Vec<Slot>) -> Option<(u64, bool)> {
+        match *self {}
+    }
+
+    pub(crate) fn lost(&self) -> u64 {
+        match *self {}
+    }
+}
+
+impl Code {
+    pub(crate) fn new(_module: &Module, _symbols: &SymbolTable) -> Option<Code> {
+        None
+    }
+
+    pub(crate) fn id_base(&self) -> u32 {
+        match *self {}
+    }
+}
+
+pub(crate) fn prepare() -> Result<(), io::Error> {
+    Err(io::ErrorKind::Unsupported.into())
+}

@@ -1,0 +1,29 @@
+//! Somebody else has the signal that samples of native stacks need. A process of its own, as the signal is the process's.
+#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
+#![allow(missing_docs, clippy::unwrap_used, unsafe_code)]
+
+mod common;
+
+use common::exits::{compile, engine, table};
+use common::recorder;
+use kperf_rewriter::Probe;
+use std::error::Error;
+
+extern "C" fn other(_: libc::c_int) {}
+
+#[test]
+fn the_handler_of_others_is_left_alone() {
+    // SAFETY: the handler does nothing.
+    let before = unsafe { libc::signal(libc::SIGPROF, other as *const () as libc::sighandler_t) };
+    assert_eq!(before, libc::SIG_DFL);
+    let engine = engine();
+    let text = "(module (func (export \"f\")))";
+    let (recorder, _) = recorder(&engine);
+    let module = compile(&engine, text, Probe::Count);
+    let error = recorder.native_code(&module, &table(text, Probe::Count)).unwrap_err();
+    assert!(error.to_string().contains("rewrite the module with a shadow stack"), "{error}");
+    assert_eq!(error.source().unwrap().to_string(), "somebody else handles SIGPROF in this process");
+    // SAFETY: as above.
+    let still = unsafe { libc::signal(libc::SIGPROF, libc::SIG_IGN) };
+    assert_eq!(still, other as *const () as libc::sighandler_t);
+}

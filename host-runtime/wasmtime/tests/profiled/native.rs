@@ -1,0 +1,186 @@
+//! What is different on native stacks.
+
+use crate::common::exits::{GUEST, compile, engine, table};
+use crate::common::{Memory, recorder};
+use crate::guest::*;
+use kperf_rewriter::{Options, Probe, rewrite};
+use kperf_trace::{Event, FuncId, Item, TraceReader};
+use std::time::{Duration, UNIX_EPOCH};
+use wasmtime::{Caller, Linker, Module, Store};
+
+/// What the host answers a guest that is instantiated like this.
+fn refusal(
+    prepare: impl FnOnce(&kperf_wasmtime::Recorder, &mut Store<()>, &mut Linker<()>, &Module),
+) -> String {
+    let engine = engine();
+    let text = "(module (func (export \"f\")))";
+    let module = compile(&engine, text, Probe::Count);
+    let (recorder, _) = recorder(&engine);
+    let mut store = Store::new(&engine, ());
+    let mut linker = Linker::new(&engine);
+    prepare(&recorder, &mut store, &mut linker, &module);
+    linker.instantiate(&mut store, &module).unwrap_err().root_cause().to_string()
+}
+
+#[test]
+fn what_a_stack_doesn_t_tell_is_refused() {
+    let text = "(module (func (export \"f\")))";
+    let unknown = refusal(|recorder, store, linker, _| {
+        recorder.link_inlined(store, linker).unwrap();
+    });
+    assert!(unknown.contains("say `Recorder::native_code` before"), "{unknown}");
+    let twice = refusal(|recorder, store, linker, module| {
+        recorder.native_code(module, &table(text, Probe::Count)).unwrap();
+        recorder.link_inlined(&mut *store, linker).unwrap();
+        linker.instantiate(store, module).unwrap();
+    });
+    assert!(twice.contains("two instances of a module at a time"), "{twice}");
+    let engine = engine();
+    let (recorder, _) = recorder(&engine);
+    let error = recorder.native_code(&compile(&engine, text, Probe::Count), b"no table").unwrap_err();
+    assert_eq!(error.to_string(), "a module's symbols can't be read");
+}
+
+#[test]
+fn one_instance_after_the_other_is_a_lane() {
+    let engine = engine();
+    let module = compile(&engine, GUEST, Probe::Count);
+    let (recorder, trace) = recorder(&engine);
+    for _ in 0..3 {
+        let (mut store, lanes, instance) = instantiate(&recorder, &module, None);
+        call(&mut store, &lanes, instance, "down", 9).unwrap();
+    }
+    recorder.finish("completed").unwrap();
+    assert_eq!(read(&trace.bytes()).calls[&(0, 102)], 30);
+}
+
+#[test]
+fn asynchronous_calls_have_no_such_stack() {
+    let engine = engine();
+    let module = compile(&engine, GUEST, Probe::Count);
+    let (recorder, _) = recorder(&engine);
+    let mut store = Store::new(&engine, ());
+    let mut linker = Linker::new(&engine);
+    recorder.native_code(&module, &table(GUEST, Probe::Count)).unwrap();
+    recorder.link_inlined(&mut store, &mut linker).unwrap();
+    linker.func_wrap("host", "h", |_: i32| ()).unwrap();
+    let instantiated = futures(linker.instantiate_async(&mut store, &module));
+    let error = instantiated.unwrap_err().root_cause().to_string();
+    assert!(error.contains("a stack of its own"), "{error}");
+}
+
+/// Runs a future that waits for nothing.
+fn futures<T>(future: impl Future<Output = T>) -> T {
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let mut future = std::pin::pin!(future);
+    loop {
+        if let std::task::Poll::Ready(done) = future.as_mut().poll(&mut context) {
+            return done;
+        }
+    }
+}
+
+/// Between the two is the host, whose frames say how they are left.
+#[test]
+fn calls_inside_of_the_host_s_calls_are_seen_as_one_stack() {
+    let engine = engine();
+    let text = r#"(module
+        (import "host" "again" (func $again))
+        (import "host" "rest" (func $rest))
+        (func $outer (export "outer") (call $again))
+        (func $inner (export "inner") (call $rest)))"#;
+    for imports in [false, true] {
+        let options = Options { probe: Probe::Count, imports, id_base: 100, ..Options::default() };
+        let rewritten = rewrite(&wat::parse_str(text).unwrap(), &options).unwrap();
+        let module = Module::new(&engine, rewritten.wasm).unwrap();
+        let (recorder, trace) = sampling(&engine, |builder| builder);
+        recorder.native_code(&module, &rewritten.symbols.to_bytes()).unwrap();
+        let mut store = Store::new(&engine, ());
+        let mut linker = Linker::new(&engine);
+        let lanes = recorder.link_inlined(&mut store, &mut linker).unwrap();
+        let (looking, flushed) = (trace.clone(), lanes.clone());
+        let rest = move |mut caller: Caller<'_, ()>| {
+            while progress(&looking, UNIX_EPOCH).0 < SAMPLES {
+                std::thread::sleep(Duration::from_millis(20));
+                flushed.flush(&mut caller);
+            }
+        };
+        linker.func_wrap("host", "rest", rest).unwrap();
+        let again = |mut caller: Caller<'_, ()>| -> wasmtime::Result<()> {
+            let inner = caller.get_export("inner").and_then(wasmtime::Extern::into_func).unwrap();
+            inner.typed::<(), ()>(&caller)?.call(&mut caller, ())
+        };
+        linker.func_wrap("host", "again", again).unwrap();
+        let instance = linker.instantiate(&mut store, &module).unwrap();
+        let outer = instance.get_typed_func::<(), ()>(&mut store, "outer").unwrap();
+        lanes.call(&mut store, |store| outer.call(store, ())).unwrap();
+        recorder.finish("completed").unwrap();
+        let read = read(&trace.bytes());
+        // With the host's functions: again, rest, outer, inner.
+        let path: &[u32] = if imports { &[2, 0, 3, 1] } else { &[0, 1] };
+        assert!(read.paths().get(path).is_some_and(|&samples| samples >= SAMPLES / 2), "{:?}", read.paths());
+        let told = path.iter().map(|func| Event::Enter(FuncId(100 + func)));
+        let left = path.iter().map(|_| Event::Leave);
+        assert_eq!(read.spans(), told.chain(left).collect::<Vec<_>>());
+    }
+}
+
+/// A function that calls itself again and again: which of its calls are the same nobody knows, so none is told. Others are.
+#[test]
+fn calls_that_have_called_themselves_since_are_not_told() {
+    let engine = engine();
+    let module = compile(&engine, GUEST, Probe::Count);
+    let (recorder, trace) = sampling(&engine, |builder| builder);
+    let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
+    let mut least = 20;
+    while progress(&trace, UNIX_EPOCH).0 < SAMPLES {
+        call(&mut store, &lanes, instance, "fib", least).unwrap();
+        lanes.flush(&mut store);
+        least += 1;
+    }
+    call(&mut store, &lanes, instance, "around", 7).unwrap();
+    recorder.finish("completed").unwrap();
+    let read = read(&trace.bytes());
+    let [around, host] = [9, 8].map(|func| Event::Enter(FuncId(100 + func)));
+    assert_eq!(read.spans(), [around, host, Event::Leave, Event::Leave]);
+    // All of `fib`'s time is there, in itself and the leaf.
+    let deepest = read.paths().keys().map(Vec::len).max().unwrap();
+    assert!((5..40).contains(&deepest), "{deepest}");
+}
+
+/// How many samples the trace has so far that saw nothing.
+fn torn(trace: &Memory) -> u64 {
+    let bytes = trace.bytes();
+    let mut reader = TraceReader::new(&bytes[..]).unwrap();
+    let mut torn = 0;
+    while let Some(item) = reader.next().unwrap() {
+        if let Item::Window(window) = item {
+            torn += window.torn;
+        }
+    }
+    torn
+}
+
+/// A stack that has no room among the samples is counted as not seen, and breaks nothing.
+#[test]
+fn a_stack_too_deep_for_a_sample_is_told() {
+    let depth = 100_000;
+    let run = move || {
+        let engine = engine_for_deep_stacks();
+        let module = compile(&engine, GUEST, Probe::Count);
+        let (recorder, trace) = sampling(&engine, |builder| builder);
+        let (mut store, lanes, instance) = instantiate(&recorder, &module, None);
+        loop {
+            assert_eq!(call(&mut store, &lanes, instance, "recurses", depth), Ok(depth));
+            lanes.flush(&mut store);
+            if torn(&trace) > 0 {
+                break;
+            }
+        }
+        recorder.finish("completed").unwrap();
+        read(&trace.bytes())
+    };
+    let read = std::thread::Builder::new().stack_size(128 << 20).spawn(run).unwrap().join().unwrap();
+    let calls = read.calls[&(0, 110)];
+    assert!(calls > 0 && calls.is_multiple_of(depth as u64 + 1), "{calls}");
+}
