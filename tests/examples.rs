@@ -187,8 +187,10 @@ fn a_recorder_inside_records_the_same() {
 #[test]
 fn a_profile_counts_the_same() {
     for language in &LANGUAGES {
-        let counts = ["--record=trace", "--record=profile"].map(|record_as| {
-            let (folder, stdout) = record(language, "test", &[record_as, "3"]);
+        let recorded: [&[&str]; 3] =
+            [&["--record=trace"], &["--record=profile"], &["--record=profile", "--stack=shadow"]];
+        let counts = recorded.map(|flags| {
+            let (folder, stdout) = record(language, "test", &[flags, &["3"]].concat());
             if language.folder == "go" {
                 return (stdout, BTreeMap::new());
             }
@@ -200,9 +202,11 @@ fn a_profile_counts_the_same() {
                 |function: &serde_json::Value| Some((function["id"].as_u64()?, function["calls"].as_u64()?));
             (stdout, functions.map(|function| calls(function).unwrap()).collect::<BTreeMap<u64, u64>>())
         });
-        let [(traced, all), (profiled, counted)] = counts;
-        assert_eq!(traced, profiled, "{}", language.folder);
-        assert_eq!(all, counted, "{}", language.folder);
+        let [(traced, all), profiles @ ..] = counts;
+        for (profiled, counted) in profiles {
+            assert_eq!(traced, profiled, "{}", language.folder);
+            assert_eq!(all, counted, "{}", language.folder);
+        }
         assert!(language.folder == "go" || all.len() > 5, "{}: {all:?}", language.folder);
     }
 }

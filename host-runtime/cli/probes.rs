@@ -62,7 +62,7 @@ impl ProbeArgs {
         id_base: u32,
         auto: Probe,
     ) -> anyhow::Result<Options> {
-        let probe = match (self.record.probe()?, self.probe) {
+        let probe = match (self.record.probe(auto)?, self.probe) {
             (Some(_), ProbeArg::Import) => {
                 bail!("a profile has its recorder inside the module; leave --probe import out")
             }
@@ -75,7 +75,7 @@ impl ProbeArgs {
             (LeafArg::Time, _) => Leaf::Time,
             (LeafArg::Count, Probe::Inline) => Leaf::Count,
             (LeafArg::Count, Probe::Import) => bail!("--leaf count is for --probe inline"),
-            (LeafArg::Count, Probe::Profile { .. }) => {
+            (LeafArg::Count, Probe::Profile { .. } | Probe::Count) => {
                 bail!("a profile counts all calls, and times none; leave --leaf count out")
             }
         };
@@ -111,7 +111,7 @@ impl ProbeArgs {
         if self.leaf == LeafArg::Count {
             words.extend(["--leaf".to_owned(), "count".to_owned()]);
         }
-        self.record.describe(&mut words);
+        self.record.describe(probe, &mut words);
         self.filter.describe(&mut words);
         if self.min_instructions > 0 {
             words.extend(["--min-instructions".to_owned(), self.min_instructions.to_string()]);

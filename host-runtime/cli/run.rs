@@ -11,13 +11,13 @@ mod wasi;
 use crate::output::tell;
 use crate::parents::ParentArgs;
 use crate::probes::{LeafArg, ProbeArg, ProbeArgs};
-use crate::sampling::{RecordArgs, SamplingArgs};
+use crate::sampling::{RecordArgs, SamplingArgs, StackArg};
 use crate::{input, send, signals, table, traces};
 use anyhow::{Context, bail};
 use clock::ClockArg;
 use guest::{Guest, Host};
 use kperf_rewriter::Probe;
-use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder, Sampling};
+use kperf_wasmtime::{ClockChoice, ErrorKind, HAS_NATIVE_STACKS, Recorder, Sampling};
 use live::Live;
 use module::Prepared;
 use outcome::Outcome;
@@ -81,7 +81,7 @@ Examples:
   kperf-wasm run app.wasm --only 'app::*' --trace app.kperf -- --verbose input.txt
   kperf-wasm run app.wasm --dir . --dir /data::/in --env LOG=debug --clock precise
   kperf-wasm run fib.wat --invoke fib 30
-  kperf-wasm run app.wasm --record profile           exact counts and samples, at some 0.5 ns a call
+  kperf-wasm run app.wasm --record profile           exact counts and samples, at some 2 %
   kperf-wasm run app.wasm --otlp http://localhost:4318
 
 Exit codes:
@@ -162,6 +162,7 @@ impl Opts {
     fn probed(&self, wasm: Vec<u8>, name: &str, clock: ClockChoice) -> anyhow::Result<Prepared> {
         let options = |auto| self.probes.options(name.to_owned(), true, 0, auto);
         let auto = match clock {
+            _ if self.probes.record.is_profile() && HAS_NATIVE_STACKS => Probe::Count,
             ClockChoice::Ticker { .. } => Probe::Inline,
             _ if self.probes.leaf == LeafArg::Count => Probe::Inline,
             // Two readings of the clock a call cost more than all else, wherever the recorder is.
@@ -193,9 +194,12 @@ impl Opts {
 
     /// Whether the guest makes a profile, which flags it must go with, and how it is sampled then.
     fn sampling(&self, guest: &Guest) -> anyhow::Result<Option<Sampling>> {
-        let RecordArgs { span_min, .. } = self.probes.record;
+        let RecordArgs { span_min, stack, .. } = self.probes.record;
         if guest.is_profile() {
-            return self.sampling.sampling(span_min).map(Some);
+            if stack != StackArg::Auto && (stack == StackArg::Native) != guest.is_native() {
+                bail!("the module has probes for the other --stack; run the original, or leave --stack out");
+            }
+            return self.sampling.sampling(span_min, guest.is_native()).map(Some);
         }
         if self.probes.record.is_profile() && guest.is_probed() {
             bail!("the module has the probes of a trace; run the original, or leave --record profile out");
@@ -266,7 +270,13 @@ impl Opts {
         if let Some(table) = &prepared.symbols {
             builder = builder.symbols(table.to_bytes());
         }
-        builder.build(&guest.engine).with_context(|| format!("failed to record into `{}`", trace.display()))
+        let recorder = builder
+            .build(&guest.engine)
+            .with_context(|| format!("failed to record into `{}`", trace.display()))?;
+        if let Some(table) = prepared.symbols.as_ref().filter(|_| guest.is_native()) {
+            recorder.native_code(&guest.module, &table.to_bytes())?;
+        }
+        Ok(recorder)
     }
 }
 

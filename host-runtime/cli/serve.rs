@@ -12,7 +12,7 @@ mod site;
 use crate::input;
 use crate::output::tell;
 use crate::probes::{ProbeArg, ProbeArgs};
-use crate::sampling::{RecordArg, RecordArgs, SpanMin};
+use crate::sampling::{RecordArg, RecordArgs, SpanMin, StackArg};
 use crate::signals;
 use anyhow::{Context, bail};
 use folder::Folder;
@@ -102,6 +102,9 @@ impl Opts {
             }
             .config()?;
         }
+        if self.probes.record.stack == StackArg::Native {
+            bail!("a page's threads can't be asked for their stacks; leave --stack native out");
+        }
         if self.probes.record.is_profile() && self.no_isolation {
             bail!("a profile wants pages that are cross-origin isolated; leave --no-isolation out");
         }
@@ -153,7 +156,7 @@ impl Opts {
 impl Opts {
     /// What the script's tag says of how pages record.
     fn attributes(&self) -> String {
-        let RecordArgs { record, span_min } = self.probes.record;
+        let RecordArgs { record, span_min, .. } = self.probes.record;
         let mut attributes = format!("data-clock=\"{}\"", self.clock);
         if record == RecordArg::Profile {
             attributes += " data-record=\"profile\"";

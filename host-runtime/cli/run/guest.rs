@@ -5,7 +5,7 @@ use super::module::Prepared;
 use super::wasi::WasiArgs;
 use anyhow::{Context, bail};
 use kperf_abi::names;
-use kperf_wasmtime::{Inlined, Lane, Recorder, is_inlined, is_profile};
+use kperf_wasmtime::{Inlined, Lane, Recorder, is_inlined, is_native, is_profile};
 use std::num::NonZeroUsize;
 use std::path::Path;
 use wasmtime::{Config, Engine, ExternType, Linker, Module, Store};
@@ -79,6 +79,11 @@ impl Guest {
     /// Whether that makes a profile.
     pub fn is_profile(&self) -> bool {
         is_profile(&self.module)
+    }
+
+    /// Whether it keeps no stack for that.
+    pub fn is_native(&self) -> bool {
+        is_native(&self.module)
     }
 }
 

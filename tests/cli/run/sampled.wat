@@ -1,5 +1,5 @@
 ;; --record profile counts calls and takes samples; under the test clock it takes none, so that all is exact.
-;; EXIT: 134 run --clock test --record profile %
+;; EXIT: 134 run --clock test --record profile --stack shadow %
 ;; RUN: report sampled.kperf --sort calls
 ;; RUN: report sampled.kperf --only '/e/' --format csv
 ;; RUN: replay sampled.kperf
@@ -13,12 +13,16 @@
 ;; FAIL: report sampled.kperf --percentiles
 ;; FAIL: run --record profile --probe import %
 ;; FAIL: run --record profile --clock precise %
-;; FAIL: run --record profile --period 1us %
-;; FAIL: run --record profile --span-min 150us %
-;; FAIL: run --record profile --every 1ms %
+;; FAIL: run --record profile --stack shadow --period 1us %
+;; FAIL: run --record profile --stack shadow --span-min 150us %
+;; FAIL: run --record profile --stack shadow --every 1ms %
 ;; FAIL: run --span-min 1ms %
 ;; FAIL: run --period 1ms %
+;; FAIL: run --stack native %
 ;; FAIL: rewrite --record profile --span-min 1ms % -o other.wasm
+;; RUN: rewrite % --record profile --stack native --imports -o counted.wasm
+;; FAIL: run --record profile --stack shadow counted.wasm
+;; RUN: info counted.wasm
 ;; RUN: rewrite % -o traced.wasm
 ;; FAIL: run --record profile traced.wasm
 (module $guest
