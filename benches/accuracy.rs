@@ -1,7 +1,8 @@
 //! Is the profile true? `cargo bench --bench accuracy`.
 //!
 //! The Game of Life of `examples/` runs in turn without probes, under a sampler that interrupts it and notes where it was,
-//! with probes under both clocks (those of `run`: inside with the ticker, beside with `precise`), and with those of a profile.
+//! with probes under both clocks (those of `run`: inside with the ticker, beside with `precise`), and with those of profiles on both
+//! stacks.
 //! Which function had what part of the time must come out the same. Its calls take 2.5 ns on average, so that the probes take
 //! several times as long as what they measure: a hard case. (Published programs: `scripts/bench --part accuracy`.)
 //!
@@ -18,7 +19,7 @@ use kperf_abi::SymbolTable;
 use kperf_profile::{FlatProfile, Profile};
 use kperf_rewriter::Probe;
 use kperf_trace::TraceReader;
-use kperf_wasmtime::{ClockChoice, Recorder, Sampling, is_inlined};
+use kperf_wasmtime::{ClockChoice, HAS_NATIVE_STACKS, Recorder, Sampling, is_inlined, is_native};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -40,9 +41,9 @@ const TRIES: usize = 20;
 const SMALL: f64 = 0.005;
 
 const CLOCKS: [ClockChoice; 2] = [ClockChoice::Ticker { period: ClockChoice::PERIOD }, ClockChoice::Precise];
-const COLUMNS: [&str; 6] = ["sampler", "ticker", "compens.", "precise", "compens.", "profile"];
-/// How often a profile is sampled here, so that short runs have some samples.
-const PERIOD: Duration = Duration::from_micros(50);
+const COLUMNS: [&str; 7] = ["sampler", "ticker", "compens.", "precise", "compens.", "shadow", "native"];
+/// How often a profile is sampled here, so that short runs have some samples: of the module's own stack, of the thread's.
+const PERIODS: [Duration; 2] = [Duration::from_micros(50), Duration::from_micros(200)];
 
 /// One example, compiled with probes and without.
 struct Guest {
@@ -50,7 +51,8 @@ struct Guest {
     plain: Module,
     /// With each of the clocks.
     probed: [Module; 2],
-    profiled: Module,
+    /// On a shadow stack and the native one.
+    profiled: [Module; 2],
     symbols: SymbolTable,
 }
 
@@ -96,17 +98,22 @@ fn main() -> anyhow::Result<()> {
 fn compare(example: &str, rounds: usize) -> anyhow::Result<()> {
     let guest = Guest::new(example)?;
     let mut sampled: BTreeMap<String, u64> = BTreeMap::new();
-    let mut profiled: BTreeMap<String, f64> = BTreeMap::new();
-    let mut profile_samples = 0.0;
+    let mut profiled: [BTreeMap<String, f64>; 2] = Default::default();
+    let mut profile_samples = [0.0; 2];
     let mut plain_nanos = Vec::new();
     let mut recorded: [Vec<Recorded>; 2] = Default::default();
     for _ in 0..rounds {
         for _ in 0..SAMPLED_RUNS {
+            // First: the sampler gives the signal back to who had it.
+            for (n, own) in profiled.iter_mut().enumerate() {
+                if HAS_NATIVE_STACKS || !is_native(&guest.profiled[n]) {
+                    profile_samples[n] += guest.profile(n, own)?;
+                }
+            }
             for (function, count) in guest.sample()? {
                 *sampled.entry(function).or_default() += count;
             }
             plain_nanos.push(guest.plain()?);
-            profile_samples += guest.profile(&mut profiled)?;
         }
         for ((clock, module), runs) in CLOCKS.iter().zip(&guest.probed).zip(&mut recorded) {
             runs.push(guest.record_undisturbed(*clock, module)?);
@@ -115,8 +122,9 @@ fn compare(example: &str, rounds: usize) -> anyhow::Result<()> {
     let samples: u64 = sampled.values().sum();
     let plain_nanos = median(plain_nanos);
     println!(
-        "\n{example}: {rounds} runs with each clock, {samples} samples of the plain run; medians. {profile_samples:.0} samples of \
-         profiles (effective)"
+        "\n{example}: {rounds} runs with each clock, {samples} samples of the plain run; medians. {:.0} and {:.0} samples of \
+         profiles (effective)",
+        profile_samples[0], profile_samples[1],
     );
     println!("  plain{:9.2} ns a call", plain_nanos / recorded[0][0].calls as f64);
     for (clock, runs) in CLOCKS.iter().zip(&recorded) {
@@ -134,14 +142,15 @@ fn compare(example: &str, rounds: usize) -> anyhow::Result<()> {
             inside + outside,
         );
     }
-    let [ticker, precise] = &recorded;
+    let ([ticker, precise], [shadow, native]) = (&recorded, profiled);
     let columns = [
         shares(sampled.into_iter().map(|(name, samples)| (name, samples as f64)).collect()),
         shares(medians(ticker, |own| own.0)),
         shares(medians(ticker, |own| own.1)),
         shares(medians(precise, |own| own.0)),
         shares(medians(precise, |own| own.1)),
-        shares(profiled),
+        shares(shadow),
+        shares(native),
     ];
     print_table(&columns);
     Ok(())
@@ -170,10 +179,10 @@ fn shares(mut own: BTreeMap<String, f64>) -> BTreeMap<String, f64> {
     own
 }
 
-fn print_table(columns: &[BTreeMap<String, f64>; 6]) {
+fn print_table(columns: &[BTreeMap<String, f64>; 7]) {
     let of = |name: &String| columns.each_ref().map(|column| column.get(name).copied().unwrap_or(0.0));
-    let mut rows: Vec<(String, [f64; 6])> = Vec::new();
-    let mut rest = [0.0; 6];
+    let mut rows: Vec<(String, [f64; 7])> = Vec::new();
+    let mut rest = [0.0; 7];
     let names: std::collections::BTreeSet<&String> = columns.iter().flat_map(BTreeMap::keys).collect();
     for name in names {
         let row = of(name);
@@ -185,7 +194,7 @@ fn print_table(columns: &[BTreeMap<String, f64>; 6]) {
     }
     rows.sort_by(|a, b| b.1[0].total_cmp(&a.1[0]));
     rows.push(("all others".into(), rest));
-    let line = |name: &str, cells: [String; 6]| {
+    let line = |name: &str, cells: [String; 7]| {
         println!("  {name:32}{}", cells.map(|c| format!("{c:>10}")).concat())
     };
     line("share of self time, %", COLUMNS.map(String::from));
@@ -217,7 +226,10 @@ impl Guest {
                 Module::new(&engine, &rewrite(Probe::Inline)?.wasm)?,
                 Module::new(&engine, &beside.wasm)?,
             ],
-            profiled: Module::new(&engine, &rewrite(Probe::Profile { spans: true })?.wasm)?,
+            profiled: [
+                Module::new(&engine, &rewrite(Probe::Profile { spans: true })?.wasm)?,
+                Module::new(&engine, &rewrite(Probe::Count)?.wasm)?,
+            ],
             symbols: beside.symbols,
             engine,
         })
@@ -256,18 +268,22 @@ impl Guest {
         Ok(samples)
     }
 
-    /// Makes a profile, and adds the self times to `own`; answers how many samples that is worth.
-    fn profile(&self, own: &mut BTreeMap<String, f64>) -> anyhow::Result<f64> {
+    /// Makes a profile of one of the modules for that, and adds the self times to `own`; answers how many samples that is worth.
+    fn profile(&self, n: usize, own: &mut BTreeMap<String, f64>) -> anyhow::Result<f64> {
         let (mut store, mut linker) = self.host()?;
         let trace = Trace::default();
         let recorder = Recorder::builder()
             .calibrate(false)
-            .sampling(Sampling::new(PERIOD))
+            .sampling(Sampling::new(PERIODS[n]))
             .symbols(self.symbols.to_bytes())
             .sink(trace.clone())
             .build(&self.engine)?;
+        let module = &self.profiled[n];
+        if is_native(module) {
+            recorder.native_code(module, &self.symbols.to_bytes())?;
+        }
         recorder.link_inlined(&mut store, &mut linker)?;
-        let instance = linker.instantiate(&mut store, &self.profiled)?;
+        let instance = linker.instantiate(&mut store, module)?;
         start(&mut store, &instance)?;
         recorder.finish("completed")?;
         let bytes = std::mem::take(&mut *trace.0.lock().unwrap_or_else(|e| e.into_inner()));

@@ -1,5 +1,5 @@
-//! Is the profile of a published program true? Which function had what part of the guest's time, by a profile, and by a native
-//! sampler of the program without probes.
+//! Is the profile of a published program true? Which function had what part of the guest's time, by profiles on both stacks, and
+//! by a native sampler of the program without probes.
 
 use crate::guest::{self, Guest};
 use crate::real::{self, Program};
@@ -10,9 +10,10 @@ use kperf_abi::{FuncId, SymbolTable, names};
 use kperf_profile::{FlatProfile, Profile};
 use kperf_rewriter::{Filter, Options, Pattern, Probe, rewrite};
 use kperf_trace::TraceReader;
-use kperf_wasmtime::Recorder;
+use kperf_wasmtime::{HAS_NATIVE_STACKS, Recorder, Sampling, is_native};
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::time::Duration;
 use wasmtime::{Engine, Module};
 
 /// What both said of a program.
@@ -21,16 +22,22 @@ pub(crate) struct Accuracy {
     pub(crate) program: Program,
     /// Functions by their share of self time, the largest first.
     pub(crate) functions: Vec<Function>,
-    /// How many samples of the sampler hit the guest, and how many those of the profile are worth.
-    pub(crate) samples: [f64; 2],
+    /// How many samples of the sampler hit the guest, and how many those of the profiles are worth.
+    pub(crate) samples: [f64; 1 + STACKS],
 }
 
 #[derive(Debug)]
 pub(crate) struct Function {
     pub(crate) name: String,
-    /// Of self time in the guest: by the sampler, by the profile.
-    pub(crate) shares: [f64; 2],
+    /// Of self time in the guest: by the sampler, by the profiles.
+    pub(crate) shares: [f64; 1 + STACKS],
 }
+
+/// A fifth of the usual one, so that a few runs have samples enough: what is looked for is what is wrong, not what chance does.
+const NATIVE_PERIOD: Duration = Duration::from_micros(200);
+/// On how many stacks profiles find open calls: the native one, and the shadow.
+const STACKS: usize = 2;
+const PROBES: [Probe; STACKS] = [Probe::Count, Probe::Profile { spans: true }];
 
 /// How many functions of each program are told one by one.
 const TOLD: usize = 5;
@@ -38,36 +45,43 @@ const TOLD: usize = 5;
 /// What was seen so far, by the index of the function.
 type Times = BTreeMap<u32, f64>;
 
-/// Runs a program under both, in turn.
+/// Runs a program under all, in turn.
 pub(crate) fn measure(root: &Path, program: Program, rounds: usize) -> anyhow::Result<Accuracy> {
     let engine = guest::engine()?;
     let wasm = std::fs::read(Workload::Real(program).module(root))?;
-    // The time of the host's functions would be their callers' otherwise.
-    let options = Options { probe: Probe::Profile { spans: true }, imports: true, ..Options::default() };
-    let rewritten = rewrite(&wasm, &options)?;
-    let plain = Plain::new(&engine, &wasm, &rewritten.symbols)?;
-    let profiled = (Module::new(&engine, &rewritten.wasm)?, rewritten.symbols);
-    let (mut sampled, mut found, mut worth) = (Times::new(), Times::new(), 0.0);
+    let profiled = PROBES.map(|probe| {
+        // The time of the host's functions would be their callers' otherwise.
+        let rewritten = rewrite(&wasm, &Options { probe, imports: true, ..Options::default() })?;
+        anyhow::Ok((Module::new(&engine, &rewritten.wasm)?, rewritten.symbols))
+    });
+    let profiled = profiled.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    let symbols = &profiled.first().context("nothing is compared")?.1;
+    let plain = Plain::new(&engine, &wasm, symbols)?;
+    let (mut found, mut samples) = ([const { Times::new() }; 1 + STACKS], [0.0; 1 + STACKS]);
     for _ in 0..rounds {
-        add(&mut sampled, plain.sample(&engine, root, program)?);
-        let (times, samples) = profile(&engine, root, program, &profiled)?;
-        add(&mut found, times);
-        worth += samples;
+        // First: the sampler gives the signal back to who had it.
+        for (n, profiled) in profiled.iter().enumerate() {
+            if HAS_NATIVE_STACKS || !is_native(&profiled.0) {
+                let (times, worth) = profile(&engine, root, program, profiled)?;
+                add(&mut found[1 + n], times);
+                samples[1 + n] += worth;
+            }
+        }
+        add(&mut found[0], plain.sample(&engine, root, program)?);
     }
-    let names = profiled.1.symbols.iter().map(|symbol| (symbol.func_index.0, symbol.display_name()));
+    samples[0] = found[0].values().sum();
+    let names = symbols.symbols.iter().map(|symbol| (symbol.func_index.0, symbol.display_name()));
     let names: BTreeMap<u32, &str> = names.collect();
-    let samples = sampled.values().sum();
-    let (sampled, found) = (shares(&sampled), shares(&found));
     let mut functions: BTreeMap<u32, Function> = BTreeMap::new();
-    for (n, times) in [&sampled, &found].into_iter().enumerate() {
+    for (n, times) in found.iter().map(shares).enumerate() {
         for (index, share) in times {
-            let name = names.get(index).map_or_else(|| format!("func[{index}]"), |name| (*name).to_owned());
-            functions.entry(*index).or_insert(Function { name, shares: [0.0; 2] }).shares[n] = *share;
+            let name = names.get(&index).map_or_else(|| format!("func[{index}]"), |name| (*name).to_owned());
+            functions.entry(index).or_insert(Function { name, shares: [0.0; 1 + STACKS] }).shares[n] = share;
         }
     }
     let mut functions: Vec<Function> = functions.into_values().collect();
     functions.sort_by(|a, b| b.shares[0].total_cmp(&a.shares[0]));
-    Ok(Accuracy { program, functions, samples: [samples, worth] })
+    Ok(Accuracy { program, functions, samples })
 }
 
 /// The program with probes around its host's functions only, so that a sampler can tell whose time it sees.
@@ -117,7 +131,11 @@ fn profile(
     let trace = tempfile::NamedTempFile::new()?;
     let mut guest = Guest::new(engine, program.wasi(root, out.path())?)?;
     let builder = Recorder::builder().calibrate(false).symbols(symbols.to_bytes());
+    let builder = if is_native(module) { builder.sampling(Sampling::new(NATIVE_PERIOD)) } else { builder };
     let recorder = builder.sink(trace.reopen()?).build(engine)?;
+    if is_native(module) {
+        recorder.native_code(module, &symbols.to_bytes())?;
+    }
     let lanes = recorder.link_inlined(&mut guest.store, &mut guest.linker)?;
     guest.prepare(program, module, root)?.run(&mut guest.store)?;
     ensure!(lanes.profiles() == 1, "the probes are gone");
@@ -149,42 +167,51 @@ fn shares(times: &Times) -> Times {
 }
 
 impl Accuracy {
-    /// The function whose share in the profile is furthest from the sampler's.
-    fn furthest(&self) -> Option<&Function> {
-        self.functions.iter().max_by(|a, b| a.distance().total_cmp(&b.distance()))
+    /// The function whose share in a profile is furthest from the sampler's.
+    fn furthest(&self, stack: usize) -> Option<&Function> {
+        self.functions.iter().max_by(|a, b| a.distance(stack).total_cmp(&b.distance(stack)))
     }
 }
 
 impl Function {
     /// In points.
-    fn distance(&self) -> f64 {
-        100.0 * (self.shares[1] - self.shares[0]).abs()
-    }
-
-    fn cells(&self) -> String {
-        let [sampler, profile] = self.shares.map(|share| format!("{:.1}", 100.0 * share));
-        format!("`{}` | {sampler} | {profile}", self.name)
+    fn distance(&self, stack: usize) -> f64 {
+        100.0 * (self.shares[1 + stack] - self.shares[0]).abs()
     }
 }
 
-/// How far the profiles are from the sampler at most, and what both say of the functions that take most.
+fn percent(share: f64) -> String {
+    format!("{:.1}", 100.0 * share)
+}
+
+/// How far the profiles are from the sampler at most, and what all say of the functions that take most.
 pub(crate) fn table(measured: &[Accuracy]) -> String {
     let mut text = String::from(
-        "| program | samples | the profile's are worth | furthest, points | function | sampler % | profile % |\n\
-         |---|--:|--:|--:|---|--:|--:|\n",
+        "| program | stack | sampler's samples | the profile's are worth | furthest, points | function | sampler % | profile % |\n\
+         |---|---|--:|--:|--:|---|--:|--:|\n",
     );
     for one in measured {
-        let [sampled, worth] = one.samples;
-        let furthest = one.furthest().map_or_else(
-            || "| | |".to_owned(),
-            |function| format!("{:.1} | {}", function.distance(), function.cells()),
-        );
-        text += &format!("| {} | {sampled:.0} | {worth:.0} | {furthest} |\n", one.program.name());
+        for (n, stack) in
+            ["native", "shadow"].into_iter().enumerate().filter(|(n, _)| one.samples[1 + n] > 0.0)
+        {
+            let Some(function) = one.furthest(n) else { continue };
+            text += &format!(
+                "| {} | {stack} | {:.0} | {:.0} | {:.1} | `{}` | {} | {} |\n",
+                one.program.name(),
+                one.samples[0],
+                one.samples[1 + n],
+                function.distance(n),
+                function.name,
+                percent(function.shares[0]),
+                percent(function.shares[1 + n]),
+            );
+        }
     }
-    text += "\n| program | function | sampler % | profile % |\n|---|---|--:|--:|\n";
+    text += "\n| program | function | sampler % | native stack % | shadow stack % |\n|---|---|--:|--:|--:|\n";
     for one in measured {
         for function in one.functions.iter().take(TOLD) {
-            text += &format!("| {} | {} |\n", one.program.name(), function.cells());
+            let shares = function.shares.map(percent).join(" | ");
+            text += &format!("| {} | `{}` | {shares} |\n", one.program.name(), function.name);
         }
     }
     text

@@ -2,6 +2,7 @@
 
 use crate::tools::Tools;
 use kperf_rewriter::{Leaf, Probe};
+use kperf_wasmtime::HAS_NATIVE_STACKS;
 use serde::{Deserialize, Serialize};
 
 /// Who runs the program.
@@ -55,6 +56,8 @@ pub(crate) enum Way {
     Counted,
     /// Exact counts, and samples of a shadow stack; with slow calls told one by one, or not.
     Profile { spans: bool },
+    /// Exact counts, and samples of the thread's own stack.
+    Native,
     /// whamm's probes, which call a library that does nothing.
     Whamm,
     /// wasmtime's own profiler, which samples.
@@ -91,6 +94,7 @@ impl Way {
         match self {
             Way::Off | Way::Counted | Way::Recorder { inside: true, .. } => Probe::Inline,
             Way::Profile { spans } => Probe::Profile { spans },
+            Way::Native => Probe::Count,
             _ => Probe::Import,
         }
     }
@@ -133,6 +137,7 @@ pub(crate) fn all() -> impl Iterator<Item = Configuration> {
         ("inline, ticker, leaves counted, trace file", Way::Counted),
         ("inline, ticker, k-perf text", recorder(inside, Clock::Ticker, Target::Text)),
         ("inline, ticker, OTLP", recorder(inside, Clock::Ticker, Target::Otlp)),
+        ("profile, native stack", Way::Native),
         ("profile", Way::Profile { spans: true }),
         ("profile, no slow calls", Way::Profile { spans: false }),
         ("whamm, empty library", Way::Whamm),
@@ -176,8 +181,9 @@ impl Configuration {
             way,
             Way::Recorder { inside: false, clock: Clock::Ticker | Clock::Precise, target: Target::Nowhere }
         );
-        let in_sweep =
-            matches!(way, Way::None | Way::Empty | Way::Profile { spans: true }) || to_file || beside;
+        let in_sweep = matches!(way, Way::None | Way::Empty | Way::Native | Way::Profile { spans: true })
+            || to_file
+            || beside;
         Configuration {
             host,
             name,
@@ -185,7 +191,8 @@ impl Configuration {
             fraction,
             in_sweep,
             in_programs: in_sweep || matches!(way, Way::Off | Way::Counted | Way::Profile { .. }),
-            in_real: matches!(way, Way::None | Way::Empty | Way::Off | Way::Counted | Way::Profile { .. })
+            in_real: matches!(way, Way::None | Way::Empty | Way::Off | Way::Counted)
+                || matches!(way, Way::Native | Way::Profile { .. })
                 || matches!(way, Way::Recorder { inside: true, clock: Clock::Ticker, target: Target::File }),
         }
     }
@@ -201,6 +208,7 @@ impl Configuration {
             Way::Recorder { target: Target::Otlp, .. } | Way::OpenTelemetry if tools.collector.is_none() => {
                 Some("a Collector (`scripts/otlp-server collector`)")
             }
+            Way::Native if !HAS_NATIVE_STACKS => Some("stack that can be walked: Linux on x86-64"),
             Way::Whamm if tools.whamm.is_none() => Some("whamm (`scripts/bench --with-whamm`)"),
             Way::GuestProfiler if tools.guest_profiler.is_none() => Some("wasmtime 48 for Python"),
             Way::Kieker if tools.kieker.is_none() => Some("Kieker's agent"),

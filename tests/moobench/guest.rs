@@ -11,7 +11,7 @@ use kperf_otlp::exporter::{self, Sending, Settings};
 use kperf_profile::Profile;
 use kperf_rewriter::{Filter, Options, Pattern, rewrite};
 use kperf_trace::TraceReader;
-use kperf_wasmtime::{Builder, ClockChoice, Inlined, Recorder};
+use kperf_wasmtime::{Builder, ClockChoice, Inlined, Recorder, is_native};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -94,7 +94,7 @@ impl Compiled<'_> {
                 ensure!(measured.events == Some(0), "events while switched off: {measured:?}");
                 Ok(measured)
             }
-            Way::Profile { .. } => guest.profiled(self, builder()),
+            Way::Profile { .. } | Way::Native => guest.profiled(self, builder()),
             Way::Whamm => {
                 let events = Some(whamm::events(self.engine, &self.module, self.job)?);
                 whamm::link(&mut guest.linker, &mut guest.store, &self.job.root)?;
@@ -196,6 +196,9 @@ impl Guest {
     fn profiled(mut self, compiled: &Compiled<'_>, builder: Builder) -> anyhow::Result<Measured> {
         let trace = &compiled.trace;
         let recorder = builder.sink(File::create(trace)?).build(self.store.engine())?;
+        if is_native(&compiled.module) {
+            recorder.native_code(&compiled.module, &compiled.symbols)?;
+        }
         let lanes = recorder.link_inlined(&mut self.store, &mut self.linker)?;
         let begun = Instant::now();
         let measured = self.batches(compiled)?;
