@@ -53,7 +53,7 @@ impl Sampling {
         if self.torn > self.samples / 100 {
             let samples = times(self.torn, "sample", "samples");
             told.push(format!(
-                "{samples} of {} did not see which calls were open, so often did that change: the next ones stand for them",
+                "{samples} of {} did not see which calls were open: the next ones stand for them",
                 self.torn + self.samples
             ));
         }
