@@ -53,12 +53,21 @@ test('every call is counted, as a full trace counts them', { skip }, async () =>
     assert.equal(profile.stdout, trace.stdout);
     assert.deepEqual(counts(profile.trace), counts(trace.trace));
     const { clock, outcome, warnings } = report(profile.trace);
-    assert.deepEqual([clock.kind, outcome, warnings], ['precise', 'completed', []]);
+    // A program of 20 ms may be over before the engine has optimised who looks: then some samples see nothing.
+    const others = warnings.filter((warning) => !/samples of \d+ did not see/.test(warning));
+    assert.deepEqual([clock.kind, outcome, others], ['precise', 'completed', []]);
     const core = await openTrace({ tree: true });
     core.push(readFileSync(profile.trace));
     core.end();
     assert.equal(core.reportText(), kperf('report', profile.trace, '--format', 'json'));
     assert.match(kperf('info', profile.trace), /^profile +2,000,\d+ calls, \d+ samples, one in 100.000 us/m);
+});
+
+test('a module that keeps no stack is refused', { skip }, () => {
+    const counted = new WebAssembly.Module(probed('test/programs/slow.wat', join(work, 'counted.wasm'), '--record', 'profile', '--stack', 'native'));
+    const recorder = createRecorder({ path: join(work, 'counted.kperf'), record: 'profile' });
+    assert.throws(() => recorder.imports({}, counted), /keeps no stack: rewrite it with --stack shadow/);
+    recorder.finish('completed');
 });
 
 test('samples find where the time goes, and slow calls are told', { skip }, () => {
@@ -82,7 +91,8 @@ test('how they ended: traps, exceptions, exits', { skip }, () => {
     for (const [how, expected] of Object.entries(ends)) {
         const { trace, stderr } = run(`${SLOW} ${how}`);
         // A module is told of its error when the turn is over: nobody knows by then whether it was a trap.
-        assert.deepEqual(calls(trace).map((line) => line.replace('crash: host error', 'crash: trap')), expected, stderr);
+        const told = calls(trace).map((line) => line.replace('crash: host error', 'crash: trap'));
+        assert.deepEqual(told, expected, stderr);
         assert.equal(report(trace).functions.find(({ name }) => name === 'inner').calls, 1);
     }
 });

@@ -4,6 +4,7 @@ import { countsAlone, type SamplerLink } from '../common/profile.js';
 import type { Output } from '../common/recorder.js';
 import { SamplerControl, type ProfiledInstance, type Sampling } from '../common/sampler.js';
 import type { Found, SamplerData } from './sampler-thread.js';
+import { ISOLATED, isIsolated } from './isolation.js';
 import { SAMPLER_SOURCE } from './sampler-source.js';
 import { SAMPLER_NAME } from './workers.js';
 
@@ -33,11 +34,8 @@ export class PageSampler implements SamplerLink {
 
     /** Throws where memory can't be shared with a worker. */
     constructor(now: () => number, output: Output, sampling: Sampling) {
-        if (globalThis.crossOriginIsolated !== true) {
-            throw new Error(
-                'kperf: a module that makes a profile wants a page that is cross-origin isolated (headers Cross-Origin-Opener-Policy: same-origin, ' +
-                    'Cross-Origin-Embedder-Policy: require-corp); rewrite it without --record profile',
-            );
+        if (!isIsolated()) {
+            throw new Error(`kperf: a module that makes a profile wants a page that is ${ISOLATED}; rewrite it without --record profile`);
         }
         this.#control = new SamplerControl();
         this.now = now;

@@ -2,20 +2,19 @@
 
 import { askForCells, clockMemory, type CellChange } from '../common/ticker.js';
 import { hasMultiMemory, type TimeSource } from '../common/lane.js';
+import { ISOLATED, isIsolated } from './isolation.js';
 import type { TickerData } from './ticker-thread.js';
 import { TICKER_SOURCE } from './ticker-source.js';
 import { TICKER_NAME } from './workers.js';
 
 /** Whether a ticker can work here: memory can be shared with a worker, there is a processor for it, and recorders can load from it. */
 export function tickerWorks(): boolean {
-    return globalThis.crossOriginIsolated === true && navigator.hardwareConcurrency > 1 && hasMultiMemory;
+    return isIsolated() && navigator.hardwareConcurrency > 1 && hasMultiMemory;
 }
 
 /** Why it can't, for people. */
 export function whyNoTicker(): string {
-    if (globalThis.crossOriginIsolated !== true) {
-        return 'the page is not cross-origin isolated (headers Cross-Origin-Opener-Policy: same-origin, Cross-Origin-Embedder-Policy: require-corp)';
-    }
+    if (!isIsolated()) return `the page is not ${ISOLATED}`;
     return hasMultiMemory ? 'there is no second processor' : 'this browser gives a module only one memory';
 }
 

@@ -4,7 +4,7 @@ import { EXPORT_PREFIX, type Reason, SHADOW_LAST, SHADOW_STACK } from './constan
 import { Counts, switchBuffer, switchCounts } from './counts.js';
 import { equalParents, parentPayload, type Parent } from './parent.js';
 import {
-    CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_HEARD, CONTROL_REASON, CONTROL_UNWOUND,
+    CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_HEARD, CONTROL_OPEN, CONTROL_REASON, CONTROL_UNWOUND,
     type ProfiledInstance, type Sampling,
 } from './sampler.js';
 import { parentBuffer, tellParent } from './told-parent.js';
@@ -30,14 +30,20 @@ interface Saved {
     parent: Parent | undefined;
 }
 
-/** Whether a module makes a profile. */
+/** The address of the slot that the next call takes. */
+const TOP = `${EXPORT_PREFIX}state.top`;
+
+/** Whether a module makes a profile. Throws for one whose stack JavaScript can't see: the thread's own. */
 export function isProfile(module: WebAssembly.Module): boolean {
-    return WebAssembly.Module.exports(module).some(({ name }) => name === `${EXPORT_PREFIX}state.top`);
+    const names = WebAssembly.Module.exports(module).map(({ name }) => name);
+    if (names.includes(TOP)) return true;
+    if (names.includes(`${EXPORT_PREFIX}state.functions`)) throw new Error('the module keeps no stack: rewrite it with --stack shadow');
+    return false;
 }
 
 /** Whether an instance does. */
 export function makesProfile(exports: WebAssembly.Exports): boolean {
-    return `${EXPORT_PREFIX}state.top` in exports;
+    return TOP in exports;
 }
 
 /** The stack of open calls that a module keeps, and who samples it. It doesn't keep the instance alive. */
@@ -84,13 +90,15 @@ export class Profile {
 
     /** Closes the calls deeper than this. */
     close(reason: Reason, depth: number): void {
-        const open = this.depth;
+        let open = this.depth;
         // A function that calls nothing doesn't move the top.
-        if (depth > open || (depth === open && this.#slots[SHADOW_STACK / 4 + 2 * depth] === 0)) return;
+        if (this.#slots[SHADOW_STACK / 4 + 2 * open]) open++;
+        if (depth >= open) return;
         const control = this.#control;
         // What the sampler hasn't heard of yet counts too.
         const isNews = control[CONTROL_UNWOUND] === Atomics.load(control, CONTROL_HEARD);
         control[CONTROL_DEPTH] = isNews ? depth : Math.min(depth, control[CONTROL_DEPTH]!);
+        if (isNews) control[CONTROL_OPEN] = open;
         control[CONTROL_REASON] = reason;
         Atomics.add(control, CONTROL_UNWOUND, 1);
         this.#clear(depth);
@@ -149,7 +157,7 @@ export class Profile {
     }
 
     get #top(): Cell | undefined {
-        return this.#exports.deref()?.[`${EXPORT_PREFIX}state.top`] as Cell | undefined;
+        return this.#exports.deref()?.[TOP] as Cell | undefined;
     }
 
     /** Declares the slots free that are deeper, from below: a reader sees no call whose caller has gone. */

@@ -351,7 +351,7 @@ export class Recorder {
     /** Begins to sample, if that isn't done yet: for instances that make a profile. Throws where it can't be done. */
     startSampler(): void {
         if (this.#sampler) return;
-        if (!hasMultiMemory) throw new Error('kperf: a module that makes a profile wants an engine that gives a module several memories; rewrite it without --record profile');
+        if (!hasMultiMemory) throw new Error('kperf: a profile wants an engine that gives a module several memories; rewrite it without --record profile');
         if (!this.#settings.sampler) throw new Error('kperf: nobody samples here; rewrite the module without --record profile');
         this.#sampler = this.#settings.sampler();
     }

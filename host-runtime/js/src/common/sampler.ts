@@ -36,7 +36,10 @@ export interface ProfiledInstance {
     parent: SharedArrayBuffer;
 }
 
-/** Words of an instance's control: how often calls were unwound, the least depth since the sampler has heard of that, and why. */
+/**
+ * Words of an instance's control: how often calls were unwound, the least depth since the sampler has heard of that, why, and how many
+ * calls were open at the first of these times: those deeper had returned.
+ */
 export const CONTROL_UNWOUND = 0;
 export const CONTROL_DEPTH = 1;
 export const CONTROL_REASON = 2;
@@ -45,6 +48,7 @@ export const CONTROL_HEARD = 3;
 export const CONTROL_END = 4;
 /** 1 when that is done. */
 export const CONTROL_ENDED = 5;
+export const CONTROL_OPEN = 6;
 export const CONTROL_BYTES = 32;
 
 /** Takes what a sampler found. */
@@ -164,7 +168,9 @@ export class Profiled {
         const control = this.#control;
         const unwound = Atomics.load(control, CONTROL_UNWOUND);
         if (unwound !== control[CONTROL_HEARD]) {
-            this.#unwind(control[CONTROL_DEPTH]!, clock(), control[CONTROL_REASON] as Reason);
+            const now = clock();
+            this.#leave(control[CONTROL_OPEN]!, now);
+            this.#unwind(control[CONTROL_DEPTH]!, now, control[CONTROL_REASON] as Reason);
             Atomics.store(control, CONTROL_HEARD, unwound);
         }
         const whole = this.#look.look();
@@ -206,11 +212,16 @@ export class Profiled {
     /** A sample found calls. What changed since the one before has changed in the middle between them. Answers how many are the same. */
     #see(middle: number): number {
         const same = Math.min(this.#look.same.value, this.#open.length);
-        for (; this.#told > same; this.#told--) this.#pen.leave(middle);
+        this.#leave(same, middle);
         this.#open.length = same;
         const [slots, depth] = [this.#slots, this.#look.depth.value];
         for (let n = same, at = this.#look.path.value / 4 + 2 * same; n < depth; n++, at += 2) this.#push(slots[at]! - 1, slots[at + 1] !== 0, middle);
         return same;
+    }
+
+    /** Calls that were told and are deeper than this have returned. */
+    #leave(depth: number, now: number): void {
+        for (; this.#told > depth; this.#told--) this.#pen.leave(now);
     }
 
     #push(func: number, hasSerial: boolean, start: number, parent = this.#parent): void {
