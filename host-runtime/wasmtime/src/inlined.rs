@@ -260,6 +260,10 @@ impl Shared {
         let profiled = Arc::new(Profiled::new(core, counts, stack, sampling, state.on));
         let guard = ProfiledGuard(profiled.clone());
         recording.sampler.add(profiled.clone())?;
+        if state.on {
+            let failed = "no timer can be had to sample the thread's own stack: rewrite the module with a shadow stack";
+            profiled.start().map_err(|error| wasmtime::Error::new(error).context(failed))?;
+        }
         state.profiles.push(Profile { profiled, depth });
         Ok(guard)
     }

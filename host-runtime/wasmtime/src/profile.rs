@@ -26,6 +26,7 @@ use kperf_abi::shadow::{SLOTS, Slot};
 use kperf_abi::word::Reason;
 use kperf_trace::Window;
 use open_calls::OpenCalls;
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tree::SampleTree;
@@ -105,9 +106,7 @@ impl Profiled {
             counted: counts.iter().map(|(_, count)| count).collect(),
             path: Vec::new(),
         };
-        let profiled = Profiled { core, counts, stack, sampling, work: Mutex::new(work) };
-        profiled.set_sampling(on);
-        profiled
+        Profiled { core, counts, stack, sampling, work: Mutex::new(work) }
     }
 
     fn work(&self) -> MutexGuard<'_, Work> {
@@ -220,14 +219,17 @@ impl Profiled {
         matches!(self.stack, Stack::Native(_))
     }
 
-    /// Has its thread take samples, or not any more, if that does.
-    fn set_sampling(&self, on: bool) {
-        let Stack::Native(native) = &self.stack else { return };
-        // Under the test clock no sample is taken.
-        if !on || self.core.recording.clock.stopwatch().is_none() {
-            native.stop();
-        } else if native.start().is_err() {
-            // There is no such thread any more: its profile has no more samples either.
+    /// Has its thread take samples, if that does. Under the test clock none are.
+    pub(crate) fn start(&self) -> io::Result<()> {
+        match &self.stack {
+            Stack::Native(native) if self.core.recording.clock.stopwatch().is_some() => native.start(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Its thread takes no more.
+    fn stop(&self) {
+        if let Stack::Native(native) = &self.stack {
             native.stop();
         }
     }
@@ -240,12 +242,14 @@ impl Profiled {
             return;
         }
         let now = self.core.recording.clock.now();
-        self.set_sampling(on);
         if on {
+            // It fails for a thread that has ended: then there is nothing to sample.
+            let _ = self.start();
             (work.last, work.window.start_ticks) = (now, now);
             work.counted.clear();
             work.counted.extend(self.counts.iter().map(|(_, count)| count));
         } else {
+            self.stop();
             self.take_samples(work);
             let mut pen = Pen { lane: &self.core, state: &mut work.state };
             work.open.unwind(0, now, Reason::Unfinished, &mut pen);
@@ -269,7 +273,7 @@ impl Profiled {
         if std::mem::replace(&mut work.closed, true) {
             return;
         }
-        self.set_sampling(false);
+        self.stop();
         if work.on {
             self.take_samples(work);
             self.end_window(work, now);
