@@ -143,7 +143,9 @@ impl Recording {
         let symbols = SymbolTable::from_bytes(table).map_err(ErrorKind::Symbols)?;
         profile::prepare().map_err(ErrorKind::NativeStacks)?;
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
-        codes.extend(Code::new(module, &symbols).map(Arc::new));
+        if let Some(code) = Code::new(module, &symbols).filter(|new| !codes.iter().any(|code| code.is(new))) {
+            codes.push(Arc::new(code));
+        }
         Ok(())
     }
 

@@ -6,20 +6,20 @@
 
 mod code;
 mod ring;
+mod target;
 mod thread;
 mod timer;
 mod unwinding;
 
 pub(crate) use code::Code;
+pub(crate) use target::Target;
 
-use super::counts::Counts;
 use crate::clock::Clock;
 use kperf_abi::shadow::Slot;
 use ring::{Ring, Task};
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use thread::Thread;
 use timer::Timer;
 use unwinding::Unwinding;
 
@@ -31,21 +31,6 @@ pub(crate) struct Native {
     ring: &'static Ring,
     number: usize,
     timer: Mutex<Option<Timer>>,
-}
-
-/// Whose calls are looked for, and where.
-#[derive(Clone)]
-pub(crate) struct Target {
-    code: Arc<Code>,
-    counts: Counts,
-    thread: Thread,
-}
-
-impl Target {
-    /// An instance of this code that the running thread runs. Fails where its stack isn't one that can be walked.
-    pub(crate) fn of_this_thread(code: Arc<Code>, counts: Counts) -> Result<Target, &'static str> {
-        Ok(Target { code, counts, thread: Thread::this()? })
-    }
 }
 
 impl Native {
@@ -61,7 +46,7 @@ impl Native {
 
     /// Whether samples couldn't tell the two apart.
     pub(crate) fn is_same(&self, other: &Target) -> bool {
-        Arc::ptr_eq(&self.target.code, &other.code) && self.target.thread.is(&other.thread)
+        self.target.is_same(other)
     }
 
     /// Takes samples from now on. A thread that has ended has none.

@@ -57,6 +57,10 @@ impl Code {
         None
     }
 
+    pub(crate) fn is(&self, _other: &Code) -> bool {
+        match *self {}
+    }
+
     pub(crate) fn id_base(&self) -> u32 {
         match *self {}
     }

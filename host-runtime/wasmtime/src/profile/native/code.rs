@@ -47,6 +47,11 @@ impl Code {
         Some(Code { text, functions, id_base: symbols.id_base, _module: module.clone() })
     }
 
+    /// Whether it is the same code, with the same ids.
+    pub(crate) fn is(&self, other: &Code) -> bool {
+        self.text == other.text && self.id_base == other.id_base
+    }
+
     pub(crate) fn id_base(&self) -> u32 {
         self.id_base
     }

@@ -1,7 +1,7 @@
 //! Samples on their way from the thread that they are of to the sampler's.
 #![allow(unsafe_code)] // What a signal's handler needs is shared with it, and no lock may be taken there.
 
-use super::Target;
+use super::target::Target;
 use super::thread;
 use super::unwinding::{Registers, Unwinding};
 use crate::clock::Clock;

@@ -4,8 +4,8 @@
 //! in the process's `.eh_frame`, which framehop reads.
 #![allow(unsafe_code)] // What is read is the process's own code and stack, by address.
 
-use super::Target;
 use super::code::Place;
+use super::target::Target;
 use framehop::{
     CacheNative, ExplicitModuleSectionInfo, FrameAddress, Module, MustNotAllocateDuringUnwind,
     UnwindRegsNative, Unwinder as _, UnwinderNative,
