@@ -133,6 +133,11 @@ impl SamplingArgs {
         if !(SHORTEST_PERIOD..=LONGEST_PERIOD).contains(&period) {
             bail!("a --period of {period:?} is outside of 10us to 1s");
         }
+        if native && period < Sampling::SHORTEST_NATIVE_PERIOD {
+            bail!(
+                "a --period of {period:?} is too short to interrupt a thread; take 100us, or --stack shadow"
+            );
+        }
         if let Some(every) = self.every.filter(|&every| every < SHORTEST_WINDOW) {
             bail!("--every {every:?} is shorter than 10ms");
         }

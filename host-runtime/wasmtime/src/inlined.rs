@@ -251,8 +251,10 @@ impl Shared {
             }
             None => {
                 let sampling = usual(Sampling::NATIVE_PERIOD);
+                let period = sampling.period.max(Sampling::SHORTEST_NATIVE_PERIOD);
+                let sampling = Sampling { period, ..sampling };
                 let depth = Depth::Native { calls: AtomicU32::new(0) };
-                (self.native_stack(id_base, &counts, sampling.period)?, depth, sampling)
+                (self.native_stack(id_base, &counts, period)?, depth, sampling)
             }
         };
         let mut state = self.state();

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Sampling {
     /// How often a sample is taken. Of a shadow stack each costs the guest 100 to 200 ns for each cache line of it that it writes
     /// next, so that 100 us, the default, is some 0.2 %. On a native stack the guest is interrupted for 2 to 25 us, the
-    /// latter on a virtual machine, so that a millisecond is the default, and less than 100 us is taken for that.
+    /// latter on a virtual machine, so that a millisecond is the default.
     pub period: Duration,
     /// Calls that are seen to last that long are told one by one, to within a period: ten periods if nothing is said;
     /// `None` for none of them. Modules that were rewritten without the means for it tell none.
@@ -23,6 +23,8 @@ impl Sampling {
     pub const PERIOD: Duration = Duration::from_micros(100);
     /// The same for native stacks.
     pub const NATIVE_PERIOD: Duration = Duration::from_millis(1);
+    /// At a shorter one a thread may do nothing but be interrupted: this is taken for it.
+    pub const SHORTEST_NATIVE_PERIOD: Duration = Duration::from_micros(100);
     /// How many periods a call lasts at least that is told.
     pub const SPAN_PERIODS: u32 = 10;
 

@@ -14,6 +14,7 @@
 ;; FAIL: run --record profile --probe import %
 ;; FAIL: run --record profile --clock precise %
 ;; FAIL: run --record profile --stack shadow --period 1us %
+;; FAIL: run --record profile --stack native --period 50us %
 ;; FAIL: run --record profile --stack shadow --span-min 150us %
 ;; FAIL: run --record profile --stack shadow --every 1ms %
 ;; FAIL: run --span-min 1ms %

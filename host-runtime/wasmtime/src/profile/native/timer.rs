@@ -12,8 +12,6 @@ use std::{io, ptr};
 
 /// What profilers use. [`install`] makes sure that nobody else does.
 const SIGNAL: libc::c_int = libc::SIGPROF;
-/// At a shorter period a thread may do nothing but handle signals.
-const SHORTEST: Duration = Duration::from_micros(100);
 
 /// Handles the signal from now on, for as long as the process lives: one that is under way must find its handler.
 pub(super) fn install() -> io::Result<()> {
@@ -66,7 +64,6 @@ unsafe impl Send for Timer {}
 impl Timer {
     /// Interrupts a thread for the ring with this number.
     pub(super) fn start(thread: libc::pid_t, number: usize, period: Duration) -> io::Result<Timer> {
-        let period = period.max(SHORTEST);
         // SAFETY: the structures are plain data, filled in as the manual says.
         unsafe {
             let mut event: libc::sigevent = std::mem::zeroed();
