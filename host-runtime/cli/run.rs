@@ -81,7 +81,7 @@ Examples:
   kperf-wasm run app.wasm --only 'app::*' --trace app.kperf -- --verbose input.txt
   kperf-wasm run app.wasm --dir . --dir /data::/in --env LOG=debug --clock precise
   kperf-wasm run fib.wat --invoke fib 30
-  kperf-wasm run app.wasm --record profile           exact counts and samples, at some 2 %
+  kperf-wasm run app.wasm --record profile           exact counts and samples, at some 5 %
   kperf-wasm run app.wasm --otlp http://localhost:4318
 
 Exit codes:

@@ -56,7 +56,7 @@ pub struct RecordArgs {
     #[arg(long, value_name = "TIME")]
     pub span_min: Option<SpanMin>,
     /// Of a profile: where the open calls are found. `native`: on the stack of the thread that makes them, which is interrupted
-    /// for that; the module only counts, which costs some 2 %. For `run` on Linux on x86-64. `shadow`: on a stack that the
+    /// for that; the module only counts, and both cost some 5 % of its time. For `run` on Linux on x86-64. `shadow`: on a stack that the
     /// module keeps, 0.5 to 2 ns a call: any host can look at it, and slow calls are told of functions too that have called
     /// themselves meanwhile. `auto` is native for `run` where that can be, shadow otherwise.
     #[arg(long, value_enum, value_name = "STACK", default_value = "auto")]

@@ -83,12 +83,12 @@ pub fn plan(wasm: &[u8], options: &Options) -> Result<Plan, Error> {
 }
 
 fn guess(info: &ModuleInfo<'_>, reach: &HostReach, options: &Options) -> Result<Needs, Error> {
-    let called_directly =
-        !options.imports && (0..info.imported_funcs.len()).any(|import| reach.import(import as u32));
     if options.probe == Probe::Count {
         // However a function ends is none of its business.
         return Ok(Needs { unwind: false, pad_types: false });
     }
+    let called_directly =
+        !options.imports && (0..info.imported_funcs.len()).any(|import| reach.import(import as u32));
     let catches = info.first_catch()?;
     Ok(Needs {
         unwind: options.probe == Probe::Import && (called_directly || reach.any_table() || catches.is_some()),

@@ -176,3 +176,32 @@ impl Unwinding {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// `push rbp` and `mov rbp, rsp`, before all else: the check of the stack's limit too.
+    const PROLOGUE: [u8; 4] = [0x55, 0x48, 0x89, 0xe5];
+
+    #[test]
+    fn every_function_begins_with_its_frame() {
+        let text = r#"(module (memory 1)
+            (func $leaf (param i32) (result i32) (i32.load (local.get 0)))
+            (func $large (param i32 i64 f64 i32 i64 f64 i32 i64) (result i32 i64 f64)
+              (drop (call $large (local.get 0) (local.get 1) (local.get 2) (local.get 3) (local.get 4) (local.get 5)
+                (call $leaf (local.get 6)) (local.get 7)))
+              (drop) (drop) (local.get 0) (local.get 1) (local.get 2))
+            (func (export "f") (return_call $loops (i32.const 7)))
+            (func $loops (param i32)
+              (loop (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))"#;
+        let mut config = wasmtime::Config::new();
+        config.wasm_tail_call(true);
+        let engine = wasmtime::Engine::new(&config).expect("an engine");
+        let bytes = wat::parse_str(text).expect("the text parses");
+        let module = wasmtime::Module::new(&engine, bytes).expect("it compiles");
+        assert_eq!(module.functions().count(), 4);
+        for function in module.functions() {
+            let code = module.text().get(function.offset..function.offset + function.len).unwrap_or_default();
+            assert!(code.starts_with(&PROLOGUE), "{:?}: {:x?}", function.name, code.get(..16));
+        }
+    }
+}
