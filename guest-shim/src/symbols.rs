@@ -151,6 +151,20 @@ impl SymbolTable {
         self.id_base.saturating_add(self.symbols.len() as u32)
     }
 
+    /// The symbols, each with its function's index in the rewritten module. That imports `imported` functions, `added` of them
+    /// for its probes, which stand behind the others. What the original defines follows, and then the thunks of the functions
+    /// that it imports.
+    pub fn placed(&self, imported: u32, added: u32) -> impl Iterator<Item = (u32, &Symbol)> {
+        let mut next_thunk = imported.saturating_add(self.module.functions);
+        self.symbols.iter().map(move |symbol| {
+            if !symbol.imported {
+                return (symbol.func_index.0.saturating_add(added), symbol);
+            }
+            next_thunk = next_thunk.saturating_add(1);
+            (next_thunk - 1, symbol)
+        })
+    }
+
     /// The bytes of the custom section.
     pub fn to_bytes(&self) -> Vec<u8> {
         let names =

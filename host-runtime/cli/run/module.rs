@@ -83,29 +83,19 @@ pub fn chooses(options: &Options) -> bool {
 /// What functions are called, for people.
 #[derive(Default)]
 pub struct Names {
-    /// By the index in the original module.
+    /// Of a module with probes.
+    symbols: SymbolTable,
+    /// Of one without, by the index.
     by_index: HashMap<u32, String>,
     /// By the name in the module, for functions without a probe.
     demangled: HashMap<Box<str>, Box<str>>,
-    /// Of the imported functions that have probes, in the order of the thunks.
-    thunks: Vec<String>,
-    /// How many functions the original module defines.
-    functions: u32,
 }
 
 impl Names {
     fn of_symbols(table: &SymbolTable) -> Names {
-        let mut names = Names { functions: table.module.functions, ..Names::default() };
-        for symbol in &table.symbols {
-            if symbol.imported {
-                names.thunks.push(symbol.display_name().to_owned());
-            }
-            names.by_index.insert(symbol.func_index.0, symbol.display_name().to_owned());
-            if let Some(demangled) = &symbol.demangled {
-                names.demangled.insert(symbol.name.clone(), demangled.clone());
-            }
-        }
-        names
+        let demangled =
+            table.symbols.iter().filter_map(|symbol| Some((symbol.name.clone(), symbol.demangled.clone()?)));
+        Names { demangled: demangled.collect(), symbols: table.clone(), ..Names::default() }
     }
 
     fn of_plan(plan: &Plan) -> Names {
@@ -117,20 +107,14 @@ impl Names {
     pub fn of(&self, module: &Module, index: u32, name: Option<&str>) -> String {
         let funcs = |import: &wasmtime::ImportType<'_>| matches!(import.ty(), wasmtime::ExternType::Func(_));
         let imported = module.imports().filter(funcs).count() as u32;
-        // The probes' imports stand behind the other imports and before what the module defines; thunks stand last.
-        let added =
-            module.imports().filter(|import| [MODULE, HOST_MODULE].contains(&import.module())).count() as u32;
-        let original = index.saturating_sub(added);
-        let thunk = original.checked_sub(imported - added + self.functions).filter(|_| added > 0);
-        let known = match thunk {
-            // Behind them stands a recorder that is a part of the module; its functions have names.
-            Some(thunk) => self.thunks.get(thunk as usize),
-            None => self.by_index.get(&original),
-        };
-        match (known, name) {
-            (Some(known), _) => known.clone(),
+        let probes = |import: &wasmtime::ImportType<'_>| [MODULE, HOST_MODULE].contains(&import.module());
+        let added = module.imports().filter(probes).count() as u32;
+        let probed = self.symbols.placed(imported, added).find(|(placed, _)| *placed == index);
+        let known = probed.map(|(_, symbol)| symbol.display_name());
+        match (known.or_else(|| self.by_index.get(&index).map(String::as_str)), name) {
+            (Some(known), _) => known.to_owned(),
             (None, Some(name)) => self.demangled.get(name).map_or(name, |name| name).to_owned(),
-            (None, None) => format!("func[{original}]"),
+            (None, None) => format!("func[{}]", index.saturating_sub(added)),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Where the functions of a module are in this process.
 
 use kperf_abi::{FuncId, SymbolTable, names};
+use std::collections::HashMap;
 use std::ops::Range;
 use wasmtime::{ExternType, Module};
 
@@ -35,12 +36,12 @@ impl Code {
     pub(crate) fn new(module: &Module, symbols: &SymbolTable) -> Option<Code> {
         let text = module.text().as_ptr_range();
         let text = text.start as usize..text.end as usize;
-        let ids = Ids::new(module, symbols);
+        let ids = ids_by_index(module, symbols);
         let mut functions: Vec<Function> = module
             .functions()
             .map(|function| {
                 let begin = text.start + function.offset;
-                Function { begin, end: begin + function.len, id: ids.of(function.index.as_u32()) }
+                Function { begin, end: begin + function.len, id: ids.get(&function.index.as_u32()).copied() }
             })
             .collect();
         functions.sort_unstable_by_key(|function| function.begin);
@@ -67,37 +68,10 @@ impl Code {
     }
 }
 
-/// The ids of a rewritten module's functions, by their index there: what the recorder wants of the host stands behind the other
-/// imports and before what the module defines, thunks behind that.
-struct Ids {
-    by_index: Vec<Option<FuncId>>,
-}
-
-impl Ids {
-    fn new(module: &Module, symbols: &SymbolTable) -> Ids {
-        let functions = |import: &wasmtime::ImportType<'_>| matches!(import.ty(), ExternType::Func(_));
-        let imported = module.imports().filter(functions).count();
-        let added = module.imports().filter(|import| import.module() == names::HOST_MODULE).count();
-        let mut by_index = Vec::new();
-        let mut set = |index: usize, id| {
-            if index >= by_index.len() {
-                by_index.resize(index + 1, None);
-            }
-            by_index[index] = Some(id);
-        };
-        let mut thunk = imported + symbols.module.functions as usize;
-        for symbol in &symbols.symbols {
-            if symbol.imported {
-                set(thunk, symbol.id);
-                thunk += 1;
-            } else {
-                set(symbol.func_index.0 as usize + added, symbol.id);
-            }
-        }
-        Ids { by_index }
-    }
-
-    fn of(&self, index: u32) -> Option<FuncId> {
-        self.by_index.get(index as usize).copied().flatten()
-    }
+/// The ids of a rewritten module's functions, by their index there.
+fn ids_by_index(module: &Module, symbols: &SymbolTable) -> HashMap<u32, FuncId> {
+    let functions = module.imports().filter(|import| matches!(import.ty(), ExternType::Func(_)));
+    let (added, own): (Vec<_>, Vec<_>) = functions.partition(|import| import.module() == names::HOST_MODULE);
+    let imported = (added.len() + own.len()) as u32;
+    symbols.placed(imported, added.len() as u32).map(|(index, symbol)| (index, symbol.id)).collect()
 }
