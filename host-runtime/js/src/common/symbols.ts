@@ -81,29 +81,20 @@ function unpack(bytes: Uint8Array): Uint8Array {
     const length = new DataView(bytes.buffer, bytes.byteOffset, bytes.length).getUint32(1, true);
     if (length > bytes.length * 256) throw new TypeError('kperf: a symbol table that claims more bytes than it can have');
     const out = new Uint8Array(length);
-    let [at, to] = [5, 0];
-    const more = (length: number): number => {
-        if (length < 15) return length;
-        for (let byte = 255; byte === 255; length += byte) byte = bytes[at++] ?? 0;
-        return length;
-    };
-    while (at < bytes.length) {
-        const token = bytes[at++]!;
-        const literals = more(token >> 4);
-        if (to + literals > length || at + literals > bytes.length) throw new TypeError('kperf: a symbol table that does not unpack');
-        out.set(bytes.subarray(at, at + literals), to);
-        at += literals;
-        to += literals;
-        if (at >= bytes.length) break;
-        const back = bytes[at]! | (bytes[at + 1]! << 8);
-        at += 2;
-        const end = to + more(token & 15) + 4;
+    const input = new Input(bytes.subarray(5));
+    for (let to = 0; ; ) {
+        const token = input.byte();
+        const literals = input.take(input.length(token >> 4));
+        if (literals.length > length - to) throw new TypeError('kperf: a symbol table that does not unpack');
+        out.set(literals, to);
+        to += literals.length;
+        if (input.isAtEnd && to === length) return out;
+        const back = input.byte() | (input.byte() << 8);
+        const end = to + input.length(token & 15) + 4;
         if (back === 0 || back > to || end > length) throw new TypeError('kperf: a symbol table that does not unpack');
         // It may read what it has just written.
         for (; to < end; to++) out[to] = out[to - back]!;
     }
-    if (to !== length) throw new TypeError('kperf: a symbol table that does not unpack');
-    return out;
 }
 
 class Input {
@@ -130,11 +121,25 @@ class Input {
     }
 
     text(): string {
-        const length = this.number();
+        return new TextDecoder().decode(this.take(this.number()));
+    }
+
+    take(length: number): Uint8Array {
         const end = this.#at + length;
         if (end > this.#bytes.length) throw new TypeError('kperf: a symbol table that ends too early');
-        const text = new TextDecoder().decode(this.#bytes.subarray(this.#at, end));
+        const taken = this.#bytes.subarray(this.#at, end);
         this.#at = end;
-        return text;
+        return taken;
+    }
+
+    /** A length as LZ4 has it, of which four bits are known. */
+    length(known: number): number {
+        if (known < 15) return known;
+        for (let byte = 255; byte === 255; known += byte) byte = this.byte();
+        return known;
+    }
+
+    get isAtEnd(): boolean {
+        return this.#at === this.#bytes.length;
     }
 }

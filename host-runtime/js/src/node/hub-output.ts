@@ -88,7 +88,8 @@ export class HubOutput implements Output {
         if (answer === undefined) throw new Error('kperf: the thread that writes the trace is gone; the trace is cut off');
         const { summary, failure } = JSON.parse(answer) as Written;
         if (failure !== undefined) {
-            throw new Error(`kperf: ${summary?.dropped_events} events are not in the trace: ${failure}`);
+            const loss = summary ? `${summary.dropped_events} events are not in the trace` : 'the trace is cut off';
+            throw new Error(`kperf: ${loss}: ${failure}`);
         }
         if (!summary) return { ...told, events: 0, blocks: 0, dropped_events: 0, probes: 0 };
         return this.#follower ? { ...summary, sent: this.#follower.finish() } : summary;

@@ -59,7 +59,13 @@ const LOOK = 100;
 const data = workerData as WriterData;
 const hub = new Hub(data.hub);
 giveWay();
-hub.answer(JSON.stringify(write(data)));
+let written: Written;
+try {
+    written = write(data);
+} catch (error) {
+    written = { failure: String(error) };
+}
+hub.answer(JSON.stringify(written));
 
 /** What this node has: a checksum from 20.15 on, zstd from 22.15 on. */
 function codecsOf(): Codecs {
