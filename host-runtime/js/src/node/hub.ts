@@ -37,10 +37,10 @@ const STALL_NANOS = 64;
 const ANSWER = 128;
 const CONTROL = 4096;
 
-/** Memory is taken only as far as the writer falls behind, and some further. */
+/** 32 MiB: room for eight million events. */
 const SLOTS = 256;
-/** So many slots the writer takes memory for at a time: that costs a sender more than what it writes there. */
-const WARM_AT_A_TIME = 16;
+/** How many of them have memory before the guest runs. */
+const WARM = SLOTS / 2;
 const PAGE = 4096;
 const SLOT_HEADER = 16;
 const SLOT = SLOT_HEADER + CAPACITY;
@@ -68,8 +68,6 @@ export class Hub {
     readonly #control: Int32Array;
     readonly #stallNanos: Float64Array;
     readonly #bytes: Uint8Array;
-    /** How many slots' memory is taken already. */
-    #warm = 0;
 
     constructor(buffer = new SharedArrayBuffer(CONTROL + SLOTS * SLOT)) {
         this.buffer = buffer;
@@ -130,14 +128,10 @@ export class Hub {
         Atomics.notify(this.#control, LISTENS);
     }
 
-    /** Takes memory for so many slots ahead of those that are in use, or for some of them. For the writer's thread. */
-    warm(ahead: number): void {
-        const wanted = Math.min((this.#control[HEAD]! >>> 0) + ahead, SLOTS);
-        const until = Math.min(wanted, this.#warm + WARM_AT_A_TIME);
+    /** Takes memory for the slots that a burst of events needs: a sender would wait for it eight times as long as for its own writing. */
+    warm(): void {
         const words = new Int32Array(this.buffer);
-        // Somebody may write there right now: nothing is added.
-        for (let at = CONTROL + this.#warm * SLOT; at < CONTROL + until * SLOT; at += PAGE) Atomics.add(words, at >> 2, 0);
-        this.#warm = Math.max(this.#warm, until);
+        for (let at = 0; at < slotOf(WARM); at += PAGE) Atomics.add(words, at >> 2, 0);
     }
 
     /** Waits until the writer's thread runs, for so many milliseconds at most. */

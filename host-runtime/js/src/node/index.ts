@@ -124,7 +124,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     if (choice.kind === 'ticker' || (choice.kind === 'auto' && options.record !== 'profile' && availableParallelism() > 1)) {
         if (availableParallelism() < 2) throw new Error('kperf: the ticker needs a second processor; use the clock `precise`');
         const period = choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS;
-        memory = startTicker(channels.cells, origin, period, resolution);
+        memory = clockMemory();
         Object.assign(info, { kind: 'ticker', resolution_nanos: period, period_nanos: period });
     }
     const calibrate = options.calibrate ?? !test;
@@ -138,8 +138,9 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
         host: { name: 'node', version: process.versions.node, os: process.platform, arch: process.arch, pid: process.pid },
         command: process.argv,
     };
-    if (memory) forgetStalls(memory);
     const output = openOutput(options, header, clock, shared);
+    // The writer takes memory, for which it would need four times as long beside a thread that spins.
+    if (memory) startTicker({ kperf: 'ticker', memory, cells: channels.cells, origin, periodNanos: info.resolution_nanos, resolutionNanos: resolution });
     const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(shared, clock, output));
     return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, time, clock), opened: options.sink ? undefined : announce(shared), sampler: sample, inside: insideOf(shared) });
 }
@@ -242,12 +243,10 @@ function waitForTick(cell: WebAssembly.Memory): void {
     while (words[0] === before && performance.now() - begin < TICK) Atomics.wait(words, 15, words[15]!, 0.05);
 }
 
-function startTicker(cells: string, origin: number, periodNanos: number, resolutionNanos: number): WebAssembly.Memory {
-    const memory = clockMemory();
-    const data: TickerData = { kperf: 'ticker', memory, cells, origin, periodNanos, resolutionNanos };
+function startTicker(data: TickerData): void {
     startThread('./ticker-thread.js', data);
-    if (!waitForTicker(memory, THREAD_START)) throw new Error('kperf: the ticker did not start; use the clock `precise`');
-    return memory;
+    if (!waitForTicker(data.memory, THREAD_START)) throw new Error('kperf: the ticker did not start; use the clock `precise`');
+    forgetStalls(data.memory);
 }
 
 /** The way to the thread that samples: the process's, or if that has none yet, one of this thread. */

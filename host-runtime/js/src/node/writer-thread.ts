@@ -49,10 +49,6 @@ interface ZlibOfToday {
     constants: { ZSTD_c_compressionLevel: number };
 }
 
-/** How many slots of the queue have memory before anything comes, and how many more than are in use when something does. */
-const AHEAD_AT_REST = 16;
-const AHEAD = 64;
-
 /** How often lanes are looked into, in milliseconds, while they send nothing. */
 const LOOK = 100;
 
@@ -93,8 +89,8 @@ function write({ path, header, lanes, follower }: WriterData): Written {
     };
     const channel = new BroadcastChannel(lanes);
     channel.unref();
+    hub.warm();
     hub.listen();
-    hub.warm(AHEAD_AT_REST);
     const lookout = new Lookout();
     const hear = (): void => {
         // It takes broadcast channels too; the types do not say so.
@@ -108,7 +104,6 @@ function write({ path, header, lanes, follower }: WriterData): Written {
     let parts: Uint8Array[] = [];
     for (;;) {
         const received = hub.receive(patience);
-        if (received) hub.warm(AHEAD);
         if (!received) {
             hear();
             for (const [lane, block] of lookout.look()) begin().block(lane, block);
