@@ -27,6 +27,7 @@ use crate::probe::{Site, encode_locals};
 use crate::template::Returned;
 use crate::try_table::{Labels, OpenTryTable};
 use crate::{Error, ErrorKind, indices};
+use kperf_abi::word::MAX_LEAF_ID;
 use kperf_abi::{FuncId, FuncIndex};
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasm_encoder::{Encode, Instruction};
@@ -52,6 +53,13 @@ pub(crate) struct BodyFacts {
     pub(crate) calls: bool,
     /// It can't bear its probe.
     pub(crate) refused: Option<SkipReason>,
+}
+
+impl BodyFacts {
+    /// Nothing comes between its enter and its leave, which may be made one word.
+    pub(crate) fn is_leaf(&self) -> bool {
+        !self.calls && self.site.id.0 <= MAX_LEAF_ID
+    }
 }
 
 /// Writes a body, its length in front, behind what is in `out`.
@@ -247,7 +255,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         // The body's own `end` has closed the block.
         self.copy_until(self.source.len());
         let returned = self.keep_returned(signature.results());
-        self.context.code.leave(self.facts.site, !self.facts.calls, returned, self.out);
+        self.context.code.leave(self.facts.site, self.facts.is_leaf(), returned, self.out);
         self.put(&[Instruction::End]);
         if locals + u64::from(self.probe_locals()) + self.spills.len() as u64 > MAX_LOCALS {
             self.facts.refused = Some(SkipReason::TooManyLocals);
@@ -298,7 +306,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             1u32.encode(&mut locals);
             RoundtripReencoder.val_type(spill)?.encode(&mut locals);
         }
-        self.context.code.enter(self.facts.site, !self.facts.calls, &mut locals);
+        self.context.code.enter(self.facts.site, self.facts.is_leaf(), &mut locals);
         self.out.splice(0..0, locals);
         Ok(())
     }

@@ -31,6 +31,8 @@ struct Recorder {
     blocks: Vec<Vec<u8>>,
     /// Distance between the ids of neighbouring functions.
     spread: u32,
+    /// An enter and the leave right behind it become a leaf, as the recorder inside of modules does it.
+    joins_leaves: bool,
 }
 
 impl Recorder {
@@ -66,16 +68,22 @@ impl Recorder {
 
     fn call(&mut self, function: u32, children: u32, body: impl Fn(&mut Recorder, u32)) {
         self.put(function * self.spread);
+        let entered = self.block.len();
         (0..children).for_each(|child| body(self, child));
         self.put(word::LEAVE);
+        if self.joins_leaves && children == 0 && self.block.len() == entered + 4 {
+            let leaf = word::LEAF + function * self.spread;
+            self.block.splice(entered - 4.., leaf.to_le_bytes());
+        }
     }
 }
 
 /// The blocks of a run, each as a recorder would hand it over.
-fn game_of_life(clock: Clock, functions: u32) -> Vec<Vec<u8>> {
+fn game_of_life(clock: Clock, functions: u32, joins_leaves: bool) -> Vec<Vec<u8>> {
     let spread = functions / 8;
     let block = BlockHeader::default().to_bytes().to_vec();
-    let mut recorder = Recorder { clock, noise: 1, ticks: 0, last: 0, block, blocks: Vec::new(), spread };
+    let blocks = Vec::new();
+    let mut recorder = Recorder { clock, noise: 1, ticks: 0, last: 0, block, blocks, spread, joins_leaves };
     recorder.call(1, STEPS, |recorder, _| {
         recorder.call(2, 400, |recorder, _| {
             recorder.call(3, 1, |recorder, _| {
@@ -131,12 +139,13 @@ fn main() -> io::Result<()> {
     let measure = std::env::args().any(|argument| argument == "--bench");
     let mut out = io::stdout().lock();
     let calls = u64::from(1 + STEPS * CALLS_A_STEP);
-    for (name, clock, functions) in [
-        ("precise", Clock::Precise, 8),
-        ("ticker", Clock::Ticker, 8),
-        ("precise, 3,000 functions", Clock::Precise, 3_000),
+    for (name, clock, functions, joins_leaves) in [
+        ("precise", Clock::Precise, 8, false),
+        ("ticker", Clock::Ticker, 8, false),
+        ("ticker, inside", Clock::Ticker, 8, true),
+        ("precise, 3,000 functions", Clock::Precise, 3_000, false),
     ] {
-        let blocks = game_of_life(clock, functions);
+        let blocks = game_of_life(clock, functions, joins_leaves);
         let file = trace(&blocks)?;
         let counted: u64 = blocks.iter().map(|block| count_events(block)).sum();
         let (enters, events) = read(&file)?;

@@ -93,17 +93,22 @@ impl Columns {
     fn encode_sparse(&mut self, slow: &mut Slow<'_>) {
         self.ids.reserve(slow.words.len());
         let (mut slow_ids, mut slow_times) = (Numbers::<IDS_LEN>::new(), Numbers::<TIMES_LEN>::new());
-        let mut timed = 0;
+        // Of the group before: it tells what to try first.
+        let (mut timed, mut has_leaves) = (0, false);
         while !slow.words.is_empty() {
             while let Some((group, rest)) = slow.words.split_first_chunk::<GROUP>() {
-                if let Some(ids) = pack_events(group) {
+                if !has_leaves && let Some(ids) = pack_events(group) {
                     self.ids.extend_from_slice(&ids);
-                    self.count += 16;
+                    self.count += GROUP as u32;
                 } else if slow.splits_leaves
                     && let Some((ids, count)) = pack_leaves(group)
                 {
-                    self.ids.extend_from_slice(&ids[..count]);
+                    // A copy of known length is one of registers.
+                    let end = self.ids.len() + count;
+                    self.ids.extend_from_slice(&ids);
+                    self.ids.truncate(end);
                     self.count += count as u32;
+                    has_leaves = count > GROUP;
                 } else {
                     break;
                 }
@@ -155,9 +160,9 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 
 /// Sixteen words, each an enter of a small id or a leave; `None` if any is something else.
 #[inline]
-fn pack_events(words: &[[u8; 4]; GROUP]) -> Option<[u8; 16]> {
-    let (mut ids, mut odd) = ([0; 16], 0);
-    for n in 0..16 {
+fn pack_events(words: &[[u8; 4]; GROUP]) -> Option<[u8; GROUP]> {
+    let (mut ids, mut odd) = ([0; GROUP], 0);
+    for n in 0..GROUP {
         ids[n] = small_id(u32::from_le_bytes(words[n]), &mut odd);
     }
     (odd == 0).then_some(ids)

@@ -1,6 +1,6 @@
 /** Looks into the lanes of threads that run, so that a process which is killed has written all but its last moments. */
 
-import { BLOCK_HEADER, SWITCH, type Reason } from '../common/constants.js';
+import { BLOCK_HEADER, LEAVE, SWITCH, type Reason } from '../common/constants.js';
 import { wordsOf } from '../common/columns.js';
 import { BLOCKS, CHANGES, CONTROL, type SharedLane } from '../common/lane.js';
 import { behind, pendingOf, restOf } from '../common/rest.js';
@@ -11,6 +11,8 @@ interface Watched {
     received: number;
     /** How many bytes of its next block's words are written already. */
     written: number;
+    /** The last of these words as it was written: an enter may have become a leaf since. */
+    last: number;
     /** How many were there at the last look. */
     seen: number;
 }
@@ -32,11 +34,11 @@ export class Lookout {
     /** A block that came from a lane: what of it is not written yet. */
     unwritten(lane: number, block: Uint8Array): Uint8Array {
         const watched = this.#of(lane);
-        const bytes = Math.min(watched.written, block.length - BLOCK_HEADER);
+        const rest = unwritten(watched, block);
         watched.received++;
-        watched.written -= bytes;
+        watched.written -= Math.min(watched.written, block.length - BLOCK_HEADER);
         watched.seen = 0;
-        return behind(block, bytes);
+        return rest;
     }
 
     /**
@@ -50,23 +52,24 @@ export class Lookout {
             const seen = watched.seen;
             watched.seen = block.length - BLOCK_HEADER;
             if (seen <= watched.written) continue;
-            const part = behind(block.subarray(0, BLOCK_HEADER + seen), watched.written);
+            const part = unwritten(watched, block.subarray(0, BLOCK_HEADER + seen));
             watched.written = seen;
+            watched.last = wordsOf(part).at(-1) ?? LEAVE;
             yield [lane, part];
         }
     }
 
     /** What lanes hold that have not ended, with what is open closed for a reason at a time. */
     *rest(reason: Reason, now: number): Generator<[lane: number, block: Uint8Array]> {
-        for (const [lane, { shared, written }] of this.#lanes) {
-            const rest = shared && restOf(shared, reason, now);
-            if (rest) yield [lane, behind(rest, written)];
+        for (const [lane, watched] of this.#lanes) {
+            const rest = watched.shared && restOf(watched.shared, reason, now);
+            if (rest) yield [lane, unwritten(watched, rest)];
         }
     }
 
     #of(lane: number): Watched {
         let watched = this.#lanes.get(lane);
-        if (!watched) this.#lanes.set(lane, (watched = { received: 0, written: 0, seen: 0 }));
+        if (!watched) this.#lanes.set(lane, (watched = { received: 0, written: 0, last: LEAVE, seen: 0 }));
         return watched;
     }
 }
@@ -82,4 +85,17 @@ function steady(shared: SharedLane, received: number): Uint8Array | undefined {
     const isSwitch = (word: number): boolean => word >>> 26 === SWITCH >>> 26;
     const at = wordsOf(block).findIndex(isSwitch);
     return at < 0 ? block : block.subarray(0, BLOCK_HEADER + 4 * at);
+}
+
+/** What of a block is not written yet. If the enter that was written last has become a leaf, that is its leave first. */
+function unwritten({ written, last }: Watched, block: Uint8Array): Uint8Array {
+    const bytes = Math.min(written, block.length - BLOCK_HEADER);
+    const end = BLOCK_HEADER + bytes;
+    const isEndThere = bytes > 0 && bytes === written;
+    if (!isEndThere || new DataView(block.buffer, block.byteOffset).getUint32(end - 4, true) === last) return behind(block, bytes);
+    const split = new Uint8Array(block.length + 4);
+    split.set(block.subarray(0, end));
+    split.set(block.subarray(end), end + 4);
+    new Uint32Array(split.buffer, end - 4, 2).set([last, LEAVE]);
+    return behind(split, bytes);
 }

@@ -54,7 +54,6 @@
         local.get 1
         i32.const 4
         i32.add
-        local.tee 1
         global.set 4
         global.get 1
         i32.const 1
@@ -65,8 +64,6 @@
       end
       i32.const -1
       local.set 0
-      i32.const -1
-      local.set 1
       i32.const 0
       i64.load 1
       i64.const -1
@@ -76,38 +73,34 @@
       call $kperf.enter
       local.set 0
       global.get 4
+      i32.const 4
+      i32.sub
       local.set 1
     end
     block ;; label = @1
     end
     block ;; label = @1
+      local.get 0
+      i32.const -1
+      i32.eq
+      br_if 0 (;@1;)
       block ;; label = @2
-        local.get 1
-        global.get 5
-        i32.gt_u
-        br_if 0 (;@2;)
         i32.const 0
         i64.load 1
         global.get 3
         i64.ne
         br_if 0 (;@2;)
         local.get 1
-        i32.const -2147483648
-        i32.store 1
-        local.get 1
-        i32.const 4
+        i32.const 0
+        i32.const -2147483647
         i32.add
-        global.set 4
+        i32.store 1
         local.get 0
         i32.const 1
         i32.sub
         global.set 1
         br 1 (;@1;)
       end
-      local.get 0
-      i32.const -1
-      i32.eq
-      br_if 0 (;@1;)
       local.get 0
       call $kperf.leave
     end

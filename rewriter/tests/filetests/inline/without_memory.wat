@@ -182,7 +182,6 @@
         local.get 2
         i32.const 4
         i32.add
-        local.tee 2
         global.set 3
         global.get 0
         i32.const 1
@@ -193,8 +192,6 @@
       end
       i32.const -1
       local.set 1
-      i32.const -1
-      local.set 2
       i32.const 0
       i64.load
       i64.const -1
@@ -204,39 +201,35 @@
       call $kperf.enter
       local.set 1
       global.get 3
+      i32.const 4
+      i32.sub
       local.set 2
     end
     block (result i64) ;; label = @1
       local.get 0
     end
     block ;; label = @1
+      local.get 1
+      i32.const -1
+      i32.eq
+      br_if 0 (;@1;)
       block ;; label = @2
-        local.get 2
-        global.get 4
-        i32.gt_u
-        br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
         br_if 0 (;@2;)
         local.get 2
-        i32.const -2147483648
-        i32.store
-        local.get 2
-        i32.const 4
+        i32.const 2
+        i32.const -2147483647
         i32.add
-        global.set 3
+        i32.store
         local.get 1
         i32.const 1
         i32.sub
         global.set 0
         br 1 (;@1;)
       end
-      local.get 1
-      i32.const -1
-      i32.eq
-      br_if 0 (;@1;)
       local.get 1
       call $kperf.leave
     end
@@ -261,7 +254,6 @@
         local.get 1
         i32.const 4
         i32.add
-        local.tee 1
         global.set 3
         global.get 0
         i32.const 1
@@ -272,8 +264,6 @@
       end
       i32.const -1
       local.set 0
-      i32.const -1
-      local.set 1
       i32.const 0
       i64.load
       i64.const -1
@@ -283,38 +273,34 @@
       call $kperf.enter
       local.set 0
       global.get 3
+      i32.const 4
+      i32.sub
       local.set 1
     end
     block ;; label = @1
     end
     block ;; label = @1
+      local.get 0
+      i32.const -1
+      i32.eq
+      br_if 0 (;@1;)
       block ;; label = @2
-        local.get 1
-        global.get 4
-        i32.gt_u
-        br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
         br_if 0 (;@2;)
         local.get 1
-        i32.const -2147483648
-        i32.store
-        local.get 1
-        i32.const 4
+        i32.const 3
+        i32.const -2147483647
         i32.add
-        global.set 3
+        i32.store
         local.get 0
         i32.const 1
         i32.sub
         global.set 0
         br 1 (;@1;)
       end
-      local.get 0
-      i32.const -1
-      i32.eq
-      br_if 0 (;@1;)
       local.get 0
       call $kperf.leave
     end
