@@ -263,6 +263,18 @@
   (func $leaf (export "leaf") (param $func_id i32)
     (call $put (i32.add (local.get $func_id) (i32.const 0x80000001))))
 
+  ;; A leave whose enter may not be written yet: its token is 0 then. Both are left out if it is while nothing is recorded.
+  (func $leave_late (param $func_id i32) (param $token i32)
+    (local $position i32)
+    (if (i32.eqz (local.get $token))
+      (then
+        (if (i64.eq (i64.load (i32.const 0)) (i64.const -1)) (then (return)))
+        (local.set $position (call $make_room (global.get $last)))
+        (i32.store (local.get $position) (local.get $func_id))
+        (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1))))
+        (position.set (i32.add (local.get $position) (i32.const 4)))))
+    (call $leave (local.get $token)))
+
   ;; What stands inside functions: the usual case of an event, in which the clock hasn't moved and the block has room. The
   ;; rewriter copies these bodies (rewriter/src/template.rs): $id becomes the function's id, the others become locals of the
   ;; function. They are never called. All else is done by the functions above, and so is every event with a clock that is
@@ -321,6 +333,27 @@
         (global.set $depth (i32.sub (local.get $token) (i32.const 1)))
         (br $done))
       (call $leave (local.get $token))))
+
+  ;; In a function in which nothing can happen, not even a trap, the enter only looks at the clock. If that is the same at the
+  ;; leave, one word says all; if not, the enter is written then, at the time of the last word. $token is 0 until it is.
+  (func (export "inline.enter.trapless") (param $id i32) (param $token i32) (param $position i32)
+    (block $done
+      (br_if $done (i64.eq (i64.load (i32.const 0)) (global.get $last)))
+      (local.set $token (i32.const -1))
+      (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
+      (local.set $token (call $enter (local.get $id)))))
+
+  (func (export "inline.leave.trapless") (param $id i32) (param $token i32) (param $position i32)
+    (block $done
+      (block $slow
+        (br_if $slow (local.get $token))
+        (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
+        (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
+        (i32.store (local.get $position) (i32.add (local.get $id) (i32.const 0x80000001)))
+        (global.set $position (i32.add (local.get $position) (i32.const 4)))
+        (br $done))
+      (br_if $done (i32.eq (local.get $token) (i32.const -1)))
+      (call $leave_late (local.get $id) (local.get $token))))
 
   (func (export "inline.leaf") (param $id i32) (param $position i32)
     (block $done

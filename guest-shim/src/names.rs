@@ -74,6 +74,10 @@ pub const INLINE_ENTER_LEAF: &str = "inline.enter.leaf";
 pub const INLINE_LEAVE: &str = "inline.leave";
 /// What a `leave` is in a function that calls nothing.
 pub const INLINE_LEAVE_LEAF: &str = "inline.leave.leaf";
+/// What an `enter` is in a function in which nothing can happen, not even a trap, where that differs.
+pub const INLINE_ENTER_TRAPLESS: &str = "inline.enter.trapless";
+/// What a `leave` is in such a function.
+pub const INLINE_LEAVE_TRAPLESS: &str = "inline.leave.trapless";
 /// What a `leaf` is: all that stands in a function that is counted only. Of a recorder of traces its second parameter is the
 /// one local that it needs.
 pub const INLINE_LEAF: &str = "inline.leaf";

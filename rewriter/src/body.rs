@@ -23,10 +23,10 @@ mod labels;
 use crate::context::Context;
 use crate::named_types::by_val;
 use crate::plan::SkipReason;
-use crate::probe::{Site, encode_locals};
+use crate::probe::{Between, Site, encode_locals};
 use crate::template::Returned;
 use crate::try_table::{Labels, OpenTryTable};
-use crate::{Error, ErrorKind, indices};
+use crate::{Error, ErrorKind, indices, leaf};
 use kperf_abi::word::MAX_LEAF_ID;
 use kperf_abi::{FuncId, FuncIndex};
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
@@ -48,18 +48,10 @@ pub(crate) struct BodyFacts {
     pub(crate) adds_pads: bool,
     /// Its probe, if it has one.
     pub(crate) site: Site,
-    /// Something else may run before its end: it calls, or it loops, where an embedder's epoch callback may come. The
-    /// frame at its end need not be the innermost then, nor the recorder where it was.
+    /// It calls or loops.
     pub(crate) calls: bool,
     /// It can't bear its probe.
     pub(crate) refused: Option<SkipReason>,
-}
-
-impl BodyFacts {
-    /// Nothing comes between its enter and its leave, which may be made one word.
-    pub(crate) fn is_leaf(&self) -> bool {
-        !self.calls && self.site.id.0 <= MAX_LEAF_ID
-    }
 }
 
 /// Writes a body, its length in front, behind what is in `out`.
@@ -73,7 +65,7 @@ pub(crate) fn rewrite(
     let facts = match context.probe(index) {
         Some(id) if context.is_counted(index) => {
             let mut rewriter = Rewriter::new(context, body, &mut new);
-            rewriter.facts.site = Site { id, token: 0, inline: true };
+            rewriter.facts.site = Site { id, inline: true, ..Site::default() };
             rewriter.write_counted(index)?;
             rewriter.facts
         }
@@ -108,7 +100,7 @@ fn write_probed(
     out: &mut Vec<u8>,
 ) -> Result<BodyFacts, Error> {
     let mut rewriter = Rewriter::new(context, body, out);
-    rewriter.facts.site = Site { id, token: 0, inline };
+    rewriter.facts.site = Site { id, inline, ..Site::default() };
     rewriter.write_probed(index)?;
     Ok(rewriter.facts)
 }
@@ -121,16 +113,16 @@ pub(crate) fn write_thunk(context: &Context<'_>, import: u32, id: FuncId, params
     let (groups, locals) = encode_locals(if counted { probes.leaf_locals() } else { probes.locals(true) });
     groups.encode(&mut new);
     new.extend_from_slice(&locals);
-    let site = Site { id, token: params, inline: true };
+    let site = Site { id, token: params, inline: true, ..Site::default() };
     if counted {
         probes.leaf(site, &mut new);
     } else {
-        probes.enter(site, false, &mut new);
+        probes.enter(site, &mut new);
     }
     (0..params).for_each(|param| Instruction::LocalGet(param).encode(&mut new));
     Instruction::Call(import).encode(&mut new);
     if !counted {
-        probes.leave(site, false, None, &mut new);
+        probes.leave(site, None, &mut new);
     }
     Instruction::End.encode(&mut new);
     new.as_slice().encode(out);
@@ -254,13 +246,25 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         self.write_operators()?;
         // The body's own `end` has closed the block.
         self.copy_until(self.source.len());
+        self.facts.site.between = self.between()?;
         let returned = self.keep_returned(signature.results());
-        self.context.code.leave(self.facts.site, self.facts.is_leaf(), returned, self.out);
+        self.context.code.leave(self.facts.site, returned, self.out);
         self.put(&[Instruction::End]);
         if locals + u64::from(self.probe_locals()) + self.spills.len() as u64 > MAX_LOCALS {
             self.facts.refused = Some(SkipReason::TooManyLocals);
         }
         self.prepend_enter()
+    }
+
+    /// Said when the whole body has been seen.
+    fn between(&self) -> Result<Between, Error> {
+        Ok(if self.facts.calls || self.facts.site.id.0 > MAX_LEAF_ID {
+            Between::Anything
+        } else if leaf::is_trapless(self.body)? {
+            Between::Nothing
+        } else {
+            Between::Trap
+        })
     }
 
     /// Keeps the last of the results, if it is a number and the leave wants it.
@@ -306,7 +310,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             1u32.encode(&mut locals);
             RoundtripReencoder.val_type(spill)?.encode(&mut locals);
         }
-        self.context.code.enter(self.facts.site, self.facts.is_leaf(), &mut locals);
+        self.context.code.enter(self.facts.site, &mut locals);
         self.out.splice(0..0, locals);
         Ok(())
     }
@@ -364,7 +368,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
                 self.facts.calls = true;
                 context.info.check_types_of(operator, start)?;
                 self.copy_until_offset(start);
-                context.code.leave(self.facts.site, false, None, self.out);
+                context.code.leave(self.facts.site, None, self.out);
                 if let Some(moved) = self.moved(operator) {
                     self.replace(start, end, &[moved]);
                 }

@@ -19,7 +19,7 @@ const MOST: u32 = 40;
 
 /// Whether a body has few instructions, all of them cheap, and none of them calls, loops, traps or takes part in an
 /// exception. (A load may trap, and may wait for memory longer than any probe takes.)
-pub(crate) fn may_be_counted(body: &FunctionBody<'_>) -> Result<bool, Error> {
+pub(crate) fn is_trapless(body: &FunctionBody<'_>) -> Result<bool, Error> {
     let mut operators = body.get_operators_reader()?;
     let mut instructions = 0;
     while !operators.is_end_then_eof() {

@@ -127,7 +127,7 @@ impl Names<'_> {
         let facts = n.and_then(|n| self.facts.get(n)).filter(|_| self.context.probe(index).is_some());
         let Some(facts) = facts else { return u32::from(self.context.probe(index).is_some()) };
         let counted = self.context.is_counted(index);
-        self.context.code.labels(facts.site, facts.is_leaf(), counted) + u32::from(!counted)
+        self.context.code.labels(facts.site, counted) + u32::from(!counted)
     }
 
     /// The block around a body is a label now. Where pads were added the names are left out.

@@ -190,7 +190,7 @@ fn describe(
     if let Some(reason) = reason {
         function.decision = Decision::Skip(reason);
     } else if !imported && options.leaf == Leaf::Count && options.probe == Probe::Inline {
-        function.counted = leaf::may_be_counted(&body_of(info, index))?;
+        function.counted = leaf::is_trapless(&body_of(info, index))?;
     }
     Ok(function)
 }

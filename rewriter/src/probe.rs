@@ -64,6 +64,19 @@ pub(crate) struct Site {
     pub(crate) token: u32,
     /// Whether it uses the templates.
     pub(crate) inline: bool,
+    pub(crate) between: Between,
+}
+
+/// What may come between the enter and the leave of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Between {
+    /// Other events: it calls, or it loops, where an embedder's epoch callback may come. The frame at its end need not be the
+    /// innermost then, nor the recorder where it was.
+    #[default]
+    Anything,
+    /// A trap or an exception, but no event.
+    Trap,
+    Nothing,
 }
 
 impl Probes {
@@ -83,12 +96,17 @@ impl Probes {
     /// Bytes that a function with one way out grows by, more or less.
     pub(crate) fn size(&self) -> usize {
         let mut probe = Vec::new();
-        let site = Site { id: self.counted_from.unwrap_or(FuncId(u32::MAX)), token: 0, inline: true };
+        let site = Site {
+            id: self.counted_from.unwrap_or(FuncId(u32::MAX)),
+            token: 0,
+            inline: true,
+            ..Site::default()
+        };
         if self.only_counts {
             self.leaf(site, &mut probe);
         } else {
-            self.enter(site, false, &mut probe);
-            self.leave(site, false, None, &mut probe);
+            self.enter(site, &mut probe);
+            self.leave(site, None, &mut probe);
         }
         probe.len() + encode_locals(self.locals(true)).1.len()
     }
@@ -103,25 +121,40 @@ impl Probes {
         Hole { id: site.id, count, locals: site.token, returned: None }
     }
 
-    /// What stands for the enter. `leaf`: the function calls nothing.
-    fn enter_template(&self, site: Site, leaf: bool) -> Option<&Template> {
-        let templates = self.templates(site)?;
-        Some(templates.enter_leaf.as_ref().filter(|_| leaf).unwrap_or(&templates.enter))
+    /// What stands for the enter.
+    fn enter_template(&self, site: Site) -> Option<&Template> {
+        let Templates { enter, enter_leaf, trapless, .. } = self.templates(site)?;
+        let leaf = enter_leaf.as_ref().unwrap_or(enter);
+        Some(match site.between {
+            Between::Anything => enter,
+            Between::Trap => leaf,
+            Between::Nothing => trapless.as_ref().map_or(leaf, |(enter, _)| enter),
+        })
+    }
+
+    /// What stands for the leave.
+    fn leave_template(&self, site: Site) -> Option<&Template> {
+        let Templates { leave, leave_leaf, trapless, .. } = self.templates(site)?;
+        Some(match site.between {
+            Between::Anything => leave,
+            Between::Trap => leave_leaf,
+            Between::Nothing => trapless.as_ref().map_or(leave_leaf, |(_, leave)| leave),
+        })
     }
 
     /// How many labels stand in front of those of the function's own body, that of the block around it left out.
-    pub(crate) fn labels(&self, site: Site, leaf: bool, counted: bool) -> u32 {
+    pub(crate) fn labels(&self, site: Site, counted: bool) -> u32 {
         let template = match counted {
             true => self.templates(site).and_then(|templates| templates.leaf.as_ref()),
-            false => self.enter_template(site, leaf),
+            false => self.enter_template(site),
         };
         template.map_or(0, |template| template.labels)
     }
 
-    /// The first thing in a function. `leaf`: it calls nothing.
-    pub(crate) fn enter(&self, site: Site, leaf: bool, out: &mut Vec<u8>) {
+    /// The first thing in a function.
+    pub(crate) fn enter(&self, site: Site, out: &mut Vec<u8>) {
         let hole = self.hole(site);
-        match self.enter_template(site, leaf) {
+        match self.enter_template(site) {
             Some(enter) => enter.write(&hole, out),
             None => {
                 Instruction::I32Const(site.id.0 as i32).encode(out);
@@ -134,13 +167,11 @@ impl Probes {
         }
     }
 
-    /// The last thing, and before a tail call. `leaf`: nothing was called since the enter. `returned`: see
-    /// [`Self::wants_returned`].
-    pub(crate) fn leave(&self, site: Site, leaf: bool, returned: Option<Returned>, out: &mut Vec<u8>) {
+    /// The last thing, and before a tail call. `returned`: see [`Self::wants_returned`].
+    pub(crate) fn leave(&self, site: Site, returned: Option<Returned>, out: &mut Vec<u8>) {
         let hole = Hole { returned, ..self.hole(site) };
-        match self.templates(site) {
-            Some(templates) if leaf => templates.leave_leaf.write(&hole, out),
-            Some(templates) => templates.leave.write(&hole, out),
+        match self.leave_template(site) {
+            Some(leave) => leave.write(&hole, out),
             None => call(site.token, self.leave, out),
         }
     }

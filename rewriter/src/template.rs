@@ -104,6 +104,8 @@ pub(crate) struct Templates {
     pub(crate) leave: Template,
     /// For functions that call nothing.
     pub(crate) leave_leaf: Template,
+    /// For functions that can't trap either, where that differs: both halves.
+    pub(crate) trapless: Option<(Template, Template)>,
     pub(crate) unwind: Template,
     /// For functions that are counted only, where there are such.
     pub(crate) leaf: Option<Template>,
@@ -252,6 +254,7 @@ impl Recorder {
             enter_leaf: optional(names::INLINE_ENTER_LEAF)?,
             leave: template(names::INLINE_LEAVE)?,
             leave_leaf: template(names::INLINE_LEAVE_LEAF)?,
+            trapless: optional(names::INLINE_ENTER_TRAPLESS)?.zip(optional(names::INLINE_LEAVE_TRAPLESS)?),
             unwind: template(names::INLINE_UNWIND)?,
             leaf: optional(names::INLINE_LEAF)?,
             leaf_locals: vec![ValType::I32],

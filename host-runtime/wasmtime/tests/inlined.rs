@@ -6,7 +6,9 @@ mod common;
 use common::exits::{CALLS, GUEST, compile, compile_with, engine};
 use common::*;
 use kperf_rewriter::{Leaf, Probe};
+use kperf_trace::{Event, Item, TraceReader};
 use kperf_wasmtime::{ClockChoice, Inlined, Recorder, is_inlined};
+use std::time::Duration;
 use wasmtime::{Func, Instance, Linker, Module, Store, UpdateDeadline};
 use wasmtime_wasi::I32Exit;
 
@@ -90,6 +92,59 @@ fn with_a_ticker_no_call_is_missing() {
         let summary = recorder.finish("completed").unwrap();
         assert_eq!(summary.events, EVENTS, "{probe:?}");
         assert_eq!(count(&trace.bytes(), |_| true), EVENTS as usize, "{probe:?}");
+    }
+}
+
+/// Functions that call nothing are entered and left by one word, unless the clock moves meanwhile or the block is full.
+#[test]
+fn a_ticker_may_move_while_a_function_runs_that_calls_nothing() {
+    const CALLS: i32 = 2_000_000;
+    let engine = engine();
+    for body in ["(i32.add (local.get 0) (i32.const 1))", "(i32.load (i32.const 0))"] {
+        let text = format!(
+            r#"(module (memory 1)
+                 (func $g (param i32) (result i32) {body})
+                 (func (export "f") (param i32) (result i32)
+                   (loop $again
+                     (drop (call $g (local.get 0)))
+                     (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))
+                     br_if $again)
+                   (local.get 0)))"#
+        );
+        // A tick of 500 ns: many calls see it.
+        let clock = ClockChoice::Ticker { period: Duration::from_nanos(500) };
+        let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(clock).calibrate(false));
+        let module = compile_with(&engine, &text, Probe::Inline, Leaf::Time);
+        let (mut store, lanes, instance) = instantiate(&recorder, &module);
+        lanes.call(&mut store, instance, "f", CALLS).unwrap();
+        drop(store);
+        assert_eq!(recorder.finish("completed").unwrap().events, 2 * (CALLS as u64 + 1), "{body}");
+        let bytes = trace.bytes();
+        let mut reader = TraceReader::new(&bytes[..]).unwrap();
+        let (mut open, mut calls, mut late, mut entered) = (vec![], 0, 0, 0);
+        let (g, f) = (100, 101);
+        while let Some(item) = reader.next().unwrap() {
+            let Item::Events(batch) = item else { continue };
+            for timed in batch.events {
+                match timed.event {
+                    Event::Enter(id) => {
+                        assert_eq!(id.0, if open.is_empty() { f } else { g }, "{body}");
+                        open.push(id.0);
+                        entered = timed.ticks;
+                    }
+                    Event::Leave if open.pop() == Some(g) => {
+                        calls += 1;
+                        late += u32::from(timed.ticks > entered);
+                    }
+                    Event::Leave => assert_eq!(calls, CALLS, "{body}: the last to be left"),
+                    ref event => panic!("{body}: {event:?}"),
+                }
+                assert!(open.len() <= 2, "{body}");
+            }
+        }
+        assert_eq!(reader.anomalies(), []);
+        assert_eq!((calls, open.len()), (CALLS, 0), "{body}");
+        assert!(late > 0, "{body}: {late} calls saw a tick");
     }
 }
 

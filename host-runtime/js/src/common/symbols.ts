@@ -13,7 +13,7 @@ const VERSION_COUNTED = 2;
 
 /** Reads the bytes of a custom section `kperf.symbols`. Throws a `TypeError` where they are none. */
 export function readSymbols(bytes: Uint8Array): Symbols {
-    if ((bytes[0] !== VERSION && bytes[0] !== VERSION_COUNTED) || bytes.length < 6) throw new TypeError('kperf: a symbol table of a version that is not known');
+    if ((bytes[0] !== VERSION && bytes[0] !== VERSION_COUNTED) || bytes.length < 6) throw broken('of a version that is not known');
     const input = new Input(unpack(bytes));
     input.text();
     const idBase = input.number();
@@ -76,22 +76,26 @@ function pack(content: number[]): Uint8Array {
     return bytes;
 }
 
+function broken(what: string): TypeError {
+    return new TypeError(`kperf: a symbol table ${what}`);
+}
+
 /** An LZ4 block behind its length. */
 function unpack(bytes: Uint8Array): Uint8Array {
     const length = new DataView(bytes.buffer, bytes.byteOffset, bytes.length).getUint32(1, true);
-    if (length > bytes.length * 256) throw new TypeError('kperf: a symbol table that claims more bytes than it can have');
+    if (length > bytes.length * 256) throw broken('that claims more bytes than it can have');
     const out = new Uint8Array(length);
     const input = new Input(bytes.subarray(5));
     for (let to = 0; ; ) {
         const token = input.byte();
         const literals = input.take(input.length(token >> 4));
-        if (literals.length > length - to) throw new TypeError('kperf: a symbol table that does not unpack');
+        if (literals.length > length - to) throw broken('that does not unpack');
         out.set(literals, to);
         to += literals.length;
         if (input.isAtEnd && to === length) return out;
         const back = input.byte() | (input.byte() << 8);
         const end = to + input.length(token & 15) + 4;
-        if (back === 0 || back > to || end > length) throw new TypeError('kperf: a symbol table that does not unpack');
+        if (back === 0 || back > to || end > length) throw broken('that does not unpack');
         // It may read what it has just written.
         for (; to < end; to++) out[to] = out[to - back]!;
     }
@@ -107,7 +111,7 @@ class Input {
 
     byte(): number {
         const byte = this.#bytes[this.#at++];
-        if (byte === undefined) throw new TypeError('kperf: a symbol table that ends too early');
+        if (byte === undefined) throw broken('that ends too early');
         return byte;
     }
 
@@ -126,7 +130,7 @@ class Input {
 
     take(length: number): Uint8Array {
         const end = this.#at + length;
-        if (end > this.#bytes.length) throw new TypeError('kperf: a symbol table that ends too early');
+        if (end > this.#bytes.length) throw broken('that ends too early');
         const taken = this.#bytes.subarray(this.#at, end);
         this.#at = end;
         return taken;

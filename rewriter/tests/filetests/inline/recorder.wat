@@ -37,7 +37,28 @@
   (func $f (;2;) (type 0)
     (local i32 i32)
     block ;; label = @1
+      i32.const 0
+      i64.load 1
+      global.get 3
+      i64.eq
+      br_if 0 (;@1;)
+      i32.const -1
+      local.set 0
+      i32.const 0
+      i64.load 1
+      i64.const -1
+      i64.eq
+      br_if 0 (;@1;)
+      i32.const 0
+      call $kperf.enter
+      local.set 0
+    end
+    block ;; label = @1
+    end
+    block ;; label = @1
       block ;; label = @2
+        local.get 0
+        br_if 0 (;@2;)
         i32.const 0
         i64.load 1
         global.get 3
@@ -50,59 +71,22 @@
         br_if 0 (;@2;)
         local.get 1
         i32.const 0
+        i32.const -2147483647
+        i32.add
         i32.store 1
         local.get 1
         i32.const 4
         i32.add
         global.set 4
-        global.get 1
-        i32.const 1
-        i32.add
-        local.tee 0
-        global.set 1
         br 1 (;@1;)
       end
-      i32.const -1
-      local.set 0
-      i32.const 0
-      i64.load 1
-      i64.const -1
-      i64.eq
-      br_if 0 (;@1;)
-      i32.const 0
-      call $kperf.enter
-      local.set 0
-      global.get 4
-      i32.const 4
-      i32.sub
-      local.set 1
-    end
-    block ;; label = @1
-    end
-    block ;; label = @1
       local.get 0
       i32.const -1
       i32.eq
       br_if 0 (;@1;)
-      block ;; label = @2
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
-        br_if 0 (;@2;)
-        local.get 1
-        i32.const 0
-        i32.const -2147483647
-        i32.add
-        i32.store 1
-        local.get 0
-        i32.const 1
-        i32.sub
-        global.set 1
-        br 1 (;@1;)
-      end
+      i32.const 0
       local.get 0
-      call $kperf.leave
+      call $kperf.leave_late
     end
   )
   (func $kperf.init (;3;) (type 0)
@@ -446,6 +430,37 @@
     i32.const -2147483647
     i32.add
     call $kperf.put
+  )
+  (func $kperf.leave_late (;17;) (type 2) (param i32 i32)
+    (local i32)
+    local.get 1
+    i32.eqz
+    if ;; label = @1
+      i32.const 0
+      i64.load 1
+      i64.const -1
+      i64.eq
+      if ;; label = @2
+        return
+      end
+      global.get 3
+      call $kperf.make_room
+      local.set 2
+      local.get 2
+      local.get 0
+      i32.store 1
+      global.get 1
+      i32.const 1
+      i32.add
+      local.tee 1
+      global.set 1
+      local.get 2
+      i32.const 4
+      i32.add
+      global.set 4
+    end
+    local.get 1
+    call $kperf.leave
   )
 )
 

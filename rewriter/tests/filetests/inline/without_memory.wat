@@ -165,7 +165,29 @@
   (func $g (;4;) (type 0) (param i64) (result i64)
     (local i32 i32)
     block ;; label = @1
+      i32.const 0
+      i64.load
+      global.get 2
+      i64.eq
+      br_if 0 (;@1;)
+      i32.const -1
+      local.set 1
+      i32.const 0
+      i64.load
+      i64.const -1
+      i64.eq
+      br_if 0 (;@1;)
+      i32.const 2
+      call $kperf.enter
+      local.set 1
+    end
+    block (result i64) ;; label = @1
+      local.get 0
+    end
+    block ;; label = @1
       block ;; label = @2
+        local.get 1
+        br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
@@ -178,66 +200,49 @@
         br_if 0 (;@2;)
         local.get 2
         i32.const 2
+        i32.const -2147483647
+        i32.add
         i32.store
         local.get 2
         i32.const 4
         i32.add
         global.set 3
-        global.get 0
-        i32.const 1
-        i32.add
-        local.tee 1
-        global.set 0
         br 1 (;@1;)
       end
-      i32.const -1
-      local.set 1
-      i32.const 0
-      i64.load
-      i64.const -1
-      i64.eq
-      br_if 0 (;@1;)
-      i32.const 2
-      call $kperf.enter
-      local.set 1
-      global.get 3
-      i32.const 4
-      i32.sub
-      local.set 2
-    end
-    block (result i64) ;; label = @1
-      local.get 0
-    end
-    block ;; label = @1
       local.get 1
       i32.const -1
       i32.eq
       br_if 0 (;@1;)
-      block ;; label = @2
-        i32.const 0
-        i64.load
-        global.get 2
-        i64.ne
-        br_if 0 (;@2;)
-        local.get 2
-        i32.const 2
-        i32.const -2147483647
-        i32.add
-        i32.store
-        local.get 1
-        i32.const 1
-        i32.sub
-        global.set 0
-        br 1 (;@1;)
-      end
+      i32.const 2
       local.get 1
-      call $kperf.leave
+      call $kperf.leave_late
     end
   )
   (func $s (;5;) (type 1)
     (local i32 i32)
     block ;; label = @1
+      i32.const 0
+      i64.load
+      global.get 2
+      i64.eq
+      br_if 0 (;@1;)
+      i32.const -1
+      local.set 0
+      i32.const 0
+      i64.load
+      i64.const -1
+      i64.eq
+      br_if 0 (;@1;)
+      i32.const 3
+      call $kperf.enter
+      local.set 0
+    end
+    block ;; label = @1
+    end
+    block ;; label = @1
       block ;; label = @2
+        local.get 0
+        br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
@@ -250,59 +255,22 @@
         br_if 0 (;@2;)
         local.get 1
         i32.const 3
+        i32.const -2147483647
+        i32.add
         i32.store
         local.get 1
         i32.const 4
         i32.add
         global.set 3
-        global.get 0
-        i32.const 1
-        i32.add
-        local.tee 0
-        global.set 0
         br 1 (;@1;)
       end
-      i32.const -1
-      local.set 0
-      i32.const 0
-      i64.load
-      i64.const -1
-      i64.eq
-      br_if 0 (;@1;)
-      i32.const 3
-      call $kperf.enter
-      local.set 0
-      global.get 3
-      i32.const 4
-      i32.sub
-      local.set 1
-    end
-    block ;; label = @1
-    end
-    block ;; label = @1
       local.get 0
       i32.const -1
       i32.eq
       br_if 0 (;@1;)
-      block ;; label = @2
-        i32.const 0
-        i64.load
-        global.get 2
-        i64.ne
-        br_if 0 (;@2;)
-        local.get 1
-        i32.const 3
-        i32.const -2147483647
-        i32.add
-        i32.store
-        local.get 0
-        i32.const 1
-        i32.sub
-        global.set 0
-        br 1 (;@1;)
-      end
+      i32.const 3
       local.get 0
-      call $kperf.leave
+      call $kperf.leave_late
     end
   )
   (func $env.host (;6;) (type 0) (param i64) (result i64)
