@@ -1,5 +1,5 @@
-//! Which functions may be counted only: those that nothing can happen in, and that take less time than the two halves of a
-//! probe.
+//! Which functions nothing can happen in, and take less time than the two halves of a probe: those may be counted only, and
+//! are recorded at their end.
 
 use crate::Error;
 use wasmparser::{FunctionBody, Operator};

