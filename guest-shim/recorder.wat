@@ -285,15 +285,13 @@
         (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
         (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
         (i32.store (local.get $position) (local.get $id))
-        (global.set $position (local.tee $position (i32.add (local.get $position) (i32.const 4))))
+        (global.set $position (i32.add (local.get $position) (i32.const 4)))
         (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1))))
         (br $done))
-      ;; While nothing is recorded a frame has a token and a position that lead its leave here, and out again, at once.
+      ;; While nothing is recorded a frame has a token that leads its leave here, and out again, at once.
       (local.set $token (i32.const -1))
-      (local.set $position (i32.const -1))
       (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
-      (local.set $token (call $enter (local.get $id)))
-      (local.set $position (global.get $position))))
+      (local.set $token (call $enter (local.get $id)))))
 
   (func (export "inline.leave") (param $id i32) (param $token i32) (param $position i32)
     (block $done

@@ -300,7 +300,6 @@
         local.get 1
         i32.const 4
         i32.add
-        local.tee 1
         global.set 4
         global.get 1
         i32.const 1
@@ -311,8 +310,6 @@
       end
       i32.const -1
       local.set 0
-      i32.const -1
-      local.set 1
       i32.const 0
       i64.load 1
       i64.const -1
@@ -321,8 +318,6 @@
       i32.const 4
       call $kperf.enter
       local.set 0
-      global.get 4
-      local.set 1
     end
     block ;; label = @1
       call $nothing
@@ -384,7 +379,6 @@
         local.get 1
         i32.const 4
         i32.add
-        local.tee 1
         global.set 4
         global.get 1
         i32.const 1
@@ -395,8 +389,6 @@
       end
       i32.const -1
       local.set 0
-      i32.const -1
-      local.set 1
       i32.const 0
       i64.load 1
       i64.const -1
@@ -405,8 +397,6 @@
       i32.const 5
       call $kperf.enter
       local.set 0
-      global.get 4
-      local.set 1
     end
     block ;; label = @1
       loop ;; label = @2

@@ -59,7 +59,6 @@
         local.get 1
         i32.const 4
         i32.add
-        local.tee 1
         global.set 3
         global.get 0
         i32.const 1
@@ -70,8 +69,6 @@
       end
       i32.const -1
       local.set 0
-      i32.const -1
-      local.set 1
       i32.const 0
       i64.load
       i64.const -1
@@ -80,8 +77,6 @@
       i32.const 0
       call $kperf.enter
       local.set 0
-      global.get 3
-      local.set 1
     end
     block (result i32) ;; label = @1
       block (result i32) ;; label = @2

@@ -131,7 +131,6 @@
         local.get 2
         i32.const 4
         i32.add
-        local.tee 2
         global.set 4
         global.get 1
         i32.const 1
@@ -142,8 +141,6 @@
       end
       i32.const -1
       local.set 1
-      i32.const -1
-      local.set 2
       i32.const 0
       i64.load 1
       i64.const -1
@@ -152,8 +149,6 @@
       i32.const 1
       call $kperf.enter
       local.set 1
-      global.get 4
-      local.set 2
     end
     block (result i32) ;; label = @1
       local.get 0

@@ -60,7 +60,6 @@
         local.get 2
         i32.const 4
         i32.add
-        local.tee 2
         global.set 3
         global.get 0
         i32.const 1
@@ -71,8 +70,6 @@
       end
       i32.const -1
       local.set 1
-      i32.const -1
-      local.set 2
       i32.const 0
       i64.load
       i64.const -1
@@ -81,8 +78,6 @@
       i32.const 1
       call $kperf.enter
       local.set 1
-      global.get 3
-      local.set 2
     end
     block (result i64) ;; label = @1
       local.get 0
@@ -293,7 +288,6 @@
         local.get 2
         i32.const 4
         i32.add
-        local.tee 2
         global.set 3
         global.get 0
         i32.const 1
@@ -304,8 +298,6 @@
       end
       i32.const -1
       local.set 1
-      i32.const -1
-      local.set 2
       i32.const 0
       i64.load
       i64.const -1
@@ -314,8 +306,6 @@
       i32.const 0
       call $kperf.enter
       local.set 1
-      global.get 3
-      local.set 2
     end
     local.get 0
     call $host
