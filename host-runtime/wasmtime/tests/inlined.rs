@@ -100,7 +100,12 @@ fn with_a_ticker_no_call_is_missing() {
 fn a_ticker_may_move_while_a_function_runs_that_calls_nothing() {
     const CALLS: i32 = 2_000_000;
     let engine = engine();
-    for body in ["(i32.add (local.get 0) (i32.const 1))", "(i32.load (i32.const 0))"] {
+    // Long enough for a tick to come, and so short that it is recorded at its end.
+    let hash = (0..9).fold("(local.get 0)".to_owned(), |hash, _| {
+        format!("(i32.xor (i32.mul {hash} (i32.const 0x9e3779b1)) (local.get 0))")
+    });
+    let load = format!("(i32.load (i32.and {hash} (i32.const 0xff0)))");
+    for body in [hash, load] {
         let text = format!(
             r#"(module (memory 1)
                  (func $g (param i32) (result i32) {body})
