@@ -23,11 +23,10 @@ mod labels;
 use crate::context::Context;
 use crate::named_types::by_val;
 use crate::plan::SkipReason;
-use crate::probe::{Between, Site, encode_locals};
+use crate::probe::{Site, encode_locals};
 use crate::template::Returned;
 use crate::try_table::{Labels, OpenTryTable};
 use crate::{Error, ErrorKind, indices, leaf};
-use kperf_abi::word::MAX_LEAF_ID;
 use kperf_abi::{FuncId, FuncIndex};
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasm_encoder::{Encode, Instruction};
@@ -246,7 +245,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         self.write_operators()?;
         // The body's own `end` has closed the block.
         self.copy_until(self.source.len());
-        self.facts.site.between = self.between()?;
+        self.facts.site.between = leaf::between(self.body, self.facts.site.id, self.facts.calls)?;
         let returned = self.keep_returned(signature.results());
         self.context.code.leave(self.facts.site, returned, self.out);
         self.put(&[Instruction::End]);
@@ -254,17 +253,6 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             self.facts.refused = Some(SkipReason::TooManyLocals);
         }
         self.prepend_enter()
-    }
-
-    /// Said when the whole body has been seen.
-    fn between(&self) -> Result<Between, Error> {
-        Ok(if self.facts.calls || self.facts.site.id.0 > MAX_LEAF_ID {
-            Between::Anything
-        } else if leaf::is_trapless(self.body)? {
-            Between::Nothing
-        } else {
-            Between::Trap
-        })
     }
 
     /// Keeps the last of the results, if it is a number and the leave wants it.
