@@ -23,7 +23,9 @@ fn committed_modules_are_made_from_the_source() {
         } else {
             assert!(made == form.wasm(), "{file} is not what its source says; BLESS=1 cargo test renews it");
         }
-        assert!((200..=2560).contains(&made.len()), "{file} has {} bytes", made.len());
+        // What the rewriter copies into functions stands in it too.
+        let most = if form == Form::Inline { 2560 } else { 2048 };
+        assert!((200..=most).contains(&made.len()), "{file} has {} bytes", made.len());
         wasmparser::validate(&made).expect("a valid module");
     }
 }
