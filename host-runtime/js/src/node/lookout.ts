@@ -91,8 +91,9 @@ function steady(shared: SharedLane, received: number): Uint8Array | undefined {
 function unwritten({ written, last }: Watched, block: Uint8Array): Uint8Array {
     const bytes = Math.min(written, block.length - BLOCK_HEADER);
     const end = BLOCK_HEADER + bytes;
-    const isEndThere = bytes > 0 && bytes === written;
-    if (!isEndThere || new DataView(block.buffer, block.byteOffset).getUint32(end - 4, true) === last) return behind(block, bytes);
+    const word = bytes > 0 && bytes === written ? new DataView(block.buffer, block.byteOffset).getUint32(end - 4, true) : last;
+    const isItsLeaf = word === LEAVE + 1 + last;
+    if (!isItsLeaf) return behind(block, bytes);
     const split = new Uint8Array(block.length + 4);
     split.set(block.subarray(0, end));
     split.set(block.subarray(end), end + 4);
