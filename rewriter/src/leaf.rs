@@ -1,5 +1,5 @@
-//! Which functions nothing can happen in, and take less time than the two halves of a probe: those may be counted only, and
-//! are recorded at their end.
+//! Functions in which nothing can happen, and which take less time than the two halves of a probe: they may be counted only,
+//! and are recorded at their end.
 
 use crate::Error;
 use crate::probe::Between;

@@ -76,6 +76,7 @@ pub(crate) enum Between {
     Anything,
     /// A trap or an exception, but no event.
     Trap,
+    /// Not even those.
     Nothing,
 }
 
@@ -96,12 +97,8 @@ impl Probes {
     /// Bytes that a function with one way out grows by, more or less.
     pub(crate) fn size(&self) -> usize {
         let mut probe = Vec::new();
-        let site = Site {
-            id: self.counted_from.unwrap_or(FuncId(u32::MAX)),
-            token: 0,
-            inline: true,
-            ..Site::default()
-        };
+        let id = self.counted_from.unwrap_or(FuncId(u32::MAX));
+        let site = Site { id, inline: true, ..Site::default() };
         if self.only_counts {
             self.leaf(site, &mut probe);
         } else {
