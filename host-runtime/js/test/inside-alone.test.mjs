@@ -106,8 +106,8 @@ test('after the end nothing is recorded, and the guest goes on', () => {
 
 test('what a probe costs is measured inside', async () => {
     let cost;
-    // On a busy machine the ticker may stand still throughout; then nothing is said.
-    for (let tries = 0; !cost && tries < 3; tries++) {
+    // On a busy machine the ticker may stand still throughout; then nothing is said. It doesn't do so again and again.
+    for (let tries = 0; !cost && tries < 20; tries++) {
         const path = join(work, `cost-${tries}.kperf`);
         const kperf = createRecorder({ path, clock: 'ticker' });
         const { instance } = await kperf.instantiate(calls, { host: { call() {} } });
@@ -117,7 +117,8 @@ test('what a probe costs is measured inside', async () => {
         assert.equal(report.calls, 1001);
         cost = report.probe_cost;
     }
-    if (cost) assert.equal(cost.inside_nanos + cost.outside_nanos < 100, true, JSON.stringify(cost));
+    const sum = cost?.inside_nanos + cost?.outside_nanos;
+    assert.equal(sum > 0 && sum < 100, true, JSON.stringify(cost));
 });
 
 test('instances that are gone take no room, and leave what they did', async () => {

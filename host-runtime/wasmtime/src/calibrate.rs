@@ -146,7 +146,7 @@ fn split(block: &[u8]) -> Round {
     for word in words.as_chunks::<4>().0 {
         match Word::decode(u32::from_le_bytes(*word)) {
             Some(Word::Time(ticks)) => passed += u64::from(ticks),
-            Some(Word::Enter(_) | Word::Leaf(_)) => {
+            Some(Word::Enter(_)) => {
                 round.calls += 1;
                 round.outside += if std::mem::take(&mut first) { 0 } else { passed };
                 passed = 0;
@@ -228,7 +228,7 @@ mod tests {
     fn a_block_is_split_at_its_events() {
         let mut block = BlockHeader::default().to_bytes().to_vec();
         let words =
-            [Word::Time(90), Word::Enter(0), Word::Time(2), Word::Leave, Word::Time(5), Word::Leaf(0)];
+            [Word::Time(90), Word::Enter(0), Word::Time(2), Word::Leave, Word::Time(5), Word::Enter(0)];
         block.extend(words.iter().flat_map(|word| word.encode().to_le_bytes()));
         let round = split(&block);
         assert_eq!((round.calls, round.inside, round.outside), (2, 2, 5));

@@ -153,6 +153,20 @@ fn a_ticker_may_move_while_a_function_runs_that_calls_nothing() {
     }
 }
 
+#[test]
+fn what_a_probe_costs_is_measured_inside() {
+    let engine = engine();
+    let cost = |_| {
+        let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(ClockChoice::ticker()));
+        drop(instantiate(&recorder, &compile(&engine, GUEST, Probe::Inline)));
+        recorder.finish("completed").unwrap();
+        TraceReader::new(&trace.bytes()[..]).unwrap().header().probe_cost
+    };
+    // On a busy machine the ticker may stand still throughout; then nothing is said. It doesn't do so again and again.
+    let cost = (0..20).find_map(cost).expect("calibrated");
+    assert!(cost.inside_nanos >= 0.0 && cost.inside_nanos + cost.outside_nanos > 0.0, "{cost:?}");
+}
+
 /// What [`drive`] records.
 const EVENTS: u64 = {
     const fn fib(n: u64) -> u64 {

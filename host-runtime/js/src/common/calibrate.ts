@@ -76,12 +76,11 @@ function splitBlock(block: Uint8Array): Omit<Round, 'plain' | 'probed'> {
     for (const word of wordsOf(block)) {
         if (word >>> 30 === 1) {
             passed += word - TIME;
+        } else if (word >>> 30 === 0) {
+            if (round.calls++ > 0) round.outside += passed;
+            passed = 0;
         } else if (word === LEAVE) {
             round.inside += passed;
-            passed = 0;
-        } else if (word >>> 30 !== 3) {
-            // An enter, or a leaf.
-            if (round.calls++ > 0) round.outside += passed;
             passed = 0;
         }
     }
