@@ -30,6 +30,7 @@
 //! The crate does no IO of its own, reads no clock and builds for `wasm32-unknown-unknown`.
 
 mod anomaly;
+mod block_encoder;
 mod checksum;
 mod chunk;
 mod codec;
@@ -48,6 +49,7 @@ mod window;
 mod writer;
 
 pub use anomaly::{Anomaly, AnomalyKind};
+pub use block_encoder::BlockEncoder;
 pub use chunk::ChunkKind;
 pub use context::{CallParent, ContextError, TraceContext};
 pub use encode::count_events;

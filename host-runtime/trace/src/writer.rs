@@ -1,9 +1,8 @@
 //! Writes a trace, a whole chunk at a time.
 
+use crate::block_encoder::{BlockEncoder, invalid};
 use crate::checksum::crc32;
 use crate::chunk::{self, ChunkHeader, ChunkKind};
-use crate::codec::Packer;
-use crate::columns::{Columns, MAX_BLOCK};
 use crate::context::{CallParent, TraceContext};
 use crate::header::Header;
 use crate::summary::{Stall, StallKind, Summary};
@@ -23,8 +22,7 @@ pub struct TraceWriter<W: Write> {
     out: W,
     /// The sequence number of each recorder's next block.
     sequences: FxHashMap<u32, u32>,
-    columns: Columns,
-    packer: Packer,
+    encoder: BlockEncoder,
     /// The chunk that is being made.
     chunk: Vec<u8>,
     written: Written,
@@ -47,8 +45,7 @@ impl<W: Write> TraceWriter<W> {
         let mut writer = TraceWriter {
             out,
             sequences: FxHashMap::default(),
-            columns: Columns::default(),
-            packer: Packer::new()?,
+            encoder: BlockEncoder::new()?,
             chunk: Vec::new(),
             written: Written::default(),
         };
@@ -93,29 +90,16 @@ impl<W: Write> TraceWriter<W> {
     /// Adds what a sampler counted and saw in a while.
     pub fn window(&mut self, window: &Window) -> io::Result<()> {
         self.begin();
-        window.pack(&mut self.packer, &mut self.chunk);
+        window.pack(&mut self.encoder.packer, &mut self.chunk);
         self.end(ChunkKind::WINDOW, window.recorder, 0)
     }
 
     fn block_of(&mut self, kind: ChunkKind, recorder: u32, raw_block: &[u8]) -> io::Result<()> {
-        let Some((header, words)) = raw_block.split_first_chunk::<{ block::HEADER_LEN }>() else {
-            return Err(invalid(format!("a block of {} bytes is shorter than its header", raw_block.len())));
-        };
-        let (words, []) = words.as_chunks::<4>() else {
-            return Err(invalid(format!(
-                "a block of {} bytes doesn't end with a whole word",
-                raw_block.len()
-            )));
-        };
-        if raw_block.len() > MAX_BLOCK {
-            return Err(invalid(format!("a block of {} bytes is longer than {MAX_BLOCK}", raw_block.len())));
-        }
-        if words.is_empty() {
+        if raw_block.len() == block::HEADER_LEN {
             return Ok(());
         }
-        let events = self.columns.encode(words);
         self.begin();
-        self.columns.pack(header, &mut self.packer, &mut self.chunk);
+        let events = self.encoder.encode(raw_block, &mut self.chunk)?;
         // Counted before the write: if that fails, the number is missing, and a reader notices.
         let next = self.sequences.entry(recorder).or_default();
         let sequence = *next;
@@ -197,8 +181,4 @@ impl<W: Write> TraceWriter<W> {
         self.written.bytes += self.chunk.len() as u64;
         Ok(())
     }
-}
-
-fn invalid(message: String) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, message)
 }

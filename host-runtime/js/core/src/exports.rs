@@ -12,9 +12,10 @@
 //! | `kperf_account() -> status` | what became of the calls; the output is JSON |
 //! | `kperf_report(compensate) -> status` | the report; the output is JSON |
 //! | `kperf_tree() -> status` | the call tree; the output is JSON |
+//! | `kperf_encode(length) -> count` | the room has a block of a recorder; the output is the payload of its chunk, with its columns as they are. How many events it has |
 //! | `kperf_output() -> address`, `kperf_output_length() -> length` | what the last call gave, until the next call |
 //!
-//! A status of -1 is an error; the output is its text.
+//! A status or a count of -1 is an error; the output is its text.
 
 // The names of exports are unmangled, which the compiler counts as unsafe: two of one name would clash. Nothing else
 // has names like these.
@@ -23,7 +24,9 @@
 use crate::core::{Core, Step};
 use crate::options::Options;
 use kperf_otlp::Request;
+use kperf_trace::BlockEncoder;
 use std::cell::RefCell;
+use std::io;
 
 const FAILED: i32 = -1;
 const DONE: i32 = 0;
@@ -36,6 +39,7 @@ struct State {
     output: Vec<u8>,
     spans: u64,
     core: Option<Core>,
+    encoder: Option<BlockEncoder>,
 }
 
 thread_local! {
@@ -67,6 +71,16 @@ impl State {
     /// What the trace answers; an error if there is none.
     fn ask<T>(&mut self, ask: impl FnOnce(&mut Core) -> Result<T, String>) -> Result<T, String> {
         ask(self.core.as_mut().ok_or("no trace is open")?)
+    }
+
+    fn encode(&mut self, length: usize) -> io::Result<i32> {
+        let encoder = match &mut self.encoder {
+            Some(encoder) => encoder,
+            none => none.insert(BlockEncoder::new()?),
+        };
+        self.output.clear();
+        let block = self.input.get(..length).unwrap_or_default();
+        Ok(encoder.encode(block, &mut self.output)? as i32)
     }
 
     fn text(&mut self, text: Result<Vec<u8>, String>) -> i32 {
@@ -162,6 +176,14 @@ extern "C" fn kperf_tree() -> i32 {
     with(|state| {
         let text = state.ask(Core::call_tree);
         state.text(text)
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn kperf_encode(length: usize) -> i32 {
+    with(|state| {
+        let answer = state.encode(length).map_err(|error| error.to_string());
+        state.answer(answer)
     })
 }
 

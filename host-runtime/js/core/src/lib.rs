@@ -1,5 +1,5 @@
 //! What comes after recording, for JavaScript: the same call tree, report and OTLP requests that `kperf-wasm` makes of a
-//! trace, as one small module for `wasm32-unknown-unknown`.
+//! trace, and the same columns of a block, as one small module for `wasm32-unknown-unknown`.
 //!
 //! An instance reads one trace, a piece at a time, also while it is recorded. The exports take and give addresses and
 //! lengths; `exports.rs` says which. `scripts/js-core` builds the module that the npm package has.

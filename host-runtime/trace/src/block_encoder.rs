@@ -1,0 +1,48 @@
+//! Makes the payload of an `EVTS` chunk of a raw block.
+
+use crate::codec::Packer;
+use crate::columns::{Columns, MAX_BLOCK};
+use kperf_abi::block;
+use std::io;
+
+/// Sorts blocks into columns, and packs these, but for WebAssembly, where they stay as they are: for hosts that write chunks
+/// themselves. [`TraceWriter`](crate::TraceWriter) has one.
+pub struct BlockEncoder {
+    columns: Columns,
+    pub(crate) packer: Packer,
+}
+
+impl BlockEncoder {
+    /// Its buffers are kept from block to block.
+    pub fn new() -> io::Result<BlockEncoder> {
+        Ok(BlockEncoder { columns: Columns::default(), packer: Packer::new()? })
+    }
+
+    /// Appends the payload of a block, header and words, as FORMAT.md, "Columns", has it. Answers how many events
+    /// (enters, leaves, unwinds, marks) the block has.
+    ///
+    /// # Errors
+    ///
+    /// `InvalidInput` where the bytes are no block: shorter than a header, longer than 4 MiB, not made of words.
+    pub fn encode(&mut self, raw_block: &[u8], payload: &mut Vec<u8>) -> io::Result<u64> {
+        let Some((header, words)) = raw_block.split_first_chunk::<{ block::HEADER_LEN }>() else {
+            return Err(invalid(format!("a block of {} bytes is shorter than its header", raw_block.len())));
+        };
+        let (words, []) = words.as_chunks::<4>() else {
+            return Err(invalid(format!(
+                "a block of {} bytes doesn't end with a whole word",
+                raw_block.len()
+            )));
+        };
+        if raw_block.len() > MAX_BLOCK {
+            return Err(invalid(format!("a block of {} bytes is longer than {MAX_BLOCK}", raw_block.len())));
+        }
+        let events = self.columns.encode(words);
+        self.columns.pack(header, &mut self.packer, payload);
+        Ok(events)
+    }
+}
+
+pub(crate) fn invalid(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
