@@ -5,7 +5,8 @@ use kperf_abi::block::CAPACITY;
 use kperf_trace::{Header, Summary, TraceWriter, count_events};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
 
 /// Where a trace goes.
 pub(crate) type Sink = Box<dyn Write + Send>;
@@ -16,6 +17,13 @@ pub(crate) type Written = (Summary, Option<io::Error>);
 /// How many buffers are made before the first block comes. Their pages are touched here, on another processor than the
 /// guest's: the first touch of a page costs more than filling it.
 const WARM_BUFFERS: usize = 16;
+
+/// How long the writer sleeps when there is nothing to write, and how often before it waits to be woken. The guest would pay for
+/// that: it costs a twentieth of what it takes to fill a block.
+const NAP: Duration = Duration::from_micros(500);
+const NAPS: u32 = 20;
+/// With room for fewer blocks it doesn't: a guest that fills one in 20 us would wait for it.
+const WORTH_NAPPING: usize = 32;
 
 /// Writes until it is told to finish.
 ///
@@ -29,7 +37,8 @@ pub(crate) fn write(mut trace: TraceWriter<Sink>, messages: &Receiver<Message>, 
     let mut failure: Option<io::Error> = None;
     let mut dropped = Dropped::default();
     let mut summary = Summary::default();
-    for message in messages {
+    let most_naps = if spare.capacity() < WORTH_NAPPING { 0 } else { NAPS };
+    for message in (Inbox { messages, naps: most_naps, most_naps }) {
         let result = match message {
             Message::Block { lane, block, spans } => {
                 let result = match failure {
@@ -74,6 +83,38 @@ pub(crate) fn write(mut trace: TraceWriter<Sink>, messages: &Receiver<Message>, 
         failure.get_or_insert(error);
     }
     (summary, failure)
+}
+
+/// The messages, for which nobody wakes the writer while they come one after the other.
+struct Inbox<'a> {
+    messages: &'a Receiver<Message>,
+    /// How many naps it took since the last message, and takes at most.
+    naps: u32,
+    most_naps: u32,
+}
+
+impl Iterator for Inbox<'_> {
+    type Item = Message;
+
+    fn next(&mut self) -> Option<Message> {
+        loop {
+            match self.messages.try_recv() {
+                Ok(message) => {
+                    self.naps = 0;
+                    return Some(message);
+                }
+                Err(TryRecvError::Disconnected) => return None,
+                Err(TryRecvError::Empty) if self.naps < self.most_naps => {
+                    self.naps += 1;
+                    std::thread::sleep(NAP);
+                }
+                Err(TryRecvError::Empty) => {
+                    self.naps = 0;
+                    return self.messages.recv().ok();
+                }
+            }
+        }
+    }
 }
 
 /// What could not be written.
