@@ -173,22 +173,29 @@ test('a profile leaves out what is counted while it is off', { skip: !slow }, as
 test('a profile\'s slow calls end with the switch, and its samples with them', { skip: !slow }, async () => {
     const path = join(work, 'slow.kperf');
     const kperf = createRecorder({ path, record: 'profile' });
+    let begun;
+    let on = 0;
     const wait = (milliseconds) => {
         busy(120);
+        if (milliseconds === 1) on += performance.now() - begun;
+        else begun = performance.now();
         kperf.setRecording(milliseconds > 1);
         busy(120);
     };
     const { instance } = await kperf.instantiate(slow, { host: { wait } });
+    begun = performance.now();
     instance.exports.outer(1);
     instance.exports.outer(2);
+    on += performance.now() - begun;
     await kperf.finish();
     // The second was switched on from within: its calls were not counted, and are seen open from there on.
     assert.deepEqual(lines(path, '--only', 'outer', '--only', 'inner'), [
         'outer() {', '  inner(); /* unfinished */', '} /* outer: unfinished */', 'outer() {', '  inner();', '} /* outer */',
     ]);
     assert.deepEqual(counts(path), { outer: 1, inner: 1, leaf: 2 });
+    // It was off as long as on. Where the machine is busy the sampler hears late of the instance, and of a switch.
     const { self_nanos } = report(path);
-    assert.equal(self_nanos > 220e6 && self_nanos < 400e6, true, `${self_nanos}`);
+    assert.equal(self_nanos > on * 0.25e6 && self_nanos < on * 1.25e6, true, `${self_nanos} in ${on} ms`);
 });
 
 test('under `register` each thread has its switch', () => {

@@ -9,7 +9,7 @@ use kperf_rewriter::{Leaf, Probe};
 use kperf_trace::{Event, Item, TraceReader};
 use kperf_wasmtime::{ClockChoice, Inlined, Recorder, is_inlined};
 use std::time::Duration;
-use wasmtime::{Func, Instance, Linker, Module, Store, UpdateDeadline};
+use wasmtime::{Engine, Func, Instance, Linker, Module, Store, UpdateDeadline};
 use wasmtime_wasi::I32Exit;
 
 enum Lanes {
@@ -98,7 +98,6 @@ fn with_a_ticker_no_call_is_missing() {
 /// Functions that call nothing are entered and left by one word, unless the clock moves meanwhile or the block is full.
 #[test]
 fn a_ticker_may_move_while_a_function_runs_that_calls_nothing() {
-    const CALLS: i32 = 2_000_000;
     let engine = engine();
     // Long enough for a tick to come, and so short that it is recorded at its end.
     let hash = (0..9).fold("(local.get 0)".to_owned(), |hash, _| {
@@ -116,49 +115,58 @@ fn a_ticker_may_move_while_a_function_runs_that_calls_nothing() {
                      br_if $again)
                    (local.get 0)))"#
         );
-        // A tick of 500 ns: many calls see it.
-        let clock = ClockChoice::Ticker { period: Duration::from_nanos(500) };
-        let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(clock).calibrate(false));
         let module = compile_with(&engine, &text, Probe::Inline, Leaf::Time);
-        let (mut store, lanes, instance) = instantiate(&recorder, &module);
-        lanes.call(&mut store, instance, "f", CALLS).unwrap();
-        drop(store);
-        assert_eq!(recorder.finish("completed").unwrap().events, 2 * (CALLS as u64 + 1), "{body}");
-        let bytes = trace.bytes();
-        let mut reader = TraceReader::new(&bytes[..]).unwrap();
-        let (mut open, mut calls, mut late, mut entered) = (vec![], 0, 0, 0);
-        let (g, f) = (100, 101);
-        while let Some(item) = reader.next().unwrap() {
-            let Item::Events(batch) = item else { continue };
-            for timed in batch.events {
-                match timed.event {
-                    Event::Enter(id) => {
-                        assert_eq!(id.0, if open.is_empty() { f } else { g }, "{body}");
-                        open.push(id.0);
-                        entered = timed.ticks;
-                    }
-                    Event::Leave if open.pop() == Some(g) => {
-                        calls += 1;
-                        late += u32::from(timed.ticks > entered);
-                    }
-                    Event::Leave => assert_eq!(calls, CALLS, "{body}: the last to be left"),
-                    ref event => panic!("{body}: {event:?}"),
-                }
-                assert!(open.len() <= 2, "{body}");
-            }
-        }
-        assert_eq!(reader.anomalies(), []);
-        assert_eq!((calls, open.len()), (CALLS, 0), "{body}");
-        assert!(late > 0, "{body}: {late} calls saw a tick");
+        // On a busy machine the ticker may stand still throughout. It doesn't do so again and again.
+        let saw_ticks = (0..50).any(|_| calls_that_see_a_tick(&engine, &module) > 0);
+        assert!(saw_ticks, "{body}");
     }
+}
+
+/// Records two million calls of `g` by `f`, and checks that all are there, each left after it was entered. Answers in how many
+/// the clock moved.
+fn calls_that_see_a_tick(engine: &Engine, module: &Module) -> u32 {
+    const CALLS: i32 = 2_000_000;
+    // A tick of 500 ns: many calls see it.
+    let clock = ClockChoice::Ticker { period: Duration::from_nanos(500) };
+    let (recorder, trace) = recorder_with(engine, |builder| builder.clock(clock).calibrate(false));
+    let (mut store, lanes, instance) = instantiate(&recorder, module);
+    lanes.call(&mut store, instance, "f", CALLS).unwrap();
+    drop(store);
+    assert_eq!(recorder.finish("completed").unwrap().events, 2 * (CALLS as u64 + 1));
+    let bytes = trace.bytes();
+    let mut reader = TraceReader::new(&bytes[..]).unwrap();
+    let (mut open, mut calls, mut late, mut entered) = (vec![], 0, 0, 0);
+    let (g, f) = (100, 101);
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Events(batch) = item else { continue };
+        for timed in batch.events {
+            match timed.event {
+                Event::Enter(id) => {
+                    assert_eq!(id.0, if open.is_empty() { f } else { g });
+                    open.push(id.0);
+                    entered = timed.ticks;
+                }
+                Event::Leave if open.pop() == Some(g) => {
+                    calls += 1;
+                    late += u32::from(timed.ticks > entered);
+                }
+                Event::Leave => assert_eq!(calls, CALLS, "the last to be left"),
+                ref event => panic!("{event:?}"),
+            }
+            assert!(open.len() <= 2);
+        }
+    }
+    assert_eq!(reader.anomalies(), []);
+    assert_eq!((calls, open.len()), (CALLS, 0));
+    late
 }
 
 #[test]
 fn what_a_probe_costs_is_measured_inside() {
     let engine = engine();
     let cost = |_| {
-        let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(ClockChoice::ticker()));
-        drop(instantiate(&recorder, &compile(&engine, GUEST, Probe::Inline)));
+        let clock = ClockChoice::ticker();
+        let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(clock).inlined(true));
         recorder.finish("completed").unwrap();
         TraceReader::new(&trace.bytes()[..]).unwrap().header().probe_cost
     };
