@@ -4,7 +4,7 @@
 export type Answer =
     | { kind: 'taken'; rejected: number; message: string }
     /** `after`: milliseconds that the server asks for. */
-    | { kind: 'again'; after: number | undefined; message: string }
+    | { kind: 'again'; after?: number | undefined; message: string }
     | { kind: 'refused'; message: string };
 
 /** Answers that say "later"; all other errors are final. */

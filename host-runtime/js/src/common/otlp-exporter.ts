@@ -1,4 +1,4 @@
-/** Sends requests with spans to a Collector, one after the other, and counts what becomes of them. */
+/** Sends requests with spans to a Collector, one after the other, and counts what becomes of them. The next is packed meanwhile. */
 
 import type { SpansRequest } from './core.js';
 import { readAnswer, type Answer } from './otlp-answer.js';
@@ -30,19 +30,28 @@ const LONGEST_WAIT = 30_000;
 /** What browsers send of a page that is closed is 64 KiB in all, of everything. */
 const KEPT_ALIVE = 60_000;
 
+const GIVEN_UP = 'the Collector was given up';
+
+type Bytes = Uint8Array<ArrayBuffer>;
+/** Packs bytes; `undefined` if they shall stay as they are. */
+type Gzip = (bytes: Bytes) => Promise<Bytes | undefined>;
+
 /** Sends by `fetch`, which pages and node have. */
 export class OtlpExporter {
     readonly delivery: Delivery = { attempted: 0, acknowledged: 0, rejected: 0, dropped: 0, requests: 0, retries: 0 };
     /** The address. */
     readonly url: string;
     readonly #options: OtlpOptions;
-    #queue: Promise<void> = Promise.resolve();
+    readonly #gzip: Gzip;
+    #queue = Promise.resolve();
+    #before = this.#queue;
     #waiting = 0;
     #keptAlive = 0;
     #stopped = false;
 
-    constructor(options: OtlpOptions) {
+    constructor(options: OtlpOptions, gzip: Gzip = gzipStream) {
         this.#options = options;
+        this.#gzip = options.compression === 'none' ? async () => undefined : gzip;
         this.url = tracesUrl(options);
     }
 
@@ -50,14 +59,21 @@ export class OtlpExporter {
     send(request: SpansRequest): void {
         this.delivery.attempted += request.spans;
         if (this.#stopped || this.#waiting + request.body.length > MAX_WAITING) {
-            this.#drop(request, this.#stopped ? 'the Collector was given up' : 'more spans wait than can be kept');
-            return;
+            return this.#drop(request, this.#stopped ? GIVEN_UP : 'more spans wait than can be kept');
         }
         this.#waiting += request.body.length;
-        this.#queue = this.#queue.then(async () => {
-            await this.#deliver(request);
+        // When only the one before is on its way. Where there is no way to pack it, it is sent as it is.
+        const packed = this.#before.then(() => this.#gzip(request.body)).catch(() => undefined);
+        this.#before = this.#queue;
+        this.#queue = this.#before.then(async () => {
+            await this.#deliver(request, await packed);
             this.#waiting -= request.body.length;
         });
+    }
+
+    /** Fulfilled when only the request that was queued last may be on its way. */
+    room(): Promise<void> {
+        return this.#before;
     }
 
     /** Fulfilled when all that was queued was delivered or given up. */
@@ -75,22 +91,17 @@ export class OtlpExporter {
             return;
         }
         // `fetch` with `keepalive`, not `sendBeacon`: that can't have headers.
-        const { body } = request;
-        void fetch(this.url, { method: 'POST', headers: this.#headers(), body, keepalive: true }).catch(() => undefined);
+        void fetch(this.url, { method: 'POST', headers: this.#headers(), body: request.body, keepalive: true }).catch(() => undefined);
     }
 
-    async #deliver(request: SpansRequest): Promise<void> {
-        if (this.#stopped) return this.#drop(request, 'the Collector was given up');
-        const { giveUpAfter = 60_000, compression = 'gzip' } = this.#options;
+    async #deliver(request: SpansRequest, packed?: Bytes): Promise<void> {
+        if (this.#stopped) return this.#drop(request, GIVEN_UP);
+        const { giveUpAfter = 60_000 } = this.#options;
         const headers = this.#headers();
-        let { body } = request;
-        if (compression === 'gzip' && typeof CompressionStream === 'function') {
-            body = await gzip(body);
-            headers['content-encoding'] = 'gzip';
-        }
+        if (packed) headers['content-encoding'] = 'gzip';
         const deadline = performance.now() + giveUpAfter;
         for (let wait = FIRST_WAIT; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
-            const answer = await this.#post(headers, body);
+            const answer = await this.#post(headers, packed ?? request.body);
             if (answer.kind === 'taken') {
                 this.delivery.requests++;
                 this.delivery.acknowledged += request.spans - answer.rejected;
@@ -110,13 +121,13 @@ export class OtlpExporter {
         }
     }
 
-    async #post(headers: Record<string, string>, body: Uint8Array<ArrayBuffer>): Promise<Answer> {
+    async #post(headers: Record<string, string>, body: Bytes): Promise<Answer> {
         try {
             const signal = AbortSignal.timeout(this.#options.timeout ?? 10_000);
             return await readAnswer(await fetch(this.url, { method: 'POST', headers, body, signal }));
         } catch (error) {
             const cause = (error as Error).cause;
-            return { kind: 'again', after: undefined, message: cause instanceof Error ? cause.message || String((cause as NodeJS.ErrnoException).code) : String(error) };
+            return { kind: 'again', message: cause instanceof Error ? cause.message || String((cause as NodeJS.ErrnoException).code) : String(error) };
         }
     }
 
@@ -131,7 +142,7 @@ export class OtlpExporter {
     }
 }
 
-async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array<ArrayBuffer>> {
+async function gzipStream(bytes: Bytes): Promise<Bytes> {
     const packed = new Blob([bytes]).stream().pipeThrough(new CompressionStream('gzip'));
     return new Uint8Array(await new Response(packed).arrayBuffer());
 }

@@ -1,7 +1,9 @@
 /** The thread that reads a trace's file while it is written, and sends its spans. What it has yet to send is in the file, not in memory. */
 
 import { closeSync, openSync, readSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { workerData } from 'node:worker_threads';
+import * as zlib from 'node:zlib';
 import { TraceCore } from '../common/core.js';
 import { OtlpExporter } from '../common/otlp-exporter.js';
 import { coreModule } from './core.js';
@@ -23,7 +25,9 @@ async function follow({ path, options }: FollowerData): Promise<Followed> {
         if (follower.ended) return {};
         await sleep();
     }
-    const exporter = new OtlpExporter(options);
+    // A third of the time of node's streams, for a twentieth more bytes.
+    const gzip = promisify<Uint8Array, zlib.ZlibOptions, Uint8Array<ArrayBuffer>>(zlib.gzip);
+    const exporter = new OtlpExporter(options, (bytes) => gzip(bytes, { level: 1 }));
     const core = await TraceCore.open(await coreModule(), { spans: options.spans ?? {} });
     const file = openSync(path, 'r');
     const buffer = new Uint8Array(PIECE);
@@ -31,7 +35,7 @@ async function follow({ path, options }: FollowerData): Promise<Followed> {
     const send = async (): Promise<void> => {
         for (const request of core.requests()) {
             exporter.send(request);
-            await exporter.settled();
+            await exporter.room();
         }
     };
     try {
@@ -53,8 +57,10 @@ async function follow({ path, options }: FollowerData): Promise<Followed> {
         await send();
     } finally {
         closeSync(file);
+        // After a failure too: what is on its way is the Collector's.
+        await exporter.settled();
     }
-    return { delivery: await exporter.settled() };
+    return { delivery: exporter.delivery };
 }
 
 function sleep(): Promise<void> {
