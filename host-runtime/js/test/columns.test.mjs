@@ -1,9 +1,12 @@
-// Columns made in JavaScript hold the events of the block's words: leaves too, with both forms of times.
+// Columns hold the events of the block's words: leaves too, with both forms of times. What JavaScript makes is what the core makes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import * as zlib from 'node:zlib';
 import { Columns } from '../dist/common/columns.js';
+import { CoreColumns } from '../dist/node/core-columns.js';
+import { coreModuleSync } from '../dist/node/core.js';
 
-const [TIME, LEAVE, LEAF, MARK] = [0x40000000, 0x80000000, 0x80000001, 0xe8000000];
+const [TIME, LEAVE, LEAF, UNWIND, WIDE_TIME, SWITCH, MARK] = [0x40000000, 0x80000000, 0x80000001, 0xc0000000, 0xe0000000, 0xe4000000, 0xe8000000];
 
 /** A block of these words. */
 function block(words) {
@@ -51,4 +54,57 @@ test('a leaf is an enter and a leave at once', () => {
 test('words of other kinds stay as they are', () => {
     const { ids, others, events } = columnsOf([LEAF + 1, MARK + 3, 0xffffffff]);
     assert.deepEqual({ ids, others, events }, { ids: [3, 0, 1, 1], others: [3, 0, 0, 0xe8, 255, 255, 255, 255], events: 3 });
+});
+
+/** Random words: mostly short ones of a kind, with so many times in a hundred words. */
+function randomWords(count, timesInHundred, hasLeaves, state) {
+    const random = (below) => {
+        state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+        return Math.floor((state / 2 ** 32) * below);
+    };
+    const rare = [() => [UNWIND + random(2 ** 26)], () => [WIDE_TIME, random(2 ** 32), random(2 ** 10)], () => [SWITCH + random(9)], () => [MARK + random(99)], () => [random(2 ** 30)], () => [TIME + random(2 ** 30)], () => [LEAF + random(2 ** 30 - 1)]];
+    const words = [];
+    while (words.length < count) {
+        if (random(100) < timesInHundred) words.push(TIME + random(200));
+        if (random(200) === 0) words.push(...rare[random(rare.length)]());
+        else words.push(hasLeaves && random(2) ? LEAF + random(130) : random(2) ? LEAVE : random(130));
+    }
+    return words;
+}
+
+test('the core makes the same columns, to the byte', () => {
+    const core = new CoreColumns(coreModuleSync());
+    const columns = new Columns();
+    let events = 0;
+    for (let n = 0; n < 400; n++) {
+        const words = randomWords((n * n) >> 2, [0, 1, 50, 100][n % 4], n % 3 === 0, n);
+        // A wide time may be cut off.
+        const one = block(words.slice(0, words.length - (n % 5)));
+        const made = columns.encode(one);
+        const expected = core.encode(one);
+        assert.equal(Buffer.compare(made.payload, expected.payload), 0, `block ${n}`);
+        assert.equal(made.events, expected.events);
+        events += made.events;
+    }
+    assert.equal(events > 1_000_000, true);
+});
+
+test('packed columns unpack to the same, and what would not be shorter stays', { skip: !zlib.zstdCompressSync }, () => {
+    const module = coreModuleSync();
+    const [plain, packed] = [new CoreColumns(module), new CoreColumns(module, (bytes) => zlib.zstdCompressSync(bytes))];
+    const one = block(randomWords(9000, 50, true, 7));
+    const [{ payload }, { payload: short }] = [plain.encode(one), packed.encode(one)];
+    assert.deepEqual([payload[2], short[2]], [0, 0b101]);
+    const view = new DataView(short.buffer, short.byteOffset);
+    const columns = [];
+    for (let n = 0, at = 48; n < 3; n++) {
+        const stored = view.getUint32(28 + 8 * n, true);
+        const column = short.subarray(at, (at += stored));
+        columns.push((short[2] >> n) & 1 ? zlib.zstdDecompressSync(column) : column);
+    }
+    assert.equal(Buffer.compare(Buffer.concat(columns), payload.subarray(48)), 0);
+});
+
+test('what is no block is an error that says so', () => {
+    assert.throws(() => new CoreColumns(coreModuleSync()).encode(new Uint8Array(18)), /18 bytes doesn't end with a whole word/);
 });

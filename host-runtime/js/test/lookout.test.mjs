@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BLOCK_HEADER, END_MARK, LEAVE, START, TIME } from '../dist/common/constants.js';
-import { CONTROL } from '../dist/common/lane.js';
+import { CONTROL } from '../dist/common/shared-lane.js';
 import { Lookout } from '../dist/node/lookout.js';
 
 const leaf = (id) => LEAVE + 1 + id;

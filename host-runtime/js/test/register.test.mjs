@@ -1,7 +1,7 @@
 // `node --import kperf-wasm/register`: programs that know nothing of it.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -14,10 +14,10 @@ probed('test/programs/calls.wat', join(work, 'calls.wasm'));
 const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
 
 /** Runs a program in a folder of its own; its text, its trace, if any, and how it ended. */
-function run(program, { args = [], env = {}, name = 'app.mjs' } = {}) {
+function run(program, { args = [], env = {}, name = 'app.mjs', register = true } = {}) {
     const cwd = mkdtempSync(join(work, 'run-'));
     writeFileSync(join(cwd, name), program.replaceAll('WORK', work));
-    const options = ['--no-warnings', '--import', REGISTER, name, ...args];
+    const options = ['--no-warnings', ...(register ? ['--import', REGISTER] : []), name, ...args];
     const { status, stdout, stderr, signal } = spawnSync(process.execPath, options, {
         cwd, encoding: 'utf8', env: { ...process.env, ...env },
     });
@@ -53,6 +53,28 @@ for (const [name, how] of Object.entries({
         assert.equal(report(trace).outcome, 'completed');
     });
 }
+
+test('a writer that can not write says why, and the program runs on', () => {
+    const broken = join(work, 'broken');
+    cpSync(join(PACKAGE, 'dist'), join(broken, 'dist'), { recursive: true });
+    writeFileSync(join(broken, 'package.json'), '{ "type": "module" }');
+    rmSync(join(broken, 'dist/core.wasm'));
+    const { status, stdout, stderr, trace } = run(`
+        const { createRecorder } = await import('${pathToFileURL(join(broken, 'dist/node/index.js')).href}');
+        const recorder = createRecorder({ path: 'app.kperf' });
+        const { readFileSync } = await import('node:fs');
+        const module = new WebAssembly.Module(readFileSync('WORK/calls.wasm'));
+        const { exports } = recorder.attach(new WebAssembly.Instance(module, recorder.imports({ host: { call() {} } }, module)));
+        exports.outer(1);
+        try {
+            await recorder.finish();
+        } catch ({ message }) {
+            console.log(message);
+        }
+    `, { register: false });
+    assert.match(stdout, /^kperf: the trace is cut off: Error: ENOENT.*core\.wasm/);
+    assert.deepEqual([status, stderr, trace], [0, '', undefined]);
+});
 
 test('the exit of a WASI program, returned or not', () => {
     for (const returns of [true, false]) {

@@ -1,6 +1,7 @@
 /** The worker that looks at instances that make a profile. scripts/build.mjs makes one text of it, `sampler-source.ts`. */
 
-import { SamplerLoop, type ProfiledInstance, type Sampling } from '../common/sampler.js';
+import type { ProfiledInstance } from '../common/profiled-instance.js';
+import { SamplerLoop, type Sampling } from '../common/sampler.js';
 
 /** What the worker is sent first; then instances. */
 export interface SamplerData {

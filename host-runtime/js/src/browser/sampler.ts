@@ -1,8 +1,9 @@
 /** The way of a page to the worker that samples. */
 
 import { countsAlone, type SamplerLink } from '../common/profile.js';
-import type { Output } from '../common/recorder.js';
-import { SamplerControl, type ProfiledInstance, type Sampling } from '../common/sampler.js';
+import type { Output } from '../common/output.js';
+import type { ProfiledInstance } from '../common/profiled-instance.js';
+import { SamplerControl, type Sampling } from '../common/sampler.js';
 import type { Found, SamplerData } from './sampler-thread.js';
 import { ISOLATED, isIsolated } from './isolation.js';
 import { SAMPLER_SOURCE } from './sampler-source.js';

@@ -82,6 +82,8 @@ export class Beside implements Seat {
         this.#recorder.mark(value);
     }
 
+    clear(): void {}
+
     setRecording(on: boolean): void {
         this.#halt?.(!on);
     }

@@ -2,29 +2,32 @@
 
 import { BLOCK_HEADER, LEAVE, MARK, Reason, TIME, UNWIND, WIDE_TIME } from './constants.js';
 
-/** Length of what stands before the columns, codec byte included. */
-const PREFIX = 48;
+/** Length of what stands before the columns, codec byte included. In it: which columns are packed, and two lengths of each. */
+export const PREFIX = 48;
+export const PACKED = 2;
+export const LENGTHS = 24;
 /** How many words are looked at to choose the form of the times. */
 const SAMPLE = 1024;
-/** A column shorter than this is stored as it is. */
-const WORTH_PACKING = 48;
 
-/** Packs a column: one zstd frame. */
-export type Pack = (column: Uint8Array) => Uint8Array;
+/** The payload of an `EVTS` chunk, and how many events are in it: enters, leaves, unwinds and marks. */
+export interface Encoded {
+    payload: Uint8Array;
+    events: number;
+}
+
+/** Makes payloads of blocks. What it answers may be gone with the next block. */
+export interface Encoder {
+    encode(block: Uint8Array): Encoded;
+}
 
 /** Sorts blocks; keeps its buffers from block to block. */
-export class Columns {
-    readonly #pack: Pack | undefined;
+export class Columns implements Encoder {
     readonly #ids = new Column();
     readonly #others = new Column();
     readonly #times = new Column();
 
-    constructor(pack?: Pack) {
-        this.#pack = pack;
-    }
-
-    /** The payload of an `EVTS` chunk, and how many events the block has: enters, leaves, unwinds and marks. */
-    encode(block: Uint8Array): { payload: Uint8Array; events: number } {
+    /** Columns are stored as they are. */
+    encode(block: Uint8Array): Encoded {
         const words = wordsOf(block);
         const [ids, others, times] = [this.#ids, this.#others, this.#times];
         // A leaf has one byte more than an enter: its leave's.
@@ -35,8 +38,7 @@ export class Columns {
         const { entries, noEvents } = sort(words, isDense, ids, others, times);
 
         const columns = [ids, others, times].map((column) => column.done());
-        const stored = columns.map((column) => this.#packed(column));
-        const payload = new Uint8Array(PREFIX + stored.reduce((sum, column) => sum + column.length, 0));
+        const payload = new Uint8Array(columns.reduce((sum, column) => sum + column.length, PREFIX));
         const view = new DataView(payload.buffer);
         payload[0] = 1;
         payload[1] = isDense ? 0 : 1;
@@ -44,20 +46,12 @@ export class Columns {
         view.setUint32(20, entries, true);
         let at = PREFIX;
         columns.forEach((column, n) => {
-            const bytes = stored[n]!;
-            if (bytes.length < column.length) payload[2]! |= 1 << n;
-            view.setUint32(24 + 8 * n, column.length, true);
-            view.setUint32(28 + 8 * n, bytes.length, true);
-            payload.set(bytes, at);
-            at += bytes.length;
+            view.setUint32(LENGTHS + 8 * n, column.length, true);
+            view.setUint32(LENGTHS + 4 + 8 * n, column.length, true);
+            payload.set(column, at);
+            at += column.length;
         });
         return { payload, events: entries - noEvents };
-    }
-
-    #packed(column: Uint8Array): Uint8Array {
-        if (!this.#pack || column.length < WORTH_PACKING) return column;
-        const packed = this.#pack(column);
-        return packed.length < column.length ? packed : column;
     }
 }
 

@@ -1,5 +1,7 @@
 /** What comes after recording: call tree, report and OTLP requests of a trace, by the same code as in `kperf-wasm` (core/). */
 
+import { CoreInstance } from './core-instance.js';
+
 /** What becomes a span, and how. What is left out has the default of `kperf-wasm export --format otlp`. */
 export interface SpanOptions {
     /** Where ids come from; what the trace says of itself if left out, so that a trace that is sent twice has the same ids. */
@@ -107,73 +109,55 @@ export interface CallTree {
     wall_nanos: number;
 }
 
-/** What an instance exports: core/src/exports.rs. */
-interface CoreExports {
-    memory: WebAssembly.Memory;
-    kperf_input(length: number): number;
-    kperf_open(length: number): number;
-    kperf_push(length: number): number;
-    kperf_end(): number;
-    kperf_next(): number;
-    kperf_partial(): number;
-    kperf_spans(): number;
-    kperf_account(): number;
-    kperf_report(compensate: number): number;
-    kperf_tree(): number;
-    kperf_output(): number;
-    kperf_output_length(): number;
-}
-
-const FAILED = -1;
 const REQUEST = 2;
 /** The instance's memory has room for a piece of this size; a long trace comes in several. */
 const PIECE = 1 << 20;
 
 /** Reads one trace, also while it is being recorded. */
 export class TraceCore {
-    readonly #core: CoreExports;
+    readonly #core: CoreInstance;
 
     /** `open` makes it. */
-    private constructor(instance: WebAssembly.Instance, options: CoreOptions) {
-        this.#core = instance.exports as unknown as CoreExports;
+    private constructor(core: CoreInstance, options: CoreOptions) {
+        this.#core = core;
         const bytes = new TextEncoder().encode(JSON.stringify(options));
-        this.#put(bytes);
-        this.#check(this.#core.kperf_open(bytes.length));
+        core.put(bytes);
+        core.check(core.exports.kperf_open(bytes.length));
     }
 
     /** Begins with a trace of which nothing is there yet. Wants the core's module. */
     static async open(module: WebAssembly.Module, options: CoreOptions): Promise<TraceCore> {
-        return new TraceCore(await WebAssembly.instantiate(module), options);
+        return new TraceCore(new CoreInstance(await WebAssembly.instantiate(module)), options);
     }
 
     /** The trace's next bytes. Throws if it is no trace. */
     push(bytes: Uint8Array): void {
         for (let at = 0; at < bytes.length; at += PIECE) {
             const piece = bytes.subarray(at, at + PIECE);
-            this.#put(piece);
-            this.#check(this.#core.kperf_push(piece.length));
+            this.#core.put(piece);
+            this.#core.check(this.#core.exports.kperf_push(piece.length));
         }
     }
 
     /** The trace has no more. */
     end(): void {
-        this.#check(this.#core.kperf_end());
+        this.#core.check(this.#core.exports.kperf_end());
     }
 
     /** The requests that are full; after `end`, all that are left. */
     *requests(): Generator<SpansRequest> {
-        while (this.#check(this.#core.kperf_next()) === REQUEST) yield this.#request();
+        while (this.#core.check(this.#core.exports.kperf_next()) === REQUEST) yield this.#request();
     }
 
     /** The spans that don't fill a request yet. */
     partial(): SpansRequest | undefined {
-        return this.#check(this.#core.kperf_partial()) === REQUEST ? this.#request() : undefined;
+        return this.#core.check(this.#core.exports.kperf_partial()) === REQUEST ? this.#request() : undefined;
     }
 
     /** What became of the calls so far. */
     account(): SpansAccount {
-        this.#check(this.#core.kperf_account());
-        return JSON.parse(this.#text()) as SpansAccount;
+        this.#core.check(this.#core.exports.kperf_account());
+        return JSON.parse(this.#core.text()) as SpansAccount;
     }
 
     /** The report of what is there so far; with `compensate`, without what the probes cost. */
@@ -183,36 +167,17 @@ export class TraceCore {
 
     /** The same as text: the very bytes of `kperf-wasm report --format json`. */
     reportText(compensate = false): string {
-        this.#check(this.#core.kperf_report(compensate ? 1 : 0));
-        return this.#text();
+        this.#core.check(this.#core.exports.kperf_report(compensate ? 1 : 0));
+        return this.#core.text();
     }
 
     /** The call tree of what is there so far. Calls that are open count as if they ended now. */
     tree(): CallTree {
-        this.#check(this.#core.kperf_tree());
-        return JSON.parse(this.#text()) as CallTree;
-    }
-
-    #put(bytes: Uint8Array): void {
-        const at = this.#core.kperf_input(bytes.length);
-        new Uint8Array(this.#core.memory.buffer, at, bytes.length).set(bytes);
-    }
-
-    #check(status: number): number {
-        if (status === FAILED) throw new Error(`kperf: ${this.#text()}`);
-        return status;
+        this.#core.check(this.#core.exports.kperf_tree());
+        return JSON.parse(this.#core.text()) as CallTree;
     }
 
     #request(): SpansRequest {
-        return { body: this.#output().slice(), spans: this.#core.kperf_spans() };
-    }
-
-    #text(): string {
-        return new TextDecoder().decode(this.#output());
-    }
-
-    #output(): Uint8Array<ArrayBuffer> {
-        const { memory, kperf_output, kperf_output_length } = this.#core;
-        return new Uint8Array(memory.buffer as ArrayBuffer, kperf_output(), kperf_output_length());
+        return { body: this.#core.output().slice(), spans: this.#core.exports.kperf_spans() };
     }
 }

@@ -5,7 +5,7 @@
  */
 
 import { SHADOW_COUNTS } from './constants.js';
-import type { ProfiledInstance } from './sampler.js';
+import type { ProfiledInstance } from './profiled-instance.js';
 
 /** Memory that threads share: how often the instance was switched, when that was last, and a base of each count for each of the two states. */
 const SWITCHED_AT = 8;

@@ -23,7 +23,7 @@ export function crc32(bytes: Uint8Array): number {
     ];
     let crc = 0xffffffff;
     let at = 0;
-    const whole = bytes.length - (bytes.length & 7);
+    const whole = bytes.length & ~7;
     for (; at < whole; at += 8) {
         crc ^= bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24);
         crc = t7[crc & 0xff]! ^ t6[(crc >>> 8) & 0xff]! ^ t5[(crc >>> 16) & 0xff]! ^ t4[crc >>> 24]!

@@ -1,11 +1,12 @@
 /** The recorder inside of a module (`kperf-wasm rewrite --probe inline`): what its instance shows of it. Each instance is a lane. */
 
-import { BLOCK_HEADER, CLOCK_OFF, END_MARK, EXPORT_PREFIX, HOST_MODULE, LEAVE, MARK, Reason, START } from './constants.js';
+import { BLOCK_HEADER, CAPACITY, CLOCK_OFF, EXPORT_PREFIX, HOST_MODULE, LEAVE, MARK, Reason, START } from './constants.js';
 import { markedEnd } from './rest.js';
 import { instantiate } from './instantiate.js';
-import { ARMED, type MakeSeat, type Seat, type TimeSource } from './lane.js';
+import type { MakeSeat, Seat, TimeSource } from './lane.js';
+import { ARMED } from './shared-lane.js';
 import { tickerRuns } from './ticker.js';
-import { LOAD } from './wasm.js';
+import { CLEAR, LOAD } from './wasm.js';
 
 interface Cell<Value> {
     value: Value;
@@ -111,6 +112,7 @@ class Inside implements Seat {
     readonly marked = true;
     readonly #exports: WeakRef<WebAssembly.Exports>;
     readonly #words: Uint32Array;
+    readonly #clear: (from: number, to: number) => void;
     #drop: (() => void) | undefined;
 
     constructor(exports: WebAssembly.Exports, time: TimeSource) {
@@ -123,7 +125,8 @@ class Inside implements Seat {
             last.value = ticks(time);
             position.value = START + BLOCK_HEADER;
         }
-        this.#words.fill(END_MARK, position.value / 4);
+        this.#clear = instantiate<{ clear: (from: number, to: number) => void }>(CLEAR, { js: { memory } }).clear;
+        this.#clear(position.value, START + CAPACITY);
         if (time.kind !== 'ticker') return;
         // Until the ticker has heard of it the time stands still here; if none runs yet, the host is asked at every event.
         if (tickerRuns(time.clock)) new BigInt64Array(memory.buffer, 0, 1)[0] = ticks(time);
@@ -169,6 +172,10 @@ class Inside implements Seat {
 
     mark(value: number): void {
         this.#of('mark')?.(value);
+    }
+
+    clear(end: number): void {
+        this.#clear(START + BLOCK_HEADER, end);
     }
 
     setRecording(on: boolean): void {

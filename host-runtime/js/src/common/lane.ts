@@ -1,7 +1,8 @@
 /** A lane: a recorder's memory, and what the host does to it. */
 
-import { BLOCK_HEADER, CAPACITY, END_MARK, Reason, SAVED_DEPTHS, STACKS, START } from './constants.js';
+import { BLOCK_HEADER, CAPACITY, Reason, SAVED_DEPTHS, STACKS, START } from './constants.js';
 import { restOf } from './rest.js';
+import { ARMED, EARLIER_LENGTH, EARLIER_ARMED, SENT, BLOCKS, CHANGES, CONTROL, type SharedLane } from './shared-lane.js';
 import { RECORDER_TICKER } from './wasm.js';
 
 /** Where a recorder has its time from. */
@@ -33,6 +34,8 @@ export interface Seat {
     close(reason: number, depth: number): void;
     switch(stack: number): void;
     mark(value: number): void;
+    /** The words up to an address are taken: if it is `marked`, marks come in their place. */
+    clear(end: number): void;
     /** What events cost while it is off is all that matters: nobody takes them. */
     setRecording(on: boolean): void;
     /** Nothing is recorded any more. */
@@ -44,33 +47,6 @@ export type MakeSeat = (flush: (length: number) => void) => Seat;
 
 /** Whether this engine takes modules with several memories. */
 export const hasMultiMemory: boolean = WebAssembly.validate(RECORDER_TICKER);
-
-/**
- * Past the last place where an event may begin: the next event hands the block over before anything else. So the host
- * learns that the guest runs again, and events pay nothing for it.
- */
-export const ARMED = START + CAPACITY - 24;
-/** Where the last event of a block may begin. */
-export const LAST_START = START + CAPACITY - 28;
-
-/** What a thread shows of its lane, so that another one can see what it has recorded when it is gone. */
-export interface SharedLane {
-    memory: WebAssembly.Memory;
-    /** Whether all words behind its last one are marks. */
-    marked: boolean;
-    /** What was recorded in turns of the event loop that are over, behind `CONTROL` bytes. */
-    earlier: SharedArrayBuffer | ArrayBuffer;
-}
-
-/** The words before what was recorded earlier: its length, whether the recorder's own block is void, and whether it is sent. */
-export const EARLIER_LENGTH = 0;
-export const EARLIER_ARMED = 1;
-export const SENT = 2;
-/** How many blocks were handed over, and a number that is odd while the lane moves things about. */
-export const BLOCKS = 3;
-export const CHANGES = 4;
-/** Their length in bytes. */
-export const CONTROL = 32;
 
 /** One recorder's lane. Belongs to the thread that made it. */
 export class Lane {
@@ -226,12 +202,12 @@ export class Lane {
             if (!this.#closed) queueMicrotask(this.#settle);
             return;
         }
-        if (this.#closed) return;
+        if (this.#closed || length <= BLOCK_HEADER) return;
         this.#changes();
         this.#sendEarlier();
         this.#control[SENT] = 0;
         this.#give(this.#bytes.subarray(START, START + length));
-        this.#clear(START + length);
+        this.#recorder.clear(START + length);
         this.#control[SENT] = 1;
         this.#changes();
     }
@@ -242,7 +218,7 @@ export class Lane {
         this.#changes();
         const end = this.#recorder.position;
         this.#keepEarlier(end);
-        this.#clear(end);
+        this.#recorder.clear(end);
         this.#control[EARLIER_ARMED] = 1;
         this.#recorder.position = ARMED;
         this.#changes();
@@ -257,11 +233,6 @@ export class Lane {
         const begin = length === 0 ? START : START + BLOCK_HEADER;
         this.#earlier.set(this.#bytes.subarray(begin, end), length);
         this.#control[EARLIER_LENGTH] = length + end - begin;
-    }
-
-    /** Where marks stand behind the words: puts them in the place of these, up to an address. */
-    #clear(end: number): void {
-        if (this.shared.marked) this.#words.fill(END_MARK, (START + BLOCK_HEADER) / 4, end / 4);
     }
 
     #sendEarlier(): void {

@@ -1,7 +1,7 @@
 /** A recording that is written by the thread that records. */
 
 import { CAPACITY, HOST_IDS } from './constants.js';
-import type { Output } from './recorder.js';
+import type { Output } from './output.js';
 import { stallsOf, stopTicker } from './ticker.js';
 import { noStalls, type Header, type Sink, type Summary } from './trace.js';
 import { TraceWriter } from './trace-writer.js';
@@ -60,8 +60,7 @@ export class LocalOutput implements Output {
         if (!this.#later) return this.#writer.block(recorder, block);
         if (block.length < CAPACITY / 2) {
             const copy = block.slice();
-            this.#wait(() => this.#writer.block(recorder, copy));
-            return;
+            return this.#wait(() => this.#writer.block(recorder, copy));
         }
         const buffer = free.pop() ?? new Uint8Array(CAPACITY);
         buffer.set(block);
@@ -73,24 +72,20 @@ export class LocalOutput implements Output {
     }
 
     symbols(table: Uint8Array): void {
-        if (!this.#later) return this.#writer.symbols(table);
         this.#wait(() => this.#writer.symbols(table));
     }
 
     parent(recorder: number, payload: Uint8Array): void {
-        if (!this.#later) return this.#writer.parent(recorder, payload);
         this.#wait(() => this.#writer.parent(recorder, payload));
     }
 
     ended(): void {}
 
     window(recorder: number, body: Uint8Array): void {
-        if (!this.#later) return this.#writer.window(recorder, body);
         this.#wait(() => this.#writer.window(recorder, body));
     }
 
     span(recorder: number, block: Uint8Array): void {
-        if (!this.#later) return this.#writer.block(recorder, block, 'SPAN');
         const copy = block.slice();
         this.#wait(() => this.#writer.block(recorder, copy, 'SPAN'));
     }
@@ -122,7 +117,9 @@ export class LocalOutput implements Output {
         return closed ? closed.then(answer) : answer();
     }
 
+    /** Does something when the guest rests. */
     #wait(act: () => void): void {
-        if (this.#waiting.push(act) === 1) this.#later?.(() => this.write());
+        if (!this.#later) act();
+        else if (this.#waiting.push(act) === 1) this.#later(() => this.write());
     }
 }

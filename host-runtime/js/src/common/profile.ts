@@ -3,9 +3,9 @@
 import { EXPORT_PREFIX, type Reason, SHADOW_LAST, SHADOW_STACK } from './constants.js';
 import { Counts, switchBuffer, switchCounts } from './counts.js';
 import { equalParents, parentPayload, type Parent } from './parent.js';
+import type { ProfiledInstance } from './profiled-instance.js';
 import {
-    CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_HEARD, CONTROL_OPEN, CONTROL_REASON, CONTROL_UNWOUND,
-    type ProfiledInstance, type Sampling,
+    CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_HEARD, CONTROL_OPEN, CONTROL_REASON, CONTROL_UNWOUND, type Sampling,
 } from './sampler.js';
 import { parentBuffer, tellParent } from './told-parent.js';
 import { encodeWindow } from './window.js';

@@ -1,7 +1,7 @@
 /** What another thread's lane holds: of a thread that is gone, or that runs on. */
 
 import { BLOCK_HEADER, CAPACITY, END_MARK, LEAVE, POSITION, SAVED_DEPTHS, STACKS, START, SWITCH, TIME, UNWIND, WIDE_TIME, type Reason } from './constants.js';
-import { ARMED, CONTROL, EARLIER_ARMED, EARLIER_LENGTH, LAST_START, SENT, type SharedLane } from './lane.js';
+import { ARMED, CONTROL, EARLIER_ARMED, EARLIER_LENGTH, LAST_START, SENT, type SharedLane } from './shared-lane.js';
 import { wordsOf } from './columns.js';
 
 /** The block that the lane will hand over next, as far as it has come; empty, or only its header, if it has none. */

@@ -2,6 +2,7 @@
 
 import { Reason, SHADOW_SLOTS } from './constants.js';
 import { Counts } from './counts.js';
+import type { ProfiledInstance } from './profiled-instance.js';
 import { instantiate } from './instantiate.js';
 import { Pen } from './pen.js';
 import { HOST, SampleTree } from './sample-tree.js';
@@ -17,23 +18,6 @@ export interface Sampling {
     spanMinNanos: number | undefined;
     /** How often what is known goes to the trace, in nanoseconds; `undefined`: after a second, then twice as long each time. */
     everyNanos: number | undefined;
-}
-
-/** An instance that makes a profile, as threads tell each other of it. */
-export interface ProfiledInstance {
-    /** The recorder's number. */
-    number: number;
-    memory: WebAssembly.Memory;
-    idBase: number;
-    functions: number;
-    /** When it began, in ticks. */
-    begun: number;
-    /** What the guest's thread says of it: words of `CONTROL_*`. */
-    control: SharedArrayBuffer;
-    /** What it says of switches: see `Counts`. */
-    switched: SharedArrayBuffer;
-    /** And of whose children its calls are: see `ToldParent`. */
-    parent: SharedArrayBuffer;
 }
 
 /**

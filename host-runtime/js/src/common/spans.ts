@@ -1,7 +1,7 @@
 /** Spans of JavaScript, as functions of the host on the same timeline. */
 
 import type { Lane } from './lane.js';
-import type { Output } from './recorder.js';
+import type { Output } from './output.js';
 import type { Stacks } from './stacks.js';
 import { writeSymbols } from './symbols.js';
 

@@ -1,6 +1,6 @@
 /** Makes chunks of blocks. */
 
-import { Columns, type Pack } from './columns.js';
+import { Columns, type Encoder } from './columns.js';
 import { crc32 } from './crc32.js';
 import { BLOCK_HEADER, CHUNK_HEADER, HOST_IDS, NO_RECORDER, PREAMBLE, SYNC } from './constants.js';
 import { equalBytes, readSymbols } from './symbols.js';
@@ -9,15 +9,18 @@ import type { Header, Sink, Summary, Told } from './trace.js';
 /** Which kind a chunk is of. */
 export type Kind = 'HEAD' | 'SYMS' | 'EVTS' | 'SPAN' | 'PROF' | 'STAL' | 'LOST' | 'PRNT' | 'ENDT';
 
-/** Length of what stands before a window's body, and how long that is at least to be packed. */
+/** Length of what stands before a window's body. */
 const WINDOW_HEADER = 8;
-const WORTH_PACKING = 48;
+
+/** Makes a zstd frame. */
+export type Pack = (bytes: Uint8Array) => Uint8Array;
 
 /** What is the host's, where it has something faster. */
 export interface Codecs {
     crc32?: (bytes: Uint8Array) => number;
-    /** Makes a zstd frame; without it columns are stored as they are. */
+    /** Without it windows are stored as they are. */
     zstd?: Pack;
+    columns?: Encoder;
 }
 
 /**
@@ -27,7 +30,7 @@ export interface Codecs {
 export class TraceWriter {
     readonly #sink: Sink;
     readonly #crc32: (bytes: Uint8Array) => number;
-    readonly #columns: Columns;
+    readonly #columns: Encoder;
     readonly #zstd: Pack | undefined;
     /** The number of each recorder's next block, and how many of its events were lost since it was told. */
     readonly #recorders = new Map<number, { next: number; lost: number }>();
@@ -43,7 +46,7 @@ export class TraceWriter {
     constructor(sink: Sink, header: Header, codecs: Codecs = {}) {
         this.#sink = sink;
         this.#crc32 = codecs.crc32 ?? crc32;
-        this.#columns = new Columns(codecs.zstd);
+        this.#columns = codecs.columns ?? new Columns();
         this.#zstd = codecs.zstd;
         this.#give(PREAMBLE.slice());
         this.#json('HEAD', header);
@@ -77,7 +80,7 @@ export class TraceWriter {
 
     /** Adds a while of a recorder that makes a profile. */
     window(recorder: number, body: Uint8Array): void {
-        const packed = body.length < WORTH_PACKING ? undefined : this.#zstd?.(body);
+        const packed = this.#zstd?.(body);
         const stored = packed && packed.length < body.length ? packed : body;
         const payload = new Uint8Array(WINDOW_HEADER + stored.length);
         payload[0] = stored === body ? 0 : 1;

@@ -138,3 +138,14 @@ export const LOOK = /* @__PURE__ */ bytes(
 export const END = /* @__PURE__ */ bytes(
     'AGFzbQEAAAABBQFgAX4AAwIBAAcHAQNwdXQAAAoEAQIACw==',
 );
+
+/** wat/clear.wat. 69 bytes. */
+export const CLEAR = /* @__PURE__ */ bytes(
+    'AGFzbQEAAAABBgFgAn9/AAIRAQJqcwZtZW1vcnkCAwGAgAQDAgEABwkBBWNsZWFyAAAKEQEPACAAQf8BIAEgAGv8CwAL',
+);
+
+/** wat/copy.wat. 76 bytes. */
+export const COPY = /* @__PURE__ */ bytes(
+    'AGFzbQEAAAABBwFgA39/fwACGwICanMEZnJvbQIDAYCABAJqcwJ0bwIDAYCABAMCAQAHCAEEY29weQAACg4BDAAgACABIAL8CgEA' +
+    'Cw==',
+);

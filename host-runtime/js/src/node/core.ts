@@ -1,14 +1,22 @@
 /** The core's module in node. */
 
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { TraceCore, type CoreOptions } from '../common/core.js';
+
+const FILE = new URL('../core.wasm', import.meta.url);
 
 let module: Promise<WebAssembly.Module> | undefined;
 
 /** The core, read and compiled when it is first asked for. */
 export function coreModule(): Promise<WebAssembly.Module> {
-    module ??= readFile(new URL('../core.wasm', import.meta.url)).then((bytes) => WebAssembly.compile(bytes));
+    module ??= readFile(FILE).then((bytes) => WebAssembly.compile(bytes));
     return module;
+}
+
+/** The same for a thread that has no event loop. */
+export function coreModuleSync(): WebAssembly.Module {
+    return new WebAssembly.Module(readFileSync(FILE));
 }
 
 /** Begins to read a trace. */

@@ -1,7 +1,7 @@
 /** A thread's way to the thread that writes. */
 
 import type { Clockwork } from '../common/local-output.js';
-import type { Output } from '../common/recorder.js';
+import type { Output } from '../common/output.js';
 import { stallsOf, stopTicker } from '../common/ticker.js';
 import type { Header, Summary } from '../common/trace.js';
 import type { SamplerControl } from '../common/sampler.js';
@@ -35,6 +35,11 @@ export class HubOutput implements Output {
 
     ids(count: number): number {
         return this.#hub.ids(count);
+    }
+
+    /** Blocks will come from this memory. */
+    adopt(memory: WebAssembly.Memory): void {
+        this.#hub.adopt(memory);
     }
 
     block(recorder: number, block: Uint8Array): void {

@@ -1,6 +1,9 @@
 /** The queue from all threads of a process to the one that writes: a ring of blocks in shared memory. No event loop is needed to get through. */
 
 import { CAPACITY, HOST_IDS } from '../common/constants.js';
+import { instantiate } from '../common/instantiate.js';
+import { hasMultiMemory } from '../common/lane.js';
+import { COPY } from '../common/wasm.js';
 
 /** What the writer is told. */
 export const Message = {
@@ -42,8 +45,15 @@ const SLOTS = 256;
 /** How many of them have memory before the guest runs. */
 const WARM = SLOTS / 2;
 const PAGE = 4096;
+/**
+ * To wake a thread costs the one that wakes as much as ten thousand events: the writer is woken when so many blocks wait, and looks by
+ * itself now and then; a sender for which there was no room, when so many slots are free.
+ */
+const WORTH_WAKING_WRITER = 16;
+const WORTH_WAKING_SENDER = SLOTS / 4;
 const SLOT_HEADER = 16;
 const SLOT = SLOT_HEADER + CAPACITY;
+const PAGES = Math.ceil((CONTROL + SLOTS * SLOT) / 65536);
 
 /** How the writer is. */
 const RUNS = 0;
@@ -52,6 +62,9 @@ const GONE = 2;
 
 /** A thread that was terminated while it held the lock will not give it back. */
 const LOCK_TIMEOUT = 2000;
+
+/** Copies so many bytes from an address to an address. */
+type Copy = (to: number, from: number, length: number) => void;
 
 /** A message as the writer sees it; the bytes are gone when it asks for the next. */
 export interface Received {
@@ -64,42 +77,53 @@ export interface Received {
 
 /** One end of the queue. Every thread makes its own of the same shared memory. */
 export class Hub {
-    readonly buffer: SharedArrayBuffer;
-    readonly #control: Int32Array;
+    /** What the ends share. */
+    readonly memory: WebAssembly.Memory;
+    /** The control block first. */
+    readonly #words: Int32Array;
     readonly #stallNanos: Float64Array;
     readonly #bytes: Uint8Array;
+    readonly #copiers = new WeakMap<ArrayBufferLike, Copy>();
 
-    constructor(buffer = new SharedArrayBuffer(CONTROL + SLOTS * SLOT)) {
-        this.buffer = buffer;
-        this.#control = new Int32Array(buffer, 0, CONTROL / 4);
+    constructor(memory = new WebAssembly.Memory({ initial: PAGES, maximum: PAGES, shared: true })) {
+        this.memory = memory;
+        const { buffer } = memory;
+        this.#words = new Int32Array(buffer);
         this.#stallNanos = new Float64Array(buffer, STALL_NANOS, 2);
         this.#bytes = new Uint8Array(buffer);
     }
 
+    /** Blocks will come from this memory: then it takes half the time to copy them. */
+    adopt(memory: WebAssembly.Memory): void {
+        if (!hasMultiMemory) return;
+        const { copy } = instantiate<{ copy: Copy }>(COPY, { js: { from: memory, to: this.memory } });
+        this.#copiers.set(memory.buffer, copy);
+    }
+
     /** A number for a lane. */
     lane(): number {
-        return Atomics.add(this.#control, LANES, 1);
+        return Atomics.add(this.#words, LANES, 1);
     }
 
     /** How many lanes there were. */
     get lanes(): number {
-        return Atomics.load(this.#control, LANES);
+        return Atomics.load(this.#words, LANES);
     }
 
     /** The first of some ids for functions of the host. */
     ids(count: number): number {
-        return HOST_IDS + Atomics.add(this.#control, IDS, count);
+        return HOST_IDS + Atomics.add(this.#words, IDS, count);
     }
 
     /** Whether nobody has measured yet what a probe costs; whoever asks first shall. */
     get isFirst(): boolean {
-        return Atomics.exchange(this.#control, MEASURED, 1) === 0;
+        return Atomics.exchange(this.#words, MEASURED, 1) === 0;
     }
 
     /** How often and how long threads waited for the writer. */
     get stalls(): { count: number; nanos: number; longest_nanos: number } {
         const [nanos, longest] = this.#stallNanos as unknown as [number, number];
-        return { count: this.#control[STALLS]!, nanos: Math.round(nanos), longest_nanos: Math.round(longest) };
+        return { count: this.#words[STALLS]!, nanos: Math.round(nanos), longest_nanos: Math.round(longest) };
     }
 
     /** Sends a message; waits while the ring is full. Once the writer has ended, messages are dropped. */
@@ -109,103 +133,111 @@ export class Hub {
             const part = bytes.subarray(at, at + CAPACITY);
             const slot = this.#place();
             if (slot === undefined) break;
-            const header = new Int32Array(this.buffer, slot, 4);
+            const header = this.#words.subarray(slot >> 2);
             header[0] = kind;
             header[1] = recorder;
             header[2] = part.length;
             header[3] = at + CAPACITY < bytes.length ? 1 : 0;
-            this.#bytes.set(part, slot + SLOT_HEADER);
-            Atomics.add(this.#control, HEAD, 1);
-            Atomics.notify(this.#control, HEAD);
+            const copy = this.#copiers.get(part.buffer);
+            if (copy) copy(slot + SLOT_HEADER, part.byteOffset, part.length);
+            else this.#bytes.set(part, slot + SLOT_HEADER);
+            Atomics.add(this.#words, HEAD, 1);
+            if (kind !== Message.Block || this.#waiting >= WORTH_WAKING_WRITER) Atomics.notify(this.#words, HEAD);
         }
-        Atomics.store(this.#control, LOCK, 0);
-        Atomics.notify(this.#control, LOCK, 1);
+        Atomics.store(this.#words, LOCK, 0);
+        Atomics.notify(this.#words, LOCK, 1);
     }
 
     /** The writer's thread runs, and hears of lanes. */
     listen(): void {
-        Atomics.store(this.#control, LISTENS, 1);
-        Atomics.notify(this.#control, LISTENS);
+        Atomics.store(this.#words, LISTENS, 1);
+        Atomics.notify(this.#words, LISTENS);
     }
 
     /** Takes memory for the slots that a burst of events needs: a sender would wait for it eight times as long as for its own writing. */
     warm(): void {
-        const words = new Int32Array(this.buffer);
-        for (let at = 0; at < slotOf(WARM); at += PAGE) Atomics.add(words, at >> 2, 0);
+        for (let at = 0; at < slotOf(WARM); at += PAGE) Atomics.add(this.#words, at >> 2, 0);
     }
 
     /** Waits until the writer's thread runs, for so many milliseconds at most. */
     waitForWriter(milliseconds: number): void {
-        Atomics.wait(this.#control, LISTENS, 0, milliseconds);
+        Atomics.wait(this.#words, LISTENS, 0, milliseconds);
     }
 
-    /** The next message; waits for one, for so many milliseconds at most. */
+    /** The next message; waits for one, for so many milliseconds at most. A few blocks may be there and be noticed only then. */
     receive(milliseconds: number): Received | undefined {
-        const tail = this.#control[TAIL]!;
-        for (let head; (head = Atomics.load(this.#control, HEAD)) === tail; ) {
-            if (Atomics.wait(this.#control, HEAD, head, milliseconds) === 'timed-out') return undefined;
+        const tail = this.#words[TAIL]!;
+        while (this.#waiting === 0) {
+            const waited = Atomics.wait(this.#words, HEAD, tail, milliseconds);
+            if (waited === 'timed-out' && this.#waiting === 0) return undefined;
         }
         const slot = slotOf(tail);
-        const [kind, recorder, length, more] = new Int32Array(this.buffer, slot, 4) as unknown as [Message, number, number, number];
+        const [kind, recorder, length, more] = this.#words.subarray(slot >> 2) as unknown as [Message, number, number, number];
         const bytes = this.#bytes.subarray(slot + SLOT_HEADER, slot + SLOT_HEADER + length);
         return { kind, recorder, more: more === 1, bytes };
     }
 
     /** The message that was received last is done with. */
     done(): void {
-        Atomics.add(this.#control, TAIL, 1);
-        Atomics.notify(this.#control, TAIL);
+        Atomics.add(this.#words, TAIL, 1);
+        if (this.#waiting <= SLOTS - WORTH_WAKING_SENDER) Atomics.notify(this.#words, TAIL);
     }
 
     /** The writer has ended; what it says of that in JSON. */
     answer(text: string): void {
         const bytes = new TextEncoder().encode(text).subarray(0, CONTROL - ANSWER - 4);
-        new Int32Array(this.buffer, ANSWER, 1)[0] = bytes.length;
+        this.#words[ANSWER >> 2] = bytes.length;
         this.#bytes.set(bytes, ANSWER + 4);
         this.#end(DONE);
     }
 
     /** The writer's thread is gone, with an answer or without. */
     gone(): void {
-        if (Atomics.load(this.#control, STATE) === RUNS) this.#end(GONE);
+        if (Atomics.load(this.#words, STATE) === RUNS) this.#end(GONE);
     }
 
     /** Waits until the writer has ended. `undefined` if it did so without an answer, or takes more than `milliseconds`. */
     wait(milliseconds: number): string | undefined {
-        Atomics.wait(this.#control, STATE, RUNS, milliseconds);
-        if (Atomics.load(this.#control, STATE) !== DONE) return undefined;
-        const length = new Int32Array(this.buffer, ANSWER, 1)[0]!;
+        Atomics.wait(this.#words, STATE, RUNS, milliseconds);
+        if (Atomics.load(this.#words, STATE) !== DONE) return undefined;
+        const length = this.#words[ANSWER >> 2]!;
         return new TextDecoder().decode(this.#bytes.slice(ANSWER + 4, ANSWER + 4 + length));
     }
 
+    /** How many messages the writer isn't done with. */
+    get #waiting(): number {
+        return (Atomics.load(this.#words, HEAD) - Atomics.load(this.#words, TAIL)) | 0;
+    }
+
     #end(state: number): void {
-        Atomics.store(this.#control, STATE, state);
-        Atomics.notify(this.#control, STATE);
-        Atomics.notify(this.#control, TAIL);
+        Atomics.store(this.#words, STATE, state);
+        // Nor is its start worth waiting for.
+        Atomics.store(this.#words, LISTENS, 1);
+        for (const awaited of [STATE, TAIL, LISTENS]) Atomics.notify(this.#words, awaited);
     }
 
     #lock(): void {
-        while (Atomics.compareExchange(this.#control, LOCK, 0, 1) !== 0) {
-            if (Atomics.wait(this.#control, LOCK, 1, LOCK_TIMEOUT) === 'timed-out') return;
+        while (Atomics.compareExchange(this.#words, LOCK, 0, 1) !== 0) {
+            if (Atomics.wait(this.#words, LOCK, 1, LOCK_TIMEOUT) === 'timed-out') return;
         }
     }
 
     /** Where the next message goes; waits until there is room, and counts that. */
     #place(): number | undefined {
-        const head = this.#control[HEAD]!;
+        const head = this.#words[HEAD]!;
         let begin = 0;
-        for (let tail; (tail = Atomics.load(this.#control, TAIL)) === ((head - SLOTS) | 0); ) {
-            if (Atomics.load(this.#control, STATE) !== RUNS) return undefined;
+        for (let tail; ((head - (tail = Atomics.load(this.#words, TAIL))) | 0) >= SLOTS; ) {
+            if (Atomics.load(this.#words, STATE) !== RUNS) return undefined;
             begin ||= performance.now();
-            Atomics.wait(this.#control, TAIL, tail, 1000);
+            Atomics.wait(this.#words, TAIL, tail, 1000);
         }
         if (begin > 0) {
             const nanos = (performance.now() - begin) * 1e6;
-            this.#control[STALLS]! += 1;
+            this.#words[STALLS]! += 1;
             this.#stallNanos[0]! += nanos;
             this.#stallNanos[1] = Math.max(this.#stallNanos[1]!, nanos);
         }
-        return Atomics.load(this.#control, STATE) === RUNS ? slotOf(head) : undefined;
+        return Atomics.load(this.#words, STATE) === RUNS ? slotOf(head) : undefined;
     }
 }
 

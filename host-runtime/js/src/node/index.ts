@@ -6,11 +6,14 @@ import { BroadcastChannel, getEnvironmentData, isMainThread, setEnvironmentData,
 import { probeCost } from '../common/calibrate.js';
 import { anchorOf, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf, type Clock } from '../common/clock.js';
 import { Reason } from '../common/constants.js';
-import { hasMultiMemory, type SharedLane, type TimeSource } from '../common/lane.js';
+import { hasMultiMemory, type TimeSource } from '../common/lane.js';
 import { LocalOutput } from '../common/local-output.js';
+import type { Output } from '../common/output.js';
 import type { SamplerLink } from '../common/profile.js';
-import { Recorder, type Output } from '../common/recorder.js';
-import { parseSampling, SamplerControl, type ProfiledInstance, type Sampling, type SamplingOptions } from '../common/sampler.js';
+import type { ProfiledInstance } from '../common/profiled-instance.js';
+import { Recorder } from '../common/recorder.js';
+import { parseSampling, SamplerControl, type Sampling, type SamplingOptions } from '../common/sampler.js';
+import type { SharedLane } from '../common/shared-lane.js';
 import { askForCells, clockMemory, forgetStalls, waitForTicker, type CellChange } from '../common/ticker.js';
 import type { ClockInfo, Header, Sink } from '../common/trace.js';
 import { RECORDER_ONE_MEMORY } from '../common/wasm.js';
@@ -65,7 +68,7 @@ export interface RecorderOptions {
 
 /** What other threads of the process need to join. */
 interface Shared {
-    hub: SharedArrayBuffer;
+    hub: WebAssembly.Memory;
     /** The ticker's memory; none in a precise recording. */
     memory?: WebAssembly.Memory;
     origin: number;
@@ -130,7 +133,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const calibrate = options.calibrate ?? !test;
     const sampling = parseSampling(options.sampling ?? {});
     const sampler = new SamplerControl().buffer;
-    const shared: Shared = { hub: new Hub().buffer, ...(memory && { memory }), origin, test, calibrate, process: process.pid, inlining: options.inlining ?? true, sampling, sampler, channels };
+    const shared: Shared = { hub: new Hub().memory, ...(memory && { memory }), origin, test, calibrate, process: process.pid, inlining: options.inlining ?? true, sampling, sampler, channels };
     const time = timeSource(shared, clock);
     const header: Header = {
         clock: info,
@@ -142,7 +145,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     // The writer takes memory, for which it would need four times as long beside a thread that spins.
     if (memory) startTicker({ kperf: 'ticker', memory, cells: channels.cells, origin, periodNanos: info.resolution_nanos, resolutionNanos: resolution });
     const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(shared, clock, output));
-    return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, time, clock), opened: options.sink ? undefined : announce(shared), sampler: sample, inside: insideOf(shared) });
+    return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, time, clock), opened: output instanceof HubOutput ? announce(shared, output) : undefined, sampler: sample, inside: insideOf(shared) });
 }
 
 /** Takes part in the recording of the thread that started this one; `undefined` where there is none. */
@@ -156,7 +159,7 @@ export function joinRecorder(): Recorder | undefined {
     // This thread may be terminated at any moment: the writer then looks for itself. It hears only what is said when it runs.
     hub.waitForWriter(THREAD_START);
     const output = new HubOutput(hub);
-    return new Recorder(output, time, { cost: costOf(shared, time, clock), opened: announce(shared), sampler: () => startSampler(shared, clock, output), inside: insideOf(shared) });
+    return new Recorder(output, time, { cost: costOf(shared, time, clock), opened: announce(shared, output), sampler: () => startSampler(shared, clock, output), inside: insideOf(shared) });
 }
 
 /** Hands over what this thread has recorded, when it ends. */
@@ -167,9 +170,12 @@ export function leaveRecorder(recorder: Recorder): void {
     for (const number of recorder.numbers) output.ended(number);
 }
 
-/** Tells the writer of lanes, which it may look into from here on. */
-function announce({ channels }: Shared): (number: number, lane: SharedLane) => void {
-    return (number, lane) => tell(channels.lanes, { number, ...lane });
+/** Tells the writer of lanes, which it may look into from here on, and the queue of the memories that blocks will come from. */
+function announce({ channels }: Shared, output: HubOutput): (number: number, lane: SharedLane) => void {
+    return (number, lane) => {
+        output.adopt(lane.memory);
+        tell(channels.lanes, { number, ...lane });
+    };
 }
 
 function insideOf({ inlining }: Shared): (() => void) | undefined {
@@ -204,7 +210,7 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, shar
     const hub = new Hub(shared.hub);
     const path = options.path ?? defaultPath();
     const follower = options.otlp && new Follower();
-    const data: WriterData = { kperf: 'writer', hub: hub.buffer, path, header, lanes: shared.channels.lanes, ...(follower && { follower: follower.buffer }) };
+    const data: WriterData = { kperf: 'writer', hub: hub.memory, path, header, lanes: shared.channels.lanes, ...(follower && { follower: follower.buffer }) };
     const writer = startThread('./writer-thread.js', data);
     writer.on('exit', () => hub.gone());
     // A thread that starts takes a processor for a while: better from us than from the guest.

@@ -2,7 +2,7 @@
 
 import { BLOCK_HEADER, LEAVE, SWITCH, type Reason } from '../common/constants.js';
 import { wordsOf } from '../common/columns.js';
-import { BLOCKS, CHANGES, CONTROL, type SharedLane } from '../common/lane.js';
+import { BLOCKS, CHANGES, CONTROL, type SharedLane } from '../common/shared-lane.js';
 import { behind, pendingOf, restOf } from '../common/rest.js';
 
 interface Watched {

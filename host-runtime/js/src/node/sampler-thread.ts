@@ -2,7 +2,8 @@
 
 import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import { threadClock, ticksOf } from '../common/clock.js';
-import { SamplerLoop, type ProfiledInstance, type Sampling } from '../common/sampler.js';
+import type { ProfiledInstance } from '../common/profiled-instance.js';
+import { SamplerLoop, type Sampling } from '../common/sampler.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
 import { threadOffset } from './offset.js';
@@ -10,7 +11,7 @@ import { threadOffset } from './offset.js';
 /** What the thread begins with. */
 export interface SamplerData {
     kperf: 'sampler';
-    hub: SharedArrayBuffer;
+    hub: WebAssembly.Memory;
     /** See `SamplerControl`. */
     control: SharedArrayBuffer;
     /** The channel on which instances come. */

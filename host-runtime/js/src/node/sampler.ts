@@ -1,8 +1,9 @@
 /** The way of a thread of node to the one that samples. */
 
-import type { Output } from '../common/recorder.js';
+import type { Output } from '../common/output.js';
 import { countsAlone, hasEnded, type SamplerLink } from '../common/profile.js';
-import { CONTROL_ENDED, RUNS, SamplerControl, type ProfiledInstance, type Sampling } from '../common/sampler.js';
+import type { ProfiledInstance } from '../common/profiled-instance.js';
+import { CONTROL_ENDED, RUNS, SamplerControl, type Sampling } from '../common/sampler.js';
 
 /** Milliseconds that it may take to write what is left. */
 const PATIENCE = 2000;

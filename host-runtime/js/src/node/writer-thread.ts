@@ -2,13 +2,15 @@
 
 import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import * as zlib from 'node:zlib';
+import { coreModuleSync } from './core.js';
+import { CoreColumns } from './core-columns.js';
 import { FileSink } from './file-sink.js';
 import { Follower } from './follower.js';
 import { Hub, Message } from './hub.js';
 import { Lookout } from './lookout.js';
 import { giveWay } from './priority.js';
 import { Reason } from '../common/constants.js';
-import type { SharedLane } from '../common/lane.js';
+import type { SharedLane } from '../common/shared-lane.js';
 import { TraceWriter } from '../common/trace-writer.js';
 import type { Codecs } from '../common/trace-writer.js';
 import type { Header, Summary, Told } from '../common/trace.js';
@@ -16,7 +18,7 @@ import type { Header, Summary, Told } from '../common/trace.js';
 /** What the thread begins with. */
 export interface WriterData {
     kperf: 'writer';
-    hub: SharedArrayBuffer;
+    hub: WebAssembly.Memory;
     path: string;
     header: Header;
     /** The channel on which other threads tell of their lanes. */
@@ -49,7 +51,7 @@ interface ZlibOfToday {
     constants: { ZSTD_c_compressionLevel: number };
 }
 
-/** How often lanes are looked into, in milliseconds, while they send nothing. */
+/** How often lanes are looked into, in milliseconds, while no blocks wait; and how late a few blocks may be noticed. */
 const LOOK = 100;
 
 const data = workerData as WriterData;
@@ -70,8 +72,9 @@ function codecsOf(): Codecs {
     if (crc32) codecs.crc32 = crc32;
     if (zstdCompressSync) {
         const params = { [constants?.ZSTD_c_compressionLevel ?? 100]: 1 };
-        codecs.zstd = (column) => zstdCompressSync(column, { params });
+        codecs.zstd = (bytes) => zstdCompressSync(bytes, { params });
     }
+    codecs.columns = new CoreColumns(coreModuleSync(), codecs.zstd);
     return codecs;
 }
 
@@ -101,10 +104,12 @@ function write({ path, header, lanes, follower }: WriterData): Written {
     };
     // Under the clock for tests a trace is the same each time.
     const patience = header.clock.source === 'test' ? Infinity : LOOK;
+    let looked = performance.now();
     let parts: Uint8Array[] = [];
     for (;;) {
-        const received = hub.receive(patience);
+        const received = hub.receive(Math.max(0, looked + patience - performance.now()));
         if (!received) {
+            looked = performance.now();
             hear();
             for (const [lane, block] of lookout.look()) begin().block(lane, block);
             continue;
