@@ -35,16 +35,18 @@ const RESULT = `${SWITCHES}
         const { events } = await kperf.finish();
         return { events, trace: await encoded(kperf.blob()) };
     })();`;
-const SCRIPT = '<script src="/dist/kperf.js"></script>';
+/** No slow calls: a thread that waits for a processor makes one of any call that is open. */
+const CONFIG = `globalThis.kperfConfig = { sampling: { spanMin: 'off' } };`;
+const HEAD = '<script src="/config.js"></script><script src="/dist/kperf.js"></script>';
 
 for (const [way, options] of Object.entries(WAYS)) {
     for (const isolated of way === 'profile' ? [true] : [true, false]) {
         test(`${way}, ${isolated ? 'isolated' : 'not isolated'}, in a page and in a worker`, async () => {
             const calls = probed('test/programs/calls.wat', join(work, 'calls.wasm'), ...options);
             const worker = inWorker(RESULT);
-            worker['/worker.js'] = `import '/dist/browser/register.js';\n${worker['/worker.js']}`;
-            for (const files of [{ '/': page(RESULT, SCRIPT) }, worker]) {
-                const server = await serve({ '/calls.wasm': calls, ...files }, { isolated });
+            worker['/worker.js'] = `import '/config.js'; import '/dist/browser/register.js';\n${worker['/worker.js']}`;
+            for (const files of [{ '/': page(RESULT, HEAD) }, worker]) {
+                const server = await serve({ '/calls.wasm': calls, '/config.js': CONFIG, ...files }, { isolated });
                 try {
                     const { result } = await open(browser, server.url);
                     const path = join(work, 'page.kperf');
