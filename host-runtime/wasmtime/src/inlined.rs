@@ -30,6 +30,8 @@ pub struct Inlined {
 struct Shared {
     recording: Arc<Recording>,
     state: Mutex<State>,
+    /// How many of the embedder's calls are open.
+    calls: Arc<AtomicU32>,
 }
 
 struct State {
@@ -55,8 +57,8 @@ enum Depth {
         /// What that is to be, of a call that ended without a word; 0 if there was none.
         abandoned: AtomicU32,
     },
-    /// How many of the embedder's calls are open: nobody but the thread knows of others.
-    Native { calls: AtomicU32 },
+    /// Nothing: nobody but the thread knows of its own stack.
+    Native,
 }
 
 /// What closes a lane when the store goes.
@@ -98,7 +100,7 @@ impl Inlined {
             return Err(ErrorKind::Finished.into());
         }
         let state = Mutex::new(State { lanes: Vec::new(), profiles: Vec::new(), on: true });
-        let shared = Arc::new(Shared { recording: recording.clone(), state });
+        let shared = Arc::new(Shared { recording: recording.clone(), state, calls: Arc::default() });
         let inlined = Inlined { shared: shared.clone() };
         // Owned by the function, which the store owns: when the store goes, the lanes are closed.
         let guards = Mutex::new(Vec::new());
@@ -197,6 +199,7 @@ impl Inlined {
         let state = self.shared.state();
         let depths = state.lanes.iter().map(|lane| lane.depth(&mut store)).collect();
         let tops = state.profiles.iter().map(|profile| profile.begin(&mut store)).collect();
+        self.shared.calls.fetch_add(1, Ordering::Relaxed);
         Abandon { shared: &self.shared, depths, tops, settled: false }
     }
 }
@@ -253,13 +256,12 @@ impl Shared {
                 let sampling = usual(Sampling::NATIVE_PERIOD);
                 let period = sampling.period.max(Sampling::SHORTEST_NATIVE_PERIOD);
                 let sampling = Sampling { period, ..sampling };
-                let depth = Depth::Native { calls: AtomicU32::new(0) };
-                (self.native_stack(id_base, &counts, period)?, depth, sampling)
+                (self.native_stack(id_base, &counts, period)?, Depth::Native, sampling)
             }
         };
         let mut state = self.state();
         let core = recording.open_lane(LaneMemory::own(), true);
-        let profiled = Arc::new(Profiled::new(core, counts, stack, sampling, state.on));
+        let profiled = Arc::new(Profiled::new(core, counts, stack, self.calls.clone(), sampling, state.on));
         let guard = ProfiledGuard(profiled.clone());
         recording.sampler.add(profiled.clone())?;
         if state.on {
@@ -299,7 +301,7 @@ impl Profile {
                     before
                 }
             },
-            Depth::Native { calls } => calls.fetch_add(1, Ordering::Relaxed),
+            Depth::Native => 0,
         }
     }
 
@@ -307,7 +309,7 @@ impl Profile {
     fn outermost(&self) -> u32 {
         match self.depth {
             Depth::Shadow { .. } => STACK as u32,
-            Depth::Native { .. } => 0,
+            Depth::Native => 0,
         }
     }
 
@@ -321,7 +323,7 @@ impl Profile {
                     set_top(top, store, before);
                 }
             }
-            Depth::Native { .. } => self.end_native(before, failed, reason),
+            Depth::Native => self.profiled.end_call(failed.then_some(reason)),
         }
     }
 
@@ -332,17 +334,7 @@ impl Profile {
                 self.profiled.unwind(before, Reason::Host);
                 abandoned.store(before, Ordering::Relaxed);
             }
-            Depth::Native { .. } => self.end_native(before, true, Reason::Host),
-        }
-    }
-
-    /// Of a call inside another, the next sample will see that it is gone: how deep it was nobody knows.
-    fn end_native(&self, before: u32, failed: bool, reason: Reason) {
-        if let Depth::Native { calls } = &self.depth {
-            calls.store(before, Ordering::Relaxed);
-        }
-        if before == 0 {
-            self.profiled.end_all(failed.then_some(reason));
+            Depth::Native => self.profiled.end_call(Some(Reason::Host)),
         }
     }
 }
@@ -397,13 +389,8 @@ impl Abandon<'_> {
         drop(state);
         self.settled = true;
     }
-}
 
-impl Drop for Abandon<'_> {
-    fn drop(&mut self) {
-        if self.settled {
-            return;
-        }
+    fn abandon(&self) {
         let state = self.shared.state();
         for (n, lane) in state.lanes.iter().enumerate() {
             lane.core.abandon(self.depth(n));
@@ -411,5 +398,14 @@ impl Drop for Abandon<'_> {
         for (n, profile) in state.profiles.iter().enumerate() {
             profile.abandon(self.top(n, profile));
         }
+    }
+}
+
+impl Drop for Abandon<'_> {
+    fn drop(&mut self) {
+        if !self.settled {
+            self.abandon();
+        }
+        self.shared.calls.fetch_sub(1, Ordering::Relaxed);
     }
 }

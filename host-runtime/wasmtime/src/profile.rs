@@ -27,6 +27,7 @@ use kperf_abi::word::Reason;
 use kperf_trace::Window;
 use open_calls::OpenCalls;
 use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tree::SampleTree;
@@ -37,6 +38,8 @@ pub(crate) struct Profiled {
     pub(crate) core: Arc<LaneCore>,
     pub(crate) counts: Counts,
     stack: Stack,
+    /// How many of the embedder's calls are open in the store.
+    calls: Arc<AtomicU32>,
     sampling: Sampling,
     work: Mutex<Work>,
 }
@@ -75,11 +78,12 @@ struct Work {
 const FIRST_WINDOW: Duration = Duration::from_secs(1);
 
 impl Profiled {
-    /// An instance that is about to begin.
+    /// An instance that is about to begin, in a store in which so many of the embedder's calls are open.
     pub(crate) fn new(
         core: Arc<LaneCore>,
         counts: Counts,
         stack: Stack,
+        calls: Arc<AtomicU32>,
         sampling: Sampling,
         on: bool,
     ) -> Profiled {
@@ -106,7 +110,7 @@ impl Profiled {
             counted: counts.iter().map(|(_, count)| count).collect(),
             path: Vec::new(),
         };
-        Profiled { core, counts, stack, sampling, work: Mutex::new(work) }
+        Profiled { core, counts, stack, calls, sampling, work: Mutex::new(work) }
     }
 
     fn work(&self) -> MutexGuard<'_, Work> {
@@ -150,7 +154,9 @@ impl Profiled {
         let middle = work.last.saturating_add(elapsed / 2);
         work.last = now;
         let mut pen = Pen { lane: &self.core, state: &mut work.state };
-        let same = work.open.see(&work.path, middle, &mut work.tree, &mut pen);
+        // On the thread's own stack a call that fails is gone before its caller is told of it.
+        let will_hear = self.is_native() && self.calls.load(Ordering::Relaxed) > 0;
+        let same = work.open.see(&work.path, middle, will_hear, &mut work.tree, &mut pen);
         if let Some(least) = self.sampling.span_min {
             work.open.tell(same, now, clock.ticks(least), &mut pen);
         }
@@ -188,9 +194,12 @@ impl Profiled {
         self.end_calls(work, Shadow::depth(top), Some(reason));
     }
 
-    /// All calls have ended: they have returned, or failed for a reason.
-    pub(crate) fn end_all(&self, reason: Option<Reason>) {
-        self.end_calls(&mut self.work(), 0, reason);
+    /// One of the embedder's calls has ended: it has returned, or failed for a reason. Of one inside another, the next sample will
+    /// see that it is gone: how deep it was nobody knows.
+    pub(crate) fn end_call(&self, reason: Option<Reason>) {
+        if self.calls.load(Ordering::Relaxed) == 1 {
+            self.end_calls(&mut self.work(), 0, reason);
+        }
     }
 
     /// Calls deeper than this have ended.
@@ -252,6 +261,7 @@ impl Profiled {
             self.stop();
             self.take_samples(work);
             let mut pen = Pen { lane: &self.core, state: &mut work.state };
+            work.open.settle(&mut pen);
             work.open.unwind(0, now, Reason::Unfinished, &mut pen);
             self.end_window(work, now);
         }
@@ -276,6 +286,7 @@ impl Profiled {
         self.stop();
         if work.on {
             self.take_samples(work);
+            work.open.settle(&mut Pen { lane: &self.core, state: &mut work.state });
             self.end_window(work, now);
         }
         self.core.close(reason, || now);

@@ -11,6 +11,8 @@ use kperf_abi::word::Reason;
 pub(crate) struct OpenCalls {
     calls: Vec<OpenCall>,
     told: usize,
+    /// When they were found to be gone, though whoever made the outermost of them has not said yet how it ended.
+    gone: Option<u64>,
 }
 
 struct OpenCall {
@@ -24,14 +26,21 @@ struct OpenCall {
 
 impl OpenCalls {
     /// A sample found these calls. What changed since the one before is taken to have changed in the middle between them.
-    /// Answers how many calls are still the same.
+    /// Answers how many calls are still the same. `will_hear`: it will be said how all of them ended, by
+    /// [`leave`](Self::leave) or [`unwind`](Self::unwind).
     pub(crate) fn see(
         &mut self,
         path: &[Slot],
         middle: u64,
+        will_hear: bool,
         tree: &mut SampleTree,
         pen: &mut Pen<'_>,
     ) -> usize {
+        if path.is_empty() && will_hear && !self.calls.is_empty() {
+            self.gone.get_or_insert(middle);
+            return 0;
+        }
+        self.settle(pen);
         let same = self.still_open(path);
         self.leave(same, middle, pen);
         for &slot in path.iter().skip(same) {
@@ -62,8 +71,16 @@ impl OpenCalls {
         self.calls.iter().zip(path).take_while(|(call, slot)| call.slot == **slot).count()
     }
 
+    /// Those that are gone have returned, if nobody has said anything else by now.
+    pub(crate) fn settle(&mut self, pen: &mut Pen<'_>) {
+        if let Some(gone) = self.gone {
+            self.leave(0, gone, pen);
+        }
+    }
+
     /// Calls deeper than this have returned.
     pub(crate) fn leave(&mut self, depth: usize, now: u64, pen: &mut Pen<'_>) {
+        let now = self.gone.take().unwrap_or(now);
         while self.told > depth {
             pen.leave_at(now);
             self.told -= 1;
@@ -73,6 +90,7 @@ impl OpenCalls {
 
     /// Calls deeper than this were unwound, for a reason.
     pub(crate) fn unwind(&mut self, depth: usize, now: u64, reason: Reason, pen: &mut Pen<'_>) {
+        let now = self.gone.take().unwrap_or(now);
         self.calls.truncate(depth);
         if self.told > depth {
             pen.close_at(now, reason, depth as u32);
@@ -86,12 +104,16 @@ impl OpenCalls {
 
     /// The path of the innermost call; `None` if no call is open.
     pub(crate) fn node(&self) -> Option<u32> {
-        self.calls.last().and_then(|call| call.node)
+        self.innermost().and_then(|call| call.node)
     }
 
     /// Whether the tree has no room for the path.
     pub(crate) fn is_cut(&self) -> bool {
-        self.calls.last().is_some_and(|call| call.cut)
+        self.innermost().is_some_and(|call| call.cut)
+    }
+
+    fn innermost(&self) -> Option<&OpenCall> {
+        self.calls.last().filter(|_| self.gone.is_none())
     }
 
     /// The tree is a new one.
