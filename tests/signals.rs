@@ -5,6 +5,9 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod common;
+
+use common::only_stalls;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -144,9 +147,7 @@ fn sigint_and_sigterm_leave_a_whole_trace() {
             assert!(stderr.ends_with("# trace: guest.kperf\n"), "{stderr}");
 
             let (report, warnings) = guest.report();
-            let stalls =
-                |line: &str| line.contains("the clock stood still") || line.contains("waited for the trace");
-            assert!(warnings.lines().all(stalls), "{clock}, {probe}: the trace is not whole: {warnings}");
+            assert!(only_stalls(&warnings), "{clock}, {probe}: the trace is not whole: {warnings}");
             assert_eq!(report["outcome"], format!("interrupted by SIG{signal}"));
             assert_eq!(report["lost_events"], 0);
             for name in ["_start", "outer"] {

@@ -3,7 +3,7 @@
 
 use crate::child::ChildJob;
 use crate::configuration::Way;
-use crate::server::{self, Server};
+use crate::server::{self, Ports, Server};
 use crate::whamm;
 use anyhow::{Context, ensure};
 use serde_json::json;
@@ -33,6 +33,7 @@ pub(crate) struct Collector {
     pub(crate) endpoint: String,
     metrics: String,
     _server: Server,
+    _ports: Ports<3>,
     _folder: tempfile::TempDir,
 }
 
@@ -170,7 +171,8 @@ pub(crate) fn version(program: &Path, flag: &str) -> Option<String> {
 impl Collector {
     fn start(binary: &str) -> anyhow::Result<Collector> {
         let folder = tempfile::tempdir()?;
-        let [http, health, metrics] = [(); 3].map(|()| server::free_port());
+        let ports = Ports::free();
+        let [http, health, metrics] = ports.numbers;
         let config = format!(
             "
 extensions: {{health_check: {{endpoint: '127.0.0.1:{health}'}}}}
@@ -189,6 +191,7 @@ service:
             endpoint: format!("http://127.0.0.1:{http}"),
             metrics: format!("http://127.0.0.1:{metrics}/metrics"),
             _server: server,
+            _ports: ports,
             _folder: folder,
         })
     }

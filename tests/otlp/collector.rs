@@ -1,6 +1,6 @@
 //! A real OpenTelemetry Collector on free ports, which counts what it takes and writes it to a file.
 
-use crate::server::{self, Server};
+use crate::server::{self, Ports, Server};
 use kperf_otlp::proto::trace::v1::{Span, TracesData};
 use prost::Message;
 use std::fs::File;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 pub struct Collector {
     binary: String,
     folder: TempDir,
-    ports: [u16; 4],
+    ports: Ports<4>,
     server: Option<Server>,
 }
 
@@ -26,12 +26,12 @@ impl Collector {
     pub fn stopped() -> Option<Collector> {
         let binary = server::binary("collector", true)?;
         let folder = tempfile::tempdir().unwrap();
-        Some(Collector { binary, folder, ports: [(); 4].map(|()| server::free_port()), server: None })
+        Some(Collector { binary, folder, ports: Ports::free(), server: None })
     }
 
     /// Starts it at the same ports, with the same file.
     pub fn start_again(&mut self) {
-        let [http, grpc, health, metrics] = self.ports;
+        let [http, grpc, health, metrics] = self.ports.numbers;
         let config = format!(
             "
 extensions: {{health_check: {{endpoint: '127.0.0.1:{health}'}}}}
@@ -51,11 +51,11 @@ service:
     }
 
     pub fn http(&self) -> String {
-        format!("http://127.0.0.1:{}", self.ports[0])
+        format!("http://127.0.0.1:{}", self.ports.numbers[0])
     }
 
     pub fn grpc(&self) -> String {
-        format!("http://127.0.0.1:{}", self.ports[1])
+        format!("http://127.0.0.1:{}", self.ports.numbers[1])
     }
 
     pub fn signal(&self, signal: i32) {
@@ -70,7 +70,8 @@ service:
 
     /// How many spans its receiver says that it took, since it was started.
     pub fn accepted(&self) -> u64 {
-        let metrics = server::get(&format!("http://127.0.0.1:{}/metrics", self.ports[3])).unwrap_or_default();
+        let metrics =
+            server::get(&format!("http://127.0.0.1:{}/metrics", self.ports.numbers[3])).unwrap_or_default();
         let rows = metrics.lines().filter(|line| line.starts_with("otelcol_receiver_accepted_spans"));
         rows.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap() as u64).sum()
     }

@@ -1,6 +1,6 @@
 //! What Jaeger shows of a run is the tree that `replay` prints.
 
-use crate::server::{self, Server};
+use crate::server::{self, Ports, Server};
 use crate::support::*;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 fn jaeger_shows_the_tree_of_replay() {
     let build = std::env::var_os("KPERF_JAEGER").is_some();
     let Some(binary) = server::binary("jaeger", build) else { return };
-    let [http, query, health, metrics, grpc, query_grpc] = [(); 6].map(|()| server::free_port());
+    let ports = Ports::free();
+    let [http, query, health, metrics, grpc, query_grpc] = ports.numbers;
     let config = format!(
         "
 extensions:

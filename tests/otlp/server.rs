@@ -1,11 +1,12 @@
 //! A server in a process of its own.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
+use tokio::net::TcpSocket;
 
 /// Where the binary of a server is; `None`, with a word on stderr, where it can't be had. `build` says whether it may be
 /// built now.
@@ -29,9 +30,27 @@ pub fn binary(name: &str, build: bool) -> Option<String> {
     None
 }
 
-/// A port that was free a moment ago.
-pub fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+/// Free ports, which nobody else is given while this is there.
+pub struct Ports<const N: usize> {
+    pub numbers: [u16; N],
+    /// Bound, so that they are taken. They don't listen: connections are refused, and a server that sets SO_REUSEADDR, as
+    /// those in Go do, may listen there.
+    _held: Vec<TcpSocket>,
+}
+
+impl<const N: usize> Ports<N> {
+    pub fn free() -> Ports<N> {
+        let held = [(); N].map(|()| {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.set_reuseaddr(true).unwrap();
+            socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+            socket
+        });
+        let numbers = held.each_ref().map(|socket| socket.local_addr().unwrap().port());
+        // Other systems let nobody listen at an address that somebody else has bound.
+        let held = if cfg!(target_os = "linux") { held.into() } else { Vec::new() };
+        Ports { numbers, _held: held }
+    }
 }
 
 /// A process that is gone with its handle.

@@ -17,7 +17,7 @@ mod server;
 use kperf_otlp::exporter::{BoxError, Config, Protocol, Resume, Sending, Settings, Source, SourceProgress};
 use kperf_otlp::{Request, SpanOptions, Spans};
 use kperf_trace::TraceReader;
-use server::Server;
+use server::{Ports, Server};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -47,8 +47,8 @@ fn main() {
     let requests: Arc<[Request]> = requests.into();
     println!("{count} spans in {} requests, {:.1} MB", requests.len(), bytes as f64 / 1e6);
 
-    let ports = [(); 4].map(|()| server::free_port());
-    let [http, grpc, health, metrics] = ports;
+    let ports = Ports::free();
+    let [http, grpc, health, metrics] = ports.numbers;
     let config = format!(
         "
 extensions: {{health_check: {{endpoint: '127.0.0.1:{health}'}}}}

@@ -96,15 +96,20 @@ impl Server {
 
     /// How to reach it, with waits that suit a test.
     pub fn config(&self, protocol: Protocol) -> Config {
-        let path = if protocol == Protocol::Grpc { "" } else { "/v1/traces" };
-        Config {
-            protocol,
-            endpoint: format!("http://{}{path}", self.address).parse().unwrap(),
-            first_wait: Duration::from_millis(20),
-            give_up_after: Duration::from_secs(10),
-            timeout: Duration::from_secs(5),
-            ..Config::default()
-        }
+        config(self.address, protocol)
+    }
+}
+
+/// How to reach a server, with waits that suit a test.
+pub fn config(address: SocketAddr, protocol: Protocol) -> Config {
+    let path = if protocol == Protocol::Grpc { "" } else { "/v1/traces" };
+    Config {
+        protocol,
+        endpoint: format!("http://{address}{path}").parse().unwrap(),
+        first_wait: Duration::from_millis(20),
+        give_up_after: Duration::from_secs(10),
+        timeout: Duration::from_secs(5),
+        ..Config::default()
     }
 }
 
