@@ -48,7 +48,7 @@ for (const isolated of [true, false]) {
                 ask(new Worker(new URL('/deep/module.js', location.href), { type: 'module' }), 5),
             ]);</script>`;
         const server = await serve({ '/': page, ...FILES }, { isolated });
-        const { result } = await open(browser, server.url);
+        const { page: opened, result } = await open(browser, server.url);
         assert.deepEqual(result, [[6, '/deep/classic.js'], [10, '/deep/module.js']]);
         const counts = () => reportsOf(server).map(({ functions }) => functions.find(({ name }) => name === 'leaf')?.calls);
         let found = [];
@@ -56,6 +56,8 @@ for (const isolated of [true, false]) {
             await new Promise((resolve) => setTimeout(resolve, 100));
             found = counts().sort();
         }
+        // Its workers' tickers would run on beside the next tests.
+        await opened.close();
         await server.close();
         assert.deepEqual(found.filter(Boolean), [3, 5]);
     });
@@ -90,7 +92,7 @@ test('workers of workers, what they request, and one that ends itself', async (t
     t.after(() => server.close());
     const { result } = await open(browser, server.url);
     assert.deepEqual(result, ['/deep/inner.js', '/deep/inner.js']);
-    const ended = () => reportsOf(server).filter(({ outcome }) => outcome === 'worker closed');
-    for (let n = 0; n < 100 && ended().length < 2; n++) await new Promise((resolve) => setTimeout(resolve, 100));
-    assert.deepEqual(ended().map(({ calls, functions }) => [calls, functions[0].name]), [[7, 'leaf'], [7, 'leaf']]);
+    await server.whole(2);
+    const ended = reportsOf(server).filter(({ outcome }) => outcome === 'worker closed');
+    assert.deepEqual(ended.map(({ calls, functions }) => [calls, functions[0].name]), [[7, 'leaf'], [7, 'leaf']]);
 });

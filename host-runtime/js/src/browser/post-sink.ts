@@ -10,6 +10,12 @@ const PAUSE = 500;
 /** What browsers send of a page that is closed: 64 KiB in all. */
 const KEPT_ALIVE = 60_000;
 
+/** A part of the trace as it is posted. */
+interface Part {
+    headers: Record<string, string>;
+    body: Blob;
+}
+
 /**
  * Posts a trace in parts: bodies of whole chunks that make the file when they are put one behind the other. Each request
  * has `kperf-trace`, a random number of the trace, and `kperf-part`, the part's number from 0; the last one has `kperf-last`. A part that was not
@@ -22,8 +28,10 @@ export class PostSink implements Sink {
     #waiting: Uint8Array<ArrayBuffer>[] = [];
     #part = 0;
     #timer: ReturnType<typeof setTimeout> | undefined;
-    /** The posts, one after the other. */
+    /** The posts, one after the other, and what of them is not acknowledged. */
     #posts = Promise.resolve();
+    readonly #open = new Set<Part>();
+    #keptAlive = 0;
     #failure: Error | undefined;
     #leaving = false;
     #closing = false;
@@ -47,9 +55,13 @@ export class PostSink implements Sink {
         if (this.#failure) throw this.#failure;
     }
 
-    /** The page is being closed: from here on nothing waits for an answer, and browsers send 64 KiB at most. */
+    /**
+     * The page is being closed: from here on nothing waits for an answer, and browsers send 64 KiB at most. What is on its way may not
+     * get there: it is posted again.
+     */
     leave(): void {
         this.#leaving = true;
+        for (const part of this.#open) this.#postLast(part);
     }
 
     #post(): void {
@@ -57,26 +69,30 @@ export class PostSink implements Sink {
         this.#timer = undefined;
         const chunks = this.#waiting.splice(0);
         if (chunks.length === 0) return;
-        const part = this.#part++;
-        if (this.#leaving) {
-            const body = new Blob(chunks);
-            void fetch(this.#url, { ...this.#request(part), body, keepalive: body.size <= KEPT_ALIVE }).catch(() => undefined);
-            return;
-        }
-        this.#posts = this.#posts.then(() => this.#send(part, new Blob(chunks)));
+        const headers: Record<string, string> = { 'content-type': 'application/octet-stream', 'kperf-trace': this.#trace, 'kperf-part': String(this.#part++) };
+        if (this.#closing) headers['kperf-last'] = '1';
+        const part = { headers, body: new Blob(chunks) };
+        if (this.#leaving) return this.#postLast(part);
+        this.#open.add(part);
+        this.#posts = this.#posts.then(() => this.#send(part)).finally(() => this.#open.delete(part));
     }
 
-    async #send(part: number, blob: Blob): Promise<void> {
-        const request = this.#request(part);
-        let body = blob;
+    #postLast({ headers, body }: Part): void {
+        const keepalive = this.#keptAlive + body.size <= KEPT_ALIVE;
+        if (keepalive) this.#keptAlive += body.size;
+        void fetch(this.#url, { method: 'POST', headers, body, keepalive }).catch(() => undefined);
+    }
+
+    async #send(part: Part): Promise<void> {
+        if (this.#leaving) return;
         if (typeof CompressionStream === 'function') {
-            body = await new Response(blob.stream().pipeThrough(new CompressionStream('gzip'))).blob();
-            request.headers['content-encoding'] = 'gzip';
+            const packed = await new Response(part.body.stream().pipeThrough(new CompressionStream('gzip'))).blob();
+            Object.assign(part, { body: packed, headers: { ...part.headers, 'content-encoding': 'gzip' } });
         }
         for (let tries = 1; ; tries++) {
             let trouble: string;
             try {
-                const response = await fetch(this.#url, { ...request, body });
+                const response = await fetch(this.#url, { method: 'POST', ...part });
                 if (response.ok) return;
                 trouble = `it answers ${response.status}`;
                 if (response.status < 500 && response.status !== 429) tries = TRIES;
@@ -89,11 +105,5 @@ export class PostSink implements Sink {
             }
             await new Promise((resolve) => setTimeout(resolve, PAUSE * 2 ** (tries - 1)));
         }
-    }
-
-    #request(part: number): { method: string; headers: Record<string, string> } {
-        const headers: Record<string, string> = { 'content-type': 'application/octet-stream', 'kperf-trace': this.#trace, 'kperf-part': String(part) };
-        if (this.#closing) headers['kperf-last'] = '1';
-        return { method: 'POST', headers };
     }
 }

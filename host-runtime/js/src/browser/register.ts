@@ -126,7 +126,7 @@ function leave(): void {
 }
 
 /** How long a worker that ends itself may go on, for its last request. Milliseconds. */
-const CLOSING = 1000;
+const CLOSING = 5000;
 
 /** A worker that ends itself is heard: it ends when its last request is answered, since browsers drop what it leaves behind. */
 function beforeClose(): void {

@@ -8,8 +8,8 @@ import { PACKAGE } from './cli.mjs';
 const TYPES = { '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm', '.html': 'text/html' };
 const WASI = 'node_modules/@bjorn3/browser_wasi_shim/dist';
 
-/** `files`: path to content. `/dist/` and `/wasi/` are the package's and a WASI for pages. */
-export async function serve(files, { isolated, fail = 0 } = {}) {
+/** `files`: path to content. `/dist/` and `/wasi/` are the package's and a WASI for pages. The first posts may fail, or never get there. */
+export async function serve(files, { isolated, fail = 0, lose = 0 } = {}) {
     const posts = [];
     const server = createServer(async (request, response) => {
         const { pathname } = new URL(request.url, 'http://here');
@@ -18,12 +18,17 @@ export async function serve(files, { isolated, fail = 0 } = {}) {
             response.setHeader('cross-origin-embedder-policy', 'require-corp');
         }
         if (request.method === 'POST') {
-            const parts = [];
-            for await (const part of request) parts.push(part);
+            let body;
+            try {
+                body = Buffer.concat(await request.toArray());
+            } catch {
+                // The page was closed meanwhile.
+                return;
+            }
+            if (lose-- > 0) return;
             if (fail-- > 0) return response.writeHead(503).end();
-            const body = Buffer.concat(parts);
-            const isPacked = request.headers['content-encoding'] === 'gzip';
-            posts.push({ trace: request.headers['kperf-trace'], part: Number(request.headers['kperf-part']), body: isPacked ? gunzipSync(body) : body });
+            const { 'kperf-trace': trace, 'kperf-part': part, 'kperf-last': last, 'content-encoding': encoding } = request.headers;
+            posts.push({ trace, part: Number(part), isLast: last !== undefined, body: encoding === 'gzip' ? gunzipSync(body) : body });
             return response.end();
         }
         response.setHeader('content-type', TYPES[extname(pathname)] ?? 'text/html');
@@ -39,11 +44,24 @@ export async function serve(files, { isolated, fail = 0 } = {}) {
         }
     });
     await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    /** The parts of a trace, each once, in their order. */
+    const partsOf = (id) => [...new Map(posts.filter(({ trace }) => trace === id).map((post) => [post.part, post])).values()].sort((a, b) => a.part - b.part);
+    const isWhole = (id) => {
+        const parts = partsOf(id);
+        return parts.at(-1).isLast && parts.length === parts.at(-1).part + 1;
+    };
     return {
         url: `http://127.0.0.1:${server.address().port}/`,
         /** What was posted of a trace, or of the only one, in the order of its parts. */
-        trace: (id = posts[0].trace) => Buffer.concat(posts.filter(({ trace }) => trace === id).sort((a, b) => a.part - b.part).map(({ body }) => body)),
+        trace: (id = posts[0].trace) => Buffer.concat(partsOf(id).map(({ body }) => body)),
         posts,
+        /** Waits until so many traces are there to their ends. */
+        async whole(count) {
+            for (let n = 0; [...new Set(posts.map(({ trace }) => trace))].filter(isWhole).length < count; n++) {
+                if (n > 600) throw new Error(`of ${count} traces some parts never came: ${posts.map(({ trace, part, isLast }) => `${trace} ${part} ${isLast}`)}`);
+                await new Promise((resolve) => setTimeout(resolve, 50));
+            }
+        },
         close: () => {
             server.closeAllConnections();
             return new Promise((resolve) => server.close(resolve));
