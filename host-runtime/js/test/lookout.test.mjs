@@ -1,8 +1,8 @@
 // What is written of a lane that runs, piece by piece, is what its block holds in the end: also where an enter that was written has become a leaf.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { BLOCK_HEADER, END_MARK, LEAVE, START, TIME } from '../dist/common/constants.js';
-import { CONTROL } from '../dist/common/shared-lane.js';
+import { BLOCK_HEADER, END_MARK, LEAVE, START, SWITCH, TIME, WIDE_TIME } from '../dist/common/constants.js';
+import { BLOCKS, CHANGES, CONTROL, EARLIER_LENGTH, GIVES, GIVES_EARLIER, GIVES_OWN } from '../dist/common/shared-lane.js';
 import { Lookout } from '../dist/node/lookout.js';
 
 const leaf = (id) => LEAVE + 1 + id;
@@ -61,4 +61,36 @@ test('a leaf that was one when it was written does not', () => {
     look();
     assert.deepEqual(look()[0].words, [1, leaf(2)]);
     assert.deepEqual(handOver(block([1, leaf(2), LEAVE])), { stack: 0, depth: 6, time: 1000, words: [LEAVE] });
+});
+
+test('the words of a wide time are not taken for a switch', () => {
+    const { block, look, handOver } = lane();
+    const words = [1, WIDE_TIME, SWITCH + 1, 2, 3];
+    block(words);
+    look();
+    assert.deepEqual(look(), [{ stack: 0, depth: 5, time: 1000, words }]);
+    assert.deepEqual(handOver(block([...words, LEAVE])), { stack: 0, depth: 7, time: 1000 + SWITCH + 1 + 2 * 2 ** 32, words: [LEAVE] });
+});
+
+test('a block that came is not written again when its thread was terminated before it said so', () => {
+    // What was put aside comes as a block, then what the recorder has.
+    const words = { earlier: [0, 5, 1000, 0, 1, TIME + 7], own: [0, 6, 1007, 0, 2] };
+    const closed = (words) => [...words, TIME + 993, 0xc0000000 + (5 << 26)];
+    const rest = (sent, gives, received) => {
+        const memory = new WebAssembly.Memory({ initial: 2, maximum: 2, shared: true });
+        new Uint32Array(memory.buffer, START).fill(END_MARK).set(words.own);
+        const control = new Int32Array(new SharedArrayBuffer(CONTROL + 4 * words.earlier.length));
+        control.set(words.earlier, CONTROL / 4);
+        control[EARLIER_LENGTH] = 4 * words.earlier.length;
+        [control[CHANGES], control[BLOCKS], control[GIVES]] = [1, sent, gives];
+        const lookout = new Lookout();
+        lookout.add(0, { memory, marked: true, earlier: control.buffer });
+        for (let n = 0; n < received; n++) lookout.unwritten(0, new Uint8Array(BLOCK_HEADER));
+        return [...lookout.rest(5, 2000)].map(([, block]) => contents(block));
+    };
+    const whole = { stack: 0, depth: 5, time: 1000, words: closed([1, TIME + 7, 2]) };
+    assert.deepEqual(rest(3, 0, 3), [whole], 'nothing was given');
+    assert.deepEqual(rest(3, GIVES_EARLIER, 2), [whole], 'it did not come');
+    assert.deepEqual(rest(3, GIVES_EARLIER, 3), [{ stack: 0, depth: 6, time: 1007, words: closed([2]) }]);
+    assert.deepEqual(rest(3, GIVES_EARLIER | GIVES_OWN, 3), []);
 });

@@ -2,7 +2,9 @@
 
 import { BLOCK_HEADER, CAPACITY, Reason, SAVED_DEPTHS, STACKS, START } from './constants.js';
 import { restOf } from './rest.js';
-import { ARMED, EARLIER_LENGTH, EARLIER_ARMED, SENT, BLOCKS, CHANGES, CONTROL, type SharedLane } from './shared-lane.js';
+import {
+    ARMED, BLOCKS, CHANGES, CONTROL, EARLIER_ARMED, EARLIER_LENGTH, GIVES, GIVES_EARLIER, GIVES_OWN, SENT, type SharedLane,
+} from './shared-lane.js';
 import { RECORDER_TICKER } from './wasm.js';
 
 /** Where a recorder has its time from. */
@@ -174,9 +176,10 @@ export class Lane {
         if (this.#closed) return;
         this.#changes();
         const rest = restOf(this.shared, reason, 0);
-        if (rest) this.#give(rest);
+        if (rest) this.#give(rest, GIVES_EARLIER | GIVES_OWN);
         this.#control[EARLIER_LENGTH] = 0;
         this.#control[EARLIER_ARMED] = 1;
+        this.#given();
         this.#changes();
         this.#closed = true;
         this.#recorder.end();
@@ -204,11 +207,12 @@ export class Lane {
         }
         if (this.#closed || length <= BLOCK_HEADER) return;
         this.#changes();
-        this.#sendEarlier();
         this.#control[SENT] = 0;
-        this.#give(this.#bytes.subarray(START, START + length));
+        this.#sendEarlier();
+        this.#give(this.#bytes.subarray(START, START + length), GIVES_OWN);
         this.#recorder.clear(START + length);
         this.#control[SENT] = 1;
+        this.#given();
         this.#changes();
     }
 
@@ -238,13 +242,20 @@ export class Lane {
     #sendEarlier(): void {
         const length = this.#control[EARLIER_LENGTH]!;
         if (length === 0) return;
-        this.#give(this.#earlier.subarray(0, length));
+        this.#give(this.#earlier.subarray(0, length), GIVES_EARLIER);
         this.#control[EARLIER_LENGTH] = 0;
+        this.#given();
     }
 
-    #give(block: Uint8Array): void {
+    #give(block: Uint8Array, what: number): void {
         this.#control[BLOCKS]! += 1;
+        this.#control[GIVES] = what;
         this.#take(block);
+    }
+
+    /** What was given is not shown any more. */
+    #given(): void {
+        this.#control[GIVES] = 0;
     }
 
     /** What another thread sees from here on is not to be trusted; called again, it is. */

@@ -1,16 +1,22 @@
 /** What another thread's lane holds: of a thread that is gone, or that runs on. */
 
 import { BLOCK_HEADER, CAPACITY, END_MARK, LEAVE, POSITION, SAVED_DEPTHS, STACKS, START, SWITCH, TIME, UNWIND, WIDE_TIME, type Reason } from './constants.js';
-import { ARMED, CONTROL, EARLIER_ARMED, EARLIER_LENGTH, LAST_START, SENT, type SharedLane } from './shared-lane.js';
+import {
+    ARMED, BLOCKS, CONTROL, EARLIER_ARMED, EARLIER_LENGTH, GIVES, GIVES_EARLIER, GIVES_OWN, LAST_START, SENT, type SharedLane,
+} from './shared-lane.js';
 import { wordsOf } from './columns.js';
 
-/** The block that the lane will hand over next, as far as it has come; empty, or only its header, if it has none. */
-export function pendingOf({ memory, marked, earlier }: SharedLane): Uint8Array {
+/**
+ * The block that the lane will hand over next, as far as it has come; empty, or only its header, if it has none. `received`: how many
+ * came already, which tells whether that one has which was handed over last.
+ */
+export function pendingOf({ memory, marked, earlier }: SharedLane, received?: number): Uint8Array {
     const control = new Int32Array(earlier, 0, CONTROL / 4);
     const words = new Uint32Array(memory.buffer);
-    const kept = new Uint8Array(earlier, CONTROL, control[EARLIER_LENGTH]);
+    const given = control[BLOCKS] === received ? control[GIVES]! : 0;
+    const kept = new Uint8Array(earlier, CONTROL, given & GIVES_EARLIER ? 0 : control[EARLIER_LENGTH]);
     const position = marked ? markedEnd(words) : words[POSITION / 4]!;
-    const isSent = position > LAST_START && (control[SENT] === 1 || position === ARMED);
+    const isSent = (given & GIVES_OWN) !== 0 || (position > LAST_START && (control[SENT] === 1 || position === ARMED));
     const isThere = control[EARLIER_ARMED] === 0 && !isSent;
     // Where one block ends the next one begins: without its header it goes on.
     const begin = kept.length === 0 ? START : START + BLOCK_HEADER;
@@ -40,9 +46,9 @@ export function behind(block: Uint8Array, bytes: number): Uint8Array {
     return rest;
 }
 
-/** The lane's last block, with what is open closed for a reason at a time; `undefined` if there is nothing to say. */
-export function restOf(lane: SharedLane, reason: Reason, now: number): Uint8Array | undefined {
-    const block = pendingOf(lane);
+/** The lane's last block (see `pendingOf`), with what is open closed for a reason at a time; `undefined` if there is nothing to say. */
+export function restOf(lane: SharedLane, reason: Reason, now: number, received?: number): Uint8Array | undefined {
+    const block = pendingOf(lane, received);
     if (block.length <= BLOCK_HEADER) return undefined;
     const words = new Uint32Array(lane.memory.buffer);
     const saved = (stack: number): number => words[SAVED_DEPTHS / 4 + stack] ?? 0;

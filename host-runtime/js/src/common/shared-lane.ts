@@ -19,12 +19,16 @@ export interface SharedLane {
     earlier: SharedArrayBuffer | ArrayBuffer;
 }
 
-/** The words before what was recorded earlier: its length, whether the recorder's own block is void, and whether it is sent. */
+/** The words before what was recorded earlier: its length, whether the recorder's own block is void, and whether it was handed over. */
 export const EARLIER_LENGTH = 0;
 export const EARLIER_ARMED = 1;
 export const SENT = 2;
 /** How many blocks were handed over, and a number that is odd while the lane moves things about. */
 export const BLOCKS = 3;
 export const CHANGES = 4;
+/** What the block is made of that is handed over right now: bits. Its thread may be terminated before it says that this is done. */
+export const GIVES = 5;
+export const GIVES_EARLIER = 1;
+export const GIVES_OWN = 2;
 /** Their length in bytes. */
 export const CONTROL = 32;

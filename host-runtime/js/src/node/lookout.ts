@@ -1,6 +1,6 @@
 /** Looks into the lanes of threads that run, so that a process which is killed has written all but its last moments. */
 
-import { BLOCK_HEADER, LEAVE, SWITCH, type Reason } from '../common/constants.js';
+import { BLOCK_HEADER, LEAVE, SWITCH, WIDE_TIME, type Reason } from '../common/constants.js';
 import { wordsOf } from '../common/columns.js';
 import { BLOCKS, CHANGES, CONTROL, type SharedLane } from '../common/shared-lane.js';
 import { behind, pendingOf, restOf } from '../common/rest.js';
@@ -62,7 +62,7 @@ export class Lookout {
     /** What lanes hold that have not ended, with what is open closed for a reason at a time. */
     *rest(reason: Reason, now: number): Generator<[lane: number, block: Uint8Array]> {
         for (const [lane, watched] of this.#lanes) {
-            const rest = watched.shared && restOf(watched.shared, reason, now);
+            const rest = watched.shared && restOf(watched.shared, reason, now, watched.received);
             if (rest) yield [lane, unwritten(watched, rest)];
         }
     }
@@ -82,9 +82,11 @@ function steady(shared: SharedLane, received: number): Uint8Array | undefined {
     const block = pendingOf(shared);
     if (Atomics.load(control, CHANGES) !== changes || block.length <= BLOCK_HEADER) return undefined;
     // Behind a switch nobody knows the depth who has not seen where the other stack began.
-    const isSwitch = (word: number): boolean => word >>> 26 === SWITCH >>> 26;
-    const at = wordsOf(block).findIndex(isSwitch);
-    return at < 0 ? block : block.subarray(0, BLOCK_HEADER + 4 * at);
+    const words = wordsOf(block);
+    let at = 0;
+    // The two words of a wide time may look like a switch.
+    while (at < words.length && words[at]! >>> 26 !== SWITCH >>> 26) at += words[at] === WIDE_TIME ? 3 : 1;
+    return block.subarray(0, BLOCK_HEADER + 4 * at);
 }
 
 /** What of a block is not written yet. If the enter that was written last has become a leaf, that is its leave first. */
