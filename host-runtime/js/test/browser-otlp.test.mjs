@@ -8,6 +8,7 @@ import { folder, kperf, probed, ROOT } from './support/cli.mjs';
 import { collectorProgram, startCollector } from './support/collector.mjs';
 import { page } from './support/pages.mjs';
 import { serve } from './support/server.mjs';
+import { SLOWLY } from './support/slowly.mjs';
 
 const work = folder();
 const life = probed(join(ROOT, 'examples/game-of-life/rust/life.wasm'), join(work, 'life.wasm'));
@@ -24,7 +25,7 @@ async function visit(script, head, { isolated, then, files } = {}) {
     const server = await serve({ '/': text, '/life.wasm': life, '/calls.wasm': calls, ...files }, { isolated });
     try {
         const { page, result } = await open(browser, server.url);
-        await then?.(page);
+        await then?.(page, collector);
         return { result, spans: await collector.spans() };
     } finally {
         await server.close();
@@ -95,9 +96,9 @@ test('and those of its workers', { skip }, async () => {
 });
 
 test('slow calls of a profile are spans, children of what the page says', { skip }, async () => {
-    const head = TAG.replace('data-clock="test"', 'data-record="profile"');
+    const head = SLOWLY + TAG.replace('data-clock="test"', 'data-record="profile"');
     const script = `globalThis.result = (async () => {
-        const wait = (milliseconds) => { for (const until = performance.now() + milliseconds; performance.now() < until;); };
+        const wait = (milliseconds) => slowly(milliseconds);
         const { instance } = await WebAssembly.instantiateStreaming(fetch('/slow.wasm'), { host: { wait } });
         instance.exports.outer(120);
         kperf.setParent('00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01');
@@ -116,11 +117,22 @@ test('slow calls of a profile are spans, children of what the page says', { skip
 test('a page that is closed sends what it has, up to 64 KiB', { skip }, async () => {
     // Nothing is sent before the end: only that is what is seen here.
     const head = `<script>globalThis.kperfConfig = { clock: 'test', otlp: { endpoint: 'ENDPOINT', delay: 1e6, spans: { max_spans: 50 } } };</script><script src="/dist/kperf.js"></script>`;
-    const script = 'globalThis.result = life(0).then(() => new Promise((resolve) => setTimeout(resolve, 500)));';
-    const { spans } = await visit(script, head, {
-        async then(page) {
+    // The core must be there, or nothing is known of spans.
+    const core = `<script>
+        const { instantiate } = WebAssembly;
+        const core = new Promise((resolve) => {
+            WebAssembly.instantiate = async (...args) => {
+                const made = await instantiate(...args);
+                if (made.exports?.kperf_open) setTimeout(resolve, 0);
+                return made;
+            };
+        });
+    </script>`;
+    const script = 'globalThis.result = life(0).then(() => core);';
+    const { spans } = await visit(script, core + head, {
+        async then(page, collector) {
             await page.close({ runBeforeUnload: true });
-            await new Promise((resolve) => setTimeout(resolve, 1500));
+            await collector.until(50);
         },
     });
     assert.equal(spans.length, 50);

@@ -7,6 +7,7 @@ import { launch, open } from './support/chromium.mjs';
 import { folder, kperf, probed, replay, ROOT } from './support/cli.mjs';
 import { inWorker, page } from './support/pages.mjs';
 import { serve } from './support/server.mjs';
+import { SLOWLY } from './support/slowly.mjs';
 
 const work = folder();
 const path = join(ROOT, 'examples/game-of-life/rust/life.wasm');
@@ -47,7 +48,10 @@ const BY_HAND = `
     })();`;
 const BUSY = `
     async function busy(milliseconds, then = () => {}) {
-        const wait = (ms) => { for (const until = performance.now() + ms; performance.now() < until;); then(); };
+        const wait = (ms) => {
+            slowly(ms);
+            then();
+        };
         const { instance } = await WebAssembly.instantiateStreaming(fetch('/slow.wasm'), { host: { wait } });
         try { instance.exports.outer(milliseconds); } catch {}
     }`;
@@ -72,7 +76,7 @@ test('slow calls are told, and how they ended', async () => {
             const text = '';
             ${RESULT}
         })();`;
-    const { trace } = await visit({ '/': page(script, SCRIPT) });
+    const { trace } = await visit({ '/': page(script, SLOWLY + SCRIPT) });
     const lines = replay(trace, '--only', 'outer', '--only', 'inner').split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
     const good = ['outer() {', '  inner();', '} /* outer */'];
     assert.deepEqual(lines.sort(), [...good, ...good, 'outer() {', '  inner(); /* host error */', '} /* outer: host error */'].sort());
@@ -81,16 +85,15 @@ test('slow calls are told, and how they ended', async () => {
 });
 
 test('a page that is closed has told all its counts', async () => {
-    const head = SCRIPT.replace('src', 'data-post="/traces" src');
+    const head = SLOWLY + SCRIPT.replace('src', 'data-post="/traces" src');
     const script = `${BUSY}
         globalThis.result = life(50).then(async () => new Promise((resolve) => setTimeout(resolve, 2500, {})));
         globalThis.busy = busy;`;
     const { server } = await visit({ '/': page(script, head) }, {
         async then(page, server) {
-            const before = server.posts.length;
             await page.evaluate(() => globalThis.busy(5));
             await page.close({ runBeforeUnload: true });
-            for (let n = 0; n < 100 && server.posts.length === before; n++) await new Promise((resolve) => setTimeout(resolve, 50));
+            await server.whole(1);
         },
     });
     const trace = join(work, 'closed.kperf');

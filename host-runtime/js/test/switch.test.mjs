@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { createRecorder } from 'kperf-wasm';
 import { folder, hasMultiMemory, kperf as run, PACKAGE, probed, replay } from './support/cli.mjs';
 import { MemorySink } from './support/memory-sink.mjs';
+import { slowly } from './support/slowly.mjs';
 
 const work = folder();
 const options = { import: ['--probe', 'import'], ...(hasMultiMemory && { inline: ['--probe', 'inline'], profile: ['--record', 'profile'] }) };
@@ -176,11 +177,11 @@ test('a profile\'s slow calls end with the switch, and its samples with them', {
     let begun;
     let on = 0;
     const wait = (milliseconds) => {
-        busy(120);
-        if (milliseconds === 1) on += performance.now() - begun;
-        else begun = performance.now();
+        slowly(120);
+        if (milliseconds > 1) begun = performance.now();
         kperf.setRecording(milliseconds > 1);
-        busy(120);
+        if (milliseconds === 1) on += performance.now() - begun;
+        slowly(120);
     };
     const { instance } = await kperf.instantiate(slow, { host: { wait } });
     begun = performance.now();

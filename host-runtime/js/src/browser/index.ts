@@ -70,8 +70,8 @@ export class PageRecorder extends Recorder {
      */
     get ready(): Promise<void> {
         const sampler = this.#sampler();
-        if (!sampler || sampler.runs) return this.#clockReady;
-        return Promise.all([this.#clockReady, running(() => sampler.runs)]).then(() => undefined);
+        if (!sampler || sampler.isSettled) return this.#clockReady;
+        return Promise.all([this.#clockReady, until(() => sampler.isSettled)]).then(() => undefined);
     }
 
     /** Fulfilled when a module can be recorded. */
@@ -130,7 +130,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
         const ticker = startTicker(now(), period, resolution);
         memory = ticker.clock;
         time = ticker;
-        ready = running(() => tickerRuns(ticker.clock));
+        ready = until(() => tickerRuns(ticker.clock) || ticker.failed());
         Object.assign(info, { kind: 'ticker', resolution_nanos: period, period_nanos: period });
     }
     const header: Header = {
@@ -155,7 +155,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     return recorder;
 }
 
-/** Fulfilled when a worker runs, or after a second in which it doesn't. */
-async function running(runs: () => boolean): Promise<void> {
-    for (let n = 0; n < 200 && !runs(); n++) await new Promise((resolve) => setTimeout(resolve, 5));
+/** Fulfilled when something holds, or after five seconds in which it doesn't. */
+async function until(holds: () => boolean): Promise<void> {
+    for (let n = 0; n < 1000 && !holds(); n++) await new Promise((resolve) => setTimeout(resolve, 5));
 }

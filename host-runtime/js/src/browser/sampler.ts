@@ -10,7 +10,7 @@ import { SAMPLER_SOURCE } from './sampler-source.js';
 import { SAMPLER_NAME } from './workers.js';
 
 /** Milliseconds that it may take to write what is left. */
-const PATIENCE = 1000;
+const PATIENCE = 5000;
 
 /** An instance, and up to when its counts are in the trace. */
 interface Known {
@@ -31,6 +31,8 @@ export class PageSampler implements SamplerLink {
     readonly #sampling: Sampling;
     readonly #control: SamplerControl;
     readonly #worker: Worker;
+    /** The worker can't run. */
+    #failed = false;
     readonly #known = new Map<number, Known>();
 
     /** Throws where memory can't be shared with a worker. */
@@ -44,14 +46,15 @@ export class PageSampler implements SamplerLink {
         this.#sampling = sampling;
         const url = URL.createObjectURL(new Blob([SAMPLER_SOURCE], { type: 'text/javascript' }));
         this.#worker = new Worker(url, { name: SAMPLER_NAME });
+        this.#worker.addEventListener('error', () => (this.#failed = true));
         this.#worker.addEventListener('message', ({ data }: MessageEvent<Found>) => this.#found(data));
         const data: SamplerData = { control: this.#control.buffer, sampling, timeOrigin: performance.timeOrigin };
         this.#worker.postMessage(data);
     }
 
-    /** Whether the worker runs. */
-    get runs(): boolean {
-        return this.#control.runs;
+    /** Whether the worker runs, or can't. */
+    get isSettled(): boolean {
+        return this.#control.runs || this.#failed;
     }
 
     add(instance: ProfiledInstance): void {
@@ -64,7 +67,7 @@ export class PageSampler implements SamplerLink {
     end(instance: ProfiledInstance): void | Promise<void> {
         const known = this.#known.get(instance.number);
         if (!known || known.closed) return;
-        if (this.isLeaving) return this.#countsAlone(known);
+        if (this.isLeaving || this.#failed) return this.#countsAlone(known);
         this.#control.wake();
         return new Promise((resolve) => {
             const late = setTimeout(() => {

@@ -19,11 +19,13 @@ export function whyNoTicker(): string {
 }
 
 /** Starts a ticker. Its memory has the time from the beginning; until the worker runs, it stands still. */
-export function startTicker(now: number, periodNanos: number, resolutionNanos: number): TimeSource & { kind: 'ticker' } {
+export function startTicker(now: number, periodNanos: number, resolutionNanos: number): TimeSource & { kind: 'ticker'; failed: () => boolean } {
     const clock = clockMemory();
     setClock(clock, now);
     const url = URL.createObjectURL(new Blob([TICKER_SOURCE], { type: 'text/javascript' }));
     const worker = new Worker(url, { name: TICKER_NAME });
+    let failed = false;
+    worker.addEventListener('error', () => (failed = true));
     const data: TickerData = { memory: clock, timeOrigin: performance.timeOrigin, periodNanos, resolutionNanos };
     worker.postMessage(data);
     let cells = 0;
@@ -36,7 +38,7 @@ export function startTicker(now: number, periodNanos: number, resolutionNanos: n
         tell({ id, memory });
         return () => tell({ id });
     };
-    return { kind: 'ticker', clock, add };
+    return { kind: 'ticker', clock, add, failed: () => failed };
 }
 
 /** Puts the time into a memory whose ticker doesn't run yet. */

@@ -263,7 +263,12 @@ export class Profiled {
 const MESSAGES = 0;
 const STOP = 1;
 const WAKE = 2;
-export const RUNS = 3;
+/** How it is itself: nobody asked for it; it runs; somebody waits for it; it is being started. */
+export const STATE = 3;
+export const IS_NONE = 0;
+export const IS_RUNNING = 1;
+export const IS_WANTED = 2;
+export const IS_STARTING = 3;
 /** Their length in bytes. */
 export const SAMPLER_BYTES = 16;
 /** Milliseconds that it rests where there is nothing to look at. */
@@ -284,8 +289,8 @@ export class SamplerLoop {
         this.#sampling = sampling;
         this.#clock = clock;
         this.#take = take;
-        Atomics.store(this.#words, RUNS, 1);
-        Atomics.notify(this.#words, RUNS);
+        Atomics.store(this.#words, STATE, IS_RUNNING);
+        Atomics.notify(this.#words, STATE);
     }
 
     /** A message has come: looks at one more. */
@@ -306,7 +311,8 @@ export class SamplerLoop {
         // left out, and the next stands for their time.
         for (let due = clock() + periodNanos; ; ) {
             const isEnd = Atomics.load(words, STOP) === 1;
-            if (!isEnd && this.isBehind) return true;
+            // At the end too: an instance that nobody has looked at has counts.
+            if (this.isBehind) return true;
             const rest = this.#profiled.size === 0 ? REST : (due - clock()) / 1e6;
             if (rest > 0 && !isEnd) Atomics.wait(words, WAKE, 0, rest);
             if (Atomics.exchange(words, WAKE, 0) === 0 && clock() < due && !isEnd) continue;
@@ -316,8 +322,8 @@ export class SamplerLoop {
             due += periodNanos * Math.max(1, Math.ceil((now - due) / periodNanos));
         }
         for (const profiled of this.#profiled.values()) profiled.close(Reason.Unfinished, clock());
-        Atomics.store(words, RUNS, 0);
-        Atomics.notify(words, RUNS);
+        Atomics.store(words, STATE, IS_NONE);
+        Atomics.notify(words, STATE);
         return false;
     }
 }
@@ -334,7 +340,12 @@ export class SamplerControl {
 
     /** Whether it runs. */
     get runs(): boolean {
-        return Atomics.load(this.#words, RUNS) === 1;
+        return Atomics.load(this.#words, STATE) === IS_RUNNING;
+    }
+
+    /** Goes from a state to another. False if it was not in that. */
+    become(before: number, state: number): boolean {
+        return Atomics.compareExchange(this.#words, STATE, before, state) === before;
     }
 
     /** A message is on its way. */

@@ -4,29 +4,25 @@ import type { Clockwork } from '../common/local-output.js';
 import type { Output } from '../common/output.js';
 import { stallsOf, stopTicker } from '../common/ticker.js';
 import type { Header, Summary } from '../common/trace.js';
-import type { SamplerControl } from '../common/sampler.js';
 import type { Followed } from './follower.js';
 import { Hub, Message } from './hub.js';
-import { waitForSampler } from './sampler.js';
 import type { Ending, Written } from './writer-thread.js';
 
 /** Milliseconds that the writer may take to write what is in the queue. */
 const PATIENCE = 60_000;
-/** And the thread that samples, to end. */
-const SAMPLER_PATIENCE = 2000;
 
 /** Sends blocks to the hub. Only the thread that has the clockwork ends the recording. */
 export class HubOutput implements Output {
     readonly #hub: Hub;
     readonly #clockwork: Clockwork | undefined;
-    readonly #sampler: SamplerControl | undefined;
+    readonly #endSampler: (() => void) | undefined;
     readonly #follower: { finish(): Followed } | undefined;
 
-    constructor(hub: Hub, clockwork?: Clockwork, follower?: { finish(): Followed }, sampler?: SamplerControl) {
-        this.#sampler = sampler;
+    constructor(hub: Hub, clockwork?: Clockwork, endSampler?: () => void, follower?: { finish(): Followed }) {
         this.#hub = hub;
-        this.#follower = follower;
         this.#clockwork = clockwork;
+        this.#endSampler = endSampler;
+        this.#follower = follower;
     }
 
     lane(): number {
@@ -74,10 +70,7 @@ export class HubOutput implements Output {
         const clockwork = this.#clockwork;
         if (!clockwork) throw new Error('kperf: the recording is ended by the thread that began it');
         const end_ticks = clockwork.now();
-        if (this.#sampler?.runs) {
-            this.#sampler.stop();
-            waitForSampler(this.#sampler, false, SAMPLER_PATIENCE);
-        }
+        this.#endSampler?.();
         const stalls = stallsOf(clockwork.memory);
         if (clockwork.memory) stopTicker(clockwork.memory);
         const told = {

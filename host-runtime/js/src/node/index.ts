@@ -12,19 +12,19 @@ import type { Output } from '../common/output.js';
 import type { SamplerLink } from '../common/profile.js';
 import type { ProfiledInstance } from '../common/profiled-instance.js';
 import { Recorder } from '../common/recorder.js';
-import { parseSampling, SamplerControl, type Sampling, type SamplingOptions } from '../common/sampler.js';
+import { IS_NONE, IS_STARTING, IS_WANTED, parseSampling, SamplerControl, type Sampling, type SamplingOptions } from '../common/sampler.js';
 import type { SharedLane } from '../common/shared-lane.js';
 import { askForCells, clockMemory, forgetStalls, waitForTicker, type CellChange } from '../common/ticker.js';
 import type { ClockInfo, Header, Sink } from '../common/trace.js';
 import { RECORDER_ONE_MEMORY } from '../common/wasm.js';
 import type { OtlpOptions } from '../common/otlp-settings.js';
 import type { AskParent } from '../common/parent.js';
-import { allowInlining } from './inlining.js';
+import { allowInlining } from './engine.js';
 import { Follower, type Followed, type FollowerData } from './follower.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
 import { threadOffset, threadOrigin } from './offset.js';
-import { CountsAlone, NodeSampler, waitForSampler } from './sampler.js';
+import { CountsAlone, endSampler, NodeSampler, waitForSampler } from './sampler.js';
 import type { SamplerData } from './sampler-thread.js';
 import type { TickerData } from './ticker-thread.js';
 import type { AnnouncedLane, WriterData } from './writer-thread.js';
@@ -92,6 +92,8 @@ interface Channels {
     lanes: string;
     /** On which they tell the sampler of instances that make a profile. */
     instances: string;
+    /** On which they ask the thread that began the recording for a sampler. */
+    samplers: string;
 }
 
 /** As it was when this was loaded: `register` wraps it later. */
@@ -100,6 +102,8 @@ const OwnWorker = Worker;
 const SHARED = 'kperf-wasm';
 /** Milliseconds that a thread of ours may take to start. */
 const THREAD_START = 5000;
+/** And the thread that began the recording, to begin with one: it may be busy. */
+const OWNER_PATIENCE = 500;
 /** Milliseconds after which a Collector that doesn't answer is given up: the program's end waits for it. */
 const GIVE_UP = 10_000;
 /** Milliseconds that all of the spans may take at the program's end, as long as the Collector takes them. */
@@ -122,7 +126,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const resolution = measureResolution(clock);
     const info: ClockInfo = { kind: 'precise', source: clock.source, ticks_per_second: 1e9, resolution_nanos: resolution };
     const name = `kperf-${process.pid}-${threadId}-${recordings++}`;
-    const channels: Channels = { cells: `${name}-cells`, lanes: `${name}-lanes`, instances: `${name}-instances` };
+    const channels: Channels = { cells: `${name}-cells`, lanes: `${name}-lanes`, instances: `${name}-instances`, samplers: `${name}-samplers` };
     let memory: WebAssembly.Memory | undefined;
     if (choice.kind === 'ticker' || (choice.kind === 'auto' && options.record !== 'profile' && availableParallelism() > 1)) {
         if (availableParallelism() < 2) throw new Error('kperf: the ticker needs a second processor; use the clock `precise`');
@@ -144,7 +148,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const output = openOutput(options, header, clock, shared);
     // The writer takes memory, for which it would need four times as long beside a thread that spins.
     if (memory) startTicker({ kperf: 'ticker', memory, cells: channels.cells, origin, periodNanos: info.resolution_nanos, resolutionNanos: resolution });
-    const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(shared, clock, output));
+    const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(shared, clock, output, true));
     return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, time, clock), opened: output instanceof HubOutput ? announce(shared, output) : undefined, sampler: sample, inside: insideOf(shared) });
 }
 
@@ -159,7 +163,7 @@ export function joinRecorder(): Recorder | undefined {
     // This thread may be terminated at any moment: the writer then looks for itself. It hears only what is said when it runs.
     hub.waitForWriter(THREAD_START);
     const output = new HubOutput(hub);
-    return new Recorder(output, time, { cost: costOf(shared, time, clock), opened: announce(shared, output), sampler: () => startSampler(shared, clock, output), inside: insideOf(shared) });
+    return new Recorder(output, time, { cost: costOf(shared, time, clock), opened: announce(shared, output), sampler: () => startSampler(shared, clock, output, false), inside: insideOf(shared) });
 }
 
 /** Hands over what this thread has recorded, when it ends. */
@@ -192,7 +196,7 @@ function costOf(shared: Shared, time: TimeSource, clock: Clock): (inlined: boole
     };
 }
 
-function tell(name: string, message: CellChange | AnnouncedLane | ProfiledInstance): void {
+function tell(name: string, message?: CellChange | AnnouncedLane | ProfiledInstance): void {
     const channel = new BroadcastChannel(name);
     channel.postMessage(message);
     channel.close();
@@ -216,7 +220,7 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, shar
     // A thread that starts takes a processor for a while: better from us than from the guest.
     hub.waitForWriter(THREAD_START);
     setEnvironmentData(SHARED, shared as unknown as Parameters<typeof setEnvironmentData>[1]);
-    return new HubOutput(hub, { now, memory: shared.memory }, follower && startFollower(follower, path, options.otlp ?? {}), new SamplerControl(shared.sampler));
+    return new HubOutput(hub, { now, memory: shared.memory }, samplerOnRequest(shared), follower && startFollower(follower, path, options.otlp ?? {}));
 }
 
 function timeSource(shared: Shared, clock: Clock): TimeSource {
@@ -255,18 +259,37 @@ function startTicker(data: TickerData): void {
     forgetStalls(data.memory);
 }
 
-/** The way to the thread that samples: the process's, or if that has none yet, one of this thread. */
-function startSampler({ test, sampling, sampler, hub, origin, channels: { instances } }: Shared, clock: Clock, output: Output): SamplerLink {
+/** The way to the thread that samples. A thread that was started would end with this one: that which began the recording is asked first. */
+function startSampler(shared: Shared, clock: Clock, output: Output, isOwner: boolean): SamplerLink {
     const now = (): number => ticksOf(clock);
-    if (test) return new CountsAlone(now, output, sampling);
-    const control = new SamplerControl(sampler);
+    if (shared.test) return new CountsAlone(now, output, shared.sampling);
+    const control = new SamplerControl(shared.sampler);
     if (!control.runs) {
-        const data: SamplerData = { kperf: 'sampler', hub, control: sampler, instances, origin, sampling };
-        startThread('./sampler-thread.js', data);
-        waitForSampler(control, true, THREAD_START);
+        if (control.become(IS_NONE, IS_WANTED) && !isOwner) tell(shared.channels.samplers);
+        if (!isOwner) waitForSampler(control, OWNER_PATIENCE);
+        startSamplerThread(shared);
+        waitForSampler(control, THREAD_START);
         if (!control.runs) throw new Error('kperf: the thread that samples did not start');
     }
-    return new NodeSampler(now, control, (instance) => tell(instances, instance));
+    return new NodeSampler(now, control, (instance) => tell(shared.channels.instances, instance));
+}
+
+/** Starts the thread that samples when another thread asks for it; what ends it. */
+function samplerOnRequest(shared: Shared): () => void {
+    const requests = new BroadcastChannel(shared.channels.samplers);
+    requests.onmessage = () => startSamplerThread(shared);
+    requests.unref();
+    return () => {
+        requests.close();
+        endSampler(new SamplerControl(shared.sampler));
+    };
+}
+
+/** Starts the thread that samples, if it is wanted and nobody does. */
+function startSamplerThread({ sampling, sampler, hub, origin, channels: { instances } }: Shared): void {
+    if (!new SamplerControl(sampler).become(IS_WANTED, IS_STARTING)) return;
+    const data: SamplerData = { kperf: 'sampler', hub, control: sampler, instances, origin, sampling };
+    startThread('./sampler-thread.js', data);
 }
 
 function refuseToSample(): never {

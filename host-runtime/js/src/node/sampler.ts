@@ -3,14 +3,25 @@
 import type { Output } from '../common/output.js';
 import { countsAlone, hasEnded, type SamplerLink } from '../common/profile.js';
 import type { ProfiledInstance } from '../common/profiled-instance.js';
-import { CONTROL_ENDED, RUNS, SamplerControl, type Sampling } from '../common/sampler.js';
+import { CONTROL_ENDED, IS_NONE, IS_RUNNING, SamplerControl, STATE, type Sampling } from '../common/sampler.js';
 
-/** Milliseconds that it may take to write what is left. */
-const PATIENCE = 2000;
+/** Milliseconds that the thread may take to write what is left. */
+const PATIENCE = 10_000;
 
-/** Waits until the thread runs, or has ended, for so many milliseconds at most. */
-export function waitForSampler({ buffer }: SamplerControl, runs: boolean, milliseconds: number): void {
-    Atomics.wait(new Int32Array(buffer), RUNS, runs ? 0 : 1, milliseconds);
+/** Waits until the thread runs, for so many milliseconds at most. */
+export function waitForSampler({ buffer }: SamplerControl, milliseconds: number): void {
+    const words = new Int32Array(buffer);
+    const deadline = performance.now() + milliseconds;
+    for (let state; (state = Atomics.load(words, STATE)) !== IS_RUNNING; ) {
+        if (Atomics.wait(words, STATE, state, deadline - performance.now()) === 'timed-out') return;
+    }
+}
+
+/** Ends the thread, if it runs, when it has written what is left. */
+export function endSampler(control: SamplerControl): void {
+    if (!control.runs) return;
+    control.stop();
+    Atomics.wait(new Int32Array(control.buffer), STATE, IS_RUNNING, PATIENCE);
 }
 
 /** Tells the thread of instances, and waits for it at their end. */
@@ -33,7 +44,9 @@ export class NodeSampler implements SamplerLink {
     end(instance: ProfiledInstance): void {
         if (hasEnded(instance) || !this.#control.runs) return;
         this.#control.wake();
-        Atomics.wait(new Int32Array(instance.control), CONTROL_ENDED, 0, PATIENCE);
+        const waited = Atomics.wait(new Int32Array(instance.control), CONTROL_ENDED, 0, PATIENCE);
+        // It has ended with the thread that started it: nobody shall wait for it again.
+        if (waited === 'timed-out') this.#control.become(IS_RUNNING, IS_NONE);
     }
 }
 

@@ -15,16 +15,29 @@ export function collectorProgram() {
     }
 }
 
-const freePort = () => new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-        const { port } = server.address();
-        server.close(() => resolve(port));
-    });
-});
+/** Two ports that nobody has. Both are held until both are known: else they may be the same. */
+async function freePorts() {
+    const servers = [createServer(), createServer()];
+    for (const server of servers) await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const ports = servers.map((server) => server.address().port);
+    for (const server of servers) await new Promise((resolve) => server.close(resolve));
+    return ports;
+}
 
 /** Starts it in a folder. Pages of this machine may send to it. */
 export async function startCollector(folder) {
-    const [http, health] = [await freePort(), await freePort()];
+    for (let tries = 1; ; tries++) {
+        try {
+            return await start(folder);
+        } catch (error) {
+            // Somebody may have taken one of its ports.
+            if (tries === 3) throw error;
+        }
+    }
+}
+
+async function start(folder) {
+    const [http, health] = await freePorts();
     const file = join(folder, `spans-${http}.json`);
     const config = join(folder, `collector-${http}.yaml`);
     writeFileSync(config, `
@@ -48,16 +61,27 @@ service:
         if (n > 300 || child.exitCode !== null) throw new Error('the Collector does not start');
         await new Promise((resolve) => setTimeout(resolve, 100));
     }
+    const written = () => {
+        // The last line may be half there.
+        const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
+        return lines.flatMap((line) => JSON.parse(line).resourceSpans.flatMap(({ resource, scopeSpans }) =>
+            scopeSpans.flatMap(({ spans }) => spans.map((span) => ({ ...span, resource: attributes(resource) })))));
+    };
     return {
         endpoint: `http://127.0.0.1:${http}`,
+        /** Waits until it has so many spans. */
+        async until(count) {
+            for (let n = 0; written().length < count; n++) {
+                if (n > 300) throw new Error(`of ${count} spans ${written().length} came`);
+                await new Promise((resolve) => setTimeout(resolve, 100));
+            }
+        },
         /** Ends it, which makes it write all it has; its spans, each with its resource's attributes. */
         async spans() {
             child.ref();
             child.kill('SIGTERM');
             await ended;
-            const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter((line) => line !== '') : [];
-            return lines.flatMap((line) => JSON.parse(line).resourceSpans.flatMap(({ resource, scopeSpans }) =>
-                scopeSpans.flatMap(({ spans }) => spans.map((span) => ({ ...span, resource: attributes(resource) })))));
+            return written();
         },
     };
 }
