@@ -218,7 +218,10 @@ export class Hub {
 
     #lock(): void {
         while (Atomics.compareExchange(this.#words, LOCK, 0, 1) !== 0) {
-            if (Atomics.wait(this.#words, LOCK, 1, LOCK_TIMEOUT) === 'timed-out') return;
+            const head = Atomics.load(this.#words, HEAD);
+            const waited = Atomics.wait(this.#words, LOCK, 1, LOCK_TIMEOUT);
+            // Who has it may wait for room.
+            if (waited === 'timed-out' && head === Atomics.load(this.#words, HEAD) && this.#waiting < SLOTS) return;
         }
     }
 
