@@ -13,6 +13,7 @@ import { tracesUrl } from '../common/otlp-settings.js';
 import { undelivered } from '../common/otlp-sink.js';
 import type { Recorder } from '../common/recorder.js';
 import type { Summary } from '../common/trace.js';
+import { allowExit } from './engine.js';
 import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
 import { readSettings } from './settings.js';
 
@@ -37,6 +38,7 @@ function registerMain(): (module?: WebAssembly.Module) => Recorder {
         // The first module decides: a profile needs no ticker.
         const record = settings.record ?? (module && isProfile(module) ? 'profile' : 'trace');
         const { clock, calibrate, inlining, otlp, sampling } = settings;
+        allowExit();
         recorder = createRecorder({ path, clock, record, sampling, calibrate, inlining, ...(otlp && { otlp }) });
         recorder.onExit = (code, exit) => {
             // That of `node:wasi` with `returnOnExit: false` ends the process at once, past all handlers.
