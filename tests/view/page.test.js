@@ -35,6 +35,9 @@ describe("the page", { skip: reason ?? false }, () => {
     await page.close();
   }
   const rows = (page) => page.locator(".functions tbody tr:not(.spacer)");
+  /** Rows are drawn in the next frame. */
+  const firstRowIs = (page, name) =>
+    page.waitForFunction((name) => document.querySelector(".functions tbody tr:not(.spacer)").textContent.includes(name), name);
   const firstNames = async (page, count) => (await rows(page).locator("th").allTextContents()).slice(0, count);
 
   test("shows the run, and fetches nothing", () => on(life, {}, async (page) => {
@@ -49,13 +52,13 @@ describe("the page", { skip: reason ?? false }, () => {
   test("sorts its table", () => on(life, {}, async (page) => {
     await page.getByRole("tab", { name: "Table" }).click();
     await page.getByRole("button", { name: "Calls" }).click();
+    await firstRowIs(page, "life::is_valid_position");
     assert.deepEqual((await firstNames(page, 4)).sort(), ["life::is_valid_position", "life::n_live_neighbors", "life::should_become_live", "life::step"]);
     assert.deepEqual((await firstNames(page, 1)), ["life::is_valid_position"]);
     assert.match(await rows(page).first().textContent(), /1,600,000/);
     assert.equal(await page.locator("th[aria-sort=descending]").textContent(), "Calls");
     await page.getByRole("button", { name: "Function", exact: true }).click();
-    // Rows are drawn in the next frame.
-    await page.waitForFunction(() => document.querySelector(".functions tbody tr:not(.spacer)").textContent.includes("__main_void"));
+    await firstRowIs(page, "__main_void");
     const names = await firstNames(page, 35);
     assert.deepEqual(names, [...names].sort((a, b) => a.localeCompare(b)));
   }));
@@ -82,6 +85,7 @@ describe("the page", { skip: reason ?? false }, () => {
       const level = kperf.views.timeline.lanes(chart.viewport.width / chart.width);
       return { width: chart.viewport.width, level: kperf.views.timeline.levels.findIndex(({ lanes }) => lanes === level), bars: chart.drawn.bars };
     });
+    await page.waitForFunction(() => kperf.views.timeline.chart.drawn?.bars > 0);
     const all = await seen();
     assert.ok(all.level > 0 && all.bars > 100 && all.bars < width * 16, JSON.stringify(all));
     await page.mouse.move(x + width / 2, y + 100);
@@ -97,6 +101,7 @@ describe("the page", { skip: reason ?? false }, () => {
 
   test("says by keys alone what a bar is", () => on(life, {}, async (page) => {
     await page.keyboard.press("2");
+    await page.waitForFunction(() => kperf.views.flame.chart.placed);
     const said = () => page.locator("#said").textContent();
     for (let n = 0; n < 14 && !(await said()).startsWith("life::is_valid_position"); n++) await page.keyboard.press("ArrowDown");
     assert.match(await said(), /^life::is_valid_position, 1,600,000 calls on this path, total 1\.600 s \(40\.\d %\), self 1\.600 s, 1\.000 µs a call$/);

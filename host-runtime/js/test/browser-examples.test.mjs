@@ -74,7 +74,7 @@ test('examples/browser', async () => {
         assert.equal(calls > 4_001_000 && calls < 10_000_000, true, `${calls}`);
         const boxes = await page.locator('#flame div').allTextContents();
         assert.equal(boxes.length > 5 && boxes.some((box) => /step/.test(box)), true, boxes.join('\n'));
-        assert.equal(boxes.some((box) => /^round (9\d|100)\.\d %/.test(box)), true, boxes.join('\n'));
+        assert.equal(Number(/^round ([\d.]+) %/m.exec(boxes.join('\n'))?.[1]) > 50, true, boxes.join('\n'));
     }
     const [download] = await Promise.all([page.waitForEvent('download'), page.click('#download')]);
     const trace = join(work, 'page.kperf');

@@ -126,8 +126,11 @@ test('a process that is killed leaves what was handed over', () => {
     assert.equal(report(trace).calls >= 50_010 - 16_000, true);
 });
 
-/** Starts a program that runs for ever; sends it a signal when its trace has so many calls. Answers the trace and the signal that ended it. */
-async function interrupted(program, signal, calls) {
+/**
+ * Starts a program that runs for ever; sends it a signal when its trace has so many calls, and so many of them are open. Answers the trace
+ * and the signal that ended it.
+ */
+async function interrupted(program, signal, calls, open) {
     const cwd = mkdtempSync(join(work, 'run-'));
     writeFileSync(join(cwd, 'app.mjs'), program.replaceAll('WORK', work));
     const child = spawn(process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'], { cwd, stdio: ['ignore', 'inherit', 'inherit'] });
@@ -135,7 +138,8 @@ async function interrupted(program, signal, calls) {
     const trace = join(cwd, 'app.kperf');
     const recorded = () => {
         try {
-            return report(trace).calls >= calls;
+            const { calls: soFar, functions } = report(trace);
+            return soFar >= calls && functions.reduce((sum, { unfinished }) => sum + unfinished, 0) === open;
         } catch {
             // It isn't there yet, or not its header.
             return false;
@@ -151,11 +155,11 @@ async function interrupted(program, signal, calls) {
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL']) {
     test(`${signal} ends a program as it would have, and its trace has what it did`, async () => {
-        const resting = await interrupted(`${CALLS} guest(() => {}).outer(1); setInterval(() => {}, 1000);`, signal, 3);
+        const resting = await interrupted(`${CALLS} guest(() => {}).outer(1); setInterval(() => {}, 1000);`, signal, 3, 0);
         assert.equal(resting.endedBy, signal);
         assert.deepEqual(lines(resting.trace), ['outer() {', '  inner();', '  leaf();', '} /* outer */']);
         // A listener would not be called as long as this guest runs.
-        const busy = await interrupted(`${CALLS} guest(() => { for (;;); }).outer(1);`, signal, 2);
+        const busy = await interrupted(`${CALLS} guest(() => { for (;;); }).outer(1);`, signal, 2, 2);
         assert.equal(busy.endedBy, signal);
         assert.deepEqual(lines(busy.trace), ['outer() {', '  inner(); /* cut off */', '} /* outer: cut off */']);
     });

@@ -35,6 +35,7 @@ export async function visit(url, done) {
     } finally {
         firefox.kill();
         await ended;
-        rmSync(profile, { recursive: true, force: true });
+        // Its other processes may end later.
+        rmSync(profile, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
     }
 }
