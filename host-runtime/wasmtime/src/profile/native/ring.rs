@@ -9,6 +9,7 @@ use kperf_abi::shadow::Slot;
 use std::cell::UnsafeCell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// The samples of one thread, of one instance. They are never freed, as a signal may come late: the next instance takes over
 /// what one leaves.
@@ -49,6 +50,8 @@ const CELLS: usize = 1 << 16;
 /// For how many times as long as a sample took none is taken: a stack of many thousand calls takes longer than a period, and the
 /// guest shall get on.
 const REST: u64 = 8;
+/// Who walks 65,000 calls needs no more; a handler that waited for a processor took longer, and nothing is gained by more rest.
+const LONGEST_REST: Duration = Duration::from_millis(50);
 /// How many instances can be sampled at a time.
 const RINGS: usize = 256;
 
@@ -117,7 +120,8 @@ impl Ring {
                 if now >= self.rests_until.load(Ordering::Relaxed) {
                     self.write(now, |found| unwinding.walk(registers, target, found));
                     let end = clock.now();
-                    self.rests_until.store(end + REST * end.saturating_sub(now), Ordering::Relaxed);
+                    let rest = (REST * end.saturating_sub(now)).min(clock.ticks(LONGEST_REST));
+                    self.rests_until.store(end + rest, Ordering::Relaxed);
                 }
             }
         }
