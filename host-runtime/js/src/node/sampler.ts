@@ -17,9 +17,8 @@ export function waitForSampler({ buffer }: SamplerControl, milliseconds: number)
     }
 }
 
-/** Ends the thread, if it runs, when it has written what is left. */
+/** Ends the thread, also one that is only being started. If it runs, it writes what is left before. */
 export function endSampler(control: SamplerControl): void {
-    if (!control.runs) return;
     control.stop();
     Atomics.wait(new Int32Array(control.buffer), STATE, IS_RUNNING, PATIENCE);
 }
