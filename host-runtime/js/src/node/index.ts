@@ -265,10 +265,18 @@ function startSampler(shared: Shared, clock: Clock, output: Output, isOwner: boo
     if (shared.test) return new CountsAlone(now, output, shared.sampling);
     const control = new SamplerControl(shared.sampler);
     if (!control.runs) {
-        if (control.become(IS_NONE, IS_WANTED) && !isOwner) tell(shared.channels.samplers);
-        if (!isOwner) waitForSampler(control, OWNER_PATIENCE);
+        control.become(IS_NONE, IS_WANTED);
+        if (!isOwner) {
+            tell(shared.channels.samplers);
+            waitForSampler(control, OWNER_PATIENCE);
+        }
         startSamplerThread(shared);
         waitForSampler(control, THREAD_START);
+        // Who was about to start it may have been terminated.
+        if (control.become(IS_STARTING, IS_WANTED)) {
+            startSamplerThread(shared);
+            waitForSampler(control, THREAD_START);
+        }
         if (!control.runs) throw new Error('kperf: the thread that samples did not start');
     }
     return new NodeSampler(now, control, (instance) => tell(shared.channels.instances, instance));
