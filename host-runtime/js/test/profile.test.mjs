@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { getEnvironmentData } from 'node:worker_threads';
 import { createRecorder, openTrace } from 'kperf-wasm';
 import { folder, hasMultiMemory, kperf, PACKAGE, probed, replay, ROOT } from './support/cli.mjs';
 import { collectorProgram, startCollector } from './support/collector.mjs';
@@ -163,6 +164,18 @@ test('worker threads whose profiles begin at the same time share one sampler, wh
         }`);
     assert.deepEqual(counts(trace), { outer: 4, inner: 4, leaf: 8 }, stderr);
     assert.deepEqual(calls(trace), Array(4).fill(['outer() {', '  inner();', '} /* outer */']).flat());
+});
+
+test('a sampler that was never started, by a thread that said it would, is started by another', { skip }, async () => {
+    const path = join(work, 'claimed.kperf');
+    const kperf = createRecorder({ path, record: 'profile' });
+    const [STATE, IS_STARTING] = [3, 3];
+    new Int32Array(getEnvironmentData('kperf-wasm').sampler)[STATE] = IS_STARTING;
+    const { instance } = await kperf.instantiate(slow, { host: { wait: slowly } });
+    instance.exports.outer(5);
+    await kperf.finish();
+    assert.deepEqual(counts(path), { outer: 1, inner: 1, leaf: 2 });
+    assert.deepEqual(calls(path), ['outer() {', '  inner();', '} /* outer */']);
 });
 
 test('suspended stacks are kept apart', { skip: skip || !('Suspending' in WebAssembly) }, async () => {
