@@ -15,10 +15,11 @@ const life = probed(path, join(work, 'life.wasm'), '--record', 'profile');
 const slow = probed('test/programs/slow.wat', join(work, 'slow.wasm'), '--record', 'profile', '--id-base', '1000');
 const traced = join(work, 'traced.kperf');
 kperf('run', path, '--trace', traced, '--probe', 'import', '--', '50');
-const browser = await launch();
+const browser = await launch('--js-flags=--expose-gc');
 after(() => browser.close());
 
 const SCRIPT = '<script src="/dist/kperf.js"></script>';
+const calls = (trace) => replay(trace, '--only', 'outer', '--only', 'inner').split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
 const report = (trace) => JSON.parse(kperf('report', trace, '--format', 'json', '--limit', '0'));
 /** Calls of the game's own functions: the others depend on the host's WASI. */
 const counts = (trace) => Object.fromEntries(report(trace).functions.filter(({ name }) => name.startsWith('life::')).map(({ name, calls }) => [name, calls]));
@@ -77,11 +78,37 @@ test('slow calls are told, and how they ended', async () => {
             ${RESULT}
         })();`;
     const { trace } = await visit({ '/': page(script, SLOWLY + SCRIPT) });
-    const lines = replay(trace, '--only', 'outer', '--only', 'inner').split('\n').slice(1, -1).map((line) => line.replace(/^.*\| /, '').trimEnd());
     const good = ['outer() {', '  inner();', '} /* outer */'];
-    assert.deepEqual(lines.sort(), [...good, ...good, 'outer() {', '  inner(); /* host error */', '} /* outer: host error */'].sort());
+    assert.deepEqual(calls(trace).sort(), [...good, ...good, 'outer() {', '  inner(); /* host error */', '} /* outer: host error */'].sort());
     const inner = report(trace).functions.find(({ name }) => name === 'inner');
     assert.deepEqual([inner.calls, inner.self_nanos > 240e6], [3, true], JSON.stringify(inner));
+});
+
+test('an instance that is gone when the recording ends has told all', async () => {
+    // It ends in the moment in which the recorder hears that.
+    const head = `<script>
+        const Registry = FinalizationRegistry;
+        globalThis.FinalizationRegistry = class extends Registry {
+            constructor(gone) {
+                super((member) => {
+                    gone(member);
+                    globalThis.isGone();
+                });
+            }
+        };
+    </script>`;
+    const script = `${BUSY}
+        globalThis.result = (async () => {
+            const finished = new Promise((resolve) => (globalThis.isGone = () => resolve(kperf.finish())));
+            await busy(5, () => { throw new Error('out'); });
+            setTimeout(gc);
+            await finished;
+            const text = '';
+            ${RESULT}
+        })();`;
+    const { trace } = await visit({ '/': page(script, SLOWLY + head + SCRIPT) });
+    assert.deepEqual(calls(trace), ['outer() {', '  inner(); /* host error */', '} /* outer: host error */']);
+    assert.equal(report(trace).functions.find(({ name }) => name === 'inner').calls, 1);
 });
 
 test('a page that is closed has told all its counts', async () => {

@@ -126,6 +126,20 @@ test('a frame that an exception left is closed when its thread rests, or at once
     assert.deepEqual(calls(path), ['crash() {', '  inner();', '} /* crash: trap */', 'outer() {', '  inner();', '} /* outer */']);
 });
 
+test('calls that fail have not returned, whenever the sampler looks', { skip }, async () => {
+    const path = join(work, 'unwound.kperf');
+    const kperf = createRecorder({ path, record: 'profile', sampling: { period: '10us', spanMin: '20us' } });
+    const wait = (micros) => {
+        for (const until = performance.now() + micros / 1000; performance.now() < until;);
+    };
+    const { instance } = await kperf.instantiate(slow, { host: { wait } });
+    for (let n = 0; n < 5000; n++) assert.throws(() => kperf.call(() => instance.exports.crash(100)), WebAssembly.RuntimeError);
+    await kperf.finish();
+    const ends = calls(path).filter((line) => line.includes('crash') && !line.endsWith('{'));
+    assert.equal(ends.length > 0, true, 'no call was seen');
+    assert.deepEqual(ends.filter((line) => !line.includes('trap')), []);
+});
+
 test('worker threads, also one that is terminated', { skip }, () => {
     const { trace, stderr } = run(`
         import { Worker, isMainThread, parentPort } from 'node:worker_threads';

@@ -88,8 +88,7 @@ export class PageRecorder extends Recorder {
 
     /** The page is being closed: what is known now is all that can be said. */
     leave(): void {
-        const sampler = this.#sampler();
-        if (sampler) sampler.isLeaving = true;
+        this.#sampler()?.leave();
         void this.end(Reason.Interrupted);
     }
 

@@ -12,27 +12,25 @@ import { SAMPLER_NAME } from './workers.js';
 /** Milliseconds that it may take to write what is left. */
 const PATIENCE = 5000;
 
-/** An instance, and up to when its counts are in the trace. */
+/** An instance that has not ended, and up to when its counts are in the trace. */
 interface Known {
     instance: ProfiledInstance;
     counted: Float64Array;
     until: number;
-    /** Told of its end. */
+    /** Whoever waits for its end is told of that. */
     ended: (() => void) | undefined;
-    closed: boolean;
 }
 
 /** Starts the worker and takes what it finds. */
 export class PageSampler implements SamplerLink {
     readonly now: () => number;
-    /** The page is being closed: nobody waits for the worker any more. */
-    isLeaving = false;
     readonly #output: Output;
     readonly #sampling: Sampling;
     readonly #control: SamplerControl;
     readonly #worker: Worker;
     /** The worker can't run. */
     #failed = false;
+    #isLeaving = false;
     readonly #known = new Map<number, Known>();
 
     /** Throws where memory can't be shared with a worker. */
@@ -59,26 +57,29 @@ export class PageSampler implements SamplerLink {
 
     add(instance: ProfiledInstance): void {
         const counted = new Float64Array(instance.functions);
-        this.#known.set(instance.number, { instance, counted, until: instance.begun, ended: undefined, closed: false });
+        this.#known.set(instance.number, { instance, counted, until: instance.begun, ended: undefined });
         this.#worker.postMessage(instance);
         this.#control.announce();
     }
 
     end(instance: ProfiledInstance): void | Promise<void> {
         const known = this.#known.get(instance.number);
-        if (!known || known.closed) return;
-        if (this.isLeaving || this.#failed) return this.#countsAlone(known);
+        if (!known) return;
+        if (this.#isLeaving || this.#failed) return this.#countsAlone(known);
         this.#control.wake();
         return new Promise((resolve) => {
-            const late = setTimeout(() => {
-                this.#countsAlone(known);
-                resolve();
-            }, PATIENCE);
+            const late = setTimeout(() => this.#countsAlone(known), PATIENCE);
             known.ended = () => {
                 clearTimeout(late);
                 resolve();
             };
         });
+    }
+
+    /** The page is being closed: nobody waits for the worker any more. */
+    leave(): void {
+        this.#isLeaving = true;
+        for (const known of this.#known.values()) if (known.ended) this.#countsAlone(known);
     }
 
     /** Ends the worker. */
@@ -88,21 +89,23 @@ export class PageSampler implements SamplerLink {
 
     #found(found: Found): void {
         const known = this.#known.get(found.number);
-        if (!known || known.closed) return;
+        if (!known) return;
         if (found.kind === 'span') return this.#output.span(found.number, found.block);
         if (found.kind === 'parent') return this.#output.parent(found.number, found.payload);
-        if (found.kind === 'ended') {
-            known.closed = true;
-            return known.ended?.();
-        }
+        if (found.kind === 'ended') return this.#close(known);
         known.counted = found.counted;
         known.until = found.endTicks;
         this.#output.window(found.number, found.body);
     }
 
     #countsAlone(known: Known): void {
-        known.closed = true;
         const { instance, counted, until } = known;
         this.#output.window(instance.number, countsAlone(instance, counted, until, Math.max(until, this.now()), this.#sampling));
+        this.#close(known);
+    }
+
+    #close({ instance, ended }: Known): void {
+        this.#known.delete(instance.number);
+        ended?.();
     }
 }

@@ -15,8 +15,8 @@ export interface Lane {
     setRecording(on: boolean): void;
     /** Closes what is open on any stack, and hands over the rest; it may take until the answer is fulfilled. Nothing that comes after is kept. */
     end(reason: Reason): void | Promise<void>;
-    /** Its instance is gone. */
-    retire(reason: Reason): void;
+    /** The same for a lane whose instance is gone. */
+    retire(reason: Reason): void | Promise<void>;
 }
 
 /** The lanes of a thread: the same of its stacks runs in each. */

@@ -1,6 +1,6 @@
 /** An instance that makes a profile (`kperf-wasm rewrite --record profile`), as the guest's own thread sees it. */
 
-import { EXPORT_PREFIX, type Reason, SHADOW_LAST, SHADOW_STACK } from './constants.js';
+import { EXPORT_PREFIX, Reason, SHADOW_LAST, SHADOW_STACK } from './constants.js';
 import { Counts, switchBuffer, switchCounts } from './counts.js';
 import { equalParents, parentPayload, type Parent } from './parent.js';
 import type { ProfiledInstance } from './profiled-instance.js';
@@ -80,7 +80,11 @@ export class Profile {
 
     /** How many calls of the running stack are open. */
     get depth(): number {
-        return (Math.min(this.#top?.value ?? SHADOW_STACK, SHADOW_LAST) - SHADOW_STACK) / 8;
+        const top = this.#top;
+        if (top) return (Math.min(top.value, SHADOW_LAST) - SHADOW_STACK) / 8;
+        let depth = 0;
+        while (this.#slots[SHADOW_STACK / 4 + 2 * depth]) depth++;
+        return depth;
     }
 
     /** The stack that runs. */
@@ -96,12 +100,12 @@ export class Profile {
         if (depth >= open) return;
         const control = this.#control;
         // What the sampler hasn't heard of yet counts too.
-        const isNews = control[CONTROL_UNWOUND] === Atomics.load(control, CONTROL_HEARD);
+        const isNews = Atomics.add(control, CONTROL_UNWOUND, 1) === Atomics.load(control, CONTROL_HEARD);
         control[CONTROL_DEPTH] = isNews ? depth : Math.min(depth, control[CONTROL_DEPTH]!);
         if (isNews) control[CONTROL_OPEN] = open;
         control[CONTROL_REASON] = reason;
-        Atomics.add(control, CONTROL_UNWOUND, 1);
         this.#clear(depth);
+        Atomics.add(control, CONTROL_UNWOUND, 1);
     }
 
     /** From here on another stack runs. */
@@ -152,8 +156,10 @@ export class Profile {
     }
 
     /** The instance is gone. */
-    retire(reason: Reason): void {
-        void this.end(reason);
+    retire(reason: Reason): void | Promise<void> {
+        // What it has open was left by an exception.
+        this.settle(Reason.Host);
+        return this.end(reason);
     }
 
     get #top(): Cell | undefined {

@@ -73,6 +73,8 @@ export class Recorder {
     /** The instances that make a profile. */
     readonly #profiles = new Set<Profile>();
     #settling: ReturnType<typeof setInterval> | undefined;
+    /** The ends of lanes whose instances are gone, as far as they take time. */
+    readonly #retiring = new Set<Promise<void>>();
     /** The lane of the first instance that has its recorder inside. */
     #inner: Lane | undefined;
     /** Instances that are to come. */
@@ -257,7 +259,8 @@ export class Recorder {
     /** Ends this thread's part: closes what is open, and hands it over. Nothing that comes after is kept. */
     end(reason: Reason): void | Promise<void> {
         clearInterval(this.#settling);
-        return this.#lanes.end(reason);
+        const ended = this.#lanes.end(reason);
+        if (ended || this.#retiring.size > 0) return Promise.all([ended, ...this.#retiring]).then(() => undefined);
     }
 
     /** Ends the recording. `outcome` says how the program ended: `completed`, `exit 3`, `trap: ...`. */
@@ -337,7 +340,11 @@ export class Recorder {
     /** The instance of a lane is gone. */
     #retire({ lane, number }: { lane: AnyLane; number: number }): void {
         if (this.finished) return;
-        lane.retire(Reason.Unfinished);
+        const ended = lane.retire(Reason.Unfinished);
+        if (ended) {
+            this.#retiring.add(ended);
+            void ended.then(() => this.#retiring.delete(ended));
+        }
         if (lane instanceof Profile) this.#profiles.delete(lane);
         this.#lanes.remove(lane);
         this.#numbers = this.#numbers.filter((other) => other !== number);

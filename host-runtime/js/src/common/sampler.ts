@@ -21,8 +21,8 @@ export interface Sampling {
 }
 
 /**
- * Words of an instance's control: how often calls were unwound, the least depth since the sampler has heard of that, why, and how many
- * calls were open at the first of these times: those deeper had returned.
+ * Words of an instance's control: how often calls were unwound, twice, and odd while that is done; the least depth since the sampler
+ * has heard of that, why, and how many calls were open at the first of these times: those deeper had returned.
  */
 export const CONTROL_UNWOUND = 0;
 export const CONTROL_DEPTH = 1;
@@ -53,8 +53,8 @@ const FIRST_WINDOW = 1e9;
 interface LookExports {
     memory: WebAssembly.Memory;
     look: () => number;
-    path: { readonly value: number };
-    depth: { readonly value: number };
+    path: { value: number };
+    depth: { value: number };
     same: { readonly value: number };
 }
 
@@ -149,17 +149,9 @@ export class Profiled {
     }
 
     #sample(clock: () => number): void {
-        const control = this.#control;
-        const unwound = Atomics.load(control, CONTROL_UNWOUND);
-        if (unwound !== control[CONTROL_HEARD]) {
-            const now = clock();
-            this.#leave(control[CONTROL_OPEN]!, now);
-            this.#unwind(control[CONTROL_DEPTH]!, now, control[CONTROL_REASON] as Reason);
-            Atomics.store(control, CONTROL_HEARD, unwound);
-        }
-        const whole = this.#look.look();
+        const isWhole = this.#hearOfUnwound(clock) && this.#lookBetween();
         const now = clock();
-        if (whole === 0) {
+        if (!isWhole) {
             // The next one stands for this one's time too.
             this.#torn++;
             return;
@@ -182,6 +174,30 @@ export class Profiled {
             if (this.#sampling.everyNanos === undefined) this.#length *= 2;
             this.#endWindow(now);
         }
+    }
+
+    /** Hears of calls that were unwound. False while some are. */
+    #hearOfUnwound(clock: () => number): boolean {
+        const control = this.#control;
+        const unwound = Atomics.load(control, CONTROL_UNWOUND);
+        if (unwound === control[CONTROL_HEARD]) return true;
+        const [open, depth, reason] = [control[CONTROL_OPEN]!, control[CONTROL_DEPTH]!, control[CONTROL_REASON] as Reason];
+        if ((unwound & 1) === 1 || Atomics.load(control, CONTROL_UNWOUND) !== unwound) return false;
+        const now = clock();
+        this.#leave(open, now);
+        this.#unwind(depth, now, reason);
+        Atomics.store(control, CONTROL_HEARD, unwound);
+        return true;
+    }
+
+    /** Finds out which calls are open. False if it couldn't, or if calls were unwound meanwhile: they have not returned. */
+    #lookBetween(): boolean {
+        const { look, path, depth } = this.#look;
+        const last = [path.value, depth.value] as const;
+        if (look() === 0) return false;
+        if (Atomics.load(this.#control, CONTROL_UNWOUND) === this.#control[CONTROL_HEARD]) return true;
+        [path.value, depth.value] = last;
+        return false;
     }
 
     /** Writes what is left, with the calls that are open closed for a reason. */

@@ -7,9 +7,9 @@ const FLAGS = [
 ];
 
 /** Starts the browser; whoever does closes it. */
-export function launch() {
+export function launch(...flags) {
     const executablePath = process.env.KPERF_CHROMIUM ?? '/usr/bin/chromium';
-    return chromium.launch({ executablePath, args: FLAGS });
+    return chromium.launch({ executablePath, args: [...FLAGS, ...flags] });
 }
 
 /** Opens a page and answers what its `globalThis.result` is fulfilled with; fails on errors in it. */
