@@ -48,6 +48,8 @@ writeFileSync(join(app, 'index.html'), `<!DOCTYPE html>
 async function start(...args) {
     const traces = join(work, `traces-${Math.random()}`);
     const child = spawn(CLI, ['serve', ...args, '--listen', '127.0.0.1:0', '--traces', traces], { stdio: ['ignore', 'pipe', 'pipe'] });
+    // A test that fails leaves it behind.
+    after(() => child.kill());
     let [stdout, stderr] = ['', ''];
     child.stdout.on('data', (text) => (stdout += text));
     child.stderr.on('data', (text) => (stderr += text));

@@ -14,7 +14,8 @@ export function launch(...flags) {
 
 /** Opens a page and answers what its `globalThis.result` is fulfilled with; fails on errors in it. */
 export async function open(browser, url) {
-    const page = await browser.newPage();
+    // Closing a page that has made its own context would end that too, with all that the page is sending.
+    const page = await (await browser.newContext()).newPage();
     const errors = [];
     page.on('pageerror', (error) => errors.push(String(error.stack)));
     // A server that fails for a while is part of a test.

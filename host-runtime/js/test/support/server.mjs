@@ -44,6 +44,8 @@ export async function serve(files, { isolated, fail = 0, lose = 0 } = {}) {
         }
     });
     await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+    // A test that fails leaves it behind.
+    server.unref();
     /** The parts of a trace, each once, in their order. */
     const partsOf = (id) => [...new Map(posts.filter(({ trace }) => trace === id).map((post) => [post.part, post])).values()].sort((a, b) => a.part - b.part);
     const isWhole = (id) => {
