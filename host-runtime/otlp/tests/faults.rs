@@ -1,10 +1,14 @@
 //! Servers that answer badly, late or not at all: nothing is lost, or the table says how much, and nothing hangs.
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod common;
 mod server;
 
-use kperf_otlp::exporter::{About, Config, Delivery, Protocol, Receipt, Resume};
+use common::simple;
+use kperf_otlp::exporter::{About, Config, Delivery, Protocol, Receipt, Resume, Sending, sink};
+use kperf_otlp::{Limits, SpanOptions};
 use server::*;
+use std::io::Write;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -166,6 +170,27 @@ fn a_wait_that_is_too_long_is_not_waited_for() {
 }
 
 #[test]
+fn a_wait_is_not_waited_for_when_the_recording_has_ended_meanwhile() {
+    let server =
+        Server::start(None, |_| Reply::Status(503, vec![("retry-after", "3600".into())], "maintenance"));
+    let config = Config { give_up_after: Duration::from_secs(600), ..server.config(Protocol::HttpProtobuf) };
+    let options = SpanOptions { limits: Limits { spans: 1, ..Limits::default() }, ..SpanOptions::default() };
+    let (mut spool, sending) = sink(config, options).unwrap();
+    spool.write_all(&simple("main{ 10 step{ 10 } }")).unwrap();
+    while sending.delivery().retries == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let begun = Instant::now();
+    drop(spool);
+    let delivery = sending.wait();
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    check(&delivery);
+    assert_eq!((delivery.acknowledged, delivery.failed + delivery.dropped), (0, 2), "{delivery}");
+    let failed = words(&delivery).into_iter().find(|(about, _)| *about == About::Failed).unwrap().1;
+    assert!(failed.contains("given up after 1 try"), "{failed}");
+}
+
+#[test]
 fn waits_grow() {
     let server =
         Server::start(None, |n| if n < 6 { Reply::Status(503, Vec::new(), "") } else { Reply::Accept });
@@ -279,7 +304,7 @@ fn a_run_that_was_stopped_goes_on_where_it_was() {
 
 #[test]
 fn a_source_that_fails_is_told_and_what_it_gave_is_sent() {
-    use kperf_otlp::exporter::{BoxError, Sending, Source, SourceProgress};
+    use kperf_otlp::exporter::{BoxError, Source, SourceProgress};
     struct Broken(Numbered);
     impl Source for Broken {
         fn next_request(&mut self) -> Result<Option<kperf_otlp::Request>, BoxError> {
@@ -311,5 +336,23 @@ fn waiting_works_in_any_program() {
         assert_eq!(delivery.acknowledged, 500);
         // It blocks the thread, but it doesn't panic.
         assert_eq!(start(server.config(Protocol::Grpc), 5, resume()).wait().acknowledged, 500);
+    });
+}
+
+#[test]
+fn a_configuration_that_can_not_work_is_an_error_in_any_program() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        for protocol in BOTH {
+            let base = config((Ipv4Addr::LOCALHOST, 1).into(), protocol);
+            for config in [
+                Config { certificate: Some("there is no such file".into()), ..base.clone() },
+                Config { headers: vec![("no name".into(), "value".into())], ..base },
+            ] {
+                let open = || Ok(Numbered { next: 0, count: 1 });
+                assert!(Sending::start(config.clone(), Resume::default(), open).is_err());
+                assert!(sink(config, SpanOptions::default()).is_err());
+            }
+        }
     });
 }

@@ -37,11 +37,35 @@ impl Answer {
                 why.push_str(&text);
             }
         }
-        // Certificates that don't fit, or a server that doesn't speak TLS: trying again doesn't help.
-        match Causes(Some(error)).any(|cause| cause.is::<rustls::Error>()) {
+        match Causes(Some(error)).filter_map(|cause| cause.downcast_ref()).any(is_hopeless) {
             true => Answer::Hopeless { why },
             false => Answer::Later { wait: None, why },
         }
+    }
+}
+
+/// Certificates that don't fit, or a server that doesn't speak TLS: trying again doesn't help. All else may be a server that is
+/// just being started or told of its names.
+fn is_hopeless(error: &rustls::Error) -> bool {
+    use rustls::{AlertDescription as Alert, Error};
+    match error {
+        Error::InvalidCertificate(_)
+        | Error::NoCertificatesPresented
+        | Error::PeerIncompatible(_)
+        | Error::InvalidMessage(_)
+        | Error::General(_) => true,
+        Error::AlertReceived(alert) => matches!(
+            alert,
+            Alert::CertificateRequired
+                | Alert::BadCertificate
+                | Alert::UnsupportedCertificate
+                | Alert::CertificateRevoked
+                | Alert::CertificateExpired
+                | Alert::CertificateUnknown
+                | Alert::UnknownCA
+                | Alert::AccessDenied
+        ),
+        _ => false,
     }
 }
 
@@ -59,5 +83,30 @@ impl<'a> Iterator for Causes<'a> {
             None => error.source(),
         };
         Some(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::{AlertDescription, CertificateError};
+    use std::io;
+
+    #[test]
+    fn only_certificates_that_do_not_fit_are_hopeless() {
+        let answer = |error: rustls::Error| Answer::of_error(&io::Error::other(error));
+        let is_hopeless = |error| matches!(answer(error), Answer::Hopeless { .. });
+        assert!(is_hopeless(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)));
+        assert!(is_hopeless(rustls::Error::AlertReceived(AlertDescription::UnknownCA)));
+        // What a proxy says that is just being reloaded.
+        assert!(!is_hopeless(rustls::Error::DecryptError));
+        for alert in [
+            AlertDescription::InternalError,
+            AlertDescription::HandshakeFailure,
+            AlertDescription::UnrecognisedName,
+        ] {
+            let why = format!("received fatal alert: {alert:?}");
+            assert_eq!(answer(rustls::Error::AlertReceived(alert)), Answer::Later { wait: None, why });
+        }
     }
 }

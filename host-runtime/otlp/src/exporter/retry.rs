@@ -63,15 +63,29 @@ pub(super) async fn deliver(transport: &Transport, config: &Config, shared: &Sha
             None => jittered(wait),
         };
         wait = (wait * 2).min(Config::MAX_WAIT);
-        if shared.left(begun, config.give_up_after).is_some_and(|left| pause >= left) {
-            return Outcome::End { why: given_up(&why, tries, begun.elapsed(), asked) };
+        let too_late = |rest| {
+            shared.left(begun, config.give_up_after).filter(|&left| rest >= left)?;
+            Some(Outcome::End { why: given_up(&why, tries, begun.elapsed(), asked.map(|_| rest)) })
+        };
+        if let Some(end) = too_late(pause) {
+            return end;
         }
         shared.retried(&why);
-        if shared.pause(pause).await.is_break() {
-            return Outcome::End { why: format!("{why} (stopped after {})", counted(tries)) };
+        // In slices: the recording may end meanwhile, and from then on the time is limited.
+        let since = Instant::now();
+        while let Some(rest) = pause.checked_sub(since.elapsed()).filter(|rest| !rest.is_zero()) {
+            if let Some(end) = too_late(rest) {
+                return end;
+            }
+            if shared.pause(rest.min(SLICE)).await.is_break() {
+                return Outcome::End { why: format!("{why} (stopped after {})", counted(tries)) };
+            }
         }
     }
 }
+
+/// After how long, in a pause, it is asked again how much time is left.
+const SLICE: Duration = Duration::from_secs(1);
 
 /// A try needs some time, even at the very end.
 const SHORTEST: Duration = Duration::from_millis(100);

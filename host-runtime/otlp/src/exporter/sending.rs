@@ -10,10 +10,12 @@ use super::shared::Shared;
 use super::source::{BoxError, Source};
 use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 /// How many requests are on their way at a time.
@@ -81,10 +83,10 @@ impl Sending {
         open: impl FnOnce() -> Result<S, BoxError> + Send + 'static,
     ) -> Result<Sending> {
         let begun = Instant::now();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = Runtime::new()?;
         let transport = {
             // The clients' timers belong to the runtime.
-            let _inside = runtime.enter();
+            let _inside = runtime.handle.enter();
             match config.protocol {
                 Protocol::HttpProtobuf => Transport::Http(Http::new(&config)?),
                 Protocol::Grpc => Transport::Grpc(Box::new(Grpc::new(&config)?)),
@@ -129,11 +131,12 @@ impl Sending {
                 // One that was stopped may be waiting for a recording that goes on.
                 let _ = encoding.join();
             }
-            sender.shared.count(|delivery| {
+            // At once: after a stop, whoever encodes may still be counting.
+            let delivery = sender.shared.count(|delivery| {
                 delivery.elapsed = begun.elapsed();
                 delivery.dropped = delivery.expected - delivery.elided - delivery.attempted;
+                delivery.clone()
             });
-            let delivery = sender.shared.delivery();
             // Nobody may be waiting.
             let _ = tell.send(delivery.clone());
             delivery
@@ -173,6 +176,35 @@ impl Sending {
     /// [`wait`](Sending::wait) for asynchronous programs, of any runtime.
     pub async fn wait_async(self) -> Delivery {
         self.done.await.unwrap_or_else(|_| self.shared.delivery())
+    }
+}
+
+/// A runtime that waits for nothing when it is dropped: within another one, where an error may leave it, it must not, and a name
+/// that is being looked up takes as long as it takes.
+struct Runtime {
+    handle: Handle,
+    /// There until it is dropped.
+    runtime: Option<tokio::runtime::Runtime>,
+}
+
+impl Runtime {
+    fn new() -> io::Result<Runtime> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Runtime { handle: runtime.handle().clone(), runtime: Some(runtime) })
+    }
+
+    fn block_on(&self, future: impl Future<Output = ()>) {
+        if let Some(runtime) = &self.runtime {
+            runtime.block_on(future);
+        }
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
     }
 }
 

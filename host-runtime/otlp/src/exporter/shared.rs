@@ -33,8 +33,8 @@ impl Shared {
     }
 
     /// Changes the counts.
-    pub(super) fn count(&self, change: impl FnOnce(&mut Delivery)) {
-        change(&mut self.delivery.lock().unwrap_or_else(PoisonError::into_inner));
+    pub(super) fn count<R>(&self, change: impl FnOnce(&mut Delivery) -> R) -> R {
+        change(&mut self.delivery.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The counts so far.
