@@ -109,17 +109,20 @@ impl Clock {
     /// Ties the clock to the calendar.
     pub(crate) fn anchor(&self) -> Anchor {
         let Clock::Counter(clock) = self else { return Anchor::default() };
-        // The closest of a few tries: a thread may be put aside between two readings.
-        let tries = (0..16).map(|_| {
-            let before = clock.raw();
+        let unix_nanos = || {
             let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-            let after = clock.raw();
-            (
-                after.saturating_sub(before),
-                Anchor { ticks: before + (after - before) / 2, unix_nanos: unix.as_nanos() as u64 },
-            )
+            unix.as_nanos() as u64
+        };
+        // The closest of a few tries: a thread may be put aside between two readings. Nor need these be in order, where it was
+        // moved to another processor.
+        let tries = (0..16).filter_map(|_| {
+            let (before, unix_nanos, after) = (clock.raw(), unix_nanos(), clock.raw());
+            let distance = after.checked_sub(before)?;
+            Some((distance, Anchor { ticks: before + distance / 2, unix_nanos }))
         });
-        tries.min_by_key(|(distance, _)| *distance).map(|(_, anchor)| anchor).unwrap_or_default()
+        tries
+            .min_by_key(|(distance, _)| *distance)
+            .map_or_else(|| Anchor { ticks: clock.raw(), unix_nanos: unix_nanos() }, |(_, anchor)| anchor)
     }
 }
 

@@ -294,13 +294,17 @@ impl Profile {
     /// A call of the embedder's begins. Answers what to come back to.
     fn begin(&self, mut store: impl AsContextMut) -> u32 {
         match &self.depth {
-            Depth::Shadow { top, abandoned } => match abandoned.swap(0, Ordering::Relaxed) {
-                0 => top.get(store).i32().unwrap_or_default() as u32,
-                before => {
-                    set_top(top, &mut store, before);
-                    before
+            Depth::Shadow { top, abandoned } => {
+                let now = top.get(&mut store).i32().unwrap_or_default() as u32;
+                match abandoned.swap(0, Ordering::Relaxed) {
+                    // The call around it has ended since, and left the top below.
+                    before if before == 0 || before >= now => now,
+                    before => {
+                        set_top(top, store, before);
+                        before
+                    }
                 }
-            },
+            }
             Depth::Native => 0,
         }
     }

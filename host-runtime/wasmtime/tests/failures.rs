@@ -170,7 +170,8 @@ fn frames_are_closed_where_the_guest_may_not_run_any_more() {
         let thread = (epochs == 0).then(|| {
             let engine = engine.clone();
             std::thread::spawn(move || {
-                std::thread::sleep(std::time::Duration::from_millis(20));
+                // The guest is in its loop by then.
+                std::thread::sleep(std::time::Duration::from_millis(300));
                 engine.increment_epoch();
             })
         });

@@ -85,7 +85,9 @@ impl Shadow {
         if free == 0 && first > 0 {
             return false;
         }
-        let same = below.as_flattened().iter().zip(&*path).all(|(slot, seen)| load(slot) == seen.0);
+        // What is unwound is cleared from below: the calls above a free slot are gone.
+        let same = |(slot, seen): (&AtomicU64, &Slot)| load(slot) == seen.0 && !is_free(seen.0);
+        let same = below.as_flattened().iter().zip(&*path).all(same);
         path.extend(seen.iter().take(free).map(|&slot| Slot(slot)));
         same
     }
@@ -93,4 +95,30 @@ impl Shadow {
 
 fn is_free(slot: u64) -> bool {
     Slot(slot).func().is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wasmtime::{Config, Engine, MemoryType, SharedMemory};
+
+    #[test]
+    fn a_stack_with_a_hole_is_seen_up_to_the_hole() {
+        let mut config = Config::new();
+        config.wasm_threads(true).shared_memory(true);
+        let engine = Engine::new(&config).expect("an engine");
+        let memory = SharedMemory::new(&engine, MemoryType::shared(17, 17)).expect("a memory");
+        let shadow = Shadow::of_instance(Counts::of_instance(memory, 0, 1).expect("room for it"));
+        let calls: Vec<Slot> = (1..41).map(Slot).collect();
+        for (slot, call) in shadow.slots().iter().zip(&calls) {
+            slot.store(call.0.to_le(), Ordering::Relaxed);
+        }
+        let mut path = Vec::new();
+        assert!(shadow.look(&mut path));
+        assert_eq!(path, calls);
+        // The guest has caught something, and is about to clear what was above.
+        shadow.slots()[4].store(0, Ordering::Relaxed);
+        assert!(shadow.look(&mut path));
+        assert_eq!(path, calls[..4]);
+    }
 }

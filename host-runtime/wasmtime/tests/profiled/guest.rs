@@ -6,7 +6,10 @@ use kperf_rewriter::Probe;
 use kperf_trace::{Event, Item, TraceReader, Window};
 use kperf_wasmtime::{Builder, ClockChoice, HAS_NATIVE_STACKS, Inlined, Recorder, is_native};
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::iter;
+use std::pin::pin;
+use std::task::{Context, Waker};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use wasmtime::{Caller, Engine, Func, Instance, Linker, Module, Store};
 
@@ -50,6 +53,15 @@ pub(crate) fn engine_for_deep_stacks() -> Engine {
 /// A recorder that takes samples.
 pub(crate) fn sampling(engine: &Engine, describe: impl FnOnce(Builder) -> Builder) -> (Recorder, Memory) {
     recorder_with(engine, |builder| describe(builder.clock(ClockChoice::Precise).calibrate(false)))
+}
+
+/// For this the host's function drops a call of its own halfway, before it fails.
+pub(crate) const DROPS: i32 = -2;
+
+/// Drops a future in the middle.
+pub(crate) fn begin_and_drop(future: impl Future) {
+    let poll = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
+    assert!(poll.is_pending());
 }
 
 /// How many samples the host's function waits for.
@@ -97,6 +109,11 @@ pub(crate) fn instantiate(
                     break;
                 }
             }
+        }
+        if value == DROPS {
+            begin_and_drop(
+                flushed.call_async(&mut caller, async |_| pending::<wasmtime::Result<()>>().await),
+            );
         }
         if value <= 0 { Err(wasmtime::Error::msg("h has failed")) } else { Ok(()) }
     });

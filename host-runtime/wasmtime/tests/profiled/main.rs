@@ -14,6 +14,7 @@ use kperf_rewriter::Probe;
 use kperf_trace::{Event, FuncId, Item, Reason, TraceReader, Window};
 use kperf_wasmtime::{ClockChoice, Sampling, is_profile};
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::pending;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, UNIX_EPOCH};
@@ -363,13 +364,27 @@ fn a_future_that_is_dropped_leaves_no_call_behind() {
         let module = compile(&engine, GUEST, probe);
         let (recorder, trace) = sampling(&engine, |builder| builder);
         let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
-        let never =
-            lanes.call_async(&mut store, async |_| std::future::pending::<wasmtime::Result<()>>().await);
-        drop(never);
+        begin_and_drop(lanes.call_async(&mut store, async |_| pending::<wasmtime::Result<()>>().await));
         call(&mut store, &lanes, instance, "around", 7).unwrap();
         recorder.finish("completed").unwrap();
         let roots: BTreeSet<u32> = read(&trace.bytes()).paths().keys().map(|path| path[0]).collect();
         assert_eq!(roots, BTreeSet::from([9]));
+    }
+}
+
+/// Nor does one within a call that fails then.
+#[test]
+fn a_future_that_is_dropped_in_a_call_that_fails_is_not_come_back_to() {
+    let engine = engine();
+    for probe in profiles() {
+        let module = compile(&engine, GUEST, probe);
+        let (recorder, trace) = sampling(&engine, |builder| builder);
+        let (mut store, lanes, instance) = instantiate(&recorder, &module, Some(&trace));
+        call(&mut store, &lanes, instance, "around", DROPS).unwrap_err();
+        call(&mut store, &lanes, instance, "recurses", 2).unwrap();
+        recorder.finish("completed").unwrap();
+        let paths = read(&trace.bytes()).paths();
+        assert!(paths.contains_key(&vec![10; 3]), "{probe:?}: {paths:?}");
     }
 }
 

@@ -140,11 +140,24 @@ fn calls_that_have_called_themselves_since_are_not_told() {
         lanes.flush(&mut store);
         least += 1;
     }
+    let long = 20;
+    for _ in 0..long {
+        call(&mut store, &lanes, instance, "fib", least.max(27)).unwrap();
+    }
     call(&mut store, &lanes, instance, "around", 7).unwrap();
     recorder.finish("completed").unwrap();
     let read = read(&trace.bytes());
+    let spans = read.spans();
     let [around, host] = [9, 8].map(|func| Event::Enter(FuncId(100 + func)));
-    assert_eq!(read.spans(), [around, host, Event::Leave, Event::Leave]);
+    assert!(spans.ends_with(&[around, host, Event::Leave, Event::Leave]), "{spans:?}");
+    // One that waits for a processor between two samples is told, and rightly.
+    let (mut depth, mut told) = (0, 0);
+    for event in &spans {
+        let is_enter = matches!(event, Event::Enter(_));
+        told += i32::from(is_enter && depth == 0);
+        depth += if is_enter { 1 } else { -1 };
+    }
+    assert!(told - 1 < long / 2, "{spans:?}");
     // All of `fib`'s time is there, in itself and the leaf.
     let deepest = read.paths().keys().map(Vec::len).max().unwrap();
     assert!((5..40).contains(&deepest), "{deepest}");
