@@ -101,8 +101,9 @@ test('an instance that is gone when the recording ends has told all', async () =
         globalThis.result = (async () => {
             const finished = new Promise((resolve) => (globalThis.isGone = () => resolve(kperf.finish())));
             await busy(5, () => { throw new Error('out'); });
-            setTimeout(gc);
+            const collecting = setInterval(gc, 50);
             await finished;
+            clearInterval(collecting);
             const text = '';
             ${RESULT}
         })();`;

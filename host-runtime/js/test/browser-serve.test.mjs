@@ -67,7 +67,16 @@ async function start(...args) {
     };
     return {
         url: /^http:\S+/m.exec(stderr)[0],
-        until: (what) => until(typeof what === 'function' ? what : () => what.test(stdout)),
+        until: (what) => until(what instanceof RegExp ? () => what.test(stdout) : what),
+        /** Waits for reports of the traces so far of which something holds. */
+        untilReported: (what) => until(() => {
+            try {
+                return what(reports());
+            } catch {
+                // A trace may have no chunk yet.
+                return false;
+            }
+        }),
         /** The reports of the traces so far. */
         reports,
         async end() {
@@ -87,7 +96,7 @@ test('a published app works as before, and page and worker are recorded', async 
     const { page, result } = await open(browser, server.url);
     assert.deepEqual(result, { ...expected, isolated: true });
     // A worker isn't told that its page is closed: it sends what it has ten times a second.
-    await server.until(() => server.reports().filter(({ calls }) => calls > 5000).length === 2);
+    await server.untilReported((reports) => reports.filter(({ calls }) => calls > 5000).length === 2);
     await page.close({ runBeforeUnload: true });
     await server.until(/^# trace: /m);
     const { status, stdout, stderr, reports } = await server.end();
@@ -108,7 +117,7 @@ test('another development server can stand behind it, and spans go to a Collecto
     const { page: opened, result } = await open(browser, server.url);
     assert.equal(result, '5 steps, 19 live cells');
     // Of what it has not sent when it is closed browsers send 64 KiB, and more only if they feel like it.
-    await server.until(() => server.reports().some(({ calls }) => calls > 20_000));
+    await server.untilReported((reports) => reports.some(({ calls }) => calls > 20_000));
     await opened.close({ runBeforeUnload: true });
     await server.until(/^# trace: /m);
     const { stderr, reports } = await server.end();
@@ -135,7 +144,7 @@ test('a policy of the page does not keep the recorder out of it and its workers'
     const server = await start('--proxy', `http://127.0.0.1:${behind.address().port}`);
     const { page, result } = await open(browser, server.url);
     assert.equal(result, 'done');
-    await server.until(() => server.reports().filter(({ calls }) => calls === 1).length === 2);
+    await server.untilReported((reports) => reports.filter(({ calls }) => calls === 1).length === 2);
     await page.close();
     behind.closeAllConnections();
     behind.close();
@@ -177,7 +186,7 @@ test('a profile of a published app', async () => {
     const server = await start(app, '--record', 'profile', '--span-min', '2ms');
     const { page, result } = await open(browser, server.url);
     assert.equal(result.isolated, true);
-    await server.until(() => server.reports().filter(({ calls }) => calls > 5000).length === 2);
+    await server.untilReported((reports) => reports.filter(({ calls }) => calls > 5000).length === 2);
     await page.close({ runBeforeUnload: true });
     await server.until(/^# trace: /m);
     const { status, stdout, stderr, reports } = await server.end();

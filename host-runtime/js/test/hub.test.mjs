@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
+import { CAPACITY } from '../dist/common/constants.js';
 import { Hub, Message } from '../dist/node/hub.js';
 
 const MINUTE = 60_000;
@@ -33,7 +34,7 @@ test('senders that are further ahead than the queue is long wait, and all comes 
         let received;
         while (!(received = hub.receive(10))) assert.equal(performance.now() < deadline, true, `${n} came`);
         const { recorder, bytes, ...others } = received;
-        assert.deepEqual({ ...others, bytes: [...bytes] }, { kind: Message.Block, more: false, bytes: [...numbered(next[recorder]++)] });
+        assert.deepEqual({ ...others, bytes: [...bytes] }, { kind: Message.Block, first: true, more: false, bytes: [...numbered(next[recorder]++)] });
         // The first is looked at until the queue is full.
         while (n === 0 && !isFull(hub)) {
             assert.equal(performance.now() < deadline, true, 'the queue is not full');
@@ -84,6 +85,17 @@ test('a block of a memory that was told comes as it is', () => {
         assert.equal(Buffer.compare(hub.receive(0).bytes, block.subarray(block.length - length)), 0);
         hub.done();
     }
+});
+
+test('a message in parts says where it begins and ends', () => {
+    const hub = new Hub();
+    for (const parts of [3, 1]) hub.send(Message.Symbols, 0, new Uint8Array(parts * CAPACITY));
+    const received = Array.from({ length: 4 }, () => {
+        const { first, more } = hub.receive(0);
+        hub.done();
+        return [first, more];
+    });
+    assert.deepEqual(received, [[true, true], [false, true], [false, false], [true, false]]);
 });
 
 /** Whether as many messages wait as there is room for: words 1 and 2 count those that were sent, and those that are done with. */

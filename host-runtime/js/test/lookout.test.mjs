@@ -76,13 +76,13 @@ test('a block that came is not written again when its thread was terminated befo
     // What was put aside comes as a block, then what the recorder has.
     const words = { earlier: [0, 5, 1000, 0, 1, TIME + 7], own: [0, 6, 1007, 0, 2] };
     const closed = (words) => [...words, TIME + 993, 0xc0000000 + (5 << 26)];
-    const rest = (sent, gives, received) => {
+    const rest = (sent, gives, received, changes = 1) => {
         const memory = new WebAssembly.Memory({ initial: 2, maximum: 2, shared: true });
         new Uint32Array(memory.buffer, START).fill(END_MARK).set(words.own);
         const control = new Int32Array(new SharedArrayBuffer(CONTROL + 4 * words.earlier.length));
         control.set(words.earlier, CONTROL / 4);
         control[EARLIER_LENGTH] = 4 * words.earlier.length;
-        [control[CHANGES], control[BLOCKS], control[GIVES]] = [1, sent, gives];
+        [control[CHANGES], control[BLOCKS], control[GIVES]] = [changes, sent, gives];
         const lookout = new Lookout();
         lookout.add(0, { memory, marked: true, earlier: control.buffer });
         for (let n = 0; n < received; n++) lookout.unwritten(0, new Uint8Array(BLOCK_HEADER));
@@ -93,4 +93,5 @@ test('a block that came is not written again when its thread was terminated befo
     assert.deepEqual(rest(3, GIVES_EARLIER, 2), [whole], 'it did not come');
     assert.deepEqual(rest(3, GIVES_EARLIER, 3), [{ stack: 0, depth: 6, time: 1007, words: closed([2]) }]);
     assert.deepEqual(rest(3, GIVES_EARLIER | GIVES_OWN, 3), []);
+    assert.deepEqual(rest(3, 0, 2, 2), [], 'its thread runs on, and a block of it is not taken');
 });

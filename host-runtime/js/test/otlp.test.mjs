@@ -111,6 +111,20 @@ test('it is tried again where the answer says so, and only there', async () => {
     });
 });
 
+test('what waits when a page is closed is sent without waiting, once', async () => {
+    await answering([{ status: 503, headers: { 'retry-after': '3' } }], async (endpoint, bodies) => {
+        const exporter = new OtlpExporter({ endpoint, compression: 'none' });
+        for (const n of [1, 2, 3]) exporter.send({ body: new Uint8Array([10, n]), spans: 1 });
+        while (exporter.delivery.retries === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+        assert.equal(bodies.length, 1);
+        exporter.leave();
+        while (bodies.length < 4) await new Promise((resolve) => setTimeout(resolve, 1));
+        await exporter.settled();
+        assert.deepEqual(bodies.slice(1).map(({ body }) => body[1]).sort(), [1, 2, 3]);
+        assert.equal(exporter.delivery.attempted, 3);
+    });
+});
+
 test('spans that a Collector rejects are not counted as delivered', async () => {
     const body = Buffer.from([10, 8, 8, 2, 18, 4, ...Buffer.from('full')]);
     assert.deepEqual(partialSuccess(body), { rejected: 2, message: 'full' });

@@ -18,6 +18,7 @@ probed(life, join(work, 'life.wasm'), '--record', 'profile');
 probed(life, join(work, 'traced.wasm'), '--probe', 'import');
 const slow = new WebAssembly.Module(probed('test/programs/slow.wat', join(work, 'slow.wasm'), '--record', 'profile'));
 const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
+const hasExceptions = WebAssembly.validate(Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 0x60, 0, 0, 3, 2, 1, 0, 10, 8, 1, 6, 0, 0x1f, 0x40, 0, 0x0b, 0x0b));
 const skip = !hasMultiMemory && 'this node gives a module one memory';
 
 /** Runs a program under `register`. */
@@ -73,12 +74,17 @@ test('a module that keeps no stack is refused', { skip }, () => {
 });
 
 test('samples find where the time goes, and slow calls are told', { skip }, () => {
-    const { trace, stderr } = run(`${SLOW} const { outer, leaf } = guest(); for (let n = 0; n < 3; n++) outer(SLOWLY); for (let n = 0; n < 1000; n++) leaf();`);
+    const { trace, stderr, stdout } = run(`${SLOW}
+        const begun = performance.now();
+        const { outer, leaf } = guest();
+        for (let n = 0; n < 3; n++) outer(SLOWLY);
+        for (let n = 0; n < 1000; n++) leaf();
+        console.log(performance.now() - begun);`);
     assert.deepEqual(calls(trace), Array(3).fill(['outer() {', '  inner();', '} /* outer */']).flat(), stderr);
     assert.deepEqual(counts(trace), { outer: 3, inner: 3, leaf: 1006 });
     const inner = report(trace).functions.find(({ name }) => name === 'inner');
-    assert.equal(inner.share > 0.9, true, JSON.stringify(inner));
-    assert.equal(inner.self_nanos > 240e6 && inner.self_nanos < 1000e6, true, JSON.stringify(inner));
+    assert.equal(inner.share > 0.5, true, JSON.stringify(inner));
+    assert.equal(inner.self_nanos > 2 * SLOWLY * 1e6 && inner.self_nanos <= Number(stdout) * 1e6, true, `${JSON.stringify(inner)}, ${stdout} ms`);
     const none = run(`${SLOW} guest().outer(SLOWLY);`, { env: { KPERF_SPAN_MIN: 'off', KPERF_PERIOD: '200us' } });
     assert.deepEqual(calls(none.trace), []);
     assert.match(kperf('info', none.trace), /one in 200.000 us/);
@@ -124,6 +130,18 @@ test('a frame that an exception left is closed when its thread rests, or at once
     instance.exports.outer(SLOWLY);
     await kperf.finish();
     assert.deepEqual(calls(path), ['crash() {', '  inner();', '} /* crash: trap */', 'outer() {', '  inner();', '} /* outer */']);
+});
+
+test('calls that throw and catch deep down are counted', { skip: skip || !hasExceptions }, async () => {
+    const path = join(work, 'caught.kperf');
+    const kperf = createRecorder({ path, record: 'profile' });
+    const module = new WebAssembly.Module(probed('test/programs/throw.wat', join(work, 'throw.wasm'), '--record', 'profile'));
+    const { instance } = await kperf.instantiate(module, {});
+    let rounds = 0;
+    for (const until = performance.now() + 500; performance.now() < until; rounds++) instance.exports.catches(60, 100);
+    await kperf.finish();
+    assert.deepEqual(counts(path), { catches: rounds, catch: 100 * rounds, throws: 6100 * rounds });
+    assert.deepEqual(report(path).warnings.filter((warning) => warning.includes('malformed')), []);
 });
 
 test('calls that fail have not returned, whenever the sampler looks', { skip }, async () => {
@@ -175,7 +193,7 @@ test('worker threads whose profiles begin at the same time share one sampler, wh
             Atomics.add(workerData, 0, 1);
             while (Atomics.load(workerData, 0) < 3);
             guest().outer(5);
-        }`);
+        }`, { env: { KPERF_EVERY: '60s' } });
     assert.deepEqual(counts(trace), { outer: 4, inner: 4, leaf: 8 }, stderr);
     assert.deepEqual(calls(trace), Array(4).fill(['outer() {', '  inner();', '} /* outer */']).flat());
 });
@@ -183,8 +201,11 @@ test('worker threads whose profiles begin at the same time share one sampler, wh
 test('a sampler that was never started, by a thread that said it would, is started by another', { skip }, async () => {
     const path = join(work, 'claimed.kperf');
     const kperf = createRecorder({ path, record: 'profile' });
-    const [STATE, IS_STARTING] = [3, 3];
-    new Int32Array(getEnvironmentData('kperf-wasm').sampler)[STATE] = IS_STARTING;
+    const [MESSAGES, STATE, IS_STARTING] = [0, 3, 3];
+    const words = new Int32Array(getEnvironmentData('kperf-wasm').sampler);
+    words[STATE] = IS_STARTING;
+    // Nor is a message waited for that went to one before, or that was never sent.
+    words[MESSAGES]++;
     const { instance } = await kperf.instantiate(slow, { host: { wait: slowly } });
     instance.exports.outer(5);
     await kperf.finish();

@@ -112,6 +112,13 @@ test('a trap that nobody catches', () => {
     }
 });
 
+test('an error with a long message is told, and the trace with it', () => {
+    const { status, stderr, trace } = run(`${CALLS} guest(() => {}).outer(1); throw new Error('long '.repeat(5000));`);
+    assert.equal(status, 1);
+    assert.match(stderr, /^kperf: 6 events of 5 functions: kperf-wasm report app.kperf$/m);
+    assert.equal(report(trace).outcome.length > 20_000, true);
+});
+
 test('a process that is killed leaves what was handed over', () => {
     const program = `${CALLS.replace('{ readFileSync }', '{ existsSync, readFileSync }')}
         const { descend } = guest(() => {});
@@ -145,12 +152,16 @@ async function interrupted(program, signal, calls, open) {
             return false;
         }
     };
-    for (let n = 0; !recorded(); n++) {
-        if (n > 300 || child.exitCode !== null) throw new Error('the calls never came');
-        await new Promise((resolve) => setTimeout(resolve, 50));
+    try {
+        for (let n = 0; !recorded(); n++) {
+            if (n > 300 || child.exitCode !== null) throw new Error('the calls never came');
+            await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+        child.kill(signal);
+        return { trace, endedBy: await ended };
+    } finally {
+        child.kill('SIGKILL');
     }
-    child.kill(signal);
-    return { trace, endedBy: await ended };
 }
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGKILL']) {
@@ -232,6 +243,26 @@ test('what a worker had recorded when it was terminated is kept', () => {
         const { trace, stderr } = run(program, { args: [how] });
         assert.deepEqual(lines(trace), ['outer() {', '  inner(); /* unfinished */', '} /* outer: unfinished */'], stderr);
     }
+});
+
+test('what a worker does until the end is there without a gap', () => {
+    const { trace, stderr } = run(`
+        import { Worker, isMainThread, parentPort } from 'node:worker_threads';
+        ${CALLS}
+        if (isMainThread) {
+            await new Promise((resolve) => new Worker(new URL(import.meta.url)).on('message', resolve));
+            setTimeout(() => process.exit(), 100);
+        } else {
+            const { descend } = guest(() => {});
+            parentPort.postMessage('here');
+            for (let n = 0; ; n++) {
+                descend(50);
+                kperf.mark(n);
+            }
+        }`);
+    const marks = lines(trace, '--depth', '1').filter((line) => line.includes('mark')).map((line) => Number(/\d+/.exec(line)[0]));
+    assert.equal(marks.length > 0, true, stderr);
+    assert.deepEqual(marks.filter((mark, n) => mark !== n), [], stderr);
 });
 
 test('who answers the probes by hand is asked, and nobody else', { skip: PROBE !== 'import' }, () => {

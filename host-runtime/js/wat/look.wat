@@ -63,8 +63,9 @@
     (local.set $first (i32.add (i32.shl (local.get $depth) (i32.const 6)) (i32.const 64)))
     (local.set $end (i32.add (local.get $first) (i32.const 128)))
     (local.set $seen (i32.add (local.get $to) (i32.shl (local.get $depth) (i32.const 6))))
-    (call $read (i32.const 64) (local.get $first) (local.get $to))
-    (call $read (local.get $first) (local.get $end) (local.get $seen))
+    ;; Calls that are unwound go from below: the others lie above a hole then.
+    (if (i32.eqz (call $read (i32.const 64) (local.get $first) (local.get $to))) (then (return (i32.const -1))))
+    (drop (call $read (local.get $first) (local.get $end) (local.get $seen)))
     (if (i32.eqz (call $is_still (local.get $first) (local.get $end) (local.get $seen))) (then (return (i32.const -1))))
     (if (i32.eqz (call $is_still (i32.const 64) (local.get $first) (local.get $to))) (then (return (i32.const -1))))
     ;; The innermost call is in these lines, or there is none.
@@ -77,15 +78,19 @@
       (br_if $next (i32.lt_u (local.tee $seen (i32.add (local.get $seen) (i32.const 8))) (local.get $end))))
     (i32.const -1))
 
-  ;; Copies slots.
-  (func $read (param $at i32) (param $end i32) (param $to i32)
+  ;; Copies slots. Answers whether none of them is free.
+  (func $read (param $at i32) (param $end i32) (param $to i32) (result i32)
+    (local $slot i64) (local $full i32)
+    (local.set $full (i32.const 1))
     (block $done
       (loop $next
         (br_if $done (i32.ge_u (local.get $at) (local.get $end)))
-        (i64.store $own (local.get $to) (i64.atomic.load (local.get $at)))
+        (i64.store $own (local.get $to) (local.tee $slot (i64.atomic.load (local.get $at))))
+        (if (i32.eqz (i32.wrap_i64 (local.get $slot))) (then (local.set $full (i32.const 0))))
         (local.set $at (i32.add (local.get $at) (i32.const 8)))
         (local.set $to (i32.add (local.get $to) (i32.const 8)))
-        (br $next))))
+        (br $next)))
+    (local.get $full))
 
   ;; Whether slots are what they were.
   (func $is_still (param $at i32) (param $end i32) (param $as i32) (result i32)

@@ -108,7 +108,7 @@ export class PageRecorder extends Recorder {
     /** Offers the trace as a file, where it is kept in memory. */
     async download(name = 'page.kperf'): Promise<void> {
         if (!(this.sink instanceof MemorySink)) throw new Error('kperf: the trace is not kept in this page');
-        if (!this.finished) await this.finish();
+        await this.finish();
         this.sink.download(name);
     }
 }

@@ -119,7 +119,7 @@ function sink(): { sink?: Sink } {
 
 /** The page is being closed. */
 function leave(): void {
-    if (!recorder || recorder.finished) return;
+    if (!recorder) return;
     if (recorder.sink instanceof PostSink || recorder.sink instanceof OtlpSink) recorder.sink.leave();
     recorder.leave();
     void recorder.finish('page closed').catch(() => undefined);
@@ -133,7 +133,7 @@ function beforeClose(): void {
     const scope = globalThis as unknown as { close: () => void };
     const { close } = scope;
     scope.close = () => {
-        if (!recorder || recorder.finished) return close.call(globalThis);
+        if (!recorder) return close.call(globalThis);
         void recorder.end(Reason.Interrupted);
         const finished = recorder.finish('worker closed').catch(() => undefined);
         void Promise.race([finished, new Promise((resolve) => setTimeout(resolve, CLOSING))]).then(() => close.call(globalThis));

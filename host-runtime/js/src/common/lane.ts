@@ -201,8 +201,9 @@ export class Lane {
         if (this.#control[EARLIER_ARMED] === 1) {
             // The recorder begins a block when this returns; until then it has none, as its position says.
             this.#control[EARLIER_ARMED] = 0;
+            if (this.#closed) return;
             this.#turn?.();
-            if (!this.#closed) queueMicrotask(this.#settle);
+            queueMicrotask(this.#settle);
             return;
         }
         if (this.#closed || length <= BLOCK_HEADER) return;
@@ -222,8 +223,9 @@ export class Lane {
         this.#changes();
         const end = this.#recorder.position;
         this.#keepEarlier(end);
-        this.#recorder.clear(end);
+        // At once: a thread may be terminated wherever it calls something, and what is put aside is not shown twice.
         this.#control[EARLIER_ARMED] = 1;
+        this.#recorder.clear(end);
         this.#recorder.position = ARMED;
         this.#changes();
     }

@@ -46,6 +46,9 @@ export class OtlpExporter {
     #queue = Promise.resolve();
     #before = this.#queue;
     #waiting = 0;
+    /** What waits and is not on its way. */
+    readonly #resting = new Set<SpansRequest>();
+    #isLeaving = false;
     #keptAlive = 0;
     #stopped = false;
 
@@ -62,6 +65,7 @@ export class OtlpExporter {
             return this.#drop(request, this.#stopped ? GIVEN_UP : 'more spans wait than can be kept');
         }
         this.#waiting += request.body.length;
+        this.#resting.add(request);
         // When only the one before is on its way. Where there is no way to pack it, it is sent as it is.
         const packed = this.#before.then(() => this.#gzip(request.body)).catch(() => undefined);
         this.#before = this.#queue;
@@ -82,9 +86,19 @@ export class OtlpExporter {
         return this.delivery;
     }
 
+    /** The page is being closed: what waits goes out at once. */
+    leave(): void {
+        this.#isLeaving = true;
+        for (const request of this.#resting) this.#sendLast(request);
+    }
+
     /** Sends a request of a page that is being closed: once, and without waiting. What is too large for that is dropped. */
     sendLast(request: SpansRequest): void {
         this.delivery.attempted += request.spans;
+        this.#sendLast(request);
+    }
+
+    #sendLast(request: SpansRequest): void {
         this.#keptAlive += request.body.length;
         if (this.#keptAlive > KEPT_ALIVE) {
             this.#drop(request, 'the page was closed');
@@ -95,6 +109,8 @@ export class OtlpExporter {
     }
 
     async #deliver(request: SpansRequest, packed?: Bytes): Promise<void> {
+        if (this.#isLeaving) return;
+        this.#resting.delete(request);
         if (this.#stopped) return this.#drop(request, GIVEN_UP);
         const { giveUpAfter = 60_000 } = this.#options;
         const headers = this.#headers();
@@ -117,7 +133,10 @@ export class OtlpExporter {
                 return this.#drop(request, `${answer.message}, for ${Math.round(giveUpAfter / 1000)} s`);
             }
             this.delivery.retries++;
+            this.#resting.add(request);
             await new Promise((resolve) => setTimeout(resolve, pause));
+            if (this.#isLeaving) return;
+            this.#resting.delete(request);
         }
     }
 

@@ -46,6 +46,7 @@ export class OtlpSink implements Sink {
     /** The page is being closed: what is not sent yet goes out without waiting, as far as browsers do that: 64 KiB. */
     leave(): void {
         this.#leaving = true;
+        this.exporter.leave();
     }
 
     #begin(core: TraceCore): void {

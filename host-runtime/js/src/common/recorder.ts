@@ -381,6 +381,6 @@ export class Recorder {
             throw new Error(`kperf: two modules have the ids ${ids}; rewrite them together, or one with --id-base ${other.idEnd}`);
         }
         this.#tables.push({ idBase, idEnd, bytes });
-        this.#output.symbols(bytes);
+        if (!this.finished) this.#output.symbols(bytes);
     }
 }

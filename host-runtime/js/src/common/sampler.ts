@@ -315,9 +315,19 @@ export class SamplerLoop {
         this.#profiled.set(instance.number, new Profiled(instance, this.#sampling, this.#take));
     }
 
+    /** How many messages threads have sent, to this sampler or to one before it. */
+    get announced(): number {
+        return Atomics.load(this.#words, MESSAGES);
+    }
+
+    /** All of the first so many messages are here that will ever be. */
+    hasReceived(messages: number): void {
+        this.#received = messages;
+    }
+
     /** Whether messages are on their way. */
     get isBehind(): boolean {
-        return this.#received < Atomics.load(this.#words, MESSAGES);
+        return this.#received < this.announced;
     }
 
     /** Looks until messages are on their way. False if it has ended. */

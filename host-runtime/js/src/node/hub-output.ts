@@ -90,6 +90,6 @@ export class HubOutput implements Output {
             throw new Error(`kperf: ${loss}: ${failure}`);
         }
         if (!summary) return { ...told, events: 0, blocks: 0, dropped_events: 0, probes: 0 };
-        return this.#follower ? { ...summary, sent: this.#follower.finish() } : summary;
+        return { ...told, ...summary, ...(this.#follower && { sent: this.#follower.finish() }) };
     }
 }

@@ -35,6 +35,7 @@ const IDS = 5;
 const STALLS = 6;
 const LISTENS = 7;
 const MEASURED = 8;
+const REFUSES = 9;
 /** From here on: two doubles, the stalls' nanoseconds together and the longest's; the writer's answer. */
 const STALL_NANOS = 64;
 const ANSWER = 128;
@@ -55,6 +56,10 @@ const SLOT_HEADER = 16;
 const SLOT = SLOT_HEADER + CAPACITY;
 const PAGES = Math.ceil((CONTROL + SLOTS * SLOT) / 65536);
 
+/** Which part of a message a slot has. */
+const FIRST = 2;
+const MORE = 1;
+
 /** How the writer is. */
 const RUNS = 0;
 const DONE = 1;
@@ -70,6 +75,8 @@ type Copy = (to: number, from: number, length: number) => void;
 export interface Received {
     kind: Message;
     recorder: number;
+    /** Whether it begins here: the one before may be cut off, by a thread that was terminated. */
+    first: boolean;
     /** Whether more of it follows. */
     more: boolean;
     bytes: Uint8Array;
@@ -137,12 +144,12 @@ export class Hub {
             header[0] = kind;
             header[1] = recorder;
             header[2] = part.length;
-            header[3] = at + CAPACITY < bytes.length ? 1 : 0;
+            header[3] = (at === 0 ? FIRST : 0) + (at + CAPACITY < bytes.length ? MORE : 0);
             const copy = this.#copiers.get(part.buffer);
             if (copy) copy(slot + SLOT_HEADER, part.byteOffset, part.length);
             else this.#bytes.set(part, slot + SLOT_HEADER);
             Atomics.add(this.#words, HEAD, 1);
-            if (kind !== Message.Block || this.#waiting >= WORTH_WAKING_WRITER) Atomics.notify(this.#words, HEAD);
+            if (kind !== Message.Block || this.waiting >= WORTH_WAKING_WRITER) Atomics.notify(this.#words, HEAD);
         }
         Atomics.store(this.#words, LOCK, 0);
         Atomics.notify(this.#words, LOCK, 1);
@@ -167,20 +174,26 @@ export class Hub {
     /** The next message; waits for one, for so many milliseconds at most. A few blocks may be there and be noticed only then. */
     receive(milliseconds: number): Received | undefined {
         const tail = this.#words[TAIL]!;
-        while (this.#waiting === 0) {
+        while (this.waiting === 0) {
             const waited = Atomics.wait(this.#words, HEAD, tail, milliseconds);
-            if (waited === 'timed-out' && this.#waiting === 0) return undefined;
+            if (waited === 'timed-out' && this.waiting === 0) return undefined;
         }
         const slot = slotOf(tail);
-        const [kind, recorder, length, more] = this.#words.subarray(slot >> 2) as unknown as [Message, number, number, number];
+        const [kind, recorder, length, part] = this.#words.subarray(slot >> 2) as unknown as [Message, number, number, number];
         const bytes = this.#bytes.subarray(slot + SLOT_HEADER, slot + SLOT_HEADER + length);
-        return { kind, recorder, more: more === 1, bytes };
+        return { kind, recorder, first: (part & FIRST) !== 0, more: (part & MORE) !== 0, bytes };
     }
 
     /** The message that was received last is done with. */
     done(): void {
         Atomics.add(this.#words, TAIL, 1);
-        if (this.#waiting <= SLOTS - WORTH_WAKING_SENDER) Atomics.notify(this.#words, TAIL);
+        if (this.waiting <= SLOTS - WORTH_WAKING_SENDER) Atomics.notify(this.#words, TAIL);
+    }
+
+    /** From here on messages are dropped. Those that have their place come. */
+    refuse(): void {
+        Atomics.store(this.#words, REFUSES, 1);
+        Atomics.notify(this.#words, TAIL);
     }
 
     /** The writer has ended; what it says of that in JSON. */
@@ -205,7 +218,7 @@ export class Hub {
     }
 
     /** How many messages the writer isn't done with. */
-    get #waiting(): number {
+    get waiting(): number {
         return (Atomics.load(this.#words, HEAD) - Atomics.load(this.#words, TAIL)) | 0;
     }
 
@@ -219,9 +232,10 @@ export class Hub {
     #lock(): void {
         while (Atomics.compareExchange(this.#words, LOCK, 0, 1) !== 0) {
             const head = Atomics.load(this.#words, HEAD);
+            // Who has it may wait for room, and not have seen yet that there is some.
+            const hadRoom = this.waiting < SLOTS;
             const waited = Atomics.wait(this.#words, LOCK, 1, LOCK_TIMEOUT);
-            // Who has it may wait for room.
-            if (waited === 'timed-out' && head === Atomics.load(this.#words, HEAD) && this.#waiting < SLOTS) return;
+            if (waited === 'timed-out' && hadRoom && head === Atomics.load(this.#words, HEAD)) return;
         }
     }
 
@@ -230,7 +244,7 @@ export class Hub {
         const head = this.#words[HEAD]!;
         let begin = 0;
         for (let tail; ((head - (tail = Atomics.load(this.#words, TAIL))) | 0) >= SLOTS; ) {
-            if (Atomics.load(this.#words, STATE) !== RUNS) return undefined;
+            if (!this.#takes) return undefined;
             begin ||= performance.now();
             Atomics.wait(this.#words, TAIL, tail, 1000);
         }
@@ -240,7 +254,11 @@ export class Hub {
             this.#stallNanos[0]! += nanos;
             this.#stallNanos[1] = Math.max(this.#stallNanos[1]!, nanos);
         }
-        return Atomics.load(this.#words, STATE) === RUNS ? slotOf(head) : undefined;
+        return this.#takes ? slotOf(head) : undefined;
+    }
+
+    get #takes(): boolean {
+        return Atomics.load(this.#words, STATE) === RUNS && Atomics.load(this.#words, REFUSES) === 0;
     }
 }
 

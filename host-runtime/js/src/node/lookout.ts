@@ -59,10 +59,14 @@ export class Lookout {
         }
     }
 
-    /** What lanes hold that have not ended, with what is open closed for a reason at a time. */
+    /**
+     * What lanes hold that have not ended, with what is open closed for a reason at a time. Nobody takes their blocks any more: what
+     * comes behind one that was dropped is left out.
+     */
     *rest(reason: Reason, now: number): Generator<[lane: number, block: Uint8Array]> {
         for (const [lane, watched] of this.#lanes) {
-            const rest = watched.shared && restOf(watched.shared, reason, now, watched.received);
+            const { shared, received } = watched;
+            const rest = shared && atOnce(shared, received, () => restOf(shared, reason, now, received));
             if (rest) yield [lane, unwritten(watched, rest)];
         }
     }
@@ -72,6 +76,19 @@ export class Lookout {
         if (!watched) this.#lanes.set(lane, (watched = { received: 0, written: 0, last: LEAVE, seen: 0 }));
         return watched;
     }
+}
+
+/** What is read of a lane while it doesn't change; `undefined` where it does, or where blocks have gone before that nobody took. */
+function atOnce<R>({ earlier }: SharedLane, received: number, read: () => R): R | undefined {
+    const control = new Int32Array(earlier, 0, CONTROL / 4);
+    for (let tries = 0; tries < 3; tries++) {
+        const changes = Atomics.load(control, CHANGES);
+        // One that its thread was giving when it was terminated is still there, and counted already.
+        if (Atomics.load(control, BLOCKS) - received > (changes & 1)) return undefined;
+        const found = read();
+        if (Atomics.load(control, CHANGES) === changes) return found;
+    }
+    return undefined;
 }
 
 /** The lane's next block as far as it has come and no switch is in it; `undefined` where it changes right now, or others are on their way. */

@@ -27,7 +27,10 @@ channel.unref();
 const clock = threadClock(threadOffset(data.origin), false);
 const sampler = new SamplerLoop(data.control, data.sampling, () => ticksOf(clock), new HubOutput(new Hub(data.hub)));
 while (sampler.run()) {
+    // A thread sends its message before it says so, unless it is terminated in between.
+    const { announced } = sampler;
     // It takes broadcast channels too; the types do not say so.
     for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) sampler.add(message.message as ProfiledInstance);
+    sampler.hasReceived(announced);
 }
 channel.close();

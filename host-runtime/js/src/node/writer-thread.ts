@@ -32,9 +32,9 @@ export interface AnnouncedLane extends SharedLane {
     number: number;
 }
 
-/** What it says at the end, as JSON; without a summary where there was nothing to write. */
+/** What it says at the end, as JSON, beside what it was told; without a summary where there was nothing to write. */
 export interface Written {
-    summary?: Summary;
+    summary?: Omit<Summary, keyof Told>;
     failure?: string;
 }
 
@@ -106,7 +106,9 @@ function write({ path, header, lanes, follower }: WriterData): Written {
     const patience = header.clock.source === 'test' ? Infinity : LOOK;
     let looked = performance.now();
     let parts: Uint8Array[] = [];
-    for (;;) {
+    let ending: Ending | undefined;
+    // Other threads run on at the end. What they have sent by then is written.
+    while (!ending || hub.waiting > 0) {
         const received = hub.receive(Math.max(0, looked + patience - performance.now()));
         if (!received) {
             looked = performance.now();
@@ -114,7 +116,7 @@ function write({ path, header, lanes, follower }: WriterData): Written {
             for (const [lane, block] of lookout.look()) begin().block(lane, block);
             continue;
         }
-        const { kind, recorder, more, bytes } = received;
+        const { kind, recorder, first, more, bytes } = received;
         if (kind === Message.Block) {
             begin().block(recorder, lookout.unwritten(recorder, bytes));
             hub.done();
@@ -126,6 +128,7 @@ function write({ path, header, lanes, follower }: WriterData): Written {
             hub.done();
             continue;
         }
+        if (first) parts = [];
         parts.push(bytes.slice());
         hub.done();
         if (more) continue;
@@ -151,14 +154,17 @@ function write({ path, header, lanes, follower }: WriterData): Written {
             begin().symbols(whole);
             continue;
         }
-        const { told, stalls } = JSON.parse(whole.toString()) as Ending;
-        hear();
-        for (const [lane, block] of lookout.rest(Reason.Unfinished, told.end_ticks)) writer?.block(lane, block);
-        channel.close();
-        if (!writer) return {};
-        for (const [start, nanos] of stalls) writer.stall(start, nanos);
-        const summary = writer.finish(told);
-        sink.close();
-        return writer.failure ? { summary, failure: writer.failure.message } : { summary };
+        ending = JSON.parse(whole.toString()) as Ending;
+        hub.refuse();
     }
+    hear();
+    const { told, stalls } = ending;
+    for (const [lane, block] of lookout.rest(Reason.Unfinished, told.end_ticks)) writer?.block(lane, block);
+    channel.close();
+    if (!writer) return {};
+    for (const [start, nanos] of stalls) writer.stall(start, nanos);
+    const { events, blocks, dropped_events, probes } = writer.finish(told);
+    sink.close();
+    const summary = { events, blocks, dropped_events, probes };
+    return writer.failure ? { summary, failure: writer.failure.message } : { summary };
 }
