@@ -125,7 +125,11 @@ test('a page posts its trace while it runs, again where the server fails', async
     assert.equal(report(path).outcome, 'completed');
 });
 
-for (const [what, lose] of [['what it has', 0], ['what was on its way, too', 1]]) test(`a page that is closed sends ${what}`, async () => {
+for (const [what, lose, outcome] of [
+    ['what it has', 0, 'page closed'],
+    ['what was on its way, too', 1, 'page closed'],
+    ['what its recording was about to end with', 1, 'completed'],
+]) test(`a page that is closed sends ${what}`, async () => {
     const head = `<script>globalThis.kperfConfig = { post: '/traces', clock: 'test' };</script>${SCRIPT}`;
     const script = `globalThis.result = life(0).then(async () => new Promise((resolve) => setTimeout(resolve, 1500, {})));`;
     const { server } = await visit({ '/': page(script, head) }, {
@@ -135,13 +139,14 @@ for (const [what, lose] of [['what it has', 0], ['what was on its way, too', 1]]
                 const { instantiateStreaming } = WebAssembly;
                 return instantiateStreaming(fetch('/calls.wasm'), { host: { call() {} } }).catch((error) => String(error));
             });
+            if (outcome === 'completed') await page.evaluate(() => void globalThis.kperf.finish());
             await page.close({ runBeforeUnload: true });
             await server.whole(1);
         },
     });
     const path = join(work, 'closed.kperf');
     writeFileSync(path, server.trace());
-    assert.equal(report(path).outcome, 'page closed');
+    assert.equal(report(path).outcome, outcome);
     assert.equal(callsOf(path)['life::play'], 1);
 });
 
