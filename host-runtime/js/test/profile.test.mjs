@@ -77,14 +77,20 @@ test('samples find where the time goes, and slow calls are told', { skip }, () =
     const { trace, stderr, stdout } = run(`${SLOW}
         const begun = performance.now();
         const { outer, leaf } = guest();
+        const made = performance.now();
         for (let n = 0; n < 3; n++) outer(SLOWLY);
         for (let n = 0; n < 1000; n++) leaf();
-        console.log(performance.now() - begun);`);
+        const ended = performance.now();
+        console.log(JSON.stringify([ended - begun, ended - made]));`);
     assert.deepEqual(calls(trace), Array(3).fill(['outer() {', '  inner();', '} /* outer */']).flat(), stderr);
     assert.deepEqual(counts(trace), { outer: 3, inner: 3, leaf: 1006 });
     const inner = report(trace).functions.find(({ name }) => name === 'inner');
-    assert.equal(inner.share > 0.5, true, JSON.stringify(inner));
-    assert.equal(inner.self_nanos > 2 * SLOWLY * 1e6 && inner.self_nanos <= Number(stdout) * 1e6, true, `${JSON.stringify(inner)}, ${stdout} ms`);
+    // What a busy machine takes longer for is told by the program itself.
+    const least = 3 * SLOWLY;
+    const [most, calling] = JSON.parse(stdout);
+    const told = `${JSON.stringify(inner)}, ${stdout}`;
+    assert.equal(inner.share >= least / calling, true, told);
+    assert.equal(inner.self_nanos >= least * 1e6 && inner.self_nanos <= most * 1e6, true, told);
     const none = run(`${SLOW} guest().outer(SLOWLY);`, { env: { KPERF_SPAN_MIN: 'off', KPERF_PERIOD: '200us' } });
     assert.deepEqual(calls(none.trace), []);
     assert.match(kperf('info', none.trace), /one in 200.000 us/);
