@@ -1,24 +1,24 @@
-;; The recorder of `--record profile`: what the rewriter puts into a module that counts its calls and can be sampled.
+;; The recorder of `--record profile --stack shadow`. The rewriter puts it into a module, which then counts its calls and can
+;; be sampled.
 ;;
-;; It needs no clock and no block. Each open call has a slot of eight bytes in a stack of its own (the shadow stack), which
-;; a thread of the host looks at now and then; each function has a count of its calls. src/shadow.rs says where they lie.
-;; Two modules are made from this file, which differ between `;; #if FORM..`, `;; #else` and `;; #end`:
+;; It needs no clock and no block. Each open call has a slot of eight bytes in a stack of our own, the shadow stack, and each
+;; function has a count of its calls. A thread of the host reads the stack now and then. src/shadow.rs has the layout. Two
+;; modules are made from this file. They differ between `;; #if FORM..`, `;; #else` and `;; #end`:
 ;;
-;;   profile   a slot is the function's id and one more
-;;   spans     above that it has the number of the call, the lower half of the count, so that who looks twice can tell
-;;             whether it is still the same call
+;;   profile   The lower half of a slot is the function's id plus one.
+;;   spans     The upper half is also the number of the call: the lower half of the count. So two samples can tell whether
+;;             they see the same call.
 ;;
-;; Slots above the innermost open call are free, always: their lower half is 0. A leave frees its own, and what is unwound is
-;; freed by whoever catches. So an enter is one store to the stack, and a reader finds the top without being told where it is.
-;; A call that finds the stack full shares the last slot with those above it: the path that is seen is cut there, and its outer
-;; part right.
+;; Slots above the innermost open call are always free: their lower half is 0. A leave frees its own slot. Whoever catches
+;; frees the slots that were unwound. So an enter needs one store to the stack, and a reader finds the top by itself. If the
+;; stack is full, further calls share the last slot: then a sample has only the outer part of the path, but that is right.
 ;;
-;; What stands inside a function shall have its time:
+;; The time of a function's own code must be seen as the function's:
 ;;   - The slot is written first, and waits for nothing. The number comes later, into its upper half.
-;;   - The count is written behind the slot: compilers leave a store out that is overwritten by the next one in all cases, and
-;;     in a small function that calls nothing that would be the slot's.
-;;   - A leave stores a part of what the function returns, into the half that says nothing then. Compilers put off what they
-;;     compute until it is wanted: behind a leave that didn't want it, all that a small function does.
+;;   - The count is written after the slot. A compiler drops a store that the next store always overwrites, and in a small
+;;     function that calls nothing that would be the store to the slot.
+;;   - A leave stores a part of the function's result, into the half of the slot that has no meaning then. A compiler moves
+;;     code to where its result is needed; without this store, all code of a small function would move behind the leave.
 (module $kperf_profile
   (import "kperf:host" "flush" (func $host_flush (param $address i32) (param $length i32)))
   ;; The rewriter makes it as large as the counts need.
@@ -26,12 +26,12 @@
 
   ;; Address of the slot that the next call takes.
   (global $top (export "state.top") (mut i32) (i32.const 64))
-  ;; The function whose count is the first, and how many have one. The rewriter sets them.
+  ;; The id of the function that has the first count, and the number of counts. The rewriter sets them.
   (global $id_base (export "state.id_base") i32 (i32.const 0))
   (global $functions (export "state.functions") i32 (i32.const 0))
 
-  ;; Tells the host of this instance, before anything else of it runs: the rewriter makes it the start function, which calls
-  ;; the module's own behind it.
+  ;; Tells the host that this instance exists, before any of its code runs. The rewriter makes this the start function, and adds
+  ;; a call of the module's own start function.
   (func $start (export "start")
     (call $host_flush (i32.const 64) (i32.const 0)))
 
@@ -52,8 +52,8 @@
     (i64.store (local.get $frame) (i64.const 0))
     (global.set $top (local.get $frame)))
 
-  ;; The call in this slot caught something: what is above it is gone. From below, so that a reader sees no call whose
-  ;; caller has gone.
+  ;; The call in this slot caught something: the calls above it are gone. Slots are freed from below, so that a reader sees no
+  ;; call whose caller is gone.
   (func $unwind (export "unwind") (param $frame i32)
     (local $slot i32)
     (local.set $slot (i32.add (local.get $frame) (i32.const 8)))
@@ -65,16 +65,16 @@
         (br $next)))
     (global.set $top (call $above (local.get $frame))))
 
-  ;; The slot above one; the last is its own.
+  ;; The slot above this one; above the last slot it is the last slot itself.
   (func $above (param $frame i32) (result i32)
     (select
       (i32.add (local.get $frame) (i32.const 8))
       (i32.const 1048560)
       (i32.lt_u (local.get $frame) (i32.const 1048560))))
 
-  ;; What stands inside functions. The rewriter copies these bodies (rewriter/src/template.rs): $id becomes the function's id,
-  ;; $count the address of its count and $returned a word whose lower half is 0, the others become locals of the function. They
-  ;; are never called.
+  ;; The code inside functions. The rewriter copies these bodies (rewriter/src/template.rs): $id becomes the function's id,
+  ;; $count the address of its count, $returned a word whose lower half is 0, and the others locals of the function. Nothing
+  ;; calls them.
   (func (export "inline.enter") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32)
     (i64.store
       (local.tee $frame (global.get $top))
@@ -89,8 +89,8 @@
         (i32.const 1048560)
         (i32.lt_u (local.get $frame) (i32.const 1048560)))))
 
-  ;; A function that calls nothing needs not say where the next call's slot is. It has no loop either, so it can't be slow,
-  ;; and its slot needs no number.
+  ;; For a function that calls nothing and doesn't loop: no call needs the next slot, so the top stays. The function can't be
+  ;; slow, so its slot needs no number.
   (func (export "inline.enter.leaf") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32)
     (i64.store
       (local.tee $frame (global.get $top))
@@ -107,4 +107,13 @@
   (func (export "inline.unwind") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32)
     (if (i32.load offset=8 (local.get $frame))
       (then (call $unwind (local.get $frame)))))
+
+  ;; For a function without a probe that may catch: it keeps the address of the slot that its first call takes. A lost local is
+  ;; 0, and at address 0 is nothing to free.
+  (func (export "inline.here") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32)
+    (local.set $frame (global.get $top)))
+
+  (func (export "inline.back") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32)
+    (if (i32.load (local.get $frame))
+      (then (call $unwind (i32.sub (local.get $frame) (i32.const 8))))))
 )

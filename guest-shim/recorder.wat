@@ -1,68 +1,127 @@
 ;; The recorder: what answers kperf.enter, kperf.leave and kperf.unwind on every host.
 ;;
-;; It keeps the depth of the guest's stack, writes words of four bytes into a block of its memory, and calls the host
-;; only when the block is full (and, in the precise form, for the time). src/word.rs says what the words mean,
-;; src/block.rs where things lie. Three modules are made from this file, which differ between `;; #if FORM..`, `;; #else`
-;; and `;; #end`:
+;; It keeps the depth of the guest's stack and writes words of four bytes into a block of its memory. It calls the host only
+;; when the block is full (and, in the precise form, for the time). src/word.rs says what the words mean, src/block.rs has the
+;; layout of the memory. Seven modules are made from this file. They differ between `;; #if FORM..`, `;; #else` and `;; #end`:
 ;;
-;;   precise   the time comes from the host by a call; every event has a time word before it
-;;   ticker    the time is one load from a memory that another thread writes; a time word is written when it has moved
-;;   inline    what the rewriter puts into a module itself. It takes either clock: the time is loaded from the front of the
-;;             lane's memory, and asked of the host by a call while that is 0. All ones there mean that nothing is recorded.
-;;             The write position is a global, which costs 1 ns a call less. So that what is recorded can still be read from
-;;             any thread, all behind the last one is ones, which no word is: the host sees to it before the recorder begins a block
+;;   precise   A call of the host gives the time. Every event has a time word in front of it.
+;;   ticker    The time is loaded from a memory that another thread writes. A time word is written only when the time has
+;;             changed. If that thread isn't run, the host writes 0 there; then a call of the host gives the time.
+;;   inline    The rewriter puts this form into the module itself. It works with either clock: it loads the time from the front
+;;             of the lane's memory, and asks the host while that is 0. All ones there mean that nothing is recorded. The
+;;             write position is a global, which saves 1 ns a call. Other threads find the end of the words in another way:
+;;             before a block begins, the host fills it with ones, and no word is all ones.
+;;   instructions   As inline, but the clock is a global: the rewriter makes the module add to it the number of instructions that
+;;             were executed. It moves with nearly every event, so every event has a time word in front of it.
 ;;
-;; Where they differ in that, `(position.get)` and `(position.set X)` stand for it.
+;;   component   As inline, but it stands beside the core modules of a component, which import it. Its memory is imported and not
+;;             shared, because canonical options take no shared one. While the component may not be left (in `realloc` and
+;;             `post-return`), it doesn't call the host: `$hold` says so.
 ;;
-;; The memory is shared and the write position lies in it, so that a host may read what was recorded at any moment and
-;; from any thread: after a trap, in a thread that handles signals, when the store is long gone. (State in globals and a
-;; memory of its own would save 0.5 ns a call here, and lose all that.) The store to the position publishes an event and
-;; comes after its words, and no call or loop stands between updates that belong together: whatever interrupts the
-;; recorder, whole events are left.
+;; What stands behind `;; #if allocations` is in the first two, and in two more modules that are as the last two else.
 ;;
-;; A token is the depth of its frame, counted from 1. Token 0 is nobody's: some engines have lost a local across an
-;; atomic wait and give 0 back.
+;; `(position.get)` and `(position.set X)` stand for the position in memory or in the global, `(time.get)` for the host's time.
+;;
+;; The memory is shared and has the write position in it. So a host can read what was recorded at any moment and from any
+;; thread: after a trap, in a thread that handles signals, when the store is gone. (A memory of its own and globals would save
+;; 0.5 ns a call and lose all that.) An event's words are written first; storing the position then publishes them. No call and
+;; no loop stands between updates that belong together. So whatever interrupts the recorder, it leaves complete events.
+;;
+;; A token is the depth of its frame, counted from 1. Token 0 belongs to no frame: some engines lose a local across an atomic
+;; wait and pass 0.
 (module $kperf_recorder
   ;; #if precise ticker
   (import "kperf:host" "memory" (memory $block 2 2 shared))
   ;; #end
   ;; #if ticker
   (import "kperf:host" "clock" (memory $clock 1 1 shared))
-  ;; #else
+  ;; #end
+  ;; #if precise ticker inline component
   (import "kperf:host" "now" (func $host_now (result i64)))
   ;; #end
+  ;; #if component
+  ;; Answers the number of the lane, for `flush`.
+  (import "kperf:host" "attach" (func $host_attach (param $address i32) (param $length i32) (result i32)))
+  (import "kperf:host" "flush"
+    (func $host_flush (param $lane i32) (param $depth i32) (param $last i64) (param $lost i64) (param $address i32)
+      (param $length i32)))
+  (import "kperf:host" "memory" (memory $block 2 2))
+  (export "memory" (memory $block))
+  ;; #else
   (import "kperf:host" "flush" (func $host_flush (param $address i32) (param $length i32)))
-  ;; #if inline
+  ;; #end
+  ;; #if inline instructions
   (memory $block (export "memory") 2 2 shared)
   ;; #end
 
-  ;; Exported, so that a host may close frames itself where it can't call: without fuel, after an epoch, from a fiber.
+  ;; These are exported so that a host can close frames itself where it can't call: without fuel, after an epoch, from a fiber.
   (global $depth (export "state.depth") (mut i32) (i32.const 0))  ;; open frames of the running stack
   (global $stack (export "state.stack") (mut i32) (i32.const 0))  ;; the stack that runs
-  ;; The time of the last word, in ticks. At first one that no clock says, so that the first event isn't like others.
+  ;; The time of the last word, in ticks. No clock says what it is at first, so the first event always takes the slow path.
+  ;; #if instructions
+  (global $last (export "state.last") (mut i64) (i64.const 0x7fffffffffffffff))
+  ;; #else
   (global $last (export "state.last") (mut i64) (i64.const 1))
-  ;; #if inline
+  ;; #end
+  ;; #if inline component instructions
   (global $position (export "state.position") (mut i32) (i32.const 0))  ;; where the next word goes; 0 before the first event
   ;; #end
+  ;; #if instructions
+  (global $instructions (export "state.instructions") (mut i64) (i64.const 0))
+  ;; #end
 
-  ;; Where the last event of a block may begin: an event takes at most four words (a wide time and itself), an unwind
-  ;; may stand before a leave, and the memory ends at 131072.
+  ;; #if component
+  (global $hold (export "hold") (mut i32) (i32.const 0))  ;; how many calls are open in which the component may not be left
+  (global $lane (mut i32) (i32.const 0))
+  ;; #end
+
+  ;; #if allocations
+  ;; The token of the outermost call of an allocator's function that is open; 0 if none is.
+  (global $allocator (export "state.allocator") (mut i32) (i32.const 0))
+  ;; #if inline instructions
+  ;; Of what is allocated only samples are recorded: one in so many bytes on average; 0: all of it. The rewriter sets it.
+  (global $sample (export "state.sample") i64 (i64.const 0))
+  (global $until (mut i64) (i64.const 0))  ;; how many bytes it is to the next sample; 0 before the first
+  (global $random (mut i64) (i64.const 0x2545f4914f6cdd1d))
+  ;; #end
+  ;; #end
+
+  ;; The last address where an event may begin. The memory ends at 131072, an event takes at most four words (a wide time and
+  ;; its own word), and a leave may have an unwind in front of it.
+  ;; #if component
+  ;; Behind it there is room for what comes while the component may not be left: first for all events, at the end only for those
+  ;; that close frames.
+  (global $last_start i32 (i32.const 98304))
+  (global $last_enter i32 (i32.const 122880))
+  (global $very_last i32 (i32.const 131044))
+  ;; #else
   (global $last_start i32 (i32.const 131044))
+  ;; #end
 
-  ;; #if precise ticker
+  ;; #if precise ticker component
   (start $init)
   ;; #end
   (func $init
-    ;; #if inline
-    ;; Before the first event, which may come from a start section: now the host learns of this instance.
+    ;; #if component
+    (global.set $lane (call $host_attach (i32.const 0) (i32.const 131072)))
+    (position.set (i32.const 4112))
+    ;; #end
+    ;; #if inline instructions
+    ;; This comes before the first event, which may be one of a start section. It tells the host that the instance exists.
     (call $host_flush (i32.const 4096) (i32.const 0))
     (position.set (i32.const 4112))
-    ;; What the ticker says if there is one, or each event up to its next tick would be one of a clock that went back. But 0
-    ;; and all ones are no times.
+    ;; #end
+    ;; #if inline component
+    ;; The ticker's time, if there is a ticker: the host's clock is ahead of it, and up to the next tick the time would seem to
+    ;; go back. 0 and all ones are no times.
     (global.set $last (i64.load (i32.const 0)))
     (if (i64.lt_u (i64.add (global.get $last) (i64.const 1)) (i64.const 2))
-      (then (global.set $last (call $host_now))))
-    ;; #else
+      (then (global.set $last (time.get))))
+    ;; #end
+    ;; #if instructions
+    (global.set $last (global.get $instructions))
+    ;; #end
+    ;; #if precise ticker
     (global.set $last (call $now))
     ;; #end
     (i32.store (i32.const 4096) (global.get $stack))
@@ -70,44 +129,93 @@
     (i64.store (i32.const 4104) (global.get $last))
     (position.set (i32.const 4112)))
 
+  ;; #if component
+  ;; The host's time. While the component may not be left, time stands still.
+  (func $ask (result i64)
+    (if (global.get $hold) (then (return (global.get $last))))
+    (call $host_now))
+  ;; #end
+
   (func $now (result i64)
     ;; #if precise
-    (call $host_now)
+    (time.get)
+    ;; #end
+    ;; #if ticker inline component
+    (local $now i64)
+    ;; #end
+    ;; #if inline instructions
+    (if (i32.eqz (position.get)) (then (call $init)))
+    ;; #end
+    ;; #if instructions
+    (select
+      (i64.const -1)
+      (global.get $instructions)
+      (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
+    ;; #end
+    ;; #if inline component
+    (local.set $now (i64.load (i32.const 0)))
     ;; #end
     ;; #if ticker
-    (i64.load $clock (i32.const 0))
+    (local.set $now (i64.load $clock (i32.const 0)))
     ;; #end
-    ;; #if inline
-    (local $now i64)
-    (if (i32.eqz (position.get)) (then (call $init)))
-    (local.set $now (i64.load (i32.const 0)))
-    (if (i64.eqz (local.get $now)) (then (local.set $now (call $host_now))))
+    ;; #if ticker inline component
+    (if (i64.eqz (local.get $now)) (then (local.set $now (time.get))))
     (local.get $now)
     ;; #end
   )
 
-  ;; Hands the block to the host, if anything is in it, and begins another. No call for the latter: it could be refused
-  ;; (fuel, epochs), and the block would stand there with the header of the last one. The header's time is written last
-  ;; but for the position: a host that reads meanwhile tells by it whether the block has begun.
+  ;; Hands the block to the host, if anything is in it, and begins another. The new header is written without a call, which
+  ;; could be refused (fuel, epochs) and leave the old header there. The position is written last and the header's time just
+  ;; before it: by that time a host that reads meanwhile knows whether the block has begun.
   (func $flush (export "flush")
     (local $length i32)
+    ;; #if component
+    (if (global.get $hold) (then (return)))
+    ;; #end
     (local.set $length (i32.sub (position.get) (i32.const 4096)))
     (if (i32.gt_s (local.get $length) (i32.const 16))
       (then
+        ;; #if component
+        (call $host_flush
+          (global.get $lane) (global.get $depth) (global.get $last) (i64.load (i32.const 72)) (i32.const 4096)
+          (local.get $length))
+        (i64.store (i32.const 72) (i64.const 0))
+        ;; #else
         (call $host_flush (i32.const 4096) (local.get $length))
+        ;; #end
         (i32.store (i32.const 4096) (global.get $stack))
         (i32.store (i32.const 4100) (global.get $depth))
         (i64.store (i32.const 4104) (global.get $last))
         (position.set (i32.const 4112)))))
 
-  ;; The rare half of every event: a full block, a clock that has moved (in the precise form: by more than a time word
-  ;; can say). Answers where the caller's word goes. A clock that goes back stands still instead.
+  ;; The slow path of every event: the block is full, or the clock has moved (in the precise form: by more than a time word can
+  ;; hold). Returns the address for the caller's word. If the clock goes back, it counts as standing still.
   (func $make_room (param $now i64) (result i32)
     (local $position i32) (local $delta i64)
+    ;; #if ticker inline component
+    (local $seen i64)
+    ;; #end
+    ;; #if ticker
+    ;; The event has loaded the time itself; it passes on the 0 that it found.
+    (if (i64.eqz (local.get $now)) (then (local.set $now (time.get))))
+    ;; #end
     (local.set $position (position.get))
     (if (i32.gt_u (local.get $position) (global.get $last_start))
       (then
+        ;; #if ticker
+        (local.set $seen (i64.load $clock (i32.const 0)))
+        ;; #end
+        ;; #if inline component
+        (local.set $seen (i64.load (i32.const 0)))
+        ;; #end
         (call $flush)
+        ;; If the host has written 0 meanwhile, the time was too old for this event too.
+        ;; #if ticker
+        (if (i64.gt_u (local.get $seen) (i64.load $clock (i32.const 0))) (then (local.set $now (time.get))))
+        ;; #end
+        ;; #if inline component
+        (if (i64.gt_u (local.get $seen) (i64.load (i32.const 0))) (then (local.set $now (time.get))))
+        ;; #end
         (local.set $position (position.get))))
     (local.set $delta (i64.sub (local.get $now) (global.get $last)))
     (if (i64.gt_s (local.get $delta) (i64.const 0))
@@ -117,7 +225,7 @@
             (i32.store (local.get $position) (i32.or (i32.const 0x40000000) (i32.wrap_i64 (local.get $delta))))
             (local.set $position (i32.add (local.get $position) (i32.const 4))))
           (else
-            ;; The tag last: in the inline form it publishes the two words.
+            ;; The tag is written last: in the inline form it publishes the two words behind it.
             (i64.store offset=4 (local.get $position) (local.get $delta))
             (i32.store (local.get $position) (i32.const 0xe0000000))
             (local.set $position (i32.add (local.get $position) (i32.const 12)))))
@@ -125,35 +233,81 @@
         (position.set (local.get $position))))
     (local.get $position))
 
-  ;; Writes a word that is no enter or leave.
+  ;; #if component
+  ;; The block has no room for an event. Answers whether it is lost, because the component may not be left. An enter is lost with
+  ;; its leave: two events.
+  (func $lose (param $events i64) (result i32)
+    (if (i32.eqz (global.get $hold)) (then (return (i32.const 0))))
+    (i64.store (i32.const 72) (i64.add (i64.load (i32.const 72)) (local.get $events)))
+    (i32.const 1))
+  ;; #end
+
+  ;; Writes a word other than an enter or a leave.
   (func $put (param $word i32)
     (local $position i32) (local $now i64)
     (local.set $now (call $now))
-    ;; #if inline
+    ;; #if inline component instructions
     (if (i64.eq (local.get $now) (i64.const -1)) (then (return)))
+    ;; #end
+    ;; #if component
+    (if (i32.gt_u (position.get) (global.get $very_last)) (then (if (call $lose (i64.const 1)) (then (return)))))
     ;; #end
     (local.set $position (call $make_room (local.get $now)))
     (i32.store (local.get $position) (local.get $word))
     (position.set (i32.add (local.get $position) (i32.const 4))))
 
+  ;; #if component
+  ;; The usual case of an event is small enough for an engine that compiles it into the callers.
   (func $enter (export "enter") (param $func_id i32) (result i32)
+    (local $position i32)
+    (if (i32.or
+          (i64.ne (i64.load (i32.const 0)) (global.get $last))
+          (i32.gt_u (local.tee $position (position.get)) (global.get $last_start)))
+      (then (return (call $enter_slow (local.get $func_id)))))
+    (i32.store (local.get $position) (local.get $func_id))
+    (position.set (i32.add (local.get $position) (i32.const 4)))
+    (global.set $depth (i32.add (global.get $depth) (i32.const 1)))
+    (global.get $depth))
+
+  (func $leave (export "leave") (param $token i32)
+    (local $position i32)
+    (if (i32.or
+          (i32.or
+            (i64.ne (i64.load (i32.const 0)) (global.get $last))
+            (i32.gt_u (local.tee $position (position.get)) (global.get $last_start)))
+          (i32.or (i32.ne (local.get $token) (global.get $depth)) (i32.eqz (local.get $token))))
+      (then (call $leave_slow (local.get $token)) (return)))
+    (i32.store (local.get $position) (i32.const 0x80000000))
+    (position.set (i32.add (local.get $position) (i32.const 4)))
+    (global.set $depth (i32.sub (local.get $token) (i32.const 1))))
+  ;; #end
+
+  ;; #if component
+  (func $enter_slow (param $func_id i32) (result i32)
+  ;; #else
+  (func $enter (export "enter") (param $func_id i32) (result i32)
+  ;; #end
     (local $position i32) (local $now i64) (local $delta i64)
     (local.set $now
       ;; #if ticker
       (i64.load $clock (i32.const 0))
       ;; #end
       ;; #if precise
-      (call $host_now)
+      (time.get)
       ;; #end
-      ;; #if inline
+      ;; #if inline component instructions
       (call $now)
       ;; #end
     )
-    ;; #if inline
+    ;; #if inline component instructions
     (if (i64.eq (local.get $now) (i64.const -1)) (then (return (i32.const -1))))
     ;; #end
+    ;; #if component
+    (if (i32.gt_u (position.get) (global.get $last_enter))
+      (then (if (call $lose (i64.const 2)) (then (return (i32.const -1))))))
+    ;; #end
     (local.set $position (position.get))
-    ;; #if ticker inline
+    ;; #if ticker inline component instructions
     (if (i32.or
           (i64.ne (local.get $now) (global.get $last))
           (i32.gt_u (local.get $position) (global.get $last_start)))
@@ -176,7 +330,11 @@
     (global.set $depth (i32.add (global.get $depth) (i32.const 1)))
     (global.get $depth))
 
+  ;; #if component
+  (func $leave_slow (param $token i32)
+  ;; #else
   (func $leave (export "leave") (param $token i32)
+  ;; #end
     (local $position i32) (local $now i64) (local $delta i64)
     (if (i32.or (i32.ne (local.get $token) (global.get $depth)) (i32.eqz (local.get $token)))
       (then (if (i32.eqz (call $heal (local.get $token))) (then (return)))))
@@ -185,17 +343,20 @@
       (i64.load $clock (i32.const 0))
       ;; #end
       ;; #if precise
-      (call $host_now)
+      (time.get)
       ;; #end
-      ;; #if inline
+      ;; #if inline component instructions
       (call $now)
       ;; #end
     )
-    ;; #if inline
+    ;; #if inline component instructions
     (if (i64.eq (local.get $now) (i64.const -1)) (then (return)))
     ;; #end
+    ;; #if component
+    (if (i32.gt_u (position.get) (global.get $very_last)) (then (if (call $lose (i64.const 1)) (then (return)))))
+    ;; #end
     (local.set $position (position.get))
-    ;; #if ticker inline
+    ;; #if ticker inline component instructions
     (if (i32.or
           (i64.ne (local.get $now) (global.get $last))
           (i32.gt_u (local.get $position) (global.get $last_start)))
@@ -217,22 +378,21 @@
     ;; #end
     (global.set $depth (i32.sub (global.get $depth) (i32.const 1))))
 
-  ;; A leave whose token is not the depth. Frames above it were unwound and nobody said so: they are closed first. A
-  ;; token that was lost (0) means the innermost frame; one of a frame that is closed already means nothing.
-  ;; Answers whether there is a frame to leave.
+  ;; Handles a leave whose token isn't the depth. Frames above it were unwound without a word, so they are closed first. A lost
+  ;; token (0) means the innermost frame; the token of a closed frame means nothing. Returns whether there is a frame to leave.
   (func $heal (param $token i32) (result i32)
     (if (i32.eqz (local.get $token)) (then (return (i32.ne (global.get $depth) (i32.const 0)))))
     (if (i32.gt_u (local.get $token) (global.get $depth)) (then (return (i32.const 0))))
     (call $close (i32.const 0) (local.get $token))
     (i32.const 1))
 
-  ;; The frame with this token caught something: what is open above it was unwound.
+  ;; The frame with this token caught something: the frames above it were unwound.
   (func $unwind (export "unwind") (param $token i32)
     (if (i32.eq (local.get $token) (global.get $depth)) (then (return)))
     (if (i32.eqz (local.get $token)) (then (return)))
     (call $close (i32.const 0) (local.get $token)))
 
-  ;; Closes the frames deeper than $depth for a reason (src/word.rs, Reason). Nothing happens if there are none.
+  ;; Closes the frames deeper than $depth, if there are any, for a reason (src/word.rs, Reason).
   (func $close (export "close") (param $reason i32) (param $depth i32)
     (if (i32.ge_u (local.get $depth) (global.get $depth)) (then (return)))
     (call $put
@@ -241,9 +401,12 @@
         (i32.or
           (i32.shl (i32.and (local.get $reason) (i32.const 7)) (i32.const 26))
           (i32.and (local.get $depth) (i32.const 0x3ffffff)))))
+    ;; #if allocations
+    (if (i32.gt_u (global.get $allocator) (local.get $depth)) (then (global.set $allocator (i32.const 0))))
+    ;; #end
     (global.set $depth (local.get $depth)))
 
-  ;; From here on another of this lane's stacks runs (JSPI, asyncify, fibers). Beyond the 768 that fit: nothing happens.
+  ;; From now on another stack of this lane runs (JSPI, asyncify, fibers). A number beyond the 768 that fit is ignored.
   (func $switch (export "switch") (param $stack i32)
     (if (i32.eq (local.get $stack) (global.get $stack)) (then (return)))
     (if (i32.ge_u (local.get $stack) (i32.const 768)) (then (return)))
@@ -257,13 +420,192 @@
 
   (func (export "depth") (result i32) (global.get $depth))
 
-  ;; #if inline
-  ;; A function that is counted only (it calls nothing, doesn't loop and can't trap) was called: an enter and a leave at
-  ;; once. It has no token, for nothing can happen between the two.
+  ;; #if allocations
+  ;; A function of an allocator begins; this follows its enter. What it calls to do its work is its own business, so only the
+  ;; outermost such call is told. The global is that one's, or of a call that is gone, if it isn't 0 and the token isn't larger.
+  (func $allocating (export "allocating") (param $token i32)
+    (if (i32.ge_u (i32.sub (global.get $allocator) (i32.const 1)) (i32.sub (local.get $token) (i32.const 1)))
+      (then (global.set $allocator (local.get $token)))))
+
+  ;; It has ended; this follows its leave, so that its caller is the innermost frame. $old is the block that it was given (0:
+  ;; none), $size for how many bytes it was asked, $new the block that it gave (0: none). So free(p) is (p, 0, 0), and a
+  ;; realloc(p, n) that fails is (p, n, 0). (-1, n, 0) is for what is collected: nobody will tell when it is gone.
+  (func $allocated (export "allocated") (param $token i32) (param $old i64) (param $size i64) (param $new i64)
+    (if (i32.ne (local.get $token) (global.get $allocator)) (then (return)))
+    (global.set $allocator (i32.const 0))
+    ;; #if inline instructions
+    ;; Samples: a block is forgotten, and what is not chosen is nothing.
+    (if (i64.ne (global.get $sample) (i64.const 0))
+      (then
+        (if (i32.and
+              (i64.gt_u (i64.add (local.get $old) (i64.const 1)) (i64.const 1))
+              (i32.or (i64.ne (local.get $new) (i64.const 0)) (i64.eqz (local.get $size))))
+          (then (if (i32.eqz (call $forget (local.get $old))) (then (local.set $old (i64.const 0))))))
+        (if (i64.ne (local.get $new) (i64.const 0))
+          (then
+            (if (call $choose (local.get $size))
+              (then (call $remember (local.get $new)))
+              (else
+                (local.set $new (i64.const 0))
+                (local.set $size (i64.const 0))))))))
+    ;; #end
+    (if (i64.eq (local.get $old) (i64.const -1))
+      (then
+        (call $created (local.get $size))
+        (return)))
+    (if (i64.eqz (local.get $new))
+      (then
+        (if (i64.ne (local.get $size) (i64.const 0))
+          (then
+            (call $record (select (i32.const 3) (i32.const 0) (i64.ne (local.get $old) (i64.const 0))) (i64.const 0) (local.get $size))
+            (return)))
+        (if (i64.ne (local.get $old) (i64.const 0))
+          (then (call $record (i32.const 1) (local.get $old) (i64.const 0))))
+        (return)))
+    (if (i64.eqz (local.get $old))
+      (then
+        (call $record (i32.const 0) (local.get $new) (local.get $size))
+        (return)))
+    (call $record (i32.const 2) (local.get $old) (i64.const 0))
+    (call $record (i32.const 3) (local.get $new) (local.get $size)))
+
+  ;; A memory was to grow by so many pages. It had $before pages; -1: it didn't grow.
+  (func $grew (export "grew") (param $memory i32) (param $pages i64) (param $before i64)
+    (if (i64.eqz (local.get $pages)) (then (return)))
+    (if (i64.gt_u (local.get $pages) (i64.const 0x3ffffff)) (then (local.set $pages (i64.const 0x3ffffff))))
+    (call $record
+      (i32.const 4)
+      (i64.add (local.get $before) (i64.const 1))
+      (i64.or
+        (local.get $pages)
+        (i64.shl (i64.extend_i32_u (i32.and (local.get $memory) (i32.const 0x7ff))) (i64.const 26)))))
+
+  ;; An object was made that is collected, by the engine or by the language's runtime.
+  (func $created (export "created") (param $size i64)
+    ;; #if inline instructions
+    (if (i64.ne (global.get $sample) (i64.const 0))
+      (then (if (i32.eqz (call $choose (local.get $size))) (then (return)))))
+    ;; #end
+    (call $record (i32.const 5) (i64.const 0) (local.get $size)))
+
+  ;; #if inline instructions
+  ;; Whether an allocation of so many bytes is a sample. Each byte is one with the same probability: the number of bytes to the
+  ;; next one has an exponential distribution.
+  (func $choose (param $size i64) (result i32)
+    (if (i64.eqz (global.get $until)) (then (call $draw)))
+    (if (i64.lt_u (local.get $size) (global.get $until))
+      (then
+        (global.set $until (i64.sub (global.get $until) (local.get $size)))
+        (return (i32.const 0))))
+    (call $draw)
+    (i32.const 1))
+
+  ;; -ln(x) of a random x in (0, 1], times the mean.
+  (func $draw
+    (local $bits i64) (local $z f64) (local $square f64)
+    (global.set $random (i64.xor (global.get $random) (i64.shl (global.get $random) (i64.const 13))))
+    (global.set $random (i64.xor (global.get $random) (i64.shr_u (global.get $random) (i64.const 7))))
+    (global.set $random (i64.xor (global.get $random) (i64.shl (global.get $random) (i64.const 17))))
+    (local.set $bits
+      (i64.reinterpret_f64
+        (f64.convert_i64_u (i64.add (i64.shr_u (global.get $random) (i64.const 11)) (i64.const 1)))))
+    ;; The fraction f is in [1, 2): ln(f) = 2 (z + z^3 / 3 + z^5 / 5 + ..), where z = (f - 1) / (f + 1).
+    (local.set $z
+      (f64.reinterpret_i64
+        (i64.or (i64.and (local.get $bits) (i64.const 0xfffffffffffff)) (i64.const 0x3ff0000000000000))))
+    (local.set $z (f64.div (f64.sub (local.get $z) (f64.const 1)) (f64.add (local.get $z) (f64.const 1))))
+    (local.set $square (f64.mul (local.get $z) (local.get $z)))
+    (global.set $until
+      (i64.add
+        (i64.const 1)
+        (i64.trunc_sat_f64_u
+          (f64.mul
+            (f64.convert_i64_u (global.get $sample))
+            (f64.sub
+              ;; x is this number less 53 powers of two.
+              (f64.mul
+                (f64.convert_i64_s (i64.sub (i64.const 1076) (i64.shr_u (local.get $bits) (i64.const 52))))
+                (f64.const 0.6931471805599453))
+              (f64.mul
+                (f64.mul (f64.const 2) (local.get $z))
+                (f64.add
+                  (f64.const 1)
+                  (f64.mul
+                    (local.get $square)
+                    (f64.add
+                      (f64.const 0.3333333333333333)
+                      (f64.mul
+                        (local.get $square)
+                        (f64.add
+                          (f64.const 0.2)
+                          (f64.mul
+                            (local.get $square)
+                            (f64.add
+                              (f64.const 0.14285714285714285)
+                              (f64.mul (local.get $square) (f64.const 0.1111111111111111))))))))))))))))
+
+  ;; The slot for a block in the page behind the lane's own two. It has the address of the sample that is there; 1 if there were two
+  ;; at a time: then every block of this slot counts as one that is known.
+  (func $slot (param $pointer i64) (result i32)
+    (i32.add
+      (i32.const 131072)
+      (i32.shl
+        (i32.shr_u
+          (i32.mul (i32.wrap_i64 (i64.shr_u (local.get $pointer) (i64.const 3))) (i32.const 0x9e3779b1))
+          (i32.const 18))
+        (i32.const 2))))
+
+  (func $remember (param $pointer i64)
+    (i32.store
+      (call $slot (local.get $pointer))
+      (select
+        (i32.wrap_i64 (local.get $pointer))
+        (i32.const 1)
+        (i32.eqz (i32.load (call $slot (local.get $pointer)))))))
+
+  ;; Whether a block may be a sample that was recorded, and is gone.
+  (func $forget (param $pointer i64) (result i32)
+    (local $slot i32) (local $known i32)
+    (local.set $known (i32.load (local.tee $slot (call $slot (local.get $pointer)))))
+    (if (i32.eq (local.get $known) (i32.wrap_i64 (local.get $pointer)))
+      (then
+        (i32.store (local.get $slot) (i32.const 0))
+        (return (i32.const 1))))
+    (i32.eq (local.get $known) (i32.const 1)))
+  ;; #end
+
+  ;; Writes a record: the kind (4 bits), a pointer and a size (37 bits each) in three words (src/allocation.rs). It takes no
+  ;; reading of the clock: it happened just after the last event. The first word is written last.
+  (func $record (param $kind i32) (param $pointer i64) (param $size i64)
+    (local $position i32)
+    ;; #if inline instructions
+    (if (i64.eq (i64.load (i32.const 0)) (i64.const -1)) (then (return)))
+    (if (i32.eqz (position.get)) (then (call $init)))
+    ;; #end
+    (if (i64.gt_u (local.get $size) (i64.const 0x1fffffffff)) (then (local.set $size (i64.const 0x1fffffffff))))
+    (local.set $position (call $make_room (global.get $last)))
+    (i32.store offset=8 (local.get $position)
+      (i32.or (i32.const 0xf0000000) (i32.and (i32.wrap_i64 (local.get $size)) (i32.const 0x3ffffff))))
+    (i32.store offset=4 (local.get $position)
+      (i32.or (i32.const 0xf0000000) (i32.and (i32.wrap_i64 (local.get $pointer)) (i32.const 0x3ffffff))))
+    (i32.store (local.get $position)
+      (i32.or
+        (i32.or (i32.const 0xec000000) (i32.shl (local.get $kind) (i32.const 22)))
+        (i32.or
+          (i32.shl (i32.wrap_i64 (i64.shr_u (local.get $size) (i64.const 26))) (i32.const 11))
+          (i32.and (i32.wrap_i64 (i64.shr_u (local.get $pointer) (i64.const 26))) (i32.const 0x7ff)))))
+    (position.set (i32.add (local.get $position) (i32.const 12))))
+  ;; #end
+
+  ;; #if inline instructions
+  ;; A function that is counted only was called: one word for the enter and the leave. It needs no token, because nothing can
+  ;; happen in between: the function calls nothing, doesn't loop and can't trap.
   (func $leaf (export "leaf") (param $func_id i32)
     (call $put (i32.add (local.get $func_id) (i32.const 0x80000001))))
+  ;; #end
 
-  ;; A leave whose enter may not be written yet: its token is 0 then. Both are left out if it is while nothing is recorded.
+  ;; #if inline
+  ;; A leave whose enter may not be written yet; its token is 0 then. If recording is switched off, neither is written.
   (func $leave_late (param $func_id i32) (param $token i32)
     (local $position i32)
     (if (i32.eqz (local.get $token))
@@ -275,10 +617,10 @@
         (position.set (i32.add (local.get $position) (i32.const 4)))))
     (call $leave (local.get $token)))
 
-  ;; What stands inside functions: the usual case of an event, in which the clock hasn't moved and the block has room. The
-  ;; rewriter copies these bodies (rewriter/src/template.rs): $id becomes the function's id, the others become locals of the
-  ;; function. They are never called. All else is done by the functions above, and so is every event with a clock that is
-  ;; asked by a call. A function that has no room for these locals calls them too.
+  ;; The code inside functions. It handles the usual event: the clock hasn't moved and the block has room. The rewriter copies
+  ;; these bodies (rewriter/src/template.rs): $id becomes the function's id, the others become locals of the function. Nothing
+  ;; calls them. The functions above handle all other events, and every event of a clock that takes a call. A function without
+  ;; room for these locals calls the functions above too.
   (func (export "inline.enter") (param $id i32) (param $token i32) (param $position i32)
     (block $done
       (block $slow
@@ -288,7 +630,7 @@
         (global.set $position (i32.add (local.get $position) (i32.const 4)))
         (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1))))
         (br $done))
-      ;; While nothing is recorded a frame has a token that leads its leave here, and out again, at once.
+      ;; While recording is switched off, the token is -1; the leave sees it and does nothing.
       (local.set $token (i32.const -1))
       (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (local.set $token (call $enter (local.get $id)))))
@@ -306,8 +648,8 @@
       (br_if $done (i32.eq (local.get $token) (i32.const -1)))
       (call $leave (local.get $token))))
 
-  ;; In a function that calls nothing and doesn't loop nothing is written between the two. If the clock hasn't moved either,
-  ;; the leave makes one word of both: half of the memory that a block takes. $position is where the enter's word is.
+  ;; For a function that calls nothing and doesn't loop: no word comes between its enter and its leave. If the clock hasn't moved
+  ;; either, the leave turns the enter's word into a leaf, one word for both. $position is the address of the enter's word.
   (func (export "inline.enter.leaf") (param $id i32) (param $token i32) (param $position i32)
     (block $done
       (block $slow
@@ -332,8 +674,8 @@
         (br $done))
       (call $leave (local.get $token))))
 
-  ;; In a function in which nothing can happen, not even a trap, the enter only looks at the clock. If that is the same at the
-  ;; leave, one word says all; if not, the enter is written then, at the time of the last word. $token is 0 until it is.
+  ;; For a function that can't trap either: the enter only looks at the clock. If the clock hasn't moved at the leave, one word
+  ;; is written for both. If it has, the leave writes the enter first, with the time of the last word; $token is 0 until then.
   (func (export "inline.enter.trapless") (param $id i32) (param $token i32) (param $position i32)
     (block $done
       (br_if $done (i64.eq (i64.load (i32.const 0)) (global.get $last)))
@@ -363,8 +705,64 @@
         (br $done))
       (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (call $leaf (local.get $id))))
+  ;; #end
 
+  ;; #if instructions
+  ;; What stands inside functions, as above: the usual case of an event, whose two words are stored at once.
+  (func (export "inline.enter") (param $id i32) (param $token i32) (param $position i32) (param $delta i64)
+    (block $done
+      (block $slow
+        (br_if $slow (i32.load (i32.const 0)))
+        (br_if $slow
+          (i64.ge_u
+            (local.tee $delta (i64.sub (global.get $instructions) (global.get $last)))
+            (i64.const 0x40000000)))
+        (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
+        (i64.store (local.get $position)
+          (i64.or
+            (local.get $delta)
+            (i64.or (i64.shl (i64.extend_i32_u (local.get $id)) (i64.const 32)) (i64.const 0x40000000))))
+        (global.set $position (i32.add (local.get $position) (i32.const 8)))
+        (global.set $last (i64.add (global.get $last) (local.get $delta)))
+        (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1))))
+        (br $done))
+      (local.set $token (i32.const -1))
+      (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
+      (local.set $token (call $enter (local.get $id)))))
+
+  (func (export "inline.leave") (param $id i32) (param $token i32) (param $position i32) (param $delta i64)
+    (block $done
+      (block $slow
+        (br_if $slow (i32.ne (local.get $token) (global.get $depth)))
+        (br_if $slow (i32.load (i32.const 0)))
+        (br_if $slow
+          (i64.ge_u
+            (local.tee $delta (i64.sub (global.get $instructions) (global.get $last)))
+            (i64.const 0x40000000)))
+        (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
+        (i64.store (local.get $position) (i64.or (local.get $delta) (i64.const 0x8000000040000000)))
+        (global.set $position (i32.add (local.get $position) (i32.const 8)))
+        (global.set $last (i64.add (global.get $last) (local.get $delta)))
+        (global.set $depth (i32.sub (local.get $token) (i32.const 1)))
+        (br $done))
+      (br_if $done (i32.eq (local.get $token) (i32.const -1)))
+      (call $leave (local.get $token))))
+
+  (func (export "inline.leaf") (param $id i32)
+    (call $leaf (local.get $id)))
+  ;; #end
+
+  ;; #if inline instructions
   (func (export "inline.unwind") (param $id i32) (param $token i32) (param $position i32)
     (if (i32.ne (local.get $token) (global.get $depth)) (then (call $unwind (local.get $token)))))
+
+  ;; For a function without a probe that may catch: it keeps the depth at its beginning plus one, because 0 stands for a local
+  ;; that was lost. 0 minus one is larger than every depth, so nothing is closed then.
+  (func (export "inline.here") (param $id i32) (param $token i32)
+    (local.set $token (i32.add (global.get $depth) (i32.const 1))))
+
+  (func (export "inline.back") (param $id i32) (param $token i32)
+    (if (i32.lt_u (i32.sub (local.get $token) (i32.const 1)) (global.get $depth))
+      (then (call $close (i32.const 0) (i32.sub (local.get $token) (i32.const 1))))))
   ;; #end
 )

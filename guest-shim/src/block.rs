@@ -1,9 +1,10 @@
 //! Where a recorder keeps its block: the layout of a lane's memory, and the block's header.
 //!
 //! ```text
-//! bytes 0..8          u64  the clock of a recorder inside a module: the time; 0 to ask the host, all ones to record nothing
-//! bytes 64..68        u32  position: address of the next word to write (not of a recorder inside a module: its host fills
-//!                          the block with ones before each begins, so that all behind the last word is no word)
+//! bytes 0..8          u64  the clock of a recorder inside a module: the time; 0: ask the host; all ones: record nothing
+//! bytes 64..68        u32  position: address of the next word to write. A recorder inside a module doesn't use it: its
+//!                          host fills the block with ones before it begins, and the ones mark where the words end
+//! bytes 72..80         u64  how many events the recorder of a component has lost since it handed over a block
 //! bytes 1024..4096    u32  depth of each of the 768 stacks of this lane that don't run now
 //! bytes 4096..131072       the block: header (16 bytes), then words
 //! ```
@@ -12,14 +13,20 @@
 
 /// Size of a lane's memory in WebAssembly pages of 64 KiB. It never grows.
 pub const MEMORY_PAGES: u32 = 2;
+/// The same where samples of allocations are recorded: behind the block stand the addresses of those that are there.
+pub const MEMORY_PAGES_WITH_SAMPLES: u32 = 3;
+/// Address of these.
+pub const SAMPLES: usize = MEMORY_PAGES as usize * 65536;
 /// Address of the clock of a recorder that is a part of its module, a u64.
 pub const CLOCK: usize = 0;
-/// What stands there while nothing is to be recorded.
+/// The value at [`CLOCK`] that switches the recorder off.
 pub const CLOCK_OFF: u64 = u64::MAX;
-/// What stands behind the words of a block whose recorder is a part of its module, up to the block's end: no word is this.
+/// Fills the rest of a block, behind its last word, if the recorder is a part of its module. No word has this value.
 pub const END_MARK: u32 = u32::MAX;
 /// Address of the write position, a u32. It is stored after the words it covers.
 pub const POSITION: usize = 64;
+/// Address of the number of events that the recorder of a component has lost since it handed over a block, a u64.
+pub const LOST: usize = 72;
 /// Address of the block.
 pub const START: usize = 4096;
 /// Length of a whole block in bytes, header included.
@@ -29,12 +36,12 @@ pub const HEADER_LEN: usize = 16;
 /// How many stacks a lane can tell apart.
 pub const STACKS: u32 = 768;
 
-/// The first 16 bytes of a block: what a reader must know to read it without the blocks before it.
+/// The first 16 bytes of a block. With them a reader can read the block without those before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockHeader {
-    /// Which of the lane's stacks runs when the block begins.
+    /// The stack of the lane that runs when the block begins.
     pub stack: u32,
-    /// How many frames of it are open then.
+    /// How many frames of that stack are open when the block begins.
     pub depth: u32,
     /// The time of the last event before the block, in ticks of the trace's clock.
     pub start_ticks: u64,

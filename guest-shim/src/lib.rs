@@ -2,8 +2,10 @@
 //!
 //! Everything here is spelled once: the names of the probe's imports ([`names`]), the words that a recorder writes
 //! ([`word`]), where they lie in a recorder's memory ([`block`]), the symbol table that the rewriter leaves in a module
-//! ([`symbols`]), the recorder module itself ([`recorder`]), and the memory of the one that makes profiles ([`shadow`]). The crate does no IO and knows no runtime.
+//! ([`symbols`]), the recorder modules ([`recorder`]), the memory of a recorder that makes profiles ([`shadow`]), and records of memory ([`allocation`]). The
+//! crate does no IO and knows no runtime.
 
+pub mod allocation;
 pub mod block;
 pub mod names;
 pub mod recorder;
@@ -13,4 +15,4 @@ pub mod word;
 
 pub mod leb128;
 
-pub use symbols::{FuncId, FuncIndex, Source, Symbol, SymbolTable};
+pub use symbols::{CodeIdentity, FuncId, FuncIndex, Source, Symbol, SymbolTable};

@@ -1,17 +1,29 @@
-//! The names that a probed module imports and carries. They are reserved: a module that has them already is refused.
+//! The names that a probed module imports and carries. They are reserved: a module that has one of them already is refused.
 
 /// Import module of the probes.
 pub const MODULE: &str = "kperf";
-/// `enter(func_id: i32) -> token: i32`, the first thing a probed function does.
+/// `enter(func_id: i32) -> token: i32`: a probed function calls it first.
 pub const ENTER: &str = "enter";
-/// `leave(token: i32)`, the last thing it does.
+/// `leave(token: i32)`: a probed function calls it last.
 pub const LEAVE: &str = "leave";
-/// `unwind(token: i32)`: what is still open above the frame with this token was unwound. Only in modules that need it.
+/// `unwind(token: i32)`: the frames above the one with this token were unwound. Only modules that need it import it.
 pub const UNWIND: &str = "unwind";
 
-/// Recorder export `leaf(func_id: i32)`: the function was called, and what it does is not timed. Only of a recorder that is a
-/// part of its module.
+/// Recorder export `leaf(func_id: i32)`: the function was called; how long it takes is not measured. Only a recorder that is
+/// a part of its module has it.
 pub const LEAF: &str = "leaf";
+
+/// `allocating(token: i32)`: a function of an allocator says it behind its enter. Only modules whose allocations are recorded
+/// import this and the next three.
+pub const ALLOCATING: &str = "allocating";
+/// `allocated(token: i32, old: i64, size: i64, new: i64)`: it says this behind its leave. `old` is the block that it was given,
+/// `size` how many bytes it was asked for, `new` the block that it gave; 0 where there is none. `old` is -1 if what it gave is
+/// collected.
+pub const ALLOCATED: &str = "allocated";
+/// `grew(memory: i32, pages: i64, before: i64)`: a `memory.grow` was executed. `before` is its result.
+pub const GREW: &str = "grew";
+/// `created(size: i64)`: an object of so many bytes was made, which is collected.
+pub const CREATED: &str = "created";
 
 /// Custom section with the [`SymbolTable`](crate::SymbolTable) of a probed module.
 pub const SYMBOLS_SECTION: &str = "kperf.symbols";
@@ -27,62 +39,100 @@ pub const HOST_NOW: &str = "now";
 /// `flush(address: i32, length: i32)`: the block at `address` is full and may be reused when this returns.
 pub const HOST_FLUSH: &str = "flush";
 
-/// Recorder export `close(reason: i32, depth: i32)`: frames deeper than `depth` are closed for a reason of the host's.
+/// Name of the instance that a component with probes imports: what its recorders want from the host. Its functions are
+/// `now: func() -> u64`, `attach: func(memory: list<u8>) -> u32`, and
+/// `flush: func(lane: u32, depth: u32, last: u64, lost: u64, block: list<u8>)`.
+pub const COMPONENT_HOST: &str = "kperf:host/recorder";
+/// `attach(memory) -> lane`: a recorder begins. `memory` is all of its memory, which stays where it is as long as the store lives.
+pub const HOST_ATTACH: &str = "attach";
+/// Export of the recorder of a component, a mutable i32: not 0 while the component may not be left, in `realloc` and
+/// `post-return`.
+pub const HOLD: &str = "hold";
+
+/// Recorder export `close(reason: i32, depth: i32)`: closes the frames deeper than `depth`, for a reason. Hosts call it, and
+/// so do modules that import [`DEPTH`].
 pub const CLOSE: &str = "close";
 /// Recorder export `switch(stack: i32)`: from here on the events belong to another of this lane's stacks.
 pub const SWITCH: &str = "switch";
 /// Recorder export `mark(value: i32)`: a point in time that the host wants to see in the trace.
 pub const MARK: &str = "mark";
-/// Recorder export `flush()`: hand what is in the block to the host now.
+/// Recorder export `flush()`: hands what is in the block to the host now.
 pub const FLUSH: &str = "flush";
-/// Recorder export `depth() -> i32`: how many frames of the running stack are open.
+/// Recorder export `depth() -> i32`: how many frames of the running stack are open. A module imports it, with [`CLOSE`], if
+/// functions without a probe may catch exceptions. Such a function notes the depth when it begins. When it catches, it
+/// closes the frames that are deeper.
 pub const DEPTH: &str = "depth";
 
-/// Recorder export, a mutable i32: how many frames of the running stack are open. With the other two globals, a host can do
-/// what `close`, `switch` and `mark` do without running guest code: where fuel is spent, an epoch has ended, or a call
-/// would have to be asynchronous.
+/// Recorder export, a mutable i32: how many frames of the running stack are open. With this global and the next two a host
+/// can do what `close`, `switch` and `mark` do, without running guest code. It needs that when fuel is spent, when an epoch
+/// has ended, or when a call would have to be asynchronous.
 pub const STATE_DEPTH: &str = "state.depth";
-/// Recorder export, a mutable i32: the stack that runs.
+/// Recorder export, a mutable i32: the number of the stack that runs.
 pub const STATE_STACK: &str = "state.stack";
 /// Recorder export, a mutable i64: the time of the last word, in ticks.
 pub const STATE_LAST: &str = "state.last";
 /// Export of a recorder inside a module, a mutable i32: where the next word goes; 0 before the first event.
 pub const STATE_POSITION: &str = "state.position";
+/// Export of a recorder whose clock is the number of executed instructions, a mutable i64: that number. The rewriter makes
+/// the module increase it.
+pub const STATE_INSTRUCTIONS: &str = "state.instructions";
 
-/// Export of a recorder of profiles that keeps a stack, a mutable i32: address of the slot that the next call takes (see
-/// [`crate::shadow`]).
+/// Recorder export, a mutable i32: the token of the outermost open call of an allocator's function, 0 if none is open. A host
+/// that sets [`STATE_DEPTH`] to less sets it to 0.
+pub const STATE_ALLOCATOR: &str = "state.allocator";
+
+/// Export of a recorder inside a module, an i64: of what is allocated one sample in so many bytes is recorded; 0: all of it.
+pub const STATE_SAMPLE: &str = "state.sample";
+
+/// Export of a recorder that makes profiles and keeps a stack, a mutable i32: address of the slot that the next call takes
+/// (see [`crate::shadow`]).
 pub const STATE_TOP: &str = "state.top";
-/// Export of a recorder of profiles, an i32: the FuncId whose count is the first.
+/// Export of a recorder that makes profiles, an i32: the FuncId that the first count belongs to.
 pub const STATE_ID_BASE: &str = "state.id_base";
-/// Export of a recorder of profiles, an i32: how many functions have a count.
+/// Export of a recorder that makes profiles, an i32: how many functions have a count.
 pub const STATE_FUNCTIONS: &str = "state.functions";
-/// Export of a recorder of profiles: what the module's start function calls before anything else. It calls [`HOST_FLUSH`].
+/// Export of a recorder that makes profiles: the module's start function calls it before anything else, and it calls
+/// [`HOST_FLUSH`].
 pub const START: &str = "start";
 
-/// Export of a module whose recorder is its own, the memory of its lane.
+/// Export of a recorder that is a part of its module: the memory of its lane.
 pub const MEMORY: &str = "memory";
-/// What stands before the names of the recorder's exports where it is a part of the module: `kperf.memory`. A module that
-/// exports such a name already is refused.
+/// Prefix of the recorder's export names when it is a part of its module: `kperf.memory`.
 pub const EXPORT_PREFIX: &str = "kperf.";
 
-/// Body of a recorder that becomes a part of its module: what an `enter` is inside a function. The first parameter stands for
-/// the id (of a recorder of profiles, the second for the address of the count), the others for locals.
+/// Template of an `enter`: the rewriter copies its body into each probed function. Only a recorder that becomes a part of its
+/// module has templates. The first parameter stands for the id (if the recorder makes profiles, the second stands for the
+/// address of the count), the others stand for locals.
 pub const INLINE_ENTER: &str = "inline.enter";
-/// What an `enter` is in a function that calls nothing, where that differs.
+/// Template of an `enter` in a function that calls nothing, if that differs from [`INLINE_ENTER`].
 pub const INLINE_ENTER_LEAF: &str = "inline.enter.leaf";
-/// What a `leave` is.
+/// Template of a `leave`.
 pub const INLINE_LEAVE: &str = "inline.leave";
-/// What a `leave` is in a function that calls nothing.
+/// Template of a `leave` in a function that calls nothing.
 pub const INLINE_LEAVE_LEAF: &str = "inline.leave.leaf";
-/// What an `enter` is in a function in which nothing can happen, not even a trap, where that differs.
+/// Template of an `enter` in a function that calls nothing and can't trap, if that differs from [`INLINE_ENTER_LEAF`].
 pub const INLINE_ENTER_TRAPLESS: &str = "inline.enter.trapless";
-/// What a `leave` is in such a function.
+/// Template of a `leave` in a function that calls nothing and can't trap.
 pub const INLINE_LEAVE_TRAPLESS: &str = "inline.leave.trapless";
-/// What a `leaf` is: all that stands in a function that is counted only. Of a recorder of traces its second parameter is the
-/// one local that it needs.
+/// Template of a `leaf`: the only probe in a function whose calls are counted only. If the recorder makes traces, the second
+/// parameter is the one local that it needs.
 pub const INLINE_LEAF: &str = "inline.leaf";
-/// What an `unwind` is.
+/// Template of an `unwind`.
 pub const INLINE_UNWIND: &str = "inline.unwind";
+/// Template for the beginning of a function that has no probe and may catch: it keeps the depth in a local, the first of
+/// those that an `enter` needs.
+pub const INLINE_HERE: &str = "inline.here";
+/// Template for the places where a function without a probe may have caught: it closes the frames that are deeper.
+pub const INLINE_BACK: &str = "inline.back";
+
+/// Whether probes need this import, in any of their forms. Anybody may use the other names of these modules.
+pub fn is_of_probes(module: &str, name: &str) -> bool {
+    match module {
+        MODULE => [ENTER, LEAVE, UNWIND, DEPTH, CLOSE, ALLOCATING, ALLOCATED, GREW, CREATED].contains(&name),
+        HOST_MODULE => [HOST_NOW, HOST_FLUSH].contains(&name),
+        _ => false,
+    }
+}
 
 /// The name under which a module exports what its own recorder exports as `name`.
 pub fn exported(name: &str) -> String {

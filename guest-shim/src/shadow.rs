@@ -1,4 +1,4 @@
-//! Where the recorder of a profile keeps what it knows: the layout of its memory, and what a slot of its stack says.
+//! The memory of a profile's recorder: its layout, and the content of a slot of its stack.
 //!
 //! ```text
 //! bytes 64..1048568          u64  a slot for each open call, the outermost first; free ones behind the innermost
@@ -6,37 +6,38 @@
 //! bytes 1048576..            u64  how often each function was called, in the order of their ids
 //! ```
 //!
-//! All integers are little-endian. The first 64 bytes are nobody's. The lower half of a free slot is 0, and the upper is anything.
+//! All integers are little-endian. Nobody uses the first 64 bytes. The lower half of a free slot is 0; the upper half may be
+//! anything.
 
 use crate::FuncId;
 
 /// Address of the outermost call's slot. It begins a cache line.
 pub const STACK: usize = 64;
-/// Address of the last slot, which calls share that are deeper than the stack.
+/// Address of the last slot. All calls for which the stack has no room share it.
 pub const LAST: usize = COUNTS - 16;
 /// How many slots there are.
 pub const SLOTS: usize = (LAST - STACK) / 8 + 1;
 /// Address of the first count.
 pub const COUNTS: usize = 1 << 20;
 
-/// Size of the memory, in WebAssembly pages of 64 KiB, of a module with so many probed functions. It never grows.
+/// How large the memory is for so many probed functions, in WebAssembly pages of 64 KiB. It never grows.
 pub fn pages(functions: u32) -> u32 {
     let bytes = COUNTS as u64 + 8 * u64::from(functions);
     bytes.div_ceil(65536).max(COUNTS as u64 / 65536 + 1) as u32
 }
 
-/// What stands in a slot.
+/// The content of a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Slot(pub u64);
 
 impl Slot {
-    /// The function; `None` if no call is open here.
+    /// The function that was called; `None` if the slot is free.
     pub fn func(self) -> Option<FuncId> {
         (self.0 as u32).checked_sub(1).map(FuncId)
     }
 
-    /// Whether it says which of the function's calls it is: two slots that are equal are the same call then. (Every 2^32nd
-    /// call of a function doesn't.)
+    /// Whether the slot has the number of the call. If it has, two equal slots are the same call. (Every 2^32nd call of a
+    /// function has no number.)
     pub fn has_serial(self) -> bool {
         self.0 >> 32 != 0
     }

@@ -13,7 +13,8 @@
 //!   bytes    name, behind its length
 //!   bytes    demangled name, behind its length (flag 4)
 //!   leb128   number of the source file, line (flag 16)
-//! leb128   number of source files; then the path of each, behind its length. Left out if there are none
+//! leb128   number of source files; then the path of each, behind its length. May be left out if there are none
+//! bytes    whatever a later version adds; readers skip it
 //! ```
 
 use crate::leb128;
@@ -21,15 +22,21 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 const VERSION: u8 = 1;
-/// Bytes of a symbol beside its names, more or less.
+/// About how many bytes a symbol takes beside its names.
 const SYMBOL_LEN: usize = 10;
-/// Of tables with a function that is counted only. A reader that doesn't know of that must not tell that it took no time.
+/// The version of tables with a function whose calls are only counted. A reader that doesn't know of them would report that
+/// they took no time: it must refuse the table.
 const VERSION_COUNTED: u8 = 2;
+
+/// How many symbols a table has at most. Engines take no module with more than a million functions.
+pub const MAX_SYMBOLS: usize = 1 << 20;
+/// How many bytes a table has at most, unpacked.
+pub const MAX_BYTES: usize = 128 << 20;
 
 /// An LZ4 block grows by no more than this, so that a few bytes can't claim gigabytes.
 const MOST_GROWTH: usize = 255;
 
-/// Number of a probed function, dense from the table's `id_base`. It is what `enter` is called with.
+/// Number of a probed function. A table's ids have no gaps and begin at its `id_base`. Probes call `enter` with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct FuncId(pub u32);
@@ -48,7 +55,7 @@ pub struct Symbol {
     pub func_index: FuncIndex,
     /// The name as the module has it; `func[12]` where it has none. Not unique.
     pub name: Box<str>,
-    /// The name as the source has it, where that differs.
+    /// The name as the source has it; `None` if it is the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub demangled: Option<Box<str>>,
     /// Where its body begins in the original module, in bytes. 0 for an import.
@@ -57,14 +64,18 @@ pub struct Symbol {
     pub exported: bool,
     /// Whether it is a function of the host.
     pub imported: bool,
-    /// Whether the module says nothing about its name.
+    /// Whether the module has no name for it: `name` is made up.
     pub unnamed: bool,
-    /// Whether its calls are counted only: how long they take is not known, and is in the time of who calls it.
+    /// Whether its calls are only counted. Nobody knows how long they take; their time is part of the caller's.
     #[serde(default, skip_serializing_if = "is_false")]
     pub counted: bool,
-    /// Where it is declared, if the module says it.
+    /// Where it is declared; `None` if the module doesn't say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
+}
+
+fn is_zero_bytes(number: &u64) -> bool {
+    *number == 0
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -101,12 +112,77 @@ pub struct ModuleIdentity {
     pub rewriter: String,
     /// The rewriter's options, as one would type them.
     pub options: String,
+    /// How many functions the original module imports.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub imports: u32,
+    /// Its code, by which another file of the same build is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<CodeIdentity>,
+    /// The content of its section `build_id`, in hexadecimal; empty if it has none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub build_id: String,
+    /// What its section `external_debug_info` names: the file with its debug information. Empty if it has none.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub debug_file: String,
+    /// What its section `sourceMappingURL` names; empty if it has none, or if the map is in it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub source_map: String,
+    /// What records allocations, if they are recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocations: Option<Allocations>,
+}
+
+/// The code section of a module, without its head.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CodeIdentity {
+    /// Where it begins in the module, in bytes.
+    pub offset: u64,
+    /// How many bytes it has.
+    pub size: u64,
+    /// Their SHA-256, in hexadecimal.
+    pub sha256: String,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+/// How a module's allocations are recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Allocations {
+    /// The functions of its allocator.
+    pub allocators: Vec<Allocator>,
+    /// Whether instances may share the memory that blocks are in.
+    #[serde(skip_serializing_if = "is_false")]
+    pub shared_memory: bool,
+    /// Of what is allocated one sample in so many bytes is recorded, on average; 0: all of it. A block of `n` bytes is one with the
+    /// probability `1 - exp(-n / sample)`.
+    #[serde(skip_serializing_if = "is_zero_bytes")]
+    pub sample: u64,
+    /// How many pages of 64 KiB each of its memories has at first.
+    pub pages: Vec<u64>,
+}
+
+/// A function of an allocator's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Allocator {
+    /// Its index in the original module.
+    pub func_index: FuncIndex,
+    /// Its name, for people.
+    pub name: String,
+    /// What it does: `malloc`, `free` and so on.
+    pub role: String,
+    /// How it was found: by its `name`, by its `export`, or it was `told`.
+    pub found_by: String,
 }
 
 /// The functions of one module that have probes. Ordered by id, without gaps.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SymbolTable {
-    /// What was rewritten, and by what.
+    /// The module that was rewritten, and the rewriter.
     pub module: ModuleIdentity,
     /// Id of the first symbol. Modules of one program have disjoint ranges of ids.
     pub id_base: u32,
@@ -120,7 +196,7 @@ pub struct SymbolTable {
 /// Why bytes are not a symbol table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SymbolsError {
-    /// Offset into the table's bytes, as far as they unpack; into the unpacked ones behind that.
+    /// Offset into the table's bytes if they can't be unpacked, else into the unpacked bytes.
     pub offset: usize,
     /// What is wrong there.
     pub message: &'static str,
@@ -135,12 +211,12 @@ impl fmt::Display for SymbolsError {
 impl std::error::Error for SymbolsError {}
 
 impl SymbolTable {
-    /// The symbol with this id, if it is one of this table's.
+    /// The symbol with this id; `None` if the table has none.
     pub fn get(&self, id: FuncId) -> Option<&Symbol> {
         self.symbols.get(id.0.checked_sub(self.id_base)? as usize)
     }
 
-    /// Where a symbol of this table is declared: the file's path, and the line, 0 where it isn't known.
+    /// Where a symbol of this table is declared: the file's path, and the line (0 if it isn't known).
     pub fn source(&self, symbol: &Symbol) -> Option<(&str, u32)> {
         let source = symbol.source?;
         Some((self.files.get(source.file as usize)?, source.line))
@@ -151,9 +227,9 @@ impl SymbolTable {
         self.id_base.saturating_add(self.symbols.len() as u32)
     }
 
-    /// The symbols, each with its function's index in the rewritten module. That imports `imported` functions, `added` of them
-    /// for its probes, which stand behind the others. What the original defines follows, and then the thunks of the functions
-    /// that it imports.
+    /// The symbols, each with its function's index in the rewritten module. That module imports `imported` functions. The last
+    /// `added` of these are the probes'. Behind the imports stand the functions that the original defines, and then the
+    /// thunks of the functions that it imports.
     pub fn placed(&self, imported: u32, added: u32) -> impl Iterator<Item = (u32, &Symbol)> {
         let mut next_thunk = imported.saturating_add(self.module.functions);
         self.symbols.iter().map(move |symbol| {
@@ -170,7 +246,7 @@ impl SymbolTable {
         let names =
             |symbol: &Symbol| symbol.name.len() + symbol.demangled.as_ref().map_or(0, |name| name.len());
         let mut out = Vec::with_capacity(self.symbols.iter().map(|symbol| names(symbol) + SYMBOL_LEN).sum());
-        // A struct of strings and a number: there is nothing in it that JSON can't say.
+        // A struct of strings and a number can always be written as JSON.
         write_str(&mut out, &serde_json::to_string(&self.module).unwrap_or_default());
         leb128::write(&mut out, self.id_base.into());
         leb128::write(&mut out, self.symbols.len() as u64);
@@ -218,6 +294,9 @@ impl SymbolTable {
         if id_base.checked_add(count).is_none() {
             return Err(input.error("more ids than there are"));
         }
+        if count as usize > MAX_SYMBOLS {
+            return Err(input.error("it has too many symbols"));
+        }
         let mut symbols = Vec::with_capacity(input.rest.len().min(count as usize));
         for n in 0..count {
             let func_index = FuncIndex(input.u32()?);
@@ -250,9 +329,7 @@ impl SymbolTable {
                 files.push(input.str()?);
             }
         }
-        if !input.rest.is_empty() {
-            return Err(input.error("bytes behind its end"));
-        }
+        // What a later version adds stands behind the files.
         Ok(SymbolTable { module, id_base, symbols, files })
     }
 }
@@ -264,6 +341,9 @@ fn unpack(bytes: &[u8]) -> Result<Vec<u8>, SymbolsError> {
             let claimed = u32::from_le_bytes([size[0], size[1], size[2], size[3]]) as usize;
             if claimed > bytes.len().saturating_mul(MOST_GROWTH) {
                 return Err(error(1, "it claims more bytes than it can have"));
+            }
+            if claimed > MAX_BYTES {
+                return Err(error(1, "it is too large"));
             }
             match lz4_flex::decompress_size_prepended(&bytes[1..]) {
                 Ok(unpacked) if unpacked.len() == claimed => Ok(unpacked),
@@ -364,7 +444,7 @@ mod tests {
         }
     }
 
-    /// Packed bytes have some slack; whoever stores a table has a checksum for it. No flip panics, most show.
+    /// No flipped bit panics, and most are noticed. Some packed bytes don't matter; whoever stores a table adds a checksum.
     #[test]
     fn flipped_bits_mostly_show() {
         let bytes = table().to_bytes();

@@ -13,27 +13,31 @@
 
 /// Largest FuncId that an enter can carry.
 pub const MAX_FUNC_ID: u32 = (1 << 30) - 1;
-/// Largest FuncId that a leaf can carry: one more is there.
+/// Largest FuncId that a leaf can carry: it holds the id plus one.
 pub const MAX_LEAF_ID: u32 = MAX_FUNC_ID - 1;
-/// Ticks that no longer fit a time word.
+/// The first number of ticks that is too large for a time word.
 pub const TIME_LIMIT: u64 = 1 << 30;
-/// What an enter's, a time's, or the others' payload may be.
+/// The largest payload of an unwind, a switch or a mark: 26 bits. Enters, leaves and times have 30.
 pub const MAX_PAYLOAD: u32 = (1 << 26) - 1;
 
 /// Tag of a time word.
 pub const TIME: u32 = 0x4000_0000;
 /// The whole of a leave.
 pub const LEAVE: u32 = 0x8000_0000;
-/// A leaf of function 0; the id is added.
+/// A leaf of function 0. Add the id for others.
 pub const LEAF: u32 = LEAVE + 1;
-/// Tag of an unwind word; the reason is added.
+/// Tag of an unwind word. The reason and the depth are added.
 pub const UNWIND: u32 = 0xc000_0000;
 /// The first of the three words of a wide time.
 pub const WIDE_TIME: u32 = 0xe000_0000;
-/// Tag of a switch.
+/// Tag of a switch word. The stack's number is added.
 pub const SWITCH: u32 = 0xe400_0000;
-/// Tag of a mark.
+/// Tag of a mark word. The mark's number is added.
 pub const MARK: u32 = 0xe800_0000;
+/// Tag of the first word of a record of memory. 26 bits of it are added.
+pub const RECORD: u32 = 0xec00_0000;
+/// Tag of its two other words. 26 bits of it are added to each.
+pub const RECORD_MORE: u32 = 0xf000_0000;
 
 /// Why frames were closed without a leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -58,7 +62,7 @@ impl Reason {
     pub const ALL: [Reason; 6] =
         [Reason::Caught, Reason::Trap, Reason::Exit, Reason::Host, Reason::Interrupted, Reason::Unfinished];
 
-    /// One word for people.
+    /// The reason as one word, for people.
     pub fn as_str(self) -> &'static str {
         match self {
             Reason::Caught => "unwound",
@@ -74,27 +78,31 @@ impl Reason {
 /// A word, taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Word {
-    /// A function was entered; its FuncId.
+    /// The function with this FuncId was entered.
     Enter(u32),
     /// So many ticks have passed.
     Time(u32),
     /// The innermost frame is closed.
     Leave,
-    /// The function with this FuncId was called, and is over: an enter and a leave at once.
+    /// The function with this FuncId was entered and left at once.
     Leaf(u32),
     /// Frames deeper than `depth` are closed.
     Unwind {
         /// How many frames stay open.
         depth: u32,
-        /// Why.
+        /// Why they are closed.
         reason: Reason,
     },
     /// The next two words are a u64 of ticks that have passed.
     WideTime,
-    /// Another stack of the lane runs.
+    /// From here on this stack of the lane runs.
     Switch(u32),
-    /// A point in time.
+    /// A point in time that the host marked with this number.
     Mark(u32),
+    /// A record of memory begins, with these 26 bits.
+    Record(u32),
+    /// 26 bits more of it.
+    RecordMore(u32),
 }
 
 impl Word {
@@ -112,6 +120,8 @@ impl Word {
                 8 if payload == 0 => Word::WideTime,
                 9 => Word::Switch(payload),
                 10 => Word::Mark(payload),
+                11 => Word::Record(payload),
+                12 => Word::RecordMore(payload),
                 _ => return None,
             },
             _ => return None,
@@ -130,6 +140,8 @@ impl Word {
             Word::WideTime => WIDE_TIME,
             Word::Switch(stack) => SWITCH | stack.min(MAX_PAYLOAD),
             Word::Mark(value) => MARK | value & MAX_PAYLOAD,
+            Word::Record(bits) => RECORD | bits & MAX_PAYLOAD,
+            Word::RecordMore(bits) => RECORD_MORE | bits & MAX_PAYLOAD,
         }
     }
 }
@@ -143,6 +155,12 @@ mod tests {
         let mut words = vec![Word::Leave, Word::WideTime, Word::Enter(0), Word::Enter(MAX_FUNC_ID)];
         words.extend([Word::Leaf(0), Word::Leaf(MAX_LEAF_ID)]);
         words.extend([Word::Time(0), Word::Time(MAX_FUNC_ID), Word::Switch(767), Word::Mark(MAX_PAYLOAD)]);
+        words.extend([
+            Word::Record(0),
+            Word::Record(MAX_PAYLOAD),
+            Word::RecordMore(0),
+            Word::RecordMore(MAX_PAYLOAD),
+        ]);
         words.extend(Reason::ALL.map(|reason| Word::Unwind { depth: MAX_PAYLOAD, reason }));
         for word in words {
             assert_eq!(Word::decode(word.encode()), Some(word));

@@ -1,12 +1,17 @@
-//! The committed recorder modules are what `recorder.wat`, `profile.wat` and `counts.wat` say.
+//! Holds the committed recorder modules against `recorder.wat`, `profile.wat` and `counts.wat`, and these against the crate's
+//! constants.
 
 use kperf_abi::recorder::Form;
-use kperf_abi::{block, names, shadow, word};
+use kperf_abi::{allocation, block, names, shadow, word};
 
-const FORMS: [(Form, &str); 6] = [
+const FORMS: [(Form, &str); 10] = [
     (Form::Precise, "recorder.precise.wasm"),
     (Form::Ticker, "recorder.ticker.wasm"),
     (Form::Inline, "recorder.inline.wasm"),
+    (Form::Instructions, "recorder.instructions.wasm"),
+    (Form::Component, "recorder.component.wasm"),
+    (Form::InlineAllocations, "recorder.inline.allocations.wasm"),
+    (Form::InstructionsAllocations, "recorder.instructions.allocations.wasm"),
     (Form::Profile, "profile.wasm"),
     (Form::ProfileSpans, "profile.spans.wasm"),
     (Form::Counts, "counts.wasm"),
@@ -23,8 +28,12 @@ fn committed_modules_are_made_from_the_source() {
         } else {
             assert!(made == form.wasm(), "{file} is not what its source says; BLESS=1 cargo test renews it");
         }
-        // What the rewriter copies into functions stands in it too.
-        let most = if form == Form::Inline { 2560 } else { 2048 };
+        // The inline form also has the code that the rewriter copies into functions.
+        let most = match form {
+            Form::InlineAllocations | Form::InstructionsAllocations => 3840,
+            Form::Inline => 2560,
+            _ => 2048,
+        };
         assert!((200..=most).contains(&made.len()), "{file} has {} bytes", made.len());
         wasmparser::validate(&made).expect("a valid module");
     }
@@ -56,12 +65,30 @@ fn the_source_agrees_with_the_constants() {
         exported(names::STATE_STACK),
         exported(names::STATE_LAST),
         exported(names::STATE_POSITION),
+        exported(names::STATE_INSTRUCTIONS),
+        exported(names::STATE_ALLOCATOR),
+        exported(names::STATE_SAMPLE),
+        format!("(i32.const {})", block::SAMPLES),
+        exported(names::ALLOCATING),
+        exported(names::ALLOCATED),
+        exported(names::GREW),
+        exported(names::CREATED),
         exported(names::LEAF),
+        exported(names::HOLD),
+        format!("(import \"{}\" \"{}\" (func $host_attach ", names::HOST_MODULE, names::HOST_ATTACH),
+        format!(
+            "(import \"{}\" \"{}\" (memory $block {pages} {pages}))",
+            names::HOST_MODULE,
+            names::HOST_MEMORY
+        ),
+        format!("(i64.store (i32.const {})", block::LOST),
         exported(names::INLINE_ENTER),
         exported(names::INLINE_LEAVE),
         exported(names::INLINE_LEAVE_LEAF),
         exported(names::INLINE_LEAF),
         exported(names::INLINE_UNWIND),
+        exported(names::INLINE_HERE),
+        exported(names::INLINE_BACK),
         format!("(memory $block {} {pages} {pages} shared)", exported(names::MEMORY)),
         format!("(i64.load (i32.const {}))", block::CLOCK),
         format!("(i64.const {})", block::CLOCK_OFF as i64),
@@ -80,6 +107,9 @@ fn the_source_agrees_with_the_constants() {
         format!("(i32.const {:#x})", word::SWITCH),
         format!("(i32.const {:#x})", word::MARK),
         format!("(i32.const {:#x})", word::MAX_PAYLOAD),
+        format!("(i32.const {:#x})", word::RECORD),
+        format!("(i32.const {:#x})", word::RECORD_MORE),
+        format!("(i64.const {:#x})", allocation::MAX),
     ] {
         assert!(source.contains(&text), "recorder.wat doesn't say {text}");
     }
@@ -105,6 +135,8 @@ fn the_source_of_profiles_agrees_with_the_constants() {
         exported(names::INLINE_LEAVE),
         exported(names::INLINE_LEAVE_LEAF),
         exported(names::INLINE_UNWIND),
+        exported(names::INLINE_HERE),
+        exported(names::INLINE_BACK),
     ] {
         assert!(source.contains(&text), "profile.wat doesn't say {text}");
     }

@@ -16,19 +16,31 @@
 //! something. Only these instructions and those with a function index are encoded anew; the bytes between are copied.
 //! Nesting is kept on a stack of our own: real modules nest 21,245 blocks.
 //!
-//! A function that is counted only has one event in front of a body that is as it was.
+//! A function that is counted only has one event in front of a body that is as it was. One without a probe in which something
+//! may be caught notes how deep it is, and closes what is deeper there: it is written as those with a probe are, without the
+//! block and the two events.
 
+mod counts;
 mod labels;
+mod memory;
+mod probed;
 
 use crate::context::Context;
+use crate::growth::{self, Growth};
+use crate::hints::Offsets;
+use crate::moves::{MovedBody, Steps};
 use crate::named_types::by_val;
+use crate::operators::{self, Effect, Named};
 use crate::plan::SkipReason;
 use crate::probe::{Site, encode_locals};
-use crate::template::Returned;
+use crate::reach::TailCall;
+use crate::regions::{self, Counting};
 use crate::try_table::{Labels, OpenTryTable};
-use crate::{Error, ErrorKind, indices, leaf};
+use crate::{Error, ErrorKind, indices, section};
+use counts::Counts;
 use kperf_abi::{FuncId, FuncIndex};
-use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
+use memory::{Around, Growing};
+use wasm_encoder::reencode::Reencode;
 use wasm_encoder::{Encode, Instruction};
 use wasmparser::{FunctionBody, Operator, ValType};
 
@@ -41,10 +53,14 @@ const MAX_SIZE: usize = 7_654_321;
 pub(crate) struct BodyFacts {
     /// It says `unwind` somewhere (or would, if the module imported it).
     pub(crate) unwinds: bool,
+    /// It has no probe, and notes how deep it is (or would, if the module imported what tells it).
+    pub(crate) is_watched: bool,
+    /// It should, and has no room for that.
+    pub(crate) is_unwatched: bool,
     /// A `try_table` needs the types of pads, which weren't added: the body is no good.
     pub(crate) lacks_pad_types: bool,
-    /// Blocks were added beside the one around the body, so that names of labels no longer fit.
-    pub(crate) adds_pads: bool,
+    /// Labels were added beside that of the block around the body, so that names of labels no longer fit.
+    pub(crate) adds_labels: bool,
     /// Its probe, if it has one.
     pub(crate) site: Site,
     /// It calls or loops.
@@ -53,66 +69,128 @@ pub(crate) struct BodyFacts {
     pub(crate) refused: Option<SkipReason>,
 }
 
+/// What was met in bodies that concerns other functions.
+#[derive(Debug, Default)]
+pub(crate) struct Met {
+    pub(crate) tail_calls: Vec<TailCall>,
+    /// The functions that suspend or resume a stack, and where one of them does so first.
+    pub(crate) switches: Vec<(FuncIndex, u64)>,
+    /// Where the bodies have come to, if that is wanted.
+    pub(crate) moves: Vec<MovedBody>,
+    /// The same of the body that is being written: where its instructions have come to, and how much was put in front of them.
+    steps: (Steps, usize),
+}
+
 /// Writes a body, its length in front, behind what is in `out`.
 pub(crate) fn rewrite(
     context: &Context<'_>,
     index: FuncIndex,
     body: &FunctionBody<'_>,
     out: &mut Vec<u8>,
+    met: &mut Met,
 ) -> Result<BodyFacts, Error> {
     let mut new = Vec::with_capacity(body.as_bytes().len() + 64);
+    let puts = Puts::find(context, index, body)?;
+    let puts = &puts;
+    let (tail_calls, switches) = (met.tail_calls.len(), met.switches.len());
+    let again = |new: &mut Vec<u8>, met: &mut Met| {
+        new.clear();
+        met.tail_calls.truncate(tail_calls);
+        met.switches.truncate(switches);
+    };
+    let site = |id, inline| Site { id, inline, ..Site::default() };
     let facts = match context.probe(index) {
         Some(id) if context.is_counted(index) => {
-            let mut rewriter = Rewriter::new(context, body, &mut new);
-            rewriter.facts.site = Site { id, inline: true, ..Site::default() };
-            rewriter.write_counted(index)?;
-            rewriter.facts
+            let mut rewriter = Rewriter::new(context, index, body, puts, &mut new, met);
+            rewriter.facts.site = site(id, true);
+            rewriter.write_counted()?;
+            rewriter.finish()
         }
         Some(id) => {
-            let mut facts = write_probed(context, index, id, body, true, &mut new)?;
-            if context.code.templates.is_some() && (facts.refused.is_some() || new.len() > MAX_SIZE) {
+            let facts = Rewriter::new(context, index, body, puts, &mut new, met).probed(site(id, true))?;
+            if context.code.has_smaller() && (facts.refused.is_some() || new.len() > MAX_SIZE) {
                 // There is more room for calls.
-                new.clear();
-                facts = write_probed(context, index, id, body, false, &mut new)?;
+                again(&mut new, met);
+                Rewriter::new(context, index, body, puts, &mut new, met).probed(site(id, false))?
+            } else {
+                facts
             }
-            facts
         }
         None => {
-            let mut plain = Rewriter::new(context, body, &mut new);
-            plain.write_plain()?;
-            plain.facts
+            let mut plain = Rewriter::new(context, index, body, puts, &mut new, met);
+            if plain.write_plain(context.watches(index))? {
+                plain.finish()
+            } else {
+                again(&mut new, met);
+                let watch = Site { is_watch: true, ..site(FuncId::default(), true) };
+                let facts = Rewriter::new(context, index, body, puts, &mut new, met).probed(watch)?;
+                if facts.refused.is_some() || new.len() > MAX_SIZE {
+                    again(&mut new, met);
+                    let mut plain = Rewriter::new(context, index, body, puts, &mut new, met);
+                    plain.write_plain(false)?;
+                    BodyFacts { is_unwatched: true, ..plain.finish() }
+                } else {
+                    facts
+                }
+            }
         }
     };
     if new.len() > MAX_SIZE && context.probe(index).is_some() {
         return Ok(BodyFacts { refused: Some(SkipReason::TooLarge), ..facts });
     }
+    if new.len() > MAX_SIZE && body.as_bytes().len() <= MAX_SIZE && puts.counting.is_some() {
+        return Err(not_counted(index, "its body would be larger than the 7654321 bytes that engines allow"));
+    }
+    let at = out.len();
     new.as_slice().encode(out);
+    let (steps, in_front) = std::mem::take(&mut met.steps);
+    met.moves.extend(steps.written(in_front, at, out.len() - at - new.len(), new.len()));
     Ok(facts)
 }
 
-fn write_probed(
-    context: &Context<'_>,
-    index: FuncIndex,
-    id: FuncId,
-    body: &FunctionBody<'_>,
-    inline: bool,
-    out: &mut Vec<u8>,
-) -> Result<BodyFacts, Error> {
-    let mut rewriter = Rewriter::new(context, body, out);
-    rewriter.facts.site = Site { id, inline, ..Site::default() };
-    rewriter.write_probed(index)?;
-    Ok(rewriter.facts)
+/// What stands in front of operators.
+struct Puts {
+    /// What counts the instructions, if they are counted.
+    counting: Option<Counting>,
+    /// What records how memory grows, if that is recorded.
+    growth: Growth,
+}
+
+impl Puts {
+    fn find(context: &Context<'_>, index: FuncIndex, body: &FunctionBody<'_>) -> Result<Puts, Error> {
+        let counting = match context.counter {
+            None => None,
+            Some(_) if context.info.is_shared(index) => {
+                return Err(not_counted(index, "it is shared, and may not touch a global that isn't"));
+            }
+            Some(counter) => Some(regions::find(context.info, counter.weights, body)?),
+        };
+        let growth = match context.memory {
+            None => Growth::new(),
+            Some(_) => growth::find(context.info, index, body)?,
+        };
+        Ok(Puts { counting, growth })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.counting.is_none() && self.growth.is_empty()
+    }
+}
+
+fn not_counted(index: FuncIndex, why: &'static str) -> Error {
+    ErrorKind::NotCounted { index: index.0, why }.into()
 }
 
 /// Writes the body of a function that calls an import between probes: the host's time beside the guest's.
 pub(crate) fn write_thunk(context: &Context<'_>, import: u32, id: FuncId, params: u32, out: &mut Vec<u8>) {
     let probes = &context.code;
     let mut new = Vec::new();
-    let counted = probes.only_counts;
-    let (groups, locals) = encode_locals(if counted { probes.leaf_locals() } else { probes.locals(true) });
+    let counted = probes.only_counts();
+    let site = Site { id, token: params, inline: true, ..Site::default() };
+    let (groups, locals) =
+        encode_locals(if counted { probes.leaf_locals(site) } else { probes.locals(site) });
     groups.encode(&mut new);
     new.extend_from_slice(&locals);
-    let site = Site { id, token: params, inline: true, ..Site::default() };
     if counted {
         probes.leaf(site, &mut new);
     } else {
@@ -121,6 +199,9 @@ pub(crate) fn write_thunk(context: &Context<'_>, import: u32, id: FuncId, params
     (0..params).for_each(|param| Instruction::LocalGet(param).encode(&mut new));
     Instruction::Call(import).encode(&mut new);
     if !counted {
+        if context.reach.function(import) && !probes.leave_closes(site) {
+            probes.unwind(site, &mut new);
+        }
         probes.leave(site, None, &mut new);
     }
     Instruction::End.encode(&mut new);
@@ -129,7 +210,9 @@ pub(crate) fn write_thunk(context: &Context<'_>, import: u32, id: FuncId, params
 
 struct Rewriter<'a, 'o> {
     context: &'a Context<'a>,
+    index: FuncIndex,
     body: &'a FunctionBody<'a>,
+    met: &'o mut Met,
     /// The body's bytes, and the offset of their first in the module.
     source: &'a [u8],
     base: u64,
@@ -145,15 +228,34 @@ struct Rewriter<'a, 'o> {
     labels: Labels,
     open_try_tables: Vec<OpenTryTable>,
     facts: BodyFacts,
+    puts: &'a Puts,
+    /// What is left of these to be written.
+    counts: Option<Counts<'a>>,
+    growing: Option<Growing<'a>>,
+    /// What stands around the body of an allocator's function.
+    around: Option<Around>,
+    /// Branch hints, and how many bytes were put in front of the body after they were passed.
+    hints: Offsets<'a>,
+    steps: Steps,
+    in_front: usize,
 }
 
 impl<'a, 'o> Rewriter<'a, 'o> {
-    fn new(context: &'a Context<'a>, body: &'a FunctionBody<'a>, out: &'o mut Vec<u8>) -> Self {
+    fn new(
+        context: &'a Context<'a>,
+        index: FuncIndex,
+        body: &'a FunctionBody<'a>,
+        puts: &'a Puts,
+        out: &'o mut Vec<u8>,
+        met: &'o mut Met,
+    ) -> Self {
         let (source, base) = (body.as_bytes(), body.range().start);
         let facts = BodyFacts::default();
         Rewriter {
             context,
+            index,
             body,
+            met,
             source,
             base,
             done: 0,
@@ -164,108 +266,158 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             labels: Labels::new(0),
             open_try_tables: Vec::new(),
             facts,
+            puts,
+            counts: None,
+            growing: None,
+            around: None,
+            hints: context.hints.of(index),
+            steps: Steps::new(context.wants_moves),
+            in_front: 0,
         }
     }
 
-    /// Only function indices change.
-    fn write_plain(&mut self) -> Result<(), Error> {
-        // No param: their number is of no interest.
-        self.read_locals(0)?;
-        self.done = 0;
-        self.copy_body(false)
+    fn finish(self) -> BodyFacts {
+        self.context.hints.put(self.index, self.hints, self.in_front);
+        self.met.steps = (self.steps, self.in_front);
+        self.facts
+    }
+
+    /// Comes to an instruction of the source that begins here: writes what stands in front of it, and keeps where it comes to.
+    #[inline]
+    fn pass(&mut self, start: u64) {
+        if let Some(mut counts) = self.counts.take_if(|counts| counts.is_due(start)) {
+            self.copy_until_offset(start);
+            counts.write(start, self.out);
+            self.counts = Some(counts);
+        }
+        if let Some(mut growing) = self.growing.take_if(|growing| growing.is_due(start)) {
+            self.copy_until_offset(start);
+            growing.write(start, self.out);
+            self.growing = Some(growing);
+        }
+        let at = (start - self.base) as usize;
+        let new = self.out.len() + at - self.done;
+        self.hints.pass(at, new);
+        self.steps.pass(at, new);
+    }
+
+    /// Only function indices change. With `watches` it ends with `false` where something may be caught: the function must
+    /// be written otherwise.
+    fn write_plain(&mut self, watches: bool) -> Result<bool, Error> {
+        if self.puts.is_empty() {
+            // No param: their number is of no interest.
+            self.read_locals(0)?;
+            self.done = 0;
+            return self.copy_body(false, watches);
+        }
+        self.begin()?;
+        self.put_locals(&[])?;
+        self.copy_body(true, watches)
+    }
+
+    /// Reads the function's locals, behind which those come that count instructions and record growth. Answers how many there are with these.
+    fn begin(&mut self) -> Result<u64, Error> {
+        let signature = self.context.info.func_type(self.index).ok_or_else(|| self.no_func_type())?;
+        self.locals = self.read_locals(signature.params().len() as u64)?;
+        self.locals_end = self.done;
+        let mut locals = self.locals;
+        if let (Some(counter), Some(counting)) = (self.context.counter, &self.puts.counting) {
+            let counts = Counts::new(counter, counting, locals)
+                .ok_or_else(|| not_counted(self.index, "no room for a local: engines allow 50000"))?;
+            locals += counts.locals().len() as u64;
+            self.counts = Some(counts);
+        }
+        if let Some((memory, _)) = self.context.memory.filter(|_| !self.puts.growth.is_empty()) {
+            let growing = Growing::new(memory, &self.puts.growth, locals);
+            locals += growing.locals().len() as u64;
+            if locals > MAX_LOCALS {
+                let what = "an allocation in a function without room for a local".to_owned();
+                return Err(ErrorKind::Unsupported { what, offset: self.base }.into());
+            }
+            self.growing = Some(growing);
+        }
+        Ok(locals)
+    }
+
+    /// Declares the function's own locals, those that count, and others behind them.
+    fn put_locals(&mut self, added: &[wasm_encoder::ValType]) -> Result<(), Error> {
+        let (groups, locals) = self.declarations(added)?;
+        groups.encode(self.out);
+        self.out.extend_from_slice(&locals);
+        Ok(())
+    }
+
+    /// How many groups of locals these are, and the groups.
+    fn declarations(&self, added: &[wasm_encoder::ValType]) -> Result<(u32, Vec<u8>), Error> {
+        let reader = self.body.get_locals_reader()?;
+        let own = (reader.original_position() - self.base) as usize;
+        let counting = self.counts.as_ref().map_or(&[][..], Counts::locals);
+        let growing = self.growing.as_ref().map_or(&[][..], Growing::locals);
+        let (groups, more) = encode_locals(&[counting, growing, added].concat());
+        let mut locals = Vec::with_capacity(self.locals_end - own + more.len() + 64);
+        locals.extend_from_slice(&self.source[own..self.locals_end]);
+        locals.extend_from_slice(&more);
+        Ok((reader.get_count() + groups, locals))
     }
 
     /// Copies the instructions; only function indices change. `has_probe`: there are more locals than the source has.
-    fn copy_body(&mut self, has_probe: bool) -> Result<(), Error> {
+    fn copy_body(&mut self, has_probe: bool, watches: bool) -> Result<bool, Error> {
         let mut operators = self.body.get_operators_reader()?;
         let mut end = operators.original_position();
         while !operators.eof() {
             let start = end;
             let operator = operators.read()?;
             end = operators.original_position();
-            self.context.info.check_types_of(&operator, start)?;
-            self.check_indices(&operator, start)?;
-            if has_probe {
-                self.check_local(&operator, start)?;
+            self.pass(start);
+            let effect = operators::effect(&operator);
+            if effect == Effect::Cheap {
+                continue;
             }
-            if let Some(moved) = self.moved(&operator) {
+            if effect == Effect::Unknown {
+                return Err(operators::unknown(&operator, start));
+            }
+            self.check(&operator, start, has_probe)?;
+            if watches && self.context.may_catch(&operator) {
+                return Ok(false);
+            }
+            self.meet(&operator, start);
+            if let Some(moved) = self.moved(&operator)? {
                 self.replace(start, end, &[moved]);
             }
         }
         operators.finish()?;
         self.copy_until(self.source.len());
-        Ok(())
+        Ok(true)
+    }
+
+    /// Notes what concerns other functions.
+    fn meet(&mut self, operator: &Operator<'_>, offset: u64) {
+        match operators::effect(operator) {
+            Effect::TailCalls => {
+                let callee = operators::function(operator);
+                self.met.tail_calls.push(TailCall { caller: self.index.0, callee });
+            }
+            Effect::Switches | Effect::Resumes
+                if self.met.switches.last().is_none_or(|&(last, _)| last != self.index) =>
+            {
+                self.met.switches.push((self.index, offset));
+            }
+            _ => {}
+        }
     }
 
     /// Nothing in the body changes; the event stands in front of it.
-    fn write_counted(&mut self, index: FuncIndex) -> Result<(), Error> {
-        let signature = self.context.info.func_type(index).ok_or_else(|| self.no_func_type())?;
-        self.locals = self.read_locals(signature.params().len() as u64)?;
-        let added = self.context.code.leaf_locals();
+    fn write_counted(&mut self) -> Result<(), Error> {
+        let locals = self.begin()?;
+        let added = self.context.code.leaf_locals(self.facts.site);
         let site = &mut self.facts.site;
-        site.inline = self.locals + added.len() as u64 <= MAX_LOCALS;
-        site.token = self.locals.min(MAX_LOCALS) as u32;
-        let (site, locals) = (*site, &self.source[..self.done]);
-        if site.inline {
-            let groups = self.body.get_locals_reader()?;
-            let (added, own) = encode_locals(added);
-            (groups.get_count() + added).encode(self.out);
-            self.out.extend_from_slice(&locals[(groups.original_position() - self.base) as usize..]);
-            self.out.extend_from_slice(&own);
-        } else {
-            self.out.extend_from_slice(locals);
-        }
+        site.inline = locals + added.len() as u64 <= MAX_LOCALS;
+        site.token = locals.min(MAX_LOCALS) as u32;
+        let site = *site;
+        self.put_locals(if site.inline { added } else { &[] })?;
         self.context.code.leaf(site, self.out);
-        self.copy_body(true)
-    }
-
-    /// What is one past the end in the original would be there in the rewritten function: the probe's.
-    fn check_local(&self, operator: &Operator<'_>, offset: u64) -> Result<(), Error> {
-        match operator {
-            Operator::LocalGet { local_index }
-            | Operator::LocalSet { local_index }
-            | Operator::LocalTee { local_index }
-                if u64::from(*local_index) >= self.locals =>
-            {
-                Err(Error::malformed(offset, "a local that isn't there"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn write_probed(&mut self, index: FuncIndex) -> Result<(), Error> {
-        let signature = self.context.info.func_type(index).ok_or_else(|| self.no_func_type())?;
-        let locals = self.read_locals(signature.params().len() as u64)?;
-        self.locals = locals;
-        self.labels = Labels::new(signature.results().len());
-        self.locals_end = self.done;
-        self.facts.site.token = locals.min(MAX_LOCALS) as u32;
-        let block = self.context.body_type(index, signature)?;
-        self.put(&[Instruction::Block(block)]);
-        self.write_operators()?;
-        // The body's own `end` has closed the block.
-        self.copy_until(self.source.len());
-        self.facts.site.between = leaf::between(self.body, self.facts.site.id, self.facts.calls)?;
-        let returned = self.keep_returned(signature.results());
-        self.context.code.leave(self.facts.site, returned, self.out);
-        self.put(&[Instruction::End]);
-        if locals + u64::from(self.probe_locals()) + self.spills.len() as u64 > MAX_LOCALS {
-            self.facts.refused = Some(SkipReason::TooManyLocals);
-        }
-        self.prepend_enter()
-    }
-
-    /// Keeps the last of the results, if it is a number and the leave wants it.
-    fn keep_returned(&mut self, results: &[ValType]) -> Option<Returned> {
-        let numbers = [ValType::I32, ValType::I64, ValType::F32, ValType::F64];
-        let &ty = results.last().filter(|ty| numbers.contains(ty))?;
-        if !self.context.code.wants_returned(self.facts.site) {
-            return None;
-        }
-        let local = self.facts.site.token + self.probe_locals() + self.spills.len() as u32;
-        self.spills.push(ty);
-        self.put(&[Instruction::LocalTee(local)]);
-        Some(Returned { local, ty })
+        self.copy_body(true, false)?;
+        Ok(())
     }
 
     /// Passes over the function's locals; answers how many params and locals there are.
@@ -282,189 +434,29 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         Ok(count)
     }
 
-    /// Puts the locals in front of what is written (the function's own, the probe's, and those for spilled parameters), and
-    /// behind them the enter, which depends on what is in the body.
-    fn prepend_enter(&mut self) -> Result<(), Error> {
-        let reader = self.body.get_locals_reader()?;
-        let groups = reader.get_count();
-        let own = (reader.original_position() - self.base) as usize;
-        let own = &self.source[own..self.locals_end];
-        let mut locals = Vec::with_capacity(own.len() + 64);
-        let (probe_groups, probe_locals) = encode_locals(self.context.code.locals(self.facts.site.inline));
-        (groups + probe_groups + self.spills.len() as u32).encode(&mut locals);
-        locals.extend_from_slice(own);
-        locals.extend_from_slice(&probe_locals);
-        for &spill in &self.spills {
-            1u32.encode(&mut locals);
-            RoundtripReencoder.val_type(spill)?.encode(&mut locals);
-        }
-        self.context.code.enter(self.facts.site, &mut locals);
-        self.out.splice(0..0, locals);
-        Ok(())
-    }
-
-    fn probe_locals(&self) -> u32 {
-        self.context.code.locals(self.facts.site.inline).len() as u32
-    }
-
-    fn write_operators(&mut self) -> Result<(), Error> {
-        let mut operators = self.body.get_operators_reader()?;
-        let mut end = operators.original_position();
-        while !operators.eof() {
-            let start = end;
-            let operator = operators.read()?;
-            end = operators.original_position();
-            self.operator(&operator, start, end)?;
-            if self.out.len() > MAX_SIZE {
-                // It is refused: no need to see how large it would get.
-                return Ok(());
-            }
-        }
-        operators.finish()?;
-        Ok(())
-    }
-
+    /// Refuses indices that aren't there in the original, and would be in the rewritten module. `has_probe`: there are more
+    /// locals than the source has.
     #[inline]
-    fn operator(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
+    fn check(&self, operator: &Operator<'_>, offset: u64, has_probe: bool) -> Result<(), Error> {
         let context = self.context;
-        self.check_indices(operator, start)?;
-        match operator {
-            Operator::Block { blockty } | Operator::If { blockty } | Operator::Try { blockty } => {
-                context.info.check_types_of(operator, start)?;
-                self.labels.open(0, context.info.block_results(*blockty));
+        operators::each_named(operator, |named| match named {
+            Named::Type(index) => context.info.check_type(Some(index), offset),
+            Named::Local(index) if has_probe && u64::from(index) >= self.locals => {
+                Err(Error::malformed(offset, "a local that isn't there"))
             }
-            Operator::Loop { blockty } => {
-                self.facts.calls = true;
-                context.info.check_types_of(operator, start)?;
-                self.labels.open(0, context.info.block_params(*blockty).len());
-            }
-            Operator::End => {
-                if self.open_try_tables.last().is_some_and(|open| open.depth == self.labels.depth()) {
-                    self.copy_until_offset(end);
-                    self.close_try_table()?;
-                } else {
-                    self.labels.close();
-                }
-            }
-            Operator::Return => {
-                let label = self.labels.depth() + self.labels.added();
-                self.replace(start, end, &[Instruction::Br(label)]);
-            }
-            Operator::ReturnCall { .. }
-            | Operator::ReturnCallIndirect { .. }
-            | Operator::ReturnCallRef { .. } => {
-                self.facts.calls = true;
-                context.info.check_types_of(operator, start)?;
-                self.copy_until_offset(start);
-                context.code.leave(self.facts.site, None, self.out);
-                if let Some(moved) = self.moved(operator) {
-                    self.replace(start, end, &[moved]);
-                }
-            }
-            &Operator::Call { function_index } => {
-                self.facts.calls = true;
-                if let Some(moved) = self.moved(operator) {
-                    self.replace(start, end, &[moved]);
-                }
-                if !context.is_thunked(function_index) && context.reach.import(function_index) {
-                    self.unwind_behind(end);
-                }
-            }
-            &Operator::CallIndirect { table_index, .. } => {
-                self.facts.calls = true;
-                context.info.check_types_of(operator, start)?;
-                if context.reach.table(table_index) {
-                    self.unwind_behind(end);
-                }
-            }
-            Operator::CallRef { .. } => {
-                self.facts.calls = true;
-                context.info.check_types_of(operator, start)?;
-                if context.reach.refs() {
-                    self.unwind_behind(end);
-                }
-            }
-            // Node 20 may lose a local across it: the frame is checked as if something had been called.
-            Operator::MemoryAtomicWait32 { .. } | Operator::MemoryAtomicWait64 { .. } => {
-                self.facts.calls = true;
-            }
-            Operator::RefNull { .. }
-            | Operator::RefTestNonNull { .. }
-            | Operator::RefTestNullable { .. }
-            | Operator::RefCastNonNull { .. }
-            | Operator::RefCastNullable { .. }
-            | Operator::TypedSelect { .. }
-            | Operator::TypedSelectMulti { .. } => context.info.check_types_of(operator, start)?,
-            Operator::RefFunc { .. } => {
-                if let Some(moved) = self.moved(operator) {
-                    self.replace(start, end, &[moved]);
-                }
-            }
-            Operator::Catch { .. } | Operator::CatchAll => self.unwind_behind(end),
-            Operator::Delegate { .. } => {
-                self.labels.close();
-                self.relabel(operator, start, end)?;
-            }
-            Operator::Br { .. }
-            | Operator::BrIf { .. }
-            | Operator::BrTable { .. }
-            | Operator::BrOnNull { .. }
-            | Operator::BrOnNonNull { .. }
-            | Operator::BrOnCast { .. }
-            | Operator::BrOnCastFail { .. }
-            | Operator::BrOnCastDescEq { .. }
-            | Operator::BrOnCastDescEqFail { .. }
-            | Operator::Rethrow { .. } => self.relabel(operator, start, end)?,
-            Operator::LocalGet { .. } | Operator::LocalSet { .. } | Operator::LocalTee { .. } => {
-                self.check_local(operator, start)?;
-            }
-            Operator::TryTable { try_table } => {
-                context.info.check_types_of(operator, start)?;
-                self.open_try_table(try_table, start, end)?;
-            }
-            Operator::ContNew { .. }
-            | Operator::ContBind { .. }
-            | Operator::Suspend { .. }
-            | Operator::Resume { .. }
-            | Operator::ResumeThrow { .. }
-            | Operator::ResumeThrowRef { .. }
-            | Operator::Switch { .. } => {
-                // Frames of several stacks would interleave in one lane: a wrong tree, where none is better.
-                let what = "stack switching (cont.new, suspend, resume)".to_owned();
-                return Err(ErrorKind::Unsupported { what, offset: start }.into());
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// A memory or a global that isn't there must not find the recorder's.
-    #[inline]
-    fn check_indices(&self, operator: &Operator<'_>, offset: u64) -> Result<(), Error> {
-        match self.context.code.templates {
-            Some(_) => indices::check(self.context.info, operator, offset),
-            None => Ok(()),
-        }
-    }
-
-    /// The instruction with its function's new index, if that differs.
-    fn moved(&self, operator: &Operator<'_>) -> Option<Instruction<'static>> {
-        let context = self.context;
-        Some(match *operator {
-            Operator::Call { function_index } => Instruction::Call(context.callee(function_index)),
-            Operator::ReturnCall { function_index } => {
-                Instruction::ReturnCall(context.callee(function_index))
-            }
-            Operator::RefFunc { function_index } => Instruction::RefFunc(context.function(function_index)),
-            _ => return None,
+            named if context.parts.has_state() => indices::check(context.info, named, offset),
+            _ => Ok(()),
         })
     }
 
-    /// Says `unwind` behind an instruction.
-    fn unwind_behind(&mut self, end: u64) {
-        self.facts.unwinds = true;
-        self.copy_until_offset(end);
-        self.context.code.unwind(self.facts.site, self.out);
+    /// The instruction with its function's new index, if it names one.
+    fn moved(&self, operator: &Operator<'a>) -> Result<Option<Instruction<'a>>, Error> {
+        let Some(function) = operators::function(operator) else { return Ok(None) };
+        Ok(Some(match operators::effect(operator) {
+            Effect::Calls => Instruction::Call(self.context.callee(function)),
+            // A tail call not through a thunk, where a call would keep the frame that it gives up.
+            _ => section::Mover(self.context).instruction(operator.clone())?,
+        }))
     }
 
     fn copy_until_offset(&mut self, offset: u64) {

@@ -1,25 +1,27 @@
 //! What all bodies of a module share while they are rewritten.
 
-use crate::Error;
-use crate::parse::ModuleInfo;
+use crate::allocators::Allocators;
+use crate::form::{Form, Needs};
+use crate::hints::Hints;
+use crate::module::ModuleInfo;
+use crate::parts::{Parts, Places};
 use crate::plan::Plan;
 use crate::probe::Probes;
 use crate::reach::HostReach;
-use crate::template::{Places, Recorder};
 use crate::types::Types;
+use crate::{Error, Weights};
 use kperf_abi::{FuncId, FuncIndex, names};
 use std::collections::{HashMap, HashSet};
 use wasm_encoder::BlockType;
-use wasmparser::{Catch, FuncType, RefType, ValType};
+use wasmparser::{Catch, FuncType, Operator, RefType, ValType};
 
 /// Indices in the rewritten module, and the types that bodies need there.
 pub(crate) struct Context<'a> {
     pub(crate) info: &'a ModuleInfo<'a>,
     pub(crate) reach: &'a HostReach,
-    /// Where the module imports its probes, the index of `unwind` is that of `leave` if it imports none, which is found
-    /// out afterwards.
     pub(crate) code: Probes,
-    /// Where the recorder's things are, if it becomes a part of the module.
+    /// What is added to the module, and where.
+    pub(crate) parts: &'a Parts,
     pub(crate) places: Places,
     /// How many imports are added, and so by how much the indices of defined functions grow.
     pub(crate) shift: u32,
@@ -32,16 +34,40 @@ pub(crate) struct Context<'a> {
     body_types: HashMap<u32, BlockType>,
     /// Types of pads, by the tag's type index and whether the exception is wanted too.
     pad_types: HashMap<(u32, bool), BlockType>,
+    /// Branch hints, which move with the bodies.
+    pub(crate) hints: Hints,
+    /// Whether somebody wants to know where instructions have come to.
+    pub(crate) wants_moves: bool,
+    /// How instructions are counted, if they are.
+    pub(crate) counter: Option<Counter<'a>>,
+    /// What records allocations, if they are recorded, and which functions are an allocator's.
+    pub(crate) memory: Option<(Memory, &'a Allocators)>,
 }
 
-/// What only the bodies can tell, though it decides the indices in them: a guess, and when it was wrong what was learnt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Needs {
-    /// Something says `unwind`: the module imports it.
-    pub(crate) unwind: bool,
-    /// A `try_table` has a clause that gets several values: the types of their pads are added. Not without need: they
-    /// speak of exceptions as references, which engines for the legacy proposal don't know.
-    pub(crate) pad_types: bool,
+/// What records what is allocated: functions of the recorder's.
+#[derive(Clone, Copy)]
+pub(crate) struct Memory {
+    pub(crate) outermost: Outermost,
+    pub(crate) allocated: u32,
+    pub(crate) grew: u32,
+    pub(crate) created: u32,
+}
+
+/// How the outermost call of an allocator is told from those inside it.
+#[derive(Clone, Copy)]
+pub(crate) enum Outermost {
+    /// A global has its token.
+    Global(u32),
+    /// The recorder is beside the module, and this function of it is called.
+    Told(u32),
+}
+
+/// How instructions are counted.
+#[derive(Clone, Copy)]
+pub(crate) struct Counter<'a> {
+    pub(crate) weights: &'a Weights,
+    /// The global that has their number.
+    pub(crate) global: u32,
 }
 
 /// What is caught as `(ref exn)`, which never is null.
@@ -54,11 +80,12 @@ impl<'a> Context<'a> {
         reach: &'a HostReach,
         plan: &Plan,
         needs: Needs,
-        recorder: Option<&Recorder>,
+        form: &dyn Form,
+        parts: &'a Parts,
         types: &mut Types<'_>,
     ) -> Result<Context<'a>, Error> {
         let imported = info.imported_funcs.len() as u32;
-        let shift = recorder.map_or(2 + u32::from(needs.unwind), Recorder::import_count);
+        let shift = parts.import_count();
         let probes: Vec<_> = plan.functions.iter().map(|function| function.probe()).collect();
         let mut next_thunk = imported + shift + info.bodies.len() as u32;
         let thunks = probes[..imported as usize]
@@ -71,50 +98,20 @@ impl<'a> Context<'a> {
             })
             .collect();
 
-        let mut places = Places::default();
-        let code = match recorder {
-            None => {
-                let unwind = imported + shift - 1;
-                Probes {
-                    enter: imported,
-                    leave: imported + 1,
-                    unwind,
-                    leaf: None,
-                    templates: None,
-                    counted_from: None,
-                    only_counts: false,
-                }
-            }
-            Some(recorder) => {
-                let mut ids = plan.probed().map(|(id, _)| id);
-                let id_base = ids.next().unwrap_or_default();
-                places = Places {
-                    types: recorder.place_types(types),
-                    first_import: imported,
-                    first_function: next_thunk,
-                    first_global: info.globals,
-                    memory: info.memories,
-                    id_base: id_base.0,
-                    functions: ids.count() as u32 + 1,
-                    start: info.start.map(|start| moved(info, shift, start)),
-                };
-                // One that only counts has none of these, and nothing calls them.
-                let only_counts = recorder.only_counts();
-                let function = |name| match only_counts {
-                    true => Ok(u32::MAX),
-                    false => recorder.function(&places, name),
-                };
-                Probes {
-                    enter: function(names::ENTER)?,
-                    leave: function(names::LEAVE)?,
-                    unwind: function(names::UNWIND)?,
-                    leaf: recorder.function(&places, names::LEAF).ok(),
-                    templates: Some(recorder.templates(&places)?),
-                    counted_from: recorder.counts_calls().then_some(id_base),
-                    only_counts,
-                }
-            }
+        let mut ids = plan.probed().map(|(id, _)| id);
+        let first = ids.next().unwrap_or_default();
+        let places = Places {
+            types: parts.place_types(types),
+            first_import: imported,
+            first_function: next_thunk,
+            first_global: info.globals,
+            memory: info.memories,
+            id_base: first.0,
+            functions: ids.count() as u32 + 1,
+            start: info.start.map(|start| moved(info, shift, start)),
+            sample: 0,
         };
+        let code = Probes { kind: form.kind(), code: form.code(parts, &places)?, first };
         let mut body_types = HashMap::new();
         for (n, &type_index) in info.defined_types.iter().enumerate() {
             if probes[imported as usize + n].is_some()
@@ -136,7 +133,58 @@ impl<'a> Context<'a> {
         }
         let counted = plan.functions.iter().filter(|function| function.counted);
         let counted = counted.map(|function| function.index).collect();
-        Ok(Context { info, reach, code, places, shift, probes, counted, thunks, body_types, pad_types })
+        let hints = Hints::read(info);
+        Ok(Context {
+            info,
+            reach,
+            code,
+            parts,
+            places,
+            shift,
+            probes,
+            counted,
+            thunks,
+            body_types,
+            pad_types,
+            hints,
+            wants_moves: false,
+            counter: None,
+            memory: None,
+        })
+    }
+
+    /// With a count of the instructions that are executed, if there are weights for them.
+    pub(crate) fn counting(mut self, weights: Option<&'a Weights>) -> Result<Context<'a>, Error> {
+        if let Some(weights) = weights {
+            let global = self.parts.global(&self.places, names::STATE_INSTRUCTIONS)?;
+            self.counter = Some(Counter { weights, global });
+        }
+        Ok(self)
+    }
+
+    /// With a record of what is allocated, if the recorder has what it takes.
+    pub(crate) fn recording(
+        mut self,
+        allocators: &'a Allocators,
+        needs: Needs,
+    ) -> Result<Context<'a>, Error> {
+        if needs.allocations {
+            let (parts, places) = (self.parts, &self.places);
+            let function = |name| parts.imported(places, name).or_else(|_| parts.function(places, name));
+            let outermost = match parts.global(places, names::STATE_ALLOCATOR) {
+                Ok(global) => Outermost::Global(global),
+                Err(_) => Outermost::Told(function(names::ALLOCATING)?),
+            };
+            let memory = Memory {
+                outermost,
+                allocated: function(names::ALLOCATED)?,
+                grew: function(names::GREW)?,
+                created: function(names::CREATED)?,
+            };
+            self.places.sample = allocators.told.sample;
+            self.memory = Some((memory, allocators));
+        }
+        Ok(self)
     }
 
     /// The id that a function calls `enter` with, if it does.
@@ -144,9 +192,25 @@ impl<'a> Context<'a> {
         self.probes.get(index.0 as usize).copied().flatten()
     }
 
+    /// Whether a function without a probe must note how deep it is where something may be caught in it. (One that is shared
+    /// between threads calls nothing that isn't, so nothing with a probe.)
+    pub(crate) fn watches(&self, index: FuncIndex) -> bool {
+        !self.code.only_counts() && !self.info.is_shared(index)
+    }
+
+    /// Whether something may have been caught behind an instruction: there, or in a function of the host's.
+    #[inline]
+    pub(crate) fn may_catch(&self, operator: &Operator<'_>) -> bool {
+        match *operator {
+            // What it leaves open the thunk closes.
+            Operator::Call { function_index } if self.is_thunked(function_index) => false,
+            _ => self.reach.may_catch(operator),
+        }
+    }
+
     /// Whether a function's probe only counts its calls.
     pub(crate) fn is_counted(&self, index: FuncIndex) -> bool {
-        self.code.only_counts || self.counted.contains(&index)
+        self.code.only_counts() || self.counted.contains(&index)
     }
 
     /// A function's index in the rewritten module. One that isn't there gets one that isn't there either: a thunk might

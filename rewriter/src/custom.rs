@@ -1,7 +1,7 @@
 //! Custom sections: what goes stale when bodies change, and who is said to have processed the module.
 
 use crate::Error;
-use wasm_encoder::{ProducersField, ProducersSection, Section as _};
+use wasm_encoder::{Encode, ProducersField, ProducersSection, Section as _};
 use wasmparser::{BinaryReader, ProducersSectionReader};
 
 /// Whether a section speaks of offsets into the code, or of its relocation, which no longer hold.
@@ -43,4 +43,30 @@ pub(crate) fn producers(existing: Option<&[u8]>, out: &mut Vec<u8>) -> Result<()
     section.field(PROCESSED_BY, &processed_by);
     section.append_to(out);
     Ok(())
+}
+
+/// The `target_features` section with what a recorder inside the module wants beside the module's own: the names are
+/// LLVM's, and Binaryen refuses what is used and not named. Fails on data that is no such section.
+pub(crate) fn target_features(data: &[u8], added: &[&str]) -> Result<Vec<u8>, Error> {
+    const USED: u8 = b'+';
+    let mut reader = BinaryReader::new(data, 0);
+    let mut features = Vec::new();
+    for _ in 0..reader.read_var_u32()? {
+        let prefix = reader.read_u8()?;
+        features.push((prefix, reader.read_string()?));
+    }
+    for &name in added {
+        match features.iter_mut().find(|feature| feature.1 == name) {
+            // It may have been forbidden.
+            Some(feature) => feature.0 = USED,
+            None => features.push((USED, name)),
+        }
+    }
+    let mut out = Vec::new();
+    (features.len() as u32).encode(&mut out);
+    for (prefix, name) in features {
+        out.push(prefix);
+        name.encode(&mut out);
+    }
+    Ok(out)
 }

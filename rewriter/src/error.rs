@@ -1,3 +1,4 @@
+use crate::Mismatch;
 use std::fmt;
 
 /// Why a module can't be rewritten.
@@ -19,6 +20,20 @@ pub enum ErrorKind {
     },
     /// The input is a component, or something else that is no core module.
     NotAModule,
+    /// The input is a core module, not a component.
+    NotAComponent,
+    /// A core module of a component can't be rewritten.
+    InModule {
+        /// The component's name and the module's.
+        name: String,
+        /// Why.
+        error: Box<Error>,
+    },
+    /// What is wanted goes with a module, not with a component.
+    ForModulesAlone {
+        /// What it is.
+        what: String,
+    },
     /// The input carries a `kperf.symbols` section: it has probes already.
     AlreadyProbed,
     /// The input imports or exports a name that probes need for themselves.
@@ -31,6 +46,15 @@ pub enum ErrorKind {
         /// The name of it.
         what: String,
         /// Where it was met.
+        offset: u64,
+    },
+    /// Functions that should have a probe may be on a stack that is suspended.
+    SwitchesStacks {
+        /// Names of some of them.
+        names: Vec<String>,
+        /// How many others there are.
+        others: usize,
+        /// Where an instruction for it was met.
         offset: u64,
     },
     /// The filters leave no function.
@@ -57,22 +81,64 @@ pub enum ErrorKind {
         /// Its number, from 1.
         line: usize,
     },
+    /// The file with names is not of the module's build.
+    OtherBuild {
+        /// How that is known.
+        mismatch: Mismatch,
+    },
+    /// A source map can't be read.
+    BadSourceMap {
+        /// What is wrong with it.
+        message: String,
+    },
+    /// A line of a table of weights can't be read.
+    BadWeights {
+        /// Its number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Instructions are wanted as the clock, with probes that have no such clock.
+    ClockNeedsInline,
+    /// A function's instructions can't be counted, which would make the clock of all others wrong.
+    NotCounted {
+        /// Its index.
+        index: u32,
+        /// Why.
+        why: &'static str,
+    },
+    /// What is allocated is to be recorded, with probes that record no events.
+    AllocationsNeedTrace,
+    /// Samples of what is allocated are wanted, with probes that record all of it.
+    SamplesNeedInline,
+    /// A function can't be what it was said to be: one of an allocator's.
+    BadAllocator {
+        /// What was said.
+        name: String,
+        /// Why it can't.
+        why: String,
+    },
     /// More functions than there are ids.
     TooManyIds,
     /// The module is within the engines' limits, and isn't with its probes.
     TooMany {
-        /// Of what.
+        /// What there is too much of: functions, globals, memories ..
         what: &'static str,
         /// How many there would be.
         count: usize,
         /// How many engines allow.
         limit: usize,
     },
+    /// The module is loaded beside others at run time, and would have its recorder inside.
+    SideModule {
+        /// The section that says so.
+        section: String,
+    },
     /// The rewritten module is invalid. This is a defect of the rewriter (only checked on demand and in debug builds).
     Invalid {
         /// What the validator said.
         message: String,
-        /// Text of the function around the place, as far as it prints.
+        /// The instructions around the place, and the function that they are of.
         context: String,
     },
 }
@@ -116,7 +182,12 @@ impl fmt::Display for Error {
                 write!(f, "not a well-formed module: {message} (at offset {offset:#x})")
             }
             ErrorKind::NotAModule => {
-                write!(f, "this is a component, not a core module; rewrite the modules inside it")
+                write!(f, "this is a component, not a core module")
+            }
+            ErrorKind::NotAComponent => write!(f, "this is a core module, not a component"),
+            ErrorKind::InModule { name, error } => write!(f, "the core module `{name}`: {error}"),
+            ErrorKind::ForModulesAlone { what } => {
+                write!(f, "components can't have it: {what}")
             }
             ErrorKind::AlreadyProbed => {
                 write!(f, "the module has probes already (it carries `kperf.symbols`); rewrite the original")
@@ -126,6 +197,18 @@ impl fmt::Display for Error {
             }
             ErrorKind::Unsupported { what, offset } => {
                 write!(f, "{what} is not supported (at offset {offset:#x})")
+            }
+            ErrorKind::SwitchesStacks { names, others, offset } => {
+                write!(
+                    f,
+                    "probes can't follow a call whose stack is suspended (stack switching, at offset {offset:#x}); leave out \
+                     what may be called there:"
+                )?;
+                names.iter().try_for_each(|name| write!(f, " --skip '{name}'"))?;
+                match others {
+                    0 => Ok(()),
+                    others => write!(f, " and {others} more"),
+                }
             }
             ErrorKind::NothingMatched { functions: 1 } => {
                 write!(f, "the filters leave out the only function")
@@ -144,11 +227,40 @@ impl fmt::Display for Error {
             ErrorKind::BadNameMap { line } => {
                 write!(f, "line {line} of the symbol map is not of the form `index:name`")
             }
+            ErrorKind::OtherBuild { mismatch } => {
+                write!(f, "the file with its names is not of this build: {mismatch}")
+            }
+            ErrorKind::BadSourceMap { message } => {
+                write!(f, "it is no source map that can be read: {message}")
+            }
+            ErrorKind::BadWeights { line, message } => {
+                write!(f, "line {line} of the weights: {message}")
+            }
+            ErrorKind::ClockNeedsInline => {
+                write!(f, "only inlined probes can count instructions (`--probe inline`)")
+            }
+            ErrorKind::NotCounted { index, why } => {
+                write!(f, "the instructions of function {index} can't be counted: {why}")
+            }
+            ErrorKind::AllocationsNeedTrace => {
+                write!(f, "allocations are recorded in a trace of the calls, and a profile has none")
+            }
+            ErrorKind::SamplesNeedInline => {
+                write!(f, "only inlined probes can record samples of allocations (`--probe inline`)")
+            }
+            ErrorKind::BadAllocator { name, why } => write!(f, "the allocator `{name}`: {why}"),
             ErrorKind::TooManyIds => {
-                write!(f, "more functions than ids: 2^30 are there, from the id base on")
+                write!(f, "the module has too many functions: ids begin at --id-base and end at 2^30")
             }
             ErrorKind::TooMany { what, count, limit } => {
                 write!(f, "with probes the module would have {count} {what}; engines allow {limit}")
+            }
+            ErrorKind::SideModule { section } => {
+                write!(
+                    f,
+                    "a module that is loaded beside others (it has a section `{section}`) can't have its recorder inside: \
+                     loaders fail at the recorder's exports; imported probes go into it (`--probe import`, a trace)"
+                )
             }
             ErrorKind::Invalid { message, context } => {
                 write!(

@@ -1,46 +1,85 @@
 //! Puts enter/leave probes around every function of a WebAssembly module.
 //!
-//! Bytes go in, bytes and a [`SymbolTable`] come out: [`rewrite`]. The crate knows no runtime and does no IO. Its files
+//! Bytes go in, bytes and a [`SymbolTable`] come out: [`rewrite`], and [`rewrite_component`] for components. The crate knows no runtime and does no IO. Its files
 //! are its pipeline: `parse` finds what a module has, `plan` chooses the functions, `instrument` runs the pass, `write`
 //! writes the new module, `body` each function of it.
 
+mod allocators;
 mod body;
+mod boundary;
+mod clock;
+#[cfg(feature = "components")]
+mod component;
 mod context;
+mod crossings;
 mod custom;
+mod debug;
 mod demangle;
 mod error;
+mod events;
 mod filter;
+mod form;
+mod functions;
+mod growth;
+mod hints;
 mod indices;
 mod instrument;
+#[cfg(feature = "validate")]
+mod invalid;
 mod leaf;
+mod left;
 mod limits;
+mod module;
+mod moves;
 mod name_section;
 mod named_types;
 mod names;
+mod operators;
 mod options;
 mod parse;
+mod parts;
 mod plan;
 mod probe;
 mod reach;
+mod regions;
 mod section;
 mod source;
+mod source_map;
+mod stacks;
+mod symbol_file;
 mod template;
 mod try_table;
+mod twin;
 mod types;
 mod warning;
+mod weights;
 mod write;
 
+pub use allocators::AllocationOptions;
+pub use clock::Clock;
+#[cfg(feature = "components")]
+pub use component::{
+    CoreModule, Described, RewrittenComponent, core_modules, is_component, probed_component,
+    rewrite_component,
+};
 pub use error::{Error, ErrorKind};
 pub use filter::{Filter, Pattern};
-pub use instrument::{Rewritten, plan, rewrite};
+pub use form::Probe;
+pub use instrument::{Rewritten, identity, plan, rewrite};
 pub use leaf::Leaf;
+pub use left::Left;
 pub use names::NameMap;
 pub use options::Options;
 pub use plan::{Decision, Plan, PlannedFunc, SkipReason};
-pub use probe::Probe;
+pub use reach::Host;
+pub use source_map::SourceMap;
+pub use symbol_file::SymbolFile;
+pub use twin::{Mismatch, Twin};
 pub use warning::Warning;
+pub use weights::Weights;
 
 use kperf_abi::{SymbolTable, names as reserved};
+use module::ModuleInfo;
 use wasmparser::{Parser, Payload};
 
 /// The symbol table of a module that has probes already; `None` for one that hasn't.
@@ -56,4 +95,14 @@ pub fn probed(wasm: &[u8]) -> Result<Option<SymbolTable>, Error> {
         }
     }
     Ok(None)
+}
+
+/// Whether a module can have its own recorder inside, in a host that sees an instance only after its start section has run. False if
+/// the module has a start section, or is linked with others at run time, with which it shares a call tree.
+pub fn stands_alone(wasm: &[u8]) -> bool {
+    Parser::new(0).parse_all(wasm).all(|payload| match payload {
+        Ok(Payload::StartSection { .. }) => false,
+        Ok(Payload::CustomSection(section)) => !section.name().starts_with("dylink"),
+        _ => true,
+    })
 }

@@ -1,25 +1,25 @@
-//! What engines allow a module. What is within the limits may not be with its probes.
+//! The engines' limits for a module. A module within them can be past them with its probes.
 
 use crate::context::Context;
-use crate::parse::ModuleInfo;
-use crate::template::Recorder;
+use crate::module::ModuleInfo;
 use crate::{Error, ErrorKind};
 
 /// The limit of the JavaScript API, and of other engines, for types, imports, functions, globals and exports, each.
 const MOST: usize = 1_000_000;
-/// The same for memories.
+/// The limit of the same engines for memories.
 const MOST_MEMORIES: usize = 100;
 
-/// Fails if the rewritten module would have more of something than engines allow, and the original hasn't.
-pub(crate) fn check(
-    info: &ModuleInfo<'_>,
-    context: &Context<'_>,
-    recorder: Option<&Recorder>,
-    added_types: u32,
-) -> Result<(), Error> {
+/// Fails if the probes push the module over a limit that the original meets, or if the recorder would be inside a module that can't
+/// contain it.
+pub(crate) fn check(info: &ModuleInfo<'_>, context: &Context<'_>, added_types: u32) -> Result<(), Error> {
+    if context.parts.has_exports()
+        && let Some(section) = loaded_beside_others(info)
+    {
+        return Err(ErrorKind::SideModule { section: section.to_owned() }.into());
+    }
     let functions = info.imported_funcs.len() + info.defined_types.len();
     let shift = context.shift as usize;
-    let own = recorder.map(Recorder::counts).unwrap_or_default();
+    let own = context.parts.counts();
     let counts = [
         ("types", info.types.len(), added_types as usize, MOST),
         ("imports", info.imports, shift, MOST),
@@ -34,4 +34,11 @@ pub(crate) fn check(
         }
     }
     Ok(())
+}
+
+/// The section by which a loader puts a module beside others, at run time: it relocates every export that is no function,
+/// and fails at those of a recorder.
+fn loaded_beside_others<'a>(info: &'a ModuleInfo<'_>) -> Option<&'a str> {
+    let mut names = info.sections.iter().filter_map(|section| section.custom_name.as_deref());
+    names.find(|&name| name == "dylink.0" || name == "dylink")
 }

@@ -3,8 +3,7 @@
 use crate::body::BodyFacts;
 use crate::context::Context;
 use crate::plan::Plan;
-use crate::template::Recorder;
-use kperf_abi::{FuncIndex, names};
+use kperf_abi::FuncIndex;
 use std::collections::{BTreeMap, HashSet};
 use wasm_encoder::{Encode, IndirectNameMap, NameMap};
 use wasmparser::{BinaryReader, Name, NameSectionReader};
@@ -20,8 +19,6 @@ const TOKEN: &str = "kperf.token";
 pub(crate) struct Names<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) plan: &'a Plan,
-    /// The recorder, if it is a part of the module.
-    pub(crate) recorder: Option<&'a Recorder>,
     /// Names of functions from a symbol map, which the section then gets.
     pub(crate) from_map: bool,
     /// Functions in whose bodies more blocks were added than the one around them.
@@ -69,16 +66,15 @@ impl Names<'_> {
         Ok(())
     }
 
-    /// Imports, then the probes', then what the module defines, then thunks, then the recorder: the order of their
+    /// Imports, then the probes', then what the module defines, then thunks, then the recorder's: the order of their
     /// indices.
     fn functions(&self, functions: &BTreeMap<u32, &str>) -> NameMap {
         let mut map = NameMap::new();
         let imported = self.context.info.imported_funcs.len() as u32;
         functions.range(..imported).for_each(|(&index, name)| map.append(index, name));
-        let probes = [names::ENTER, names::LEAVE, names::UNWIND];
-        let mut recorder = self.recorder.iter().flat_map(|recorder| recorder.function_names());
-        for (n, name) in probes.into_iter().take(self.context.shift as usize).enumerate() {
-            let name = recorder.next().unwrap_or_else(|| format!("{}.{name}", names::MODULE));
+        let parts = self.context.parts;
+        let mut added = parts.function_names();
+        for (n, name) in added.by_ref().take(parts.import_count() as usize).enumerate() {
             map.append(imported + n as u32, &name);
         }
         functions.range(imported..).for_each(|(&index, name)| map.append(self.context.function(index), name));
@@ -87,7 +83,7 @@ impl Names<'_> {
                 map.append(self.context.callee(import), &function.name);
             }
         }
-        for (n, name) in recorder.enumerate() {
+        for (n, name) in added.enumerate() {
             map.append(self.context.places.first_function + n as u32, &name);
         }
         map

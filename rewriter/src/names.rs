@@ -1,7 +1,8 @@
 //! Which name each function has: from a symbol map, the name section, exports, imports; `func[12]` where there is none.
 
-use crate::parse::ModuleInfo;
-use crate::{Error, ErrorKind, Warning};
+use crate::instrument::Surroundings;
+use crate::module::ModuleInfo;
+use crate::{Error, ErrorKind, SymbolFile, Warning};
 use kperf_abi::FuncIndex;
 use std::collections::HashMap;
 use wasmparser::{BinaryReader, Name, NameSectionReader};
@@ -25,6 +26,20 @@ impl NameMap {
         }
         Ok(NameMap { names })
     }
+
+    /// The name of a function, by its index.
+    pub(crate) fn get(&self, index: u32) -> Option<&str> {
+        self.names.get(&index).map(String::as_str)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.names.iter().map(|(&index, name)| (index, name.as_str()))
+    }
+
+    /// The greatest index that has a name.
+    pub(crate) fn last_index(&self) -> Option<u32> {
+        self.names.keys().max().copied()
+    }
 }
 
 /// Binaryen writes bytes that are no letters as `\2c`.
@@ -47,6 +62,7 @@ fn unescape(name: &str) -> String {
 /// The names of a module's functions.
 pub(crate) struct FuncNames<'a> {
     by_index: HashMap<u32, &'a str>,
+    surroundings: Option<&'a Surroundings>,
 }
 
 /// A function's name and whether it was made up.
@@ -59,7 +75,8 @@ impl<'a> FuncNames<'a> {
     /// Collects the names. A broken name section is no reason to fail: it costs its names and a warning.
     pub(crate) fn collect(
         info: &ModuleInfo<'a>,
-        map: Option<&'a NameMap>,
+        file: Option<&'a SymbolFile>,
+        surroundings: Option<&'a Surroundings>,
         warnings: &mut Vec<Warning>,
     ) -> FuncNames<'a> {
         let mut by_index = info.exported_funcs.clone();
@@ -68,25 +85,33 @@ impl<'a> FuncNames<'a> {
         {
             warnings.push(Warning::BadNameSection { message: error.to_string() });
         }
-        if let Some(map) = map {
-            by_index.extend(map.names.iter().map(|(&index, name)| (index, name.as_str())));
+        if let Some(file) = file {
+            file.add_names(info, &mut by_index);
         }
-        FuncNames { by_index }
+        FuncNames { by_index, surroundings }
     }
 
-    /// The name of a function. Host functions are called by what the module imports.
+    /// The name of a function. Host functions are called by what the module imports; in a component by their interface:
+    /// `wasi:io/streams@0.2.0#[method]input-stream.read`.
     pub(crate) fn get(&self, info: &ModuleInfo<'_>, index: FuncIndex) -> FuncName {
         if let Some(import) = info.imported_funcs.get(index.0 as usize) {
-            return FuncName { name: format!("{}.{}", import.module, import.name), unnamed: false };
+            let between = if self.surroundings.is_some() && import.module.contains(':') { '#' } else { '.' };
+            return FuncName { name: format!("{}{between}{}", import.module, import.name), unnamed: false };
         }
-        match self.by_index.get(&index.0) {
-            Some(name) => FuncName { name: (*name).to_owned(), unnamed: false },
-            None => FuncName { name: format!("func[{}]", index.0), unnamed: true },
+        let name = self.by_index.get(&index.0);
+        FuncName {
+            name: name.map_or_else(|| format!("func[{}]", index.0), |name| (*name).to_owned()),
+            unnamed: name.is_none(),
         }
+    }
+
+    /// What stands in front of the name of a function that the module defines.
+    pub(crate) fn prefix(&self) -> &str {
+        self.surroundings.map_or("", |surroundings| &surroundings.prefix)
     }
 }
 
-fn read_name_section<'a>(
+pub(crate) fn read_name_section<'a>(
     data: &'a [u8],
     offset: usize,
     names: &mut HashMap<u32, &'a str>,

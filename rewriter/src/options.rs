@@ -1,11 +1,13 @@
-use crate::{Filter, Leaf, NameMap, Probe};
+use crate::{AllocationOptions, Clock, Filter, Host, Leaf, Probe, SymbolFile};
 
 /// What to rewrite, and how. The default puts a probe into every function that the module defines.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Where the probes come from.
     pub probe: Probe,
-    /// Whether functions that nothing happens in are timed. They always are where the probe is not [`Probe::Inline`].
+    /// What the times of events are.
+    pub clock: Clock,
+    /// Whether small functions that call nothing and can't trap are timed. They always are, unless the probe is [`Probe::Inline`].
     pub leaf: Leaf,
     /// Which functions, by their demangled names.
     pub filter: Filter,
@@ -15,15 +17,25 @@ pub struct Options {
     pub exports_only: bool,
     /// Calls of the host's functions too: each goes through a thunk with a probe. Engine builtins (`wasm:*`) never.
     pub imports: bool,
+    /// What is known of the host. The more is known, the fewer calls need an `unwind` behind them.
+    pub host: Host,
+    /// Whether what is allocated is recorded too.
+    pub allocations: Option<AllocationOptions>,
     /// The first FuncId.
     pub id_base: u32,
-    /// Names for a module that was stripped of its own.
-    pub names: Option<NameMap>,
+    /// Names for a module that was stripped of its own, and places in the source.
+    pub names: Option<SymbolFile>,
+    /// Whether debug information (DWARF, source maps) is left out. It is changed to follow the code otherwise.
+    pub drops_debug: bool,
+    /// Where the source map of the rewritten module will be, if `names` is the source map of the original. Without it that
+    /// module names none.
+    pub source_map_url: Option<String>,
     /// What to call a module that doesn't say its name.
     pub module_name: String,
     /// These options as one would type them, for the symbol table.
     pub description: String,
     /// Check the result with a validator: an error instead of a module that no engine takes. Always done in debug builds.
+    #[cfg(feature = "validate")]
     pub validate: bool,
 }
 

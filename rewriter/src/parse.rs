@@ -1,105 +1,13 @@
 //! Bytes to [`ModuleInfo`]: what the later passes need to know of a module, section by section. Bodies are only found,
 //! not read.
 
+use crate::module::{BodyPlace, ImportedFunc, ModuleInfo, Section, TypeInfo};
 use crate::named_types::{by_ref, by_sub_type, by_val};
-use crate::{Error, ErrorKind};
-use kperf_abi::{FuncIndex, names};
-use std::collections::HashMap;
-use std::ops::Range;
+use crate::{Error, ErrorKind, growth};
+use kperf_abi::names;
 use wasmparser::{
-    BinaryReader, BlockType, CompositeInnerType, ElementItems, ElementKind, ExternalKind, FuncType,
-    FunctionBody, Operator, Parser, Payload, TypeRef, ValType,
+    CompositeInnerType, ElementItems, ExternalKind, Parser, Payload, RefType, StorageType, TypeRef, ValType,
 };
-
-/// A section as it stands in the input: its id and where its content lies.
-#[derive(Clone, Debug)]
-pub(crate) struct Section {
-    pub(crate) id: u8,
-    pub(crate) content: Range<usize>,
-    /// Of a custom section: its name.
-    pub(crate) custom_name: Option<String>,
-}
-
-/// One type of the type section.
-#[derive(Debug)]
-pub(crate) struct TypeInfo {
-    /// `None` for what is no function type.
-    pub(crate) signature: Option<FuncType>,
-    /// Whether it is a plain type: alone in its group, final, without supertypes, not shared.
-    pub(crate) plain: bool,
-    /// Whether only what is shared between threads may be named in such a function.
-    pub(crate) shared: bool,
-}
-
-/// An imported function.
-#[derive(Debug)]
-pub(crate) struct ImportedFunc<'a> {
-    pub(crate) module: &'a str,
-    pub(crate) name: &'a str,
-    pub(crate) type_index: u32,
-}
-
-/// A table, as far as it matters who can put functions into it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct TableInfo {
-    /// Imported or exported: the host may put anything into it.
-    pub(crate) open_to_host: bool,
-    /// A segment or initialiser puts an imported function into it.
-    pub(crate) holds_import: bool,
-}
-
-/// Where a body lies in the module: no more than that is kept of each.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct BodyPlace {
-    pub(crate) start: u32,
-    pub(crate) end: u32,
-}
-
-/// Which ways there are for a reference to a host function to get into the module's values.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct HostRefs {
-    /// A passive or declarative segment, a global or an export names an imported function.
-    pub(crate) import_is_referenced: bool,
-    /// A function reference comes in as a parameter, a result, or in a global.
-    pub(crate) passed_in: bool,
-}
-
-/// The two ways to catch an exception.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Proposal {
-    /// `try` with `catch` and `catch_all`.
-    LegacyExceptions,
-    /// `try_table`.
-    ExceptionReferences,
-}
-
-/// What the later passes need to know of a module. Index spaces are in order: imports first.
-#[derive(Debug, Default)]
-pub(crate) struct ModuleInfo<'a> {
-    pub(crate) wasm: &'a [u8],
-    pub(crate) sections: Vec<Section>,
-    pub(crate) types: Vec<TypeInfo>,
-    /// How many imports of all kinds there are.
-    pub(crate) imports: usize,
-    pub(crate) imported_funcs: Vec<ImportedFunc<'a>>,
-    /// Type index of each defined function.
-    pub(crate) defined_types: Vec<u32>,
-    pub(crate) bodies: Vec<BodyPlace>,
-    pub(crate) tables: Vec<TableInfo>,
-    /// How many memories there are.
-    pub(crate) memories: u32,
-    /// How many globals there are.
-    pub(crate) globals: u32,
-    /// Type index of each tag.
-    pub(crate) tags: Vec<u32>,
-    /// How many exports there are.
-    pub(crate) exports: usize,
-    /// The function that runs when the module is instantiated.
-    pub(crate) start: Option<u32>,
-    /// First export name of each exported function.
-    pub(crate) exported_funcs: HashMap<u32, &'a str>,
-    pub(crate) host_refs: HostRefs,
-}
 
 impl<'a> ModuleInfo<'a> {
     /// Reads the sections of a core module.
@@ -145,7 +53,9 @@ impl<'a> ModuleInfo<'a> {
             }
             Payload::TableSection(tables) => self.tables(tables),
             Payload::MemorySection(memories) => {
-                self.memories += memories.count();
+                for memory in memories {
+                    self.add_memory(memory?);
+                }
                 Ok(())
             }
             Payload::TagSection(tags) => {
@@ -156,12 +66,12 @@ impl<'a> ModuleInfo<'a> {
                 self.check_type(self.tags.iter().max().copied(), offset)
             }
             Payload::GlobalSection(globals) => {
-                self.globals += globals.count();
                 let offset = globals.range().start;
                 for global in globals {
                     let global = global?;
                     self.check_type(by_val(global.ty.content_type), offset)?;
-                    self.host_refs.import_is_referenced |= self.names_import(&global.init_expr)?;
+                    self.add_global(global.ty);
+                    self.note_references(&global.init_expr)?;
                 }
                 Ok(())
             }
@@ -201,6 +111,7 @@ impl<'a> ModuleInfo<'a> {
         let offset = types.range().start;
         self.types.reserve_exact(room(&types));
         let mut greatest = None;
+        let mut fields = Vec::new();
         for group in types {
             let group = group?;
             let alone = !group.is_explicit_rec_group() || group.types().len() == 1;
@@ -208,13 +119,24 @@ impl<'a> ModuleInfo<'a> {
                 greatest = greatest.max(by_sub_type(&ty));
                 let plain = alone && ty.is_final && ty.supertype_idxs.is_empty() && !ty.composite_type.shared;
                 let shared = ty.composite_type.shared;
+                let is_continuation = matches!(ty.composite_type.inner, CompositeInnerType::Cont(_));
+                let object_size = growth::object_size(&ty.composite_type.inner);
                 let signature = match ty.composite_type.inner {
                     CompositeInnerType::Func(func) => Some(func),
-                    _ => None,
+                    CompositeInnerType::Array(array) => {
+                        fields.extend(reference_in(array.0.element_type));
+                        None
+                    }
+                    CompositeInnerType::Struct(ty) => {
+                        fields.extend(ty.fields.iter().filter_map(|field| reference_in(field.element_type)));
+                        None
+                    }
+                    CompositeInnerType::Cont(_) => None,
                 };
-                self.types.push(TypeInfo { signature, plain, shared });
+                self.types.push(TypeInfo { signature, plain, shared, is_continuation, object_size });
             }
         }
+        self.objects_hold_functions = fields.into_iter().any(|field| self.is_function(field));
         self.check_type(greatest, offset)
     }
 
@@ -224,11 +146,7 @@ impl<'a> ModuleInfo<'a> {
             let import = import?;
             self.imports += 1;
             if [names::MODULE, names::HOST_MODULE].contains(&import.module) {
-                let name = format!("{}.{}", import.module, import.name);
-                return Err(match crate::probed(self.wasm) {
-                    Ok(Some(_)) => ErrorKind::AlreadyProbed.into(),
-                    _ => ErrorKind::ReservedName { name }.into(),
-                });
+                self.imports_like_ours.push((import.module, import.name));
             }
             let named = match import.ty {
                 TypeRef::Func(index) | TypeRef::FuncExact(index) => Some(index),
@@ -238,29 +156,19 @@ impl<'a> ModuleInfo<'a> {
                 TypeRef::Memory(_) => None,
             };
             self.check_type(named, offset)?;
+            self.note_import(&import.ty);
             match import.ty {
                 TypeRef::Func(type_index) | TypeRef::FuncExact(type_index) => {
-                    self.host_refs.passed_in |= self
-                        .signature(type_index)
-                        .is_some_and(|s| s.results().iter().any(|&ty| self.is_func_ref(ty)));
                     self.imported_funcs.push(ImportedFunc {
                         module: import.module,
                         name: import.name,
                         type_index,
                     });
                 }
-                TypeRef::Table(_) => self.tables.push(TableInfo { open_to_host: true, holds_import: false }),
-                TypeRef::Global(global) => {
-                    self.globals += 1;
-                    self.host_refs.passed_in |= self.is_func_ref(global.content_type);
-                }
-                TypeRef::Tag(tag) => {
-                    self.host_refs.passed_in |= self
-                        .signature(tag.func_type_idx)
-                        .is_some_and(|s| s.params().iter().any(|&ty| self.is_func_ref(ty)));
-                    self.tags.push(tag.func_type_idx);
-                }
-                TypeRef::Memory(_) => self.memories += 1,
+                TypeRef::Table(table) => self.add_table(table),
+                TypeRef::Global(global) => self.add_global(global),
+                TypeRef::Tag(tag) => self.tags.push(tag.func_type_idx),
+                TypeRef::Memory(memory) => self.add_memory(memory),
             }
         }
         Ok(())
@@ -271,11 +179,10 @@ impl<'a> ModuleInfo<'a> {
         for table in tables {
             let table = table?;
             self.check_type(by_ref(table.ty.element_type), offset)?;
-            let holds_import = match table.init {
-                wasmparser::TableInit::Expr(init) => self.names_import(&init)?,
-                wasmparser::TableInit::RefNull => false,
-            };
-            self.tables.push(TableInfo { open_to_host: false, holds_import });
+            if let wasmparser::TableInit::Expr(init) = table.init {
+                self.note_references(&init)?;
+            }
+            self.add_table(table.ty);
         }
         Ok(())
     }
@@ -285,24 +192,21 @@ impl<'a> ModuleInfo<'a> {
         for export in exports {
             let export = export?;
             if export.name.starts_with(names::EXPORT_PREFIX) {
-                return Err(ErrorKind::ReservedName { name: export.name.to_owned() }.into());
+                self.exports_like_ours.push(export.name);
             }
             match export.kind {
                 ExternalKind::Func | ExternalKind::FuncExact => {
                     self.exported_funcs.entry(export.index).or_insert(export.name);
-                    self.host_refs.import_is_referenced |=
-                        (export.index as usize) < self.imported_funcs.len();
-                    let takes_func_ref = self
-                        .func_type(FuncIndex(export.index))
-                        .is_some_and(|signature| signature.params().iter().any(|&ty| self.is_func_ref(ty)));
-                    self.host_refs.passed_in |= takes_func_ref;
+                    self.note_exported_function(export.index);
                 }
-                ExternalKind::Table => {
-                    if let Some(table) = self.tables.get_mut(export.index as usize) {
-                        table.open_to_host = true;
+                ExternalKind::Table => self.note_exported_table(export.index),
+                ExternalKind::Global => self.note_exported_global(export.index),
+                ExternalKind::Tag => {
+                    if let Some(&type_index) = self.tags.get(export.index as usize) {
+                        self.note_tag(type_index);
                     }
                 }
-                _ => {}
+                ExternalKind::Memory => {}
             }
         }
         Ok(())
@@ -311,138 +215,53 @@ impl<'a> ModuleInfo<'a> {
     fn elements(&mut self, elements: wasmparser::ElementSectionReader<'a>) -> Result<(), Error> {
         for element in elements {
             let element = element?;
-            let mut holds_import = false;
             match element.items {
                 ElementItems::Functions(functions) => {
                     for function in functions {
-                        holds_import |= (function? as usize) < self.imported_funcs.len();
+                        self.note_reference(function?);
                     }
                 }
                 ElementItems::Expressions(ty, expressions) => {
                     self.check_type(by_ref(ty), element.range.start)?;
                     for expression in expressions {
-                        holds_import |= self.names_import(&expression?)?;
+                        self.note_references(&expression?)?;
                     }
-                }
-            }
-            match element.kind {
-                ElementKind::Active { table_index, .. } => {
-                    if let Some(table) = self.tables.get_mut(table_index.unwrap_or(0) as usize) {
-                        table.holds_import |= holds_import;
-                    }
-                }
-                ElementKind::Passive | ElementKind::Declared => {
-                    self.host_refs.import_is_referenced |= holds_import
                 }
             }
         }
         Ok(())
     }
 
-    /// Whether a constant expression may evaluate to an imported function.
-    fn names_import(&self, init: &wasmparser::ConstExpr<'a>) -> Result<bool, Error> {
-        let mut named = false;
-        for operator in init.get_operators_reader().into_iter_with_offsets() {
-            let (operator, offset) = operator?;
-            self.check_types_of(&operator, offset)?;
-            if let Operator::RefFunc { function_index } = operator {
-                named |= (function_index as usize) < self.imported_funcs.len();
-            }
+    fn add_memory(&mut self, ty: wasmparser::MemoryType) {
+        if ty.memory64 {
+            self.wide_memories.insert(self.memories);
         }
-        Ok(named)
+        self.memory_types.push(ty);
+        self.memories += 1;
     }
 
-    /// Whether values of this type may be functions.
-    fn is_func_ref(&self, ty: ValType) -> bool {
-        let ValType::Ref(reference) = ty else { return false };
-        match reference.heap_type() {
-            wasmparser::HeapType::Abstract { ty, .. } => ty == wasmparser::AbstractHeapType::Func,
-            wasmparser::HeapType::Concrete(index) | wasmparser::HeapType::Exact(index) => {
-                index.as_module_index().and_then(|index| self.signature(index)).is_some()
-            }
+    fn add_table(&mut self, ty: wasmparser::TableType) {
+        if ty.table64 {
+            self.wide_tables.insert(self.tables.len() as u32);
         }
+        self.tables.push(self.carried(ValType::Ref(ty.element_type)));
     }
 
-    /// What a block takes from the stack, as far as its type is there.
-    pub(crate) fn block_params(&self, ty: BlockType) -> &[ValType] {
-        match ty {
-            BlockType::FuncType(index) => self.signature(index).map_or(&[], FuncType::params),
-            BlockType::Empty | BlockType::Type(_) => &[],
+    fn add_global(&mut self, ty: wasmparser::GlobalType) {
+        let carried = self.carried(ty.content_type);
+        if !carried.is_empty() {
+            self.carrying_globals.insert(self.globals, (carried, ty.mutable));
         }
+        self.first_global.get_or_insert(ty.content_type);
+        self.globals += 1;
     }
+}
 
-    /// How many values a block leaves on the stack.
-    pub(crate) fn block_results(&self, ty: BlockType) -> usize {
-        match ty {
-            BlockType::FuncType(index) => {
-                self.signature(index).map_or(0, |signature| signature.results().len())
-            }
-            BlockType::Empty => 0,
-            BlockType::Type(_) => 1,
-        }
-    }
-
-    /// The function type with this index.
-    pub(crate) fn signature(&self, type_index: u32) -> Option<&FuncType> {
-        self.types.get(type_index as usize)?.signature.as_ref()
-    }
-
-    /// The type of a function.
-    pub(crate) fn func_type(&self, index: FuncIndex) -> Option<&FuncType> {
-        self.signature(self.type_index(index)?)
-    }
-
-    /// Whether a function is shared between threads.
-    pub(crate) fn is_shared(&self, index: FuncIndex) -> bool {
-        let ty = self.type_index(index).and_then(|index| self.types.get(index as usize));
-        ty.is_some_and(|ty| ty.shared)
-    }
-
-    fn type_index(&self, index: FuncIndex) -> Option<u32> {
-        let at = index.0 as usize;
-        match self.imported_funcs.get(at) {
-            Some(import) => Some(import.type_index),
-            None => self.defined_types.get(at - self.imported_funcs.len()).copied(),
-        }
-    }
-
-    /// How the module catches exceptions, by the first place that does. Only looked for where there are tags.
-    pub(crate) fn first_catch(&self) -> Result<Option<Proposal>, Error> {
-        if self.tags.is_empty() {
-            return Ok(None);
-        }
-        for &place in &self.bodies {
-            for operator in self.body(place).get_operators_reader()? {
-                match operator? {
-                    Operator::Try { .. } => return Ok(Some(Proposal::LegacyExceptions)),
-                    Operator::TryTable { .. } => return Ok(Some(Proposal::ExceptionReferences)),
-                    _ => {}
-                }
-            }
-        }
-        Ok(None)
-    }
-
-    /// A body of the module.
-    pub(crate) fn body(&self, place: BodyPlace) -> FunctionBody<'a> {
-        let bytes = self.wasm.get(place.start as usize..place.end as usize).unwrap_or_default();
-        FunctionBody::new(BinaryReader::new(bytes, place.start.into()))
-    }
-
-    /// Index of the n-th defined function.
-    pub(crate) fn defined(&self, n: usize) -> FuncIndex {
-        FuncIndex((self.imported_funcs.len() + n) as u32)
-    }
-
-    /// The content of the custom section with this name, if there is one.
-    pub(crate) fn custom_section(&self, name: &str) -> Option<(&'a [u8], usize)> {
-        let section = self.sections.iter().find(|section| section.custom_name.as_deref() == Some(name))?;
-        // The content begins with the name: its length, then its bytes. Both were read before.
-        let content = &self.wasm[section.content.clone()];
-        let reader =
-            wasmparser::CustomSectionReader::new(BinaryReader::new(content, section.content.start as u64))
-                .ok()?;
-        Some((reader.data(), reader.data_offset() as usize))
+/// The reference that a field is, if it is one.
+fn reference_in(field: StorageType) -> Option<RefType> {
+    match field {
+        StorageType::Val(ValType::Ref(reference)) => Some(reference),
+        _ => None,
     }
 }
 

@@ -1,8 +1,11 @@
 //! [`ModuleInfo`] to [`Plan`]: which functions get probes, under which ids, and why the others don't.
 
+use crate::allocators::Allocators;
+use crate::form::Kind;
+use crate::instrument::Surroundings;
+use crate::module::ModuleInfo;
 use crate::names::FuncNames;
-use crate::parse::ModuleInfo;
-use crate::{Error, ErrorKind, Leaf, Options, Probe, demangle, leaf};
+use crate::{Error, ErrorKind, Leaf, Options, demangle, growth, leaf};
 use kperf_abi::{FuncId, FuncIndex, word};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -72,6 +75,8 @@ pub enum SkipReason {
     NotExported,
     /// It is the host's, and `--imports` wasn't given.
     Host,
+    /// It is another core module's of the component, where it has its own probe.
+    Linked,
     /// The engine compiles calls of it to something else than a call (`wasm:*`).
     EngineBuiltin,
     /// A local more would exceed the engines' limit of 50,000.
@@ -96,6 +101,7 @@ impl fmt::Display for SkipReason {
             SkipReason::Small => "too few instructions",
             SkipReason::NotExported => "not exported",
             SkipReason::Host => "the host's (--imports)",
+            SkipReason::Linked => "another core module's",
             SkipReason::EngineBuiltin => "an engine builtin",
             SkipReason::TooManyLocals => "no room for a local: engines allow 50000",
             SkipReason::Shared => "it is shared, and may not call what isn't",
@@ -126,18 +132,20 @@ impl Plan {
         counts.into_iter().collect()
     }
 
-    /// Chooses. `refused` are functions that were found not to bear a probe.
+    /// Chooses. `refused` are functions that were found not to bear a probe. Those of allocators get one whatever is chosen.
     pub(crate) fn make(
         info: &ModuleInfo<'_>,
         names: &FuncNames<'_>,
         options: &Options,
+        surroundings: Option<&Surroundings>,
         refused: &HashMap<FuncIndex, SkipReason>,
+        allocators: &Allocators,
     ) -> Result<Plan, Error> {
         let count = info.imported_funcs.len() + info.bodies.len();
         // First a list of results: its room is what is needed, and the functions stay in it.
         let functions: Vec<_> = (0..count)
             .into_par_iter()
-            .map(|n| describe(info, names, options, refused, FuncIndex(n as u32)))
+            .map(|n| describe(info, names, options, surroundings, refused, allocators, FuncIndex(n as u32)))
             .collect();
         let mut functions = functions.into_iter().collect::<Result<Vec<_>, Error>>()?;
 
@@ -151,6 +159,10 @@ impl Plan {
                 function.counted &= next <= word::MAX_LEAF_ID;
                 next += 1;
             }
+        }
+        if surroundings.is_some() {
+            // What the filters leave is decided over all of it.
+            return Ok(Plan { functions });
         }
         let display_names = functions.iter().map(PlannedFunc::display_name);
         if let Some(pattern) = options.filter.unmatched(display_names.clone()) {
@@ -168,15 +180,19 @@ fn describe(
     info: &ModuleInfo<'_>,
     names: &FuncNames<'_>,
     options: &Options,
+    surroundings: Option<&Surroundings>,
     refused: &HashMap<FuncIndex, SkipReason>,
+    allocators: &Allocators,
     index: FuncIndex,
 ) -> Result<PlannedFunc, Error> {
     let name = names.get(info, index);
     let imported = (index.0 as usize) < info.imported_funcs.len();
+    let prefixed = |name: String| if imported { name } else { names.prefix().to_owned() + &name };
+    let demangled = if imported { None } else { demangle::demangle(&name.name) };
     let mut function = PlannedFunc {
         index,
-        demangled: if imported { None } else { demangle::demangle(&name.name).map(Into::into) },
-        name: name.name.into(),
+        demangled: demangled.map(|name| prefixed(name).into()),
+        name: prefixed(name.name).into(),
         unnamed: name.unnamed,
         imported,
         exported: info.exported_funcs.contains_key(&index.0),
@@ -185,12 +201,16 @@ fn describe(
     };
     let reason = match refused.get(&index) {
         Some(&reason) => Some(reason),
-        None => skip_reason(info, options, &function)?,
+        None => skip_reason(info, options, surroundings, &function)?,
     };
-    if let Some(reason) = reason {
+    let is_allocator = allocators.get(index).is_some();
+    if let Some(reason) = reason.filter(|reason| reason.is_limit() || !is_allocator) {
         function.decision = Decision::Skip(reason);
-    } else if !imported && options.leaf == Leaf::Count && options.probe == Probe::Inline {
-        function.counted = leaf::is_trapless(&body_of(info, index))?;
+    } else if !imported && options.leaf == Leaf::Count && options.form()?.kind() == Kind::TimedOrCounted {
+        let body = body_of(info, index);
+        let asks_for_memory =
+            is_allocator || options.allocations.is_some() && !growth::find(info, index, &body)?.is_empty();
+        function.counted = !asks_for_memory && leaf::is_trapless(&body)?;
     }
     Ok(function)
 }
@@ -198,6 +218,7 @@ fn describe(
 fn skip_reason(
     info: &ModuleInfo<'_>,
     options: &Options,
+    surroundings: Option<&Surroundings>,
     function: &PlannedFunc,
 ) -> Result<Option<SkipReason>, Error> {
     if let Some(import) = info.imported_funcs.get(function.index.0 as usize) {
@@ -206,6 +227,9 @@ fn skip_reason(
         }
         if !options.imports {
             return Ok(Some(SkipReason::Host));
+        }
+        if surroundings.is_some_and(|surroundings| surroundings.links(import.module, import.name)) {
+            return Ok(Some(SkipReason::Linked));
         }
     } else if options.exports_only && !function.exported {
         return Ok(Some(SkipReason::NotExported));

@@ -1,24 +1,33 @@
 //! Where functions stand in the source, as the module's DWARF says.
 
+pub(crate) mod units;
+
 use crate::Warning;
-use crate::parse::ModuleInfo;
-use gimli::{AttributeValue, DebugInfoOffset, Dwarf, EndianSlice, LittleEndian, Unit, UnitOffset};
+use crate::module::{BodyPlace, ModuleInfo};
+use crate::source_map::SourceMap;
+use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, Section as _, UnitOffset};
 use kperf_abi::Source;
 use rayon::prelude::*;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
+use std::fmt;
+use units::{Budget, LineProgram};
+pub(crate) use units::{Unit, Units};
 
-type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+pub(crate) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-/// The id of the code section, whose content DWARF's addresses are counted from.
-const CODE: u8 = 10;
 /// How many DIEs may point to one another until one says where the function is declared.
 const MAX_HOPS: u32 = 8;
 /// The most bytes that a body's size takes, which some compilers count to the body.
 const SIZE_BYTES: u64 = 5;
+/// The longest name of a file or a folder.
+const MAX_NAME: usize = 4096;
+/// How long all paths together may be: so many bytes, and so many for each of the sections that name files.
+const PATHS: usize = 1 << 20;
+const PATHS_PER_BYTE: usize = 4;
 
 /// Where functions stand in the source.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Sources {
     /// The files' paths, each once.
     pub(crate) files: Vec<String>,
@@ -26,50 +35,102 @@ pub(crate) struct Sources {
     by_body: HashMap<usize, Source>,
 }
 
+/// Where the bodies of a module lie: what DWARF's addresses mean.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Layout<'a> {
+    /// Where the content of the code section begins, which addresses are counted from.
+    pub(crate) code: u64,
+    /// In the order of their indices.
+    pub(crate) bodies: &'a [BodyPlace],
+}
+
+impl Layout<'_> {
+    /// The defined function at an address. Linkers leave 0 or all ones where a function was removed.
+    pub(crate) fn body_at(&self, address: u64) -> Option<usize> {
+        let at = self.code.checked_add(address).filter(|_| address > 0)?;
+        let n = self.bodies.partition_point(|body| u64::from(body.end) <= at);
+        let body = self.bodies.get(n)?;
+        (u64::from(body.start) <= at.saturating_add(SIZE_BYTES)).then_some(n)
+    }
+}
+
+/// Why places aren't known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Problem {
+    Dwarf(gimli::Error),
+    /// A unit wants more read than it has bytes for.
+    TooMuch,
+    /// The paths would take more room than what names them by far.
+    LongPaths,
+    /// The parts of it are in other files.
+    Split,
+    /// Something names what isn't there, or is of a form that isn't known.
+    Reference,
+    /// A number is larger than its place, now that the code has moved.
+    NoRoom,
+}
+
+impl From<gimli::Error> for Problem {
+    fn from(error: gimli::Error) -> Problem {
+        Problem::Dwarf(error)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Problem::Dwarf(error) => error.fmt(f),
+            Problem::TooMuch => {
+                f.write_str("a unit has many more attributes than bytes; the rest of it is left out")
+            }
+            Problem::Split => f.write_str("parts of it are in other files (split DWARF)"),
+            Problem::Reference => f.write_str("it names something that isn't there, or has an unknown form"),
+            Problem::NoRoom => f.write_str("a number is too large for its place"),
+            Problem::LongPaths => {
+                f.write_str("the paths of files are too long; the rest of them is left out")
+            }
+        }
+    }
+}
+
 impl Sources {
     /// Reads the module's DWARF, if it has any. What can't be read costs the places that it tells of, and a warning.
-    pub(crate) fn read(info: &ModuleInfo<'_>, warnings: &mut Vec<Warning>) -> Sources {
-        let section = |id: gimli::SectionId| {
-            let data = info.custom_section(id.name()).map_or(&[][..], |(data, _)| data);
-            Ok::<_, Infallible>(Bytes::new(data, LittleEndian))
-        };
-        let Ok(dwarf) = Dwarf::load(section);
-        let Some(code) = info.sections.iter().find(|section| section.id == CODE) else {
-            return Sources::default();
-        };
-        let mut problem = None;
-        let mut units = Vec::new();
-        let mut headers = dwarf.units();
-        loop {
-            match headers.next() {
-                Ok(Some(header)) => match dwarf.unit(header) {
-                    Ok(unit) => units.push(unit),
-                    Err(error) => problem = Some(error),
-                },
-                Ok(None) => break,
-                Err(error) => {
-                    problem = Some(error);
-                    break;
-                }
-            }
-        }
-        let debug = Debug { info, dwarf, units, code: code.content.start as u64 };
-        let found: Vec<_> = debug.units.par_iter().map(|unit| debug.functions(unit)).collect();
-        let mut sources = Sources::default();
-        let mut known: HashMap<String, u32> = HashMap::new();
-        for unit in found {
-            let (places, error) = unit;
-            problem = problem.or(error);
-            for (body, Place { file, line }) in places {
-                let file = *known.entry(file).or_insert_with_key(|file| {
-                    sources.files.push(file.clone());
-                    sources.files.len() as u32 - 1
-                });
-                sources.by_body.entry(body).or_insert(Source { file, line });
-            }
-        }
-        warnings.extend(problem.map(|error| Warning::BadDebugInfo { message: error.to_string() }));
+    pub(crate) fn of(info: &ModuleInfo<'_>, warnings: &mut Vec<Warning>) -> Sources {
+        let Some(code) = info.code() else { return Sources::default() };
+        let layout = Layout { code: code.start as u64, bodies: &info.bodies };
+        let section = |name: &str| info.custom_section(name).map_or(&[][..], |(data, _)| data);
+        let (sources, problem) = Sources::read(layout, section);
+        warnings.extend(problem.map(|problem| Warning::BadDebugInfo { message: problem.to_string() }));
         sources
+    }
+
+    /// Reads the sections of DWARF that are there, and says what was wrong first. Time and memory are in proportion to the
+    /// sections, whatever they say.
+    pub(crate) fn read<'a>(
+        layout: Layout<'_>,
+        mut section: impl FnMut(&str) -> &'a [u8],
+    ) -> (Sources, Option<Problem>) {
+        let section =
+            |id: gimli::SectionId| Ok::<_, Infallible>(Bytes::new(section(id.name()), LittleEndian));
+        let Ok(dwarf) = Dwarf::load(section);
+        let mut problems = Vec::new();
+        let units = Units::read(&dwarf, &mut problems);
+        let debug = Debug { layout, dwarf, units };
+        let mut sources = debug.sources(&mut problems);
+        sources.files.shrink_to_fit();
+        (sources, problems.first().copied())
+    }
+
+    /// The places that a source map says.
+    pub(crate) fn of_map(map: &SourceMap, bodies: &[BodyPlace]) -> Sources {
+        let place = |(n, body): (usize, &BodyPlace)| {
+            let (file, line) = map.place(body.start.into()..body.end.into())?;
+            Some((n, Source { file, line }))
+        };
+        Sources {
+            files: map.files().to_vec(),
+            by_body: bodies.iter().enumerate().filter_map(place).collect(),
+        }
     }
 
     /// The place of the n-th defined function, if it is known.
@@ -78,51 +139,85 @@ impl Sources {
     }
 }
 
-/// A file and a line of it.
+/// Where a function stands: a file of a unit, by its number, and a line of it.
+#[derive(Clone, Copy)]
 struct Place {
-    file: String,
+    /// Of the defined functions.
+    body: usize,
+    /// Number of the unit whose files are meant.
+    unit: usize,
+    file: u64,
     line: u32,
 }
 
 struct Debug<'i, 'a> {
-    info: &'i ModuleInfo<'a>,
+    layout: Layout<'i>,
     dwarf: Dwarf<Bytes<'a>>,
-    /// In the order of their offsets.
-    units: Vec<Unit<Bytes<'a>>>,
-    code: u64,
+    units: Units<'a>,
 }
 
-type Places = Vec<(usize, Place)>;
-
 impl<'a> Debug<'_, 'a> {
-    /// The functions of a unit: as they are declared or, where nothing says that, by the line table.
-    fn functions(&self, unit: &Unit<Bytes<'a>>) -> (Places, Option<gimli::Error>) {
-        let mut places = Places::new();
-        let read = self.declared(unit, &mut places);
-        let read = if places.is_empty() { read.and_then(|()| self.lines(unit, &mut places)) } else { read };
-        (places, read.err())
+    /// The functions as they are declared or, where no unit of a line program says that, by the line program.
+    fn sources(&self, problems: &mut Vec<Problem>) -> Sources {
+        let units = &self.units.units;
+        let declared: Vec<_> = (0..units.len()).into_par_iter().map(|n| self.declared(n)).collect();
+        let mut said = HashSet::new();
+        let mut first_unit: HashMap<usize, usize> = HashMap::new();
+        for (n, (unit, (places, _))) in units.iter().zip(&declared).enumerate() {
+            let Some(program) = unit.program else { continue };
+            first_unit.entry(program).or_insert(n);
+            if !places.is_empty() {
+                said.insert(program);
+            }
+        }
+        let programs = self.units.programs.par_iter().enumerate();
+        let by_lines: Vec<_> = programs
+            .filter(|(n, _)| !said.contains(n))
+            .filter_map(|(n, program)| Some(self.lines(*first_unit.get(&n)?, program.as_ref().ok()?)))
+            .collect();
+        let mut paths = Paths::new(self);
+        let mut sources = Sources::default();
+        for (places, problem) in declared.into_iter().chain(by_lines) {
+            problems.extend(problem);
+            for place in places {
+                match paths.file(place.unit, place.file, &mut sources.files) {
+                    Ok(Some(file)) => {
+                        sources.by_body.entry(place.body).or_insert(Source { file, line: place.line });
+                    }
+                    Ok(None) => {}
+                    Err(problem) => problems.push(problem),
+                }
+            }
+        }
+        sources
     }
 
-    fn declared(&self, unit: &Unit<Bytes<'a>>, places: &mut Places) -> gimli::Result<()> {
-        let mut entries = unit.entries_raw(None)?;
-        let mut files = Files::default();
+    /// The functions of the n-th unit; with a problem those before it.
+    fn declared(&self, n: usize) -> (Vec<Place>, Option<Problem>) {
+        let mut places = Vec::new();
+        let problem = self.read_declared(n, &mut places).err();
+        (places, problem)
+    }
+
+    fn read_declared(&self, n: usize, places: &mut Vec<Place>) -> Result<(), Problem> {
+        let unit = &self.units.units[n];
+        let mut budget = self.units.budget(unit);
+        let mut entries = unit.header.entries_raw(self.units.abbreviations(unit), None)?;
         while !entries.is_empty() {
             let offset = entries.next_offset();
             let Some(abbreviation) = entries.read_abbreviation()? else { continue };
+            budget.spend(abbreviation.attributes().len())?;
             entries.skip_attributes(abbreviation.attributes())?;
             if abbreviation.tag() != gimli::DW_TAG_subprogram {
                 continue;
             }
-            let entry = unit.entry(offset)?;
-            let Some(low) = entry.attr_value(gimli::DW_AT_low_pc) else { continue };
-            let Some(body) = self.dwarf.attr_address(unit, low)?.and_then(|address| self.body_at(address))
-            else {
+            let entry = self.units.entry(unit, offset, &mut budget)?;
+            let Some(low) = entry.low_pc else { continue };
+            let Some(body) = self.address(unit, low)?.and_then(|address| self.layout.body_at(address)) else {
                 continue;
             };
-            if let Some((unit, file, line)) = self.declaration(unit, offset)?
-                && let Some(file) = files.path(&self.dwarf, unit, file)?
-            {
-                places.push((body, Place { file, line }));
+            if let Some((unit, file, line)) = self.declaration(n, offset, &mut budget)? {
+                places.push(Place { body, unit, file, line });
             }
         }
         Ok(())
@@ -130,26 +225,21 @@ impl<'a> Debug<'_, 'a> {
 
     /// Where a DIE, or one that it is an instance of, says that it is declared: the unit whose files it means, the file's
     /// number, the line.
-    fn declaration<'s>(
-        &'s self,
-        unit: &'s Unit<Bytes<'a>>,
+    fn declaration(
+        &self,
+        unit: usize,
         offset: UnitOffset,
-    ) -> gimli::Result<Option<(&'s Unit<Bytes<'a>>, u64, u32)>> {
+        budget: &mut Budget,
+    ) -> Result<Option<(usize, u64, u32)>, Problem> {
         let (mut unit, mut offset) = (unit, offset);
         for _ in 0..MAX_HOPS {
-            let entry = unit.entry(offset)?;
-            let line = entry.attr_value(gimli::DW_AT_decl_line).and_then(|line| line.udata_value());
-            if let Some(AttributeValue::FileIndex(file)) = entry.attr_value(gimli::DW_AT_decl_file)
-                && let Some(line) = line.and_then(|line| u32::try_from(line).ok())
-            {
+            let entry = self.units.entry(&self.units.units[unit], offset, budget)?;
+            if let (Some(file), Some(line)) = (entry.file, entry.line) {
                 return Ok(Some((unit, file, line)));
             }
-            let origin = [gimli::DW_AT_abstract_origin, gimli::DW_AT_specification]
-                .into_iter()
-                .find_map(|name| entry.attr_value(name));
-            match origin {
+            match entry.origin {
                 Some(AttributeValue::UnitRef(to)) => offset = to,
-                Some(AttributeValue::DebugInfoRef(to)) => match self.unit_of(to) {
+                Some(AttributeValue::DebugInfoRef(to)) => match self.units.unit_of(to) {
                     Some((other, to)) => (unit, offset) = (other, to),
                     None => return Ok(None),
                 },
@@ -159,85 +249,118 @@ impl<'a> Debug<'_, 'a> {
         Ok(None)
     }
 
-    fn unit_of(&self, to: DebugInfoOffset) -> Option<(&Unit<Bytes<'a>>, UnitOffset)> {
-        let starts_behind = |unit: &Unit<Bytes<'a>>| unit.header.debug_info_offset() > Some(to);
-        let at = self.units.partition_point(|unit| !starts_behind(unit)).checked_sub(1)?;
-        let unit = self.units.get(at)?;
-        Some((unit, to.to_unit_offset(&unit.header)?))
-    }
-
-    /// The first line of each body that the line table knows.
-    fn lines(&self, unit: &Unit<Bytes<'a>>, places: &mut Places) -> gimli::Result<()> {
-        let Some(program) = unit.line_program.clone() else { return Ok(()) };
+    /// The first line of each body that a line program knows.
+    fn lines(&self, unit: usize, program: &LineProgram<'a>) -> (Vec<Place>, Option<Problem>) {
         let mut first: HashMap<usize, (u64, u64, u32)> = HashMap::new();
-        let mut rows = program.rows();
-        while let Some((_, row)) = rows.next_row()? {
+        let mut rows = program.clone().rows();
+        let problem = loop {
+            let row = match rows.next_row() {
+                Ok(Some((_, row))) => row,
+                Ok(None) => break None,
+                Err(error) => break Some(error.into()),
+            };
             let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
-            let body = if row.end_sequence() { None } else { self.body_at(row.address()) };
+            let body = if row.end_sequence() { None } else { self.layout.body_at(row.address()) };
             if let (Some(line), Some(body)) = (line, body) {
                 let here = (row.address(), row.file_index(), line);
                 first.entry(body).and_modify(|first| *first = here.min(*first)).or_insert(here);
             }
-        }
-        let mut files = Files::default();
-        for (body, (_, file, line)) in first {
-            if let Some(file) = files.path(&self.dwarf, unit, file)? {
-                places.push((body, Place { file, line }));
-            }
-        }
-        Ok(())
+        };
+        let mut places: Vec<Place> =
+            first.into_iter().map(|(body, (_, file, line))| Place { body, unit, file, line }).collect();
+        places.sort_unstable_by_key(|place| place.body);
+        (places, problem)
     }
 
-    /// The defined function at an address. Linkers leave 0 or all ones where a function was removed.
-    fn body_at(&self, address: u64) -> Option<usize> {
-        let at = self.code.checked_add(address).filter(|_| address > 0)?;
-        let n = self.info.bodies.partition_point(|body| u64::from(body.end) <= at);
-        let body = self.info.bodies.get(n)?;
-        (u64::from(body.start) <= at.saturating_add(SIZE_BYTES)).then_some(n)
+    fn address(&self, unit: &Unit<'a>, value: AttributeValue<Bytes<'a>>) -> Result<Option<u64>, Problem> {
+        Ok(match value {
+            AttributeValue::Addr(address) => Some(address),
+            AttributeValue::DebugAddrIndex(index) if index.0 < self.dwarf.debug_addr.reader().len() => {
+                let size = unit.header.address_size();
+                Some(self.dwarf.debug_addr.get_address(size, unit.addresses, index)?)
+            }
+            _ => None,
+        })
     }
+
+    /// The name that a value says; `None` for one that is longer than names are.
+    fn text(&self, unit: &Unit<'a>, value: &AttributeValue<Bytes<'a>>) -> Result<Option<String>, Problem> {
+        let (section, offset) = match *value {
+            AttributeValue::String(text) => return Ok(name(text.slice())),
+            AttributeValue::DebugStrRef(offset) => (self.dwarf.debug_str.reader(), offset.0),
+            AttributeValue::DebugLineStrRef(offset) => (self.dwarf.debug_line_str.reader(), offset.0),
+            AttributeValue::DebugStrOffsetsIndex(index) => {
+                let offsets = &self.dwarf.debug_str_offsets;
+                if index.0 >= offsets.reader().len() {
+                    return Ok(None);
+                }
+                let offset = offsets.get_str_offset(unit.header.format(), unit.strings, index)?;
+                (self.dwarf.debug_str.reader(), offset.0)
+            }
+            _ => return Ok(None),
+        };
+        // No further than a name goes: thousands of files may have the same megabyte for a name.
+        let rest = section.slice().get(offset..).unwrap_or_default();
+        let text = &rest[..rest.len().min(MAX_NAME + 1)];
+        Ok(text.iter().position(|&byte| byte == 0).and_then(|end| name(&text[..end])))
+    }
+}
+
+fn name(text: &[u8]) -> Option<String> {
+    (text.len() <= MAX_NAME).then(|| String::from_utf8_lossy(text).into_owned())
 }
 
 /// The paths of files, put together once.
-#[derive(Default)]
-struct Files {
-    known: HashMap<(Option<DebugInfoOffset>, u64), Option<String>>,
+struct Paths<'d, 'i, 'a> {
+    debug: &'d Debug<'i, 'a>,
+    /// By the unit and the file's number: the number of its path.
+    known: HashMap<(usize, u64), Option<u32>>,
+    /// By the path.
+    numbers: HashMap<String, u32>,
+    /// How many bytes of paths may still be put together.
+    room: usize,
 }
 
-impl Files {
-    fn path<'a>(
-        &mut self,
-        dwarf: &Dwarf<Bytes<'a>>,
-        unit: &Unit<Bytes<'a>>,
-        file: u64,
-    ) -> gimli::Result<Option<String>> {
-        let key = (unit.header.debug_info_offset(), file);
-        if let Some(path) = self.known.get(&key) {
-            return Ok(path.clone());
+impl<'d, 'i, 'a> Paths<'d, 'i, 'a> {
+    fn new(debug: &'d Debug<'i, 'a>) -> Self {
+        let sections = [debug.dwarf.debug_info.reader().len(), debug.dwarf.debug_line.reader().len()];
+        let room = PATHS + PATHS_PER_BYTE * sections.iter().sum::<usize>();
+        Paths { debug, known: HashMap::new(), numbers: HashMap::new(), room }
+    }
+
+    /// The number of a file among `files`, to which it is added if it is new.
+    fn file(&mut self, unit: usize, file: u64, files: &mut Vec<String>) -> Result<Option<u32>, Problem> {
+        if let Some(&known) = self.known.get(&(unit, file)) {
+            return Ok(known);
         }
-        let path = path(dwarf, unit, file)?;
-        self.known.insert(key, path.clone());
-        Ok(path)
+        // Not a second time, whatever comes of it.
+        self.known.insert((unit, file), None);
+        let Some(path) = self.path(&self.debug.units.units[unit], file)? else { return Ok(None) };
+        self.room = self.room.checked_sub(path.len()).ok_or(Problem::LongPaths)?;
+        let number = *self.numbers.entry(path).or_insert_with_key(|path| {
+            files.push(path.clone());
+            files.len() as u32 - 1
+        });
+        self.known.insert((unit, file), Some(number));
+        Ok(Some(number))
     }
-}
 
-fn path<'a>(dwarf: &Dwarf<Bytes<'a>>, unit: &Unit<Bytes<'a>>, file: u64) -> gimli::Result<Option<String>> {
-    let header = unit.line_program.as_ref().map(|program| program.header());
-    let Some((header, file)) = header.and_then(|header| Some((header, header.file(file)?))) else {
-        return Ok(None);
-    };
-    let text = |value| -> gimli::Result<String> {
-        Ok(dwarf.attr_string(unit, value)?.to_string_lossy().into_owned())
-    };
-    let mut path = text(file.path_name())?;
-    if !is_absolute(&path)
-        && let Some(folder) = file.directory(header)
-    {
-        path = joined(&text(folder)?, &path);
+    fn path(&self, unit: &Unit<'a>, file: u64) -> Result<Option<String>, Problem> {
+        let debug = self.debug;
+        let program = unit.program.and_then(|n| debug.units.programs[n].as_ref().ok());
+        let header = program.map(|program| program.header());
+        let Some((header, file)) = header.and_then(|header| Some((header, header.file(file)?))) else {
+            return Ok(None);
+        };
+        let Some(mut path) = debug.text(unit, &file.path_name())? else { return Ok(None) };
+        for folder in [file.directory(header), unit.folder] {
+            if let (false, Some(folder)) = (is_absolute(&path), folder) {
+                let Some(folder) = debug.text(unit, &folder)? else { return Ok(None) };
+                path = joined(&folder, &path);
+            }
+        }
+        Ok(Some(path.replace("/./", "/")))
     }
-    if let (false, Some(folder)) = (is_absolute(&path), &unit.comp_dir) {
-        path = joined(&folder.to_string_lossy(), &path);
-    }
-    Ok(Some(path.replace("/./", "/")))
 }
 
 /// On the system where it was compiled, which may be another than this.

@@ -2,7 +2,7 @@
 //! they are.
 
 use crate::Error;
-use crate::parse::ModuleInfo;
+use crate::module::ModuleInfo;
 use std::collections::HashMap;
 use wasm_encoder::Encode;
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};

@@ -1,4 +1,4 @@
-use crate::SkipReason;
+use crate::{Left, SkipReason};
 use kperf_abi::FuncIndex;
 use std::fmt;
 
@@ -30,6 +30,20 @@ pub enum Warning {
         /// Why.
         reason: SkipReason,
     },
+    /// A core module of a component was left as it is, without probes.
+    LeftModule {
+        /// The component's name and the module's.
+        name: String,
+        /// Why.
+        left: Left,
+    },
+    /// A function without a probe may catch something, but has no room for the local that keeps its depth.
+    NotWatched {
+        /// Its index in the original module.
+        index: FuncIndex,
+        /// Its name, for people.
+        name: String,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -43,6 +57,15 @@ impl fmt::Display for Warning {
                     "dropped the custom section `{name}`: its offsets don't hold for the rewritten module"
                 )
             }
+            Warning::NotWatched { index, name } => {
+                write!(
+                    f,
+                    "`{name}` (function {}) has no probe and no room for a local: calls that end where it catches \
+                     something seem to go on until its caller ends",
+                    index.0
+                )
+            }
+            Warning::LeftModule { name, left } => write!(f, "no probes in the core module `{name}`: {left}"),
             Warning::NotProbed { index, name, reason } => {
                 write!(f, "no probe in `{name}` (function {}): {reason}", index.0)
             }

@@ -1,20 +1,25 @@
 //! [`Plan`] to bytes: the new module, section by section. What needs no change is copied as it stands.
 
-use crate::body::{self, BodyFacts};
-use crate::context::{Context, Needs};
-use crate::name_section::Names;
-use crate::parse::{BodyPlace, ModuleInfo, Section};
+mod custom_sections;
+
+use crate::allocators::Allocators;
+use crate::body::{self, BodyFacts, Met};
+use crate::context::Context;
+use crate::form::Form;
+use crate::form::Needs;
+use crate::module::{BodyPlace, ModuleInfo, Section};
+use crate::moves::Moves;
+use crate::parts::Parts;
 use crate::reach::HostReach;
 use crate::section::{self, Mover};
-use crate::template::Recorder;
+use crate::source_map::SourceMap;
 use crate::types::Types;
-use crate::{Error, Plan, Warning, custom, indices, limits};
+use crate::{Error, Plan, Warning, Weights, custom, debug, indices, limits};
 use kperf_abi::{FuncIndex, SymbolTable, names as abi};
 use rayon::prelude::*;
-use std::collections::HashSet;
 use wasm_encoder::reencode::Reencode;
 use wasm_encoder::{Encode, Section as _, SectionId};
-use wasmparser::{BinaryReader, ValType};
+use wasmparser::BinaryReader;
 
 /// How many bytes of bodies are rewritten at a time: enough for all cores, little beside the module.
 const BATCH: usize = 1 << 20;
@@ -35,11 +40,6 @@ const ELEMENT: u8 = SectionId::Element as u8;
 const CODE: u8 = SectionId::Code as u8;
 const DATA: u8 = SectionId::Data as u8;
 
-/// Sections that the rewritten module has even if the original hasn't, in their order; and with a recorder of its own.
-const NEEDED: [u8; 4] = [TYPE, IMPORT, FUNCTION, CODE];
-const NEEDED_INLINE: [u8; 7] = [TYPE, IMPORT, FUNCTION, MEMORY, GLOBAL, EXPORT, CODE];
-const NEEDED_PROFILE: [u8; 8] = [TYPE, IMPORT, FUNCTION, MEMORY, GLOBAL, EXPORT, START, CODE];
-
 /// What the pass decided before any body is read.
 pub(crate) struct Writer<'a> {
     pub(crate) info: &'a ModuleInfo<'a>,
@@ -47,8 +47,16 @@ pub(crate) struct Writer<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) symbols: &'a SymbolTable,
     pub(crate) needs: Needs,
-    /// What becomes a part of the module, if the probes are not imported.
-    pub(crate) recorder: Option<&'a Recorder>,
+    pub(crate) form: &'a dyn Form,
+    /// What it adds to the module.
+    pub(crate) parts: &'a Parts,
+    /// Whether debug information is kept.
+    pub(crate) keeps_debug: bool,
+    /// The module's source map, and the address of the new one; without an address it is in the module.
+    pub(crate) source_map: Option<(&'a SourceMap, Option<&'a str>)>,
+    /// What instructions count, if they are the clock.
+    pub(crate) weights: Option<&'a Weights>,
+    pub(crate) allocators: &'a Allocators,
 }
 
 /// A module, what its bodies turned out to need, and what was left out.
@@ -56,51 +64,80 @@ pub(crate) struct Output {
     pub(crate) wasm: Vec<u8>,
     /// One for each function that the module defines.
     pub(crate) facts: Vec<BodyFacts>,
+    pub(crate) met: Met,
+    /// Where the code has come to, if that is wanted.
+    pub(crate) moves: Moves,
+    /// Where the content of the code section begins.
+    code_start: usize,
+    /// The source map of the new module, if it has one.
+    pub(crate) source_map: Option<String>,
     pub(crate) warnings: Vec<Warning>,
-}
-
-/// The types of `enter`, `leave` and `unwind`.
-struct ProbeTypes {
-    enter: u32,
-    leave: u32,
 }
 
 struct Sections<'a> {
     writer: &'a Writer<'a>,
     context: Context<'a>,
     types: Types<'a>,
-    /// Where probes are imported.
-    probe_types: Option<ProbeTypes>,
     names_from_map: bool,
-    names_written: bool,
+    names: NameSection<'a>,
     producers_written: bool,
+    hints: HintSection,
+    /// The sections of debug information, by name and data, which are written when all bodies are.
+    debug: Vec<(&'a str, &'a [u8])>,
     output: Output,
+}
+
+/// The name section, of which one is read by anybody: the others of a thousand would each get all names.
+#[derive(Clone, Copy)]
+enum NameSection<'a> {
+    /// None was met.
+    Unseen,
+    /// It stands in front of the code, where nobody may look for it, and is written in the end: what labels and locals are
+    /// called depends on the bodies.
+    Waits(&'a [u8]),
+    Written,
+}
+
+/// The section of branch hints.
+#[derive(Clone, Copy)]
+enum HintSection {
+    Unseen,
+    /// Its place in the new module, which it gets when the bodies are written.
+    Waits(usize),
+    Done,
 }
 
 impl Writer<'_> {
     pub(crate) fn write(&self, names_from_map: bool) -> Result<Output, Error> {
         let mut types = Types::new(self.info);
-        let probe_types = self.recorder.is_none().then(|| ProbeTypes {
-            enter: types.function(&[ValType::I32], &[ValType::I32]),
-            leave: types.function(&[ValType::I32], &[]),
-        });
-        let context = Context::new(self.info, self.reach, self.plan, self.needs, self.recorder, &mut types)?;
-        limits::check(self.info, &context, self.recorder, types.added())?;
+        let (form, parts) = (self.form, self.parts);
+        let context = Context::new(self.info, self.reach, self.plan, self.needs, form, parts, &mut types)?;
+        let mut context = context.counting(self.weights)?.recording(self.allocators, self.needs)?;
+        let mut sections = self.info.sections.iter();
+        let mut has_debug =
+            || sections.any(|section| section.custom_name.as_deref().is_some_and(debug::is_kept));
+        context.wants_moves = self.keeps_debug && (has_debug() || self.source_map.is_some());
+        limits::check(self.info, &context, types.added())?;
         let symbols = self.symbols.symbols.len();
         let room = self.info.wasm.len() + symbols * (context.code.size() + SYMBOL_SIZE);
         let output = Output {
             wasm: Vec::with_capacity(room + room / 16),
             facts: Vec::with_capacity(self.info.bodies.len()),
+            met: Met::default(),
+            moves: Moves::default(),
+            code_start: 0,
+            source_map: None,
             warnings: Vec::new(),
         };
         let mut sections = Sections {
             writer: self,
             context,
             types,
-            probe_types,
             names_from_map,
-            names_written: false,
+            names: NameSection::Unseen,
             producers_written: false,
+            hints: HintSection::Unseen,
+            debug: Vec::new(),
             output,
         };
         sections.write()?;
@@ -108,16 +145,11 @@ impl Writer<'_> {
     }
 }
 
-impl Sections<'_> {
+impl<'a> Sections<'a> {
     fn write(&mut self) -> Result<(), Error> {
         let info = self.writer.info;
         self.output.wasm.extend_from_slice(&wasm_encoder::Module::HEADER);
-        let needed = match self.writer.recorder {
-            None => NEEDED.as_slice(),
-            Some(recorder) if recorder.counts_calls() => &NEEDED_PROFILE,
-            Some(_) => &NEEDED_INLINE,
-        };
-        let mut needed = needed.iter().copied().peekable();
+        let mut needed = self.needed().into_iter().peekable();
         for section in &info.sections {
             if section.id != CUSTOM {
                 // Whatever must stand before this section and isn't in the original.
@@ -131,20 +163,39 @@ impl Sections<'_> {
         for missing in needed {
             self.changed(missing, &[], 0)?;
         }
-        let has =
-            |name: &str| info.sections.iter().any(|section| section.custom_name.as_deref() == Some(name));
-        if !has("name") {
-            self.name_section(None)?;
+        match self.names {
+            NameSection::Unseen => self.name_section(None)?,
+            NameSection::Waits(data) => self.name_section(Some(data))?,
+            NameSection::Written => {}
         }
-        if !has("producers") {
+        if !self.producers_written {
             custom::producers(None, &mut self.output.wasm)?;
         }
+        self.debug_sections();
+        self.source_map();
         section::write_custom(&mut self.output.wasm, abi::SYMBOLS_SECTION, &self.writer.symbols.to_bytes());
         Ok(())
     }
 
+    /// Sections that the rewritten module has even if the original hasn't, in their order.
+    fn needed(&self) -> Vec<u8> {
+        let Context { parts, places, .. } = &self.context;
+        let needed = [
+            (TYPE, true),
+            (IMPORT, true),
+            (FUNCTION, true),
+            (MEMORY, parts.has_memory()),
+            (GLOBAL, parts.has_globals()),
+            (EXPORT, parts.has_exports()),
+            (START, parts.start(places).is_some()),
+            (CODE, true),
+        ];
+        needed.into_iter().filter_map(|(id, is_needed)| is_needed.then_some(id)).collect()
+    }
+
     fn section(&mut self, section: &Section) -> Result<(), Error> {
-        let content = &self.writer.info.wasm[section.content.clone()];
+        let info: &'a ModuleInfo<'a> = self.writer.info;
+        let content = &info.wasm[section.content.clone()];
         match &section.custom_name {
             Some(name) => self.custom(name, content),
             None => self.changed(section.id, content, section.content.start as u64),
@@ -156,7 +207,7 @@ impl Sections<'_> {
         // A section that the original hasn't is read as an empty one.
         let reader = || BinaryReader::new(if content.is_empty() { &[0] } else { content }, offset);
         let out = &mut self.output.wasm;
-        let recorder = self.writer.recorder;
+        let parts = self.writer.parts;
         let context = &self.context;
         let mut mover = Mover(context);
         match id {
@@ -165,11 +216,7 @@ impl Sections<'_> {
                 section::write_appended(out, id, content, types.added(), |out| types.encode_added(out))
             }
             IMPORT => section::write_appended(out, id, content, context.shift, |out| {
-                match (recorder, &self.probe_types) {
-                    (Some(recorder), _) => recorder.encode_imports(&context.places, out),
-                    (None, Some(types)) => types.encode_imports(context.shift, out),
-                    (None, None) => {}
-                }
+                parts.encode_imports(&context.places, out);
                 Ok(())
             }),
             FUNCTION => {
@@ -177,19 +224,15 @@ impl Sections<'_> {
                     .thunked()
                     .map(|(import, _)| context.info.imported_funcs[import as usize].type_index)
                     .collect();
-                let own = recorder.map_or(0, Recorder::function_count);
+                let own = parts.function_count();
                 section::write_appended(out, id, content, thunks.len() as u32 + own, |out| {
                     thunks.iter().for_each(|type_index| type_index.encode(out));
-                    if let Some(recorder) = recorder {
-                        recorder.encode_functions(&context.places, out);
-                    }
+                    parts.encode_functions(&context.places, out);
                     Ok(())
                 })
             }
-            MEMORY => section::write_appended(out, id, content, u32::from(recorder.is_some()), |out| {
-                if let Some(recorder) = recorder {
-                    recorder.encode_memory(&context.places, out);
-                }
+            MEMORY => section::write_appended(out, id, content, u32::from(parts.has_memory()), |out| {
+                parts.encode_memory(&context.places, out);
                 Ok(())
             }),
             TABLE => {
@@ -201,18 +244,14 @@ impl Sections<'_> {
             GLOBAL => {
                 let mut section = wasm_encoder::GlobalSection::new();
                 mover.parse_global_section(&mut section, wasmparser::GlobalSectionReader::new(reader())?)?;
-                if let Some(recorder) = recorder {
-                    recorder.encode_globals(&context.places, &mut section)?;
-                }
+                parts.encode_globals(&context.places, &mut section)?;
                 section.append_to(out);
                 Ok(())
             }
             EXPORT => {
                 let mut section = wasm_encoder::ExportSection::new();
                 mover.parse_export_section(&mut section, wasmparser::ExportSectionReader::new(reader())?)?;
-                if let Some(recorder) = recorder {
-                    recorder.encode_exports(&context.places, &mut section);
-                }
+                parts.encode_exports(&context.places, &mut section);
                 section.append_to(out);
                 Ok(())
             }
@@ -224,9 +263,9 @@ impl Sections<'_> {
                 Ok(())
             }
             START => {
-                let function = match recorder.filter(|recorder| recorder.counts_calls()) {
+                let function = match parts.start(&context.places) {
                     // Which calls the module's own.
-                    Some(recorder) => recorder.function(&context.places, abi::START)?,
+                    Some(start) => start,
                     None => context.function(reader().read_var_u32()?),
                 };
                 section::write(out, id, |out| {
@@ -234,8 +273,12 @@ impl Sections<'_> {
                     Ok(())
                 })
             }
-            CODE => self.code(),
-            DATA if recorder.is_some() => {
+            CODE => {
+                self.code()?;
+                self.hints();
+                Ok(())
+            }
+            DATA if parts.has_state() => {
                 indices::check_data(context.info, wasmparser::DataSectionReader::new(reader())?)?;
                 section::write(out, id, |out| {
                     out.extend_from_slice(content);
@@ -254,10 +297,12 @@ impl Sections<'_> {
         let context = &self.context;
         let info = self.writer.info;
         let thunks: Vec<_> = context.thunked().collect();
-        let recorder = self.writer.recorder;
-        let own = recorder.map_or(0, Recorder::function_count);
-        let facts = &mut self.output.facts;
-        section::write(&mut self.output.wasm, CODE, |out| {
+        let parts = self.writer.parts;
+        let own = parts.function_count();
+        let Output { wasm, facts, met, moves, .. } = &mut self.output;
+        let mut size = 0;
+        section::write(wasm, CODE, |out| {
+            let start = out.len();
             ((info.bodies.len() + thunks.len()) as u32 + own).encode(out);
             let mut first = 0;
             while first < info.bodies.len() {
@@ -269,9 +314,12 @@ impl Sections<'_> {
                     .enumerate()
                     .map(|(n, bodies)| rewrite_piece(context, first + n * piece, bodies))
                     .collect::<Result<Vec<_>, Error>>()?;
-                for (bytes, piece_facts) in pieces {
+                for (bytes, piece_facts, piece_met) in pieces {
+                    moves.add(piece_met.moves, out.len() - start);
                     out.extend_from_slice(&bytes);
                     facts.extend(piece_facts);
+                    met.tail_calls.extend(piece_met.tail_calls);
+                    met.switches.extend(piece_met.switches);
                 }
                 first += batch.len();
             }
@@ -280,73 +328,12 @@ impl Sections<'_> {
                 let params = signature.map_or(0, |signature| signature.params().len() as u32);
                 body::write_thunk(context, import, id, params, out);
             }
-            if let Some(recorder) = recorder {
-                recorder.encode_bodies(&context.places, out)?;
-            }
-            Ok(())
-        })
-    }
-
-    /// A custom section; `content` begins with its name.
-    fn custom(&mut self, name: &str, content: &[u8]) -> Result<(), Error> {
-        let dropped = Warning::DroppedSection { name: name.to_owned() };
-        if custom::goes_stale(name) {
-            self.output.warnings.push(dropped);
-            return Ok(());
-        }
-        match name {
-            // One of each is read by anybody; the others of a thousand would each get all names.
-            "name" if self.names_written => self.output.warnings.push(dropped),
-            "name" => return self.name_section(Some(data_of(content)?)),
-            "producers" if !self.producers_written => {
-                self.producers_written = true;
-                let data = data_of(content)?;
-                if custom::producers(Some(data), &mut self.output.wasm).is_err() {
-                    self.output.warnings.push(dropped);
-                    custom::producers(None, &mut self.output.wasm)?;
-                }
-            }
-            _ => section::write(&mut self.output.wasm, CUSTOM, |out| {
-                out.extend_from_slice(content);
-                Ok::<(), Error>(())
-            })?,
-        }
+            parts.encode_bodies(&context.places, out)?;
+            size = out.len() - start;
+            Ok::<(), Error>(())
+        })?;
+        self.output.code_start = wasm.len() - size;
         Ok(())
-    }
-
-    /// A section that can't be read is replaced by one with what is known; the pass has warned of it already.
-    fn name_section(&mut self, existing: Option<&[u8]>) -> Result<(), Error> {
-        let padded: HashSet<FuncIndex> = (self.output.facts.iter().enumerate())
-            .filter(|(_, facts)| facts.adds_pads)
-            .map(|(n, _)| self.writer.info.defined(n))
-            .collect();
-        let names = Names {
-            context: &self.context,
-            plan: self.writer.plan,
-            recorder: self.writer.recorder,
-            from_map: self.names_from_map,
-            padded: &padded,
-            facts: &self.output.facts,
-        };
-        self.names_written = true;
-        let mut data = Vec::new();
-        if names.write(existing, &mut data).is_err() {
-            data.clear();
-            names.write(None, &mut data)?;
-        }
-        section::write_custom(&mut self.output.wasm, "name", &data);
-        Ok(())
-    }
-}
-
-impl ProbeTypes {
-    fn encode_imports(&self, count: u32, out: &mut Vec<u8>) {
-        let imports = [(abi::ENTER, self.enter), (abi::LEAVE, self.leave), (abi::UNWIND, self.leave)];
-        for (name, type_index) in imports.into_iter().take(count as usize) {
-            abi::MODULE.encode(out);
-            name.encode(out);
-            wasm_encoder::EntityType::Function(type_index).encode(out);
-        }
     }
 }
 
@@ -370,20 +357,16 @@ fn rewrite_piece(
     context: &Context<'_>,
     first: usize,
     bodies: &[BodyPlace],
-) -> Result<(Vec<u8>, Vec<BodyFacts>), Error> {
+) -> Result<(Vec<u8>, Vec<BodyFacts>, Met), Error> {
     let size: usize = bodies.iter().map(room).sum();
     let mut out = Vec::with_capacity(size + size / 8);
     let mut facts = Vec::with_capacity(bodies.len());
+    let mut met = Met::default();
     for (n, &body) in bodies.iter().enumerate() {
         let index = context.info.defined(first + n);
-        facts.push(body::rewrite(context, index, &context.info.body(body), &mut out)?);
+        facts.push(body::rewrite(context, index, &context.info.body(body), &mut out, &mut met)?);
     }
-    Ok((out, facts))
-}
-
-/// What stands behind a custom section's name.
-fn data_of(content: &[u8]) -> Result<&[u8], Error> {
-    Ok(wasmparser::CustomSectionReader::new(BinaryReader::new(content, 0))?.data())
+    Ok((out, facts, met))
 }
 
 /// Where a section stands among the others, which its id doesn't say.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use kperf_rewriter::{ErrorKind, Filter, NameMap, Options, Pattern, probed, rewrite};
+use kperf_rewriter::{ErrorKind, Filter, NameMap, Options, Pattern, SymbolFile, probed, rewrite};
 use wasmparser::{Validator, WasmFeatures};
 
 const LANGUAGES: [&str; 6] = ["rust", "c", "assemblyscript", "kotlin", "go", "wat"];
@@ -113,6 +113,7 @@ fn a_filter_that_matches_nothing_is_an_error_with_a_hint() {
 fn a_symbol_map_names_the_functions_of_a_stripped_module() {
     let stripped = wat::parse_str("(module (func) (func (export \"run\")))").unwrap();
     let names = Some(NameMap::parse("0:step\n1:main\n").unwrap());
+    let names = names.map(SymbolFile::Map);
     let rewritten = rewrite(&stripped, &Options { names, ..Options::default() }).unwrap();
     let names: Vec<_> = rewritten.symbols.symbols.iter().map(|symbol| symbol.display_name()).collect();
     assert_eq!(names, ["step", "main"]);

@@ -15,7 +15,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use kperf_rewriter::{Filter, Leaf, Options, Pattern, Probe, rewrite};
+use kperf_rewriter::{Clock, Filter, Leaf, Options, Pattern, Probe, Weights, rewrite};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
@@ -144,6 +144,11 @@ fn options(source: &str) -> Options {
                     other => panic!("unknown probe {other}"),
                 }
             }
+            "--no-callbacks" => {
+                options.host.harmless.push(Pattern::glob(words.next().unwrap()).unwrap());
+            }
+            "--closed" => options.host.closed = true,
+            "--clock-instructions" => options.clock = Clock::Instructions(Weights::default()),
             "--leaf-count" => options.leaf = Leaf::Count,
             "--exports" => options.exports_only = true,
             "--min-instructions" => options.min_instructions = words.next().unwrap().parse().unwrap(),

@@ -2,29 +2,19 @@
 
 use super::Rewriter;
 use crate::Error;
+use crate::operators;
 use crate::try_table::OpenTryTable;
 use wasm_encoder::Instruction;
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
-use wasmparser::Operator;
+use wasmparser::{Handle, Operator};
 
 impl<'a> Rewriter<'a, '_> {
     /// A branch out of a `try_table` that has got pads counts them too. One to a label that isn't there must not find
     /// one of ours.
     #[inline(never)]
     pub(super) fn relabel(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
-        self.context.info.check_types_of(operator, start)?;
         let mut operator = operator.clone();
-        let label = match &mut operator {
-            Operator::Br { relative_depth }
-            | Operator::BrIf { relative_depth }
-            | Operator::BrOnNull { relative_depth }
-            | Operator::BrOnNonNull { relative_depth }
-            | Operator::BrOnCast { relative_depth, .. }
-            | Operator::BrOnCastFail { relative_depth, .. }
-            | Operator::BrOnCastDescEq { relative_depth, .. }
-            | Operator::BrOnCastDescEqFail { relative_depth, .. }
-            | Operator::Rethrow { relative_depth }
-            | Operator::Delegate { relative_depth } => relative_depth,
+        match &mut operator {
             Operator::BrTable { targets } => {
                 let labels = targets
                     .targets()
@@ -37,7 +27,24 @@ impl<'a> Rewriter<'a, '_> {
                 self.replace(start, end, &[Instruction::BrTable(labels.into(), default)]);
                 return Ok(());
             }
-            _ => return Ok(()),
+            Operator::Resume { resume_table, .. }
+            | Operator::ResumeThrow { resume_table, .. }
+            | Operator::ResumeThrowRef { resume_table, .. } => {
+                for handler in &mut resume_table.handlers {
+                    if let Handle::OnLabel { label, .. } = handler {
+                        *label = self.label(*label, start)?;
+                    }
+                }
+                if self.labels.added() > 0 {
+                    let instruction = RoundtripReencoder.instruction(operator)?;
+                    self.replace(start, end, &[instruction]);
+                }
+                return Ok(());
+            }
+            _ => {}
+        }
+        let Some(label) = operators::label_mut(&mut operator) else {
+            return Err(operators::unknown(&operator, start));
         };
         let new = self.labels.translate(*label).ok_or_else(|| no_such_label(start))?;
         if new != *label {
@@ -65,8 +72,8 @@ impl<'a> Rewriter<'a, '_> {
         }
         self.copy_until_offset(start);
         self.skip_until_offset(end);
-        self.facts.unwinds = true;
-        self.facts.adds_pads = true;
+        self.facts.unwinds |= !self.facts.site.is_watch;
+        self.facts.adds_labels = true;
         let first_spill = self.facts.site.token + self.probe_locals();
         let open = OpenTryTable::begin(
             self.context,

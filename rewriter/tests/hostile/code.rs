@@ -1,8 +1,8 @@
 //! Modules with much code.
 
 use wasm_encoder::{
-    BlockType, Catch, CodeSection, EntityType, Function, FunctionSection, ImportSection, Instruction, Module,
-    TagKind, TagSection, TagType, TypeSection, ValType,
+    BlockType, BranchHint, BranchHints, Catch, CodeSection, EntityType, Function, FunctionSection,
+    ImportSection, Instruction, Module, Section, TagKind, TagSection, TagType, TypeSection, ValType,
 };
 
 /// A module of functions without params and results.
@@ -144,4 +144,29 @@ pub(crate) fn locals(count: usize) -> Vec<u8> {
     let mut function = Function::new(groups.collect::<Vec<_>>());
     function.instruction(&Instruction::End);
     module([function]).finish()
+}
+
+/// One function of branches, each with a hint; and as many hints for what isn't there.
+pub(crate) fn hinted(count: usize) -> Vec<u8> {
+    let branch = [Instruction::I32Const(0), Instruction::BrIf(0)];
+    let begin = [Instruction::Block(BlockType::Empty)];
+    let function = function(begin.into_iter().chain(times(count, branch)).chain([Instruction::End]));
+    // The count of locals, the block, and each constant take one byte, one and two.
+    let hint = |n: usize, step: usize| BranchHint {
+        branch_func_offset: (5 + step * n) as u32,
+        branch_hint_value: 1,
+    };
+    let mut hints = BranchHints::new();
+    hints.function_hints(1, (0..count).map(|n| hint(n, 4)).collect::<Vec<_>>());
+    hints.function_hints(7, (0..count).map(|n| hint(n, 3)).collect::<Vec<_>>());
+    let plain = module([function]).finish();
+    // In front of the code, which is the last section.
+    let sections = wasmparser::Parser::new(0).parse_all(&plain);
+    let mut sections = sections.filter_map(|payload| payload.unwrap().as_section());
+    let code = sections.find(|section| section.0 == 10).map(|(_, range)| range.start as usize);
+    let at = plain[..code.unwrap()].iter().rposition(|&byte| byte == 10).unwrap();
+    let mut wasm = plain[..at].to_vec();
+    hints.append_to(&mut wasm);
+    wasm.extend(&plain[at..]);
+    wasm
 }

@@ -31,6 +31,13 @@ pub(crate) fn same_names(count: usize) -> Vec<u8> {
     empty(count).section(&names(count, "the same")).clone().finish()
 }
 
+/// C++ names: types of three levels, each with ten of the one below.
+pub(crate) fn mangled(count: usize) -> Vec<u8> {
+    let level = |n: &str| format!("S_I{}E", n.repeat(10));
+    let name = format!("_Z1f1xI{}E{}{}{}", "i".repeat(10), level("S0_"), level("S1_"), level("S2_"));
+    empty(count).section(&names(count, &name)).clone().finish()
+}
+
 pub(crate) fn broken_names(count: usize) -> Vec<u8> {
     let mut content = Vec::new();
     names(count, "a name").append_to(&mut content);

@@ -1,6 +1,6 @@
 //! What must hold of any bytes: shared by the test beside this file and the fuzz target `any_bytes`.
 
-use kperf_rewriter::{Options, rewrite};
+use kperf_rewriter::{Leaf, Options, Probe, rewrite};
 use wasmparser::{Validator, WasmFeatures};
 
 /// What became of some bytes.
@@ -17,10 +17,30 @@ pub(crate) enum Outcome {
     InvalidRewritten,
 }
 
-/// Rewrites them. Panics where a module changes from valid to invalid or back, or is refused for no good reason.
-pub(crate) fn check(bytes: &[u8], imports: bool) -> Outcome {
+/// How many forms of probes there are, for [`check`].
+pub(crate) const FORMS: usize = 9;
+
+/// Each kind of probe, with and without one around imports where that makes a difference.
+fn form(n: usize) -> Options {
+    let (probe, leaf, imports) = match n % FORMS {
+        0 => (Probe::Import, Leaf::Time, false),
+        1 => (Probe::Import, Leaf::Time, true),
+        2 => (Probe::Inline, Leaf::Time, false),
+        3 => (Probe::Inline, Leaf::Time, true),
+        4 => (Probe::Inline, Leaf::Count, false),
+        5 => (Probe::Profile { spans: false }, Leaf::Time, false),
+        6 => (Probe::Profile { spans: true }, Leaf::Time, true),
+        7 => (Probe::Count, Leaf::Time, false),
+        _ => (Probe::Count, Leaf::Time, true),
+    };
+    Options { probe, leaf, imports, ..Options::default() }
+}
+
+/// Rewrites them with probes of the n-th form. Panics where a module changes from valid to invalid or back, or is refused
+/// for no good reason.
+pub(crate) fn check(bytes: &[u8], n: usize) -> Outcome {
     let valid = validate(bytes);
-    let options = Options { imports, ..Options::default() };
+    let options = form(n);
     match (rewrite(bytes, &options), valid) {
         (Ok(rewritten), Ok(())) => {
             let now = validate(&rewritten.wasm);
@@ -35,7 +55,13 @@ pub(crate) fn check(bytes: &[u8], imports: bool) -> Outcome {
         }
         (Err(error), Ok(())) => {
             let error = error.to_string();
-            let named = ["is not supported", "reserved name", "has probes already", "engines allow"];
+            let named = [
+                "is not supported",
+                "reserved name",
+                "has probes already",
+                "engines allow",
+                "loaded beside others",
+            ];
             assert!(named.iter().any(|reason| error.contains(reason)), "a valid module is refused: {error}");
             Outcome::Refused
         }

@@ -52,7 +52,7 @@
       i64.const 2
       local.get 0
       call $kperf.leave
-      return_call $env.callback
+      return_call $callback
     end
     local.get 0
     call $kperf.leave

@@ -1,3 +1,4 @@
+;; --no-callbacks wasi_*
 ;; WASI never calls back: no `unwind`.
 (module
   (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))

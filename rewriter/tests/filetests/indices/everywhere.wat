@@ -30,6 +30,7 @@
   (import "wasi_snapshot_preview1" "sched_yield" (func $import (;0;) (type 3) (result i32)))
   (import "kperf" "enter" (func $kperf.enter (;1;) (type 4) (param i32) (result i32)))
   (import "kperf" "leave" (func $kperf.leave (;2;) (type 5) (param i32)))
+  (import "kperf" "unwind" (func $kperf.unwind (;3;) (type 5) (param i32)))
   (table $table (;0;) 2 funcref ref.func $f)
   (table $closed (;1;) 2 funcref)
   (global $g (;0;) (ref $s) ref.func $f ref.func $import struct.new $s)
@@ -41,7 +42,7 @@
   (elem (;1;) (table $closed) (i32.const 0) funcref (ref.func $g) (ref.null func))
   (elem $passive (;2;) func $f)
   (elem (;3;) declare func $f $g)
-  (func $f (;3;) (type $t)
+  (func $f (;4;) (type $t)
     (local i32)
     i32.const 0
     call $kperf.enter
@@ -54,13 +55,15 @@
     local.get 0
     call $kperf.leave
   )
-  (func $g (;4;) (type $t)
+  (func $g (;5;) (type $t)
     (local i32)
     i32.const 1
     call $kperf.enter
     local.set 0
     block ;; label = @1
       call $import
+      local.get 0
+      call $kperf.unwind
       drop
     end
     local.get 0

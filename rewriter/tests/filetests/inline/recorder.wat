@@ -164,14 +164,25 @@
     end
   )
   (func $kperf.make_room (;6;) (type 3) (param i64) (result i32)
-    (local i32 i64)
+    (local i32 i64 i64)
     global.get 4
     local.set 1
     local.get 1
     global.get 5
     i32.gt_u
     if ;; label = @1
+      i32.const 0
+      i64.load 1
+      local.set 3
       call $kperf.flush
+      local.get 3
+      i32.const 0
+      i64.load 1
+      i64.gt_u
+      if ;; label = @2
+        call $kperf:host.now
+        local.set 0
+      end
       global.get 4
       local.set 1
     end

@@ -1,7 +1,7 @@
 ;; What would be wrong afterwards is dropped, and said; the rest stays in its place.
 (module
   (@custom ".debug_info" (before first) "\01\02")
-  (@custom "metadata.code.branch_hint" (before code) "\00")
+  (@custom "metadata.code.branch_hint" (before code) "\01")
   (@custom "sourceMappingURL" "\03a.b")
   (@custom "linking" "\02")
   (@custom "reloc.CODE" "\00")
@@ -11,12 +11,12 @@
   (func $f))
 (; EXPECTED
 warning: the debug information can't be read: unexpected end of input
-warning: dropped the custom section `.debug_info`: its offsets don't hold for the rewritten module
 warning: dropped the custom section `metadata.code.branch_hint`: its offsets don't hold for the rewritten module
 warning: dropped the custom section `sourceMappingURL`: its offsets don't hold for the rewritten module
 warning: dropped the custom section `linking`: its offsets don't hold for the rewritten module
 warning: dropped the custom section `reloc.CODE`: its offsets don't hold for the rewritten module
 warning: dropped the custom section `corestack`: its offsets don't hold for the rewritten module
+warning: dropped the custom section `.debug_info`: its offsets don't hold for the rewritten module
 0 = func[0] f
 (module
   (type (;0;) (func))

@@ -1,0 +1,156 @@
+//! Components: every core module inside gets probes, and the graph around them gets what these need.
+//!
+//! Three steps: `scan` validates the component and finds its modules, `modules` puts probes into them by the pass for
+//! modules, `graph` writes the component anew. There a recorder stands at the front of each component that instantiates a
+//! module with probes (`prelude`), and the functions that run while a component may not be left are guarded (`guard`).
+//!
+//! ```wat
+//! (component
+//!   (import "kperf:host/recorder" (instance $host ..))       ;; attach, flush, now
+//!   (core instance $memory (instantiate ..))                 ;; the block
+//!   (core func $flush (canon lower (func $host "flush") (memory $memory "memory")))
+//!   (core instance $kperf (instantiate $recorder ..))        ;; enter, leave ..
+//!   ..
+//!   (core instance $i (instantiate $m .. (with "kperf" (instance $kperf))))
+//! ```
+
+mod graph;
+mod guard;
+mod modules;
+mod prelude;
+mod scan;
+mod scope;
+
+use crate::{Error, ErrorKind, Left, Options, Plan, Probe, Warning};
+use kperf_abi::SymbolTable;
+
+/// A component with probes in its core modules.
+#[derive(Debug)]
+pub struct RewrittenComponent {
+    /// Its bytes; the input's own when nothing was to be probed.
+    pub wasm: Vec<u8>,
+    /// Its core modules, in the order in which they stand, those of nested components too.
+    pub modules: Vec<CoreModule>,
+    /// What the user should know.
+    pub warnings: Vec<Warning>,
+}
+
+impl RewrittenComponent {
+    /// The symbol tables of the modules that have probes.
+    pub fn symbols(&self) -> impl Iterator<Item = &SymbolTable> {
+        self.modules.iter().map(|module| &module.symbols).filter(|table| !table.symbols.is_empty())
+    }
+}
+
+/// A core module of a component.
+#[derive(Debug)]
+pub struct CoreModule {
+    /// The component's name and the module's: `app/main`.
+    pub name: String,
+    /// Which function each id stands for. The module carries it too, unless nothing in it is probed.
+    pub symbols: SymbolTable,
+    /// What became of each function; `None` if the module was left as it is.
+    pub plan: Option<Plan>,
+    /// Why it was left as it is.
+    pub left: Option<Left>,
+}
+
+/// A core module of a component, as it stands there.
+#[derive(Clone, Debug)]
+pub struct Described {
+    /// Its own name, or the one that the component gives it; `module[2]` where there is none.
+    pub name: String,
+    /// Its length.
+    pub bytes: usize,
+    /// How many functions it defines.
+    pub functions: u32,
+}
+
+/// The core modules of a component, in the order in which they stand, those of nested components too.
+pub fn core_modules(wasm: &[u8]) -> Result<Vec<Described>, Error> {
+    let scan = scan::scan(wasm)?;
+    let names = modules::names(&scan, &Options::default());
+    let described = scan.modules.iter().zip(names).map(|(module, (_, name))| Described {
+        name,
+        bytes: module.bytes.len(),
+        functions: module.functions,
+    });
+    Ok(described.collect())
+}
+
+/// Whether these bytes begin as a component does.
+pub fn is_component(wasm: &[u8]) -> bool {
+    wasmparser::Parser::is_component(wasm)
+}
+
+/// Puts probes into the core modules of a component. Their ids follow each other, beginning at `options.id_base`. Functions
+/// are called as in their module; in all modules but the one with the most of them `module::` stands in front.
+///
+/// The component imports the instance `kperf:host/recorder` then (see [`kperf_abi::names::COMPONENT_HOST`]).
+///
+/// # Errors
+///
+/// If the component is invalid or has probes already, if a core module can't be rewritten (the error names it), if the
+/// options are for modules alone: a symbol map, or a recorder inside.
+pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComponent, Error> {
+    check(options)?;
+    let scan = scan::scan(wasm)?;
+    if scan.has_probes {
+        return Err(ErrorKind::AlreadyProbed.into());
+    }
+    let (modules, mut warnings) = modules::rewrite(wasm, &scan, options)?;
+    let rewritten: Vec<Option<&[u8]>> = modules.iter().map(|module| module.wasm.as_deref()).collect();
+    let needs = graph::Needs::find(&scan, &rewritten)?;
+    let wasm = if rewritten.iter().any(Option::is_some) {
+        let out = graph::write(wasm, &scan, &rewritten, &needs, &mut warnings)?;
+        #[cfg(feature = "validate")]
+        if options.validate || cfg!(debug_assertions) {
+            let features = wasmparser::WasmFeatures::all();
+            wasmparser::Validator::new_with_features(features)
+                .validate_all(&out)
+                .map_err(|error| ErrorKind::Invalid { message: error.to_string(), context: String::new() })?;
+        }
+        out
+    } else {
+        wasm.to_vec()
+    };
+    Ok(RewrittenComponent {
+        wasm,
+        modules: modules.into_iter().map(|module| module.told).collect(),
+        warnings,
+    })
+}
+
+/// Refuses options that are for modules alone.
+fn check(options: &Options) -> Result<(), Error> {
+    let alone = |what: &str| ErrorKind::ForModulesAlone { what: what.to_owned() }.into();
+    if options.names.is_some() {
+        return Err(alone("a file with the names of one module"));
+    }
+    if options.allocations.is_some() {
+        return Err(alone("a record of allocations"));
+    }
+    match options.probe {
+        Probe::Import => Ok(()),
+        Probe::Inline => Err(alone(
+            "a recorder inside of modules (`--probe inline`); in a component it stands beside them",
+        )),
+        Probe::Profile { .. } | Probe::Count => Err(alone("a profile (`--record profile`)")),
+    }
+}
+
+/// The symbol tables of a component that has probes already, one for each core module with probes; none for one without.
+pub fn probed_component(wasm: &[u8]) -> Result<Vec<SymbolTable>, Error> {
+    let mut tables = Vec::new();
+    for payload in wasmparser::Parser::new(0).parse_all(wasm) {
+        if let wasmparser::Payload::CustomSection(section) = payload?
+            && section.name() == kperf_abi::names::SYMBOLS_SECTION
+        {
+            let offset = section.data_offset();
+            let table = SymbolTable::from_bytes(section.data())
+                .map_err(|error| Error::malformed(offset + error.offset as u64, error.to_string()))?;
+            tables.push(table);
+        }
+    }
+    Ok(tables)
+}

@@ -1,0 +1,180 @@
+//! Probes for the core modules of a component: which of them, what they are called, and the pass for modules on each.
+
+use super::CoreModule;
+use super::scan::{ROOT, Scan};
+use crate::instrument::{self, Surroundings};
+use crate::{Error, ErrorKind, Left, Options, Rewritten, Warning};
+use kperf_abi::SymbolTable;
+use kperf_abi::symbols::ModuleIdentity;
+use std::collections::HashSet;
+use wasmparser::{Operator, Parser, Payload};
+
+/// A core module, after the pass.
+pub(super) struct Module {
+    /// Its bytes, if it has probes.
+    pub(super) wasm: Option<Vec<u8>>,
+    pub(super) told: CoreModule,
+}
+
+/// Puts probes into the modules that can have some.
+pub(super) fn rewrite(
+    wasm: &[u8],
+    scan: &Scan,
+    options: &Options,
+) -> Result<(Vec<Module>, Vec<Warning>), Error> {
+    let left = left(wasm, scan);
+    let names = names(scan, options);
+    let largest = (0..scan.modules.len())
+        .filter(|&n| left[n].is_none())
+        .max_by_key(|&n| (scan.modules[n].functions, usize::MAX - n));
+    let mut modules = Vec::with_capacity(scan.modules.len());
+    let mut warnings = Vec::new();
+    let mut next_id = options.id_base;
+    for (n, (module, (name, short))) in scan.modules.iter().zip(names).enumerate() {
+        if let Some(left) = left[n] {
+            if left != Left::Trampolines {
+                warnings.push(Warning::LeftModule { name: name.clone(), left });
+            }
+            let identity = ModuleIdentity { name: name.clone(), ..ModuleIdentity::default() };
+            let symbols = SymbolTable { module: identity, id_base: next_id, ..SymbolTable::default() };
+            modules.push(Module {
+                wasm: None,
+                told: CoreModule { name, symbols, plan: None, left: Some(left) },
+            });
+            continue;
+        }
+        let linked = module.imports_from.iter().filter(|(_, from)| from.iter().any(|&n| left[n].is_none()));
+        let surroundings = Surroundings {
+            name: name.clone(),
+            prefix: if largest == Some(n) { String::new() } else { format!("{short}::") },
+            linked: linked.map(|(import, _)| import.clone()).collect(),
+        };
+        let options = Options { id_base: next_id, ..options.clone() };
+        let rewritten = instrument::rewrite_in(&wasm[module.bytes.clone()], &options, Some(&surroundings));
+        let in_module = |error| ErrorKind::InModule { name: name.clone(), error: Box::new(error) };
+        let Rewritten { wasm, symbols, plan, warnings: more, .. } = rewritten.map_err(in_module)?;
+        warnings.extend(more);
+        next_id = symbols.id_end();
+        let wasm = (!symbols.symbols.is_empty()).then_some(wasm);
+        modules.push(Module { wasm, told: CoreModule { name, symbols, plan: Some(plan), left: None } });
+    }
+    check_filter(&modules, options)?;
+    Ok((modules, warnings))
+}
+
+/// Fails if a pattern matches nothing in any module, or if the filters leave nothing.
+fn check_filter(modules: &[Module], options: &Options) -> Result<(), Error> {
+    let plans = modules.iter().filter_map(|module| module.told.plan.as_ref());
+    let functions = plans.flat_map(|plan| &plan.functions);
+    let names = functions.clone().map(|function| function.display_name());
+    if let Some(pattern) = options.filter.unmatched(names.clone()) {
+        let (pattern, hint) = (pattern.as_str().to_owned(), pattern.hint(names));
+        return Err(ErrorKind::PatternMatchesNothing { pattern, hint }.into());
+    }
+    let functions = functions.count();
+    if options.chooses() && functions > 0 && modules.iter().all(|module| module.wasm.is_none()) {
+        return Err(ErrorKind::NothingMatched { functions }.into());
+    }
+    Ok(())
+}
+
+/// For each module why it is left as it is, if it is.
+fn left(wasm: &[u8], scan: &Scan) -> Vec<Option<Left>> {
+    // What a component that is passed on contains, or takes from around it, goes with it.
+    let mut passed: Vec<usize> =
+        (0..scan.components.len()).filter(|&n| scan.components[n].is_passed).collect();
+    let mut is_passed: HashSet<usize> = passed.iter().copied().collect();
+    let mut children = vec![Vec::new(); scan.components.len()];
+    for (n, component) in scan.components.iter().enumerate() {
+        if let Some(parent) = component.parent {
+            children[parent].push(n);
+        }
+    }
+    let mut outer_modules = HashSet::new();
+    while let Some(n) = passed.pop() {
+        let component = &scan.components[n];
+        outer_modules.extend(component.outer_modules.iter().copied());
+        let others = children[n].iter().chain(&component.outer_components);
+        passed.extend(others.filter(|&&other| is_passed.insert(other)));
+    }
+    let modules = scan.modules.iter().enumerate();
+    modules
+        .map(|(n, module)| {
+            if module.is_passed {
+                Some(Left::Passed)
+            } else if is_passed.contains(&module.component) || outer_modules.contains(&n) {
+                Some(Left::InPassed)
+            } else {
+                is_trampolines(&wasm[module.bytes.clone()]).then_some(Left::Trampolines)
+            }
+        })
+        .collect()
+}
+
+/// Whether all functions of a module, if it has any, do nothing but pass their parameters on to one in a table.
+fn is_trampolines(wasm: &[u8]) -> bool {
+    for payload in Parser::new(0).parse_all(wasm) {
+        let Ok(Payload::CodeSectionEntry(body)) = payload else { continue };
+        let Ok(operators) = body.get_operators_reader() else { return false };
+        let mut calls = 0;
+        for operator in operators {
+            match operator {
+                Ok(Operator::CallIndirect { .. }) => calls += 1,
+                Ok(Operator::LocalGet { .. } | Operator::I32Const { .. } | Operator::End) => {}
+                _ => return false,
+            }
+        }
+        if calls != 1 {
+            return false;
+        }
+    }
+    true
+}
+
+/// For each module its name in full (`app/main`) and alone (`main`). No two have the same full name.
+pub(super) fn names(scan: &Scan, options: &Options) -> Vec<(String, String)> {
+    let mut paths: Vec<String> = Vec::with_capacity(scan.components.len());
+    for (n, component) in scan.components.iter().enumerate() {
+        let own = component.name.clone();
+        let path = match component.parent {
+            None => {
+                if options.module_name.is_empty() {
+                    own
+                } else {
+                    Some(options.module_name.clone())
+                }
+            }
+            Some(parent) => {
+                let own = own.unwrap_or_else(|| format!("component[{n}]"));
+                Some(format!("{}/{own}", paths[parent]))
+            }
+        };
+        paths.push(path.unwrap_or_else(|| "component".to_owned()));
+    }
+    debug_assert!(paths.len() > ROOT);
+    let mut taken = HashSet::new();
+    let modules = scan.modules.iter().enumerate();
+    modules
+        .map(|(n, module)| {
+            let given = scan.components[module.component].module_names.get(&module.index);
+            let mut short = match module.name.as_ref().or(given) {
+                Some(name) => alone(name).to_owned(),
+                None => format!("module[{n}]"),
+            };
+            let path = &paths[module.component];
+            if !taken.insert(format!("{path}/{short}")) {
+                short = format!("{short}[{n}]");
+                taken.insert(format!("{path}/{short}"));
+            }
+            (format!("{path}/{short}"), short)
+        })
+        .collect()
+}
+
+/// A module's name without what tools put around it: `wit-component:adapter:wasi_snapshot_preview1`, `app.wasm`.
+fn alone(name: &str) -> &str {
+    let name = name.strip_prefix("wit-component:").unwrap_or(name);
+    let name = name.strip_prefix("adapter:").unwrap_or(name);
+    let name = name.strip_prefix("main:").unwrap_or(name);
+    name.strip_suffix(".wasm").unwrap_or(name)
+}

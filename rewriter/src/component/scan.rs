@@ -1,0 +1,369 @@
+//! A component's bytes to what the later steps need to know of it: its components and core modules, numbered in the order in
+//! which they begin, what instantiates what, and where a core function comes from.
+
+use crate::{Error, ErrorKind};
+use kperf_abi::names::COMPONENT_HOST;
+use std::collections::HashMap;
+use std::ops::Range;
+use wasmparser::{
+    ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentName, ComponentOuterAliasKind,
+    ExternalKind, FuncType, Instance, KnownCustom, Parser, Payload, Validator, WasmFeatures,
+};
+
+/// How deep components may be nested.
+const MAX_NESTING: usize = 100;
+/// Stands for the component that is scanned, among those in it.
+pub(super) const ROOT: usize = 0;
+
+/// What is in a component.
+#[derive(Debug, Default)]
+pub(super) struct Scan {
+    /// The component itself, and those nested in it.
+    pub(super) components: Vec<Nested>,
+    pub(super) modules: Vec<Module>,
+    /// Whether it imports what recorders want from their host.
+    pub(super) has_probes: bool,
+}
+
+/// A component in the scanned one, or that one itself.
+#[derive(Debug, Default)]
+pub(super) struct Nested {
+    pub(super) parent: Option<usize>,
+    /// Its name, and those of its core modules by their index, as its name section has them.
+    pub(super) name: Option<String>,
+    pub(super) module_names: HashMap<u32, String>,
+    /// Whether it is exported or given to another component.
+    pub(super) is_passed: bool,
+    /// Modules and components that it has by an alias from a component around it.
+    pub(super) outer_modules: Vec<usize>,
+    pub(super) outer_components: Vec<usize>,
+    /// What it instantiates.
+    pub(super) instantiates: Vec<usize>,
+    pub(super) core_instantiates: Vec<usize>,
+    /// Type of each core function.
+    pub(super) core_functions: Vec<Option<FuncType>>,
+}
+
+/// A core module.
+#[derive(Debug)]
+pub(super) struct Module {
+    /// The component that it stands in, and its index there.
+    pub(super) component: usize,
+    pub(super) index: u32,
+    pub(super) bytes: Range<usize>,
+    /// How many functions it defines.
+    pub(super) functions: u32,
+    pub(super) is_passed: bool,
+    /// The name that it gives itself.
+    pub(super) name: Option<String>,
+    /// By import module and name: the modules that the function comes from in some instance. Functions of the host aren't here.
+    pub(super) imports_from: HashMap<(String, String), Vec<usize>>,
+}
+
+/// A core instance.
+enum CoreInstance {
+    Of(Option<usize>),
+    /// Functions that were put together.
+    Bag(HashMap<String, u32>),
+}
+
+/// What the indices of a component are that is being read.
+#[derive(Default)]
+struct Scope {
+    component: usize,
+    modules: Vec<Option<usize>>,
+    components: Vec<Option<usize>>,
+    core_instances: Vec<CoreInstance>,
+    /// For each core function the module whose instance exports it, if it is an alias of one.
+    core_functions: Vec<Option<usize>>,
+}
+
+enum Level {
+    Component(Scope),
+    Module(usize),
+}
+
+/// Validates a component, and finds what is in it.
+pub(super) fn scan(wasm: &[u8]) -> Result<Scan, Error> {
+    let mut scan = Scan::default();
+    let mut levels: Vec<Level> = Vec::new();
+    let mut validator = Validator::new_with_features(WasmFeatures::all());
+    let mut next = None;
+    for payload in Parser::new(0).parse_all(wasm) {
+        let payload = payload?;
+        match &payload {
+            Payload::Version { encoding, range, .. } => {
+                let level = match (encoding, next.take()) {
+                    (wasmparser::Encoding::Component, parent) => {
+                        let parent: Option<usize> = parent;
+                        scan.components.push(Nested { parent, ..Nested::default() });
+                        if levels.len() >= MAX_NESTING {
+                            let what = format!("a component nested {MAX_NESTING} times");
+                            return Err(ErrorKind::Unsupported { what, offset: range.start }.into());
+                        }
+                        Level::Component(Scope { component: scan.components.len() - 1, ..Scope::default() })
+                    }
+                    (wasmparser::Encoding::Module, Some(_)) => Level::Module(scan.modules.len() - 1),
+                    (wasmparser::Encoding::Module, None) => return Err(ErrorKind::NotAComponent.into()),
+                };
+                levels.push(level);
+            }
+            Payload::End(_) => {
+                if let Some(Level::Component(scope)) = levels.pop()
+                    && let Some(types) = validator.types(0)
+                {
+                    let functions = (0..types.function_count()).map(|index| {
+                        types.get(types.core_function_at(index)).map(|ty| ty.unwrap_func().clone())
+                    });
+                    scan.components[scope.component].core_functions = functions.collect();
+                }
+            }
+            Payload::CustomSection(section) => match (levels.last(), section.as_known()) {
+                (Some(Level::Module(module)), KnownCustom::Name(names)) => {
+                    let name = names.into_iter().map_while(Result::ok).find_map(|name| match name {
+                        wasmparser::Name::Module { name, .. } if !name.is_empty() => Some(name.to_owned()),
+                        _ => None,
+                    });
+                    scan.modules[*module].name = name;
+                }
+                (Some(Level::Component(scope)), KnownCustom::ComponentName(names)) => {
+                    let nested = &mut scan.components[scope.component];
+                    names.into_iter().map_while(Result::ok).for_each(|name| nested.name_by(name));
+                }
+                _ => {}
+            },
+            Payload::ModuleSection { unchecked_range, .. } => {
+                if let Some(Level::Component(scope)) = levels.last_mut() {
+                    let bytes = unchecked_range.start as usize..unchecked_range.end as usize;
+                    let index = scope.modules.len() as u32;
+                    let component = scope.component;
+                    scope.modules.push(Some(scan.modules.len()));
+                    scan.modules.push(Module {
+                        component,
+                        index,
+                        bytes,
+                        functions: 0,
+                        is_passed: false,
+                        name: None,
+                        imports_from: HashMap::new(),
+                    });
+                    next = Some(component);
+                }
+            }
+            Payload::ComponentSection { .. } => {
+                if let Some(Level::Component(scope)) = levels.last_mut() {
+                    scope.components.push(Some(scan.components.len()));
+                    next = Some(scope.component);
+                }
+            }
+            Payload::CodeSectionStart { count, .. } => {
+                if let Some(Level::Module(module)) = levels.last() {
+                    scan.modules[*module].functions = *count;
+                }
+            }
+            payload => scan.section(&mut levels, payload)?,
+        }
+        // What is wrong in a body is the business of who compiles it.
+        let _ = validator.payload(&payload)?;
+    }
+    Ok(scan)
+}
+
+impl Scan {
+    fn section(&mut self, levels: &mut [Level], payload: &Payload<'_>) -> Result<(), Error> {
+        let Some((Level::Component(scope), outer)) = levels.split_last_mut() else { return Ok(()) };
+        match payload {
+            Payload::ComponentImportSection(section) => {
+                for import in section.clone() {
+                    let import = import?;
+                    self.has_probes |= import.name.name == COMPONENT_HOST;
+                    scope.unknown(import.ty.kind());
+                }
+            }
+            Payload::ComponentAliasSection(section) => {
+                for alias in section.clone() {
+                    self.alias(scope, outer, alias?);
+                }
+            }
+            Payload::ComponentExportSection(section) => {
+                for export in section.clone() {
+                    let export = export?;
+                    self.pass(scope, export.kind, export.index);
+                    match export.kind {
+                        ComponentExternalKind::Module => {
+                            let module = at(&scope.modules, export.index);
+                            scope.modules.push(module);
+                        }
+                        ComponentExternalKind::Component => {
+                            let component = at(&scope.components, export.index);
+                            scope.components.push(component);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Payload::ComponentInstanceSection(section) => {
+                for instance in section.clone() {
+                    self.instance(scope, instance?);
+                }
+            }
+            Payload::InstanceSection(section) => {
+                for instance in section.clone() {
+                    self.core_instance(scope, instance?);
+                }
+            }
+            Payload::ComponentCanonicalSection(section) => {
+                for function in section.clone() {
+                    if !matches!(function?, wasmparser::CanonicalFunction::Lift { .. }) {
+                        scope.core_functions.push(None);
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn alias(&mut self, scope: &mut Scope, outer: &[Level], alias: ComponentAlias<'_>) {
+        match alias {
+            ComponentAlias::InstanceExport { kind, .. } => scope.unknown(kind),
+            ComponentAlias::CoreInstanceExport {
+                kind: ExternalKind::Func | ExternalKind::FuncExact,
+                instance_index,
+                name,
+            } => {
+                let module = match scope.core_instances.get(instance_index as usize) {
+                    Some(CoreInstance::Of(module)) => *module,
+                    Some(CoreInstance::Bag(bag)) => {
+                        bag.get(name).and_then(|function| at(&scope.core_functions, *function))
+                    }
+                    None => None,
+                };
+                scope.core_functions.push(module);
+            }
+            ComponentAlias::CoreInstanceExport { .. } => {}
+            ComponentAlias::Outer { kind, count, index } => {
+                // 0 is the scope itself.
+                let around = (count as usize).checked_sub(1).and_then(|n| outer.iter().rev().nth(n));
+                let around = match around {
+                    Some(Level::Component(around)) => Some(around),
+                    _ => None,
+                };
+                match kind {
+                    ComponentOuterAliasKind::CoreModule => {
+                        let module = at(&around.unwrap_or(scope).modules, index);
+                        self.components[scope.component].outer_modules.extend(module);
+                        scope.modules.push(module);
+                    }
+                    ComponentOuterAliasKind::Component => {
+                        let component = at(&around.unwrap_or(scope).components, index);
+                        self.components[scope.component].outer_components.extend(component);
+                        scope.components.push(component);
+                    }
+                    ComponentOuterAliasKind::CoreType | ComponentOuterAliasKind::Type => {}
+                }
+            }
+        }
+    }
+
+    fn instance(&mut self, scope: &Scope, instance: ComponentInstance<'_>) {
+        match instance {
+            ComponentInstance::Instantiate { component_index, args } => {
+                self.components[scope.component].instantiates.extend(at(&scope.components, component_index));
+                args.iter().for_each(|arg| self.pass(scope, arg.kind, arg.index));
+            }
+            ComponentInstance::FromExports(exports) => {
+                exports.iter().for_each(|export| self.pass(scope, export.kind, export.index));
+            }
+        }
+    }
+
+    fn core_instance(&mut self, scope: &mut Scope, instance: Instance<'_>) {
+        let instance = match instance {
+            Instance::Instantiate { module_index, args } => {
+                let module = at(&scope.modules, module_index);
+                if let Some(module) = module {
+                    self.components[scope.component].core_instantiates.push(module);
+                    for arg in args.iter() {
+                        self.link(scope, module, arg.name, arg.index);
+                    }
+                }
+                CoreInstance::Of(module)
+            }
+            Instance::FromExports(exports) => {
+                let functions = exports.iter().filter(|export| export.kind == ExternalKind::Func);
+                CoreInstance::Bag(functions.map(|export| (export.name.to_owned(), export.index)).collect())
+            }
+        };
+        scope.core_instances.push(instance);
+    }
+
+    /// Notes where the functions come from that a module imports from an instance.
+    fn link(&mut self, scope: &Scope, module: usize, import: &str, instance: u32) {
+        let from = &mut self.modules[module].imports_from;
+        let mut note = |name: &str, origin: usize| {
+            let origins = from.entry((import.to_owned(), name.to_owned())).or_default();
+            if !origins.contains(&origin) {
+                origins.push(origin);
+            }
+        };
+        match scope.core_instances.get(instance as usize) {
+            // Any name of that module's.
+            Some(CoreInstance::Of(Some(origin))) => note("", *origin),
+            Some(CoreInstance::Bag(bag)) => {
+                for (name, function) in bag {
+                    if let Some(origin) = at(&scope.core_functions, *function) {
+                        note(name, origin);
+                    }
+                }
+            }
+            Some(CoreInstance::Of(None)) | None => {}
+        }
+    }
+
+    /// Notes that something leaves the component that it is defined in.
+    fn pass(&mut self, scope: &Scope, kind: ComponentExternalKind, index: u32) {
+        match kind {
+            ComponentExternalKind::Module => {
+                if let Some(module) = at(&scope.modules, index) {
+                    self.modules[module].is_passed = true;
+                }
+            }
+            ComponentExternalKind::Component => {
+                if let Some(component) = at(&scope.components, index) {
+                    self.components[component].is_passed = true;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Scope {
+    /// Something that was defined elsewhere.
+    fn unknown(&mut self, kind: ComponentExternalKind) {
+        match kind {
+            ComponentExternalKind::Module => self.modules.push(None),
+            ComponentExternalKind::Component => self.components.push(None),
+            _ => {}
+        }
+    }
+}
+
+impl Nested {
+    fn name_by(&mut self, name: ComponentName<'_>) {
+        match name {
+            ComponentName::Component { name, .. } => self.name = Some(name.to_owned()),
+            ComponentName::CoreModules(map) => {
+                let namings = map.into_iter().map_while(Result::ok);
+                self.module_names.extend(namings.map(|naming| (naming.index, naming.name.to_owned())));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What stands at an index, if that is known.
+fn at(items: &[Option<usize>], index: u32) -> Option<usize> {
+    items.get(index as usize).copied().flatten()
+}

@@ -1,0 +1,112 @@
+//! Index spaces: old index to new, for each kind and each component. Definitions are counted as they are written, so that
+//! anything may be put between them.
+
+use std::collections::HashMap;
+use wasmparser::{ComponentExternalKind, ExternalKind};
+
+/// One index space.
+#[derive(Debug, Default)]
+pub(super) struct Space {
+    map: Vec<u32>,
+    next: u32,
+}
+
+impl Space {
+    /// The next definition is the original's next.
+    pub(super) fn keep(&mut self) {
+        self.map.push(self.next);
+        self.next += 1;
+    }
+
+    /// The next definition is one of ours; answers its index.
+    pub(super) fn add(&mut self) -> u32 {
+        self.next += 1;
+        self.next - 1
+    }
+
+    /// The new index. One that isn't there (only names can have one) stays one that isn't there.
+    pub(super) fn get(&self, old: u32) -> u32 {
+        self.map.get(old as usize).copied().unwrap_or(u32::MAX)
+    }
+}
+
+/// The index spaces of a component, and what the later steps need to know of it.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    /// Its number in the scan. `None`: a scope of types, into which nothing is put.
+    pub(super) component: Option<usize>,
+    pub(super) types: Space,
+    pub(super) instances: Space,
+    pub(super) functions: Space,
+    pub(super) components: Space,
+    pub(super) values: Space,
+    pub(super) core_types: Space,
+    pub(super) core_modules: Space,
+    pub(super) core_instances: Space,
+    pub(super) core_functions: Space,
+    pub(super) core_memories: Space,
+    pub(super) core_tables: Space,
+    pub(super) core_globals: Space,
+    pub(super) core_tags: Space,
+    /// The original's modules and components by index, as numbers in the scan.
+    pub(super) known_modules: Vec<Option<usize>>,
+    pub(super) known_components: Vec<Option<usize>>,
+    /// The instance of the host's functions, if it imports that.
+    pub(super) host: Option<u32>,
+    /// The core instance of its recorder, if it has one.
+    pub(super) recorder: Option<u32>,
+    /// The guarded function for each core function that was (its old index).
+    pub(super) guards: HashMap<u32, u32>,
+}
+
+impl Scope {
+    pub(super) fn of(component: usize) -> Scope {
+        Scope { component: Some(component), ..Scope::default() }
+    }
+
+    /// An index in one of the spaces. In a scope of types nothing moves.
+    pub(super) fn index(&self, space: impl FnOnce(&Scope) -> &Space, old: u32) -> u32 {
+        if self.component.is_some() { space(self).get(old) } else { old }
+    }
+
+    /// The original's next definition of this kind, which comes from elsewhere.
+    pub(super) fn keep(&mut self, kind: ComponentExternalKind) {
+        match kind {
+            ComponentExternalKind::Func => self.functions.keep(),
+            ComponentExternalKind::Module => self.keep_module(None),
+            ComponentExternalKind::Component => self.keep_component(None),
+            ComponentExternalKind::Type => self.types.keep(),
+            ComponentExternalKind::Instance => self.instances.keep(),
+            ComponentExternalKind::Value => self.values.keep(),
+        }
+    }
+
+    pub(super) fn keep_module(&mut self, known: Option<usize>) {
+        self.core_modules.keep();
+        self.known_modules.push(known);
+    }
+
+    pub(super) fn keep_component(&mut self, known: Option<usize>) {
+        self.components.keep();
+        self.known_components.push(known);
+    }
+
+    /// The same for what a core instance exports.
+    pub(super) fn keep_core(&mut self, kind: ExternalKind) {
+        match kind {
+            ExternalKind::Func | ExternalKind::FuncExact => self.core_functions.keep(),
+            ExternalKind::Table => self.core_tables.keep(),
+            ExternalKind::Memory => self.core_memories.keep(),
+            ExternalKind::Global => self.core_globals.keep(),
+            ExternalKind::Tag => self.core_tags.keep(),
+        }
+    }
+
+    pub(super) fn module(&self, index: u32) -> Option<usize> {
+        self.known_modules.get(index as usize).copied().flatten()
+    }
+
+    pub(super) fn component(&self, index: u32) -> Option<usize> {
+        self.known_components.get(index as usize).copied().flatten()
+    }
+}

@@ -1,0 +1,166 @@
+//! Files that say what the functions of a module are called, and where they stand in the source.
+
+use crate::names::NameMap;
+use crate::source::Sources;
+use crate::twin::rename;
+use crate::{Mismatch, ModuleInfo, SourceMap, Twin};
+use kperf_abi::{Source, SymbolTable};
+use std::collections::HashMap;
+use std::io::{self, Read, Seek};
+
+/// The longest name of a file that stands in a function's name.
+const MAX_FILE: usize = 128;
+/// The largest symbol map or source map, in bytes.
+const MAX_TEXT: u64 = 1 << 28;
+
+/// Names of functions from another file than the module.
+#[derive(Clone, Debug)]
+pub enum SymbolFile {
+    /// An unstripped module of the same build.
+    Module(Box<Twin>),
+    /// A symbol map.
+    Map(NameMap),
+    /// A source map.
+    SourceMap(SourceMap),
+}
+
+impl SymbolFile {
+    /// Reads a file, whose first bytes tell what it is.
+    ///
+    /// # Errors
+    ///
+    /// If the input fails, or is none of the three.
+    pub fn read(input: &mut (impl Read + Seek)) -> io::Result<SymbolFile> {
+        let invalid = |error: crate::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+        let mut start = Vec::new();
+        input.by_ref().take(4).read_to_end(&mut start)?;
+        input.rewind()?;
+        if start == b"\0asm" {
+            return Twin::read(input).map(|twin| SymbolFile::Module(Box::new(twin)));
+        }
+        let mut bytes = Vec::new();
+        input.take(MAX_TEXT).read_to_end(&mut bytes)?;
+        if start.starts_with(b"{") || start.starts_with(b")]}'") {
+            return SourceMap::parse(&bytes).map(SymbolFile::SourceMap).map_err(invalid);
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => NameMap::parse(&text).map(SymbolFile::Map).map_err(invalid),
+            Err(_) => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "it is neither a WebAssembly module, a source map, nor a symbol map",
+            )),
+        }
+    }
+
+    /// Whether it says more of functions than what is exported under which name.
+    pub fn knows_functions(&self) -> bool {
+        match self {
+            SymbolFile::Module(twin) => twin.knows_functions(),
+            SymbolFile::Map(map) => map.last_index().is_some(),
+            SymbolFile::SourceMap(map) => map.range().is_some(),
+        }
+    }
+
+    /// Whether it is of the same build as the module of a table, as far as that can be told.
+    pub fn fits(&self, table: &SymbolTable) -> Result<(), Mismatch> {
+        let module = &table.module;
+        let fits = match self {
+            SymbolFile::Module(twin) => return twin.fits(table),
+            SymbolFile::Map(map) => {
+                let functions = u64::from(module.functions) + u64::from(module.imports);
+                module.code.is_none() || map.last_index().is_none_or(|last| u64::from(last) < functions)
+            }
+            SymbolFile::SourceMap(map) => match (&module.code, map.range()) {
+                (Some(code), Some((first, last))) => {
+                    first >= code.offset && last <= code.offset.saturating_add(code.size)
+                }
+                _ => true,
+            },
+        };
+        if fits { Ok(()) } else { Err(Mismatch::Beyond) }
+    }
+
+    /// Gives the symbols of a table the names and places that it knows. Answers how many symbols have others now.
+    pub fn name(&self, table: &mut SymbolTable) -> usize {
+        let changed = match self {
+            SymbolFile::Module(twin) => twin.name(table),
+            SymbolFile::Map(map) => {
+                let mut changed = 0;
+                for symbol in table.symbols.iter_mut().filter(|symbol| !symbol.imported) {
+                    if let Some(name) = map.get(symbol.func_index.0)
+                        && (symbol.unnamed || *symbol.name != *name)
+                    {
+                        rename(symbol, name);
+                        changed += 1;
+                    }
+                }
+                changed
+            }
+            SymbolFile::SourceMap(map) => name_by_map(map, table),
+        };
+        name_by_places(table);
+        changed
+    }
+
+    /// The names of the functions of a module, by their indices, beside those that it has itself.
+    pub(crate) fn add_names<'a>(&'a self, info: &ModuleInfo<'a>, names: &mut HashMap<u32, &'a str>) {
+        match self {
+            SymbolFile::Module(twin) => names.extend(twin.names()),
+            SymbolFile::Map(map) => names.extend(map.iter()),
+            SymbolFile::SourceMap(map) => {
+                for (n, body) in info.bodies.iter().enumerate() {
+                    if let Some(name) = map.name(body.start.into()..body.end.into()) {
+                        names.entry(info.defined(n).0).or_insert(name);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where the functions of a module stand in the source, if it says that of any.
+    pub(crate) fn sources(&self, info: &ModuleInfo<'_>) -> Option<Sources> {
+        let sources = match self {
+            SymbolFile::Module(twin) => twin.sources().clone(),
+            SymbolFile::Map(_) => return None,
+            SymbolFile::SourceMap(map) => Sources::of_map(map, &info.bodies),
+        };
+        (!sources.files.is_empty()).then_some(sources)
+    }
+}
+
+/// Calls functions without a name by their places too: `func[12] life.ts:7`. Source maps of most compilers have no names.
+pub(crate) fn name_by_places(table: &mut SymbolTable) {
+    let SymbolTable { symbols, files, .. } = table;
+    for symbol in symbols.iter_mut().filter(|symbol| symbol.unnamed) {
+        let Some(Source { file, line: line @ 1.. }) = symbol.source else { continue };
+        let path = files.get(file as usize).map_or("", String::as_str);
+        let name = path.rsplit(['/', '\\']).next().filter(|name| !name.is_empty() && name.len() <= MAX_FILE);
+        symbol.demangled = name.map(|name| format!("{} {name}:{line}", symbol.name).into());
+    }
+}
+
+/// Bodies end where the next one begins, or earlier: only probed functions are known.
+fn name_by_map(map: &SourceMap, table: &mut SymbolTable) -> usize {
+    let end = table.module.code.as_ref().map_or(u64::MAX, |code| code.offset.saturating_add(code.size));
+    let starts: Vec<u64> =
+        table.symbols.iter().filter(|symbol| !symbol.imported).map(|s| s.code_offset).collect();
+    let ends = starts.iter().skip(1).copied().chain([end]);
+    let first_file = table.files.len() as u32;
+    let mut changed = 0;
+    let symbols = table.symbols.iter_mut().filter(|symbol| !symbol.imported);
+    for (symbol, end) in symbols.zip(ends) {
+        let range = symbol.code_offset..end.max(symbol.code_offset);
+        let Some((file, line)) = map.place(range.clone()) else { continue };
+        symbol.source = Some(Source { file: first_file.saturating_add(file), line });
+        if symbol.unnamed
+            && let Some(name) = map.name(range)
+        {
+            rename(symbol, name);
+        }
+        changed += 1;
+    }
+    if changed > 0 {
+        table.files.extend_from_slice(map.files());
+    }
+    changed
+}

@@ -1,0 +1,353 @@
+//! An unstripped module of the same build: what it says of the functions of one that was stripped.
+
+use crate::Error;
+use crate::demangle::demangle;
+use crate::module::BodyPlace;
+use crate::names::read_name_section;
+use crate::source::{Layout, Sources};
+use crate::source_map::{self, SourceMap};
+use kperf_abi::symbols::ModuleIdentity;
+use kperf_abi::{CodeIdentity, Source, SymbolTable, names as abi};
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fmt;
+use std::io::{self, Read, Seek, SeekFrom};
+use wasm_encoder::SectionId;
+use wasmparser::{
+    BinaryReader, CodeSectionReader, ExportSectionReader, ExternalKind, ImportSectionReader, TypeRef,
+};
+
+/// Custom sections that say something of functions. The others are not read: they may be most of the file.
+const READ: [&str; 9] = [
+    "name",
+    ".debug_abbrev",
+    ".debug_addr",
+    ".debug_info",
+    ".debug_line",
+    ".debug_line_str",
+    ".debug_str",
+    ".debug_str_offsets",
+    source_map::SECTION,
+];
+
+const BUILD_ID: &str = "build_id";
+const DEBUG_FILE: &str = "external_debug_info";
+
+/// A module as far as it says what functions are called and where they stand in the source.
+#[derive(Clone, Debug, Default)]
+pub struct Twin {
+    /// What build it is. Its hash of the whole module is missing.
+    pub identity: ModuleIdentity,
+    names: HashMap<u32, String>,
+    sources: Sources,
+    bodies: Vec<BodyPlace>,
+    /// Whether it has a name section with functions.
+    is_named: bool,
+    /// What of it can't be read.
+    pub problems: Vec<String>,
+}
+
+/// Why a file is not of the same build as a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mismatch {
+    /// They have other numbers of functions.
+    Functions {
+        /// How many the module defines, and how many the file.
+        counts: (u32, u32),
+    },
+    /// They have other numbers of imported functions.
+    Imports {
+        /// How many the module imports, and how many the file.
+        counts: (u32, u32),
+    },
+    /// Their code differs.
+    Code,
+    /// The sizes of their functions differ. The code of the module isn't known.
+    Sizes,
+    /// The file has no code, and nothing else tells that it is of the same build.
+    NoCode,
+    /// The file speaks of functions or of code that the module doesn't have.
+    Beyond,
+    /// The build ids differ, and the file has no code.
+    BuildId,
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mismatch::Functions { counts: (module, file) } => {
+                write!(f, "it defines {file} functions, the module {module}")
+            }
+            Mismatch::Imports { counts: (module, file) } => {
+                write!(f, "it imports {file} functions, the module {module}")
+            }
+            Mismatch::Code => f.write_str("its code is not the module's"),
+            Mismatch::Sizes => f.write_str("its functions are of other sizes than the module's"),
+            Mismatch::NoCode => f.write_str(
+                "it has no code and no `build_id`, so nothing tells whether it is of the same build",
+            ),
+            Mismatch::Beyond => f.write_str("it speaks of functions that the module doesn't have"),
+            Mismatch::BuildId => f.write_str("its `build_id` is not the module's"),
+        }
+    }
+}
+
+impl Twin {
+    /// Reads a module. Sections that say nothing of functions are passed over, so a file with much debug information takes
+    /// less memory than it is long.
+    ///
+    /// # Errors
+    ///
+    /// If the input fails, or is no module. What can't be read of names and debug information is among `problems`.
+    pub fn read(input: &mut (impl Read + Seek)) -> io::Result<Twin> {
+        let mut twin = Twin::default();
+        let mut sections = HashMap::new();
+        let length = input.seek(SeekFrom::End(0))?;
+        input.rewind()?;
+        let mut header = [0; 8];
+        input.read_exact(&mut header)?;
+        if header != wasm_encoder::Module::HEADER {
+            return Err(bad("it is no WebAssembly module"));
+        }
+        let mut at = header.len() as u64;
+        while at < length {
+            let mut head = [0; 6];
+            let room = head.len().min((length - at) as usize);
+            input.read_exact(&mut head[..room])?;
+            let mut reader = BinaryReader::new(&head[1..room], at + 1);
+            let size = u64::from(reader.read_var_u32().map_err(malformed)?);
+            at = reader.original_position();
+            if size > length - at {
+                return Err(bad("a section is longer than the file"));
+            }
+            input.seek(SeekFrom::Start(at))?;
+            twin.section(head[0], at, size, input, &mut sections)?;
+            at += size;
+            input.seek(SeekFrom::Start(at))?;
+        }
+        twin.describe(&sections);
+        Ok(twin)
+    }
+
+    fn section(
+        &mut self,
+        id: u8,
+        at: u64,
+        size: u64,
+        input: &mut impl Read,
+        sections: &mut HashMap<String, Vec<u8>>,
+    ) -> io::Result<()> {
+        const CUSTOM: u8 = SectionId::Custom as u8;
+        const IMPORT: u8 = SectionId::Import as u8;
+        const FUNCTION: u8 = SectionId::Function as u8;
+        const EXPORT: u8 = SectionId::Export as u8;
+        const CODE: u8 = SectionId::Code as u8;
+        let mut read = |size: u64| {
+            let mut bytes = vec![0; size as usize];
+            input.read_exact(&mut bytes).map(|()| bytes)
+        };
+        match id {
+            CUSTOM => {
+                // The name is all that is read of most of them.
+                let mut bytes = read(size.min(MAX_NAME))?;
+                let mut reader = BinaryReader::new(&bytes, 0);
+                let Ok(name) = reader.read_string() else { return Ok(()) };
+                let (name, begin) = (name.to_owned(), reader.original_position() as usize);
+                if name == abi::SYMBOLS_SECTION {
+                    return Err(bad("it has probes itself; give the original"));
+                }
+                if READ.contains(&name.as_str()) || name == BUILD_ID || name == DEBUG_FILE {
+                    // In one piece: the largest of them may be most of the file.
+                    let read = bytes.len();
+                    bytes.copy_within(begin.., 0);
+                    bytes.resize(size as usize - begin, 0);
+                    input.read_exact(bytes.get_mut(read - begin..).unwrap_or_default())?;
+                    sections.entry(name).or_insert(bytes);
+                }
+            }
+            IMPORT => {
+                let bytes = read(size)?;
+                let imports = ImportSectionReader::new(BinaryReader::new(&bytes, at)).map_err(malformed)?;
+                for import in imports.into_imports() {
+                    let is_function =
+                        matches!(import.map_err(malformed)?.ty, TypeRef::Func(_) | TypeRef::FuncExact(_));
+                    self.identity.imports += u32::from(is_function);
+                }
+            }
+            FUNCTION => {
+                let bytes = read(size)?;
+                self.identity.functions = BinaryReader::new(&bytes, at).read_var_u32().map_err(malformed)?;
+            }
+            EXPORT => {
+                let bytes = read(size)?;
+                for export in ExportSectionReader::new(BinaryReader::new(&bytes, at)).map_err(malformed)? {
+                    let export = export.map_err(malformed)?;
+                    if matches!(export.kind, ExternalKind::Func | ExternalKind::FuncExact) {
+                        self.names.entry(export.index).or_insert_with(|| export.name.to_owned());
+                    }
+                }
+            }
+            CODE => {
+                let bytes = read(size)?;
+                self.identity.code = Some(code_identity(&bytes, at));
+                for body in CodeSectionReader::new(BinaryReader::new(&bytes, at)).map_err(malformed)? {
+                    let range = body.map_err(malformed)?.range();
+                    let places = u32::try_from(range.start).ok().zip(u32::try_from(range.end).ok());
+                    let (start, end) = places.ok_or_else(|| bad("it is too large"))?;
+                    self.bodies.push(BodyPlace { start, end });
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Names and places, from the sections that were read.
+    fn describe(&mut self, sections: &HashMap<String, Vec<u8>>) {
+        let section = |name: &str| sections.get(name).map_or(&[][..], Vec::as_slice);
+        let mut names = HashMap::new();
+        if let Err(error) = read_name_section(section("name"), 0, &mut names) {
+            self.problems.push(format!("its name section can't be read: {error}"));
+        }
+        self.is_named = !names.is_empty();
+        self.names.extend(names.into_iter().map(|(index, name)| (index, name.to_owned())));
+        note(&mut self.identity, section);
+        let Some(code) = &self.identity.code else { return };
+        let (sources, problem) = Sources::read(Layout { code: code.offset, bodies: &self.bodies }, section);
+        self.sources = sources;
+        if let Some(problem) = problem {
+            self.problems.push(format!("its debug information can't be read: {problem}"));
+        }
+        if self.sources.files.is_empty()
+            && let Some(url) = string(section(source_map::SECTION))
+        {
+            match SourceMap::inline(&url) {
+                Some(Ok(map)) => self.sources = Sources::of_map(&map, &self.bodies),
+                Some(Err(error)) => self.problems.push(error.to_string()),
+                None => {}
+            }
+        }
+    }
+
+    pub(crate) fn knows_functions(&self) -> bool {
+        self.is_named || !self.sources.files.is_empty()
+    }
+
+    /// The names that it has, by the functions' indices.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.names.iter().map(|(&index, name)| (index, name.as_str()))
+    }
+
+    /// The places that it knows, by the numbers of defined functions.
+    pub(crate) fn sources(&self) -> &Sources {
+        &self.sources
+    }
+
+    /// Whether it is of the same build as the module of a table.
+    pub fn fits(&self, table: &SymbolTable) -> Result<(), Mismatch> {
+        let (own, module) = (&self.identity, &table.module);
+        let same_build = !own.build_id.is_empty() && own.build_id == module.build_id;
+        let Some(code) = &own.code else {
+            return match (same_build, own.build_id.is_empty()) {
+                (true, _) => Ok(()),
+                (false, true) => Err(Mismatch::NoCode),
+                (false, false) => Err(Mismatch::BuildId),
+            };
+        };
+        if own.functions != module.functions {
+            return Err(Mismatch::Functions { counts: (module.functions, own.functions) });
+        }
+        match &module.code {
+            Some(known) if known.sha256 == code.sha256 && own.imports == module.imports => Ok(()),
+            Some(_) if own.imports != module.imports => {
+                Err(Mismatch::Imports { counts: (module.imports, own.imports) })
+            }
+            // A tool may have written the same code otherwise.
+            Some(_) if same_build => Ok(()),
+            Some(_) => Err(Mismatch::Code),
+            None if self.is_laid_out_as(table) => Ok(()),
+            None => Err(Mismatch::Sizes),
+        }
+    }
+
+    /// Whether bodies are as far from each other as those of a table, which says nothing else of its module.
+    fn is_laid_out_as(&self, table: &SymbolTable) -> bool {
+        let imports = self.identity.imports;
+        let mut shift = None;
+        table.symbols.iter().filter(|symbol| !symbol.imported).all(|symbol| {
+            let n = symbol.func_index.0.checked_sub(imports);
+            let Some(body) = n.and_then(|n| self.bodies.get(n as usize)) else { return false };
+            let here = i64::from(body.start).checked_sub_unsigned(symbol.code_offset);
+            here.is_some() && *shift.get_or_insert(here) == here
+        })
+    }
+
+    /// Gives the symbols of a table the names and places that it knows. Answers how many symbols have others now.
+    pub fn name(&self, table: &mut SymbolTable) -> usize {
+        let imports = self.identity.imports;
+        let first_file = table.files.len() as u32;
+        let mut changed = 0;
+        let mut has_places = false;
+        for symbol in table.symbols.iter_mut().filter(|symbol| !symbol.imported) {
+            let before = (symbol.name.clone(), symbol.source);
+            if let Some(name) = self.names.get(&symbol.func_index.0) {
+                rename(symbol, name);
+            }
+            let n = symbol.func_index.0.checked_sub(imports);
+            if let Some(Source { file, line }) = n.and_then(|n| self.sources.get(n as usize)) {
+                symbol.source = Some(Source { file: first_file.saturating_add(file), line });
+                has_places = true;
+            }
+            changed += usize::from((&before.0, before.1) != (&symbol.name, symbol.source));
+        }
+        if has_places {
+            table.files.extend_from_slice(&self.sources.files);
+        }
+        changed
+    }
+}
+
+/// Gives a symbol another name.
+pub(crate) fn rename(symbol: &mut kperf_abi::Symbol, name: &str) {
+    symbol.demangled = demangle(name).map(Into::into);
+    symbol.name = name.into();
+    symbol.unnamed = false;
+}
+
+/// What a module's sections say of its build; `section` gives the data of a custom section.
+pub(crate) fn note<'a>(identity: &mut ModuleIdentity, mut section: impl FnMut(&str) -> &'a [u8]) {
+    const MAX_BUILD_ID: usize = 64;
+    let mut reader = BinaryReader::new(section(BUILD_ID), 0);
+    let length = reader.read_var_u32().unwrap_or(0) as usize;
+    if let Ok(id) = reader.read_bytes(length.min(MAX_BUILD_ID)) {
+        identity.build_id = hexadecimal(id);
+    }
+    let short = |text: &String| text.len() <= MAX_NAME as usize && !text.starts_with("data:");
+    identity.debug_file = string(section(DEBUG_FILE)).filter(short).unwrap_or_default();
+    identity.source_map = string(section(source_map::SECTION)).filter(short).unwrap_or_default();
+}
+
+/// What the content of a code section is known by; it begins at `offset` in the module.
+pub(crate) fn code_identity(content: &[u8], offset: u64) -> CodeIdentity {
+    CodeIdentity { offset, size: content.len() as u64, sha256: hexadecimal(&Sha256::digest(content)) }
+}
+
+pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The text that a section has in it.
+pub(crate) fn string(data: &[u8]) -> Option<String> {
+    BinaryReader::new(data, 0).read_string().ok().map(str::to_owned)
+}
+
+/// The longest name of a section, or of a file that a section names.
+const MAX_NAME: u64 = 4096;
+
+fn bad(message: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, message)
+}
+
+fn malformed(error: wasmparser::Error) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, Error::from(error).to_string())
+}

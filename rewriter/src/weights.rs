@@ -1,0 +1,153 @@
+//! What each instruction counts.
+
+use crate::operators::{self, NAMES};
+use crate::{Error, ErrorKind};
+use std::sync::Arc;
+use wasmparser::Operator;
+
+/// What counts as so many instructions, where instructions are the clock.
+///
+/// By default each operator is one. Structure is none (`block`, `loop`, `try_table`, `try`, `unreachable`, `return`, `nop`, `drop`):
+/// optimizers add and remove it. What copies or fills `n` bytes or elements counts `n / 8` more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// By the operators' numbers.
+    operators: Arc<[u32]>,
+    /// What copies or fills so many bytes or elements counts one more; `None`: it doesn't.
+    bulk: Option<u32>,
+    /// What each call of a function counts, beside the operator that makes it.
+    entry: u32,
+}
+
+/// Operators that are no code of their own.
+const STRUCTURE: [&str; 8] = ["nop", "drop", "block", "loop", "try_table", "try", "unreachable", "return"];
+
+/// Where code ends or begins: nobody executes them.
+const NEVER: [&str; 5] = ["else", "end", "catch", "catch_all", "delegate"];
+
+impl Default for Weights {
+    fn default() -> Weights {
+        let weights = NAMES.iter().map(|name| {
+            let name = name_of(name);
+            u32::from(!STRUCTURE.contains(&name) && !NEVER.contains(&name))
+        });
+        Weights { operators: weights.collect(), bulk: Some(8), entry: 0 }
+    }
+}
+
+impl Weights {
+    /// What wasmtime's fuel takes by default: a call of a function is one more, and so is each byte or element that is copied or
+    /// filled. (But for `table.grow`, whose elements count nothing here.)
+    pub fn fuel() -> Weights {
+        let mut weights = Weights { bulk: Some(1), entry: 1, ..Weights::default() };
+        for name in ["try_table", "try"] {
+            weights.set(name, 1);
+        }
+        weights
+    }
+
+    /// Reads a table: lines `NAME WEIGHT`, where `#` begins a comment. What isn't named keeps its default. NAME is an operator as
+    /// the text format writes it, or one of
+    ///
+    /// * `bulk`: what copies or fills so many bytes or elements counts one more, a power of two, or `off`
+    /// * `entry`: what each call of a function counts beside the operator that makes it
+    /// * `all`: every operator that counts anything by default
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::BadWeights`], with the number of the line.
+    pub fn parse(text: &str) -> Result<Weights, Error> {
+        let mut weights = Weights::default();
+        for (n, line) in text.lines().enumerate() {
+            let bad = |message: String| -> Error { ErrorKind::BadWeights { line: n + 1, message }.into() };
+            let words: Vec<&str> = line.split('#').next().unwrap_or_default().split_whitespace().collect();
+            match words[..] {
+                [] => {}
+                ["bulk", "off"] => weights.bulk = None,
+                [name, weight] => {
+                    let weight = weight
+                        .parse()
+                        .map_err(|_| bad(format!("`{weight}` is no whole number from 0 to {}", u32::MAX)))?;
+                    weights.set_named(name, weight).map_err(bad)?;
+                }
+                _ => return Err(bad("it is not of the form `NAME WEIGHT`".to_owned())),
+            }
+        }
+        Ok(weights)
+    }
+
+    fn set_named(&mut self, name: &str, weight: u32) -> Result<(), String> {
+        match name {
+            "bulk" if weight.is_power_of_two() => self.bulk = Some(weight),
+            "bulk" => return Err("`bulk` is a power of two, or `off`".to_owned()),
+            "entry" => self.entry = weight,
+            "all" => {
+                let counting = self.operators.iter().map(|&before| if before > 0 { weight } else { 0 });
+                self.operators = counting.collect();
+            }
+            name if NEVER.contains(&name) => return Err(format!("`{name}` is never executed")),
+            name if self.set(&name.replace('.', "_"), weight) => {}
+            name => return Err(format!("there is no operator `{name}`")),
+        }
+        Ok(())
+    }
+
+    /// Answers whether there is such an operator.
+    fn set(&mut self, name: &str, weight: u32) -> bool {
+        let Some(n) = NAMES.iter().position(|visit| name_of(visit) == name) else { return false };
+        if let Some(place) = Arc::make_mut(&mut self.operators).get_mut(n) {
+            *place = weight;
+        }
+        true
+    }
+
+    #[inline]
+    pub(crate) fn of(&self, operator: &Operator<'_>) -> u64 {
+        operators::number(operator).and_then(|n| self.operators.get(n)).copied().unwrap_or(1).into()
+    }
+
+    /// By how many bits a length is shifted to the right to become what it counts.
+    pub(crate) fn bulk_shift(&self) -> Option<u32> {
+        self.bulk.map(u32::ilog2)
+    }
+
+    pub(crate) fn entry(&self) -> u64 {
+        self.entry.into()
+    }
+}
+
+/// `i32_add` for `visit_i32_add`.
+fn name_of(visit: &str) -> &str {
+    visit.strip_prefix("visit_").unwrap_or(visit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_changes_what_it_names() {
+        let weights =
+            Weights::parse("# ours\ni32.div_u 20   # slow\nmemory.atomic.wait32 7\n\nbulk 4\nentry 3\n");
+        let weights = weights.expect("a table");
+        let of = |operator| weights.of(&operator);
+        assert_eq!([of(Operator::I32DivU), of(Operator::I32DivS), of(Operator::Drop)], [20, 1, 0]);
+        assert_eq!((weights.bulk_shift(), weights.entry()), (Some(2), 3));
+        assert_eq!(Weights::parse("bulk off").expect("a table").bulk_shift(), None);
+        let all = Weights::parse("all 2\nnop 1").expect("a table");
+        assert_eq!([Operator::I32Add, Operator::Drop, Operator::Nop].map(|op| all.of(&op)), [2, 0, 1]);
+    }
+
+    #[test]
+    fn what_is_wrong_in_a_table_is_told_with_its_line() {
+        let error = |text: &str| Weights::parse(text).expect_err("an error").to_string();
+        assert_eq!(error("nop 1\ni32.ad 3"), "line 2 of the weights: there is no operator `i32.ad`");
+        assert_eq!(error("end 1"), "line 1 of the weights: `end` is never executed");
+        assert_eq!(error("bulk 3"), "line 1 of the weights: `bulk` is a power of two, or `off`");
+        assert_eq!(
+            error("i32.add -1"),
+            "line 1 of the weights: `-1` is no whole number from 0 to 4294967295"
+        );
+        assert_eq!(error("i32.add"), "line 1 of the weights: it is not of the form `NAME WEIGHT`");
+    }
+}

@@ -1,0 +1,115 @@
+;; --probe inline
+;; Binaryen refuses what a module uses and doesn't name: a second memory, a shared one, a global that others may set.
+(module
+  (@custom "target_features" (after last) "\03+\0bbulk-memory-\07atomics+\08sign-ext")
+  (memory 1)
+  (func (export "f") (memory.fill (i32.const 0) (i32.const 0) (i32.const 0))))
+(; EXPECTED
+0 = func[0] f
+(module
+  (type (;0;) (func))
+  (type (;1;) (func (result i64)))
+  (type (;2;) (func (param i32 i32)))
+  (type (;3;) (func (param i64) (result i32)))
+  (type (;4;) (func (param i32)))
+  (type (;5;) (func (param i32) (result i32)))
+  (type (;6;) (func (result i32)))
+  (import "kperf:host" "now" (func $kperf:host.now (;0;) (type 1) (result i64)))
+  (import "kperf:host" "flush" (func $kperf:host.flush (;1;) (type 2) (param i32 i32)))
+  (memory (;0;) 1)
+  (memory (;1;) 2 2 shared)
+  (global (;0;) (mut i32) i32.const 0)
+  (global (;1;) (mut i32) i32.const 0)
+  (global (;2;) (mut i64) i64.const 1)
+  (global (;3;) (mut i32) i32.const 0)
+  (global (;4;) i32 i32.const 131044)
+  (export "f" (func 2))
+  (export "kperf.memory" (memory 1))
+  (export "kperf.state.depth" (global 0))
+  (export "kperf.state.stack" (global 1))
+  (export "kperf.state.last" (global 2))
+  (export "kperf.state.position" (global 3))
+  (export "kperf.flush" (func $kperf.flush))
+  (export "kperf.close" (func $kperf.close))
+  (export "kperf.switch" (func $kperf.switch))
+  (export "kperf.mark" (func $kperf.mark))
+  (export "kperf.depth" (func $kperf.depth))
+  (func (;2;) (type 0)
+    (local i32 i32)
+    block ;; label = @1
+      block ;; label = @2
+        i32.const 0
+        i64.load 1
+        global.get 2
+        i64.ne
+        br_if 0 (;@2;)
+        global.get 3
+        local.tee 1
+        global.get 4
+        i32.gt_u
+        br_if 0 (;@2;)
+        local.get 1
+        i32.const 0
+        i32.store 1
+        local.get 1
+        i32.const 4
+        i32.add
+        global.set 3
+        global.get 0
+        i32.const 1
+        i32.add
+        local.tee 0
+        global.set 0
+        br 1 (;@1;)
+      end
+      i32.const -1
+      local.set 0
+      i32.const 0
+      i64.load 1
+      i64.const -1
+      i64.eq
+      br_if 0 (;@1;)
+      i32.const 0
+      call $kperf.enter
+      local.set 0
+      global.get 3
+      i32.const 4
+      i32.sub
+      local.set 1
+    end
+    block ;; label = @1
+      i32.const 0
+      i32.const 0
+      i32.const 0
+      memory.fill
+    end
+    block ;; label = @1
+      local.get 0
+      i32.const -1
+      i32.eq
+      br_if 0 (;@1;)
+      block ;; label = @2
+        i32.const 0
+        i64.load 1
+        global.get 2
+        i64.ne
+        br_if 0 (;@2;)
+        local.get 1
+        i32.const 0
+        i32.const -2147483647
+        i32.add
+        i32.store 1
+        local.get 0
+        i32.const 1
+        i32.sub
+        global.set 0
+        br 1 (;@1;)
+      end
+      local.get 0
+      call $kperf.leave
+    end
+  )
+  (@custom "target_features" (after code) "\05+\0bbulk-memory+\07atomics+\08sign-ext+\0bmultimemory+\0fmutable-globals")
+)
+
+;)
