@@ -6,7 +6,7 @@ use std::fmt;
 /// Something wrong with a trace, and where. The rest of it was read all the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Anomaly {
-    /// Offset into the file, in bytes, of the chunk that is concerned.
+    /// Where the chunk with the fault begins in the file, in bytes.
     pub offset: u64,
     /// What is wrong.
     pub kind: AnomalyKind,
@@ -20,8 +20,20 @@ pub enum AnomalyKind {
     Truncated,
     /// The recording was cut off: there is no end chunk.
     NoEnd,
+    /// The trace has a later minor version than this reader knows. What is new in it is passed over.
+    NewerVersion {
+        /// The trace's minor version.
+        minor: u8,
+    },
     /// The first chunk is no header that can be read: the clock's rate and the rest are guesses.
     NoHeader,
+    /// A field of the header or of the end that has a value it can't have; its default is taken.
+    BadField {
+        /// The chunk's kind.
+        chunk: ChunkKind,
+        /// Its name, behind that of the object that it stands in: `clock.source`.
+        field: String,
+    },
     /// Another header, which is ignored: files were joined.
     SecondHeader,
     /// Bytes behind the end chunk, which are ignored.
@@ -68,6 +80,13 @@ pub enum AnomalyKind {
         /// How many there are in this chunk.
         count: u32,
     },
+    /// The trace has more lanes than this reader follows. Events of the others are left out.
+    TooManyLanes {
+        /// The recorder.
+        recorder: u32,
+        /// How many events of this chunk are left out; `None` if the chunk was not looked into.
+        events: Option<u64>,
+    },
     /// There are more anomalies than the list takes.
     More {
         /// How many more.
@@ -81,7 +100,16 @@ impl fmt::Display for Anomaly {
         match &self.kind {
             Truncated => write!(f, "the file ends inside a chunk")?,
             NoEnd => write!(f, "the recording was cut off: there is no end chunk")?,
+            NewerVersion { minor } => write!(
+                f,
+                "the trace has format version {}.{minor}, this reader knows {0}.{}: what is new in it is passed over",
+                crate::chunk::MAJOR,
+                crate::chunk::MINOR
+            )?,
             NoHeader => write!(f, "no readable header: the clock's rate is a guess")?,
+            BadField { chunk, field } => {
+                write!(f, "{chunk} chunk: {field} has a value that it can't have, its default is taken")?;
+            }
             SecondHeader => write!(f, "another header, ignored")?,
             BehindEnd => write!(f, "bytes behind the end chunk, ignored")?,
             Skipped { bytes } => write!(f, "{bytes} bytes that are no chunk, skipped")?,
@@ -105,13 +133,20 @@ impl fmt::Display for Anomaly {
                     "recorder {recorder}: {count} words that nobody writes, ignored, the first {first:#010x}"
                 )?;
             }
+            TooManyLanes { recorder, events } => {
+                match events {
+                    Some(events) => write!(f, "recorder {recorder}: {events} events left out")?,
+                    None => write!(f, "recorder {recorder}: a chunk left out")?,
+                }
+                write!(f, ": more than {} lanes", crate::limits::MAX_LANES)?;
+            }
             More { count } => return write!(f, "and {count} more"),
         }
         write!(f, " (at offset {:#x})", self.offset)
     }
 }
 
-/// The list, which a file can't make arbitrarily long.
+/// The list of anomalies. No file can make it longer than its limit.
 #[derive(Debug, Default)]
 pub(crate) struct Anomalies {
     list: Vec<Anomaly>,

@@ -5,8 +5,8 @@ use crate::columns::{Columns, MAX_BLOCK};
 use kperf_abi::block;
 use std::io;
 
-/// Sorts blocks into columns, and packs these, but for WebAssembly, where they stay as they are: for hosts that write chunks
-/// themselves. [`TraceWriter`](crate::TraceWriter) has one.
+/// Sorts blocks into columns and packs these. Built for WebAssembly it doesn't pack them. It is for hosts that write chunks
+/// themselves; [`TraceWriter`](crate::TraceWriter) uses one too.
 pub struct BlockEncoder {
     columns: Columns,
     pub(crate) packer: Packer,

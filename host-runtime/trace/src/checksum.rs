@@ -11,11 +11,11 @@ pub(crate) use tables::crc32;
 mod tables {
     use std::sync::OnceLock;
 
-    /// How many bytes are taken at once.
+    /// How many bytes one step takes.
     const STEP: usize = 8;
     const POLYNOMIAL: u32 = 0xedb8_8320;
 
-    /// Of each byte the checksum, if so many zeros follow.
+    /// For each byte value its checksum if so many zeros follow.
     type Tables = [[u32; 256]; STEP];
 
     static TABLES: OnceLock<Tables> = OnceLock::new();

@@ -5,21 +5,22 @@ use std::fmt;
 
 /// First bytes of a trace; the version follows.
 pub(crate) const MAGIC: [u8; 6] = *b"KPERF\0";
-/// Version of the format, a u16 behind the magic.
-pub(crate) const VERSION: u16 = 1;
+/// Version of the format, two bytes behind the magic: a reader of this major version reads every minor one.
+pub(crate) const MAJOR: u8 = 1;
+pub(crate) const MINOR: u8 = 2;
 /// Length of magic and version.
 pub(crate) const PREAMBLE_LEN: usize = 8;
 /// First bytes of every chunk. 0xf5 is in no UTF-8 text and in no word of a small program.
 pub(crate) const SYNC: [u8; 4] = *b"\xf5kpf";
 /// Length of a chunk's header.
 pub(crate) const HEADER_LEN: usize = 28;
-/// What stands for the recorder where a stall concerns all.
+/// Takes the place of the recorder's number in a stall that concerns all recorders.
 pub(crate) const NO_RECORDER: u32 = u32::MAX;
 
-/// What stands for the stack where a parent concerns all.
+/// Takes the place of the stack's number in a parent that concerns all stacks.
 pub(crate) const ALL_STACKS: u32 = u32::MAX;
 
-/// What a chunk is: four ASCII letters.
+/// The kind of a chunk: four ASCII letters.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ChunkKind(pub [u8; 4]);
 
@@ -34,22 +35,30 @@ impl ChunkKind {
     pub const STALL: ChunkKind = ChunkKind(*b"STAL");
     /// Events of a recorder that could not be written.
     pub const LOST: ChunkKind = ChunkKind(*b"LOST");
-    /// A block of slow calls that a sampler saw; as a block of events otherwise.
+    /// A block of slow calls that a sampler saw, in the form of a block of events.
     pub const SPANS: ChunkKind = ChunkKind(*b"SPAN");
-    /// What a sampler counted and saw in a while.
+    /// What a sampler counted and saw in a span of time.
     pub const WINDOW: ChunkKind = ChunkKind(*b"PROF");
-    /// Whose children the calls of a recorder are from there on.
+    /// The parent of the calls that the host makes into a recorder from there on.
     pub const PARENT: ChunkKind = ChunkKind(*b"PRNT");
+    /// One more moment, read on the trace's clock and on the calendar's.
+    pub const ANCHOR: ChunkKind = ChunkKind(*b"ANCH");
     /// The summary, JSON.
     pub const END: ChunkKind = ChunkKind(*b"ENDT");
 
-    /// The longest payload, in bytes, that a reader believes of a chunk of this kind: it has to keep all of it.
+    /// Whether each chunk of this kind belongs to one recorder.
+    pub(crate) fn is_of_recorder(self) -> bool {
+        [ChunkKind::EVENTS, ChunkKind::SPANS, ChunkKind::WINDOW, ChunkKind::LOST, ChunkKind::PARENT]
+            .contains(&self)
+    }
+
+    /// How long a payload of this kind may be, in bytes. A reader has to keep all of it, so it doesn't believe more.
     pub(crate) fn max_payload(self) -> u32 {
         match self {
             ChunkKind::HEADER | ChunkKind::EVENTS | ChunkKind::STALL => 32 << 20,
-            ChunkKind::LOST | ChunkKind::PARENT | ChunkKind::END => 32 << 20,
+            ChunkKind::LOST | ChunkKind::PARENT | ChunkKind::ANCHOR | ChunkKind::END => 32 << 20,
             ChunkKind::SPANS | ChunkKind::WINDOW => 32 << 20,
-            _ => 1 << 30,
+            _ => 128 << 20,
         }
     }
 }
@@ -91,7 +100,7 @@ impl ChunkHeader {
         bytes
     }
 
-    /// Reads a header; `None` where these bytes are none.
+    /// Reads a header; `None` if these bytes are no header.
     pub(crate) fn from_bytes(bytes: &[u8; HEADER_LEN]) -> Option<ChunkHeader> {
         let [sync, kind, recorder, sequence, length, payload_crc, crc] =
             [0, 4, 8, 12, 16, 20, 24].map(|at| [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);

@@ -12,7 +12,7 @@ pub(crate) use portable::{Packer, Unpacker};
 #[cfg(not(target_family = "wasm"))]
 const WORTH_PACKING: usize = 48;
 
-/// What a column that can't be unpacked is called.
+/// The message for a column that can't be unpacked.
 const BAD_FRAME: &str = "a column is no zstd frame of the length it claims";
 
 #[cfg(not(target_family = "wasm"))]
@@ -21,7 +21,7 @@ mod native {
     use std::io;
     use zstd::bulk::{Compressor, Decompressor};
 
-    /// The level at which a block takes less time to pack than to record; higher ones save a tenth and take twice as long.
+    /// At this level packing a block takes less time than recording it. Higher levels save a tenth and take twice as long.
     const LEVEL: i32 = 1;
 
     /// Packs columns.

@@ -9,7 +9,7 @@ pub(crate) const RAW: u8 = 0;
 pub(crate) const COLUMNS: u8 = 1;
 /// Length of what stands before the columns, the codec byte included.
 const ENVELOPE_LEN: usize = 48;
-/// The longest raw block, in bytes: so much memory may a chunk ask for. Recorders' blocks are thirty times shorter.
+/// How long a raw block may be, in bytes: no chunk may ask for more memory. Recorders' blocks are thirty times shorter.
 pub(crate) const MAX_BLOCK: usize = 4 << 20;
 /// The longest column: no event takes more than five bytes of ids, or ten of time and ten of a gap.
 const MAX_COLUMN: usize = MAX_BLOCK / 4 * 20;
@@ -24,10 +24,10 @@ pub(crate) enum Times {
     Sparse = 1,
 }
 
-/// A block, taken apart by what things are rather than by when they happened.
+/// A block, sorted by kind (ids, times, other words) rather than by time.
 #[derive(Debug, Default)]
 pub(crate) struct Columns {
-    /// How many words, times left out, there are.
+    /// How many words there are, without those that tell times.
     pub(crate) count: u32,
     /// LEB128 for each: 0 leave, 1 a word that stands in `others`, n + 2 enter n.
     pub(crate) ids: Vec<u8>,
@@ -103,9 +103,6 @@ impl Columns {
             } else {
                 return Err("a stored column has two lengths");
             }
-        }
-        if !stored.is_empty() {
-            return Err("there are bytes behind its columns");
         }
         let mut header = [0; block::HEADER_LEN];
         header.copy_from_slice(&envelope[4..20]);

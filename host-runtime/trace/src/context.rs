@@ -1,11 +1,11 @@
-//! Whose children the guest's calls are: a span of the host's or of another process, as
-//! [W3C Trace Context](https://www.w3.org/TR/trace-context/) says it.
+//! The parent of the guest's calls: a span of the host or of another process, in the form of
+//! [W3C Trace Context](https://www.w3.org/TR/trace-context/).
 
 use crate::event::LaneId;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
 
-/// A span of somebody else's, and what it wants to be handed on.
+/// A span of another program, and the state that it wants everybody to hand on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Fields", into = "Fields")]
 pub struct TraceContext {
@@ -19,19 +19,19 @@ pub struct TraceContext {
     pub state: String,
 }
 
-/// Whose children the calls are that the host makes into a lane, from the recorder's next block on.
+/// The parent of the calls that the host makes into a lane, from the recorder's next block on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CallParent {
     /// The recorder.
     pub recorder: u32,
     /// Which of its stacks; `None` for all of them.
     pub stack: Option<u32>,
-    /// The span; `None` if from here on it is the run's own parent again ([`Header::parent`](crate::Header::parent)).
+    /// The parent; `None` to go back to the parent of the whole run ([`Header::parent`](crate::Header::parent)).
     pub context: Option<TraceContext>,
 }
 
 impl CallParent {
-    /// Whether it is meant for this lane.
+    /// Whether this parent is for calls on this lane.
     pub fn concerns(&self, lane: LaneId) -> bool {
         self.recorder == lane.recorder && self.stack.is_none_or(|stack| stack == lane.stack)
     }
@@ -58,7 +58,7 @@ impl std::error::Error for ContextError {}
 
 /// The longest `tracestate` that is taken: what the specification asks everybody to hand on.
 const MAX_STATE: usize = 512;
-/// Its limit for the members of the list.
+/// How many members a `tracestate` has at most, as the specification says.
 const MAX_MEMBERS: usize = 32;
 
 impl TraceContext {
@@ -120,7 +120,7 @@ impl TraceContext {
         Ok(context)
     }
 
-    /// Whether the caller records its trace. Where it doesn't, nobody wants the spans of what it calls.
+    /// Whether the caller records its trace. If it doesn't, nobody wants spans of the calls that it makes.
     pub fn is_sampled(&self) -> bool {
         self.flags & TraceContext::SAMPLED != 0
     }

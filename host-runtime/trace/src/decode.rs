@@ -11,7 +11,7 @@ use kperf_abi::word::{LEAVE, Word};
 pub(crate) struct Decoded {
     /// While a block is decoded this is longer than what it holds, so that nothing grows on the way.
     pub(crate) events: Vec<TimedEvent>,
-    /// How many events there are meanwhile.
+    /// How many events are decoded so far.
     len: usize,
     /// In the order of their places.
     pub(crate) switches: Vec<Switch>,
@@ -22,7 +22,7 @@ pub(crate) struct Decoded {
     pub(crate) end_ticks: u64,
 }
 
-/// Another stack runs from here on.
+/// A switch: from here on another stack runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Switch {
     /// Index of the first event behind it.
@@ -202,6 +202,7 @@ impl Decoded {
             }
             Some(Word::Unwind { depth, reason }) => Event::Unwind { depth, reason },
             Some(Word::Mark(value)) => Event::Mark(value),
+            Some(Word::Record(_) | Word::RecordMore(_)) => Event::Memory(word),
             Some(Word::Switch(stack)) if stack < STACKS => {
                 self.switches.push(Switch { at: self.len, stack, ticks });
                 return;

@@ -1,4 +1,4 @@
-//! Why bytes can't be read as a trace at all. Everything less is an [`Anomaly`](crate::Anomaly).
+//! Why bytes can't be read as a trace at all. Lesser damage is an [`Anomaly`](crate::Anomaly).
 
 use std::fmt;
 use std::io;
@@ -13,7 +13,7 @@ pub struct Error {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The bytes could not be had.
+    /// The input failed.
     Io(io::Error),
     /// The first bytes are not those of a trace.
     NotATrace {
@@ -21,7 +21,12 @@ pub enum ErrorKind {
         found: Vec<u8>,
     },
     /// It is a trace of a version that this reader doesn't know.
-    Version(u16),
+    Version {
+        /// The major version: a reader reads only its own.
+        major: u8,
+        /// The minor version: a reader reads all of them.
+        minor: u8,
+    },
 }
 
 impl Error {
@@ -50,14 +55,18 @@ impl fmt::Display for Error {
             ErrorKind::NotATrace { found } if found.is_empty() => {
                 f.write_str("not a kperf trace: it is empty")
             }
+            ErrorKind::NotATrace { found } if found.starts_with(b"\0asm") => {
+                f.write_str("not a kperf trace: it is a WebAssembly module")
+            }
             ErrorKind::NotATrace { found } => {
                 write!(f, "not a kperf trace: it begins with \"{}\" (at offset 0x0)", found.escape_ascii())
             }
-            ErrorKind::Version(version) => {
+            ErrorKind::Version { major, minor } => {
                 write!(
                     f,
-                    "the trace has format version {version}, this reader knows version {} (at offset 0x6)",
-                    crate::chunk::VERSION
+                    "the trace has format version {major}.{minor}, this reader knows version {}.{} (at offset 0x6)",
+                    crate::chunk::MAJOR,
+                    crate::chunk::MINOR
                 )
             }
         }

@@ -5,7 +5,7 @@ use kperf_abi::word::Reason;
 use std::fmt;
 use std::num::NonZeroU32;
 
-/// One guest stack. Events of different lanes have nothing to do with each other but the clock.
+/// One guest stack. Events of different lanes share the clock and nothing else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct LaneId {
     /// Which recorder wrote it: one for each store or thread.
@@ -35,15 +35,17 @@ pub enum Event {
     Unwind {
         /// How many frames stay open.
         depth: u32,
-        /// Why.
+        /// Why they are closed.
         reason: Reason,
     },
     /// A point in time that the host wanted to see, with its number (26 bits).
     Mark(u32),
-    /// Events are missing here: what was open before may be closed, what is open now may never have been seen to open.
-    /// [`Batch::depth`] says how many frames are.
+    /// A word of a record of memory ([`kperf_abi::allocation`]), whose other words follow. It happened at the event before.
+    Memory(u32),
+    /// Events are missing here. Frames that were open before may be closed; frames that are open now may have opened in
+    /// between. [`Batch::depth`] says how many are open.
     Lost {
-        /// How many, where that is known; `u32::MAX` for that many or more.
+        /// How many; `None` if nobody knows, `u32::MAX` for that many or more.
         events: Option<NonZeroU32>,
     },
 }
@@ -66,11 +68,11 @@ const _: () = assert!(size_of::<TimedEvent>() == 16);
 pub struct Batch<'a> {
     /// Where they happened.
     pub lane: LaneId,
-    /// How many frames were open before the first event, as the recorder says. For a stack that the recorder switched to
-    /// before it said anything of it since events were lost: as many as the batch's own events close. Of a file that was
-    /// made to deceive this may be any number.
+    /// How many frames were open before the first event, as the recorder says. If events were lost and the recorder then
+    /// switched to this stack, nobody knows its depth: then this is the number of frames that the batch's own events close.
+    /// A file that was made to deceive may have any number here.
     pub depth: u32,
-    /// The time before the first event: of the lane's last event, or of the switch to it.
+    /// The time before the first event: the time of the lane's last event, or of the switch to it.
     pub start_ticks: u64,
     /// The events. Not empty. [`Event::Lost`] stands only at the front.
     pub events: &'a [TimedEvent],

@@ -10,17 +10,17 @@ use serde::{Deserialize, Deserializer, Serialize};
 pub struct Header {
     /// The clock that all ticks are readings of.
     pub clock: ClockInfo,
-    /// What ties it to the calendar.
+    /// Ties the clock to the calendar.
     pub anchor: Anchor,
-    /// What the probes themselves cost, where that was measured.
+    /// What a probed call costs more than a plain one; `None` if nobody measured it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe_cost: Option<ProbeCost>,
-    /// Who ran the guest, on what.
+    /// The engine that ran the guest, and the machine.
     pub host: HostInfo,
     /// The command line, the program's name first; empty where there was none.
     pub command: Vec<String>,
-    /// Whose children the calls are that the host makes, unless a [`CallParent`](crate::CallParent) says otherwise.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "readable")]
+    /// The parent of the calls that the host makes, unless a [`CallParent`](crate::CallParent) names another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<TraceContext>,
 }
 
@@ -28,17 +28,22 @@ pub struct Header {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClockInfo {
-    /// How it is read.
+    /// How recorders read it. A kind that this version doesn't know becomes [`ClockKind::Precise`].
+    #[serde(deserialize_with = "known_kind")]
     pub kind: ClockKind,
-    /// What it is: `tsc`, `monotonic`, `performance.now`, `test`; `unknown` where nobody said.
+    /// Its name: `tsc`, `monotonic`, `performance.now`, `instructions`, `test`; `unknown` where nobody said.
     pub source: String,
     /// Its rate. Positive and finite in a header that a reader gives.
+    #[serde(deserialize_with = "rate")]
     pub ticks_per_second: f64,
     /// The smallest step it takes, in nanoseconds.
     pub resolution_nanos: f64,
     /// Ticker only: how often the time that recorders see is renewed, in nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub period_nanos: Option<u64>,
+    /// Why a ticker that was wanted is not the clock: half a sentence for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub no_ticker: Option<String>,
 }
 
 impl Default for ClockInfo {
@@ -50,6 +55,7 @@ impl Default for ClockInfo {
             ticks_per_second: 1e9,
             resolution_nanos: 1.0,
             period_nanos: None,
+            no_ticker: None,
         }
     }
 }
@@ -61,11 +67,14 @@ pub enum ClockKind {
     /// Every event reads the clock.
     #[default]
     Precise,
-    /// Every event reads a copy that another thread renews: counts are exact, times are those of a sampler.
+    /// Every event reads a copy of the time that another thread renews. Counts are exact; times are as coarse as samples.
     Ticker,
+    /// It is no time: each instance counts the instructions that it has executed. A tick is one instruction, and stands for a
+    /// nanosecond where one is computed from it (`ticks_per_second` is 1e9).
+    Instructions,
 }
 
-/// One moment on both clocks.
+/// One moment, read on the trace's clock and on the calendar's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Anchor {
@@ -81,13 +90,13 @@ pub struct Anchor {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProbeCost {
-    /// The part that falls between the call's own enter and leave.
+    /// The part between the call's own enter and leave: it is measured as time of the function.
     pub inside_nanos: f64,
-    /// The part that falls to its caller.
+    /// The part outside of them: it is measured as time of the caller.
     pub outside_nanos: f64,
 }
 
-/// Who ran the guest.
+/// The engine that ran the guest, and the machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HostInfo {
@@ -121,28 +130,26 @@ impl Header {
     }
 
     /// Length of a tick. The quotient comes first so that a clock of nanoseconds multiplies by exactly one.
-    fn nanos_per_tick(&self) -> f64 {
+    pub(crate) fn nanos_per_tick(&self) -> f64 {
         1e9 / self.clock.ticks_per_second
-    }
-
-    /// Whether times can be computed with this header at all.
-    pub(crate) fn is_sane(&self) -> bool {
-        self.clock.ticks_per_second.is_finite() && self.clock.ticks_per_second > 0.0
     }
 }
 
-/// A context if it can be read: a bad one must not cost the clock, which stands in the same header.
-fn readable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<TraceContext>, D::Error> {
-    #[derive(Deserialize)]
-    #[serde(untagged)]
-    enum Either {
-        Context(TraceContext),
-        Other(serde::de::IgnoredAny),
-    }
-    Ok(match Either::deserialize(deserializer)? {
-        Either::Context(context) => Some(context),
-        Either::Other(_) => None,
+/// A kind of clock, or the default for one that a later version may have.
+fn known_kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ClockKind, D::Error> {
+    let kind = String::deserialize(deserializer)?;
+    Ok(match &*kind {
+        "ticker" => ClockKind::Ticker,
+        "instructions" => ClockKind::Instructions,
+        _ => ClockKind::Precise,
     })
+}
+
+/// A rate that times can be computed with.
+fn rate<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let rate = f64::deserialize(deserializer)?;
+    let is_sane = rate.is_finite() && rate > 0.0;
+    if is_sane { Ok(rate) } else { Err(serde::de::Error::custom("the clock's rate is not above 0")) }
 }
 
 /// A u64 as a JSON number or, from writers whose numbers have 53 bits, as a string of decimal digits.

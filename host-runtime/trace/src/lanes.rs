@@ -3,8 +3,9 @@
 use crate::anomaly::AnomalyKind;
 use crate::decode::{Decoded, Switch};
 use crate::event::{Event, LaneId, TimedEvent};
+use crate::limits::MAX_LANES;
 use kperf_abi::block::BlockHeader;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::num::NonZeroU32;
 use std::ops::Range;
 
@@ -12,20 +13,22 @@ use std::ops::Range;
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
     recorders: FxHashMap<u32, Recorder>,
+    /// All lanes that were seen, up to the limit.
+    seen: FxHashSet<LaneId>,
 }
 
 #[derive(Debug, Default)]
 struct Recorder {
     /// The sequence number of its next chunk.
     next: u32,
-    /// What was lost since its last chunk.
+    /// Events that were lost since the recorder's last chunk.
     lost: Option<Loss>,
     /// Whether anything was ever lost: then a stack that isn't in `parked` may have run.
     gapped: bool,
     /// The stack that ran last, and its last time.
     stack: u32,
     ticks: u64,
-    /// How deep the stacks are that don't run, as far as that is known.
+    /// The depths of the stacks that don't run, if they are known.
     parked: FxHashMap<u32, u32>,
 }
 
@@ -62,7 +65,7 @@ impl Loss {
 }
 
 impl Lanes {
-    /// An events chunk of this number is here. Says so if another one should have come.
+    /// An events chunk with this number has come. Answers the gap if another number should have come.
     pub(crate) fn arrive(&mut self, recorder: u32, sequence: u32) -> Option<AnomalyKind> {
         let state = self.recorders.entry(recorder).or_default();
         let expected = std::mem::replace(&mut state.next, sequence.wrapping_add(1));
@@ -73,14 +76,14 @@ impl Lanes {
         Some(AnomalyKind::Gap { recorder, expected, found: sequence })
     }
 
-    /// An events chunk of this number is here, or was, but can't be read.
+    /// An events chunk with this number can't be read.
     pub(crate) fn spoil(&mut self, recorder: u32, sequence: u32) {
         let state = self.recorders.entry(recorder).or_default();
         state.next = sequence.wrapping_add(1);
         state.lose(None);
     }
 
-    /// The writer says that so many events before the chunk of this number could not be written.
+    /// The writer says that it could not write so many events before the chunk with this number.
     pub(crate) fn lose(&mut self, recorder: u32, next_sequence: u32, events: u64) {
         let state = self.recorders.entry(recorder).or_default();
         state.next = next_sequence;
@@ -89,26 +92,36 @@ impl Lanes {
         }
     }
 
-    /// Cuts a recorder's decoded block at its switches. What was lost is put in front.
+    /// Whether the reader follows a recorder. Its stack 0 is a lane even if it never runs.
+    pub(crate) fn follows(&mut self, recorder: u32) -> bool {
+        follows(&mut self.seen, LaneId { recorder, stack: 0 })
+    }
+
+    /// Cuts a recorder's decoded block at its switches, and puts what was lost in front. Answers how many events it left out
+    /// because there are too many lanes.
     pub(crate) fn cut(
         &mut self,
         recorder: u32,
         header: BlockHeader,
         block: &mut Decoded,
         out: &mut Vec<Segment>,
-    ) {
+    ) -> u64 {
+        let mut left_out = 0;
         let state = self.recorders.entry(recorder).or_default();
         let mut lost = state.lost.take();
         let mut depth = Some(header.depth);
         let (mut stack, mut start, mut start_ticks) = (header.stack, 0, header.start_ticks);
         state.parked.remove(&stack);
+        let mut followed = follows(&mut self.seen, LaneId { recorder, stack });
         let switches = std::mem::take(&mut block.switches);
         let end = Switch { at: usize::MAX, stack: u32::MAX, ticks: block.end_ticks };
         let mut inserted = 0;
         for switch in switches.iter().chain([&end]) {
             let mut at = switch.at.saturating_add(inserted).min(block.events.len());
             // A stack of unknown depth that does nothing stays unknown.
-            if depth.is_some() || at > start {
+            if !followed {
+                left_out += (at - start) as u64;
+            } else if depth.is_some() || at > start {
                 let known = depth.unwrap_or_else(|| needed(&block.events[start..at]));
                 if let Some(loss) = lost.take() {
                     block.events.insert(start, TimedEvent { ticks: start_ticks, event: loss.event() });
@@ -127,15 +140,18 @@ impl Lanes {
                 break;
             }
             (stack, start, start_ticks) = (switch.stack, at, switch.ticks);
+            followed = follows(&mut self.seen, LaneId { recorder, stack });
             // A stack that nothing is known of has never run, or has run while events were lost.
             depth = state.parked.remove(&stack).or((!state.gapped).then_some(0));
             lost = depth.is_none().then_some(Loss { events: None });
         }
         (state.stack, state.ticks) = (stack, block.end_ticks);
         block.switches = switches;
+        left_out
     }
 
-    /// What was lost of recorders that have no chunk behind it: an event each, in the recorders' order.
+    /// Adds what was lost behind the last chunk of a recorder: one event for each such recorder, in the order of their
+    /// numbers.
     pub(crate) fn rest(&mut self, events: &mut Vec<TimedEvent>, out: &mut Vec<Segment>) {
         events.clear();
         let lost =
@@ -151,13 +167,18 @@ impl Lanes {
     }
 }
 
+/// Whether a lane is among those that are followed, or becomes one.
+fn follows(seen: &mut FxHashSet<LaneId>, lane: LaneId) -> bool {
+    seen.contains(&lane) || seen.len() < MAX_LANES && seen.insert(lane)
+}
+
 /// How deep a stack is after these events.
 fn after(depth: u32, events: &[TimedEvent]) -> u32 {
     events.iter().fold(depth, |depth, timed| match timed.event {
         Event::Enter(_) => depth.saturating_add(1),
         Event::Leave => depth.saturating_sub(1),
         Event::Unwind { depth: to, .. } => depth.min(to),
-        Event::Mark(_) | Event::Lost { .. } => depth,
+        Event::Mark(_) | Event::Memory(_) | Event::Lost { .. } => depth,
     })
 }
 
@@ -171,7 +192,7 @@ fn needed(events: &[TimedEvent]) -> u32 {
             Event::Leave => open -= 1,
             // So many frames stay open, and from here on the depth is known.
             Event::Unwind { depth, .. } => return needed.saturating_add(depth.saturating_sub(open)),
-            Event::Mark(_) | Event::Lost { .. } => {}
+            Event::Mark(_) | Event::Memory(_) | Event::Lost { .. } => {}
         }
     }
     needed

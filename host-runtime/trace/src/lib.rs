@@ -31,6 +31,7 @@
 
 mod anomaly;
 mod block_encoder;
+mod calendar;
 mod checksum;
 mod chunk;
 mod codec;
@@ -41,7 +42,9 @@ mod encode;
 mod error;
 mod event;
 mod header;
+mod json;
 mod lanes;
+mod limits;
 mod reader;
 mod source;
 mod summary;
@@ -50,15 +53,17 @@ mod writer;
 
 pub use anomaly::{Anomaly, AnomalyKind};
 pub use block_encoder::BlockEncoder;
+pub use calendar::Calendar;
 pub use chunk::ChunkKind;
 pub use context::{CallParent, ContextError, TraceContext};
 pub use encode::count_events;
 pub use error::{Error, ErrorKind};
 pub use event::{Batch, Event, LaneId, TimedEvent};
 pub use header::{Anchor, ClockInfo, ClockKind, Header, HostInfo, ProbeCost};
+pub use kperf_abi::allocation::Allocation;
 pub use kperf_abi::word::Reason;
 pub use kperf_abi::{FuncId, block, word};
-pub use reader::{Item, TraceReader};
-pub use summary::{Stall, StallKind, StallTotal, Summary};
+pub use reader::{Item, Namer, TraceReader};
+pub use summary::{Stall, StallKind, StallTotal, Summary, TickTotal};
 pub use window::{Window, WindowNode};
 pub use writer::{TraceWriter, Written};

@@ -8,27 +8,28 @@ use crate::context::{CallParent, TraceContext, check_state};
 use crate::decode::Decoded;
 use crate::error::{Error, ErrorKind};
 use crate::event::Batch;
-use crate::header::Header;
+use crate::header::{Anchor, Header};
+use crate::json;
 use crate::lanes::{Lanes, Segment};
 use crate::summary::{Stall, StallKind, Summary};
 use crate::window::Window;
-use kperf_abi::block::BlockHeader;
+use kperf_abi::block::{BlockHeader, STACKS};
 use std::io::{self, Read};
 
 mod chunks;
 
 use chunks::Chunks;
 
-/// Reads a trace, item by item, with memory for one chunk.
+/// Reads a trace, item by item. It keeps one chunk in memory.
 ///
-/// What is wrong with it is collected in [`anomalies`](Self::anomalies) while it is read; the rest is read all the same.
+/// It collects what is wrong with the trace in [`anomalies`](Self::anomalies), and reads the rest all the same.
 pub struct TraceReader<R: Read> {
     chunks: Chunks<R>,
     header: Header,
     summary: Option<Summary>,
-    /// The last one read.
+    /// The parent that was read last.
     parent: CallParent,
-    /// The last one read, and room for its bytes.
+    /// The window that was read last, and room for its bytes.
     window: Window,
     window_bytes: Vec<u8>,
     /// A chunk that was read while the header was looked for.
@@ -40,9 +41,31 @@ pub struct TraceReader<R: Read> {
     /// The batches of the last chunk, and how many of them were given.
     segments: Vec<Segment>,
     given: usize,
-    /// Whether they are of slow calls that a sampler saw.
+    /// Whether the batches tell slow calls that a sampler saw, rather than all calls.
     spans: bool,
     state: State,
+    /// Who knows better what functions are called, and what was said last.
+    namer: Option<Box<dyn Namer + Send>>,
+    renamed: Option<Vec<u8>>,
+}
+
+/// Who knows more of the functions of a trace than the trace itself: other names, places in the source.
+pub trait Namer {
+    /// A symbol table to give in the place of one that the trace has, as bytes; `None` leaves it as it is.
+    ///
+    /// # Errors
+    ///
+    /// What ends the reading.
+    fn rename(&mut self, table: &[u8]) -> io::Result<Option<Vec<u8>>>;
+
+    /// The trace was read to its end: there is no table more.
+    ///
+    /// # Errors
+    ///
+    /// What the reader's last call of [`TraceReader::next`] fails with.
+    fn end(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,14 +85,16 @@ pub enum Item<'a> {
     Symbols(&'a [u8]),
     /// Events of one lane.
     Events(Batch<'a>),
-    /// Slow calls of one lane that a sampler saw, as events. They are in the windows of its recorder already.
+    /// Slow calls of one lane that a sampler saw, as events. The windows of the lane's recorder count these calls too.
     Spans(Batch<'a>),
-    /// What a sampler counted and saw in a while.
+    /// What a sampler counted and saw in a span of time.
     Window(&'a Window),
-    /// A while in which the times are not what they seem.
+    /// A span of time in which the recorded times are not what they seem.
     Stall(Stall),
-    /// Whose children the calls are that the host makes, from the recorder's next events on.
+    /// The parent of the calls that the host makes, from the recorder's next events on.
     Parent(&'a CallParent),
+    /// One more moment, read on the trace's clock and on the calendar's, for a [`Calendar`](crate::Calendar).
+    Anchor(Anchor),
     /// The end of the recording. Nothing comes behind it.
     End(&'a Summary),
 }
@@ -81,6 +106,7 @@ enum Step {
     Stall(Stall),
     Window,
     Parent,
+    Anchor(Anchor),
     End,
     Nothing,
 }
@@ -90,16 +116,16 @@ impl<R: Read> TraceReader<R> {
     ///
     /// # Errors
     ///
-    /// If the bytes can't be had or aren't those of a trace that this version reads.
+    /// If the input fails, or if its bytes are not a trace that this version reads.
     pub fn new(input: R) -> Result<TraceReader<R>, Error> {
         let mut chunks = Chunks::new(input);
         let preamble = chunks.preamble()?;
         let version = preamble.strip_prefix(&chunk::MAGIC).and_then(|rest| rest.first_chunk());
-        match version.copied().map(u16::from_le_bytes) {
-            Some(chunk::VERSION) => {}
-            Some(version) => return Err(ErrorKind::Version(version).into()),
+        let minor = match version.copied() {
+            Some([chunk::MAJOR, minor]) => minor,
+            Some([major, minor]) => return Err(ErrorKind::Version { major, minor }.into()),
             None => return Err(ErrorKind::NotATrace { found: preamble.to_vec() }.into()),
-        }
+        };
         let mut reader = TraceReader {
             chunks,
             header: Header::default(),
@@ -116,28 +142,40 @@ impl<R: Read> TraceReader<R> {
             given: 0,
             spans: false,
             state: State::Chunks,
+            namer: None,
+            renamed: None,
         };
+        if minor > chunk::MINOR {
+            reader.chunks.note(AnomalyKind::NewerVersion { minor });
+        }
         reader.chunks.start();
         reader.read_header()?;
         Ok(reader)
     }
 
-    /// What the trace says about its clock and host. The default where the header is damaged, which is an anomaly.
+    /// Gives the symbol tables as somebody else has them who knows more of the functions.
+    #[must_use]
+    pub fn with_names(mut self, namer: Box<dyn Namer + Send>) -> TraceReader<R> {
+        self.namer = Some(namer);
+        self
+    }
+
+    /// What the trace says about its clock and host. The default if the header is damaged, which is an anomaly.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// What it says at its end; `None` before that is read, and in a trace that was cut off.
+    /// What the trace says at its end. `None` until the end is read, and always if the trace was cut off.
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
     }
 
-    /// What was wrong so far, in the order of the file; all of it once [`next`](Self::next) has given `None`.
+    /// What was wrong so far, in the order of the file. It is complete once [`next`](Self::next) has given `None`.
     pub fn anomalies(&self) -> &[Anomaly] {
         self.chunks.anomalies.list()
     }
 
-    /// How many bytes of the file are done with. For progress.
+    /// How many bytes of the file were read and used. For progress.
     pub fn offset(&self) -> u64 {
         self.chunks.offset()
     }
@@ -146,11 +184,19 @@ impl<R: Read> TraceReader<R> {
     ///
     /// # Errors
     ///
-    /// Only what the reader below says.
+    /// Only errors of the input.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> io::Result<Option<Item<'_>>> {
         Ok(match self.step()? {
-            Step::Symbols(chunk) => Some(Item::Symbols(self.chunks.payload(&chunk))),
+            Step::Symbols(chunk) => {
+                if let Some(namer) = &mut self.namer {
+                    self.renamed = namer.rename(self.chunks.payload(&chunk))?;
+                }
+                Some(Item::Symbols(match &self.renamed {
+                    Some(table) => table,
+                    None => self.chunks.payload(&chunk),
+                }))
+            }
             Step::Events(segment) => {
                 let Segment { lane, depth, start_ticks, ref events } = self.segments[segment];
                 let events = &self.decoded.events[events.clone()];
@@ -160,8 +206,14 @@ impl<R: Read> TraceReader<R> {
             Step::Stall(stall) => Some(Item::Stall(stall)),
             Step::Window => Some(Item::Window(&self.window)),
             Step::Parent => Some(Item::Parent(&self.parent)),
+            Step::Anchor(anchor) => Some(Item::Anchor(anchor)),
             Step::End => self.summary.as_ref().map(Item::End),
-            Step::Nothing => None,
+            Step::Nothing => {
+                if let Some(mut namer) = self.namer.take() {
+                    namer.end()?;
+                }
+                None
+            }
         })
     }
 
@@ -203,9 +255,12 @@ impl<R: Read> TraceReader<R> {
     fn read_header(&mut self) -> io::Result<()> {
         let first = self.chunks.next(&mut self.lanes)?;
         if let Some(chunk) = first.filter(|chunk| chunk.kind == ChunkKind::HEADER) {
-            match serde_json::from_slice::<Header>(self.chunks.payload(&chunk)) {
-                Ok(header) if header.is_sane() => self.header = header,
-                _ => self.chunks.note(AnomalyKind::NoHeader),
+            match json::read(self.chunks.payload(&chunk)) {
+                Some((header, bad)) => {
+                    self.header = header;
+                    self.bad_fields(chunk.kind, bad);
+                }
+                None => self.chunks.note(AnomalyKind::NoHeader),
             }
         } else {
             self.chunks.note(AnomalyKind::NoHeader);
@@ -214,8 +269,19 @@ impl<R: Read> TraceReader<R> {
         Ok(())
     }
 
+    fn bad_fields(&mut self, chunk: ChunkKind, fields: Vec<String>) {
+        for field in fields {
+            self.chunks.note(AnomalyKind::BadField { chunk, field });
+        }
+    }
+
     /// What a chunk gives right away. Events are given by [`Self::step`], from `segments`.
     fn chunk(&mut self, chunk: &ChunkHeader) -> Result<Option<Step>, &'static str> {
+        if chunk.kind.is_of_recorder() && !self.lanes.follows(chunk.recorder) {
+            let recorder = chunk.recorder;
+            self.chunks.note(AnomalyKind::TooManyLanes { recorder, events: None });
+            return Ok(None);
+        }
         let payload = self.chunks.payload(chunk);
         match chunk.kind {
             ChunkKind::HEADER => self.chunks.note(AnomalyKind::SecondHeader),
@@ -242,8 +308,17 @@ impl<R: Read> TraceReader<R> {
                 self.parent = parent(chunk.recorder, payload)?;
                 return Ok(Some(Step::Parent));
             }
+            ChunkKind::ANCHOR => {
+                let ([ticks, unix_nanos, ..], _) = payload.as_chunks::<8>() else {
+                    return Err("it is too short");
+                };
+                let [ticks, unix_nanos] = [*ticks, *unix_nanos].map(u64::from_le_bytes);
+                return Ok(Some(Step::Anchor(Anchor { ticks, unix_nanos })));
+            }
             ChunkKind::END => {
-                self.summary = Some(serde_json::from_slice(payload).map_err(|_| "its JSON can't be read")?);
+                let (summary, bad) = json::read(payload).ok_or("its JSON can't be read")?;
+                self.summary = Some(summary);
+                self.bad_fields(chunk.kind, bad);
                 self.state = State::Ending;
                 self.spans = false;
                 self.lanes.rest(&mut self.decoded.events, &mut self.segments);
@@ -271,7 +346,11 @@ impl<R: Read> TraceReader<R> {
                 if count != 0 {
                     self.chunks.note(AnomalyKind::UnknownWords { recorder, first, count });
                 }
-                self.lanes.cut(recorder, header, &mut self.decoded, &mut self.segments);
+                let left_out = self.lanes.cut(recorder, header, &mut self.decoded, &mut self.segments);
+                if left_out != 0 {
+                    let events = Some(left_out);
+                    self.chunks.note(AnomalyKind::TooManyLanes { recorder, events });
+                }
                 Ok(())
             }
             Err(what) => {
@@ -285,23 +364,24 @@ impl<R: Read> TraceReader<R> {
     fn decode(&mut self, chunk: &ChunkHeader) -> Result<BlockHeader, &'static str> {
         let payload = self.chunks.payload(chunk);
         let (&codec, block) = payload.split_first().ok_or("it is empty")?;
-        match codec {
-            columns::RAW if block.len() > MAX_BLOCK => Err("it is longer than a block"),
+        let header = match codec {
+            columns::RAW if block.len() > MAX_BLOCK => return Err("it is longer than a block"),
             columns::RAW => {
                 let (header, words) = BlockHeader::split(block).ok_or("it ends inside the block's header")?;
                 self.decoded.clear(header.start_ticks);
                 self.decoded.raw(words)?;
-                Ok(header)
+                header
             }
             columns::COLUMNS => {
                 let header = self.columns.unpack(payload, &mut self.unpacker)?;
                 let (header, _) = BlockHeader::split(&header).ok_or("it has no block header")?;
                 self.decoded.clear(header.start_ticks);
                 self.decoded.columns(&self.columns)?;
-                Ok(header)
+                header
             }
-            _ => Err("its codec is unknown"),
-        }
+            _ => return Err("its codec is unknown"),
+        };
+        if header.stack < STACKS { Ok(header) } else { Err("its stack is beyond the last") }
     }
 }
 
@@ -312,6 +392,8 @@ fn parent(recorder: u32, payload: &[u8]) -> Result<CallParent, &'static str> {
     let (&flags, rest) = rest.split_first().ok_or(short)?;
     let (&trace_id, rest) = rest.split_first_chunk::<16>().ok_or(short)?;
     let (&span_id, state) = rest.split_first_chunk::<8>().ok_or(short)?;
+    // No tracestate has a 0 in it: behind one stands what a later version has to say.
+    let state = state.split(|&byte| byte == 0).next().unwrap_or_default();
     let state = str::from_utf8(state).ok().and_then(|state| check_state(state).ok());
     let state = state.ok_or("its tracestate can't be handed on")?.to_owned();
     let stack = Some(u32::from_le_bytes(stack)).filter(|&stack| stack != chunk::ALL_STACKS);

@@ -49,7 +49,8 @@ impl<R: Read> Source<R> {
                 (self.start, self.end) = (0, self.end - self.start);
             }
             if self.end == self.buffer.len() {
-                self.buffer.resize((self.end * 2).max(READ_LEN), 0);
+                let wanted = length.max(READ_LEN).max(self.end + 1);
+                self.buffer.resize((self.end * 2).max(READ_LEN).min(wanted), 0);
             }
             let free = self.buffer.get_mut(self.end..).unwrap_or_default();
             match self.input.read(free) {

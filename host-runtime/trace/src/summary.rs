@@ -1,23 +1,23 @@
-//! What a trace says about itself besides its events: stalls on the way, and the summary at the end.
+//! What a trace says about the recording: its stalls, and the summary at the end.
 
-use crate::header::u64_or_decimal;
+use crate::header::{ProbeCost, u64_or_decimal};
 use serde::{Deserialize, Serialize};
 
 /// What stood still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StallKind {
-    /// The thread that renews the time was not run: the times of this while are coarse.
+    /// The thread that renews the time did not run: the times of this span are coarse.
     Ticker,
-    /// A guest waited for the writer: this while is the recording's, not the guest's.
+    /// A guest waited for the writer: the recording took this time, not the guest.
     Writer,
 }
 
-/// A while in which the times are not what they seem.
+/// A span of time in which the recorded times are not what they seem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stall {
     /// What stood still.
     pub kind: StallKind,
-    /// Whose guest waited; `None` where it concerns all.
+    /// The recorder whose guest waited; `None` if the stall concerns all recorders.
     pub recorder: Option<u32>,
     /// When it began, a reading of the trace's clock.
     pub start_ticks: u64,
@@ -25,7 +25,7 @@ pub struct Stall {
     pub nanos: u64,
 }
 
-/// All stalls of one kind, those included that were too many to be written one by one.
+/// The sum of all stalls of one kind. A trace lists only some of them one by one; this counts all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StallTotal {
@@ -46,8 +46,45 @@ impl StallTotal {
     }
 }
 
+/// How the ticks of a ticker followed each other. It says how far the times of a trace with this clock can be trusted.
+///
+/// A tick is a sample: all time since the tick before counts for the function that the guest is in, as its next event shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TickTotal {
+    /// How many ticks there were.
+    pub count: u64,
+    /// Sum of the times between two ticks, in nanoseconds: how long somebody needed the ticker.
+    pub nanos: u64,
+    /// Sum of the squares of these times, in nanoseconds^2. Parts of a time in which events had a better clock don't count.
+    pub squares: f64,
+}
+
+impl TickTotal {
+    /// Counts a tick that came `nanos` nanoseconds after the one before. In `coarse` of these nanoseconds events had no better
+    /// clock.
+    pub fn add(&mut self, nanos: u64, coarse: u64) {
+        self.count += 1;
+        self.nanos = self.nanos.saturating_add(nanos);
+        self.squares += (coarse as f64).powi(2);
+    }
+
+    /// How many samples of equal weight would say as much about `nanos` nanoseconds of the trace. It is `nanos` divided by the
+    /// mean time between two ticks, each tick weighted by its time. (For the whole trace this is Kish's
+    /// `(sum of weights)^2 / sum of squares`, *Survey Sampling*, 1965.)
+    pub fn effective_samples(&self, nanos: f64) -> f64 {
+        nanos / self.resolution_nanos()
+    }
+
+    /// How long the gap between two ticks is, in nanoseconds, at a moment that is picked at random. Infinite if there was no
+    /// tick.
+    pub fn resolution_nanos(&self) -> f64 {
+        if self.count == 0 { f64::INFINITY } else { self.squares / self.nanos.max(1) as f64 }
+    }
+}
+
 /// The last chunk of a trace. A trace without one was cut off.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Summary {
     /// How the guest ended: `completed`, `exit 3`, `trap: ...`, `interrupted by SIGINT`.
@@ -55,9 +92,9 @@ pub struct Summary {
     /// The clock's reading at the end.
     #[serde(deserialize_with = "u64_or_decimal")]
     pub end_ticks: u64,
-    /// How many events recorders handed over (enters, leaves, unwinds, marks), those dropped later included.
+    /// How many events (enters, leaves, unwinds, marks) recorders handed over. Events that were dropped later count too.
     pub events: u64,
-    /// In how many blocks.
+    /// How many blocks these events came in.
     pub blocks: u64,
     /// How many of the events are not in the trace.
     pub dropped_events: u64,
@@ -65,8 +102,20 @@ pub struct Summary {
     pub recorders: u32,
     /// How many functions had probes.
     pub probes: u32,
-    /// The ticker's stalls.
+    /// Stalls of the ticker: its thread did not run.
     pub ticker_stalls: StallTotal,
-    /// The writer's.
+    /// Stalls of the writer: guests waited for it.
     pub writer_stalls: StallTotal,
+    /// The ticks, if the clock is a ticker.
+    pub ticks: TickTotal,
+    /// What probes cost, if the host measured it when the recording ended: only then it knows what kind of probes there were.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe_cost: Option<ProbeCost>,
+    /// For how many nanoseconds the threads of the host's process ran on processors, from the beginning of the recording to its
+    /// end: the guest, the ticker, the writer, and whatever else the process does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_nanos: Option<u64>,
+    /// What else makes figures doubtful, a sentence each without its full stop, for people.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }

@@ -1,10 +1,10 @@
-//! What a sampler counted and saw of one recorder in a while: the payload of a `PROF` chunk. FORMAT.md, "Profiles".
+//! What a sampler counted and saw of one recorder in a span of time: the payload of a `PROF` chunk. FORMAT.md, "Profiles".
 
 use crate::codec::{Packer, Unpacker};
 use kperf_abi::{FuncId, leb128};
 
-/// A while of a recorder that makes a profile: exact counts, and a tree of the paths of calls that samples found. The
-/// windows of a recorder follow each other; each stands for itself, so that their sum is the whole.
+/// A span of time of a recorder that makes a profile: exact counts of calls, and a tree of the call paths that samples found.
+/// The windows of a recorder follow each other. None repeats what another says, so their sum is the whole profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Window {
     /// The recorder.
@@ -15,32 +15,34 @@ pub struct Window {
     pub end_ticks: u64,
     /// How often a sample was to be taken, in nanoseconds.
     pub period_nanos: u64,
-    /// Calls of that many nanoseconds and more are told one by one, too; 0 if none are.
+    /// Calls that took at least so many nanoseconds are also in the trace one by one; 0 if none are.
     pub span_min_nanos: u64,
-    /// Samples that found a path, the empty one included.
+    /// How many samples found which calls were open, or that none was.
     pub samples: u64,
-    /// Samples that found none: it changed whenever it was looked at.
+    /// How many samples failed: the stack changed each time the sampler looked at it.
     pub torn: u64,
-    /// Samples of paths that were too deep, or too many, to be kept whole: they count for their outer part.
+    /// How many samples had a path that was too deep, or one path too many, to be kept whole. They count for the path's outer
+    /// part.
     pub cut: u64,
-    /// How long no call was open, by the samples.
+    /// How long no call was open, in ticks, as estimated from the samples.
     pub idle_ticks: u64,
-    /// The squares of what each sample of an open call stands for, summed up: ticks^2. It says how far sums can be trusted.
+    /// Each sample of an open call stands for some ticks. This is the sum of the squares of these ticks. It says how far sums
+    /// can be trusted.
     pub squares: f64,
     /// The paths. Parents come before their children.
     pub nodes: Vec<WindowNode>,
-    /// How often functions were called in this window, by increasing id. Those that were not are left out.
+    /// How often each function was called in this window, by increasing id. Functions that were not called are left out.
     pub calls: Vec<(FuncId, u64)>,
 }
 
 /// A path of open calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WindowNode {
-    /// What it continues: index of a node before it; `None` if the host made the call.
+    /// Index of the node of the caller's path, which comes before this node; `None` if the host made the call.
     pub parent: Option<u32>,
     /// The innermost call's function.
     pub func: FuncId,
-    /// How many samples found just this path.
+    /// How many samples found exactly this path.
     pub samples: u64,
     /// The time that these samples stand for, in ticks.
     pub self_ticks: u64,
@@ -48,8 +50,12 @@ pub struct WindowNode {
 
 /// Length of what stands before the numbers.
 const ENVELOPE_LEN: usize = 8;
-/// The longest body, in bytes: so much memory may a chunk ask for.
+/// How long a body may be, in bytes: no chunk may ask for more memory.
 const MAX_BODY: usize = 64 << 20;
+/// The most nodes: samplers keep a quarter of that.
+const MAX_NODES: u64 = 1 << 20;
+/// The most functions with calls: engines take no module with more.
+const MAX_CALLS: u64 = 1 << 20;
 /// A node takes at least a byte for each of its numbers.
 const NODE_LEN: u64 = 4;
 
@@ -125,7 +131,7 @@ impl Window {
         if !window.squares.is_finite() || window.squares < 0.0 {
             return Err("its sum of squares is none");
         }
-        for index in 0..numbers.count(NODE_LEN)? {
+        for index in 0..numbers.count(NODE_LEN, MAX_NODES)? {
             let parent = match numbers.next()? {
                 0 => return Err("a node is its own parent"),
                 back if back == index + 1 => None,
@@ -136,13 +142,10 @@ impl Window {
             window.nodes.push(WindowNode { parent, func, samples, self_ticks });
         }
         let mut next = 0;
-        for _ in 0..numbers.count(2)? {
+        for _ in 0..numbers.count(2, MAX_CALLS)? {
             let func = numbers.func(next)?;
             next = u64::from(func.0) + 1;
             window.calls.push((func, numbers.next()?));
-        }
-        if !numbers.0.is_empty() {
-            return Err("something stands behind it");
         }
         Ok(window)
     }
@@ -156,9 +159,12 @@ impl Numbers<'_> {
         leb128::read(&mut self.0).ok_or("it ends inside a number")
     }
 
-    /// How many things follow that have at least so many bytes each.
-    fn count(&mut self, bytes: u64) -> Result<u64, &'static str> {
+    /// How many things follow that have at least so many bytes each, at most `most` of them.
+    fn count(&mut self, bytes: u64, most: u64) -> Result<u64, &'static str> {
         let count = self.next()?;
+        if count > most {
+            return Err("it has too many entries");
+        }
         let fits = count.checked_mul(bytes).is_some_and(|bytes| bytes <= self.0.len() as u64);
         if fits { Ok(count) } else { Err("it ends before its last entry") }
     }

@@ -4,7 +4,7 @@ use crate::block_encoder::{BlockEncoder, invalid};
 use crate::checksum::crc32;
 use crate::chunk::{self, ChunkHeader, ChunkKind};
 use crate::context::{CallParent, TraceContext};
-use crate::header::Header;
+use crate::header::{Anchor, Header};
 use crate::summary::{Stall, StallKind, Summary};
 use crate::window::Window;
 use kperf_abi::block;
@@ -50,7 +50,7 @@ impl<W: Write> TraceWriter<W> {
             written: Written::default(),
         };
         let mut preamble = chunk::MAGIC.to_vec();
-        preamble.extend(chunk::VERSION.to_le_bytes());
+        preamble.extend([chunk::MAJOR, chunk::MINOR]);
         writer.out.write_all(&preamble)?;
         writer.written.bytes = preamble.len() as u64;
         writer.json(ChunkKind::HEADER, header)?;
@@ -71,23 +71,24 @@ impl<W: Write> TraceWriter<W> {
     ///
     /// # Errors
     ///
-    /// What the writer below says; `InvalidInput` where the bytes are no block: shorter than a header, longer than
+    /// Errors of the output; `InvalidInput` if the bytes are no block: shorter than a header, longer than
     /// 4 MiB, not made of words.
     pub fn block(&mut self, recorder: u32, raw_block: &[u8]) -> io::Result<()> {
         self.block_of(ChunkKind::EVENTS, recorder, raw_block)
     }
 
-    /// The same of slow calls that a sampler saw, of a recorder that makes a profile: enters and leaves of these calls
-    /// only.
+    /// Adds a block of slow calls that a sampler saw, for a recorder that makes a profile. The block has enters and leaves of
+    /// these calls only.
     ///
     /// # Errors
     ///
-    /// As for [`block`](Self::block).
+    /// Errors of the output; `InvalidInput` if the bytes are no block: shorter than a header, longer than 4 MiB, not made of
+    /// words.
     pub fn spans(&mut self, recorder: u32, raw_block: &[u8]) -> io::Result<()> {
         self.block_of(ChunkKind::SPANS, recorder, raw_block)
     }
 
-    /// Adds what a sampler counted and saw in a while.
+    /// Adds what a sampler counted and saw in a span of time.
     pub fn window(&mut self, window: &Window) -> io::Result<()> {
         self.begin();
         window.pack(&mut self.encoder.packer, &mut self.chunk);
@@ -110,7 +111,7 @@ impl<W: Write> TraceWriter<W> {
         Ok(())
     }
 
-    /// Adds a while in which the times are not what they seem.
+    /// Adds a span of time in which the recorded times are not what they seem.
     pub fn stall(&mut self, stall: Stall) -> io::Result<()> {
         self.begin();
         self.chunk.push(match stall.kind {
@@ -122,7 +123,7 @@ impl<W: Write> TraceWriter<W> {
         self.end(ChunkKind::STALL, stall.recorder.unwrap_or(chunk::NO_RECORDER), 0)
     }
 
-    /// Says whose children the calls are that the host makes, from the recorder's next block on.
+    /// Names the parent of the calls that the host makes, from the recorder's next block on.
     pub fn parent(&mut self, parent: &CallParent) -> io::Result<()> {
         self.begin();
         let none = TraceContext::default();
@@ -135,7 +136,16 @@ impl<W: Write> TraceWriter<W> {
         self.end(ChunkKind::PARENT, parent.recorder, 0)
     }
 
-    /// Says that so many events of a recorder are missing before its next block. It explains every block that could not
+    /// Adds one more moment, read on the trace's clock and on the calendar's. There should be one each minute: clocks drift,
+    /// and people set calendars.
+    pub fn anchor(&mut self, anchor: Anchor) -> io::Result<()> {
+        self.begin();
+        self.chunk.extend(anchor.ticks.to_le_bytes());
+        self.chunk.extend(anchor.unix_nanos.to_le_bytes());
+        self.end(ChunkKind::ANCHOR, 0, 0)
+    }
+
+    /// Says that so many events of a recorder are missing before its next block. They are those of all blocks that could not
     /// be written since its last one.
     pub fn lost(&mut self, recorder: u32, events: u64) -> io::Result<()> {
         self.begin();
@@ -149,7 +159,7 @@ impl<W: Write> TraceWriter<W> {
         self.written
     }
 
-    /// Ends the trace and gives back what it was written to, flushed.
+    /// Ends the trace, flushes the output and gives it back.
     pub fn finish(mut self, summary: &Summary) -> io::Result<W> {
         self.json(ChunkKind::END, summary)?;
         self.out.flush()?;

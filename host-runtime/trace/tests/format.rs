@@ -6,8 +6,8 @@ use common::{block, block_at, chunk, context, raw_trace, text, timed, window};
 use kperf_trace::block::{self, BlockHeader};
 use kperf_trace::word::{self, Reason, Word};
 use kperf_trace::{
-    Anchor, CallParent, ChunkKind, ClockInfo, ClockKind, Header, HostInfo, Item, Stall, StallKind, Summary,
-    TraceReader, TraceWriter,
+    Anchor, AnomalyKind, CallParent, ChunkKind, ClockInfo, ClockKind, Header, HostInfo, Item, Stall,
+    StallKind, StallTotal, Summary, TraceReader, TraceWriter,
 };
 use std::fmt::Write;
 
@@ -37,6 +37,7 @@ fn example() -> Vec<u8> {
             ticks_per_second: 2.5e9,
             resolution_nanos: 0.4,
             period_nanos: None,
+            no_ticker: None,
         },
         anchor: Anchor { ticks: 1_000_000, unix_nanos: 1_700_000_000_000_000_000 },
         probe_cost: None,
@@ -54,6 +55,7 @@ fn example() -> Vec<u8> {
     writer.lost(0, 2).expect("a loss");
     writer.spans(1, &block(1_000_000, &timed(2_500_000, &[Some(4), None]))).expect("spans");
     writer.window(&window(1)).expect("a window");
+    writer.anchor(Anchor { ticks: 1_003_000, unix_nanos: 1_700_000_000_000_001_250 }).expect("an anchor");
     let summary = Summary { outcome: "exit 3".into(), end_ticks: 1_004_000, events: 7, ..Summary::default() };
     writer.finish(&summary).expect("an end")
 }
@@ -116,6 +118,8 @@ fn the_tables_name_the_constants() {
         format!("| `{:#010x}`, low, high | many ticks", word::WIDE_TIME),
         format!("| `{:#010x} \\| s` | switch", word::SWITCH),
         format!("| `{:#010x} \\| n` | mark", word::MARK),
+        format!("| `{:#010x} \\| b` | a record", word::RECORD),
+        format!("| `{:#010x} \\| b` | 26 bits more", word::RECORD_MORE),
         format!("at most {} stacks", block::STACKS),
     ];
     rows.extend(Reason::ALL.map(|reason| format!("| {} | {} |", reason as u32, reason.as_str())));
@@ -128,6 +132,7 @@ fn the_tables_name_the_constants() {
         ChunkKind::STALL,
         ChunkKind::LOST,
         ChunkKind::PARENT,
+        ChunkKind::ANCHOR,
         ChunkKind::END,
     ] {
         rows.push(format!("| `{kind}` |"));
@@ -154,7 +159,7 @@ fn the_fields_are_described() {
             fields += 1;
         }
     }
-    assert_eq!(fields, 6 + 5 + 2 + 2 + 5 + 2 + 9 + 6);
+    assert_eq!(fields, 6 + 5 + 2 + 2 + 5 + 2 + 10 + 6 + 3);
 }
 
 #[test]
@@ -216,12 +221,12 @@ fn columns_that_break_the_rules_are_told_apart() {
         (vec![2], "its codec is unknown"),
         (vec![0; 16], "it ends inside the block's header"),
         (vec![0; 18], "it ends inside a word"),
+        ([&[0, 0, 3][..], &[0; 14]].concat(), "its stack is beyond the last"),
         (vec![1; 47], "it ends inside its envelope"),
         (columns(2, 0, [&[]; 3]), "the form of its times is unknown"),
         (columns(0, 1 << 21, [&[]; 3]), "it claims more events than a block has"),
         (columns(0, 0, [&[]; 3])[..47].to_vec(), "it ends inside its envelope"),
         (columns(0, 1, [&[2], &[], &[0]])[..49].to_vec(), "it ends inside a column"),
-        ([columns(0, 1, [&[2], &[], &[0]]), vec![0]].concat(), "there are bytes behind its columns"),
         (two_lengths, "a stored column has two lengths"),
         (no_frame, "a column is no zstd frame of the length it claims"),
         (too_long, "it claims a column longer than a block has"),
@@ -245,6 +250,72 @@ fn columns_that_break_the_rules_are_told_apart() {
     }
 }
 
+/// A file of the version `major.minor` with a header, such chunks, and an end.
+fn file(version: [u8; 2], chunks: &[Vec<u8>]) -> Vec<u8> {
+    let [head, end] = [b"HEAD", b"ENDT"].map(|kind| chunk(kind, 0, 0, b"{}"));
+    [b"KPERF\0".to_vec(), version.to_vec(), head, chunks.concat(), end].concat()
+}
+
+#[test]
+fn a_later_minor_version_is_read_and_said() {
+    let block = chunk(b"EVTS", 0, 0, &columns(0, 1, [&[2], &[], &[5]]));
+    let news = chunk(b"NEWS", 7, 7, b"what nobody knows yet");
+    let read = "lane 0.1, depth 2, from 10\n  15 enter 0\nend: \n";
+    let unknown = "! chunk of unknown kind NEWS, ignored (at offset 0x26)\n";
+    for version in [[1, 0], [1, 1], [1, 2]] {
+        assert_eq!(text(&file(version, &[news.clone(), block.clone()])), format!("{read}{unknown}"));
+    }
+    let newer = "! the trace has format version 1.7, this reader knows 1.2: what is new in it is passed over (at offset 0x0)\n";
+    assert_eq!(text(&file([1, 7], &[news, block])), format!("{read}{newer}{unknown}"));
+}
+
+#[test]
+fn another_major_version_is_refused() {
+    for version in [[0, 1], [2, 0], [255, 255]] {
+        let error = TraceReader::new(&file(version, &[])[..]).err().expect("an error").to_string();
+        let [major, minor] = version;
+        assert_eq!(
+            error,
+            format!(
+                "the trace has format version {major}.{minor}, this reader knows version 1.2 (at offset 0x6)"
+            )
+        );
+    }
+}
+
+/// What a later minor version may add behind the fields of each kind, and in its flags.
+#[test]
+fn trailing_fields_and_unknown_flags_are_passed_over() {
+    let more = b"\0\x01more";
+    let mut events = columns(0, 1, [&[2], &[], &[5]]);
+    (events[2], events[3]) = (0xf8, 0xff);
+    let window = {
+        let mut payload = vec![0, 0xff, 0xff, 0xff];
+        let body = [vec![0; 9], vec![0, 0]].concat();
+        payload.extend((body.len() as u32 + more.len() as u32).to_le_bytes());
+        payload.extend(body);
+        payload
+    };
+    let parent = [&[0; 4][..], &[0xfd], &[1; 16], &[2; 8], b"a=b"].concat();
+    let chunks = [
+        (b"EVTS", events),
+        (b"STAL", [&[0][..], &[1; 16]].concat()),
+        (b"LOST", vec![0; 8]),
+        (b"PRNT", parent),
+        (b"ANCH", vec![1; 16]),
+        (b"PROF", window),
+    ];
+    for (kind, payload) in chunks {
+        let [plain, longer] = [payload.clone(), [&payload[..], more].concat()]
+            .map(|payload| text(&file([1, 1], &[chunk(kind, 0, u32::from(kind == b"LOST"), &payload)])));
+        // The window says how long it is, so that only the longer one is whole.
+        let known = if kind == b"PROF" { longer.clone() } else { plain };
+        assert_eq!(longer, known);
+        assert!(!longer.contains('!'), "{longer}");
+        assert!(longer.lines().count() > 1 || kind == b"LOST", "{longer}");
+    }
+}
+
 #[test]
 fn json_may_lack_fields_and_have_more() {
     let head = br#"{"clock": {"kind": "ticker", "period_nanos": 2000, "colour": 1}, "anchor": {"ticks": "5", "unix_nanos": "1700000000000000001"}, "x": []}"#;
@@ -261,10 +332,8 @@ fn json_may_lack_fields_and_have_more() {
 }
 
 #[test]
-fn a_header_that_gives_no_times_is_no_header() {
-    for head in
-        [r#"{"clock": {"ticks_per_second": 0}}"#, r#"{"clock": {"ticks_per_second": -1}}"#, "{", "null", ""]
-    {
+fn a_header_that_is_no_json_object_is_no_header() {
+    for head in ["{", "null", "", r#"{"clock": {"ticks_per_second": 1e999}}"#] {
         let file =
             [&b"KPERF\0\x01\0"[..], &chunk(b"HEAD", 0, 0, head.as_bytes()), &chunk(b"ENDT", 0, 0, b"{}")]
                 .concat();
@@ -275,4 +344,36 @@ fn a_header_that_gives_no_times_is_no_header() {
             "{head}"
         );
     }
+}
+
+#[test]
+fn a_field_with_a_wrong_value_costs_only_itself() {
+    let head = br#"{"clock": {"kind": 3, "source": "tsc", "ticks_per_second": -1, "resolution_nanos": 2, "period_nanos": 2000.5},
+        "anchor": {"ticks": 1e10, "unix_nanos": 7}, "probe_cost": 5, "host": {"pid": 1099511627776, "os": "linux", "arch": null},
+        "command": "x", "parent": {"traceparent": "00-0"}, "later": -1}"#;
+    let end = br#"{"ticks": null, "events": 15.0, "outcome": null, "end_ticks": "-5", "blocks": 3, "recorders": "12",
+        "notes": "x", "writer_stalls": {"count": -1, "nanos": 4}}"#;
+    let file = [&b"KPERF\0\x01\0"[..], &chunk(b"HEAD", 0, 0, head), &chunk(b"ENDT", 0, 0, end)].concat();
+    let mut reader = TraceReader::new(&file[..]).expect("a trace");
+    let header = Header {
+        clock: ClockInfo { source: "tsc".into(), resolution_nanos: 2.0, ..ClockInfo::default() },
+        anchor: Anchor { ticks: 0, unix_nanos: 7 },
+        host: HostInfo { os: "linux".into(), ..HostInfo::default() },
+        ..Header::default()
+    };
+    assert_eq!(reader.header(), &header);
+    let writer_stalls = StallTotal { nanos: 4, ..StallTotal::default() };
+    let summary = Summary { blocks: 3, writer_stalls, ..Summary::default() };
+    assert_eq!(reader.next().expect("no IO fails"), Some(Item::End(&summary)));
+    let bad = reader.anomalies().iter().map(|anomaly| match &anomaly.kind {
+        AnomalyKind::BadField { chunk, field } => format!("{chunk} {field}"),
+        _ => panic!("{anomaly}"),
+    });
+    let mut bad: Vec<_> = bad.collect();
+    bad.sort();
+    let head = "anchor.ticks clock.kind clock.period_nanos clock.ticks_per_second command host.pid parent probe_cost";
+    let end = "end_ticks events notes recorders writer_stalls.count";
+    let expected = end.split(' ').map(|field| format!("ENDT {field}"));
+    let expected = expected.chain(head.split(' ').map(|field| format!("HEAD {field}")));
+    assert_eq!(bad, expected.collect::<Vec<_>>());
 }

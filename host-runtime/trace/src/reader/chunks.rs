@@ -96,7 +96,8 @@ impl<R: Read> Chunks<R> {
                 true => AnomalyKind::BadChecksum { chunk: chunk.kind, recorder: chunk.recorder },
                 false => AnomalyKind::Truncated,
             });
-            if chunk.kind == ChunkKind::EVENTS || chunk.kind == ChunkKind::SPANS {
+            let is_block = chunk.kind == ChunkKind::EVENTS || chunk.kind == ChunkKind::SPANS;
+            if is_block && lanes.follows(chunk.recorder) {
                 lanes.spoil(chunk.recorder, chunk.sequence);
             }
             let chunks = before.map_or(0, |damage| damage.chunks) + 1;

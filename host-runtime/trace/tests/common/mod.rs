@@ -117,6 +117,7 @@ pub(crate) fn full_header() -> Header {
             ticks_per_second: 2.5e9,
             resolution_nanos: 0.4,
             period_nanos: Some(2000),
+            no_ticker: None,
         },
         anchor: Anchor { ticks: 1_000_000, unix_nanos: 1_700_000_000_000_000_000 },
         probe_cost: Some(ProbeCost { inside_nanos: 10.5, outside_nanos: 11.0 }),
@@ -216,6 +217,7 @@ pub(crate) fn text(trace: &[u8]) -> String {
         match item {
             Item::Symbols(table) => line(format!("symbols \"{}\"", table.escape_ascii())),
             Item::Stall(stall) => line(format!("{stall:?}")),
+            Item::Anchor(anchor) => line(format!("{anchor:?}")),
             Item::Parent(CallParent { recorder, stack, context }) => {
                 let stack = stack.map_or("all stacks".into(), |stack| format!("stack {stack}"));
                 let context = context.as_ref().map_or("the run's parent".into(), |context| {
@@ -242,6 +244,7 @@ pub(crate) fn text(trace: &[u8]) -> String {
                             format!("  {ticks} unwind to {depth}: {}", reason.as_str())
                         }
                         Event::Mark(value) => format!("  {ticks} mark {value}"),
+                        Event::Memory(word) => format!("  {ticks} memory {word:#x}"),
                         Event::Lost { events: Some(events) } => format!("  {ticks} lost {events}"),
                         Event::Lost { events: None } => format!("  {ticks} lost"),
                     });

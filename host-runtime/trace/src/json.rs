@@ -1,0 +1,39 @@
+//! The JSON of a trace's first chunk and of its last. A field with a wrong value costs only itself.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Reads an object whose fields all have defaults. A field with a value that it can't have is taken as missing, and the answer
+/// names it; `null` is as good as missing. `None` where there is no JSON object.
+pub(crate) fn read<T: DeserializeOwned>(json: &[u8]) -> Option<(T, Vec<String>)> {
+    if let Ok(read) = serde_json::from_slice(json) {
+        return Some((read, Vec::new()));
+    }
+    let Ok(Value::Object(mut fields)) = serde_json::from_slice(json) else { return None };
+    // As text again: a second way to read each type would make JavaScript's core an eighth larger.
+    let parsed = |value: Value| serde_json::from_slice::<T>(value.to_string().as_bytes()).ok();
+    let mut bad = Vec::new();
+    fields.retain(|name, value| {
+        let fits = |value: &Value| parsed(Value::from_iter([(name.clone(), value.clone())])).is_some();
+        if fits(value) || value.is_null() {
+            return !value.is_null();
+        }
+        let mut bad_inside = Vec::new();
+        if let Value::Object(inside) = value {
+            inside.retain(|inner, value| {
+                let keep = fits(&Value::from_iter([(inner.clone(), value.clone())]));
+                if !keep && !value.is_null() {
+                    bad_inside.push(format!("{name}.{inner}"));
+                }
+                keep
+            });
+            if fits(value) {
+                bad.append(&mut bad_inside);
+                return true;
+            }
+        }
+        bad.push(name.clone());
+        false
+    });
+    Some((parsed(Value::Object(fields))?, bad))
+}
