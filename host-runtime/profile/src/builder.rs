@@ -3,15 +3,17 @@
 use crate::calls::{Call, CallObserver};
 use crate::drive::Named;
 use crate::frames::{Counts, Ending, Frames, LaneStatus, Visitor};
+use crate::limits::MAX_PATHS;
 use crate::nodes::{CallTree, Node, NodeId};
 use crate::problem::Problems;
-use crate::symbols::{HOST, Symbols};
+use crate::symbols::{HOST, OTHER, Symbols};
 use kperf_abi::FuncId;
-use kperf_trace::{Batch, LaneId};
+use kperf_trace::{Allocation, Batch, LaneId};
 use rustc_hash::FxHashMap;
 use std::io;
 
-/// Takes the batches of a trace and grows the tree. Its memory: a node per path, and the frames that are open.
+/// Takes the batches of a trace and grows the tree. Its memory: a node for each path, [`MAX_PATHS`] of them at most, and a
+/// frame for each open call, [`MAX_OPEN_FRAMES`](crate::MAX_OPEN_FRAMES) at most.
 #[derive(Clone, Debug)]
 pub struct CallTreeBuilder<O: CallObserver = ()> {
     frames: Frames<Growth<O>>,
@@ -28,10 +30,17 @@ impl CallTreeBuilder {
     pub fn new() -> CallTreeBuilder {
         CallTreeBuilder::with_observer(())
     }
+
+    /// A tree of nothing but its root. It gets at most `paths` nodes, those of [`OTHER`](crate::OTHER) not counted, and keeps at
+    /// most `open_frames` open frames.
+    pub fn with_limits(paths: usize, open_frames: usize) -> CallTreeBuilder {
+        let growth = Growth { most: paths, ..Growth::new(()) };
+        CallTreeBuilder { frames: Frames::with_limit(growth, open_frames) }
+    }
 }
 
 impl<O: CallObserver> CallTreeBuilder<O> {
-    /// A tree of nothing but its root, and somebody who sees the calls that it is made of.
+    /// A tree of nothing but its root, and an observer that sees each call that goes into it.
     pub fn with_observer(observer: O) -> CallTreeBuilder<O> {
         CallTreeBuilder { frames: Frames::new(Growth::new(observer)) }
     }
@@ -49,7 +58,7 @@ impl<O: CallObserver> CallTreeBuilder<O> {
         self.frames.lanes().collect()
     }
 
-    /// How often what happened so far.
+    /// How often each kind of event happened so far.
     pub fn counts(&self) -> &Counts {
         self.frames.counts()
     }
@@ -59,7 +68,7 @@ impl<O: CallObserver> CallTreeBuilder<O> {
         self.frames.problems()
     }
 
-    /// The last event of any lane; 0 without one.
+    /// The time of the last event of any lane, in ticks; 0 if there is none.
     pub fn last_ticks(&self) -> u64 {
         self.frames.last_ticks()
     }
@@ -77,7 +86,7 @@ impl<O: CallObserver> CallTreeBuilder<O> {
         self.finish_with_observer(end_ticks).0
     }
 
-    /// The tree, and who saw its calls.
+    /// The tree, and the observer that saw its calls.
     pub fn finish_with_observer(mut self, end_ticks: u64) -> (CallTree, O) {
         self.close(end_ticks);
         self.frames.into_visitor().into_tree()
@@ -101,6 +110,8 @@ pub(crate) struct Growth<O> {
     /// For filters; not used by the tree.
     pub(crate) symbols: Symbols,
     nodes: Vec<Node>,
+    /// From so many nodes on the tree only gets nodes of [`OTHER`]. A node has at most one such child, which has no children.
+    most: usize,
     callees: Vec<Callees>,
     /// Node by parent and function, for the children that are not at hand in the parent's [`Callees`].
     others: FxHashMap<(u32, FuncId), u32>,
@@ -113,7 +124,8 @@ pub(crate) struct Growth<O> {
 /// How many children of a node are found without hashing.
 const AT_HAND: usize = 8;
 
-/// A node's children at hand: the first seven that came, and the last used of the others. One cache line, for in a large
+/// A node's children at hand: the first seven that came, and the last used of the others. Functions that go to the child
+/// of [`OTHER`] are among them. One cache line, for in a large
 /// tree every call waits for it.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
@@ -131,8 +143,9 @@ impl Callees {
 #[derive(Clone, Debug)]
 pub(crate) struct OpenFrame {
     node: u32,
+    func: FuncId,
     start_ticks: u64,
-    /// What its finished calls took.
+    /// How long the calls that it made and that have ended took, in ticks.
     children_ticks: u64,
 }
 
@@ -141,16 +154,16 @@ impl<O> Growth<O> {
         let root = Node::new(CallTree::ROOT, HOST);
         let (symbols, others) = (Symbols::default(), FxHashMap::default());
         let (nodes, callees) = (vec![root], vec![Callees::NONE]);
-        Growth { observer, symbols, nodes, callees, others, root: 0, spans: None }
+        Growth { observer, symbols, nodes, most: MAX_PATHS, callees, others, root: 0, spans: None }
     }
 
-    /// The tree, complete, and who saw its calls.
+    /// The complete tree, and the observer that saw its calls.
     pub(crate) fn into_tree(self) -> (CallTree, O) {
         let (nodes, observer) = self.into_nodes();
         (CallTree::new(nodes), observer)
     }
 
-    /// The nodes of the tree, the root not complete yet, and who saw its calls.
+    /// The nodes of the tree, the root not complete yet, and the observer that saw its calls.
     pub(crate) fn into_nodes(self) -> (Vec<Node>, O) {
         let Some(spans) = self.spans else { return (self.nodes, self.observer) };
         let mut places: Vec<Option<NodeId>> = Vec::with_capacity(self.nodes.len());
@@ -181,18 +194,31 @@ impl<O> Growth<O> {
     fn other_child(&mut self, parent: u32, func: FuncId) -> u32 {
         let callees = &self.callees[parent as usize];
         let free = callees.funcs.iter().position(|&at_hand| at_hand == HOST).unwrap_or(AT_HAND);
-        let next = self.nodes.len() as u32;
-        let child = match free {
-            0..7 => next,
-            _ => *self.others.entry((parent, func)).or_insert(next),
-        };
-        if child == next {
-            self.nodes.push(Node::new(NodeId(parent), func));
-            self.callees.push(Callees::NONE);
-        }
+        let child = self.unseen_child(parent, func, free < AT_HAND - 1);
         let place = free.min(AT_HAND - 1);
         let callees = &mut self.callees[parent as usize];
         (callees.funcs[place], callees.nodes[place]) = (func, child);
+        child
+    }
+
+    /// A child that isn't at hand; a new one if all that there are were. Beyond the limit it is the one of [`OTHER`].
+    fn unseen_child(&mut self, parent: u32, func: FuncId, is_new: bool) -> u32 {
+        let next = self.nodes.len() as u32;
+        let mut place = (parent, func);
+        if self.nodes.len() >= self.most {
+            if self.nodes[parent as usize].func == OTHER {
+                return parent;
+            }
+            if let Some(&known) = self.others.get(&place) {
+                return known;
+            }
+            place.1 = OTHER;
+        }
+        let child = if is_new && place.1 != OTHER { next } else { *self.others.entry(place).or_insert(next) };
+        if child == next {
+            self.nodes.push(Node::new(NodeId(parent), place.1));
+            self.callees.push(Callees::NONE);
+        }
         child
     }
 }
@@ -210,7 +236,7 @@ impl<O: CallObserver> Visitor for Growth<O> {
         ticks: u64,
     ) -> Result<OpenFrame, Never> {
         let parent = parents.last().map_or(self.root, |parent| parent.node);
-        Ok(OpenFrame { node: self.child(parent, func), start_ticks: ticks, children_ticks: 0 })
+        Ok(OpenFrame { node: self.child(parent, func), func, start_ticks: ticks, children_ticks: 0 })
     }
 
     #[inline]
@@ -223,12 +249,17 @@ impl<O: CallObserver> Visitor for Growth<O> {
         ticks: u64,
     ) -> Result<(), Never> {
         let duration = ticks.saturating_sub(frame.start_ticks);
+        // What is called inside of OTHER is in the same node, whose total is that of the outermost calls.
+        let mut of_node = duration;
+        let mut is_shared = false;
         if let Some(parent) = parents.last_mut() {
             parent.children_ticks = parent.children_ticks.saturating_add(duration);
+            is_shared = parent.node == frame.node;
+            of_node = if is_shared { 0 } else { duration };
         }
         let node = &mut self.nodes[frame.node as usize];
         node.calls += 1;
-        node.total_ticks = node.total_ticks.saturating_add(duration);
+        node.total_ticks = node.total_ticks.saturating_add(of_node);
         node.self_ticks = node.self_ticks.saturating_add(duration.saturating_sub(frame.children_ticks));
         node.min_ticks = node.min_ticks.min(duration);
         node.max_ticks = node.max_ticks.max(duration);
@@ -236,11 +267,12 @@ impl<O: CallObserver> Visitor for Growth<O> {
             let count = if ending.is_caught() { &mut node.unwound } else { &mut node.unfinished };
             *count = count.saturating_add(1);
         }
-        let (depth, func, start_ticks) = (parents.len(), node.func, frame.start_ticks);
+        let (depth, func, start_ticks) = (parents.len(), frame.func, frame.start_ticks);
         self.observer.call(&Call {
             lane,
             depth,
             func,
+            node: (!is_shared).then_some(NodeId(frame.node)),
             start_ticks,
             end_ticks: ticks.max(start_ticks),
             ending,
@@ -248,15 +280,36 @@ impl<O: CallObserver> Visitor for Growth<O> {
         Ok(())
     }
 
+    fn allocation(
+        &mut self,
+        lane: LaneId,
+        open: &mut [OpenFrame],
+        allocation: &Allocation,
+        ticks: u64,
+    ) -> Result<(), Never> {
+        let node = open.last().map_or(self.root, |innermost| innermost.node);
+        self.observer.allocation(lane, NodeId(node), allocation, ticks);
+        Ok(())
+    }
+
     fn hidden(&mut self, frame: &mut OpenFrame, calls: u64) {
         let node = &mut self.nodes[frame.node as usize];
         node.hidden_calls = node.hidden_calls.saturating_add(calls);
+    }
+
+    fn stands_for(&mut self, frame: &mut OpenFrame, calls: u64) {
+        let node = &mut self.nodes[frame.node as usize];
+        node.calls += calls.saturating_sub(1);
     }
 }
 
 impl<O: CallObserver> Named for Growth<O> {
     fn symbols(&mut self) -> &mut Symbols {
         &mut self.symbols
+    }
+
+    fn symbols_added(&mut self) {
+        self.observer.symbols(&self.symbols);
     }
 
     fn spans(&mut self, spans: bool) {

@@ -19,14 +19,14 @@ pub struct CallGraph {
 /// All calls of one function by another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Arc {
-    /// Who calls; [`HOST`] for calls from outside the guest, [`UNSEEN`](crate::UNSEEN) where that isn't known.
+    /// The caller; [`HOST`] for calls from outside the guest, [`UNSEEN`](crate::UNSEEN) if nobody knows it.
     pub caller: FuncId,
-    /// Who is called.
+    /// The function that is called.
     pub callee: FuncId,
-    /// How often.
+    /// How many calls these are.
     pub calls: u64,
-    /// How long these calls took, recursion counted once: calls within a call of the same callee by the same caller add
-    /// nothing.
+    /// How long these calls took. Recursion counts once: a call adds nothing if it is inside a call of the same callee by the
+    /// same caller.
     pub total_nanos: f64,
     /// How long the callee was running itself in these calls.
     pub self_nanos: f64,
@@ -100,14 +100,14 @@ impl CallGraph {
         self.flat.rows.iter().find(|row| row.func == func)
     }
 
-    /// Whom a function calls, the longest first.
+    /// The functions that a function calls, the longest first.
     pub fn callees(&self, caller: FuncId) -> &[Arc] {
         let start = self.arcs.partition_point(|arc| arc.caller < caller);
         let end = self.arcs.partition_point(|arc| arc.caller <= caller);
         self.arcs.get(start..end).unwrap_or_default()
     }
 
-    /// Who calls a function, the longest first.
+    /// The functions that call a function, the longest first.
     pub fn callers(&self, callee: FuncId) -> Vec<&Arc> {
         let mut arcs: Vec<&Arc> = self.arcs.iter().filter(|arc| arc.callee == callee).collect();
         arcs.sort_by(|a, b| b.total_nanos.total_cmp(&a.total_nanos));

@@ -1,23 +1,28 @@
-//! What wants to see the calls one by one while the call tree grows.
+//! Shows the calls one by one to an observer while the call tree grows.
 
 use crate::frames::Ending;
+use crate::nodes::NodeId;
+use crate::symbols::Symbols;
 use kperf_abi::FuncId;
-use kperf_trace::LaneId;
+use kperf_trace::{Allocation, LaneId};
 
 /// A call that has ended. Calls of one lane and depth come in the order of time, and don't overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// Where.
+    /// The lane that it was on.
     pub lane: LaneId,
     /// How many frames were open outside it.
     pub depth: usize,
-    /// Who was called.
+    /// The function that was called.
     pub func: FuncId,
-    /// When it was entered.
+    /// The node of the call tree that it counts for. None if the time of a call around it is there already: those that are
+    /// too many to be told apart share a node.
+    pub node: Option<NodeId>,
+    /// When it was entered, in ticks.
     pub start_ticks: u64,
-    /// When it ended; not before its start.
+    /// When it ended, in ticks; not before its start.
     pub end_ticks: u64,
-    /// How.
+    /// How it ended.
     pub ending: Ending,
 }
 
@@ -28,10 +33,16 @@ impl Call {
     }
 }
 
-/// Sees every call when it ends. `()` looks away, a pair are two that look.
+/// Sees every call when it ends. `()` sees nothing; a pair of observers is one that shows each call to both.
 pub trait CallObserver {
     /// A call has ended.
     fn call(&mut self, call: &Call);
+
+    /// One more module has told its functions.
+    fn symbols(&mut self, _symbols: &Symbols) {}
+
+    /// Memory was asked for, or given back, in a call of this node of the tree that grows.
+    fn allocation(&mut self, _lane: LaneId, _node: NodeId, _allocation: &Allocation, _ticks: u64) {}
 }
 
 impl CallObserver for () {
@@ -45,6 +56,16 @@ impl<A: CallObserver, B: CallObserver> CallObserver for (A, B) {
         self.0.call(call);
         self.1.call(call);
     }
+
+    fn symbols(&mut self, symbols: &Symbols) {
+        self.0.symbols(symbols);
+        self.1.symbols(symbols);
+    }
+
+    fn allocation(&mut self, lane: LaneId, node: NodeId, allocation: &Allocation, ticks: u64) {
+        self.0.allocation(lane, node, allocation, ticks);
+        self.1.allocation(lane, node, allocation, ticks);
+    }
 }
 
 impl<O: CallObserver> CallObserver for Option<O> {
@@ -52,6 +73,18 @@ impl<O: CallObserver> CallObserver for Option<O> {
     fn call(&mut self, call: &Call) {
         if let Some(observer) = self {
             observer.call(call);
+        }
+    }
+
+    fn symbols(&mut self, symbols: &Symbols) {
+        if let Some(observer) = self {
+            observer.symbols(symbols);
+        }
+    }
+
+    fn allocation(&mut self, lane: LaneId, node: NodeId, allocation: &Allocation, ticks: u64) {
+        if let Some(observer) = self {
+            observer.allocation(lane, node, allocation, ticks);
         }
     }
 }

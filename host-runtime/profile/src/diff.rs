@@ -1,43 +1,51 @@
-//! Two sets of runs held against each other, function by function or path by path.
+//! Compares two sets of runs, function by function or path by path.
 
 use crate::callgraph::CallGraph;
+use crate::export::paths::{MAX_KEPT, Paths};
 use crate::groups::Group;
 use crate::profile::Profile;
-use crate::symbols::{HOST, is_outside};
-use crate::welch;
+use crate::symbols::is_outside;
+use crate::unit::Unit;
+use crate::welch::{self, Test};
 use kperf_abi::FuncId;
 use kperf_trace::ProbeCost;
+use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What is known of one function, or one path, in one run. Times are nanoseconds.
+/// The figures of one function, or of one path, in one run. Times are nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Figures {
     /// How often it was called.
     pub calls: f64,
-    /// Whether its calls were counted only: its times are not known.
+    /// Whether its calls were only counted: then its times are not known.
     pub is_counted: bool,
     /// How long it was open.
     pub total_nanos: f64,
-    /// How long it was running itself.
+    /// How long it was running itself, without the calls that it made.
     pub self_nanos: f64,
 }
 
-/// One run's figures, by what functions are matched by.
+/// One run's figures, by name.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
-    /// By the function's name, or by the names on its path with [`Sample::SEPARATOR`] between them.
+    /// The key is the function's name, or the names on the path with [`Sample::SEPARATOR`] between them.
     pub by_name: BTreeMap<String, Figures>,
-    /// Who calls whom, by the names of both; none where paths are matched.
+    /// Who calls whom, by the names of caller and callee; empty if paths are compared.
     pub arcs: BTreeMap<(String, String), Figures>,
-    /// All together: the total is the self time of all.
+    /// The sums over all of them. The total here is the sum of all self times.
     pub whole: Figures,
+    /// What the times are in.
+    pub unit: Unit,
 }
+
+/// How many bytes the names of all arcs may have. Beyond that the arcs with the least time are left out; no picture shows them.
+const MAX_ARC_BYTES: usize = 32 << 20;
 
 impl Sample {
     /// Stands between the names of a path.
     pub const SEPARATOR: &'static str = " > ";
 
-    /// The figures of each function. Functions to which `name_of` gives the same name are one.
+    /// The figures of each function. Functions that get the same name from `name_of` count as one.
     pub fn by_function(
         profile: &Profile,
         compensate: Option<&ProbeCost>,
@@ -50,49 +58,62 @@ impl Sample {
         };
         let mut arcs: BTreeMap<(String, String), Figures> = BTreeMap::new();
         let graph = CallGraph::new(&profile.tree, &profile.symbols, &profile.header, compensate);
-        for arc in graph.arcs.iter().filter(|arc| !is_outside(arc.caller)) {
-            let sum = arcs.entry((name_of(arc.caller), name_of(arc.callee))).or_default();
+        let mut longest: Vec<_> = graph.arcs.iter().filter(|arc| !is_outside(arc.caller)).collect();
+        longest.sort_by(|a, b| b.total_nanos.total_cmp(&a.total_nanos));
+        let mut bytes = 0;
+        for arc in longest {
+            let names = (name_of(arc.caller), name_of(arc.callee));
+            bytes += names.0.len() + names.1.len();
+            if bytes > MAX_ARC_BYTES {
+                break;
+            }
+            let sum = arcs.entry(names).or_default();
             sum.calls += arc.calls as f64;
             sum.total_nanos += arc.total_nanos;
             sum.self_nanos += arc.self_nanos;
         }
-        Sample { arcs, ..Sample::new(groups.into_iter().map(figures).collect()) }
+        Sample { arcs, ..Sample::new(groups.into_iter().map(figures).collect(), Unit::of(&profile.header)) }
     }
 
     /// The figures of each path.
     pub fn by_path(profile: &Profile, mut name_of: impl FnMut(FuncId) -> String) -> Sample {
         let tree = &profile.tree;
         let nanos_per_tick = 1e9 / profile.header.clock.ticks_per_second;
-        let mut paths: Vec<String> = Vec::with_capacity(tree.nodes().len());
+        let mut names: FxHashMap<FuncId, String> = FxHashMap::default();
+        let length_of = |func| names.entry(func).or_insert_with(|| name_of(func)).len() + 1;
+        let paths = Paths::new(tree, length_of, MAX_KEPT);
         let mut by_name: BTreeMap<String, Figures> = BTreeMap::new();
-        for node in tree.nodes() {
-            // Parents come before children.
-            let parent = paths.get(node.parent.index()).map_or("", String::as_str);
-            let path = match (node.func, parent) {
-                (HOST, _) => String::new(),
-                (func, "") => name_of(func),
-                (func, parent) => format!("{parent}{}{}", Sample::SEPARATOR, name_of(func)),
-            };
+        let (mut path, mut lengths) = (String::new(), Vec::new());
+        tree.walk(|id, entered| {
+            let (Some(node), Some(weights)) = (tree.get(id), paths.weights(tree, id)) else { return };
+            if !entered {
+                path.truncate(lengths.pop().unwrap_or(0));
+                return;
+            }
+            lengths.push(path.len());
+            if !path.is_empty() {
+                path.push_str(Sample::SEPARATOR);
+            }
+            path.push_str(names.get(&node.func).map_or("", String::as_str));
             if !is_outside(node.func) {
                 let figures = by_name.entry(path.clone()).or_default();
-                figures.calls += node.calls as f64;
+                figures.calls += weights.calls as f64;
                 figures.is_counted |= profile.symbols.is_counted(node.func);
                 figures.total_nanos += node.total_ticks as f64 * nanos_per_tick;
-                figures.self_nanos += node.self_ticks as f64 * nanos_per_tick;
+                figures.self_nanos += weights.self_ticks as f64 * nanos_per_tick;
             }
-            paths.push(path);
-        }
-        Sample::new(by_name)
+        });
+        Sample::new(by_name, Unit::of(&profile.header))
     }
 
-    fn new(by_name: BTreeMap<String, Figures>) -> Sample {
+    fn new(by_name: BTreeMap<String, Figures>, unit: Unit) -> Sample {
         let mut whole = Figures::default();
         for figures in by_name.values() {
             whole.calls += figures.calls;
             whole.self_nanos += figures.self_nanos;
         }
         whole.total_nanos = whole.self_nanos;
-        Sample { by_name, arcs: BTreeMap::new(), whole }
+        Sample { by_name, arcs: BTreeMap::new(), whole, unit }
     }
 }
 
@@ -129,18 +150,6 @@ pub struct Change {
     pub test: Option<Test>,
 }
 
-/// Whether a difference may be chance.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Test {
-    /// The difference lies in here with a confidence of 95 %.
-    pub interval: (f64, f64),
-    /// How likely chance alone makes a difference like this or a larger one.
-    pub p: f64,
-    /// The same, with regard to how many are looked at: at most so large a part of those with no more than this are
-    /// expected to be chance (Benjamini and Hochberg, 1995). For the metric that the diff is by; else the same as `p`.
-    pub p_adjusted: f64,
-}
-
 impl Change {
     fn new(before: &[f64], after: &[f64]) -> Change {
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
@@ -157,7 +166,7 @@ impl Change {
         (self.before > 0.0).then(|| self.after / self.before)
     }
 
-    /// Whether it is more than chance, at 5 %: `None` where nothing is known of that.
+    /// Whether the change is significant at 5 %. `None` if there are too few runs to tell.
     pub fn is_significant(&self) -> Option<bool> {
         self.test.map(|test| test.p_adjusted < 0.05)
     }
@@ -172,10 +181,9 @@ pub struct DiffRow {
     pub was_there: bool,
     /// Whether any run after has it.
     pub is_there: bool,
-    /// Whether its calls were counted only on one side or both. Then its times are not known there and can't be compared: they
-    /// are 0 here.
+    /// Whether its calls were only counted, on one side or on both. Then its times can't be compared: they are 0 here.
     pub is_counted: bool,
-    /// Its calls.
+    /// How often it was called.
     pub calls: Change,
     /// Its totals.
     pub total_nanos: Change,
@@ -201,6 +209,8 @@ pub struct ProfileDiff {
     pub rows: Vec<DiffRow>,
     /// All together.
     pub whole: DiffRow,
+    /// What the times are in: those of all runs, if that is the same.
+    pub unit: Unit,
 }
 
 impl ProfileDiff {
@@ -218,7 +228,8 @@ impl ProfileDiff {
         let size = |row: &DiffRow| row.change(metric).difference().abs();
         rows.sort_by(|a, b| size(b).total_cmp(&size(a)).then_with(|| a.name.cmp(&b.name)));
         let whole = |samples: &[Sample]| samples.iter().map(|sample| Some(sample.whole)).collect::<Vec<_>>();
-        ProfileDiff { rows, whole: diff_row("all".to_owned(), &whole(before), &whole(after)) }
+        let unit = before.first().map_or(Unit::Time, |sample| sample.unit);
+        ProfileDiff { rows, whole: diff_row("all".to_owned(), &whole(before), &whole(after)), unit }
     }
 }
 

@@ -5,18 +5,24 @@ use crate::frames::{AtRange, Filtered, Frames, LaneStatus, Visitor};
 use crate::health::{Health, Stalls};
 use crate::sampled::Windows;
 use crate::symbols::Symbols;
-use kperf_trace::{Item, TraceReader};
+use kperf_trace::{Anchor, Item, TraceReader};
 use std::io::{self, Read};
 
 /// A visitor that keeps the symbols: names are needed while the trace goes by.
 pub(crate) trait Named: Visitor {
     fn symbols(&mut self) -> &mut Symbols;
 
-    /// Whether the calls from here on are slow calls that samples saw, which are in a profile's windows already.
+    /// There are more of them.
+    fn symbols_added(&mut self) {}
+
+    /// Says whether the calls from here on are slow calls that samples saw. The windows of the profile count these too.
     fn spans(&mut self, _spans: bool) {}
+
+    /// One more moment, read on the trace's clock and on the calendar's: for visitors that tell calendar time.
+    fn anchor(&mut self, _anchor: &Anchor) {}
 }
 
-/// What a pass leaves.
+/// What a pass over a trace found.
 pub(crate) struct Driven<V> {
     pub(crate) visitor: V,
     pub(crate) health: Health,
@@ -81,7 +87,10 @@ impl<V: Named> Pass<V> {
     /// Takes what the reader gave.
     pub(crate) fn take(&mut self, item: &Item<'_>, filter: Option<&CallFilter<'_>>) -> Result<(), V::Error> {
         match item {
-            Item::Symbols(bytes) => self.frames.visitor().symbols().add_bytes(bytes),
+            Item::Symbols(bytes) => {
+                self.frames.visitor().symbols().add_bytes(bytes);
+                self.frames.visitor().symbols_added();
+            }
             Item::Events(batch) => self.frames.push(batch)?,
             Item::Spans(batch) => {
                 self.frames.visitor().spans(true);
@@ -90,6 +99,7 @@ impl<V: Named> Pass<V> {
             }
             Item::Window(window) => self.windows.add(window, filter),
             Item::Stall(stall) => self.stalls.add(stall),
+            Item::Anchor(anchor) => self.frames.visitor().anchor(anchor),
             Item::Parent(_) | Item::End(_) => {}
         }
         Ok(())
@@ -107,6 +117,7 @@ impl<V: Named> Pass<V> {
         let end_ticks = lanes.iter().fold(end_ticks, |end, lane| end.max(lane.end_ticks));
         let mut visitor = frames.into_visitor();
         let mut health = Health::new(reader, counts, &problems, stalls, visitor.symbols());
+        health.beyond.windows = windows.left_out;
         health.sampling = (!windows.is_empty()).then(|| windows.sampling.clone());
         Ok(Driven { visitor, health, lanes, end_ticks, shown: counts.calls + counts.without_enter, windows })
     }

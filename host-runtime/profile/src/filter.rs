@@ -1,24 +1,24 @@
-//! Which calls of a trace are wanted: what reports, replays, graphs and exports have in common.
+//! The filter that reports, replays, graphs and exports share: which calls of a trace are wanted.
 
 use kperf_trace::LaneId;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which calls are wanted. Those of others are passed through: what they called moves up a level, and their own time
-/// is their caller's, as if they had had no probes.
+/// Which calls are wanted. It is as if the other calls had had no probes: the calls that they made move up a level, and their
+/// own time counts for their caller.
 #[derive(Clone)]
 pub struct CallFilter<'a> {
     /// Which functions, by their names as the source has them.
     pub keep: &'a dyn Fn(&str) -> bool,
-    /// Only so many levels of calls, the outermost; `None` for all. A level counts if its function is kept.
+    /// Only the outermost so many levels of calls; `None` for all. Only functions that are kept count as levels.
     pub depth: Option<u32>,
-    /// Only calls that took at least as long, in nanoseconds.
+    /// Only calls that took at least so many nanoseconds.
     pub min_nanos: u64,
     /// Only calls that were open at some time in this range.
     pub range: Range,
     /// Only these lanes; all if there are none.
     pub lanes: Vec<LaneChoice>,
-    /// Of a profile that was sampled: the calls and samples of which windows.
+    /// Which windows count, if the profile was sampled.
     pub windows: WindowChoice,
 }
 
@@ -50,17 +50,17 @@ impl fmt::Debug for CallFilter<'_> {
     }
 }
 
-/// Which windows of a profile. Each lane has windows of its own.
+/// Chooses windows of a profile. Each lane has windows of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowChoice {
-    /// All of them together.
+    /// All windows together.
     #[default]
     Sum,
-    /// All of them together, and each for itself: [`Profile::windows`](crate::Profile::windows).
+    /// All windows together, and also each by itself: [`Profile::windows`](crate::Profile::windows).
     Each,
-    /// The last one of each lane.
+    /// The last window of each lane.
     Last,
-    /// The n-th of each lane, counted from 1.
+    /// The n-th window of each lane, counted from 1.
     Nth(u64),
 }
 
@@ -90,7 +90,7 @@ pub struct LaneChoice {
 }
 
 impl LaneChoice {
-    /// Whether it means this lane.
+    /// Whether this lane is meant.
     pub fn has(&self, lane: LaneId) -> bool {
         self.recorder == lane.recorder && self.stack.is_none_or(|stack| stack == lane.stack)
     }

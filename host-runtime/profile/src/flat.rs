@@ -6,7 +6,7 @@ use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
 use rustc_hash::FxHashMap;
 
-/// What is known of each function, over all paths on which it was called. Times are nanoseconds.
+/// The figures of each function, summed up over all paths on which it was called. Times are nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlatProfile {
     /// Ordered by self time, the longest first; by id where that is equal.
@@ -20,20 +20,20 @@ pub struct FlatProfile {
 /// One function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
-    /// Which.
+    /// Its id.
     pub func: FuncId,
     /// Its name as the source has it; not unique.
     pub name: String,
     /// How often it was called.
     pub calls: u64,
-    /// Whether its calls were counted only. Nobody knows its times then: they are 0 here, and in those of its callers.
+    /// Whether its calls were only counted. Then nobody knows its times: they are 0 here, and part of its callers' times.
     pub is_counted: bool,
-    /// How long it was running or had called others, recursion counted once: calls within a call of the same function
-    /// add nothing. Never more than the wall time of its lanes.
+    /// How long its calls were open. Recursion counts once: a call inside a call of the same function adds nothing. Never more
+    /// than the wall time of its lanes.
     pub total_nanos: f64,
-    /// How long it was running itself.
+    /// How long it was running itself, without the calls that it made.
     pub self_nanos: f64,
-    /// Mean length of a call, those within a call of the same function included.
+    /// Mean length of a call. Calls inside a call of the same function count too.
     pub average_nanos: f64,
     /// Length of the shortest call.
     pub min_nanos: f64,
@@ -85,10 +85,14 @@ impl FlatProfile {
 
     /// Sums up a tree.
     ///
-    /// With `compensate`, what the probes themselves cost is taken off: for each call of a function, what falls between
-    /// its own enter and leave; for each call that it makes, what falls to the caller. Totals lose that of all calls
-    /// within them. The shortest and the longest call lose the mean of their path, for it isn't known what was called in
-    /// just these. A call that was counted only costs its caller the latter. Sums are taken before anything is cut at 0, so that a coarse clock's errors cancel out.
+    /// With `compensate`, the cost of the probes is taken off:
+    ///
+    /// * A self time loses, for each call of the function, the cost between its own enter and leave, and for each call that it
+    ///   makes, the cost that falls to the caller. A call that was only counted costs its caller just the latter.
+    /// * A total loses the cost of all calls inside it.
+    /// * The shortest and the longest call lose the mean cost on their path: nobody knows which calls just these two made.
+    ///
+    /// Figures are summed up before any is cut at 0, so that the errors of a coarse clock cancel out.
     pub fn new(
         tree: &CallTree,
         symbols: &Symbols,
@@ -123,7 +127,7 @@ impl FlatProfile {
     }
 }
 
-/// Adds up, for each function, the totals of those nodes that no node of the same function is above.
+/// For each function adds up the totals of its outermost nodes: those with no node of the same function above them.
 fn sum_outermost(tree: &CallTree, nodes: &Nodes, sums: &mut FxHashMap<FuncId, Sums>) {
     tree.walk(|id, entered| {
         let Some(sum) = tree.get(id).and_then(|node| sums.get_mut(&node.func)) else { return };

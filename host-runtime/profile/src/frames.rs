@@ -3,6 +3,9 @@
 //! [`Frames`] takes the batches of a trace, keeps a stack of open frames per lane, and tells a [`Visitor`] of every frame
 //! that opens or closes. The call tree, the replay and the exports are visitors, so that all of them agree on what an
 //! unwind, a gap or a leave without a frame means.
+//!
+//! All lanes together keep at most [`MAX_OPEN_FRAMES`](crate::MAX_OPEN_FRAMES) frames at once. A lane that goes deeper gets
+//! one more frame, of the function [`OTHER`]. It stands for all frames above it until they have closed.
 
 mod counts;
 mod filtered;
@@ -12,9 +15,12 @@ pub use counts::Counts;
 pub(crate) use filtered::{AtRange, Filtered};
 pub use visitor::{Ending, Visitor};
 
+use crate::limits::MAX_OPEN_FRAMES;
 use crate::problem::{Problem, Problems};
-use crate::symbols::LOST;
-use kperf_trace::{Batch, Event, LaneId, TimedEvent};
+use crate::symbols::{LOST, OTHER};
+use kperf_abi::allocation::WORDS;
+use kperf_abi::word::RECORD_MORE;
+use kperf_trace::{Allocation, Batch, Event, LaneId, TimedEvent};
 use rustc_hash::FxHashMap;
 use std::num::NonZeroU32;
 
@@ -24,9 +30,15 @@ struct Lane<F> {
     id: LaneId,
     /// The outermost first.
     frames: Vec<F>,
+    /// How many open frames the last of `frames` stands for; 0 if it is a frame like others.
+    beyond: usize,
+    /// How many calls that one stands for, those that have ended included.
+    beyond_calls: u64,
     calls: u64,
     start_ticks: u64,
     now: u64,
+    /// The words of a record of memory that isn't complete, and how many there are.
+    record: ([u32; WORDS], usize),
     /// Events of its recorder were lost since its last batch, so that its next one may begin at any depth.
     after_a_gap: bool,
 }
@@ -34,16 +46,28 @@ struct Lane<F> {
 /// What [`Frames`] knows of a lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneStatus {
-    /// Which.
+    /// Its id.
     pub id: LaneId,
-    /// Enters so far.
+    /// How many enters it had so far.
     pub calls: u64,
-    /// Where its first batch began.
+    /// When its first batch began, in ticks.
     pub start_ticks: u64,
-    /// Its last event so far.
+    /// The time of its last event so far, in ticks.
     pub end_ticks: u64,
     /// How many frames are open.
     pub depth: usize,
+}
+
+impl<F> Lane<F> {
+    /// How many frames are kept, without the one that stands for others.
+    fn kept(&self) -> usize {
+        self.frames.len() - usize::from(self.beyond != 0)
+    }
+
+    /// How many frames are open.
+    fn depth(&self) -> usize {
+        self.kept() + self.beyond
+    }
 }
 
 /// The open frames of every lane.
@@ -52,6 +76,9 @@ pub struct Frames<V: Visitor> {
     /// In the order in which they first appeared.
     lanes: Vec<Lane<V::Frame>>,
     by_id: FxHashMap<LaneId, usize>,
+    /// How many frames all lanes keep, and may keep.
+    kept: usize,
+    most: usize,
     visitor: V,
     counts: Counts,
     problems: Problems,
@@ -60,10 +87,17 @@ pub struct Frames<V: Visitor> {
 impl<V: Visitor> Frames<V> {
     /// No lane yet.
     pub fn new(visitor: V) -> Frames<V> {
+        Frames::with_limit(visitor, MAX_OPEN_FRAMES)
+    }
+
+    /// No lane yet; at most `most` open frames are kept at once.
+    pub fn with_limit(visitor: V, most: usize) -> Frames<V> {
         let counts = Counts::default();
         Frames {
             lanes: Vec::new(),
             by_id: FxHashMap::default(),
+            kept: 0,
+            most,
             visitor,
             counts,
             problems: Problems::default(),
@@ -80,9 +114,12 @@ impl<V: Visitor> Frames<V> {
                 self.lanes.push(Lane {
                     id,
                     frames,
+                    beyond: 0,
+                    beyond_calls: 0,
                     calls: 0,
                     start_ticks,
                     now: start_ticks,
+                    record: ([0; WORDS], 0),
                     after_a_gap: false,
                 });
                 self.by_id.insert(id, self.lanes.len() - 1);
@@ -99,20 +136,38 @@ impl<V: Visitor> Frames<V> {
                 lane.after_a_gap = true;
             }
         }
+        self.step(index, |step| step.begin(batch).and_then(|events| step.events(events)))
+    }
+
+    /// Takes more events of a lane's last batch, for callers that don't take a whole batch at once. `are_spans` says that they are
+    /// slow calls that samples saw.
+    pub fn go_on(&mut self, lane: LaneId, events: &[TimedEvent], are_spans: bool) -> Result<(), V::Error> {
+        let Some(&index) = self.by_id.get(&lane) else { return Ok(()) };
+        let before = self.counts.calls;
+        let result = self.step(index, |step| step.events(events));
+        self.counts.spans += if are_spans { self.counts.calls - before } else { 0 };
+        result
+    }
+
+    fn step(
+        &mut self,
+        index: usize,
+        work: impl FnOnce(&mut Step<'_, V>) -> Result<(), V::Error>,
+    ) -> Result<(), V::Error> {
         let Some(lane) = self.lanes.get_mut(index) else { return Ok(()) };
-        let mut step =
-            Step { lane, visitor: &mut self.visitor, counts: &mut self.counts, problems: &mut self.problems };
-        let events = step.begin(batch)?;
-        step.events(events)?;
+        let elsewhere = self.kept - lane.kept();
+        let most = self.most.saturating_sub(elsewhere);
+        let (visitor, counts, problems) = (&mut self.visitor, &mut self.counts, &mut self.problems);
+        let result = work(&mut Step { lane, most, visitor, counts, problems });
+        self.kept = elsewhere + lane.kept();
         if lane.frames.is_empty() {
             // A host with a store per request has as many lanes as requests: those that rest must cost nothing.
             lane.frames = Vec::new();
         }
-        Ok(())
+        result
     }
 
-    /// Takes the next batch of slow calls that samples saw. They are calls like others, but that [`Counts::spans`] counts
-    /// them too.
+    /// Takes the next batch of slow calls that samples saw. They are calls like others; [`Counts::spans`] counts them as well.
     pub fn push_spans(&mut self, batch: &Batch<'_>) -> Result<(), V::Error> {
         let before = self.counts.calls;
         let result = self.push(batch);
@@ -129,12 +184,14 @@ impl<V: Visitor> Frames<V> {
             }
             let mut step = Step {
                 lane,
+                most: 0,
                 visitor: &mut self.visitor,
                 counts: &mut self.counts,
                 problems: &mut self.problems,
             };
             step.close_above(0, Ending::CutOff)?;
         }
+        self.kept = 0;
         Ok(())
     }
 
@@ -145,16 +202,16 @@ impl<V: Visitor> Frames<V> {
             calls: lane.calls,
             start_ticks: lane.start_ticks,
             end_ticks: lane.now,
-            depth: lane.frames.len(),
+            depth: lane.depth(),
         })
     }
 
-    /// The last event of any lane; 0 without one.
+    /// The time of the last event of any lane, in ticks; 0 if there is none.
     pub fn last_ticks(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.now).max().unwrap_or(0)
     }
 
-    /// How often what happened so far.
+    /// How often each kind of event happened so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -178,6 +235,8 @@ impl<V: Visitor> Frames<V> {
 /// A batch's work on its lane.
 struct Step<'a, V: Visitor> {
     lane: &'a mut Lane<V::Frame>,
+    /// How many frames it may keep.
+    most: usize,
     visitor: &'a mut V,
     counts: &'a mut Counts,
     problems: &'a mut Problems,
@@ -204,7 +263,7 @@ impl<V: Visitor> Step<'_, V> {
             events = rest;
         }
         let depth = batch.depth as usize;
-        let open = self.lane.frames.len();
+        let open = self.lane.depth();
         if depth != open {
             if !after_a_gap {
                 self.problems.add(Problem::DepthDiffers {
@@ -215,8 +274,12 @@ impl<V: Visitor> Step<'_, V> {
                 });
             }
             self.close_above(depth, Ending::Lost)?;
-            while self.lane.frames.len() < depth.min(MAX_UNKNOWN) {
+            while self.lane.depth() < depth.min(MAX_UNKNOWN) {
                 self.counts.without_enter += 1;
+                if self.lane.beyond != 0 || self.lane.frames.len() >= self.most {
+                    self.enter_beyond(self.lane.now)?;
+                    continue;
+                }
                 let frame = self.visitor.enter(id, &mut self.lane.frames, LOST, self.lane.now)?;
                 self.lane.frames.push(frame);
             }
@@ -236,18 +299,48 @@ impl<V: Visitor> Step<'_, V> {
 
     /// Closes the frames deeper than `depth`, the innermost first, at the lane's present time.
     fn close_above(&mut self, depth: usize, ending: Ending) -> Result<(), V::Error> {
-        while self.lane.frames.len() > depth {
+        let count = match ending {
+            Ending::Leave => &mut self.counts.leaves,
+            Ending::Unwound(reason) => &mut self.counts.unwound[reason as usize],
+            Ending::Lost => &mut self.counts.closed_in_gaps,
+            Ending::CutOff => &mut self.counts.cut_off,
+        };
+        *count += self.lane.depth().saturating_sub(depth) as u64;
+        if self.lane.beyond != 0 {
+            let closed = self.lane.beyond.min(self.lane.depth().saturating_sub(depth));
+            self.leave_beyond(closed, ending, self.lane.now)?;
+        }
+        while self.lane.depth() > depth {
             let Some(frame) = self.lane.frames.pop() else { break };
-            let count = match ending {
-                Ending::Leave => &mut self.counts.leaves,
-                Ending::Unwound(reason) => &mut self.counts.unwound[reason as usize],
-                Ending::Lost => &mut self.counts.closed_in_gaps,
-                Ending::CutOff => &mut self.counts.cut_off,
-            };
-            *count += 1;
             self.visitor.leave(self.lane.id, &mut self.lane.frames, frame, ending, self.lane.now)?;
         }
         Ok(())
+    }
+
+    /// A function is entered for which no frame is kept.
+    #[cold]
+    fn enter_beyond(&mut self, ticks: u64) -> Result<(), V::Error> {
+        if self.lane.beyond == 0 {
+            let frame = self.visitor.enter(self.lane.id, &mut self.lane.frames, OTHER, ticks)?;
+            self.lane.frames.push(frame);
+            self.lane.beyond_calls = 0;
+        }
+        self.lane.beyond += 1;
+        self.lane.beyond_calls += 1;
+        self.counts.beyond += 1;
+        Ok(())
+    }
+
+    /// So many of the open frames that are not kept are closed. The frame that stands for them closes with the last.
+    #[cold]
+    fn leave_beyond(&mut self, closed: usize, ending: Ending, ticks: u64) -> Result<(), V::Error> {
+        self.lane.beyond = self.lane.beyond.saturating_sub(closed);
+        if self.lane.beyond != 0 {
+            return Ok(());
+        }
+        let Some(mut frame) = self.lane.frames.pop() else { return Ok(()) };
+        self.visitor.stands_for(&mut frame, self.lane.beyond_calls);
+        self.visitor.leave(self.lane.id, &mut self.lane.frames, frame, ending, ticks)
     }
 
     /// The hot loop.
@@ -255,13 +348,26 @@ impl<V: Visitor> Step<'_, V> {
         let id = self.lane.id;
         let (mut calls, mut leaves) = (0, 0);
         let mut now = self.lane.now;
+        // None may be kept above the frame that stands for others.
+        let most = |step: &Self| if step.lane.beyond == 0 { step.most } else { 0 };
+        let mut kept_most = most(self);
         for &TimedEvent { ticks, event } in events {
             now = now.max(ticks);
             match event {
+                Event::Enter(_) if self.lane.frames.len() >= kept_most => {
+                    calls += 1;
+                    self.enter_beyond(now)?;
+                    kept_most = 0;
+                }
                 Event::Enter(func) => {
                     calls += 1;
                     let frame = self.visitor.enter(id, &mut self.lane.frames, func, now)?;
                     self.lane.frames.push(frame);
+                }
+                Event::Leave if kept_most == 0 && self.lane.beyond != 0 => {
+                    leaves += 1;
+                    self.leave_beyond(1, Ending::Leave, now)?;
+                    kept_most = most(self);
                 }
                 Event::Leave => {
                     leaves += 1;
@@ -278,6 +384,7 @@ impl<V: Visitor> Step<'_, V> {
                 _ => {
                     self.lane.now = now;
                     self.rare(event)?;
+                    kept_most = most(self);
                 }
             }
         }
@@ -294,7 +401,7 @@ impl<V: Visitor> Step<'_, V> {
         match event {
             Event::Unwind { depth, reason } => {
                 self.counts.unwinds += 1;
-                let open = self.lane.frames.len();
+                let open = self.lane.depth();
                 if depth as usize >= open {
                     self.problems.add(Problem::UnwindOfNothing { lane, ticks, depth, open });
                 }
@@ -304,12 +411,34 @@ impl<V: Visitor> Step<'_, V> {
                 self.counts.marks += 1;
                 self.visitor.mark(lane, &mut self.lane.frames, value, ticks)
             }
+            Event::Memory(word) => self.record(word),
             Event::Lost { events } => self.lost(events),
             Event::Enter(_) | Event::Leave => Ok(()),
         }
     }
 }
 
-/// How many frames may be open that the trace knows nothing of. Hardly an engine has a stack this deep; a damaged block
-/// claims any depth, and a small file may have many of those.
+impl<V: Visitor> Step<'_, V> {
+    /// One word more of a record of memory. What is no record is passed over.
+    fn record(&mut self, word: u32) -> Result<(), V::Error> {
+        let (words, len) = &mut self.lane.record;
+        if word < RECORD_MORE {
+            *len = 0;
+        }
+        let Some(place) = words.get_mut(*len) else { return Ok(()) };
+        *place = word;
+        *len += 1;
+        if *len < WORDS {
+            return Ok(());
+        }
+        *len = 0;
+        let Some(allocation) = Allocation::decode(*words) else { return Ok(()) };
+        self.counts.records += 1;
+        let (lane, ticks) = (self.lane.id, self.lane.now);
+        self.visitor.allocation(lane, &mut self.lane.frames, &allocation, ticks)
+    }
+}
+
+/// How many frames may be open whose enters the trace doesn't have. Hardly any engine has a stack this deep. But a damaged block
+/// may claim any depth, and a small file may have many such blocks.
 const MAX_UNKNOWN: usize = 1 << 14;

@@ -1,4 +1,4 @@
-//! Functions taken together: by module, by namespace, by whatever a name says.
+//! Functions in groups: by module, by namespace, or by any other name.
 
 use crate::flat::Nodes;
 use crate::nodes::CallTree;
@@ -7,20 +7,20 @@ use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
 use rustc_hash::FxHashMap;
 
-/// Some functions together. Times are nanoseconds.
+/// A group of functions. Times are nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// What they have in common.
+    /// The group's name.
     pub name: String,
     /// How many of them were called.
     pub functions: u64,
-    /// Whether calls of all of them were counted only: nobody knows their times.
+    /// Whether the calls of all of them were only counted: then nobody knows their times.
     pub is_counted: bool,
     /// How often they were called.
     pub calls: u64,
-    /// How often one of them was called by a function that isn't.
+    /// How often a function outside the group called one of them.
     pub entries: u64,
-    /// How long any of them was open, counted once however many were.
+    /// How long at least one of them was open.
     pub total_nanos: f64,
     /// How long any of them was running itself.
     pub self_nanos: f64,

@@ -1,36 +1,44 @@
-//! What a reader of figures must know about the trace they are from.
+//! What people must know about a trace before they trust its figures.
 
 use crate::frames::Counts;
+use crate::limits::Beyond;
 use crate::problem::Problems;
 use crate::sampled::Sampling;
-use crate::symbols::{Symbols, SymbolsProblem};
-use crate::text::nanos_text;
+use crate::symbols::{Symbols, SymbolsProblem, printable};
+use crate::text::{nanos_text, times};
 use kperf_trace::{Anomaly, Reason, Stall, StallKind, StallTotal, Summary, TraceReader};
 use std::io::Read;
 
 /// How sound a trace is: what was lost, what stood still, what was cut short, what is damaged.
 #[derive(Clone, Debug, Default)]
 pub struct Health {
-    /// How often what happened.
+    /// How often each kind of event happened.
     pub counts: Counts,
-    /// While these lasted, times are not what they seem.
+    /// The stalls. While they lasted, times are not what they seem.
     pub stalls: Stalls,
     /// The trace's last word, if it wasn't cut off.
     pub summary: Option<Summary>,
     /// What is wrong with the file.
     pub anomalies: Vec<Anomaly>,
-    /// What doesn't fit together in it.
+    /// Events that don't fit together.
     pub problems: Problems,
     /// Symbol tables that can't be used.
     pub symbols: Vec<SymbolsProblem>,
     /// What was sampled, if the trace is a profile.
     pub sampling: Option<Sampling>,
+    /// Calls that were too many to be told apart.
+    pub beyond: Beyond,
+    /// Why a ticker that was wanted is not the clock.
+    pub no_ticker: Option<String>,
 }
+
+/// How many notes of a trace are shown: nobody writes more.
+const NOTES: usize = 100;
 
 /// All stalls of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stalls {
-    /// The ticker's thread was not run.
+    /// The ticker's thread did not run.
     pub ticker: StallTotal,
     /// The guest waited for the writer.
     pub writer: StallTotal,
@@ -64,7 +72,9 @@ impl Health {
         }
         let (anomalies, problems) = (reader.anomalies().to_vec(), problems.clone());
         let symbols = symbols.problems().to_vec();
-        Health { counts, stalls, summary, anomalies, problems, symbols, sampling: None }
+        let beyond = Beyond { frames: counts.beyond, ..Beyond::default() };
+        let no_ticker = reader.header().clock.no_ticker.clone();
+        Health { counts, stalls, summary, anomalies, problems, symbols, sampling: None, beyond, no_ticker }
     }
 
     /// How many events were lost, as far as that is known: those that the recording dropped, or those that the gaps of
@@ -86,7 +96,7 @@ impl Health {
         reasons.chain(others).filter(|&(_, count)| count > 0).collect()
     }
 
-    /// Each a sentence without its full stop, about something that makes figures doubtful. None for a sound trace.
+    /// What makes figures doubtful. Each is a sentence without its full stop. A sound trace has none.
     pub fn warnings(&self) -> Vec<String> {
         let mut told: Vec<String> = self.anomalies.iter().map(ToString::to_string).collect();
         told.extend(self.symbols.iter().map(ToString::to_string));
@@ -113,7 +123,14 @@ impl Health {
                 times(without_enter, "call is", "calls are")
             ));
         }
+        told.extend(self.beyond.warnings());
         told.extend(self.sampling.iter().flat_map(Sampling::warnings));
+        told.extend(self.no_ticker.iter().map(|why| {
+            format!(
+                "there was no ticker, and each event read the clock itself, which costs more: {}",
+                printable(why)
+            )
+        }));
         let StallTotal { count, nanos, longest_nanos } = self.stalls.ticker;
         if count > 0 {
             let (count, nanos, longest) =
@@ -131,11 +148,8 @@ impl Health {
                  times of what ran"
             ));
         }
+        let notes = self.summary.iter().flat_map(|summary| &summary.notes).take(NOTES);
+        told.extend(notes.map(|note| printable(note).to_string()));
         told
     }
-}
-
-/// A number and the noun that goes with it.
-pub(crate) fn times(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
 }

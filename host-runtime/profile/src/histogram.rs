@@ -1,6 +1,7 @@
 //! How long the calls of a function took, as a histogram on a logarithmic scale: percentiles in bounded memory.
 
 use crate::calls::{Call, CallObserver};
+use crate::export::names::MAX_CACHED;
 use kperf_abi::FuncId;
 use rustc_hash::FxHashMap;
 
@@ -22,7 +23,7 @@ pub struct Histogram {
 pub struct Bucket {
     /// The least duration.
     pub start_ticks: u64,
-    /// One past the greatest; `u64::MAX` for the last bucket that there can be.
+    /// One past the greatest duration; `u64::MAX` for the last possible bucket.
     pub end_ticks: u64,
     /// How many there were.
     pub count: u64,
@@ -31,7 +32,7 @@ pub struct Bucket {
 impl Histogram {
     /// No percentile is further from the truth than this part of it.
     pub const ERROR: f64 = 1.0 / (2 * PER_DOUBLING) as f64;
-    /// The same for people, rounded up.
+    /// [`Histogram::ERROR`] in percent, rounded up, for people.
     pub const ERROR_PERCENT: &'static str = "3.2";
 
     /// Counts one more.
@@ -86,8 +87,8 @@ impl Histogram {
         self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(bucket)
     }
 
-    /// The calls in as few equal steps of the scale as make at most `most` rows, without gaps between the first and the
-    /// last.
+    /// The calls in at most `most` rows, without gaps between the first and the last. All rows are equally wide on the scale, and
+    /// as narrow as `most` allows.
     pub fn rows(&self, most: usize) -> Vec<Bucket> {
         let (first, last) = (index_of(self.min_ticks), index_of(self.max_ticks));
         let mut step = 1;
@@ -127,10 +128,17 @@ fn start_of(index: usize) -> u64 {
 #[derive(Clone, Debug, Default)]
 pub struct Histograms {
     by_func: FxHashMap<FuncId, Histogram>,
+    /// How many buckets these have.
+    buckets: usize,
+    /// Whether they are as many as are kept: the functions that come then have none.
+    full: bool,
 }
 
+/// How many buckets all histograms have, before no function gets one any more: 100 MB.
+const MAX_BUCKETS: usize = 12 << 20;
+
 impl Histograms {
-    /// That of one function; `None` if it was never called.
+    /// The histogram of one function; `None` if nobody called it, or if too many functions came before it.
     pub fn get(&self, func: FuncId) -> Option<&Histogram> {
         self.by_func.get(&func)
     }
@@ -139,7 +147,14 @@ impl Histograms {
 impl CallObserver for Histograms {
     #[inline]
     fn call(&mut self, call: &Call) {
-        self.by_func.entry(call.func).or_default().add(call.ticks());
+        if self.full && !self.by_func.contains_key(&call.func) {
+            return;
+        }
+        let histogram = self.by_func.entry(call.func).or_default();
+        let before = histogram.counts.len();
+        histogram.add(call.ticks());
+        self.buckets += histogram.counts.len() - before;
+        self.full = self.buckets > MAX_BUCKETS || self.by_func.len() >= MAX_CACHED;
     }
 }
 

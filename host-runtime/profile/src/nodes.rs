@@ -19,15 +19,15 @@ impl NodeId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(align(64))]
 pub struct Node {
-    /// Who called. The root is its own parent.
+    /// The node of the caller. The root is its own parent.
     pub parent: NodeId,
-    /// Who was called: [`HOST`] for the root, [`LOST`](crate::LOST) for calls whose enter was lost.
+    /// The function that was called: [`HOST`] for the root, [`LOST`](crate::LOST) for calls whose enter was lost.
     pub func: FuncId,
-    /// How often.
+    /// How many calls these are.
     pub calls: u64,
     /// How long all these calls took, in ticks.
     pub total_ticks: u64,
-    /// The part of it that they didn't spend in calls of their own.
+    /// The part of that time that they didn't spend in calls that they made, in ticks.
     pub self_ticks: u64,
     /// How long the shortest call took.
     pub min_ticks: u64,
@@ -37,7 +37,7 @@ pub struct Node {
     pub unwound: u32,
     /// How many were cut short: by a trap, an exit, a gap or the end of the trace.
     pub unfinished: u32,
-    /// How many calls inside these a filter left out, whose time is in `self_ticks`.
+    /// How many calls inside these a filter left out. `self_ticks` has their time.
     pub hidden_calls: u64,
 }
 

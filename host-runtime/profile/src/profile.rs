@@ -7,12 +7,13 @@ use crate::filter::CallFilter;
 use crate::frames::{AtRange, Counts, LaneStatus};
 use crate::health::Health;
 use crate::nodes::CallTree;
+use crate::precision::Precision;
 use crate::sampled::{Sampling, WindowProfile};
-use crate::symbols::Symbols;
-use kperf_trace::{Header, TraceReader};
+use crate::symbols::{OTHER, Symbols};
+use kperf_trace::{ClockKind, Header, ProbeCost, TickTotal, TraceReader};
 use std::io::{self, Read};
 
-/// What a trace says. The file is a trace; this is computed from it.
+/// The figures that were computed from a trace.
 #[derive(Clone, Debug)]
 pub struct Profile {
     /// Clock, host, command.
@@ -23,7 +24,7 @@ pub struct Profile {
     pub tree: CallTree,
     /// The lanes, in the order in which they first appear.
     pub lanes: Vec<LaneStatus>,
-    /// What is to be told besides the figures.
+    /// What people must know before they trust the figures.
     pub health: Health,
     /// Length of the file, in bytes.
     pub bytes: u64,
@@ -35,8 +36,8 @@ pub struct Profile {
     pub counted_calls: u64,
     /// How many calls a filter left out.
     pub hidden_calls: u64,
-    /// Its windows one by one, if they were wanted so ([`WindowChoice::Each`](crate::WindowChoice::Each)), in their order in the
-    /// trace: each lane's in the order of time.
+    /// Each window by itself, if the filter asked for that ([`WindowChoice::Each`](crate::WindowChoice::Each)). In the order of
+    /// the trace: the windows of one lane are in the order of time.
     pub windows: Vec<WindowProfile>,
 }
 
@@ -48,8 +49,8 @@ impl Profile {
         Profile::read_observed(reader, (), None, progress).map(|(profile, ())| profile)
     }
 
-    /// The same of those calls that a filter lets through. Of calls that were open in its range, the part counts that
-    /// lies in it. Lanes and health are those of the whole trace.
+    /// Reads a trace to its end, and keeps the calls that a filter lets through. A call that is only partly in the filter's
+    /// range counts with that part. Lanes and health are those of the whole trace.
     pub fn read_filtered<R: Read>(
         reader: TraceReader<R>,
         filter: &CallFilter<'_>,
@@ -58,8 +59,8 @@ impl Profile {
         Profile::read_observed(reader, (), Some(filter), progress).map(|(profile, ())| profile)
     }
 
-    /// The same, with somebody who sees every call (that the filter lets through, if there is one) when it ends, and
-    /// comes back with the profile.
+    /// Reads a trace to its end, and shows each call to `observer` when the call ends. With a filter, these are the calls
+    /// that it lets through. Answers the profile and the observer.
     pub fn read_observed<R: Read, O: CallObserver>(
         mut reader: TraceReader<R>,
         observer: O,
@@ -71,13 +72,13 @@ impl Profile {
         Ok(Profile::of(driven, &reader, filter))
     }
 
-    /// What a pass found, and who saw the calls.
+    /// The profile of a finished pass, and the observer that saw the calls.
     pub(crate) fn of<R: Read, O: CallObserver>(
         driven: Driven<Growth<O>>,
         reader: &TraceReader<R>,
         filter: Option<&CallFilter<'_>>,
     ) -> (Profile, O) {
-        let Driven { mut visitor, health, lanes, end_ticks, shown, mut windows } = driven;
+        let Driven { mut visitor, mut health, lanes, end_ticks, shown, mut windows } = driven;
         let symbols = std::mem::take(visitor.symbols());
         let (nodes, observer) = visitor.into_nodes();
         let counted = windows.calls();
@@ -90,8 +91,14 @@ impl Profile {
             let kept = tree.iter().fold(0u64, |sum, (_, node)| sum.saturating_add(node.calls));
             (tree, all.saturating_sub(kept))
         };
+        let mut header = reader.header().clone();
+        let told_last = health.summary.as_ref().and_then(|summary| summary.probe_cost);
+        header.probe_cost = header.probe_cost.or(told_last);
+        let other = tree.iter().filter(|(_, node)| node.func == OTHER);
+        let other = other.fold(0u64, |sum, (_, node)| sum.saturating_add(node.calls));
+        health.beyond.paths = other.saturating_sub(health.beyond.frames);
         let profile = Profile {
-            header: reader.header().clone(),
+            header,
             health,
             symbols,
             tree,
@@ -115,6 +122,40 @@ impl Profile {
     /// How far the times can be trusted, if they were sampled.
     pub fn sampling(&self) -> Option<&Sampling> {
         self.health.sampling.as_ref()
+    }
+
+    /// How far times with the sum `self_nanos` can be trusted. `None` if each event read the clock, or if nobody knows: a trace
+    /// that was cut off doesn't say how often its ticker ticked.
+    pub fn precision(&self, self_nanos: f64) -> Option<Precision> {
+        if let Some(sampling) = self.sampling() {
+            return Some(Precision::of_samples(sampling, self_nanos, self.calls()));
+        }
+        let ticks = self.ticks()?;
+        (ticks.count > 0 && ticks.squares > 0.0).then(|| Precision::of_ticks(ticks, self_nanos))
+    }
+
+    /// How a ticker ticked, if one was the clock and the trace says so.
+    pub fn ticks(&self) -> Option<&TickTotal> {
+        let summary = self.health.summary.as_ref()?;
+        // Traces of earlier versions don't say it.
+        let is_told = summary.ticks != TickTotal::default();
+        (self.header.clock.kind == ClockKind::Ticker && is_told).then_some(&summary.ticks)
+    }
+
+    /// What to take off for the probes of each call.
+    ///
+    /// # Errors
+    ///
+    /// Half a sentence that says why nothing can be taken off: the trace doesn't say what probes cost, or it would do harm.
+    pub fn compensation(&self) -> Result<ProbeCost, &'static str> {
+        if self.header.clock.kind == ClockKind::Ticker {
+            // 23 points off a sampler instead of 9 on the Game of Life (`cargo bench --workspace --bench accuracy`).
+            return Err(
+                "its times are a ticker's, in which the time of probes falls to functions by chance: taking it off made \
+                 shares worse",
+            );
+        }
+        self.header.probe_cost.ok_or("it doesn't say what its probes cost")
     }
 
     /// From the first lane's beginning to the end of the recording, in nanoseconds.

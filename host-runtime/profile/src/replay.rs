@@ -1,17 +1,18 @@
 //! The calls of a trace one by one, as an indented tree with times, in the manner of `uftrace replay`.
 
 use crate::drive::{Driven, Named, drive};
+use crate::export::names::MAX_CACHED;
 use crate::filter::CallFilter;
 use crate::frames::{AtRange, Ending, LaneStatus, Visitor};
 use crate::health::Health;
 use crate::symbols::Symbols;
-use crate::text::nanos_text;
+use crate::unit::Unit;
 use kperf_abi::FuncId;
 use kperf_trace::{Header, LaneId, TraceReader};
 use rustc_hash::FxHashMap;
 use std::io::{self, Read, Write};
 
-/// What of a trace is shown, and how.
+/// Which part of a trace to show, and how.
 #[derive(Clone, Debug, Default)]
 pub struct ReplayOptions<'a> {
     /// Which calls.
@@ -23,7 +24,7 @@ pub struct ReplayOptions<'a> {
 /// What a replay found.
 #[derive(Clone, Debug)]
 pub struct Replayed {
-    /// What is to be told besides the calls.
+    /// What people must know before they trust the times.
     pub health: Health,
     /// The functions.
     pub symbols: Symbols,
@@ -63,6 +64,10 @@ pub fn replay<R: Read, W: Write>(
     Ok(Replayed { health, symbols: visitor.symbols, lanes, calls_shown: shown })
 }
 
+/// So many levels are indented. What is deeper says how deep it is: its lines would be longer than anybody reads, and the
+/// file as long as the square of the depth.
+const MAX_INDENT: usize = 1_000;
+
 struct Replayer<W> {
     out: W,
     header: Header,
@@ -89,12 +94,15 @@ impl<W: Write> Replayer<W> {
 
     /// What stands before a line's text.
     fn gutter(&mut self, lane: LaneId, duration: Option<u64>, level: usize) -> io::Result<()> {
-        let duration = duration.map(|ticks| nanos_text(self.header.nanos(ticks))).unwrap_or_default();
-        write!(self.out, "{duration:>10} ")?;
+        let duration =
+            duration.map(|ticks| Unit::of(&self.header).text(self.header.nanos(ticks))).unwrap_or_default();
+        let width = if Unit::of(&self.header) == Unit::Time { 10 } else { 15 };
+        write!(self.out, "{duration:>width$} ")?;
         if self.lanes {
             write!(self.out, "{:>7}", format!("[{lane}]"))?;
         }
-        write!(self.out, "| {:indent$}", "", indent = 2 * level)
+        write!(self.out, "| {:indent$}", "", indent = 2 * level.min(MAX_INDENT))?;
+        if level > MAX_INDENT { write!(self.out, "/* {level} deep */ ") } else { Ok(()) }
     }
 
     /// Writes the opening lines of frames that have none yet.
@@ -115,7 +123,7 @@ impl<W: Write> Replayer<W> {
         self.open(lane, frames)?;
         self.gutter(lane, None, frames.len())?;
         let nanos = self.header.nanos(ticks.saturating_sub(self.origin_ticks));
-        writeln!(self.out, "/* {text}, at {} */", nanos_text(nanos))
+        writeln!(self.out, "/* {text}, at {} */", Unit::of(&self.header).text(nanos))
     }
 }
 
@@ -153,6 +161,9 @@ impl<W: Write> Visitor for Replayer<W> {
         let duration = ticks.saturating_sub(frame.start_ticks);
         self.gutter(lane, Some(duration).filter(|_| !is_counted), parents.len())?;
         let symbols = &self.symbols;
+        if self.labels.len() >= MAX_CACHED {
+            self.labels.clear();
+        }
         let label = self.labels.entry(frame.func).or_insert_with(|| symbols.label(frame.func));
         match (frame.opened, ending.as_str()) {
             (true, None) => writeln!(self.out, "}} /* {label} */"),

@@ -2,9 +2,10 @@
 
 use crate::filter::{CallFilter, WindowChoice};
 use crate::frames::LaneStatus;
-use crate::health::times;
+use crate::limits::MAX_PATHS;
 use crate::nodes::{CallTree, Node, NodeId};
-use crate::symbols::{HOST, Symbols, UNSEEN};
+use crate::symbols::{HOST, OTHER, Symbols, UNSEEN};
+use crate::text::times;
 use kperf_abi::FuncId;
 use kperf_trace::{LaneId, Window};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -22,17 +23,17 @@ pub struct Sampling {
     pub range: Option<(u64, u64)>,
     /// How often a sample was to be taken, in nanoseconds; the longest period if there are several.
     pub period_nanos: u64,
-    /// Calls of that length and more are told one by one too, in nanoseconds; 0 if none are.
+    /// Calls that took at least so many nanoseconds are also in the trace one by one; 0 if none are.
     pub span_min_nanos: u64,
     /// Samples that found out which calls were open, or that none was.
     pub samples: u64,
-    /// Samples that did not.
+    /// Samples that failed to find out.
     pub torn: u64,
-    /// Samples whose path was too deep, or too much, to be kept whole.
+    /// Samples whose path was too deep, or one path too many, to be kept whole.
     pub cut: u64,
     /// How long calls were open, by the samples, in ticks.
     pub busy_ticks: u64,
-    /// How long none was.
+    /// How long no call was open, by the samples, in ticks.
     pub idle_ticks: u64,
     /// Sum of the squares of what each sample of an open call stands for, in ticks^2.
     pub squares: f64,
@@ -46,7 +47,7 @@ impl Sampling {
         if self.squares > 0.0 { busy * busy / self.squares } else { 0.0 }
     }
 
-    /// Each a sentence without its full stop, about something that makes figures doubtful.
+    /// What makes figures doubtful. Each is a sentence without its full stop.
     pub(crate) fn warnings(&self) -> Vec<String> {
         let mut told = Vec::new();
         // One in a hundred changes no share by more than a point.
@@ -66,25 +67,32 @@ impl Sampling {
         told
     }
 
-    /// Half the width of the interval that a share of the time of open calls lies in with 95 % confidence, as a share:
-    /// Wilson's score interval for `n` samples, which is some `1.96 sqrt(p (1 - p) / n)`, and not 0 where `p` is.
+    /// Half the width of the interval that a share of the time of open calls lies in with 95 % confidence, as a share.
     pub fn error(&self, share: f64) -> f64 {
-        const Z: f64 = 1.96;
-        let n = self.effective_samples();
-        if n <= 0.0 {
-            return 1.0;
-        }
-        let p = share.clamp(0.0, 1.0);
-        Z / (1.0 + Z * Z / n) * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt()
+        wilson(share, self.effective_samples())
     }
+}
+
+/// Half the width of the interval that a share lies in with 95 % confidence if `samples` found it: Wilson's score interval,
+/// which is some `1.96 sqrt(p (1 - p) / n)`, and not 0 where `p` is.
+pub(crate) fn wilson(share: f64, samples: f64) -> f64 {
+    const Z: f64 = 1.96;
+    if samples <= 0.0 {
+        return 1.0;
+    }
+    if samples.is_infinite() {
+        return 0.0;
+    }
+    let p = share.clamp(0.0, 1.0);
+    Z / (1.0 + Z * Z / samples) * (p * (1.0 - p) / samples + Z * Z / (4.0 * samples * samples)).sqrt()
 }
 
 /// What one window says.
 #[derive(Clone, Debug)]
 pub struct WindowProfile {
-    /// Whose it is.
+    /// Its lane.
     pub lane: LaneId,
-    /// The how manieth of the lane, counted from 1.
+    /// Its number among the windows of its lane. The first is 1.
     pub number: u64,
     /// When it began.
     pub start_ticks: u64,
@@ -108,6 +116,19 @@ pub(crate) struct Windows {
     last: BTreeMap<u32, Window>,
     /// Each for itself, where that is wanted, in their order in the trace.
     each: Vec<One>,
+    /// How many entries the windows in `last` and `each` have, or would have.
+    entries: usize,
+    /// How many windows are not among them for that.
+    pub(crate) left_out: u64,
+}
+
+/// How many entries the windows may have that are kept each for itself: 100 bytes are an entry.
+const MAX_ENTRIES: usize = 1 << 20;
+/// What a window takes beside its nodes and counts, in entries.
+const WINDOW_ENTRIES: usize = 8;
+
+fn entries_of(window: &Window) -> usize {
+    window.nodes.len() + window.calls.len() + WINDOW_ENTRIES
 }
 
 /// A window for itself.
@@ -141,6 +162,14 @@ impl Paths {
             self.nodes.push(Node { min_ticks: 0, ..Node::new(parent, func) });
         }
         place
+    }
+
+    /// That path, if it is known or if there is room for one more.
+    fn kept_path(&mut self, parent: NodeId, func: FuncId) -> Option<NodeId> {
+        if self.nodes.len() < MAX_PATHS {
+            return Some(self.path(parent, func));
+        }
+        self.by_path.get(&(parent, func)).copied()
     }
 
     /// Sums up the totals from the leaves to the root, and what a call took on average, which stands for the shortest and
@@ -190,9 +219,14 @@ impl Windows {
             WindowChoice::Sum => self.sum(window),
             WindowChoice::Nth(wanted) if wanted == number => self.sum(window),
             WindowChoice::Nth(_) => {}
-            WindowChoice::Last => _ = self.last.insert(window.recorder, window.clone()),
+            WindowChoice::Last => self.keep_last(window),
             WindowChoice::Each => {
                 self.sum(window);
+                self.entries += entries_of(window);
+                if self.entries > MAX_ENTRIES {
+                    self.left_out += 1;
+                    return;
+                }
                 let mut windows = Windows::default();
                 windows.sum(window);
                 let range = (start_ticks, end_ticks);
@@ -206,6 +240,19 @@ impl Windows {
         for window in std::mem::take(&mut self.last).into_values() {
             self.sum(&window);
         }
+    }
+
+    /// Keeps a window in the place of the one before it of the same lane, if there is room.
+    fn keep_last(&mut self, window: &Window) {
+        let before = self.last.remove(&window.recorder);
+        self.entries -= before.as_ref().map_or(0, entries_of);
+        let entries = entries_of(window);
+        if self.entries + entries > MAX_ENTRIES {
+            self.left_out += 1;
+            return;
+        }
+        self.entries += entries;
+        self.last.insert(window.recorder, window.clone());
     }
 
     fn sum(&mut self, window: &Window) {
@@ -225,13 +272,20 @@ impl Windows {
         }
         sampling.squares += window.squares;
         for &(func, calls) in &window.calls {
+            let has_room = self.calls.len() < MAX_PATHS || self.calls.contains_key(&func);
+            let func = if has_room { func } else { OTHER };
             let sum = self.calls.entry(func).or_default();
             *sum = sum.saturating_add(calls);
         }
         let mut places: Vec<NodeId> = Vec::with_capacity(window.nodes.len());
         for node in &window.nodes {
             let parent = node.parent.and_then(|parent| places.get(parent as usize)).copied();
-            let place = self.paths.path(parent.unwrap_or(CallTree::ROOT), node.func);
+            let parent = parent.unwrap_or(CallTree::ROOT);
+            // What is beyond the limit counts for its outer part, as what a sampler cuts does.
+            let place = self.paths.kept_path(parent, node.func).unwrap_or_else(|| {
+                self.sampling.cut = self.sampling.cut.saturating_add(node.samples);
+                parent
+            });
             places.push(place);
             self.sampling.busy_ticks = self.sampling.busy_ticks.saturating_add(node.self_ticks);
             if let Some(sum) = self.paths.nodes.get_mut(place.index()) {

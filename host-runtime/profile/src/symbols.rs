@@ -1,30 +1,45 @@
 //! Which function an id stands for, over all modules of a trace.
 
-use kperf_abi::symbols::SymbolsError;
+use kperf_abi::symbols::{MAX_BYTES, MAX_SYMBOLS, SymbolsError};
 use kperf_abi::{FuncId, Symbol, SymbolTable};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::borrow::Cow;
 use std::fmt::{self, Write};
+use std::hash::Hasher;
 
-/// Stands for the host: the root of the call tree, the caller of what nobody in the guest called.
+/// Stands for the host: it is the root of the call tree, and calls whatever no function of the guest called.
 pub const HOST: FuncId = FuncId(u32::MAX);
 /// Stands for a function whose enter was lost. Ids of real functions have 30 bits.
 pub const LOST: FuncId = FuncId(u32::MAX - 1);
-/// Stands for whoever called functions that were counted and that no sample found.
+/// Stands for the unknown callers of functions whose calls were counted but that no sample found.
 pub const UNSEEN: FuncId = FuncId(u32::MAX - 2);
 
-/// Whether this stands for who calls from outside of what is known, rather than for a function.
+/// Stands for calls that can't be told apart, as there were too many paths, or too many frames open at once.
+pub const OTHER: FuncId = FuncId(u32::MAX - 3);
+
+/// Whether this id stands for an unknown function, or for no function at all.
+pub(crate) fn is_stand_in(func: FuncId) -> bool {
+    func.0 >= OTHER.0
+}
+
+/// Whether this id stands for an unknown caller or the host, rather than for a function.
 pub(crate) fn is_outside(func: FuncId) -> bool {
     func == HOST || func == UNSEEN
 }
+
+/// How many problems are kept.
+const MAX_PROBLEMS: usize = 64;
 
 /// The symbol tables of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Symbols {
     /// Ordered by `id_base`; their ids are disjoint.
     tables: Vec<SymbolTable>,
-    /// How many symbols have a name.
-    names: FxHashMap<String, u32>,
+    /// How many symbols have a name, by its hash: names may have a hundred megabytes.
+    names: FxHashMap<u64, u32>,
+    /// How many symbols there are, and how many bytes their names and files have.
+    symbols: usize,
+    bytes: usize,
     problems: Vec<SymbolsProblem>,
 }
 
@@ -33,7 +48,12 @@ pub struct Symbols {
 pub enum SymbolsProblem {
     /// Its bytes are no symbol table.
     Unreadable(SymbolsError),
-    /// Its ids are taken.
+    /// It has more than can be kept beside the tables before it.
+    TooMuch {
+        /// The module it is of.
+        module: String,
+    },
+    /// Another table has the same ids.
     Overlap {
         /// The module it is of.
         module: String,
@@ -46,6 +66,12 @@ impl fmt::Display for SymbolsProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SymbolsProblem::Unreadable(error) => error.fmt(f),
+            SymbolsProblem::TooMuch { module } => write!(
+                f,
+                "the names of the module `{}` are not kept: those of all modules are more than {MAX_SYMBOLS}, or than {} MiB",
+                printable(module),
+                MAX_BYTES >> 20
+            ),
             SymbolsProblem::Overlap { module, other } => {
                 let (module, other) = (printable(module), printable(other));
                 write!(
@@ -62,12 +88,22 @@ impl Symbols {
     pub fn add_bytes(&mut self, bytes: &[u8]) {
         match SymbolTable::from_bytes(bytes) {
             Ok(table) => self.add(table),
-            Err(error) => self.problems.push(SymbolsProblem::Unreadable(error)),
+            Err(error) => self.problem(SymbolsProblem::Unreadable(error)),
+        }
+    }
+
+    fn problem(&mut self, problem: SymbolsProblem) {
+        if self.problems.len() < MAX_PROBLEMS {
+            self.problems.push(problem);
         }
     }
 
     /// Adds a table. The same one again is fine; another one with ids that are taken is a problem.
-    pub fn add(&mut self, table: SymbolTable) {
+    pub fn add(&mut self, mut table: SymbolTable) {
+        table.symbols.iter_mut().for_each(shorten);
+        for file in table.files.iter_mut().filter(|file| file.len() > MAX_PATH) {
+            file.truncate(file.floor_char_boundary(MAX_PATH));
+        }
         if table.symbols.is_empty() || self.tables.contains(&table) {
             return;
         }
@@ -78,11 +114,18 @@ impl Symbols {
             .or_else(|| self.tables.get(at).filter(|after| table.id_end() > after.id_base));
         if let Some(other) = overlapping {
             let (module, other) = (table.module.name, other.module.name.clone());
-            self.problems.push(SymbolsProblem::Overlap { module, other });
+            self.problem(SymbolsProblem::Overlap { module, other });
             return;
         }
+        let bytes = bytes_of(&table);
+        if self.symbols + table.symbols.len() > MAX_SYMBOLS || self.bytes.saturating_add(bytes) > MAX_BYTES {
+            self.problem(SymbolsProblem::TooMuch { module: table.module.name });
+            return;
+        }
+        self.symbols += table.symbols.len();
+        self.bytes += bytes;
         for symbol in &table.symbols {
-            *self.names.entry(symbol.display_name().to_owned()).or_default() += 1;
+            *self.names.entry(hash_of(symbol.display_name())).or_default() += 1;
         }
         self.tables.insert(at, table);
     }
@@ -107,7 +150,7 @@ impl Symbols {
         self.table(id)?.get(id)
     }
 
-    /// Whether the calls of a function are counted only: its time is in that of its callers.
+    /// Whether the calls of a function are only counted: then its time is part of its callers'.
     pub fn is_counted(&self, id: FuncId) -> bool {
         self.get(id).is_some_and(|symbol| symbol.counted)
     }
@@ -131,6 +174,7 @@ impl Symbols {
             None if id == HOST => "[host]".into(),
             None if id == LOST => "[lost]".into(),
             None if id == UNSEEN => "[unseen]".into(),
+            None if id == OTHER => "[other]".into(),
             None => format!("func id {}", id.0).into(),
         }
     }
@@ -139,16 +183,54 @@ impl Symbols {
     pub fn label(&self, id: FuncId) -> String {
         let name = self.name(id);
         let mut label = printable(&name).into_owned();
-        if self.get(id).is_some() && self.names.get(name.as_ref()).is_some_and(|&count| count > 1) {
+        if self.get(id).is_some() && self.names.get(&hash_of(&name)).is_some_and(|&count| count > 1) {
             label.push_str(&format!(" #{}", id.0));
         }
         label
     }
 }
 
-/// Text from a module, such that it can't move the cursor, ring, or turn the line around: names are the module's own.
+/// The longest name, in bytes. Some formats repeat names, so that a long one makes a file that nobody can store.
+const MAX_NAME: usize = 1 << 16;
+
+/// The longest path of a source file, in bytes: some formats say it with each function.
+const MAX_PATH: usize = 1 << 12;
+
+/// Cuts names that are too long.
+fn shorten(symbol: &mut Symbol) {
+    for name in [Some(&mut symbol.name), symbol.demangled.as_mut()].into_iter().flatten() {
+        if name.len() > MAX_NAME {
+            *name = format!("{}..", &name[..name.floor_char_boundary(MAX_NAME)]).into();
+        }
+    }
+}
+
+/// How many bytes of text a table has, such as people see it.
+fn bytes_of(table: &SymbolTable) -> usize {
+    let names = |symbol: &Symbol| {
+        printable(&symbol.name).len() + symbol.demangled.as_deref().map_or(0, |name| printable(name).len())
+    };
+    let module = &table.module;
+    let identity = [&module.name, &module.sha256, &module.rewriter, &module.options];
+    let texts = table.files.iter().chain(identity).map(|text| text.len() + size_of::<String>());
+    table.symbols.iter().map(names).chain(texts).fold(0, usize::saturating_add)
+}
+
+/// Stands for a name where it is only counted. Should two names ever have the same, both get their ids as if they were equal.
+fn hash_of(name: &str) -> u64 {
+    let mut hasher = FxHasher::default();
+    hasher.write(name.as_bytes());
+    hasher.finish()
+}
+
+/// Text from a module, such that it can't move the cursor, ring, or turn the line around, and may stand in an SVG: names
+/// are the module's own.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    let bad = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let bad = |c: char| {
+        // XML has no place for the last two, in whatever form: a picture with one in it is none.
+        c.is_control()
+            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
+    };
     if !text.contains(bad) {
         return text.into();
     }
@@ -200,6 +282,12 @@ mod tests {
             [0, 1, 2, 3].map(|id| symbols.label(FuncId(id))),
             ["copy #0", "one", "copy #2", "evil\\u{1b}[2J\\n\\u{202e}ü"]
         );
+    }
+
+    #[test]
+    fn what_xml_has_no_place_for_is_spelled() {
+        assert_eq!(printable("a\u{ffff}b\u{fffe}\0"), "a\\u{ffff}b\\u{fffe}\\u{0}");
+        assert_eq!(printable("\u{fffd}\u{d7ff}\u{e000}\u{10ffff}"), "\u{fffd}\u{d7ff}\u{e000}\u{10ffff}");
     }
 
     #[test]

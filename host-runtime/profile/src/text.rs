@@ -2,22 +2,42 @@
 
 use crate::nodes::{CallTree, NodeId};
 use crate::symbols::Symbols;
+use crate::unit::Unit;
 use std::fmt;
 
-/// A duration for people, in ten characters at most while it is below 100,000 seconds: `61 ns`, `1.234 us`,
-/// `56.789 ms`, `2.000 s`.
+/// A duration for people: [`Unit::text`] of a time.
 pub fn nanos_text(nanos: u64) -> String {
-    if nanos < 1_000 {
-        return format!("{nanos} ns");
+    Unit::Time.text(nanos)
+}
+
+/// A duration with only as many digits as its error allows: `108 ms`, `1.2 us`, `3.3 ns`. If the error is larger than
+/// the duration, the text is a bound: `<2 us`. Duration and error are in nanoseconds.
+pub fn rough_text(nanos: f64, error: f64) -> String {
+    if !error.is_finite() {
+        return "?".to_owned();
     }
-    // Rounded before the unit is chosen, so that no 1000.000 us comes out.
-    let rounded = |to: u64| nanos / to + u64::from(nanos % to * 2 >= to);
-    let (thousandths, unit) = match (nanos, rounded(1_000), rounded(1_000_000)) {
-        (nanos, ..) if nanos < 1_000_000 => (nanos, "us"),
-        (_, micros, _) if micros < 1_000_000 => (micros, "ms"),
-        (.., millis) => (millis, "s"),
+    if nanos < error {
+        let most = (nanos + error).max(1.0);
+        // One digit, rounded up: it is a bound.
+        let power_below = |nanos: f64| 10f64.powf(nanos.log10().floor());
+        let step = power_below(most);
+        let bound = (most / step).ceil() * step;
+        return format!("<{}", in_unit(bound, power_below(bound)));
+    }
+    let step = 10f64.powf(error.max(0.1).log10().floor()).max(0.1);
+    in_unit((nanos / step).round() * step, step)
+}
+
+/// A duration that is a multiple of a step, a power of ten; both in nanoseconds. It has three digits behind the point at most.
+fn in_unit(nanos: f64, step: f64) -> String {
+    let (unit, name) = match nanos {
+        nanos if nanos < 1e3 => (1.0, "ns"),
+        nanos if nanos < 1e6 => (1e3, "us"),
+        nanos if nanos < 1e9 => (1e6, "ms"),
+        _ => (1e9, "s"),
     };
-    format!("{}.{:03} {unit}", thousandths / 1_000, thousandths % 1_000)
+    let digits = (unit / step).log10().round().clamp(0.0, 3.0) as usize;
+    format!("{:.digits$} {name}", nanos / unit)
 }
 
 impl CallTree {
@@ -63,9 +83,37 @@ impl fmt::Display for Display<'_> {
     }
 }
 
+/// A number and the noun that goes with it.
+pub(crate) fn times(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 #[cfg(test)]
 mod tests {
-    use super::nanos_text;
+    use super::{nanos_text, rough_text};
+
+    #[test]
+    fn digits_end_where_the_error_begins() {
+        for (nanos, error, text) in [
+            (108e6, 12e6, "110 ms"),
+            (108_234_000.0, 2_000.0, "108.234 ms"),
+            (108_234_000.0, 300_000.0, "108.2 ms"),
+            (3.34, 0.4, "3.3 ns"),
+            (3.34, 2.0, "3 ns"),
+            (0.0, 2_000.0, "<2 us"),
+            (0.0, 7_680.0, "<8 us"),
+            (700.0, 2_000.0, "<3 us"),
+            (2_345.0, 2_000.0, "2 us"),
+            (0.0, 960_000.0, "<1 ms"),
+            (999_960.0, 100.0, "1.000 ms"),
+            (5e9, 4e9, "5 s"),
+            (5e9, 0.0, "5.000 s"),
+            (0.0, 0.0, "0.0 ns"),
+            (1.0, f64::INFINITY, "?"),
+        ] {
+            assert_eq!(rough_text(nanos, error), text, "{nanos} {error}");
+        }
+    }
 
     #[test]
     fn times_have_the_unit_that_suits_them() {

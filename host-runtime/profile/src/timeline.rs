@@ -58,7 +58,7 @@ impl Level {
         self.lanes.iter().flat_map(|lane| &lane.tracks).map(Vec::len).sum()
     }
 
-    /// The same at a coarser resolution.
+    /// This level at a coarser resolution.
     fn coarser(&self, resolution_ticks: u64) -> Level {
         let lane = |lane: &LaneSpans| LaneSpans {
             lane: lane.lane,
@@ -68,7 +68,7 @@ impl Level {
     }
 }
 
-/// What was left out, because no picture could show it.
+/// How many calls were left out because no picture could show them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LeftOut {
     /// Calls of lanes beyond [`Timeline::LANES`].

@@ -1,8 +1,19 @@
 //! Whether two sets of figures differ by more than chance: Welch's t-test (Welch, 1947), which doesn't ask that both vary
 //! as much.
 
-use crate::diff::Test;
 use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// How likely a difference is just chance.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Test {
+    /// The range in which the difference lies with a confidence of 95 %.
+    pub interval: (f64, f64),
+    /// How likely chance alone makes a difference like this or a larger one.
+    pub p: f64,
+    /// `p`, adjusted for how many rows are compared (Benjamini and Hochberg, 1995): of all rows with this value or less,
+    /// at most this part is expected to be chance. Only the metric that the diff is sorted by is adjusted; others have `p`.
+    pub p_adjusted: f64,
+}
 
 /// The test of `after` against `before`; `None` unless there are two of each.
 pub(crate) fn test(before: &[f64], after: &[f64]) -> Option<Test> {

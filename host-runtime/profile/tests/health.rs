@@ -3,8 +3,11 @@
 mod support;
 
 use kperf_abi::block::BlockHeader;
-use kperf_profile::Profile;
-use kperf_trace::{Header, Stall, StallKind, StallTotal, Summary, TraceWriter};
+use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
+use kperf_profile::{FlatProfile, Profile, hints};
+use kperf_trace::{
+    ClockKind, Header, ProbeCost, Stall, StallKind, StallTotal, Summary, TickTotal, TraceWriter,
+};
 use support::{Names, block, completed, reader, simple, trace};
 
 fn profile(file: &[u8]) -> Profile {
@@ -38,7 +41,9 @@ fn a_trace_that_was_cut_off_has_its_calls_all_the_same() {
 fn losses_and_stalls_are_counted() {
     let mut names = Names::default();
     let start = BlockHeader::default();
-    let mut writer = TraceWriter::new(Vec::new(), &Header::default()).expect("to memory");
+    let mut header = Header::default();
+    header.clock.no_ticker = Some("its worker was refused".to_owned());
+    let mut writer = TraceWriter::new(Vec::new(), &header).expect("to memory");
     writer.block(0, &block(&mut names, start, "main{ 5 a{ 5 caught>1")).expect("to memory");
     writer.lost(0, 12).expect("to memory");
     let later = BlockHeader { depth: 3, start_ticks: 100, ..start };
@@ -56,6 +61,7 @@ fn losses_and_stalls_are_counted() {
         [
             "14 events were lost, in 1 gap",
             "2 calls are of a function that is not known ([lost])",
+            "there was no ticker, and each event read the clock itself, which costs more: its worker was refused",
             "the clock stood still 3 times, 9.000 us in all, 4.000 us at most: times are coarse there",
             "the guest waited for the trace to be written 2 times, 5.000 us in all, 3.000 us at most: that is in the \
              times of what ran",
@@ -100,4 +106,82 @@ fn a_block_that_claims_a_million_open_frames_costs_little() {
             "16384 calls are of a function that is not known ([lost])",
         ]
     );
+}
+
+/// The hints of a trace.
+fn hinted(header: &Header, events: &str, summary: Option<Summary>, cut: usize) -> Vec<String> {
+    let mut names = Names::default();
+    let mut writer = TraceWriter::new(Vec::new(), header).expect("to memory");
+    writer.block(0, &block(&mut names, BlockHeader::default(), events)).expect("to memory");
+    writer.symbols(&names.table().to_bytes()).expect("to memory");
+    let mut file = writer.finish(&summary.unwrap_or_else(completed)).expect("to memory");
+    file.truncate(file.len() - cut);
+    let profile = profile(&file);
+    let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
+    hints(&profile, &flat)
+}
+
+#[test]
+fn what_to_do_about_figures_that_say_little() {
+    let plain = Header::default();
+    assert_eq!(hinted(&plain, "10 main{ 500 step{ 10 } }", None, 0), [""; 0]);
+    let cut = hinted(&plain, "10 main{ 500 step{ 10 } }", None, 3);
+    assert!(cut.len() == 1 && cut[0].contains("--record profile --every 1s"), "{cut:?}");
+    let dropped = Summary { dropped_events: 14, ..completed() };
+    let lost = hinted(&plain, "main{ 5 }", Some(dropped), 0);
+    assert!(lost.len() == 1 && lost[0].contains("--only PATTERN"), "{lost:?}");
+
+    let mut costly = Header::default();
+    costly.probe_cost = Some(ProbeCost { inside_nanos: 10.0, outside_nanos: 20.0 });
+    let probes = |events| hinted(&costly, events, None, 0);
+    assert_eq!(probes("main{ 500 step{ 10 } }"), [""; 0]);
+    let took = probes("main{ 5 step{ 100 } }");
+    assert!(took.len() == 1 && took[0].starts_with("the probes took some 57 % of the time"), "{took:?}");
+    assert!(took[0].contains("--record profile") && took[0].contains("--compensate"), "{took:?}");
+
+    let mut ticker = costly.clone();
+    ticker.clock.kind = ClockKind::Ticker;
+    let ticks = |gaps: u64| {
+        let mut ticks = TickTotal::default();
+        (0..gaps).for_each(|_| ticks.add(100, 100));
+        Some(Summary { ticks, ..completed() })
+    };
+    let few = hinted(&ticker, "main{ 5000 step{ 100 } }", ticks(51), 0);
+    assert!(few.len() == 1 && few[0].contains("51 ticks") && few[0].contains("--clock precise"), "{few:?}");
+    assert_eq!(hinted(&ticker, "main{ 50000 step{ 100 } }", ticks(501), 0), [""; 0]);
+
+    let stalled = StallTotal { count: 3, nanos: 40_000, longest_nanos: 20_000 };
+    let busy = Summary { ticker_stalls: stalled, ..ticks(501).unwrap_or_default() };
+    let busy = hinted(&ticker, "main{ 50000 step{ 100 } }", Some(busy), 0);
+    assert!(busy.len() == 1 && busy[0].starts_with("the machine was busy for 80 % of the run"), "{busy:?}");
+    assert!(busy[0].contains("--clock instructions"), "{busy:?}");
+}
+
+#[test]
+fn functions_without_names_are_said() {
+    let symbol = |id: u32, unnamed| Symbol {
+        id: FuncId(id),
+        func_index: FuncIndex(id),
+        name: format!("func[{id}]").into(),
+        unnamed,
+        ..Symbol::default()
+    };
+    let with = |unnamed| {
+        let table = SymbolTable {
+            id_base: 1,
+            symbols: vec![symbol(1, false), symbol(2, unnamed)],
+            ..SymbolTable::default()
+        };
+        let mut names = Names::default();
+        let mut writer = TraceWriter::new(Vec::new(), &Header::default()).expect("to memory");
+        writer.symbols(&table.to_bytes()).expect("to memory");
+        writer.block(0, &block(&mut names, BlockHeader::default(), "a{ 10 b{ 50 } }")).expect("to memory");
+        let profile = profile(&writer.finish(&completed()).expect("to memory"));
+        let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
+        hints(&profile, &flat)
+    };
+    assert_eq!(with(false), [""; 0]);
+    let stripped = with(true);
+    assert!(stripped.len() == 1 && stripped[0].starts_with("1 of 2 functions have no name"), "{stripped:?}");
+    assert!(stripped[0].contains("--symbols FILE"), "{stripped:?}");
 }

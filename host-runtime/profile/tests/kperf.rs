@@ -45,6 +45,15 @@ fn a_line_per_enter_and_leave() {
     assert_eq!(export(&file, &options)["0"], ">;1\n>;2\n<;2;2\n>;2\n<;2;0\n<;1;4\n");
 }
 
+/// The script divides by the time of the function that is called first.
+#[test]
+fn the_first_root_takes_some_time() {
+    let file = simple("init{ 100 helper{ 0 } 100 } 1000 init{ 100 } 5 main{ 3000 step{ 200 } } end{ 10 }");
+    let text = ">;1\n>;2\n<;0\n<;1\n>;1\n<;0\n>;3\n>;4\n<;0\n<;3\n>;5\n<;0\n";
+    assert_eq!(export(&file, &Options::default())["0"], text);
+    assert_eq!(export(&simple("init{ 0 }"), &Options { leave_ids: true })["0"], ">;1\n<;1;1\n");
+}
+
 #[test]
 fn short_calls_sum_up_to_what_they_took() {
     // A thousand calls of 400 ns: 400 us, though none of them takes a whole microsecond.

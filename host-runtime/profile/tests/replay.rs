@@ -215,3 +215,16 @@ fn lanes_have_a_column() {
         ],
     );
 }
+
+#[test]
+fn deep_calls_say_how_deep_they_are() {
+    let mut words: Vec<&str> = vec!["a{"; 70_000];
+    words.extend(std::iter::repeat_n("}", 70_000));
+    let file = simple(&words.join(" "));
+    let mut out = Vec::new();
+    replay(reader(&file), &all(), &mut out, |_| ()).expect("to memory");
+    let text = String::from_utf8(out).expect("text");
+    let longest = text.lines().map(str::len).max();
+    assert!(longest.is_some_and(|longest| longest < 2_100), "{longest:?}");
+    assert!(text.contains("/* 69999 deep */ a();"), "{}", &text[text.len() / 2 - 5_000..][..10_000]);
+}

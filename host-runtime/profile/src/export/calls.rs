@@ -6,7 +6,7 @@ use crate::filter::CallFilter;
 use crate::frames::{AtRange, Ending, Visitor};
 use crate::symbols::Symbols;
 use kperf_abi::FuncId;
-use kperf_trace::{Header, LaneId, TraceReader};
+use kperf_trace::{Anchor, Header, LaneId, TraceReader};
 use rustc_hash::FxHashMap;
 use std::io::{self, Read};
 
@@ -24,6 +24,9 @@ pub(super) struct Call {
     pub(super) is_counted: bool,
     pub(super) start_nanos: u64,
     pub(super) end_nanos: u64,
+    /// The start and the end as readings of the trace's clock.
+    pub(super) start_ticks: u64,
+    pub(super) end_ticks: u64,
     pub(super) self_nanos: u64,
     pub(super) ending: Ending,
     /// The number of the outermost call around it, or its own.
@@ -39,9 +42,12 @@ impl Call {
     }
 }
 
-/// What takes calls.
+/// Takes calls one by one.
 pub(super) trait CallSink {
     fn call(&mut self, symbols: &Symbols, call: &Call) -> io::Result<()>;
+
+    /// One more moment, read on the trace's clock and on the calendar's.
+    fn anchor(&mut self, _anchor: &Anchor) {}
 }
 
 /// Tells a sink of all calls that a filter lets through, each when it ends. Fails where reading or the sink does.
@@ -94,6 +100,8 @@ impl<S: CallSink> Visitor for Calls<S> {
             is_counted: self.symbols.is_counted(func),
             start_nanos,
             end_nanos: start_nanos,
+            start_ticks: ticks,
+            end_ticks: ticks,
             self_nanos: 0,
             ending: Ending::Leave,
             root,
@@ -115,6 +123,7 @@ impl<S: CallSink> Visitor for Calls<S> {
         call.end_nanos = nanos_since_anchor(&self.header, ticks).max(call.start_nanos);
         let nanos = call.end_nanos - call.start_nanos;
         call.self_nanos = nanos.saturating_sub(frame.children_nanos);
+        call.end_ticks = ticks.max(call.start_ticks);
         call.ending = ending;
         if let Some(parent) = parents.last_mut() {
             parent.children_nanos = parent.children_nanos.saturating_add(nanos);
@@ -126,5 +135,9 @@ impl<S: CallSink> Visitor for Calls<S> {
 impl<S: CallSink> Named for Calls<S> {
     fn symbols(&mut self) -> &mut Symbols {
         &mut self.symbols
+    }
+
+    fn anchor(&mut self, anchor: &Anchor) {
+        self.sink.anchor(anchor);
     }
 }

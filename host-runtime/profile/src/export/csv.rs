@@ -6,15 +6,15 @@
 //! ```
 //!
 //! A call's line stands where it ends, so inner calls come before outer ones. `id` counts calls from 1, `parent` is 0 for
-//! what the host called, `function` is empty for a call whose enter was lost. Times count from the recording's beginning.
-//! `ending` is `leave`, or how else the call ended: `unwound`, `trap`, `exit`, `lost`, `cut off`; or `counted` if it was counted
-//! only, and has no length here for nobody knows it.
+//! what the host called, `function` is empty for a call whose enter was lost, and for `[other]`: calls that were too many to be told apart. Times count from the recording's beginning.
+//! `ending` is `leave`, or how else the call ended: `unwound`, `trap`, `exit`, `lost`, `cut off`. It is `counted` if the call was
+//! only counted: then nobody knows its length, and the line has none.
 
 use crate::export::Exported;
 use crate::export::calls::{Call, CallSink, each};
 use crate::export::names::Names;
 use crate::filter::CallFilter;
-use crate::symbols::{LOST, Symbols};
+use crate::symbols::{Symbols, is_stand_in};
 use kperf_trace::TraceReader;
 use std::io::{self, Read, Write};
 
@@ -43,7 +43,7 @@ impl<W: Write> CallSink for Lines<W> {
     fn call(&mut self, symbols: &Symbols, call: &Call) -> io::Result<()> {
         let Call { id, parent, lane, depth, func, start_nanos, end_nanos, self_nanos, .. } = *call;
         write!(self.out, "{id},{parent},{lane},{depth},")?;
-        if func != LOST {
+        if !is_stand_in(func) {
             write!(self.out, "{}", func.0)?;
         }
         let ending = call.ending();

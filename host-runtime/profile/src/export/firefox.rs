@@ -41,7 +41,8 @@ pub fn write<R: Read, W: Write>(
     profile.set_symbolicated(true);
     let process = profile.add_process(program, 1, Timestamp::from_nanos_since_reference(0));
     let (symbols, threads) = (Symbols::default(), FxHashMap::default());
-    let sampler = Sampler { profile, process, interval_nanos, header, symbols, threads };
+    let sampler =
+        Sampler { samples: 0, stacks: 0, profile, process, interval_nanos, header, symbols, threads };
     let driven = drive(&mut reader, sampler, Some((filter, AtRange::Whole)), &mut progress)?;
     let (sampler, exported) = Exported::of(driven);
     serde_json::to_writer(&mut out, &sampler.profile)?;
@@ -50,7 +51,20 @@ pub fn write<R: Read, W: Write>(
     Ok(exported)
 }
 
+/// How many samples, and how many stacks, are kept. The profiler itself loads fewer.
+const MAX_KEPT: u64 = 1 << 21;
+/// How many lanes.
+const MAX_THREADS: usize = 1 << 14;
+
+fn too_many(what: &str, hint: &str) -> io::Error {
+    let text = format!("more than the profiler takes: {what}; {hint}");
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
 struct Sampler {
+    /// How many samples and stacks there are.
+    samples: u64,
+    stacks: u64,
     profile: fxprof::Profile,
     process: fxprof::ProcessHandle,
     interval_nanos: u64,
@@ -77,11 +91,21 @@ struct Frame {
 impl Sampler {
     /// Takes the samples that were due before something changes: of the frames in `open`, and of one that is just being
     /// closed inside them.
-    fn sample(&mut self, lane: LaneId, open: &mut [Frame], closed: Option<&mut Frame>, ticks: u64) {
+    fn sample(
+        &mut self,
+        lane: LaneId,
+        open: &mut [Frame],
+        closed: Option<&mut Frame>,
+        ticks: u64,
+    ) -> io::Result<()> {
         let now = nanos_since_anchor(&self.header, ticks);
-        let Some(thread) = self.threads.get_mut(&lane) else { return };
+        let Some(thread) = self.threads.get_mut(&lane) else { return Ok(()) };
         if thread.next_nanos >= now {
-            return;
+            return Ok(());
+        }
+        self.samples += 1;
+        if self.samples > MAX_KEPT {
+            return Err(too_many("samples", "choose a longer --interval, or a part of the time (--range)"));
         }
         let due = thread.next_nanos;
         let count = (now - due).div_ceil(self.interval_nanos);
@@ -89,6 +113,10 @@ impl Sampler {
         let known = open.iter().rposition(|frame| frame.stack.is_some()).map_or(0, |last| last + 1);
         let mut stack = known.checked_sub(1).and_then(|last| open.get(last)?.stack);
         for frame in open.iter_mut().skip(known).chain(closed) {
+            self.stacks += 1;
+            if self.stacks > MAX_KEPT {
+                return Err(too_many("stacks", "leave out deep calls (--depth) or short ones (--min-time)"));
+            }
             let made = thread.stack(&mut self.profile, &self.symbols, stack, frame);
             (stack, frame.stack) = (Some(made), Some(made));
         }
@@ -97,6 +125,7 @@ impl Sampler {
         let (at, weight) = (Timestamp::from_nanos_since_reference(due), i32::try_from(count));
         let weight = weight.unwrap_or(i32::MAX);
         self.profile.add_sample(thread.handle, at, stack, CpuDelta::from_nanos(busy), weight);
+        Ok(())
     }
 }
 
@@ -126,6 +155,9 @@ impl Visitor for Sampler {
     type Error = io::Error;
 
     fn lane(&mut self, lane: LaneId, start_ticks: u64) -> io::Result<()> {
+        if self.threads.len() >= MAX_THREADS {
+            return Err(too_many("lanes", "choose some (--lane)"));
+        }
         let start = nanos_since_anchor(&self.header, start_ticks);
         let (number, main) = (self.threads.len() as u32 + 1, self.threads.is_empty());
         let begin = Timestamp::from_nanos_since_reference(start);
@@ -138,7 +170,7 @@ impl Visitor for Sampler {
     }
 
     fn enter(&mut self, lane: LaneId, parents: &mut [Frame], func: FuncId, ticks: u64) -> io::Result<Frame> {
-        self.sample(lane, parents, None, ticks);
+        self.sample(lane, parents, None, ticks)?;
         Ok(Frame { func, stack: None })
     }
 
@@ -150,8 +182,7 @@ impl Visitor for Sampler {
         _ending: Ending,
         ticks: u64,
     ) -> io::Result<()> {
-        self.sample(lane, parents, Some(&mut frame), ticks);
-        Ok(())
+        self.sample(lane, parents, Some(&mut frame), ticks)
     }
 }
 

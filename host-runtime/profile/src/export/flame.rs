@@ -2,11 +2,14 @@
 
 use crate::drive::{Named, drive};
 use crate::export::folded::{self, Weight};
-use crate::export::{Exported, nanos_since_anchor};
+use crate::export::names::MAX_CACHED;
+use crate::export::paths::MAX_KEPT;
+use crate::export::{Exported, Shortened, nanos_since_anchor};
 use crate::filter::CallFilter;
 use crate::frames::{AtRange, Ending, Visitor};
 use crate::profile::Profile;
 use crate::symbols::Symbols;
+use crate::unit::Unit;
 use inferno::flamegraph::{self, Direction, Options as Picture, Palette};
 use kperf_abi::FuncId;
 use kperf_trace::{Header, LaneId, TraceReader};
@@ -24,21 +27,25 @@ pub struct Options {
     pub weight: Weight,
     /// Width of the picture in pixels; `None` for one that fills the window.
     pub width: Option<usize>,
+    /// What times are in.
+    pub unit: Unit,
 }
 
 /// Draws a flame graph: the calls on the same path are one box. A trace without any time or calls is an error
-/// ([`io::ErrorKind::InvalidInput`]).
-pub fn write(profile: &Profile, options: &Options, out: impl Write) -> io::Result<()> {
+/// ([`io::ErrorKind::InvalidInput`]). Paths that make too much text count for their outer part.
+pub fn write(profile: &Profile, options: &Options, out: impl Write) -> io::Result<Shortened> {
     let mut lines = Vec::new();
-    folded::each_line(profile, options.weight, |stack, weight| {
+    let shortened = folded::each_line(profile, options.weight, MAX_KEPT, |stack, weight| {
         lines.push(format!("{stack} {weight}"));
         Ok(())
     })?;
-    draw(&lines, options, false, out)
+    draw(&lines, options, false, out)?;
+    Ok(shortened)
 }
 
 /// Draws a flame chart: time goes from left to right, and lanes stand one behind the other. Memory is in proportion to
-/// the calls that the filter lets through, which is why it should leave out those too short to be seen.
+/// the calls that the filter lets through, which is why it should leave out those too short to be seen. It has a limit: a
+/// chart that is larger is an error ([`io::ErrorKind::InvalidInput`]).
 pub fn write_chart<R: Read>(
     mut reader: TraceReader<R>,
     filter: &CallFilter<'_>,
@@ -47,9 +54,14 @@ pub fn write_chart<R: Read>(
     mut progress: impl FnMut(u64),
 ) -> io::Result<Exported> {
     let (header, symbols, names) = (reader.header().clone(), Symbols::default(), FxHashMap::default());
-    let chart = Chart { header, symbols, names, order: Vec::new(), lanes: FxHashMap::default() };
+    let chart = Chart { header, symbols, names, order: Vec::new(), lanes: FxHashMap::default(), bytes: 0 };
     let driven = drive(&mut reader, chart, Some((filter, AtRange::Clipped)), &mut progress)?;
     let (chart, exported) = Exported::of(driven);
+    if chart.bytes > MAX_KEPT {
+        let text = "the chart has too many calls to be drawn; leave out short ones (--min-time), deep ones (--depth) or all \
+                    but a part of the time (--range)";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
     let several = chart.order.len() > 1;
     let mut lines = Vec::new();
     for lane in &chart.order {
@@ -75,11 +87,24 @@ pub fn write_diff(lines: &[String], title: &str, out: impl Write) -> io::Result<
 
 fn draw(lines: &[String], options: &Options, chart: bool, mut out: impl Write) -> io::Result<()> {
     if lines.is_empty() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "nothing in it took any time"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            if options.weight == Weight::Bytes {
+                "nothing in it has any bytes"
+            } else {
+                "nothing in it took any time"
+            },
+        ));
     }
     let mut picture = Picture::default();
     picture.title.clone_from(&options.title);
-    picture.count_name = if options.weight == Weight::Calls { "calls" } else { "ns" }.to_owned();
+    picture.count_name = match (options.weight, options.unit) {
+        (Weight::Calls, _) => "calls",
+        (Weight::Bytes, _) => "bytes",
+        (_, Unit::Instructions) => "instr",
+        (_, Unit::Time) => "ns",
+    }
+    .to_owned();
     picture.image_width = options.width;
     picture.reverse_stack_order = options.reverse;
     picture.flame_chart = chart;
@@ -91,20 +116,30 @@ fn draw(lines: &[String], options: &Options, chart: bool, mut out: impl Write) -
     }
     let mut svg = Vec::new();
     flamegraph::from_lines(&mut picture, lines.iter().map(String::as_str), &mut svg)?;
-    out.write_all(&with_dark_style(svg))?;
+    write_with_dark_style(&svg, &mut out)?;
     out.flush()
 }
 
-/// Adds a dark style for readers who want one: a dark ground, and light text where it doesn't stand on a box.
-fn with_dark_style(svg: Vec<u8>) -> Vec<u8> {
-    const STYLE: &str = "<style type=\"text/css\">";
-    const DARK: &str = "\n@media (prefers-color-scheme: dark) {\n  #background stop { stop-color: #1d1f21; }\n  \
+/// Adds a dark style for readers who want one: a dark ground, and light text where it doesn't stand on a box. The picture
+/// is not copied for it: it may have a hundred megabytes.
+fn write_with_dark_style(svg: &[u8], out: &mut impl Write) -> io::Result<()> {
+    const STYLE: &[u8] = b"<style type=\"text/css\">";
+    const DARK: &[u8] =
+        b"\n@media (prefers-color-scheme: dark) {\n  #background stop { stop-color: #1d1f21; }\n  \
         svg > text { fill: #d8dadc; }\n}\n";
-    match String::from_utf8(svg) {
-        Ok(text) => text.replacen(STYLE, &format!("{STYLE}{DARK}"), 1).into_bytes(),
-        Err(error) => error.into_bytes(),
+    let style = svg.windows(STYLE.len()).position(|bytes| bytes == STYLE);
+    let (before, behind) = svg.split_at(style.map_or(svg.len(), |at| at + STYLE.len()));
+    out.write_all(before)?;
+    if style.is_some() {
+        out.write_all(DARK)?;
     }
+    out.write_all(behind)
 }
+
+/// What a part takes beside its stack, in bytes.
+const PART_LEN: usize = 40;
+/// How many bytes the names of the open calls of a lane have at most.
+const MAX_STACK: usize = 1 << 20;
 
 struct Chart {
     header: Header,
@@ -113,6 +148,8 @@ struct Chart {
     /// Lanes in the order in which they first appeared.
     order: Vec<LaneId>,
     lanes: FxHashMap<LaneId, Lane>,
+    /// How many bytes the parts of all lanes have, or would have.
+    bytes: u64,
 }
 
 /// What ran on a lane, in the order of time.
@@ -135,7 +172,12 @@ impl Chart {
             let stack = if lane.stack.is_empty() { "[host]" } else { &lane.stack };
             match lane.parts.last_mut().filter(|(last, _)| last == stack) {
                 Some((_, sum)) => *sum += nanos,
-                None => lane.parts.push((stack.to_owned(), nanos)),
+                None => {
+                    self.bytes = self.bytes.saturating_add((stack.len() + PART_LEN) as u64);
+                    if self.bytes <= MAX_KEPT {
+                        lane.parts.push((stack.to_owned(), nanos));
+                    }
+                }
             }
         }
         Some(lane)
@@ -156,8 +198,15 @@ impl Visitor for Chart {
 
     fn enter(&mut self, lane: LaneId, _parents: &mut [usize], func: FuncId, ticks: u64) -> io::Result<usize> {
         let symbols = &self.symbols;
+        if self.names.len() >= MAX_CACHED {
+            self.names.clear();
+        }
         let name = self.names.entry(func).or_insert_with(|| symbols.label(func).replace(';', ",")).clone();
         let Some(lane) = self.until(lane, ticks) else { return Ok(0) };
+        if lane.stack.len() + name.len() >= MAX_STACK {
+            // It can't be drawn anyway.
+            return Ok(lane.stack.len());
+        }
         let before = lane.stack.len();
         if before > 0 {
             lane.stack.push(';');

@@ -15,7 +15,7 @@ use crate::export::calls::{Call, CallSink, each};
 use crate::export::names::Names;
 use crate::filter::CallFilter;
 use crate::symbols::Symbols;
-use kperf_trace::TraceReader;
+use kperf_trace::{Anchor, Calendar, TraceReader};
 use std::io::{self, Read, Write};
 
 /// Name of the file that says what the records' numbers mean.
@@ -42,9 +42,10 @@ pub fn write_records<R: Read, W: Write>(
     mut progress: impl FnMut(u64),
 ) -> io::Result<Exported> {
     let anchor_nanos = reader.header().anchor.unix_nanos;
+    let calendar = Calendar::new(reader.header());
     let host = word(program);
     writeln!(out, "$0;{anchor_nanos};2.0.0;kperf-wasm;{host};0;false;0;NANOSECONDS;0")?;
-    let records = Records { out, names: Names::new(signature), anchor_nanos, host };
+    let records = Records { out, names: Names::new(signature), calendar, host };
     let (mut records, exported) = each(reader, filter, records, &mut progress)?;
     records.out.flush()?;
     Ok(exported)
@@ -53,17 +54,20 @@ pub fn write_records<R: Read, W: Write>(
 struct Records<W> {
     out: W,
     names: Names,
-    anchor_nanos: u64,
+    calendar: Calendar,
     host: String,
 }
 
 impl<W: Write> CallSink for Records<W> {
     fn call(&mut self, symbols: &Symbols, call: &Call) -> io::Result<()> {
-        let [start, end] =
-            [call.start_nanos, call.end_nanos].map(|nanos| self.anchor_nanos.saturating_add(nanos));
+        let [start, end] = [call.start_ticks, call.end_ticks].map(|ticks| self.calendar.unix_nanos(ticks));
         let (signature, host) = (self.names.get(symbols, call.func), &self.host);
         let Call { root, place, depth, .. } = *call;
         writeln!(self.out, "$1;{end};{signature};<no-session-id>;{root};{start};{end};{host};{place};{depth}")
+    }
+
+    fn anchor(&mut self, anchor: &Anchor) {
+        self.calendar.anchor(anchor);
     }
 }
 

@@ -14,13 +14,16 @@
 //! k-perf shares ids between overloads, doesn't escape names, and cuts every duration to whole microseconds, so that
 //! short calls take no time. Here ids are unique and names escaped. Its script takes whole numbers only (`int()`), so it
 //! is the points in time that are cut, not the durations: a call during which the clock steps from one microsecond to
-//! the next takes 1, others 0, and the sum over many calls is right.
+//! the next takes 1, others 0, and the sum over many calls is right. The script takes the first function that nothing calls
+//! for the program: it draws what that calls, and nothing else, in shares of its time, by which it divides. So the first call of a
+//! lane takes 1 at least. It stays the first, whatever it is (Kotlin's is an initializer): calls are in the order of time, and a filter
+//! that leaves it out makes another the first.
 
 use crate::drive::{Named, drive};
 use crate::export::Exported;
 use crate::filter::CallFilter;
 use crate::frames::{AtRange, Ending, Visitor};
-use crate::symbols::{LOST, Symbols};
+use crate::symbols::{LOST, OTHER, Symbols};
 use kperf_abi::FuncId;
 use kperf_trace::{Header, LaneId, TraceReader};
 use rustc_hash::FxHashMap;
@@ -61,7 +64,7 @@ pub fn write_traces<R: Read, W: Write>(
     let driven = drive(&mut reader, exporter, Some((filter, AtRange::Whole)), &mut progress)?;
     let (exporter, exported) = Exported::of(driven);
     for mut output in exporter.outputs.into_values() {
-        output.flush()?;
+        output.out.flush()?;
     }
     Ok(exported)
 }
@@ -85,6 +88,7 @@ impl std::fmt::Display for Id {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.0 {
             LOST => f.write_str("lost"),
+            OTHER => f.write_str("other"),
             FuncId(id) => write!(f, "{id}"),
         }
     }
@@ -95,8 +99,15 @@ struct Exporter<O, W> {
     header: Header,
     symbols: Symbols,
     origin_ticks: u64,
-    outputs: FxHashMap<LaneId, W>,
+    outputs: FxHashMap<LaneId, Output<W>>,
     open: O,
+}
+
+/// A lane's file.
+struct Output<W> {
+    out: W,
+    /// Whether a call has ended that nothing calls.
+    has_root: bool,
 }
 
 impl<O, W> Exporter<O, W> {
@@ -120,13 +131,13 @@ impl<O: FnMut(LaneId) -> io::Result<W>, W: Write> Visitor for Exporter<O, W> {
     }
 
     fn lane(&mut self, lane: LaneId, _start_ticks: u64) -> io::Result<()> {
-        self.outputs.insert(lane, (self.open)(lane)?);
+        self.outputs.insert(lane, Output { out: (self.open)(lane)?, has_root: false });
         Ok(())
     }
 
     fn enter(&mut self, lane: LaneId, _parents: &mut [Frame], func: FuncId, ticks: u64) -> io::Result<Frame> {
         let start_micros = self.whole_micros(ticks);
-        if let Some(out) = self.outputs.get_mut(&lane) {
+        if let Some(Output { out, .. }) = self.outputs.get_mut(&lane) {
             writeln!(out, ">;{}", Id(func))?;
         }
         Ok(Frame { func, start_micros })
@@ -135,16 +146,20 @@ impl<O: FnMut(LaneId) -> io::Result<W>, W: Write> Visitor for Exporter<O, W> {
     fn leave(
         &mut self,
         lane: LaneId,
-        _parents: &mut [Frame],
+        parents: &mut [Frame],
         frame: Frame,
         _ending: Ending,
         ticks: u64,
     ) -> io::Result<()> {
-        let micros = self.whole_micros(ticks).saturating_sub(frame.start_micros);
-        match self.outputs.get_mut(&lane) {
-            Some(out) if self.options.leave_ids => writeln!(out, "<;{};{micros}", Id(frame.func)),
-            Some(out) => writeln!(out, "<;{micros}"),
-            None => Ok(()),
+        let mut micros = self.whole_micros(ticks).saturating_sub(frame.start_micros);
+        let Some(Output { out, has_root }) = self.outputs.get_mut(&lane) else { return Ok(()) };
+        if parents.is_empty() && !std::mem::replace(has_root, true) {
+            micros = micros.max(1);
+        }
+        if self.options.leave_ids {
+            writeln!(out, "<;{};{micros}", Id(frame.func))
+        } else {
+            writeln!(out, "<;{micros}")
         }
     }
 }

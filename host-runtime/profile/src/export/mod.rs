@@ -1,6 +1,6 @@
 //! Other tools' formats, each in a file of its own.
 //!
-//! What lists calls is written while the trace goes by, with memory for the frames that are open; what shows sums is
+//! Formats that list calls are written while the trace is read, with memory for the open frames. Formats that show sums are
 //! written from a [`Profile`](crate::Profile). Times count from the trace's anchor, when the recording began.
 
 pub mod chrome;
@@ -24,7 +24,10 @@ pub mod speedscope;
 pub mod view;
 
 mod calls;
-mod names;
+pub(crate) mod names;
+pub(crate) mod paths;
+
+pub use paths::{Paths, Shortened, Weights};
 
 use crate::drive::{Driven, Named};
 use crate::frames::LaneStatus;
@@ -35,7 +38,7 @@ use kperf_trace::Header;
 /// What an export found on its way.
 #[derive(Clone, Debug)]
 pub struct Exported {
-    /// What is to be told besides.
+    /// What people must know before they trust the times.
     pub health: Health,
     /// The functions.
     pub symbols: Symbols,

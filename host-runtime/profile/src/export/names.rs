@@ -4,6 +4,9 @@ use crate::symbols::Symbols;
 use kperf_abi::FuncId;
 use rustc_hash::FxHashMap;
 
+/// How many names are kept: a damaged trace has any number of functions that no table knows.
+pub(crate) const MAX_CACHED: usize = 1 << 20;
+
 /// Makes each name once.
 pub(super) struct Names {
     made: FxHashMap<FuncId, String>,
@@ -18,6 +21,9 @@ impl Names {
 
     pub(super) fn get(&mut self, symbols: &Symbols, func: FuncId) -> &str {
         let make = self.make;
+        if self.made.len() >= MAX_CACHED {
+            self.made.clear();
+        }
         self.made.entry(func).or_insert_with(|| make(&symbols.label(func)))
     }
 }

@@ -4,7 +4,7 @@
 use crate::export::Exported;
 use crate::export::calls::{Call, CallSink, each};
 use crate::filter::CallFilter;
-use crate::symbols::{LOST, Symbols};
+use crate::symbols::{Symbols, is_stand_in};
 use kperf_abi::FuncId;
 use kperf_trace::{LaneId, TraceReader};
 use parquet::basic::{Compression, ZstdLevel};
@@ -94,8 +94,8 @@ impl<W: Write + Send> Rows<W> {
         column::<ByteArrayType, _>(&mut group, &lanes, None)?;
         let depths: Vec<i32> = rows.iter().map(|call| call.depth as i32).collect();
         column::<Int32Type, _>(&mut group, &depths, None)?;
-        let known: Vec<i16> = rows.iter().map(|call| i16::from(call.func != LOST)).collect();
-        let known_rows = rows.iter().filter(|call| call.func != LOST);
+        let known: Vec<i16> = rows.iter().map(|call| i16::from(!is_stand_in(call.func))).collect();
+        let known_rows = rows.iter().filter(|call| !is_stand_in(call.func));
         let functions: Vec<i32> = known_rows.map(|call| call.func.0 as i32).collect();
         column::<Int32Type, _>(&mut group, &functions, Some(&known))?;
         let names: Vec<ByteArray> = rows.iter().map(|call| text(self.texts.0.get(&call.func))).collect();
@@ -106,6 +106,7 @@ impl<W: Write + Send> Rows<W> {
         let ending = |call: &Call| ByteArray::from(call.ending());
         column::<ByteArrayType, _>(&mut group, &rows.iter().map(ending).collect::<Vec<_>>(), None)?;
         group.close()?;
+        self.texts.0.clear();
         self.rows = rows;
         self.rows.clear();
         Ok(())

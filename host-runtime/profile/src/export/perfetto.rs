@@ -3,6 +3,7 @@
 //! Source: `protos/perfetto/trace/` of github.com/google/perfetto. Packets are written one by one; names are interned.
 
 use crate::drive::{Named, drive};
+use crate::export::names::MAX_CACHED;
 use crate::export::{Exported, nanos_since_anchor};
 use crate::filter::CallFilter;
 use crate::frames::{AtRange, Ending, Visitor};
@@ -70,6 +71,11 @@ impl<W: Write> Packets<W> {
         })
     }
 
+    /// Makes readers forget what was interned.
+    fn forget(&mut self) -> io::Result<()> {
+        self.write(proto::Packet { sequence: SEQUENCE, sequence_flags: 1, ..proto::Packet::default() })
+    }
+
     fn event(
         &mut self,
         lane: LaneId,
@@ -115,6 +121,10 @@ impl<W: Write> Visitor for Packets<W> {
     }
 
     fn enter(&mut self, lane: LaneId, _parents: &mut [()], func: FuncId, ticks: u64) -> io::Result<()> {
+        if self.names.len() >= MAX_CACHED {
+            self.names.clear();
+            self.forget()?;
+        }
         let next = self.names.len() as u64 + 1;
         let iid = *self.names.entry(func).or_insert(next);
         let interned = (iid == next).then(|| {

@@ -2,37 +2,93 @@
 //!
 //! Source: `proto/profile.proto` of github.com/google/pprof. The file is compressed with gzip, as the format says.
 
+use crate::export::paths::{MAX_FILE, Paths, Shortened, Weights};
+use crate::heap::Heap;
+use crate::nodes::CallTree;
 use crate::profile::Profile;
+use crate::unit::Unit;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use kperf_abi::FuncId;
 use prost::Message;
 use rustc_hash::FxHashMap;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 
-/// Writes a profile. A function's `filename` is its module.
-pub fn write(profile: &Profile, mut out: impl Write) -> io::Result<()> {
-    let mut gzip = GzEncoder::new(&mut out, Compression::default());
-    gzip.write_all(&message(profile).encode_to_vec())?;
-    gzip.finish()?;
-    out.flush()
+/// Writes a profile. A function's `filename` is its module. All paths together have a gigabyte at most: deeper ones count
+/// for their outer part.
+pub fn write(profile: &Profile, out: impl Write) -> io::Result<Shortened> {
+    let time = match Unit::of(&profile.header) {
+        Unit::Time => ("time", "nanoseconds"),
+        Unit::Instructions => ("instructions", "count"),
+    };
+    let nanos = |ticks| profile.header.nanos(ticks);
+    let kinds = [Kind { tree: &profile.tree, names: [("calls", "count"), time], scale: &nanos }];
+    pack(profile, &kinds, "time", out)
 }
 
-fn message(profile: &Profile) -> proto::Profile {
+/// Writes a profile of memory: for each path how many blocks and bytes it allocated, and how many of them were there at the end.
+/// As Go's and others' are.
+pub fn write_heap(profile: &Profile, heap: &Heap, out: impl Write) -> io::Result<Shortened> {
+    let allocated = heap.tree(&profile.tree, |figures| (figures.allocated(), figures.allocated_bytes()));
+    let live = heap.tree(&profile.tree, |figures| (figures.live_blocks, figures.live_bytes));
+    let kinds = [
+        Kind {
+            tree: &allocated,
+            names: [("alloc_objects", "count"), ("alloc_space", "bytes")],
+            scale: &|bytes| bytes,
+        },
+        Kind {
+            tree: &live,
+            names: [("inuse_objects", "count"), ("inuse_space", "bytes")],
+            scale: &|bytes| bytes,
+        },
+    ];
+    pack(profile, &kinds, "inuse_space", out)
+}
+
+/// Two values of each sample: the calls and the self time of the nodes of a tree, or what stands for them there.
+struct Kind<'a> {
+    tree: &'a CallTree,
+    /// Their names and units.
+    names: [(&'static str, &'static str); 2],
+    /// What is written for a self time in ticks.
+    scale: &'a dyn Fn(u64) -> u64,
+}
+
+fn pack(profile: &Profile, kinds: &[Kind<'_>], default: &str, mut out: impl Write) -> io::Result<Shortened> {
+    let gzip = GzEncoder::new(&mut out, Compression::default());
+    let mut gzip = BufWriter::with_capacity(BUFFER, gzip);
+    let shortened = write_message(profile, kinds, default, &mut gzip)?;
+    gzip.into_inner()?.finish()?;
+    out.flush()?;
+    Ok(shortened)
+}
+
+/// How much is packed at a time.
+const BUFFER: usize = 1 << 20;
+/// Bytes of a location in a path, at most.
+const LOCATION_LEN: usize = 4;
+
+/// Writes the message a part after the other: its samples are most of it, and are not kept.
+fn write_message(
+    profile: &Profile,
+    kinds: &[Kind<'_>],
+    default: &str,
+    out: &mut impl Write,
+) -> io::Result<Shortened> {
     let Profile { tree, symbols, header, .. } = profile;
     let mut strings = Strings::default();
     strings.id("");
-    let value_type = |strings: &mut Strings, name, unit| proto::ValueType {
-        r#type: strings.id(name),
-        unit: strings.id(unit),
-    };
-    let calls = value_type(&mut strings, "calls", "count");
-    let time = value_type(&mut strings, "time", "nanoseconds");
+    let names = kinds.iter().flat_map(|kind| kind.names);
+    let sample_type = names
+        .map(|(name, unit)| proto::ValueType { r#type: strings.id(name), unit: strings.id(unit) })
+        .collect();
+    let types = proto::Profile { sample_type, ..proto::Profile::default() };
+    out.write_all(&types.encode_to_vec())?;
     let mut message = proto::Profile {
-        sample_type: vec![calls, time],
         time_nanos: header.unix_nanos(profile.start_ticks).min(i64::MAX as u64) as i64,
         duration_nanos: profile.wall_nanos().min(i64::MAX as u64) as i64,
-        default_sample_type: strings.id("time"),
+        default_sample_type: strings.id(default),
         ..proto::Profile::default()
     };
     for table in symbols.tables() {
@@ -69,8 +125,15 @@ fn message(profile: &Profile) -> proto::Profile {
         })
     };
     let mut path: Vec<u64> = Vec::new();
+    let paths: Vec<Paths> =
+        kinds.iter().map(|kind| Paths::new(kind.tree, |_| LOCATION_LEN, MAX_FILE)).collect();
+    let shortened = paths.first().map(|paths| paths.shortened).unwrap_or_default();
+    let (mut result, mut bytes) = (Ok(()), Vec::new());
     tree.walk(|id, entered| {
-        let Some(node) = tree.get(id) else { return };
+        let Some(node) = tree.get(id).filter(|_| result.is_ok()) else { return };
+        if paths.iter().any(|paths| paths.weights(tree, id).is_none()) {
+            return;
+        }
         if !entered {
             path.pop();
             return;
@@ -78,12 +141,20 @@ fn message(profile: &Profile) -> proto::Profile {
         path.push(location(&mut message, node.func));
         // The innermost function comes first.
         let location_id = path.iter().rev().copied().collect();
-        let value =
-            [node.calls, header.nanos(node.self_ticks)].map(|value| value.min(i64::MAX as u64) as i64);
-        message.sample.push(proto::Sample { location_id, value: value.to_vec() });
+        let values = kinds.iter().zip(&paths).flat_map(|(kind, paths)| {
+            let Weights { calls, self_ticks } = paths.weights(kind.tree, id).unwrap_or_default();
+            [calls, (kind.scale)(self_ticks)]
+        });
+        let value = values.map(|value| value.min(i64::MAX as u64) as i64).collect();
+        let sample = vec![proto::Sample { location_id, value }];
+        bytes.clear();
+        let encoded = proto::Profile { sample, ..proto::Profile::default() }.encode(&mut bytes);
+        result = encoded.map_err(io::Error::other).and_then(|()| out.write_all(&bytes));
     });
+    result?;
     message.string_table = strings.table;
-    message
+    out.write_all(&message.encode_to_vec())?;
+    Ok(shortened)
 }
 
 /// The string table, each string once.

@@ -1,14 +1,16 @@
 //! The report as JSON, with exact nanoseconds.
 
-use crate::{FlatProfile, HOST, Histograms, LOST, Profile, Row, UNSEEN};
+use crate::symbols::is_stand_in;
+use crate::{FlatProfile, Histograms, Precision, Profile, Row, Unit};
 use kperf_abi::FuncId;
 use kperf_trace::{ClockInfo, HostInfo, ProbeCost};
 use serde::Serialize;
+use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Those that are told: what they are called, and which part of the calls they are not exceeded by.
+/// The percentiles in a report: the name of each, and the part of the calls that took no longer.
 pub const PERCENTILES: [(&str, f64); 3] = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99)];
 
 /// A function's percentiles in nanoseconds, in the order of [`PERCENTILES`].
@@ -27,15 +29,21 @@ struct Report<'a> {
     outcome: Option<&'a str>,
     wall_nanos: u64,
     self_nanos: u64,
-    /// The part of it that the host's functions took, as far as they have probes.
+    /// The part of the self time that functions of the host took, as far as these have probes.
     host_nanos: u64,
     calls: u64,
     /// How the times were sampled, if they were.
     #[serde(skip_serializing_if = "Option::is_none")]
     sampling: Option<Sampled>,
+    /// How a ticker ticked, if the times are from one that says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ticks: Option<Ticks>,
     functions: Vec<Function<'a>>,
     lanes: Vec<Lane>,
     lost_events: u64,
+    /// Calls that were too many to be told apart: the function `[other]`.
+    #[serde(skip_serializing_if = "is_zero")]
+    other_calls: u64,
     /// Calls that didn't end by a leave, by what ended them.
     cut_short: BTreeMap<&'static str, u64>,
     warnings: Vec<String>,
@@ -57,8 +65,17 @@ struct Sampled {
 }
 
 #[derive(Serialize)]
+struct Ticks {
+    count: u64,
+    /// The time between two ticks as one meets it by chance; `null` if there was none.
+    resolution_nanos: f64,
+    /// So many ticks in equal distances would tell as much.
+    effective_samples: f64,
+}
+
+#[derive(Serialize)]
 struct Function<'a> {
-    /// `null` for calls whose enter was lost.
+    /// `null` for what only stands for functions: `[lost]`, `[other]`.
     id: Option<u32>,
     name: &'a str,
     calls: u64,
@@ -68,7 +85,7 @@ struct Function<'a> {
     total_nanos: Option<u64>,
     self_nanos: Option<u64>,
     share: Option<f64>,
-    /// Half the width of the interval that the share lies in with 95 % confidence, if it was sampled.
+    /// How far the share may be off, with 95 % confidence, if it rests on samples or ticks.
     #[serde(skip_serializing_if = "Option::is_none")]
     share_error: Option<f64>,
     average_nanos: Option<f64>,
@@ -80,6 +97,10 @@ struct Function<'a> {
     unwound: u64,
     unfinished: u64,
     callers: Vec<Caller<'a>>,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -100,7 +121,8 @@ struct Lane {
     calls: u64,
 }
 
-/// Writes the report as one JSON object. Times are whole nanoseconds but for the mean.
+/// Writes the report as one JSON object. Times are whole nanoseconds but for the mean; where instructions are the clock the keys
+/// say so (`self_instructions`).
 pub fn write_json(
     profile: &Profile,
     flat: &FlatProfile,
@@ -109,6 +131,7 @@ pub fn write_json(
     compensated: bool,
     out: &mut impl Write,
 ) -> io::Result<()> {
+    let precision = profile.precision(flat.self_nanos);
     let report = Report {
         clock: &profile.header.clock,
         probe_cost: &profile.header.probe_cost,
@@ -131,17 +154,45 @@ pub fn write_json(
             busy_nanos: profile.header.nanos(sampling.busy_ticks),
             idle_nanos: profile.header.nanos(sampling.idle_ticks),
         }),
-        functions: rows.iter().map(|row| function_json(profile, row, histograms)).collect(),
+        ticks: profile.ticks().map(|ticks| Ticks {
+            count: ticks.count,
+            resolution_nanos: ticks.resolution_nanos(),
+            effective_samples: ticks.effective_samples(flat.self_nanos),
+        }),
+        functions: rows
+            .iter()
+            .map(|row| function_json(profile, row, precision.as_ref(), histograms))
+            .collect(),
         lanes: profile.lanes.iter().map(|lane| Lane { id: lane.id.to_string(), calls: lane.calls }).collect(),
         lost_events: profile.health.lost_events(),
+        other_calls: profile.health.beyond.calls(),
         cut_short: profile.health.cut_short().into_iter().collect(),
         warnings: profile.health.warnings(),
     };
-    serde_json::to_writer_pretty(&mut *out, &report)?;
+    match Unit::of(&profile.header) {
+        Unit::Time => serde_json::to_writer_pretty(&mut *out, &report)?,
+        unit => serde_json::to_writer_pretty(&mut *out, &in_unit(serde_json::to_value(&report)?, unit))?,
+    }
     writeln!(out)
 }
 
-fn function_json<'a>(profile: &'a Profile, row: &'a Row, histograms: Option<&Histograms>) -> Function<'a> {
+/// The same with keys that say what the figures are in.
+fn in_unit(report: Value, unit: Unit) -> Value {
+    match report {
+        Value::Object(fields) => {
+            fields.into_iter().map(|(key, value)| (unit.key(&key), in_unit(value, unit))).collect()
+        }
+        Value::Array(items) => items.into_iter().map(|item| in_unit(item, unit)).collect(),
+        other => other,
+    }
+}
+
+fn function_json<'a>(
+    profile: &'a Profile,
+    row: &'a Row,
+    precision: Option<&Precision>,
+    histograms: Option<&Histograms>,
+) -> Function<'a> {
     let caller = |caller: &crate::Caller| Caller {
         id: id_of(caller.func),
         name: profile.symbols.name(caller.func),
@@ -157,7 +208,9 @@ fn function_json<'a>(profile: &'a Profile, row: &'a Row, histograms: Option<&His
         total_nanos: known(row.total_nanos),
         self_nanos: known(row.self_nanos),
         share: (!row.is_counted).then_some(row.share),
-        share_error: profile.sampling().map(|sampling| sampling.error(row.share)),
+        share_error: precision
+            .filter(|_| !row.is_counted)
+            .map(|precision| precision.share_error(row.share, row.calls)),
         average_nanos: (!row.is_counted).then_some(row.average_nanos),
         min_nanos: timed(row.min_nanos),
         max_nanos: timed(row.max_nanos),
@@ -173,5 +226,5 @@ fn function_json<'a>(profile: &'a Profile, row: &'a Row, histograms: Option<&His
 
 /// The id of a function; none for what only stands for one.
 pub fn id_of(func: FuncId) -> Option<u32> {
-    (![HOST, LOST, UNSEEN].contains(&func)).then_some(func.0)
+    (!is_stand_in(func)).then_some(func.0)
 }

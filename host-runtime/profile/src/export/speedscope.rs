@@ -4,11 +4,12 @@
 //! Source: <https://www.speedscope.app/file-format-schema.json>.
 
 use crate::drive::{Named, drive};
-use crate::export::names::json;
+use crate::export::names::{MAX_CACHED, json};
 use crate::export::{Exported, nanos_since_anchor};
 use crate::filter::{CallFilter, LaneChoice};
 use crate::frames::{AtRange, Ending, Visitor};
-use crate::symbols::Symbols;
+use crate::symbols::{OTHER, Symbols};
+use crate::unit::Unit;
 use kperf_abi::FuncId;
 use kperf_trace::{Header, LaneId, TraceReader};
 use rustc_hash::FxHashMap;
@@ -30,6 +31,10 @@ pub fn write<R: Read, W: Write>(
     let mut events = Events { out, header, symbols, frames, shared: Vec::new(), first: true, last_nanos: 0 };
     write!(events.out, "{{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",")?;
     write!(events.out, "\"exporter\":\"kperf-wasm\",\"name\":{},\"profiles\":[", json(program))?;
+    let unit = match Unit::of(&events.header) {
+        Unit::Time => "nanoseconds",
+        Unit::Instructions => "none",
+    };
     let mut found: Option<Exported> = None;
     for (n, lane) in lanes.iter().enumerate() {
         let only = LaneChoice { recorder: lane.recorder, stack: Some(lane.stack) };
@@ -39,7 +44,7 @@ pub fn write<R: Read, W: Write>(
             "{}{{\"type\":\"evented\",\"name\":\"lane {lane}\",",
             if n > 0 { "," } else { "" }
         )?;
-        write!(events.out, "\"unit\":\"nanoseconds\",\"startValue\":0,\"events\":[")?;
+        write!(events.out, "\"unit\":\"{unit}\",\"startValue\":0,\"events\":[")?;
         (events.first, events.last_nanos) = (true, 0);
         let driven = drive(&mut open()?, events, Some((&filter, AtRange::Whole)), &mut progress)?;
         let (back, exported) = Exported::of(driven);
@@ -72,6 +77,8 @@ struct Events<W> {
 impl<W: Write> Events<W> {
     fn event(&mut self, kind: char, func: FuncId, ticks: u64) -> io::Result<()> {
         let nanos = nanos_since_anchor(&self.header, ticks);
+        let is_known = self.shared.len() < MAX_CACHED || self.frames.contains_key(&func);
+        let func = if is_known { func } else { OTHER };
         let (shared, symbols) = (&mut self.shared, &self.symbols);
         let frame = *self.frames.entry(func).or_insert_with(|| {
             let mut fields = format!("\"name\":{}", json(&symbols.label(func)));

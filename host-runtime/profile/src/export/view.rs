@@ -1,14 +1,15 @@
 //! A trace as one HTML page that needs nothing else: timeline, flame graph, table and call graph.
 //!
 //! The page is the files of `view/page`, put into one by [`page`]. Its data are sections of their own, each packed
-//! (raw deflate) and in base64: `profile` (JSON: see [`Sheet`]), `flame` and `level-0`, `level-1`, .. (numbers in LEB128,
-//! see [`columns`]). A page of two million calls has some megabytes; the budgets below bound it for any trace.
+//! (raw deflate) and in base64: `profile` (JSON: see [`Sheet`]), `flame`, `slices` and `level-0`, `level-1`, .. (numbers in
+//! LEB128, see [`columns`]). A page of two million calls has some megabytes; the budgets below bound it for any trace.
 
 mod columns;
 mod page;
 mod sheet;
 
 use crate::profile::Profile;
+use crate::slices::Slices;
 use crate::timeline::{Level, Timeline};
 use columns::FlameTree;
 use sheet::Sheet;
@@ -32,17 +33,23 @@ pub struct Written {
     pub resolution_nanos: u64,
 }
 
-/// Writes the page. `timeline` is what has observed the profile's calls; `title` stands above it.
+/// How many entries the slices have, for this many spans: what a stretch of time is summed up from.
+pub const fn entries(spans: usize) -> usize {
+    spans / 4
+}
+
+/// Writes the page. `timeline` and `slices` are what has observed the profile's calls; `title` stands above it.
 pub fn write_html(
     profile: &Profile,
-    timeline: Timeline,
+    (timeline, slices): (Timeline, Slices),
     title: &str,
     mut out: impl Write,
 ) -> io::Result<Written> {
     let left_out = timeline.left_out();
     let levels = timeline.levels();
     let flame = FlameTree::new(&profile.tree, NODES);
-    let sheet = Sheet::new(profile, title, &levels, left_out, &flame);
+    let sheet = Sheet::new(profile, title, &levels, left_out, flame.left_out);
+    let slices = slices.finish(profile);
     let finest = levels.first();
     let (spans, calls) = finest.map_or((0, 0), |level| (level.spans(), calls_of(level)));
     let resolution_nanos = match finest {
@@ -52,6 +59,7 @@ pub fn write_html(
     page::write(title, &mut out, |sections| {
         sections.add("profile", &serde_json::to_vec(&sheet)?)?;
         sections.add("flame", &flame.to_bytes(&sheet))?;
+        sections.add("slices", &columns::slices_bytes(&slices, profile.start_ticks, &flame))?;
         for (n, level) in levels.iter().enumerate() {
             sections.add(&format!("level-{n}"), &columns::level_bytes(level, profile.start_ticks, &sheet))?;
         }

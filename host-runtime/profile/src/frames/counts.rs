@@ -1,13 +1,13 @@
-//! How often what happened.
+//! Counts how often each kind of event happened.
 
 use kperf_abi::word::Reason;
 
-/// How often what happened.
+/// How often each kind of event happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Enters, which is calls.
+    /// Enters: the number of calls.
     pub calls: u64,
-    /// How many of them are slow calls that samples saw, and so not all that there were.
+    /// How many of these calls are slow calls that samples saw. A profile has no enters for other calls.
     pub spans: u64,
     /// Leaves.
     pub leaves: u64,
@@ -17,11 +17,13 @@ pub struct Counts {
     pub unwinds: u64,
     /// Marks.
     pub marks: u64,
+    /// Records of memory.
+    pub records: u64,
     /// Gaps in the trace.
     pub gaps: u64,
-    /// Events lost in the gaps where the trace knows how many.
+    /// Events lost in gaps, as far as the trace says how many.
     pub lost_events: u64,
-    /// Gaps where it doesn't.
+    /// Gaps in which nobody knows how many events were lost.
     pub gaps_of_unknown_size: u64,
     /// Frames closed by an unwind, by reason (in the order of [`Reason::ALL`]).
     pub unwound: [u64; Reason::ALL.len()],
@@ -31,6 +33,8 @@ pub struct Counts {
     pub cut_off: u64,
     /// Frames whose enter was lost.
     pub without_enter: u64,
+    /// Calls for which no frame was kept, as too many were open: [`OTHER`](crate::OTHER) stands for them.
+    pub beyond: u64,
 }
 
 impl Counts {

@@ -1,11 +1,12 @@
 //! A visitor that tells another one only of the calls that are wanted.
 
 use crate::drive::Named;
+use crate::export::names::MAX_CACHED;
 use crate::filter::CallFilter;
 use crate::frames::{Ending, Visitor};
 use crate::symbols::Symbols;
 use kperf_abi::FuncId;
-use kperf_trace::{Header, LaneId};
+use kperf_trace::{Allocation, Anchor, Header, LaneId};
 use rustc_hash::FxHashMap;
 
 /// Whether calls are told as they were, or only the part of each that lies in the filter's range. Lists show calls as
@@ -55,6 +56,8 @@ pub(crate) struct Frame {
     state: State,
     /// How many calls that are not told of ended inside it, but not inside others that may be told of.
     hidden: u64,
+    /// How many calls it stands for beside its own.
+    others: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +100,9 @@ impl<'a, V: Named> Filtered<'a, V> {
 
     fn wants_function(&mut self, func: FuncId) -> bool {
         let (inner, keep) = (&mut self.inner, self.filter.keep);
+        if self.kept.len() >= MAX_CACHED {
+            self.kept.clear();
+        }
         *self.kept.entry(func).or_insert_with(|| keep(&inner.symbols().name(func)))
     }
 
@@ -178,7 +184,7 @@ impl<V: Named> Visitor for Filtered<'_, V> {
             && self.wants_function(func)
             && self.filter.wants_lane(lane);
         let state = if wanted { State::Pending } else { State::Unwanted };
-        let mut frame = Frame { func, start_ticks: ticks, level, state, hidden: 0 };
+        let mut frame = Frame { func, start_ticks: ticks, level, state, hidden: 0, others: 0 };
         if wanted {
             self.lanes.entry(lane).or_default().pending += 1;
         }
@@ -207,7 +213,8 @@ impl<V: Named> Visitor for Filtered<'_, V> {
         if frame.state != State::Told {
             state.pending -= usize::from(frame.state == State::Pending);
             if let Some(parent) = parents.last_mut() {
-                parent.hidden = parent.hidden.saturating_add(frame.hidden).saturating_add(1);
+                let calls = frame.others.saturating_add(1);
+                parent.hidden = parent.hidden.saturating_add(frame.hidden).saturating_add(calls);
             }
             return Ok(());
         }
@@ -215,7 +222,15 @@ impl<V: Named> Visitor for Filtered<'_, V> {
         let state = self.lanes.entry(lane).or_default();
         let Some(mut inner) = state.told.pop() else { return Ok(()) };
         self.inner.hidden(&mut inner, frame.hidden);
+        if frame.others != 0 {
+            self.shown += frame.others;
+            self.inner.stands_for(&mut inner, frame.others + 1);
+        }
         self.inner.leave(lane, &mut state.told, inner, ending, end)
+    }
+
+    fn stands_for(&mut self, frame: &mut Frame, calls: u64) {
+        frame.others = calls.saturating_sub(1);
     }
 
     fn mark(&mut self, lane: LaneId, open: &mut [Frame], value: u32, ticks: u64) -> Result<(), V::Error> {
@@ -224,6 +239,20 @@ impl<V: Named> Visitor for Filtered<'_, V> {
         }
         self.tell(lane, open, ticks)?;
         self.inner.mark(lane, &mut self.lanes.entry(lane).or_default().told, value, ticks)
+    }
+
+    fn allocation(
+        &mut self,
+        lane: LaneId,
+        open: &mut [Frame],
+        allocation: &Allocation,
+        ticks: u64,
+    ) -> Result<(), V::Error> {
+        if !self.filter.wants_lane(lane) {
+            return Ok(());
+        }
+        self.tell(lane, open, ticks)?;
+        self.inner.allocation(lane, &mut self.lanes.entry(lane).or_default().told, allocation, ticks)
     }
 
     fn lost(
@@ -246,7 +275,15 @@ impl<V: Named> Named for Filtered<'_, V> {
         self.inner.symbols()
     }
 
+    fn symbols_added(&mut self) {
+        self.inner.symbols_added();
+    }
+
     fn spans(&mut self, spans: bool) {
         self.inner.spans(spans);
+    }
+
+    fn anchor(&mut self, anchor: &Anchor) {
+        self.inner.anchor(anchor);
     }
 }

@@ -1,8 +1,8 @@
-//! What wants to know of the frames.
+//! The trait of everything that follows the open frames of a trace.
 
 use kperf_abi::FuncId;
 use kperf_abi::word::Reason;
-use kperf_trace::LaneId;
+use kperf_trace::{Allocation, LaneId};
 
 /// How a frame was closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -11,14 +11,14 @@ pub enum Ending {
     Leave,
     /// It was unwound.
     Unwound(Reason),
-    /// Somewhere in a gap of the trace; its end is the gap's.
+    /// It was closed somewhere in a gap of the trace. Its end here is the gap's.
     Lost,
     /// The trace ended without a word about it: the recording was cut off.
     CutOff,
 }
 
 impl Ending {
-    /// One or two words for people; `None` for a leave, which is nothing special.
+    /// One or two words for people; `None` for a leave.
     pub fn as_str(self) -> Option<&'static str> {
         match self {
             Ending::Leave => None,
@@ -28,20 +28,20 @@ impl Ending {
         }
     }
 
-    /// Whether an exception was caught further out: the program went on, and the call is as complete as any.
+    /// Whether an exception ended the call and was caught further out. Then the program went on, and the call is complete.
     pub fn is_caught(self) -> bool {
         self == Ending::Unwound(Reason::Caught)
     }
 }
 
-/// What wants to know of the frames. Ticks never go back within a lane.
+/// Is told of each frame that opens or closes. Ticks never go back within a lane.
 pub trait Visitor {
     /// What the visitor remembers of an open frame.
     type Frame;
     /// Why it may want to stop.
     type Error;
 
-    /// The trace begins: its first lane does, though others may turn out to have begun earlier.
+    /// The trace begins, with its first lane. Lanes that come later in the file may have begun earlier.
     fn begin(&mut self, _start_ticks: u64) -> Result<(), Self::Error> {
         Ok(())
     }
@@ -70,9 +70,13 @@ pub trait Visitor {
         ticks: u64,
     ) -> Result<(), Self::Error>;
 
-    /// So many calls inside a frame were left out by a filter, and not inside frames that it called: their time is its
-    /// own. Told before it is closed, once.
+    /// A filter left out so many calls directly inside a frame: their time counts as the frame's own. Told once, before the frame
+    /// is closed.
     fn hidden(&mut self, _frame: &mut Self::Frame, _calls: u64) {}
+
+    /// A frame of the function [`OTHER`](crate::OTHER) stands for so many calls. They have no frames, as too many were open. Told
+    /// once, before the frame is closed.
+    fn stands_for(&mut self, _frame: &mut Self::Frame, _calls: u64) {}
 
     /// The host marked a point in time.
     fn mark(
@@ -80,6 +84,17 @@ pub trait Visitor {
         _lane: LaneId,
         _open: &mut [Self::Frame],
         _value: u32,
+        _ticks: u64,
+    ) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
+    /// The innermost of the open frames asked for memory, or gave it back.
+    fn allocation(
+        &mut self,
+        _lane: LaneId,
+        _open: &mut [Self::Frame],
+        _allocation: &Allocation,
         _ticks: u64,
     ) -> Result<(), Self::Error> {
         Ok(())

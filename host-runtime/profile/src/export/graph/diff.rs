@@ -3,7 +3,7 @@
 use super::label;
 use super::{Edge, Picture, Vertex};
 use crate::diff::{Change, DiffRow, Figures, Metric, ProfileDiff, Sample};
-use crate::text::nanos_text;
+use crate::unit::Unit;
 use std::collections::BTreeMap;
 
 /// The call graph of both sides together: a box for each function, colored by how much its self time changed, an arrow for
@@ -24,19 +24,19 @@ pub fn diff_picture(
     rows.sort_by(|a, b| size(b).total_cmp(&size(a)).then_with(|| a.name.cmp(&b.name)));
     rows.truncate(max_vertices);
     let most = rows.iter().map(|row| row.self_nanos.difference().abs()).fold(0.0, f64::max);
-    let vertices = rows.iter().map(|row| vertex(row, most)).collect();
+    let vertices = rows.iter().map(|row| vertex(row, most, diff.unit)).collect();
     let places: BTreeMap<&str, usize> = rows.iter().zip(0..).map(|(row, n)| (row.name.as_str(), n)).collect();
     let edges = edges(before, after, &places, whole);
     Picture { title, vertices, edges }
 }
 
-fn vertex(row: &DiffRow, most: f64) -> Vertex {
+fn vertex(row: &DiffRow, most: f64, unit: Unit) -> Vertex {
     let time = |what: &str, change: &Change| {
-        let text = |nanos: f64| nanos_text(nanos.round() as u64);
+        let text = |nanos: f64| unit.text(nanos.round() as u64);
         format!("{what} {} to {}{}", text(change.before), text(change.after), ratio(change))
     };
     let lines = vec![time("total", &row.total_nanos), time("self", &row.self_nanos), calls(&row.calls)];
-    let tooltip = format!("{}\n{}", row.name, lines.join("\n"));
+    let tooltip = format!("{}\n{}", label::whole(&row.name), lines.join("\n"));
     let change = row.self_nanos.difference() / most.max(f64::MIN_POSITIVE);
     Vertex {
         name: label::wrapped(&row.name),

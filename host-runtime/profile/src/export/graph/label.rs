@@ -1,6 +1,6 @@
 //! Texts and colors of boxes and arrows.
 
-use crate::text::nanos_text;
+use crate::unit::Unit;
 
 /// Of boxes that stand for what isn't shown.
 pub(super) const REST: &str = "#e4e7ec";
@@ -15,6 +15,7 @@ pub(super) struct Figures {
     pub(super) self_nanos: f64,
     /// The whole, for shares.
     pub(super) whole_nanos: f64,
+    pub(super) unit: Unit,
 }
 
 impl Figures {
@@ -25,7 +26,7 @@ impl Figures {
     pub(super) fn lines(&self) -> Vec<String> {
         let part = |what: &str, nanos: f64| {
             let percent = 100.0 * share(nanos, self.whole_nanos);
-            format!("{what} {} ({percent:.1} %)", nanos_text(nanos.round() as u64))
+            format!("{what} {} ({percent:.1} %)", self.unit.text(nanos.round() as u64))
         };
         if self.is_counted {
             return vec![count(self.calls, "call"), "counted only".to_owned()];
@@ -103,16 +104,33 @@ const LINE: usize = 34;
 /// Most lines of a name.
 const LINES: usize = 3;
 
-/// A name on a few lines, broken where it has joints. Of one that is too long the middle is left out: both ends say more.
-pub(super) fn wrapped(name: &str) -> Vec<String> {
-    let most = LINE * LINES - 4;
+/// Most characters of a name where it stands alone. Graphviz takes minutes for one of 10 MB.
+const WHOLE: usize = 2_000;
+
+/// A name as it is told when one points to it.
+pub(super) fn whole(name: &str) -> String {
+    shortened(name, WHOLE).into_iter().collect()
+}
+
+/// A name on one line.
+pub(super) fn line(name: &str) -> String {
+    shortened(name, LINE).into_iter().collect()
+}
+
+/// Of a name that is too long the middle is left out: both ends say more.
+fn shortened(name: &str, most: usize) -> Vec<char> {
     let length = name.chars().count();
-    let mut text: Vec<char> = name.chars().collect();
-    if length > most {
-        let head = most / 3;
-        let tail = most - head - 2;
-        text = name.chars().take(head).chain("..".chars()).chain(name.chars().skip(length - tail)).collect();
+    if length <= most {
+        return name.chars().collect();
     }
+    let head = most / 3;
+    let tail = most - head - 2;
+    name.chars().take(head).chain("..".chars()).chain(name.chars().skip(length - tail)).collect()
+}
+
+/// A name on a few lines, broken where it has joints.
+pub(super) fn wrapped(name: &str) -> Vec<String> {
+    let text = shortened(name, LINE * LINES - 4);
     let mut lines = Vec::new();
     let mut rest = text.as_slice();
     while rest.len() > LINE {
@@ -149,6 +167,10 @@ mod tests {
             "{lines:?}"
         );
         assert!(lines[0].starts_with("begin::") && lines.last().is_some_and(|last| last.ends_with("::end")));
+        assert_eq!(
+            (whole("life::step"), whole(&"ü".repeat(10_000)).chars().count()),
+            ("life::step".to_owned(), WHOLE)
+        );
         assert_eq!(wrapped(&"ü".repeat(40)), ["ü".repeat(34), "ü".repeat(6)]);
     }
 

@@ -1,4 +1,4 @@
-//! Pictures of who calls whom: what is in them, and the languages they are written in.
+//! Pictures of who calls whom, and the languages that they are written in.
 //!
 //! ```text
 //! Profile -> Picture (functions, or paths of calls) -> dot -> Graphviz -> SVG, PNG
@@ -8,6 +8,7 @@
 mod contexts;
 mod diff;
 mod dot;
+mod draft;
 mod functions;
 mod label;
 mod mermaid;
@@ -19,7 +20,7 @@ pub use label::{heat, heat_color};
 pub use mermaid::mermaid;
 
 use crate::profile::Profile;
-use crate::symbols::{LOST, Symbols};
+use crate::symbols::{LOST, OTHER, Symbols};
 use kperf_abi::FuncId;
 use kperf_trace::ProbeCost;
 
@@ -35,7 +36,7 @@ pub struct Picture {
 }
 
 /// A box.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vertex {
     /// Its first lines: a function's name, short enough to be read.
     pub name: Vec<String>,
@@ -49,8 +50,15 @@ pub struct Vertex {
     pub is_rest: bool,
 }
 
+impl Vertex {
+    /// The name, however long: the first line of the tooltip.
+    fn whole_name(&self) -> &str {
+        self.tooltip.lines().next().unwrap_or_default()
+    }
+}
+
 /// An arrow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Edge {
     /// Index of the vertex where it begins.
     pub from: usize,
@@ -67,9 +75,10 @@ pub struct Edge {
 /// What is drawn of a profile.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Functions (or paths) with less of the whole time are folded into `n others`; 0 to 1.
+    /// Functions (or paths) with less of the whole time are not drawn one by one; 0 to 1. What a box calls of these is
+    /// drawn as `n others` if all of them together have as much.
     pub min_share: f64,
-    /// No more than so many boxes; what has the least time is folded.
+    /// No more than so many boxes, `n others` among them; what has the least time is left out. One at least.
     pub max_vertices: usize,
     /// Whether each path of calls has a box of its own, rather than each function.
     pub tree: bool,
@@ -81,7 +90,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { min_share: 0.005, max_vertices: 60, tree: false, title: Vec::new(), compensate: None }
+        Options { min_share: 0.005, max_vertices: 40, tree: false, title: Vec::new(), compensate: None }
     }
 }
 
@@ -92,14 +101,14 @@ pub fn picture(profile: &Profile, options: &Options) -> Picture {
 
 /// Whether a function is the recording's rather than the program's.
 fn is_lost(func: FuncId) -> bool {
-    func == LOST
+    func == LOST || func == OTHER
 }
 
 /// A box's lines for one function.
 fn vertex(symbols: &Symbols, func: FuncId, figures: label::Figures) -> Vertex {
     let name = symbols.label(func);
     let lines = figures.lines();
-    let tooltip = format!("{name}\n{}", lines.join("\n"));
+    let tooltip = format!("{}\n{}", label::whole(&name), lines.join("\n"));
     let fill = if is_lost(func) { label::REST.to_owned() } else { heat_color(figures.total_share()) };
     Vertex { name: label::wrapped(&name), lines, tooltip, fill, is_rest: false }
 }

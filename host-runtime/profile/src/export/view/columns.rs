@@ -6,10 +6,16 @@
 //!          length in ticks; function; calls
 //! flame    nodes. Then, for all of them, parents first,
 //!          how many nodes back the parent is; function; calls; total ticks; self ticks
+//! slices   slices. Then, for all of them,
+//!          ticks since the end of the slice before it, or since the trace's beginning, with its sign in the lowest bit
+//!          length in ticks
+//!          Then, for each node of the flame graph, entries; and then, for the entries of all nodes in that order,
+//!          how many slices behind the entry before it on its node; ticks; calls that began
 //! ```
 
 use super::sheet::Sheet;
-use crate::nodes::{CallTree, Node};
+use crate::nodes::{CallTree, Node, NodeId};
+use crate::slices::Sliced;
 use crate::timeline::{Level, Span};
 use kperf_abi::leb128;
 
@@ -36,10 +42,38 @@ pub(super) fn level_bytes(level: &Level, start_ticks: u64, sheet: &Sheet<'_>) ->
     out
 }
 
+/// The slices, for the nodes that the flame graph has.
+pub(super) fn slices_bytes(sliced: &Sliced, start_ticks: u64, flame: &FlameTree) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut number = |value: u64| leb128::write(&mut out, value);
+    number(sliced.ranges.len() as u64);
+    let mut end = start_ticks;
+    for &(start, next) in &sliced.ranges {
+        number(start.abs_diff(end).saturating_mul(2) | u64::from(start < end));
+        end = next;
+    }
+    sliced.ranges.iter().for_each(|(start, end)| number(end.saturating_sub(*start)));
+    let of_node = |id: &NodeId| sliced.nodes.get(id.index()).map_or(&[][..], Vec::as_slice);
+    flame.ids.iter().for_each(|id| number(of_node(id).len() as u64));
+    for entries in flame.ids.iter().map(of_node) {
+        let mut before = 0;
+        for entry in entries {
+            number(entry.slice - before);
+            before = entry.slice;
+        }
+    }
+    let all = || flame.ids.iter().flat_map(of_node);
+    all().for_each(|entry| number(entry.ticks));
+    all().for_each(|entry| number(entry.calls));
+    out
+}
+
 /// The part of the call tree that a flame graph can show. Parents come before children.
 #[derive(Debug)]
 pub(super) struct FlameTree {
     nodes: Vec<(u32, Node)>,
+    /// Which nodes of the tree these are.
+    ids: Vec<NodeId>,
     /// How many nodes were left out.
     pub(super) left_out: usize,
 }
@@ -57,13 +91,15 @@ impl FlameTree {
         // Where each node of the tree went; a node that was left out takes the place of none.
         let mut places = vec![0u32; tree.nodes().len()];
         let mut nodes: Vec<(u32, Node)> = Vec::with_capacity(most.min(tree.nodes().len()));
+        let mut ids = Vec::with_capacity(nodes.capacity());
         for (n, node) in tree.nodes().iter().enumerate() {
             if n == 0 || node.total_ticks >= least {
                 places[n] = nodes.len() as u32;
+                ids.push(NodeId(n as u32));
                 nodes.push((places[node.parent.index()], *node));
             }
         }
-        FlameTree { left_out: tree.nodes().len() - nodes.len(), nodes }
+        FlameTree { left_out: tree.nodes().len() - nodes.len(), nodes, ids }
     }
 
     /// The section's bytes.

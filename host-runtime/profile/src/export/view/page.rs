@@ -4,12 +4,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
+use sha2::{Digest, Sha256};
 use std::io::{self, Write};
 
 const HTML: &str = include_str!("page/index.html");
 const CSS: &str = include_str!("page/style.css");
 /// In an order in which each comes behind those that it imports.
-const SCRIPTS: [(&str, &str); 16] = [
+const SCRIPTS: [(&str, &str); 23] = [
     ("dom.js", include_str!("page/dom.js")),
     ("format.js", include_str!("page/format.js")),
     ("data.js", include_str!("page/data.js")),
@@ -17,14 +18,21 @@ const SCRIPTS: [(&str, &str); 16] = [
     ("colors.js", include_str!("page/colors.js")),
     ("viewport.js", include_str!("page/viewport.js")),
     ("input.js", include_str!("page/input.js")),
+    ("svgcanvas.js", include_str!("page/svgcanvas.js")),
     ("chart.js", include_str!("page/chart.js")),
     ("overview.js", include_str!("page/overview.js")),
     ("timeline.js", include_str!("page/timeline.js")),
+    ("trees.js", include_str!("page/trees.js")),
     ("flame.js", include_str!("page/flame.js")),
     ("table.js", include_str!("page/table.js")),
     ("layers.js", include_str!("page/layers.js")),
     ("graph.js", include_str!("page/graph.js")),
+    ("figures.js", include_str!("page/figures.js")),
+    ("slices.js", include_str!("page/slices.js")),
     ("details.js", include_str!("page/details.js")),
+    ("stretch.js", include_str!("page/stretch.js")),
+    ("save.js", include_str!("page/save.js")),
+    ("address.js", include_str!("page/address.js")),
     ("main.js", include_str!("page/main.js")),
 ];
 
@@ -43,34 +51,47 @@ impl Sections<'_> {
     }
 }
 
-/// Writes the page: `<!-- TITLE -->`, `<!-- STYLE -->`, `<!-- DATA -->` and `<!-- SCRIPT -->` of `index.html` are replaced.
+/// Writes the page: `<!-- POLICY -->`, `<!-- TITLE -->`, `<!-- STYLE -->`, `<!-- DATA -->` and `<!-- SCRIPT -->` of `index.html`
+/// are replaced.
 pub(super) fn write(
     title: &str,
     out: &mut dyn Write,
     sections: impl FnOnce(&mut Sections<'_>) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut sections = Some(sections);
+    let style = format!("\n{CSS}");
+    let script: String =
+        SCRIPTS.iter().map(|(name, text)| format!("\n// {name}\n{}", joined(text))).collect();
     let mut rest = HTML;
     while let Some((before, marker, behind)) = next_marker(rest) {
         out.write_all(before.as_bytes())?;
         match marker {
+            "POLICY" => write!(out, "{}", policy(&style, &script))?,
             "TITLE" => out.write_all(escaped(title).as_bytes())?,
-            "STYLE" => write!(out, "<style>\n{CSS}</style>")?,
+            "STYLE" => write!(out, "<style>{style}</style>")?,
             "DATA" => {
                 if let Some(sections) = sections.take() {
                     sections(&mut Sections { out })?;
                 }
             }
-            "SCRIPT" => {
-                writeln!(out, "<script type=\"module\">")?;
-                SCRIPTS.iter().try_for_each(|(name, text)| write!(out, "// {name}\n{}", joined(text)))?;
-                write!(out, "</script>")?;
-            }
+            "SCRIPT" => write!(out, "<script type=\"module\">{script}</script>")?,
             other => write!(out, "<!-- {other} -->")?,
         }
         rest = behind;
     }
     out.write_all(rest.as_bytes())
+}
+
+/// What the page may do: run its own style and script, which are known by their hashes, and show and save its own pictures.
+/// So nothing that a trace brings along can run or be fetched, whatever a mistake in the page lets through.
+fn policy(style: &str, script: &str) -> String {
+    let hash = |text: &str| STANDARD.encode(Sha256::digest(text.as_bytes()));
+    format!(
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-{}'; \
+         script-src 'sha256-{}'; img-src data: blob:; base-uri 'none'; form-action 'none'\">",
+        hash(style),
+        hash(script)
+    )
 }
 
 /// The text before the next comment, the comment, and what is behind it.

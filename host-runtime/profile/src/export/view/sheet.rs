@@ -1,13 +1,12 @@
 //! The page's JSON: what the trace is, its functions, who calls whom.
 
-use super::columns::FlameTree;
 use crate::callgraph::{Arc, CallGraph};
 use crate::flat::FlatProfile;
 use crate::profile::Profile;
 use crate::sampled::Sampling;
 use crate::symbols::{HOST, Symbols, UNSEEN, printable};
-use crate::text::nanos_text;
 use crate::timeline::{LeftOut, Level, Timeline};
+use crate::unit::Unit;
 use kperf_abi::FuncId;
 use kperf_trace::{ClockInfo, HostInfo};
 use rustc_hash::FxHashMap;
@@ -31,8 +30,8 @@ pub(super) struct Sheet<'a> {
     self_nanos: f64,
     calls: u64,
     warnings: Vec<String>,
-    /// What the pictures leave out.
-    left_out: Vec<String>,
+    /// What the pictures leave out, and what their figures rest on.
+    notes: Vec<Note>,
     modules: Vec<String>,
     functions: Functions,
     edges: Edges,
@@ -40,6 +39,23 @@ pub(super) struct Sheet<'a> {
     levels: Vec<LevelInfo>,
     #[serde(skip)]
     indices: FxHashMap<FuncId, u64>,
+}
+
+/// A sentence without its full stop, and the tabs that it is about.
+#[derive(Debug, Serialize)]
+struct Note {
+    tabs: &'static [&'static str],
+    text: String,
+}
+
+const TIMELINE: &[&str] = &["timeline"];
+const FLAME: &[&str] = &["flame"];
+const FIGURES: &[&str] = &["flame", "table", "graph"];
+
+impl Note {
+    fn new(tabs: &'static [&'static str], text: impl Into<String>) -> Note {
+        Note { tabs, text: text.into() }
+    }
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -90,7 +106,7 @@ impl<'a> Sheet<'a> {
         title: &'a str,
         levels: &[Level],
         left_out: LeftOut,
-        flame: &FlameTree,
+        paths_left_out: usize,
     ) -> Sheet<'a> {
         let Profile { header, symbols, tree, health, .. } = profile;
         let graph = CallGraph::new(tree, symbols, header, None);
@@ -120,11 +136,12 @@ impl<'a> Sheet<'a> {
             self_nanos: flat.self_nanos,
             calls: profile.calls(),
             warnings: health.warnings(),
-            left_out: {
-                let mut told =
-                    left_out_text(left_out, levels, flame, |ticks| nanos_text(header.nanos(ticks)));
-                told.extend(profile.sampling().map(sampled_text));
-                told
+            notes: {
+                let mut notes = left_out_notes(left_out, levels, paths_left_out, |ticks| {
+                    Unit::of(header).text(header.nanos(ticks))
+                });
+                notes.extend(profile.sampling().into_iter().flat_map(sampled_notes));
+                notes
             },
             modules: symbols
                 .tables()
@@ -149,16 +166,19 @@ impl<'a> Sheet<'a> {
 }
 
 /// What is special about a profile that was sampled.
-fn sampled_text(sampling: &Sampling) -> String {
+fn sampled_notes(sampling: &Sampling) -> [Note; 2] {
     let timeline = match sampling.span_min_nanos {
-        0 => "the timeline is empty".to_owned(),
-        least => format!("the timeline has calls of {} or more", nanos_text(least)),
+        0 => "this is a profile without single calls".to_owned(),
+        least => {
+            format!("this is a profile: its single calls are those of {} or more", Unit::Time.text(least))
+        }
     };
-    format!(
+    let figures = format!(
         "times are those of {} samples, the shortest and the longest call are the mean; counts are exact for each function, \
-         and shared out among its callers by time; {timeline}",
+         and shared out among its callers by time",
         sampling.samples
-    )
+    );
+    [Note::new(TIMELINE, timeline), Note::new(FIGURES, figures)]
 }
 
 fn functions(flat: &FlatProfile, symbols: &Symbols) -> Functions {
@@ -193,31 +213,39 @@ fn edges(graph: &CallGraph, indices: &FxHashMap<FuncId, u64>) -> Edges {
     }
 }
 
-fn left_out_text(
+fn left_out_notes(
     left_out: LeftOut,
     levels: &[Level],
-    flame: &FlameTree,
+    paths_left_out: usize,
     nanos_text: impl Fn(u64) -> String,
-) -> Vec<String> {
+) -> Vec<Note> {
     let LeftOut { calls_of_lanes, deeper_calls } = left_out;
-    let mut told = Vec::new();
+    let mut notes = Vec::new();
     if let Some(finest) = levels.first().filter(|finest| finest.resolution_ticks > 1) {
-        told.push(format!(
-            "the timeline shows single calls of {} or more; shorter ones are drawn together",
-            nanos_text(finest.resolution_ticks)
+        notes.push(Note::new(
+            TIMELINE,
+            format!(
+                "single calls are those of {} or more; shorter ones are drawn together, hatched",
+                nanos_text(finest.resolution_ticks)
+            ),
         ));
     }
     if calls_of_lanes > 0 {
-        told.push(format!(
-            "the timeline has the first {} lanes; {calls_of_lanes} calls are on others",
-            Timeline::LANES
+        let lanes = Timeline::LANES;
+        notes.push(Note::new(
+            TIMELINE,
+            format!("the first {lanes} lanes are here; {calls_of_lanes} calls are on others"),
         ));
     }
     if deeper_calls > 0 {
-        told.push(format!("the timeline is {} calls deep; {deeper_calls} are deeper", Timeline::DEPTH));
+        let depth = Timeline::DEPTH;
+        notes.push(Note::new(
+            TIMELINE,
+            format!("the outer {depth} calls are here; {deeper_calls} are deeper"),
+        ));
     }
-    if flame.left_out > 0 {
-        told.push(format!("the flame graph leaves out the {} shortest paths", flame.left_out));
+    if paths_left_out > 0 {
+        notes.push(Note::new(FLAME, format!("the {paths_left_out} shortest paths are left out")));
     }
-    told
+    notes
 }

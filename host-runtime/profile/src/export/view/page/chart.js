@@ -1,11 +1,10 @@
 // Bars in rows on a common axis, on a canvas: what the timeline and the flame graph are drawn with.
 import { Viewport, firstAbove } from "./viewport.js";
 import { byId, h, keepsStill, oncePerFrame } from "./dom.js";
-import { axisStep, axisText, shortName } from "./format.js";
-import { listenTo } from "./input.js";
+import { axisStep, momentText, shortName } from "./format.js";
+import { AXIS, listenTo } from "./input.js";
 
 const ROW = 20;
-const AXIS = 24;
 const LANE_HEAD = 22;
 const FONT = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace";
 
@@ -16,7 +15,7 @@ const FONT = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans M
  *   lanes(unitsPerPixel)   [{name, rows: [{start, end, func, ..}]}]: columns in the order of the axis
  *   title(row, index)      what a bar says
  *   describe(row, index)   lines for its tooltip
- * `fromBottom` has the outermost row at the bottom.
+ *   select(start, end)     optional: a part of the axis was selected; `stretch` is the one that is, {start, end}, or null
  */
 export class Chart {
   constructor(source, state, colors, label) {
@@ -36,6 +35,13 @@ export class Chart {
     listenTo(this);
   }
 
+  /** The source has other bars, on another axis. */
+  renew() {
+    this.viewport.reset(this.source.extent, this.source.least);
+    Object.assign(this, { target: null, scroll: 0, hovered: null, focused: null, placed: undefined });
+    this.redraw();
+  }
+
   resize() {
     const { clientWidth: width, clientHeight: height } = this.element;
     if (width === 0 || height === 0) return;
@@ -48,6 +54,7 @@ export class Chart {
 
   /** Brings a part of the axis into view, gliding unless the user wants things to keep still. */
   glideTo(start, end) {
+    this.source.moved?.();
     const target = this.viewport.copy();
     target.show(start, end);
     this.target = target;
@@ -84,6 +91,7 @@ export class Chart {
   moved() {
     this.hover(null);
     this.redraw();
+    this.source.moved?.();
   }
 
   frame(now) {
@@ -122,20 +130,27 @@ export class Chart {
   draw() {
     if (!this.width || !this.canvas.isConnected) return;
     const begun = performance.now();
-    const { context, ratio, width, height, viewport } = this;
     const style = getComputedStyle(this.element);
     this.palette = Object.fromEntries(
       ["surface", "text", "muted", "line", "accent", "bar-text"].map((name) => [name, style.getPropertyValue(`--${name}`)]),
     );
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    this.context.setTransform(this.ratio, 0, 0, this.ratio, 0, 0);
+    this.placed = this.layout();
+    this.paint(this.context, this.hatch(style.getPropertyValue("--surface")));
+    this.source.drawn?.(this.viewport);
+    this.drawn.millis = performance.now() - begun;
+  }
+
+  /** Draws what is seen. `hatch` is filled over bars that stand for several calls. */
+  paint(context, hatch) {
+    const { width, height, viewport } = this;
     context.font = FONT;
     context.textBaseline = "middle";
     this.letter ??= context.measureText("m").width;
     context.fillStyle = this.palette.surface;
     context.fillRect(0, 0, width, height);
-    this.placed = this.layout();
     this.drawn.bars = 0;
-    this.grid();
+    this.grid(context);
     for (const lane of this.placed) {
       const headY = AXIS + lane.top - LANE_HEAD - this.scroll;
       if (lane.head && headY > AXIS - LANE_HEAD && headY < height) {
@@ -145,23 +160,42 @@ export class Chart {
       const first = Math.max(0, Math.floor((this.scroll - lane.top) / ROW));
       const last = Math.min(lane.rows.length, Math.ceil((this.scroll + height - AXIS - lane.top) / ROW));
       for (let depth = first; depth < last; depth++) {
-        this.row(lane.rows[depth], AXIS + lane.top + depth * ROW - this.scroll, width / viewport.width);
+        this.row(context, hatch, lane.rows[depth], AXIS + lane.top + depth * ROW - this.scroll, width / viewport.width);
       }
     }
     for (const [bar, color, thickness] of [[this.hovered, this.palette.text, 1], [this.focused, this.palette.accent, 2]]) {
-      if (bar) this.outline(bar, color, thickness);
+      if (bar) this.outline(context, bar, color, thickness);
     }
-    this.axis();
-    this.source.drawn?.(viewport);
-    this.drawn.millis = performance.now() - begun;
+    this.outside(context);
+    this.axis(context);
+  }
+
+  /** Stripes in the color of the ground. */
+  hatch(color) {
+    if (this.hatched?.color !== color) {
+      const tile = h("canvas", { width: 6, height: 6 });
+      const context = tile.getContext("2d");
+      context.strokeStyle = color;
+      context.globalAlpha = 0.6;
+      context.lineWidth = 1.5;
+      context.beginPath();
+      for (const from of [-6, 0, 6]) {
+        context.moveTo(from, 6);
+        context.lineTo(from + 6, 0);
+      }
+      context.stroke();
+      this.hatched = { color, pattern: this.context.createPattern(tile, "repeat") };
+    }
+    return this.hatched.pattern;
   }
 
   /** The bars of a row. Those that are too narrow to be told apart become one of a pixel's width. */
-  row(row, y, scale) {
-    const { context, viewport, width, palette, colors } = this;
+  row(context, hatch, row, y, scale) {
+    const { viewport, width, palette, colors } = this;
     const matches = this.state.matches.value;
     const selected = this.state.selected.value;
     const { start, end, func } = row;
+    const merged = row.merged;
     let lastX = -1;
     let fill = "";
     let faded = false;
@@ -178,6 +212,10 @@ export class Chart {
       context.fillRect(x, y, w, ROW - 1);
       this.drawn.bars++;
       lastX = Math.ceil(x + w);
+      if (merged && merged[n] > 1 && w > 3) {
+        context.fillStyle = fill = hatch;
+        context.fillRect(x, y, w, ROW - 1);
+      }
       if (w > 24) {
         const textX = Math.max(x, 0);
         const room = Math.floor((x + w - textX - 8) / this.letter);
@@ -191,10 +229,10 @@ export class Chart {
     context.globalAlpha = 1;
   }
 
-  outline({ lane, depth, index }, color, thickness) {
+  outline(context, { lane, depth, index }, color, thickness) {
     const row = this.placed[lane]?.rows[depth];
     if (!row || index >= row.start.length) return;
-    const { context, viewport, width } = this;
+    const { viewport, width } = this;
     const scale = width / viewport.width;
     const from = Math.max((row.start[index] - viewport.start) * scale, -4);
     const to = Math.min((row.end[index] - viewport.start) * scale, width + 4);
@@ -204,35 +242,68 @@ export class Chart {
     context.strokeRect(from + 0.5, y + 0.5, Math.max(to - from - 2, 1), ROW - 2);
   }
 
+  /** The moment that times are told from, in the axis' units. */
+  get origin() {
+    return this.source.stretch?.start ?? 0;
+  }
+
+  /** How finely moments are told, in nanoseconds: ten times as finely as the axis. */
+  get fineness() {
+    return this.steps().step / 10;
+  }
+
   steps() {
     const nanos = this.source.nanosPerUnit;
     const step = axisStep(this.viewport.width * nanos, this.width / 110);
-    const first = Math.ceil((this.viewport.start * nanos) / step);
-    const last = Math.floor((this.viewport.end * nanos) / step);
+    const from = (this.viewport.start - this.origin) * nanos;
+    const first = Math.ceil(from / step);
+    const last = Math.floor((this.viewport.end - this.origin) * nanos / step);
     const scale = this.width / (this.viewport.width * nanos);
-    const at = (n) => ({ nanos: n * step, x: (n * step - this.viewport.start * nanos) * scale });
+    const at = (n) => ({ nanos: n * step, x: (n * step - from) * scale });
     return { step, marks: Array.from({ length: Math.max(0, last - first + 1) }, (_, n) => at(first + n)) };
   }
 
-  grid() {
-    const { context } = this;
+  grid(context) {
     context.fillStyle = this.palette.line;
     for (const { x } of this.steps().marks) context.fillRect(Math.round(x), AXIS, 1, this.height);
   }
 
-  axis() {
-    const { context, palette, width } = this;
+  /** What is not in the selected stretch is paler. */
+  outside(context) {
+    const { palette, width, height } = this;
+    const stretch = this.selecting ?? this.source.stretch;
+    if (!stretch) return;
+    const [from, to] = [stretch.start, stretch.end].map((at) => Math.min(width, Math.max(0, ((at - this.viewport.start) / this.viewport.width) * width)));
+    context.fillStyle = palette.surface;
+    context.globalAlpha = 0.6;
+    context.fillRect(0, AXIS, from, height);
+    context.fillRect(to, AXIS, width - to, height);
+    context.globalAlpha = 1;
+    context.fillStyle = palette.accent;
+    for (const x of [from, to - 1]) if (x > 0 && x < width - 1) context.fillRect(x, AXIS - 6, 1, height);
+  }
+
+  axis(context) {
+    const { palette, width } = this;
     context.fillStyle = palette.surface;
     context.fillRect(0, 0, width, AXIS);
     context.fillStyle = palette.line;
     context.fillRect(0, AXIS - 1, width, 1);
     const { step, marks } = this.steps();
+    const largest = Math.max(...marks.map(({ nanos }) => Math.abs(nanos)));
     context.fillStyle = palette.muted;
     for (const { nanos, x } of marks) {
-      const text = axisText(nanos, step);
+      const text = momentText(nanos, step, largest);
       const left = Math.min(x + 4, width - text.length * this.letter - 4);
       context.fillText(text, left, AXIS / 2);
     }
+    const stretch = this.selecting ?? this.source.stretch;
+    if (!stretch) return;
+    const scale = width / this.viewport.width;
+    const from = Math.max(0, (stretch.start - this.viewport.start) * scale);
+    const to = Math.min(width, (stretch.end - this.viewport.start) * scale);
+    context.fillStyle = palette.accent;
+    if (to > from) context.fillRect(from, AXIS - 4, Math.max(1, to - from), 4);
   }
 
   /** The bar at a place of the canvas: {lane, depth, index}, or null. */
@@ -290,6 +361,12 @@ export class Chart {
     const [start, end] = [row.start[bar.index], row.end[bar.index]];
     const margin = (end - start) * 0.02;
     this.glideTo(start - margin, end + margin);
+  }
+
+  /** The place on the axis that is at so many pixels. */
+  unitsAt(x) {
+    const { start, width, extent } = this.viewport;
+    return Math.min(extent, Math.max(0, start + (x / this.width) * width));
   }
 
   /** Scrolls and moves until a bar can be seen. */

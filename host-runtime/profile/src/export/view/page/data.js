@@ -91,6 +91,33 @@ export function readFlame(bytes) {
   };
 }
 
+/**
+ * The slices of the run: their `start` and `end` in ticks, and for each node of the flame graph, from `first[node]` to
+ * `first[node + 1]`, entries with the columns `slice`, `ticks` and `calls`.
+ */
+export function readSlices(bytes, nodes) {
+  const numbers = new Numbers(bytes);
+  const count = numbers.next();
+  const start = numbers.fill(new Float64Array(count), count);
+  const end = numbers.fill(new Float64Array(count), count);
+  let now = 0;
+  for (let n = 0; n < count; n++) {
+    const back = start[n] % 2 === 1;
+    start[n] = now + (back ? -(start[n] - 1) : start[n]) / 2;
+    now = end[n] += start[n];
+  }
+  const first = new Uint32Array(nodes + 1);
+  for (let n = 0; n < nodes; n++) first[n + 1] = first[n] + numbers.next();
+  const all = first[nodes];
+  const slice = numbers.fill(new Uint32Array(all), all);
+  for (let n = 0; n < nodes; n++) {
+    for (let at = first[n] + 1; at < first[n + 1]; at++) slice[at] += slice[at - 1];
+  }
+  const ticks = numbers.fill(new Float64Array(all), all);
+  const calls = numbers.fill(new Float64Array(all), all);
+  return { start, end, first, slice, ticks, calls };
+}
+
 /** What of the trace the views share: the sheet's functions as objects, their callers and callees. */
 export function readSheet(sheet) {
   const columns = sheet.functions;

@@ -9,6 +9,7 @@ export class Details {
   constructor(state, colors, element) {
     Object.assign(this, { state, colors, element });
     state.selected.watch(() => this.draw());
+    state.figures.watch(() => this.draw());
     state.theme.watch(() => this.draw());
   }
 
@@ -16,7 +17,8 @@ export class Details {
     const index = this.state.selected.value;
     this.element.hidden = index === null;
     if (index === null) return;
-    const func = this.state.sheet.functions[index];
+    const { functions, whole } = this.state.figures.value;
+    const func = functions[index];
     const figure = (name, value, more) => h("div", {}, h("dt", {}, name), h("dd", {}, value, more ? h("small", {}, more) : null));
     const place = [func.module, func.imported ? "a function of the host" : "", func.counted ? "counted only: its time is in its callers'" : ""].filter((text) => text !== "").join(" · ");
     this.element.replaceChildren(
@@ -31,10 +33,15 @@ export class Details {
           figure("Self", nanosText(func.self), percentText(func.share)),
           figure("Total", nanosText(func.total)),
           figure("Average", nanosText(func.average)),
-          figure("Shortest", nanosText(func.min)),
-          figure("Longest", nanosText(func.max))])),
+          ...(whole ? [figure("Shortest", nanosText(func.min)), figure("Longest", nanosText(func.max))] : [])])),
+      h("p", {}, h("button", { type: "button", class: "plain", onclick: () => this.showAround() }, "Callers and callees")),
       this.list("Called by", func.callers, "from"),
       this.list("Calls", func.callees, "to"));
+  }
+
+  showAround() {
+    this.state.tree.set("around");
+    this.state.view.set("flame");
   }
 
   list(title, edges, end) {

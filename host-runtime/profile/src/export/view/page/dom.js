@@ -20,6 +20,8 @@ export function byId(id) {
 function filled(element, properties, children) {
   for (const [name, value] of Object.entries(properties)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    // As text the page's Content-Security-Policy would not let it pass.
+    else if (name === "style") element.style.cssText = value ?? "";
     else if (value === true) element.setAttribute(name, "");
     else if (value !== false && value !== null && value !== undefined) element.setAttribute(name, value);
   }

@@ -1,18 +1,70 @@
-// The call tree as a flame graph: a bar per path, as wide as its calls took; what it called hangs below.
+// The call tree as a flame graph: a bar per path, as wide as its calls took. It goes from the host down, from functions up to
+// their callers, or both ways from one function.
 import { Chart } from "./chart.js";
 import { h } from "./dom.js";
 import { nanosText, percentText, plural } from "./format.js";
+import { around, bottomUp, flameRows } from "./trees.js";
+
+const WAYS = [
+  ["down", "Top down", "From the host to what it called"],
+  ["up", "Bottom up", "From functions, by self time, to who called them"],
+  ["around", "Callers and callees", "The selected function; above it who called it, below it what it called"],
+];
 
 export class Flame {
-  constructor(state, colors, nodes) {
+  constructor(state, colors, tree, nodes) {
     const { sheet } = state;
-    Object.assign(this, { sheet, nodes });
-    this.extent = Math.max(1, nodes.total[0]);
+    Object.assign(this, { state, sheet, tree, nodes });
     this.nanosPerUnit = sheet.nanosPerTick;
-    this.least = Math.max(this.extent / 1e7, 1 / this.nanosPerUnit);
-    this.only = [{ name: "", rows: flameRows(nodes) }];
+    this.only = [{ name: "", rows: [] }];
+    this.extent = 1;
+    this.least = Number.MIN_VALUE;
     this.chart = new Chart(this, state, colors, "Flame graph: paths of calls, as wide as they took");
-    this.element = h("section", { class: "view flame" }, this.chart.element);
+    this.buttons = WAYS.map(([way, title, help]) => h("button", { type: "button", title: help, onclick: () => state.tree.set(way) }, title));
+    this.told = h("output", {});
+    this.element = h("section", { class: "view flame" },
+      h("div", { class: "bar-of-controls" }, h("div", { class: "choice", role: "group", "aria-label": "Direction" }, ...this.buttons), this.told),
+      this.chart.element);
+    this.stale = true;
+    const renew = () => {
+      this.stale = true;
+      if (state.view.value === "flame") this.build();
+    };
+    state.tree.watch((way) => {
+      WAYS.forEach(([name], n) => this.buttons[n].setAttribute("aria-pressed", String(name === way)));
+      renew();
+    });
+    state.figures.watch(renew);
+    state.selected.watch(() => state.tree.value === "around" && renew());
+    state.view.watch((view) => view === "flame" && this.stale && this.build());
+  }
+
+  /** The figures of the nodes: of the selected stretch, or of all. */
+  get shown() {
+    return this.state.figures.value.nodes ?? this.nodes;
+  }
+
+  build() {
+    this.stale = false;
+    const { tree, shown, state } = this;
+    const way = state.tree.value;
+    const built = way === "up" ? bottomUp(tree, shown)
+      : way === "around" ? around(tree, shown, state.selected.value)
+      : { rows: flameRows({ parent: tree.parent, func: tree.func, total: shown.total }), extent: shown.total[0] };
+    this.only = [{ name: "", rows: built.rows }];
+    this.middle = built.middle;
+    this.extent = Math.max(built.extent, 1);
+    this.least = Math.max(this.extent / 1e7, 1 / this.nanosPerUnit);
+    this.told.textContent = this.text(way, built);
+    this.chart.renew();
+  }
+
+  text(way, { rows, extent }) {
+    if (way === "around" && this.state.selected.value === null) return "Select a function: click a bar, a row or a box, or search and press Enter";
+    if (rows.length === 0 || extent === 0) return "Nothing ran here";
+    if (way === "up") return "Widths are self times; bars below 0.005 % are left out";
+    if (way === "around") return `${this.sheet.nameOf(this.state.selected.value)}: ${nanosText(extent * this.nanosPerUnit)}`;
+    return "";
   }
 
   lanes() {
@@ -20,14 +72,19 @@ export class Flame {
   }
 
   title(row, index) {
-    return row.node[index] === 0 ? "all calls" : this.sheet.nameOf(row.func[index]);
+    return row.node?.[index] === 0 ? "all calls" : this.sheet.nameOf(row.func[index]);
   }
 
   describe(row, index) {
-    const node = row.node[index];
-    const { calls, total, self } = this.nodes;
     const nanos = (ticks) => nanosText(ticks * this.nanosPerUnit);
-    const share = percentText(total[node] / this.extent);
+    const length = row.end[index] - row.start[index];
+    const share = percentText(length / this.extent);
+    if (!row.node) {
+      const calls = plural(Math.round(row.calls[index]), "call");
+      return [this.title(row, index), `${nanos(length)} (${share})`, this.state.tree.value === "up" ? `self time of ${calls} on these paths` : `${calls} on these paths`];
+    }
+    const node = row.node[index];
+    const { calls, total, self } = this.shown;
     if (node === 0) return ["all calls", `${nanos(total[0])} in all`];
     return [
       this.title(row, index),
@@ -36,31 +93,14 @@ export class Flame {
       `${nanos(total[node] / Math.max(1, calls[node]))} a call`,
     ];
   }
-}
 
-/** The nodes as rows of bars by depth, siblings from the longest to the shortest. */
-export function flameRows({ parent, func, total }) {
-  const children = Array.from({ length: parent.length }, () => null);
-  for (let n = 1; n < parent.length; n++) (children[parent[n]] ??= []).push(n);
-  const rows = [];
-  let level = parent.length > 0 ? [[0, 0]] : [];
-  while (level.length > 0) {
-    const row = {
-      start: Float64Array.from(level, ([, start]) => start),
-      end: Float64Array.from(level, ([node, start]) => start + total[node]),
-      func: Uint32Array.from(level, ([node]) => func[node]),
-      node: Uint32Array.from(level, ([node]) => node),
-    };
-    rows.push(row);
-    const next = [];
-    for (const [node, start] of level) {
-      let at = start;
-      for (const child of (children[node] ?? []).sort((a, b) => total[b] - total[a])) {
-        next.push([child, at]);
-        at += total[child];
-      }
-    }
-    level = next;
+  /** For a file: a line per bar. */
+  lines() {
+    const { calls, self } = this.shown;
+    const ticks = (value) => Math.round(value * this.nanosPerUnit);
+    const lines = this.only[0].rows.flatMap((row, depth) => Array.from(row.func, (_, n) => [
+      depth, this.title(row, n), ticks(row.start[n]), ticks(row.end[n] - row.start[n]),
+      row.node ? ticks(self[row.node[n]]) : "", Math.round(row.node ? calls[row.node[n]] : row.calls[n])]));
+    return [["depth", "function", "left_nanos", "width_nanos", "self_nanos", "calls"], ...lines];
   }
-  return rows;
 }

@@ -7,13 +7,25 @@ export function countText(count) {
   return GROUPED.format(count);
 }
 
-/** A duration in the unit that suits it: `61 ns`, `1.234 us`, `56.789 ms`, `2.000 s`. */
+const TIMES = ["ns", "µs", "ms", "s"];
+const INSTRUCTIONS = ["instr", "k instr", "M instr", "G instr"];
+
+/** What durations are in: one, a thousand, a million, a thousand million of them. */
+let units = TIMES;
+
+/** Says which kind of clock the trace has: where it counts instructions, a nanosecond stands for one. */
+export function setClock(kind) {
+  units = kind === "instructions" ? INSTRUCTIONS : TIMES;
+}
+
+/** A duration in the unit that suits it: `61 ns`, `1.234 us`, `56.789 ms`, `2.000 s`; or `1.234 M instr`. */
 export function nanosText(nanos) {
-  if (nanos < 99.95) return `${trimmed(nanos)} ns`;
-  if (nanos < 999.5) return `${nanos.toFixed(0)} ns`;
-  if (nanos < 999_999.5) return `${(nanos / 1e3).toFixed(3)} µs`;
-  if (nanos < 999_999_500) return `${(nanos / 1e6).toFixed(3)} ms`;
-  return `${(nanos / 1e9).toFixed(3)} s`;
+  const [one, thousand, million, billion] = units;
+  if (nanos < 99.95) return `${trimmed(nanos)} ${one}`;
+  if (nanos < 999.5) return `${nanos.toFixed(0)} ${one}`;
+  if (nanos < 999_999.5) return `${(nanos / 1e3).toFixed(3)} ${thousand}`;
+  if (nanos < 999_999_500) return `${(nanos / 1e6).toFixed(3)} ${million}`;
+  return `${(nanos / 1e9).toFixed(3)} ${billion}`;
 }
 
 function trimmed(nanos) {
@@ -66,9 +78,17 @@ export function axisStep(extent, most) {
   return step * power;
 }
 
-/** A moment on an axis whose steps are `step` long, all in nanoseconds: no digit more than the step needs. */
-export function axisText(nanos, step) {
-  const [unit, name] = step >= 1e9 ? [1e9, "s"] : step >= 1e6 ? [1e6, "ms"] : step >= 1e3 ? [1e3, "µs"] : [1, "ns"];
-  const inUnit = nanos / unit;
-  return `${GROUPED.format(inUnit)} ${name}`;
+/**
+ * A moment, told as finely as steps of `step` need, in the unit that suits `largest`: `4.1234567 s`. All in nanoseconds; what is
+ * before the beginning has a minus.
+ */
+export function momentText(nanos, step, largest = nanos) {
+  const size = Math.abs(largest);
+  const power = size >= 1e9 ? 3 : size >= 1e6 ? 2 : size >= 1e3 ? 1 : 0;
+  const one = 1e3 ** power;
+  // Steps are 1, 2 or 5 times a power of ten; a bit more than none is none.
+  const digits = Math.min(12, Math.max(0, Math.ceil(Math.log10(one / step) - 1e-9)));
+  const text = (Math.round(nanos / one * 10 ** digits) / 10 ** digits || 0).toFixed(digits);
+  const [whole, part] = text.split(".");
+  return `${whole.replace(/\B(?=(\d{3})+$)/g, ",")}${part ? `.${part}` : ""} ${units[power]}`.replace("-", "\u2212");
 }

@@ -12,10 +12,8 @@ const LEGIBLE = 0.8;
 export class CallGraph {
   constructor(state, colors) {
     Object.assign(this, { state, colors });
-    const { sheet } = state;
-    this.whole = Math.max(1, ...sheet.functions.map((func) => func.total));
     this.least = 0.005;
-    this.around = h("input", { type: "checkbox", onchange: () => this.build() });
+    this.around = h("input", { type: "checkbox", onchange: () => this.rebuild() });
     this.slider = h("input", { type: "range", min: 0, max: 40, value: 17, "aria-label": "Least share of the run", oninput: () => this.slide() });
     this.told = h("output", {});
     this.bar = h("div", { class: "bar-of-controls" },
@@ -30,10 +28,12 @@ export class CallGraph {
     this.element = h("section", { class: "view graphs" }, this.bar, this.svg);
     this.view = { x: 0, y: 0, scale: 1 };
     this.listen();
-    this.rebuild = oncePerFrame(() => this.build());
+    this.redraw = oncePerFrame(() => this.stale && this.build());
+    this.stale = true;
     state.selected.watch(() => (this.around.checked ? this.rebuild() : this.mark()));
     state.matches.watch(() => this.mark());
-    state.theme.watch(() => this.rebuild());
+    for (const value of [state.theme, state.figures]) value.watch(() => this.rebuild());
+    state.view.watch(() => this.redraw());
     new ResizeObserver(() => this.place()).observe(this.svg);
     this.slide();
   }
@@ -42,38 +42,50 @@ export class CallGraph {
   slide() {
     const value = Number(this.slider.value);
     this.least = value === 0 ? 0 : 10 ** (-4 + value / 10);
-    this.build();
+    this.rebuild();
+  }
+
+  /** Draws it in the next frame, or when it is next shown. */
+  rebuild() {
+    this.stale = true;
+    this.redraw();
   }
 
   chosen() {
-    const { sheet, selected } = this.state;
-    const focus = selected.value;
-    let few = sheet.functions.filter((func) => func.total >= this.least * this.whole);
+    const { functions, whole } = this.state.figures.value;
+    const focus = this.state.selected.value;
+    const ran = functions.filter((func) => whole || func.calls > 0);
+    let few = ran.filter((func) => func.total >= this.least * this.whole);
     if (this.around.checked && focus !== null) {
-      const func = sheet.functions[focus];
+      const func = functions[focus];
       const near = new Set([focus, ...func.callers.map((edge) => edge.from), ...func.callees.map((edge) => edge.to)]);
-      few = sheet.functions.filter((func) => near.has(func.index));
+      few = ran.filter((func) => near.has(func.index));
     }
     return few.sort((a, b) => b.total - a.total).slice(0, MOST);
   }
 
   build() {
-    if (!this.layer) return;
+    if (this.state.view.value !== "graph") return;
+    this.stale = false;
+    const { functions, edges: known } = this.state.figures.value;
+    this.whole = functions.reduce((most, func) => Math.max(most, func.total), 1);
     const funcs = this.chosen();
-    const all = this.state.sheet.functions.length;
+    const all = functions.length;
     const share = this.least === 0 ? "anything" : `${Number((this.least * 100).toPrecision(1))} %`;
     const hidden = all - funcs.length;
-    this.told.textContent = `${share} · ${plural(funcs.length, "function")}${hidden ? `, ${countText(hidden)} more not shown` : ""}`;
+    const ran = this.state.figures.value.whole || functions.some((func) => func.calls > 0);
+    this.told.textContent = !ran ? "Nothing ran here" : `${share} · ${plural(funcs.length, "function")}${hidden ? `, ${countText(hidden)} more not shown` : ""}`;
     const place = new Map(funcs.map((func, n) => [func.index, n]));
-    const edges = this.state.sheet.edges.filter((edge) => place.has(edge.from) && place.has(edge.to));
+    const edges = known.filter((edge) => place.has(edge.from) && place.has(edge.to));
     const boxes = funcs.map((func) => ({ width: Math.max(204, shortName(func.name, 34).length * LETTER + 24), height: 58 }));
     const links = edges.map((edge) => ({ from: place.get(edge.from), to: place.get(edge.to) }));
     this.layout = funcs.length > 0 ? layered(boxes, links) : { places: [], paths: [], width: 1, height: 1 };
     const most = Math.max(1, ...edges.map((edge) => edge.total));
     this.edges = edges;
-    this.lines = edges.map((edge, n) => this.line(edge, boxes, links[n], this.layout.paths[n], most));
+    this.arrows = edges.map((edge, n) => this.line(edge, boxes, links[n], this.layout.paths[n], most));
     this.boxes = funcs.map((func, n) => this.box(func, boxes[n], this.layout.places[n]));
-    this.layer.replaceChildren(...this.lines, ...this.boxes);
+    this.layer.replaceChildren(...this.arrows, ...this.boxes);
+    this.funcs = funcs;
     this.mark();
     this.fit(LEGIBLE);
   }
@@ -86,15 +98,18 @@ export class CallGraph {
         choose();
       }
     };
-    const text = (line, words, name) => svg("text", { x: 0, y: -height / 2 + 19 + line * 16, class: name }, words);
+    const text = (line, words, name) => svg("text", { x: 0, y: -height / 2 + 19 + line * 16, class: name }, `${words} `);
     const share = func.total / this.whole;
-    const label = `${func.name}: ${plural(func.calls, "call")}, total ${nanosText(func.total)}, self ${nanosText(func.self)}`;
+    const name = shortName(func.name, 34);
+    const figures = [plural(func.calls, "call"), `total ${nanosText(func.total)} · self ${percentText(func.share)}`];
+    // What is read begins with what is seen.
+    const label = [name, ...figures].join(" ") + (name === func.name ? "" : `, ${func.name}`);
     const group = svg("g", { class: "box", transform: `translate(${x} ${y})`, tabindex: 0, role: "button", "aria-label": label, onclick: choose, onkeydown: key },
-      svg("title", {}, label),
-      svg("rect", { x: -width / 2, y: -height / 2, width, height, rx: 6, fill: this.colors.heat(share) }),
-      text(0, shortName(func.name, 34), "name"),
-      text(1, `${plural(func.calls, "call")}`, ""),
-      text(2, `total ${nanosText(func.total)} · self ${percentText(func.share)}`, "dim"));
+      svg("rect", { x: -width / 2, y: -height / 2, width, height, rx: 6, fill: this.colors.heat(share) },
+        svg("title", {}, `${func.name}: ${plural(func.calls, "call")}, total ${nanosText(func.total)}, self ${nanosText(func.self)}`)),
+      text(0, name, "name"),
+      text(1, figures[0], ""),
+      text(2, figures[1], "dim"));
     group.func = func.index;
     return group;
   }
@@ -130,21 +145,34 @@ export class CallGraph {
       box.classList.toggle("selected", box.func === selected);
       box.classList.toggle("faded", matches !== null && matches[box.func] !== 1);
     }
-    (this.lines ?? []).forEach((line, n) => {
+    (this.arrows ?? []).forEach((line, n) => {
       const { from, to } = this.edges[n];
       line.classList.toggle("near", selected !== null && (from === selected || to === selected));
     });
   }
 
-  /** All of it, but no larger than it was drawn, and at least `least` as large: then its top is seen. */
+  /** All of it, but no larger than it was drawn, and at least `least` as large: then its hottest box is in the middle. */
   fit(least = 0) {
     const { clientWidth: width, clientHeight: height } = this.svg;
     if (!width || !height || !this.layout) return;
     const scale = Math.max(least, Math.min(1, (width - 48) / this.layout.width, (height - 48) / this.layout.height));
-    const middle = this.layout.width * scale <= width ? this.layout.width / 2 : this.layout.places[0]?.x ?? 0;
-    this.view = { scale, x: width / 2 - middle * scale, y: Math.max(24, (height - this.layout.height * scale) / 2) };
+    const hottest = this.funcs.reduce((best, func, n) => (func.self > (this.funcs[best]?.self ?? -1) ? n : best), 0);
+    const hot = this.layout.places[hottest] ?? { x: 0, y: 0 };
+    const along = (room, size, at) => {
+      if (size * scale <= room - 48) return (room - size * scale) / 2;
+      // No further than that the picture's edge is at the window's.
+      return Math.min(24, Math.max(room - size * scale - 24, room / 2 - at * scale));
+    };
+    this.view = { scale, x: along(width, this.layout.width, hot.x), y: along(height, this.layout.height, hot.y) };
     this.fitted = true;
     this.place();
+  }
+
+  /** For a file: a line per arrow. */
+  lines() {
+    const { nameOf } = this.state.sheet;
+    const lines = (this.edges ?? []).map(({ from, to, calls, total }) => [nameOf(from), nameOf(to), calls, Math.round(total)]);
+    return [["caller", "callee", "calls", "total_nanos"], ...lines];
   }
 
   place() {

@@ -1,7 +1,13 @@
 // What the mouse, fingers and keys do to a chart.
 import { firstAbove } from "./viewport.js";
 
-/** Wheel: zoom. Shift and wheel: scroll. Drag: move. Click: select. Double click: zoom to a bar. Keys: see `KEYS`. */
+/** How high the axis is, in pixels; a stretch is selected on it. */
+export const AXIS = 24;
+
+/**
+ * Wheel: zoom. Shift and wheel: scroll. Drag: move. Shift and drag, or drag on the axis: select a stretch. Click: select. Double
+ * click: zoom to a bar. Keys: see `KEYS`.
+ */
 export function listenTo(chart) {
   const { canvas } = chart;
   const place = (event) => [event.offsetX, event.offsetY];
@@ -38,10 +44,15 @@ function listenToPointers(chart, place) {
   const { canvas } = chart;
   const pointers = new Map();
   let moved = 0;
+  /** Where the stretch that is being selected began, in pixels. */
+  let from = null;
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     canvas.setPointerCapture(event.pointerId);
-    if (pointers.size === 0) moved = 0;
+    if (pointers.size === 0) {
+      moved = 0;
+      from = chart.source.select && (event.shiftKey || event.offsetY < AXIS) ? event.offsetX : null;
+    }
     pointers.set(event.pointerId, place(event));
   });
   canvas.addEventListener("pointermove", (event) => {
@@ -53,7 +64,11 @@ function listenToPointers(chart, place) {
     const now = place(event);
     const [dx, dy] = [now[0] - before[0], now[1] - before[1]];
     moved += Math.abs(dx) + Math.abs(dy);
-    if (pointers.size === 2) {
+    if (from !== null && moved > 4) {
+      const [start, end] = [from, now[0]].map((x) => chart.unitsAt(x)).sort((a, b) => a - b);
+      chart.selecting = { start, end };
+      chart.redraw();
+    } else if (pointers.size === 2) {
       const [other] = [...pointers].filter(([id]) => id !== event.pointerId).map(([, at]) => at);
       const [was, is] = [before, now].map((at) => Math.max(20, Math.abs(at[0] - other[0])));
       chart.zoom(was / is, other[0] / chart.width);
@@ -66,8 +81,11 @@ function listenToPointers(chart, place) {
   });
   const end = (event) => {
     canvas.classList.remove("dragging");
+    if (chart.selecting && event.type === "pointerup") chart.source.select(chart.selecting);
+    chart.selecting = null;
     if (pointers.delete(event.pointerId) && event.type === "pointerup" && moved <= 4) {
-      chart.select(chart.barAt(...place(event)));
+      if (from === null) chart.select(chart.barAt(...place(event)));
+      else chart.source.select(null);
     }
   };
   canvas.addEventListener("pointerup", end);
@@ -95,6 +113,8 @@ const KEYS = {
   ArrowRight: (chart) => step(chart, (bar) => ({ ...bar, index: bar.index + 1 })),
   ArrowUp: (chart) => step(chart, (bar) => outer(chart, bar)),
   ArrowDown: (chart) => step(chart, (bar) => inner(chart, bar)),
+  x: (chart) => selectStretch(chart),
+  z: (chart) => chart.source.stretch && chart.glideTo(chart.source.stretch.start, chart.source.stretch.end),
   Enter: (chart) => {
     if (!chart.focused) return;
     chart.select(chart.focused);
@@ -105,6 +125,15 @@ const KEYS = {
     chart.reset();
   },
 };
+
+/** Selects the time of the keys' bar, or else what is seen; or none, if one is selected. */
+function selectStretch(chart) {
+  const { focused, source, viewport } = chart;
+  if (!source.select) return;
+  if (source.stretch) return source.select(null);
+  const row = focused && has(chart, focused) ? chart.placed[focused.lane].rows[focused.depth] : null;
+  source.select(row ? { start: row.start[focused.index], end: row.end[focused.index] } : { start: viewport.start, end: viewport.end });
+}
 
 /** Moves the keys' bar; the first time to the first one that is seen. */
 function step(chart, next) {

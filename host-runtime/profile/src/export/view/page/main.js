@@ -1,12 +1,17 @@
 // Puts the page together: reads the data, makes the views, listens to what concerns all of them.
+import { keepAddress } from "./address.js";
 import { Colors } from "./colors.js";
-import { readFlame, readSheet, sectionBytes, sectionJson } from "./data.js";
+import { readFlame, readSheet, readSlices, sectionBytes, sectionJson } from "./data.js";
 import { Details } from "./details.js";
 import { byId, h } from "./dom.js";
+import { Tree } from "./figures.js";
 import { Flame } from "./flame.js";
-import { nanosText, plural } from "./format.js";
+import { nanosText, plural, setClock } from "./format.js";
 import { CallGraph } from "./graph.js";
+import { saving } from "./save.js";
+import { Slices } from "./slices.js";
 import { State } from "./state.js";
+import { watchStretch } from "./stretch.js";
 import { FunctionTable } from "./table.js";
 import { Timeline } from "./timeline.js";
 
@@ -14,8 +19,11 @@ const VIEWS = [["timeline", "Timeline"], ["flame", "Flame graph"], ["table", "Ta
 
 const HELP = [
   ["1 2 3 4", "timeline, flame graph, table, call graph"],
-  ["/", "search; Escape leaves it"],
+  ["/", "search; /between slashes/ is a regular expression; Escape leaves it"],
   ["wheel, + −, w s", "zoom"],
+  ["drag on the scale, Shift+drag", "select a stretch of time"],
+  ["x", "select the bar's time, or what is seen; or all again"],
+  ["z", "zoom to what is selected"],
   ["drag, Shift+arrows, a d", "move"],
   ["Shift+wheel, Page Up/Down", "scroll"],
   ["← → ↑ ↓", "from bar to bar, from row to row"],
@@ -30,35 +38,51 @@ async function start() {
   const { sheet } = state;
   const colors = new Colors(sheet);
   themes(state, colors);
-  head(sheet);
+  head(state);
   const timeline = new Timeline(state, colors);
+  const nodes = readFlame(await sectionBytes("flame"));
+  const tree = new Tree(nodes, sheet.functions.length);
   const views = {
     timeline,
-    flame: new Flame(state, colors, readFlame(await sectionBytes("flame"))),
+    flame: new Flame(state, colors, tree, nodes),
     table: new FunctionTable(state, colors),
     graph: new CallGraph(state, colors),
   };
   new Details(state, colors, byId("details"));
   tabs(state, views);
-  search(state);
+  saving(state, views);
   keys(state, views);
+  const showSearch = search(state);
   await timeline.load();
+  // The figures of a stretch need all of the calls.
+  const finest = () => timeline.levels[0] ?? null;
+  watchStretch(state, timeline, tree, new Slices(readSlices(await sectionBytes("slices"), nodes.parent.length), tree, finest));
+  keepAddress(state, views, showSearch);
   // For tests and benchmarks.
   Object.assign(globalThis, { kperf: { state, views } });
   document.documentElement.dataset.ready = "true";
 }
 
-function head(sheet) {
+function head(state) {
+  const { sheet } = state;
   const { host, clock } = sheet;
+  setClock(clock.kind);
   byId("title").textContent = sheet.title;
   const engine = [host.name, host.version].filter(Boolean).join(" ");
   const facts = [plural(sheet.calls, "call"), plural(sheet.functions.length, "function"), nanosText(sheet.wallNanos), engine, `${clock.kind} clock`];
   byId("facts").textContent = facts.filter(Boolean).join(" · ");
   byId("facts").title = [sheet.command, sheet.outcome, `written by kperf-wasm ${sheet.version}`].filter(Boolean).join("\n");
+  state.view.watch((shown) => notes(sheet, shown));
+}
+
+/** What makes all figures doubtful, and what concerns the tab that is shown. */
+function notes(sheet, shown) {
+  const { clock } = sheet;
   const ticker = clock.kind === "ticker" && clock.period_nanos ? [`times are those of a sampler: one tick in ${nanosText(clock.period_nanos)}`] : [];
   const warnings = sheet.warnings.map((text) => h("li", { class: "warning" }, text));
-  const told = [...ticker, ...sheet.leftOut].map((text) => h("li", {}, text));
-  if (warnings.length + told.length > 0) byId("notes").replaceChildren(h("ul", {}, ...warnings, ...told));
+  const about = sheet.notes.filter(({ tabs }) => tabs.includes(shown)).map(({ text }) => text);
+  const told = [...ticker, ...about].map((text) => h("li", {}, text));
+  byId("notes").replaceChildren(...(warnings.length + told.length > 0 ? [h("ul", { tabindex: 0, "aria-label": "Notes" }, ...warnings, ...told)] : []));
 }
 
 function tabs(state, views) {
@@ -94,7 +118,9 @@ function search(state) {
   const found = byId("found");
   input.addEventListener("input", () => {
     const count = state.search(input.value);
-    found.textContent = input.value.trim() === "" ? "" : `${count} of ${state.sheet.functions.length}`;
+    input.setAttribute("aria-invalid", String(count === null));
+    const text = count === null ? "no pattern" : `${count} of ${state.sheet.functions.length}`;
+    found.textContent = input.value.trim() === "" ? "" : text;
   });
   input.addEventListener("keydown", (event) => {
     if (event.key === "Escape") {
@@ -110,6 +136,11 @@ function search(state) {
       if (first >= 0) state.selected.set(next >= 0 ? next : first);
     }
   });
+  return (text) => {
+    if (text === state.query.value) return;
+    input.value = text;
+    input.dispatchEvent(new Event("input"));
+  };
 }
 
 function keys(state, views) {
@@ -118,7 +149,7 @@ function keys(state, views) {
     h("form", { method: "dialog" }, h("button", {}, "Close")));
   byId("help").addEventListener("click", () => dialog.showModal());
   addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input[type=search], dialog *")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input[type=search], dialog *, .menu[open] *")) return;
     const view = VIEWS[Number(event.key) - 1];
     if (view) {
       state.view.set(view[0]);

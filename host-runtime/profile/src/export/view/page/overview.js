@@ -10,7 +10,15 @@ export class Overview {
     Object.assign(this, { timeline, colors });
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.window = h("div", { class: "window" });
-    this.element = h("div", { class: "overview" }, this.canvas, this.window);
+    this.stretch = h("div", { class: "selected" });
+    this.element = h("div", { class: "overview" }, this.canvas, this.stretch, this.window);
+    state.stretch.watch((stretch) => {
+      const extent = Math.max(1, state.sheet.wallTicks);
+      this.stretch.hidden = stretch === null;
+      if (!stretch) return;
+      this.stretch.style.left = `${(stretch.start / extent) * 100}%`;
+      this.stretch.style.width = `${((stretch.end - stretch.start) / extent) * 100}%`;
+    });
     this.redraw = oncePerFrame(() => this.draw());
     new ResizeObserver(() => this.repaint()).observe(this.element);
     state.theme.watch(() => this.repaint());

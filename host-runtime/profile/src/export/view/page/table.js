@@ -1,5 +1,6 @@
 // All functions with their figures, sorted by any of them. Only the rows that are seen are in the page.
 import { h, oncePerFrame } from "./dom.js";
+import { Value } from "./state.js";
 import { countText, nanosText, percentText } from "./format.js";
 
 const ROW_HEIGHT = 28;
@@ -11,15 +12,20 @@ const COLUMNS = [
   { key: "total", title: "Total", help: "Time from enter to leave, recursion counted once", text: (func) => nanosText(func.total) },
   { key: "calls", title: "Calls", help: "How often it was called", text: (func) => countText(func.calls) },
   { key: "average", title: "Average", help: "Mean length of a call", text: (func) => nanosText(func.average) },
-  { key: "min", title: "Shortest", help: "The shortest call", text: (func) => nanosText(func.min) },
-  { key: "max", title: "Longest", help: "The longest call", text: (func) => nanosText(func.max) },
+  { key: "min", title: "Shortest", help: "The shortest call", text: (func) => known(func.min) },
+  { key: "max", title: "Longest", help: "The longest call", text: (func) => known(func.max) },
 ];
+
+/** The shortest and the longest call are known for the whole run only. */
+function known(nanos) {
+  return Number.isNaN(nanos) ? "-" : nanosText(nanos);
+}
 
 export class FunctionTable {
   constructor(state, colors) {
     Object.assign(this, { state, colors });
-    this.sortKey = "self";
-    this.descending = true;
+    /** The column that it is sorted by, and whether the largest come first. */
+    this.order = new Value({ key: "self", descending: true });
     this.heads = COLUMNS.map((column) => this.head(column));
     this.body = h("tbody");
     this.table = h("table", { class: "functions" }, h("thead", {}, h("tr", {}, ...this.heads)), this.body);
@@ -29,7 +35,7 @@ export class FunctionTable {
     this.scroller.addEventListener("scroll", () => this.redraw());
     this.scroller.addEventListener("keydown", (event) => this.key(event));
     new ResizeObserver(() => this.redraw()).observe(this.scroller);
-    state.matches.watch(() => this.choose());
+    for (const value of [state.matches, state.figures, this.order]) value.watch(() => this.choose());
     state.selected.watch(() => this.redraw());
     state.theme.watch(() => this.redraw());
   }
@@ -40,26 +46,35 @@ export class FunctionTable {
   }
 
   sortBy(key) {
-    this.descending = this.sortKey === key ? !this.descending : key !== "name";
-    this.sortKey = key;
-    this.choose();
+    const before = this.order.value;
+    this.order.set({ key, descending: before.key === key ? !before.descending : key !== "name" });
     this.scroller.scrollTop = 0;
   }
 
-  /** Picks the functions that are searched for, in order. */
+  /** Picks the functions that are searched for and that ran in the selected stretch, in order. */
   choose() {
     const matches = this.state.matches.value;
-    const all = this.state.sheet.functions;
-    const key = this.sortKey;
-    const ascending = key === "name" ? (a, b) => a.name.localeCompare(b.name) : (a, b) => a[key] - b[key];
-    const order = this.descending ? (a, b) => ascending(b, a) : ascending;
-    this.rows = (matches ? all.filter((func) => matches[func.index]) : [...all]).sort((a, b) => order(a, b) || a.index - b.index);
+    const { functions, whole } = this.state.figures.value;
+    const { key, descending } = this.order.value;
+    const known = (value) => (Number.isNaN(value) ? -1 : value);
+    const ascending = key === "name" ? (a, b) => a.name.localeCompare(b.name) : (a, b) => known(a[key]) - known(b[key]);
+    const order = descending ? (a, b) => ascending(b, a) : ascending;
+    const shown = functions.filter((func) => (!matches || matches[func.index]) && (whole || func.calls > 0));
+    this.rows = shown.sort((a, b) => order(a, b) || a.index - b.index);
     this.table.setAttribute("aria-rowcount", this.rows.length + 1);
     COLUMNS.forEach((column, n) => {
-      const sorted = column.key === key ? (this.descending ? "descending" : "ascending") : "none";
+      const sorted = column.key === key ? (descending ? "descending" : "ascending") : "none";
       this.heads[n].setAttribute("aria-sort", sorted);
     });
     this.redraw();
+  }
+
+  /** For a file: a line per function, all of them in the table's order; times in nanoseconds. */
+  lines() {
+    const nanos = (value) => (Number.isNaN(value) ? "" : Math.round(value));
+    const line = ({ name, module, calls, self, total, share, average, min, max, counted }) =>
+      [name, module, calls, ...(counted ? ["", "", "", "", "", ""] : [nanos(self), nanos(total), share.toFixed(6), average.toFixed(1), nanos(min), nanos(max)])];
+    return [["function", "module", "calls", "self_nanos", "total_nanos", "self_share", "average_nanos", "min_nanos", "max_nanos"], ...this.rows.map(line)];
   }
 
   draw() {
@@ -71,7 +86,7 @@ export class FunctionTable {
     const shown = this.rows.slice(first, last).map((func, n) => this.row(func, first + n));
     this.body.replaceChildren(spacer(first), ...shown, spacer(this.rows.length - last));
     if (this.rows.length === 0) {
-      this.body.replaceChildren(h("tr", {}, h("td", { colspan: COLUMNS.length, class: "none" }, "No function has that in its name.")));
+      this.body.replaceChildren(h("tr", {}, h("td", { colspan: COLUMNS.length, class: "none" }, this.state.matches.value ? "No function here has that in its name." : "Nothing ran here.")));
     }
   }
 

@@ -2,13 +2,13 @@
 import { Chart } from "./chart.js";
 import { readLevel, sectionBytes } from "./data.js";
 import { h } from "./dom.js";
-import { nanosText, plural } from "./format.js";
+import { momentText, nanosText, plural } from "./format.js";
 import { Overview } from "./overview.js";
 
 export class Timeline {
   constructor(state, colors) {
     const { sheet } = state;
-    this.sheet = sheet;
+    Object.assign(this, { state, sheet });
     /** Levels that are there, the finest first; coarser ones come in first. */
     this.levels = [];
     this.extent = Math.max(1, sheet.wallTicks);
@@ -17,6 +17,7 @@ export class Timeline {
     this.least = Math.max(8 / this.nanosPerUnit, 4);
     this.chart = new Chart(this, state, colors, "Timeline of the calls, by lane and depth");
     this.overview = new Overview(this, colors, state);
+    state.stretch.watch(() => this.chart.redraw());
     this.element = h("section", { class: "view timeline" }, this.overview.element, this.chart.element);
   }
 
@@ -24,11 +25,22 @@ export class Timeline {
   async load() {
     for (let n = this.sheet.levels.length - 1; n >= 0; n--) {
       const lanes = readLevel(await sectionBytes(`level-${n}`));
-      const named = lanes.map((rows, lane) => ({ name: this.laneName(lane), rows: rows.filter((row) => row.start.length > 0) }));
+      const named = lanes.map((rows, lane) => ({ name: this.laneName(lane), rows: rows.filter((row) => row.start.length > 0).map((row) => ({ ...row, merged: row.calls })) }));
       this.levels.unshift({ resolution: this.sheet.levels[n].resolutionTicks, lanes: named });
       this.chart.redraw();
       this.overview.redraw();
     }
+  }
+
+  /** The selected stretch. */
+  get stretch() {
+    return this.state.stretch.value;
+  }
+
+  /** Selects a stretch, {start, end}, or none; no less than the axis can show. */
+  select(stretch) {
+    const long = stretch && stretch.end - stretch.start >= Math.min(this.least, this.extent) / 4;
+    this.state.stretch.set(long ? stretch : null);
   }
 
   laneName(lane) {
@@ -43,19 +55,37 @@ export class Timeline {
   }
 
   title(row, index) {
-    return this.sheet.nameOf(row.func[index]);
+    const calls = row.calls[index];
+    return calls === 1 ? this.sheet.nameOf(row.func[index]) : `${plural(calls, "call")}, ${this.sheet.nameOf(row.func[index])}`;
   }
 
   describe(row, index) {
     const nanos = (row.end[index] - row.start[index]) * this.nanosPerUnit;
-    const at = `at ${nanosText(row.start[index] * this.nanosPerUnit)}`;
+    const from = (row.start[index] - this.chart.origin) * this.nanosPerUnit;
+    const at = `at ${momentText(from, Math.max(this.chart.fineness, this.nanosPerUnit))}${this.stretch ? " of the selection" : ""}`;
     const calls = row.calls[index];
-    const name = this.title(row, index);
+    const name = this.sheet.nameOf(row.func[index]);
     if (calls === 1) return [name, `${nanosText(nanos)}, ${at}`];
-    return [name, `${plural(calls, "call")} within ${nanosText(nanos)}, ${at}`, "the longest is named; zoom in to tell them apart"];
+    const finest = this.levels[0]?.lanes === this.lanes(this.chart.viewport.width / this.chart.width);
+    return [name, `${plural(calls, "call")} within ${nanosText(nanos)}, ${at}`, finest ? "the longest is named; this page has them together" : "the longest is named; zoom in to tell them apart"];
+  }
+
+  /** For a file: a line per bar that is seen. */
+  lines() {
+    const { viewport, placed } = this.chart;
+    const nanos = (ticks) => Math.round(ticks * this.nanosPerUnit);
+    const lines = (placed ?? []).flatMap(({ rows }, lane) => rows.flatMap((row, depth) => Array.from(row.start, (_, n) => n)
+      .filter((n) => row.end[n] > viewport.start && row.start[n] < viewport.end)
+      .map((n) => [this.sheet.lanes[lane]?.name ?? "", depth, this.sheet.nameOf(row.func[n]), nanos(row.start[n]), nanos(row.end[n] - row.start[n]), row.calls[n]])));
+    return [["lane", "depth", "function", "start_nanos", "length_nanos", "calls"], ...lines];
   }
 
   drawn() {
     this.overview.redraw();
+  }
+
+  /** What is seen has changed. `onMove` is told. */
+  moved() {
+    this.onMove?.();
   }
 }

@@ -3,6 +3,11 @@
 /** A range `start` to `end` within 0 to `extent`; never less than `least` wide. */
 export class Viewport {
   constructor(extent, least) {
+    this.reset(extent, least);
+  }
+
+  /** Shows all of an axis, which may be another one. */
+  reset(extent, least) {
     this.extent = Math.max(extent, Number.MIN_VALUE);
     this.least = Math.min(least, this.extent);
     this.start = 0;

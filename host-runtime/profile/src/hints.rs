@@ -1,0 +1,106 @@
+//! What to do about figures that say little: one line each, with what to type.
+
+use crate::flat::FlatProfile;
+use crate::profile::Profile;
+use crate::text::times;
+use kperf_trace::{AnomalyKind, ClockKind};
+
+/// With fewer ticks or samples than this, a share of 10 % may be off by 6 points.
+const FEW_SAMPLES: f64 = 100.0;
+/// The part of the time from which on the probes, or functions without names, or a clock that stands still, are worth a word.
+const MUCH: f64 = 0.3;
+
+/// What the user may do to learn more from the next trace. Each is a sentence without its full stop. A trace whose figures can be
+/// trusted has none. `flat` is that of the profile, without compensation.
+pub fn hints(profile: &Profile, flat: &FlatProfile) -> Vec<String> {
+    // The test clock counts its readings, whatever they cost.
+    let timed = |hint: Option<String>| hint.filter(|_| profile.header.clock.source != "test");
+    let all = [
+        cut_short(profile),
+        timed(probes(profile, flat)),
+        timed(samples(profile, flat)),
+        busy(profile),
+        names(profile, flat),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+/// The recording ended before the program did.
+fn cut_short(profile: &Profile) -> Option<String> {
+    let is_cut = |kind: &AnomalyKind| matches!(kind, AnomalyKind::NoEnd | AnomalyKind::Truncated);
+    let cut = profile.health.anomalies.iter().any(|anomaly| is_cut(&anomaly.kind));
+    if cut {
+        return Some(
+            "the trace is cut short, and what is missing is in no figure; a program that may be killed loses at most a second \
+             with --record profile --every 1s"
+                .to_owned(),
+        );
+    }
+    (profile.health.lost_events() > 0).then(|| {
+        "events were lost, so times and counts are too small; record less (--only PATTERN, --leaf count), or take \
+         --record profile"
+            .to_owned()
+    })
+}
+
+/// The probes took a large part of the time.
+fn probes(profile: &Profile, flat: &FlatProfile) -> Option<String> {
+    if profile.header.clock.kind == ClockKind::Instructions {
+        return None;
+    }
+    let cost = profile.header.probe_cost.filter(|_| profile.sampling().is_none())?;
+    let share = profile.calls() as f64 * (cost.inside_nanos + cost.outside_nanos) / flat.self_nanos.max(1.0);
+    (share >= MUCH).then(|| {
+        let take_off = if profile.compensation().is_ok() { "; report --compensate takes it off" } else { "" };
+        format!(
+            "the probes took some {:.0} % of the time, most of it in small functions; --record profile costs less{take_off}",
+            100.0 * share.min(1.0)
+        )
+    })
+}
+
+/// There are too few ticks or samples for shares.
+fn samples(profile: &Profile, flat: &FlatProfile) -> Option<String> {
+    let precision = profile.precision(flat.self_nanos)?;
+    if precision.effective_samples >= FEW_SAMPLES || profile.calls() == 0 {
+        return None;
+    }
+    let few = |one, many| times(precision.effective_samples.round() as u64, one, many);
+    Some(match profile.sampling() {
+        Some(_) => format!(
+            "shares rest on {}; let it run longer, sample more often (--period 100us), or record every call \
+             (leave --record profile out)",
+            few("sample", "samples")
+        ),
+        None => format!(
+            "shares rest on {}; for so short a run, --clock precise reads the time at every event",
+            few("tick", "ticks")
+        ),
+    })
+}
+
+/// Other programs took the processor.
+fn busy(profile: &Profile) -> Option<String> {
+    let stalled = profile.health.stalls.ticker.nanos as f64 / profile.wall_nanos().max(1) as f64;
+    (stalled >= MUCH).then(|| {
+        format!(
+            "the machine was busy for {:.0} % of the run; run it again when it isn't, or take --clock instructions, which \
+             counts the same on every machine",
+            100.0 * stalled.min(1.0)
+        )
+    })
+}
+
+/// The functions that matter have no names.
+fn names(profile: &Profile, flat: &FlatProfile) -> Option<String> {
+    let unnamed =
+        flat.rows.iter().filter(|row| profile.symbols.get(row.func).is_some_and(|symbol| symbol.unnamed));
+    let (count, nanos) = unnamed.fold((0u64, 0.0), |(count, nanos), row| (count + 1, nanos + row.self_nanos));
+    (nanos >= MUCH * flat.self_nanos && nanos > 0.0).then(|| {
+        format!(
+            "{count} of {} functions have no name: the module was stripped; build it with its names, or give \
+             an unstripped build or a map with --symbols FILE",
+            flat.rows.len()
+        )
+    })
+}

@@ -1,0 +1,52 @@
+//! How much of a trace is kept at most, so that no trace takes more than a gigabyte of memory.
+
+use crate::text::times;
+
+/// How many paths of calls a call tree has. What comes beyond them goes to a node of its caller's, of the function
+/// [`OTHER`](crate::OTHER), with all that it calls.
+pub const MAX_PATHS: usize = 1 << 18;
+/// How many frames are open at once, over all lanes. What is deeper has one frame, of the function
+/// [`OTHER`](crate::OTHER), with all that it calls.
+pub const MAX_OPEN_FRAMES: usize = 1 << 20;
+
+/// Calls that were too many to be told apart. They are counted, and their times are in all sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Beyond {
+    /// Calls on paths beyond [`MAX_PATHS`].
+    pub paths: u64,
+    /// Calls beyond [`MAX_OPEN_FRAMES`].
+    pub frames: u64,
+    /// Windows of a profile that were wanted each for itself, and are too many for that. They are in the sum.
+    pub windows: u64,
+}
+
+impl Beyond {
+    /// How many calls these are.
+    pub fn calls(&self) -> u64 {
+        self.paths.saturating_add(self.frames)
+    }
+
+    /// Each a sentence without its full stop.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let mut told = Vec::new();
+        if self.paths > 0 {
+            told.push(format!(
+                "{} in [other]: a call tree has {MAX_PATHS} paths at most; --only, --skip and --depth make it smaller",
+                times(self.paths, "call is", "calls are")
+            ));
+        }
+        if self.frames > 0 {
+            told.push(format!(
+                "{} in [other]: {MAX_OPEN_FRAMES} open calls are told apart at most",
+                times(self.frames, "call is", "calls are")
+            ));
+        }
+        if self.windows > 0 {
+            told.push(format!(
+                "{} not shown: too many to be kept each for itself; --window N shows one",
+                times(self.windows, "window is", "windows are")
+            ));
+        }
+        told
+    }
+}
