@@ -2,31 +2,31 @@
 
 use kperf_profile::Health;
 
-/// What became of the calls of a trace: each is a span or was left out.
+/// What became of the calls of a trace: each became a span or was left out.
 ///
 /// `calls + run_spans == spans + elided.calls()`.
 #[derive(Clone, Debug, Default)]
 pub struct Account {
-    /// How many calls the trace has, those included whose enter was lost.
+    /// How many calls the trace has. Calls whose enter was lost count too.
     pub calls: u64,
     /// How many spans were given, in requests.
     pub spans: u64,
-    /// How many of the spans stand for the whole run: one with [`Roots::PerRun`](crate::Roots::PerRun).
+    /// How many of the spans stand for the whole run: 1 with [`Roots::PerRun`](crate::Roots::PerRun), else 0.
     pub run_spans: u64,
-    /// In how many requests.
+    /// How many requests these spans came in.
     pub requests: u64,
     /// How many bytes the bodies of all requests have.
     pub bytes: u64,
-    /// Calls without a span, by what left them out.
+    /// Calls without a span, by the reason.
     pub elided: Elided,
     /// How sound the trace is.
     pub health: Health,
 }
 
-/// Calls that got no span, by what left them out; where several reasons do, the first of these.
+/// Calls that got no span, by the reason. If a call has several reasons, the first in this list counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Elided {
-    /// What called them isn't sampled.
+    /// Their parent span isn't sampled.
     pub unsampled: Left,
     /// Their function is not one of those that were asked for.
     pub by_name: Left,
@@ -43,7 +43,7 @@ pub struct Elided {
 pub struct Left {
     /// How many.
     pub calls: u64,
-    /// How long they took without what is told elsewhere: the spans and the other calls without a span inside them.
+    /// How long they took, without the spans and the other calls without a span inside them, which are counted elsewhere.
     pub nanos: u64,
 }
 

@@ -22,7 +22,7 @@ pub(crate) struct Batch {
     /// What stands before the spans, each with tag and length: the resource, the scope.
     resource: Vec<u8>,
     scope: Vec<u8>,
-    /// The schema of each, which stands behind.
+    /// The schema of the resource and of the scope, which stand behind the spans.
     schema: Vec<u8>,
     /// Encoded spans, each with its tag and length.
     spans: Vec<u8>,
@@ -51,13 +51,13 @@ impl Batch {
         }
     }
 
-    /// Whether it knows who tells.
+    /// Whether the resource and the scope are known.
     #[inline]
     pub(crate) fn is_addressed(&self) -> bool {
         !self.resource.is_empty()
     }
 
-    /// Says who tells, in encoded fields.
+    /// Sets the resource and the scope, as encoded fields.
     pub(crate) fn address(&mut self, resource: Vec<u8>, scope: Vec<u8>, schema: Vec<u8>) {
         (self.resource, self.scope, self.schema) = (resource, scope, schema);
     }
@@ -92,7 +92,7 @@ impl Batch {
         self.resource.len() + field_len(self.scope_spans_len(spans)) + self.schema.len()
     }
 
-    /// Makes a request of what is there.
+    /// Makes a request of the spans that are there.
     pub(crate) fn cut(&mut self) {
         if self.count == 0 {
             return;

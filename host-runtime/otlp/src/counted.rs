@@ -1,26 +1,20 @@
-//! Metrics of a trace that is a profile: counts of calls, and self times as samples say.
+//! Sums up the windows of a profile for each function.
 
-use crate::batch::Request;
-use crate::encoder::Encoder;
-use crate::functions::{attributes_of, shortened};
-use crate::metrics::request_of;
-use crate::proto::metrics::v1::metric::Data;
-use crate::proto::metrics::v1::number_data_point::Value;
-use crate::proto::metrics::v1::{AggregationTemporality, Metric, NumberDataPoint, Sum};
 use kperf_abi::FuncId;
 use kperf_trace::Window;
 use std::collections::BTreeMap;
 
-/// What the windows say of each function.
+/// The sums over all windows, for each function.
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     functions: BTreeMap<FuncId, Figures>,
 }
 
+/// The sums for one function.
 #[derive(Clone, Copy, Debug, Default)]
-struct Figures {
-    calls: u64,
-    self_ticks: u64,
+pub(crate) struct Figures {
+    pub(crate) calls: u64,
+    pub(crate) self_ticks: u64,
 }
 
 impl Counted {
@@ -38,82 +32,9 @@ impl Counted {
     pub(crate) fn is_empty(&self) -> bool {
         self.functions.is_empty()
     }
-}
 
-impl Encoder {
-    /// The metrics of a profile's functions between two times.
-    pub(crate) fn counted_metrics(&self, start_ticks: u64, end_ticks: u64) -> Vec<Request> {
-        let [start, end] = [start_ticks, end_ticks].map(|ticks| self.header.unix_nanos(ticks));
-        let functions: Vec<_> =
-            self.counted.functions.iter().map(|(&func, &figures)| (func, figures)).collect();
-        let most = (self.options.limits.spans / 2).clamp(1, 1 << 20) as usize;
-        let mut requests = Vec::new();
-        for functions in functions.chunks(most) {
-            self.put_counted(functions, start, end, &mut requests);
-        }
-        requests
-    }
-
-    /// Makes a request of these functions, or two if it would be too large.
-    fn put_counted(
-        &self,
-        functions: &[(FuncId, Figures)],
-        start: u64,
-        end: u64,
-        requests: &mut Vec<Request>,
-    ) {
-        let point = |func, value| {
-            let name = self.symbols.name(func);
-            NumberDataPoint {
-                attributes: attributes_of(func, shortened(&name), &self.symbols),
-                start_time_unix_nano: start,
-                time_unix_nano: end,
-                value: Some(value),
-                ..NumberDataPoint::default()
-            }
-        };
-        let seconds = |ticks: u64| ticks as f64 / self.header.clock.ticks_per_second;
-        let sum = |data_points| {
-            let aggregation_temporality = AggregationTemporality::Cumulative.into();
-            Some(Data::Sum(Sum { data_points, aggregation_temporality, is_monotonic: true }))
-        };
-        let calls = functions.iter().map(|&(func, Figures { calls, .. })| {
-            point(func, Value::AsInt(calls.min(i64::MAX as u64) as i64))
-        });
-        let times = functions
-            .iter()
-            .map(|&(func, Figures { self_ticks, .. })| point(func, Value::AsDouble(seconds(self_ticks))));
-        let metric = |name: &str, description: &str, unit: &str, data| Metric {
-            name: name.into(),
-            description: description.into(),
-            unit: unit.into(),
-            data,
-            ..Metric::default()
-        };
-        let metrics = vec![
-            metric(
-                "kperf.function.calls",
-                "How often a function was called.",
-                "{call}",
-                sum(calls.collect::<Vec<_>>()),
-            ),
-            metric(
-                "kperf.function.self_time",
-                "How long it was running itself, by samples.",
-                "s",
-                sum(times.collect::<Vec<_>>()),
-            ),
-        ];
-        let body = request_of(metrics, self);
-        if body.len() > self.options.limits.bytes
-            && let Some((first, second)) = functions.split_at_checked(functions.len() / 2)
-            && !first.is_empty()
-        {
-            self.put_counted(first, start, end, requests);
-            self.put_counted(second, start, end, requests);
-            return;
-        }
-        let first_span = requests.last().map_or(0, |request| request.first_span + request.spans);
-        requests.push(Request { body, spans: 2 * functions.len() as u64, first_span });
+    /// The functions, by increasing id.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = (FuncId, Figures)> + '_ {
+        self.functions.iter().map(|(&func, &figures)| (func, figures))
     }
 }

@@ -16,7 +16,7 @@ use crate::{attribute, resource, wire};
 use kperf_abi::FuncId;
 use kperf_profile::Symbols;
 use kperf_profile::frames::{Ending, Visitor};
-use kperf_trace::{Header, LaneId};
+use kperf_trace::{Anchor, Header, LaneId};
 use prost::Message;
 use std::convert::Infallible;
 
@@ -29,23 +29,23 @@ pub(crate) struct Encoder {
     pub(crate) lanes: Lanes,
     pub(crate) batch: Batch,
     pub(crate) metrics: Option<Gathered>,
-    /// What a profile's windows say.
+    /// The sums of a profile's windows.
     pub(crate) counted: Counted,
-    /// Calls without a span; ticks instead of nanoseconds.
+    /// Calls without a span, with their times in ticks.
     elided: Elided,
     ids: Ids,
     times: Times,
-    /// Calls so far: the number of the next one's id. 0 is the run's.
+    /// How many calls there were so far. The next call's span id is made from this number; 0 is the run's.
     serial: u64,
-    /// Calls from the host so far: the number of the next trace's id.
+    /// How many calls the host made so far. The next trace id is made from this number.
     roots: u64,
     min_ticks: u64,
     /// How many calls have a place among [`SpanOptions::max_spans`].
     reserved: u64,
-    /// The last frames that closed, all in one unwinding that ends its lane's call. How the program ended stands behind
-    /// the last of them only, so these spans wait until something else happens.
+    /// The last frames that closed, all in one unwinding that ended the host's call on its lane. The trace says only behind the
+    /// last of them how the program ended, so these spans wait until something else happens.
     waiting: Vec<Waiting>,
-    /// What the calls have inside that the host made.
+    /// What is inside the calls that the host made.
     pub(crate) run: Inside,
 }
 
@@ -57,9 +57,9 @@ pub(crate) struct Frame {
     /// The innermost span around it; 0 if there is none.
     parent: u64,
     function: u32,
-    /// How many spans are open around it, in levels of calls.
+    /// How many of the frames around it have spans.
     level: u32,
-    /// What leaves it out, as far as that is known before it closes.
+    /// Why it gets no span, if that is known before it closes.
     left_out: Option<Reason>,
     inside: Inside,
 }
@@ -134,6 +134,16 @@ impl Encoder {
         elided
     }
 
+    /// One more moment, read on the trace's clock and on the calendar's.
+    pub(crate) fn anchor(&mut self, anchor: &Anchor) {
+        self.times.anchor(anchor);
+    }
+
+    /// Calendar time, as the spans have it.
+    pub(crate) fn unix_nanos(&self, ticks: u64) -> u64 {
+        self.times.clone().unix_nanos(ticks)
+    }
+
     /// Writes the spans that wait to learn how the program ended.
     #[cold]
     pub(crate) fn settle(&mut self, outcome: &str) {
@@ -146,7 +156,7 @@ impl Encoder {
     pub(crate) fn run_span(&mut self, start_ticks: u64, end_ticks: u64, outcome: &str) -> bool {
         let outer = self.lanes.outer.clone().filter(|trace| trace.sampled);
         let Some(trace) = outer.filter(|_| self.options.roots == Roots::PerRun) else { return false };
-        let nanos = |ticks| self.header.unix_nanos(ticks);
+        let [start, end] = [start_ticks, end_ticks].map(|ticks| self.times.unix_nanos(ticks));
         let module = self.symbols.tables().first().map(|table| &table.module);
         let mut span = Span {
             trace_id: trace.id.to_vec(),
@@ -156,8 +166,8 @@ impl Encoder {
                 .map_or(Vec::new(), |parent| parent.to_be_bytes().to_vec()),
             name: resource::service_name(module, &self.options.resource),
             kind: crate::proto::trace::v1::span::SpanKind::Internal.into(),
-            start_time_unix_nano: nanos(start_ticks),
-            end_time_unix_nano: nanos(end_ticks),
+            start_time_unix_nano: start,
+            end_time_unix_nano: end,
             ..Span::default()
         };
         self.tell_inside(&mut span, &self.run);
@@ -221,12 +231,12 @@ impl Encoder {
         left.nanos = left.nanos.saturating_add(own.saturating_sub(elided_ticks));
     }
 
-    /// Writes a span that has more to tell than when it was.
+    /// Writes a span that has more fields than its times.
     #[cold]
     fn write_more(&mut self, frame: &Frame, ending: Ending, ticks: u64, outcome: &str) {
         let mut more = Span::default();
         self.tell_inside(&mut more, &frame.inside);
-        describe(&mut more, ending, &Outcome { text: outcome }, self.header.unix_nanos(ticks));
+        describe(&mut more, ending, &Outcome { text: outcome }, self.times.unix_nanos(ticks));
         self.write(frame, ticks, &more.encode_to_vec());
     }
 
@@ -317,6 +327,14 @@ impl Visitor for Encoder {
     }
 
     #[inline]
+    fn stands_for(&mut self, frame: &mut Frame, calls: u64) {
+        // They are as deep as nobody asks for, and their time is that of the frame.
+        let others = calls.saturating_sub(1);
+        frame.inside.elided = frame.inside.elided.saturating_add(others);
+        self.elided.by_depth.calls = self.elided.by_depth.calls.saturating_add(others);
+    }
+
+    #[inline]
     fn leave(
         &mut self,
         lane: LaneId,
@@ -358,7 +376,7 @@ impl Visitor for Encoder {
     }
 }
 
-/// Whether the trace's last word may say more of it.
+/// Whether the end of the trace may say more about how this frame ended.
 fn may_be_explained(ending: Ending) -> bool {
     use kperf_trace::Reason::{Exit, Host, Interrupted, Trap};
     matches!(ending, Ending::Unwound(Trap | Exit | Host | Interrupted))

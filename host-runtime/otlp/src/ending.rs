@@ -1,4 +1,4 @@
-//! What a span tells of a call that didn't end by leaving.
+//! What a span says about a call that didn't end by a leave.
 
 use crate::attribute::{int, string};
 use crate::proto::common::v1::KeyValue;
@@ -20,7 +20,7 @@ impl Outcome<'_> {
         self.text.strip_prefix("exit ")?.parse().ok()
     }
 
-    /// Type and message of the exception that ended a call; `None` where it is none.
+    /// Type and message of the exception that ended a call; `None` if no exception did.
     fn exception(&self, reason: Reason) -> Option<(&'static str, &str)> {
         let told = |prefix: &str, default: &'static str| -> &str {
             self.text.strip_prefix(prefix).unwrap_or(default)

@@ -1,4 +1,4 @@
-//! What every span of a function has, encoded once.
+//! The fields that all spans of a function share, encoded once.
 
 use crate::attribute::{int, string, truth};
 use crate::options::SpanOptions;
@@ -7,7 +7,7 @@ use crate::proto::trace::v1::Span;
 use crate::proto::trace::v1::span::SpanKind;
 use crate::wire;
 use kperf_abi::FuncId;
-use kperf_profile::{LOST, Symbols};
+use kperf_profile::{LOST, OTHER, Symbols};
 use prost::Message;
 use rustc_hash::FxHashMap;
 
@@ -29,7 +29,13 @@ pub(crate) struct Function {
 pub(crate) struct Functions {
     list: Vec<Function>,
     by_id: FxHashMap<FuncId, u32>,
+    /// How many bytes the fields of all have.
+    bytes: usize,
 }
+
+/// How many functions are told apart, and how many bytes their fields may have. Calls of further functions count for `[other]`.
+const MAX_FUNCTIONS: usize = 1 << 17;
+const MAX_BYTES: usize = 128 << 20;
 
 /// Names are cut here: one may have more bytes than a request takes.
 const MAX_NAME: usize = 4096;
@@ -51,6 +57,9 @@ impl Functions {
 
     #[cold]
     fn add(&mut self, func: FuncId, symbols: &Symbols, options: &SpanOptions) -> u32 {
+        if func != OTHER && (self.list.len() >= MAX_FUNCTIONS || self.bytes >= MAX_BYTES) {
+            return self.index(OTHER, symbols, options);
+        }
         let name = symbols.name(func);
         let short = shortened(&name);
         let mut head = Vec::new();
@@ -59,7 +68,9 @@ impl Functions {
         let attributes = attributes_of(func, short, symbols);
         let kept = options.keep.as_ref().is_none_or(|keep| keep(&name));
         let index = self.list.len() as u32;
-        self.list.push(Function { func, head: head.into(), attributes: encoded(&attributes), kept });
+        let attributes = encoded(&attributes);
+        self.bytes += head.len() + attributes.len();
+        self.list.push(Function { func, head: head.into(), attributes, kept });
         self.by_id.insert(func, index);
         index
     }
@@ -69,14 +80,14 @@ impl Functions {
 pub(crate) fn attributes_of(func: FuncId, name: &str, symbols: &Symbols) -> Vec<KeyValue> {
     let mut attributes = Vec::new();
     let Some(symbol) = symbols.get(func) else {
-        if func != LOST {
+        if func != LOST && func != OTHER {
             attributes.push(int("kperf.func.id", func.0.into()));
         }
         return attributes;
     };
     attributes.push(string("code.function.name", name));
     if let Some((file, line)) = symbols.source(func) {
-        attributes.push(string("code.file.path", file));
+        attributes.push(string("code.file.path", shortened(file)));
         if line != 0 {
             attributes.push(int("code.line.number", line.into()));
         }
@@ -90,7 +101,7 @@ pub(crate) fn attributes_of(func: FuncId, name: &str, symbols: &Symbols) -> Vec<
     // The resource names the first module.
     let module = symbols.tables().iter().skip(1).find(|table| table.get(func).is_some());
     if let Some(table) = module {
-        attributes.push(string("kperf.module.name", &table.module.name));
+        attributes.push(string("kperf.module.name", shortened(&table.module.name)));
     }
     attributes
 }

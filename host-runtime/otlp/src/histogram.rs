@@ -2,12 +2,12 @@
 
 use kperf_trace::Header;
 
-/// What was gathered of all functions, by their index.
+/// The histograms of all functions, by their index.
 #[derive(Debug)]
 pub(crate) struct Gathered {
     functions: Vec<Histogram>,
     ticks_per_second: f64,
-    /// For the buckets, which don't mind the last bit.
+    /// For finding buckets, where the last bit doesn't matter.
     seconds_per_tick: f64,
 }
 

@@ -16,7 +16,8 @@ impl Ids {
         Ids { trace: [high, low], span }
     }
 
-    /// Ids from what a trace says of itself: two recordings differ in it at least in the clock's reading at their start.
+    /// Ids whose seed is made from the trace's header. Two recordings differ there at least in the clock's reading at their
+    /// start.
     pub(crate) fn of(header: &Header) -> Ids {
         let mut seed = mix(header.anchor.unix_nanos);
         for number in [header.anchor.ticks, header.host.pid.into(), header.clock.ticks_per_second.to_bits()] {
@@ -34,7 +35,7 @@ impl Ids {
         (u128::from(high) << 64 | u128::from(low)).max(1).to_be_bytes()
     }
 
-    /// The id of the n-th span. Different numbers have different ids, all but one in 2^64.
+    /// The id of the n-th span. Different numbers have different ids, with one exception in 2^64.
     #[inline]
     pub(crate) fn span(&self, n: u64) -> u64 {
         mix(self.span.wrapping_add(n.wrapping_mul(STEP))).max(1)

@@ -1,13 +1,15 @@
-//! Requests as JSON, the way OTLP wants it: what the Collector's file receiver reads, a request a line.
+//! Requests in OTLP's JSON. The Collector's file receiver reads it, one request a line.
 //!
 //! OTLP's JSON is protobuf's own but for a few rules: ids are hexadecimal, enumerations are numbers. Integers of 64 bits
 //! are strings. Only fields that this crate writes come out.
 //! <https://opentelemetry.io/docs/specs/otlp/#json-protobuf-encoding>
 
 mod metrics;
+mod profiles;
 mod spans;
 
 use crate::proto::collector::metrics::v1::ExportMetricsServiceRequest;
+use crate::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
 use crate::proto::collector::trace::v1::ExportTraceServiceRequest;
 use crate::proto::common::v1::any_value::Value;
 use crate::proto::common::v1::{AnyValue, InstrumentationScope, KeyValue};
@@ -35,6 +37,16 @@ pub fn traces(body: &[u8]) -> Result<String, DecodeError> {
 /// If the bytes are no such request.
 pub fn metrics(body: &[u8]) -> Result<String, DecodeError> {
     let request = ExportMetricsServiceRequest::decode(body)?;
+    Ok(serde_json::to_string(&Json(&request)).unwrap_or_default())
+}
+
+/// The JSON of a request with profiles, without a line break.
+///
+/// # Errors
+///
+/// If the bytes are no such request.
+pub fn profiles(body: &[u8]) -> Result<String, DecodeError> {
+    let request = ExportProfilesServiceRequest::decode(body)?;
     Ok(serde_json::to_string(&Json(&request)).unwrap_or_default())
 }
 
@@ -119,7 +131,7 @@ impl Serialize for Json<'_, AnyValue> {
             Some(Value::KvlistValue(list)) => {
                 map.serialize_entry("kvlistValue", &Values { values: List(&list.values) })?;
             }
-            // Nothing here writes bytes, or indices into a profile's strings.
+            // Nothing here writes bytes, or indices of strings.
             Some(Value::BytesValue(_) | Value::StringValueStrindex(_)) | None => {}
         }
         map.end()

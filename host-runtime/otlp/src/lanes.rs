@@ -1,4 +1,4 @@
-//! The lanes: which thread a span was on, and which trace of OpenTelemetry's runs there.
+//! The lanes: for each, its thread, and the trace of OpenTelemetry's that its calls are in.
 
 use crate::attribute::int;
 use crate::functions::encoded;
@@ -13,11 +13,11 @@ pub(crate) struct Lanes {
     list: Vec<Lane>,
     by_id: FxHashMap<LaneId, usize>,
     current: usize,
-    /// The trace that the run is in, if there is one for all of it.
+    /// The trace of the whole run, if there is one.
     pub(crate) outer: Option<Trace>,
-    /// The trace that a call from the host is in if its lane has no other.
+    /// The trace for calls from the host on a lane that has no trace of its own.
     inner: Option<Trace>,
-    /// What was said of all stacks of a recorder.
+    /// The parents that the host set for all stacks of a recorder.
     of_recorders: FxHashMap<u32, Option<Trace>>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Lane {
     pub(crate) thread: Box<[u8]>,
     /// The trace of the call from the host that is open.
     pub(crate) trace: Trace,
-    /// The trace that the next ones are in, as the host said.
+    /// The trace of the host's next calls, if the host set a parent.
     next: Option<Trace>,
 }
 
@@ -57,7 +57,7 @@ impl Lanes {
         &self.list[self.current]
     }
 
-    /// From here on it is this lane.
+    /// Makes this lane the current one.
     #[inline]
     pub(crate) fn select(&mut self, id: LaneId) {
         if self.current().id != id {
@@ -76,7 +76,7 @@ impl Lanes {
         self.list.len() - 1
     }
 
-    /// The host says whose children the next calls are.
+    /// The host sets the parent of its next calls.
     pub(crate) fn say(&mut self, parent: &CallParent) {
         let trace = parent.context.as_ref().map(Trace::of);
         match parent.stack {

@@ -1,4 +1,4 @@
-//! A trace as OpenTelemetry spans and metrics.
+//! A trace as OpenTelemetry spans, metrics and profiles.
 //!
 //! [`Spans`] reads a trace, of any length and also while it is still being written, and gives requests as OTLP has them,
 //! ready to be sent or stored. One call is one span; what [`SpanOptions`] leave out is counted on the spans around it, and
@@ -18,6 +18,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! [`profiles`] makes requests of a profile: OpenTelemetry's newest signal, which Collectors take behind a feature gate.
+//!
 //! The feature `exporter` adds the module of that name, which sends spans to a Collector. Without it the crate does no IO of
 //! its own, reads no clock, asks nobody for random numbers, and builds for `wasm32-unknown-unknown`.
 
@@ -30,6 +32,7 @@ mod account;
 mod attribute;
 mod batch;
 mod counted;
+mod counted_metrics;
 mod encoder;
 mod ending;
 mod functions;
@@ -38,6 +41,7 @@ mod ids;
 mod lanes;
 mod metrics;
 mod options;
+mod profiles;
 mod resource;
 mod spans;
 mod times;
@@ -48,5 +52,6 @@ pub use account::{Account, Elided, Left};
 pub use batch::Request;
 pub use kperf_trace::{ContextError, TraceContext};
 pub use options::{Keep, Limits, ResourceOptions, Roots, SpanOptions};
+pub use profiles::{ProfileOptions, profiles};
 pub use resource::SCHEMA_URL;
 pub use spans::Spans;

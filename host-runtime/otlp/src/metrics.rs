@@ -13,7 +13,7 @@ use crate::proto::metrics::v1::{
     ResourceMetrics, ScopeMetrics, Sum,
 };
 use crate::resource::{SCHEMA_URL, resource, scope};
-use kperf_profile::LOST;
+use kperf_profile::{LOST, OTHER};
 use prost::Message;
 
 impl Encoder {
@@ -24,10 +24,11 @@ impl Encoder {
             // Its slow calls are not all that there were.
             return self.counted_metrics(start_ticks, end_ticks);
         }
-        let [start, end] = [start_ticks, end_ticks].map(|ticks| self.header.unix_nanos(ticks));
+        let [start, end] = [start_ticks, end_ticks].map(|ticks| self.unix_nanos(ticks));
         let known = self.functions.list().iter().zip(gathered.functions());
-        let functions: Vec<_> =
-            known.filter(|(function, durations)| function.func != LOST && durations.count > 0).collect();
+        let functions: Vec<_> = known
+            .filter(|(function, durations)| ![LOST, OTHER].contains(&function.func) && durations.count > 0)
+            .collect();
         let mut requests = Vec::new();
         // Each function has a point in either metric.
         let most = (self.options.limits.spans / 2).clamp(1, 1 << 20) as usize;

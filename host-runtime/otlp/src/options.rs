@@ -2,26 +2,28 @@
 
 use kperf_trace::TraceContext;
 
-/// What of a trace becomes spans, and how. The trace file keeps everything; what these leave out is counted.
+/// Which calls of a trace become spans, and how. The trace file keeps everything. Calls that these options leave out are
+/// counted.
 #[derive(Default)]
 pub struct SpanOptions {
     /// Where a trace of OpenTelemetry's begins.
     pub roots: Roots,
-    /// Where ids come from: the same seed, options and trace give the same bytes. `None` takes the seed from what the
-    /// trace says of itself (when it began, on which process), so that a trace that is sent twice has the same ids twice.
+    /// The seed of all ids: the same seed, options and trace give the same bytes. `None` makes the seed from the trace's header
+    /// (when it began, in which process), so that a trace that is sent twice has the same ids both times.
     pub seed: Option<u64>,
-    /// Whose children the spans are, instead of the span that the trace itself names.
+    /// The parent of the spans. It replaces the one that the trace itself names.
     ///
-    /// If a parent isn't sampled, there are no spans of what it called: OpenTelemetry's exporters don't get such spans
-    /// either. They are counted in [`Elided::unsampled`](crate::Elided::unsampled).
+    /// If a parent isn't sampled, its calls get no spans: OpenTelemetry's exporters don't get such spans
+    /// either. These calls are counted in [`Elided::unsampled`](crate::Elided::unsampled).
     pub parent: Option<TraceContext>,
-    /// Calls that took less get no span, in nanoseconds.
+    /// Calls that took fewer nanoseconds get no span.
     pub min_nanos: u64,
     /// How many levels of calls get spans; `None` for all.
     pub max_depth: Option<u32>,
-    /// At most so many spans, that of the run not counted; those calls have them that begin first.
+    /// At most so many calls get spans: those that begin first. The span of the run doesn't count.
     pub max_spans: Option<u64>,
-    /// Which functions get spans, by name; `None` for all. What others called moves up a level, as if they had no probes.
+    /// Which functions get spans, by name; `None` for all. The calls that other functions made move up a level, as if those had no
+    /// probes.
     pub keep: Option<Keep>,
     /// What the resource says.
     pub resource: ResourceOptions,
@@ -45,12 +47,12 @@ pub enum Roots {
     PerRun,
 }
 
-/// What the resource says besides what the trace does.
+/// Attributes of the resource, besides those that come from the trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResourceOptions {
     /// `service.name`; the module's name if there is none.
     pub service_name: Option<String>,
-    /// More attributes. They replace those of the same keys, `service.name` too unless it is given above.
+    /// More attributes. They replace others with the same keys; `service.name` too, unless the field above has it.
     pub attributes: Vec<(String, String)>,
 }
 

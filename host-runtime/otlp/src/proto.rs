@@ -1,4 +1,4 @@
-//! The messages of OTLP 1.10, made by `scripts/otlp-proto` from the official files in `proto/`.
+//! The messages of OTLP 1.11, made by `scripts/otlp-proto` from the official files in `proto/`.
 #![allow(missing_docs)]
 
 /// What is posted, and what is answered.
@@ -17,6 +17,13 @@ pub mod collector {
             include!("proto/collector_metrics.rs");
         }
     }
+    /// Profiles.
+    pub mod profiles {
+        /// The version that is being developed.
+        pub mod v1development {
+            include!("proto/collector_profiles.rs");
+        }
+    }
 }
 
 /// Attributes and scopes.
@@ -32,6 +39,14 @@ pub mod metrics {
     /// Version 1.
     pub mod v1 {
         include!("proto/metrics.rs");
+    }
+}
+
+/// Profiles.
+pub mod profiles {
+    /// The version that is being developed.
+    pub mod v1development {
+        include!("proto/profiles.rs");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who tells: the resource and the scope of every request.
+//! The resource and the scope of every request: who sends it.
 
 use crate::attribute::{double, int, string, strings};
 use crate::options::ResourceOptions;
@@ -51,6 +51,7 @@ pub(crate) fn resource(header: &Header, symbols: &Symbols, options: &ResourceOpt
     let clock = match header.clock.kind {
         ClockKind::Precise => "precise",
         ClockKind::Ticker => "ticker",
+        ClockKind::Instructions => "instructions",
     };
     attributes.push(string("kperf.clock.kind", clock));
     attributes.push(string("kperf.clock.source", &header.clock.source));

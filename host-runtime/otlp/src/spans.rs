@@ -6,14 +6,14 @@ use crate::encoder::Encoder;
 use crate::options::SpanOptions;
 use kperf_profile::frames::Frames;
 use kperf_profile::{Health, Stalls, Symbols};
-use kperf_trace::{Header, Item, TraceReader};
+use kperf_trace::{Batch, Header, Item, LaneId, TimedEvent, TraceReader};
+use std::convert::Infallible;
 use std::io::{self, Read};
 
 /// Reads a trace and gives its calls as requests with spans, in the order in which the calls ended.
 ///
-/// Its memory: the frames that are open, one request, and what one block of the trace gives. The same trace, options and
-/// seed give the same requests, byte for byte, so that what was interrupted can go on behind the last request that
-/// arrived.
+/// It keeps in memory the open frames, one request, and the spans of one block. The same trace, options and seed give the same
+/// requests, byte for byte. So an interrupted sending can go on behind the last request that arrived.
 ///
 /// The trace may still grow. A reader below that has nothing yet may wait, or say
 /// [`WouldBlock`](io::ErrorKind::WouldBlock): [`next`](Spans::next) passes that on and may be called again later.
@@ -23,8 +23,49 @@ pub struct Spans<R: Read> {
     stalls: Stalls,
     run_spans: u64,
     finished: bool,
+    rest: Rest,
     /// When the trace began and ended, in ticks, once that is known; before that, of a profile, when its windows did.
     range: Option<(u64, u64)>,
+}
+
+/// How many events are turned into spans before a request may be given.
+const AT_ONCE: usize = 1 << 12;
+/// How many calls may be open at once, all of which may end at once: what is deeper has one span.
+const MAX_OPEN: usize = 1 << 16;
+
+/// The part of the trace's last batch that is left to do. The spans of a whole batch may have gigabytes.
+#[derive(Default)]
+struct Rest {
+    lane: LaneId,
+    are_spans: bool,
+    events: Vec<TimedEvent>,
+    done: usize,
+}
+
+impl Rest {
+    /// Keeps all but the first events of a batch, which are the answer.
+    fn begin<'a>(&mut self, batch: &Batch<'a>, are_spans: bool) -> Batch<'a> {
+        let (now, later) = batch.events.split_at(batch.events.len().min(AT_ONCE));
+        (self.lane, self.are_spans, self.done) = (batch.lane, are_spans, 0);
+        self.events.clear();
+        self.events.extend_from_slice(later);
+        Batch { events: now, ..*batch }
+    }
+
+    /// Some more events.
+    fn next(&mut self) -> Option<&[TimedEvent]> {
+        let events = self.events.get(self.done..).filter(|events| !events.is_empty())?;
+        let events = events.get(..AT_ONCE).unwrap_or(events);
+        self.done += events.len();
+        Some(events)
+    }
+}
+
+fn never_fails(result: Result<(), Infallible>) {
+    match result {
+        Ok(()) => {}
+        Err(never) => match never {},
+    }
 }
 
 impl<R: Read> Spans<R> {
@@ -33,10 +74,11 @@ impl<R: Read> Spans<R> {
         let encoder = Encoder::new(reader.header().clone(), options);
         Spans {
             reader,
-            frames: Frames::new(encoder),
+            frames: Frames::with_limit(encoder, MAX_OPEN),
             stalls: Stalls::default(),
             run_spans: 0,
             finished: false,
+            rest: Rest::default(),
             range: None,
         }
     }
@@ -45,7 +87,7 @@ impl<R: Read> Spans<R> {
     ///
     /// # Errors
     ///
-    /// Only what the reader below the trace's says. It may be called again afterwards: nothing is lost.
+    /// Only errors of the trace's input. It may be called again afterwards: nothing is lost.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> io::Result<Option<Request>> {
         loop {
@@ -59,9 +101,9 @@ impl<R: Read> Spans<R> {
         }
     }
 
-    /// What is gathered so far and doesn't fill a request yet: for a trace that still grows, where spans shall not wait
-    /// for more. Where requests are cut then depends on when this is called; which spans there are, and in which order,
-    /// does not ([`Request::first_span`]).
+    /// The spans so far that don't fill a request yet: for a trace that still grows, if spans must not wait for more. The size of
+    /// requests then depends on when this is called. Which spans there are, and in which order, does not
+    /// ([`Request::first_span`]).
     pub fn partial(&mut self) -> Option<Request> {
         let batch = &mut self.frames.visitor().batch;
         batch.cut();
@@ -69,16 +111,21 @@ impl<R: Read> Spans<R> {
     }
 
     fn step(&mut self) -> io::Result<()> {
+        let Rest { lane, are_spans, .. } = self.rest;
+        if let Some(events) = self.rest.next() {
+            never_fails(self.frames.go_on(lane, events, are_spans));
+            return Ok(());
+        }
         match self.reader.next()? {
             Some(Item::Symbols(bytes)) => self.frames.visitor().symbols.add_bytes(bytes),
-            Some(Item::Events(batch)) => match self.frames.push(&batch) {
-                Ok(()) => {}
-                Err(never) => match never {},
-            },
-            Some(Item::Spans(batch)) => match self.frames.push_spans(&batch) {
-                Ok(()) => {}
-                Err(never) => match never {},
-            },
+            Some(Item::Events(batch)) => {
+                let now = self.rest.begin(&batch, false);
+                never_fails(self.frames.push(&now));
+            }
+            Some(Item::Spans(batch)) => {
+                let now = self.rest.begin(&batch, true);
+                never_fails(self.frames.push_spans(&now));
+            }
             Some(Item::Window(window)) => {
                 let encoder = self.frames.visitor();
                 if encoder.metrics.is_some() {
@@ -88,6 +135,7 @@ impl<R: Read> Spans<R> {
                 self.range = Some((begun, window.end_ticks));
             }
             Some(Item::Parent(parent)) => self.frames.visitor().lanes.say(parent),
+            Some(Item::Anchor(anchor)) => self.frames.visitor().anchor(&anchor),
             Some(Item::Stall(stall)) => self.stalls.add(&stall),
             Some(Item::End(summary)) => self.frames.visitor().settle(&summary.outcome),
             None => self.finish(),
@@ -117,7 +165,7 @@ impl<R: Read> Spans<R> {
         self.finished = true;
     }
 
-    /// What became of the calls: all of them once [`next`](Spans::next) has given `None`, those so far before that.
+    /// What became of the calls that were read so far. These are all calls once [`next`](Spans::next) has given `None`.
     pub fn account(&mut self) -> Account {
         let (counts, problems) = (*self.frames.counts(), self.frames.problems().clone());
         let encoder = self.frames.visitor();
@@ -141,7 +189,7 @@ impl<R: Read> Spans<R> {
 
     /// The metrics of a trace that was read to its end, with [`SpanOptions::metrics`]; else none. For each function
     /// `kperf.function.calls`, a sum, and `kperf.function.duration`, an exponential histogram in seconds, both cumulative
-    /// since the trace began. Of a profile, instead of the latter, `kperf.function.self_time`, a sum in seconds by samples.
+    /// since the trace began. A profile has `kperf.function.self_time`, a sum in seconds from samples, instead of durations.
     pub fn metrics(&mut self) -> Vec<Request> {
         let Some((start_ticks, end_ticks)) = self.range.filter(|_| self.finished) else { return Vec::new() };
         self.frames.visitor().metrics(start_ticks, end_ticks)
@@ -157,7 +205,7 @@ impl<R: Read> Spans<R> {
         &self.frames.visitor().symbols
     }
 
-    /// How many bytes of the trace are done with. For progress.
+    /// How many bytes of the trace were read and used. For progress.
     pub fn offset(&self) -> u64 {
         self.reader.offset()
     }

@@ -1,35 +1,33 @@
 //! Ticks as Unix nanoseconds, for millions of spans.
 
-use kperf_trace::{Anchor, Header};
+use kperf_trace::{Anchor, Calendar, Header};
 
-/// What [`Header::unix_nanos`] computes, with the division done once and the last answer kept: under a ticker hundreds of
-/// calls in a row begin and end at the same tick.
-#[derive(Clone, Copy, Debug)]
+/// A [`Calendar`] that keeps its last answer: with a ticker hundreds of calls in a row begin and end at the same tick.
+#[derive(Clone, Debug)]
 pub(crate) struct Times {
-    anchor: Anchor,
-    nanos_per_tick: f64,
+    calendar: Calendar,
     last_ticks: u64,
     last_nanos: u64,
 }
 
 impl Times {
     pub(crate) fn new(header: &Header) -> Times {
-        let nanos_per_tick = 1e9 / header.clock.ticks_per_second;
-        let (last_ticks, last_nanos) = (header.anchor.ticks, header.anchor.unix_nanos);
-        Times { anchor: header.anchor, nanos_per_tick, last_ticks, last_nanos }
+        let Anchor { ticks: last_ticks, unix_nanos: last_nanos } = header.anchor;
+        Times { calendar: Calendar::new(header), last_ticks, last_nanos }
     }
 
-    /// Nanoseconds from 1970-01-01 00:00 UTC to a reading of the clock.
+    /// One more moment, read on the trace's clock and on the calendar's.
+    pub(crate) fn anchor(&mut self, anchor: &Anchor) {
+        self.calendar.anchor(anchor);
+        self.last_nanos = self.calendar.unix_nanos(self.last_ticks);
+    }
+
+    /// Nanoseconds from 1970-01-01 00:00 UTC to a reading of the clock. Later readings never give less.
     #[inline]
     pub(crate) fn unix_nanos(&mut self, ticks: u64) -> u64 {
         if ticks != self.last_ticks {
-            let since = (ticks.abs_diff(self.anchor.ticks) as f64 * self.nanos_per_tick).round();
-            let since = (since as u64).min(i64::MAX as u64);
             self.last_ticks = ticks;
-            self.last_nanos = match ticks < self.anchor.ticks {
-                true => self.anchor.unix_nanos.saturating_sub(since),
-                false => self.anchor.unix_nanos.saturating_add(since),
-            };
+            self.last_nanos = self.calendar.unix_nanos(ticks);
         }
         self.last_nanos
     }

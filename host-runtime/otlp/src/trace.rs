@@ -1,4 +1,4 @@
-//! Which trace of OpenTelemetry's a call belongs to.
+//! The trace of OpenTelemetry's that a call belongs to.
 
 use crate::wire;
 use kperf_trace::TraceContext;
@@ -13,12 +13,12 @@ pub(crate) struct Trace {
     flags: u8,
     /// The parent of its outermost spans; 0 if they have none.
     pub(crate) parent: u64,
-    /// Whether that is somebody else's span.
+    /// Whether the parent is a span of another program.
     remote: bool,
     pub(crate) sampled: bool,
 }
 
-/// Of a parent's flags those are handed on whose meaning is known: sampled, and that the trace id is random.
+/// The flags of a parent that are handed on, since their meaning is known: sampled, and that the trace id is random.
 const KNOWN_FLAGS: u8 = 3;
 /// `SPAN_FLAGS_CONTEXT_HAS_IS_REMOTE_MASK`: the next bit is known.
 const HAS_IS_REMOTE: u32 = 0x100;
@@ -47,7 +47,7 @@ impl Trace {
         }
     }
 
-    /// The same trace inside of a span of ours.
+    /// This trace, with a span of ours as the parent.
     pub(crate) fn inside(&self, span: u64) -> Trace {
         Trace { parent: span, remote: false, ..self.clone() }
     }

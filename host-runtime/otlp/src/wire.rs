@@ -1,4 +1,4 @@
-//! The little of protobuf's encoding that is written by hand, for speed: tags, lengths, fixed fields.
+//! The few parts of protobuf's encoding that are written by hand, for speed: tags, lengths, fixed fields.
 //! <https://protobuf.dev/programming-guides/encoding/>
 
 /// How many bytes a varint takes.

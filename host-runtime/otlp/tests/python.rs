@@ -8,7 +8,8 @@ mod common;
 
 use common::{Names, block};
 use kperf_abi::block::BlockHeader;
-use kperf_otlp::{Roots, SpanOptions, Spans, TraceContext, json};
+use kperf_otlp::{ProfileOptions, Roots, SpanOptions, Spans, TraceContext, json, profiles};
+use kperf_profile::Profile;
 use kperf_trace::{
     Anchor, CallParent, ClockInfo, ClockKind, Header, HostInfo, Summary, TraceReader, TraceWriter,
 };
@@ -17,7 +18,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The version whose messages are asked; it contains those of OTLP 1.10.
+/// The version whose messages are asked.
 const PACKAGE: &str = "opentelemetry-proto==1.45.2";
 const DECODED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/decoded.json");
 
@@ -30,6 +31,7 @@ fn trace() -> Vec<u8> {
             ticks_per_second: 2.5e9,
             resolution_nanos: 2000.0,
             period_nanos: Some(2000),
+            no_ticker: None,
         },
         anchor: Anchor { ticks: 1000, unix_nanos: 1_700_000_000_123_456_789 },
         host: HostInfo {
@@ -97,6 +99,18 @@ fn write(folder: &Path) {
         fs::write(folder.join("metrics.pb"), &metrics[0].body).unwrap();
         fs::write(folder.join("metrics.json"), json::metrics(&metrics[0].body).unwrap()).unwrap();
     }
+    let profile = Profile::read(TraceReader::new(&file[..]).unwrap(), |_| ()).unwrap();
+    let parent = TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "").unwrap();
+    let options = ProfileOptions { seed: Some(1), parent: Some(parent), ..ProfileOptions::default() };
+    let mut requests = Vec::new();
+    profiles(&profile, &options, |request| {
+        requests.push(request);
+        Ok::<_, ()>(())
+    })
+    .unwrap();
+    assert_eq!(requests.len(), 1);
+    fs::write(folder.join("profiles.pb"), &requests[0].body).unwrap();
+    fs::write(folder.join("profiles.json"), json::profiles(&requests[0].body).unwrap()).unwrap();
 }
 
 /// A folder in the build's own that other runs of this test don't have.

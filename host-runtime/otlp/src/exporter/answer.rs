@@ -1,19 +1,19 @@
-//! What came of one try of a request.
+//! The result of one try of a request.
 
 use crate::proto::collector::trace::v1::ExportTraceServiceResponse;
 use std::error::Error;
 use std::time::Duration;
 
-/// What came of one try of a request.
+/// The result of one try of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// The server has it, but for the spans that it rejected. `words` are the server's; mostly there are none.
+    /// The server has the request, without the spans that it rejected. `words` are what the server said, mostly nothing.
     Accepted { rejected: u64, words: String },
     /// It may be tried again, after a wait that the server asked for.
     Later { wait: Option<Duration>, why: String },
-    /// It must not be tried again; other requests may do better.
+    /// It must not be tried again; other requests may succeed.
     Refused { why: String },
-    /// No request will do better.
+    /// No other request will succeed.
     Hopeless { why: String },
 }
 
@@ -44,8 +44,8 @@ impl Answer {
     }
 }
 
-/// Certificates that don't fit, or a server that doesn't speak TLS: trying again doesn't help. All else may be a server that is
-/// just being started or told of its names.
+/// Whether trying again can't help: certificates don't fit, or the server doesn't speak TLS. In all other cases the server may
+/// just be starting, or its name may not be known yet.
 fn is_hopeless(error: &rustls::Error) -> bool {
     use rustls::{AlertDescription as Alert, Error};
     match error {

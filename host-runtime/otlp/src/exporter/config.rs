@@ -11,11 +11,13 @@ use std::time::Duration;
 /// variables say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// How the Collector is talked to.
+    /// What is sent.
+    pub signal: Signal,
+    /// The protocol to talk to the Collector.
     pub protocol: Protocol,
     /// The whole address, for HTTP with its path: `http://localhost:4318/v1/traces`. TLS where it begins with `https`.
     pub endpoint: Uri,
-    /// Sent with each request.
+    /// Headers that go with each request.
     pub headers: Vec<(String, String)>,
     /// How requests are packed.
     pub compression: Compression,
@@ -25,11 +27,11 @@ pub struct Config {
     pub certificate: Option<PathBuf>,
     /// A file with our own certificate (PEM), for servers that ask for one, and one with its key.
     pub identity: Option<Identity>,
-    /// How long a request is tried again before it counts as failed, and sending ends. While a recording is live, this
-    /// counts from its end.
+    /// For how long a request is tried again. Then it counts as failed, and sending ends. For a live recording, this time begins
+    /// at its end.
     pub give_up_after: Duration,
-    /// The wait before the second try; each wait is twice the one before it, at most [`Config::MAX_WAIT`], give or take a
-    /// fifth by chance.
+    /// The wait before the second try. Each wait is twice as long as the one before it, at most [`Config::MAX_WAIT`]; chance makes
+    /// it up to a fifth longer or shorter.
     pub first_wait: Duration,
 }
 
@@ -51,6 +53,7 @@ impl Default for Config {
     /// A Collector on this machine, over HTTP.
     fn default() -> Config {
         Config {
+            signal: Signal::default(),
             protocol: Protocol::default(),
             endpoint: Uri::from_static("http://localhost:4318/v1/traces"),
             headers: Vec::new(),
@@ -60,6 +63,52 @@ impl Default for Config {
             identity: None,
             give_up_after: Duration::from_secs(60),
             first_wait: Duration::from_millis(500),
+        }
+    }
+}
+
+/// What is sent: one of OpenTelemetry's signals. Each has an address of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Signal {
+    /// Spans.
+    #[default]
+    Traces,
+    /// Metrics of functions.
+    Metrics,
+    /// Profiles, in the version that is being developed.
+    Profiles,
+}
+
+impl Signal {
+    /// All of them.
+    pub const ALL: [Signal; 3] = [Signal::Traces, Signal::Metrics, Signal::Profiles];
+
+    /// Where HTTP takes it.
+    pub(super) fn path(self) -> &'static str {
+        match self {
+            Signal::Traces => "/v1/traces",
+            Signal::Metrics => "/v1/metrics",
+            Signal::Profiles => "/v1development/profiles",
+        }
+    }
+
+    /// The method of gRPC that takes it. All of them answer with messages that have the same fields.
+    pub(super) fn method(self) -> &'static str {
+        match self {
+            Signal::Traces => "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+            Signal::Metrics => "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+            Signal::Profiles => {
+                "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
+            }
+        }
+    }
+
+    /// Its word in the names of environment variables.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Signal::Traces => "TRACES",
+            Signal::Metrics => "METRICS",
+            Signal::Profiles => "PROFILES",
         }
     }
 }

@@ -7,22 +7,22 @@ use std::time::Duration;
 /// `failed`, and `expected` that of `elided`, `attempted` and `dropped`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Delivery {
-    /// The trace's calls, a span each, as far as it was read.
+    /// How many spans there are: one for each call of the trace, as far as it was read.
     pub expected: u64,
-    /// Left out by filters.
+    /// Spans that filters left out.
     pub elided: u64,
-    /// Sent, once at least.
+    /// Spans that were sent at least once.
     pub attempted: u64,
-    /// The Collector said that it has them.
+    /// Spans that the Collector has, as it said.
     pub acknowledged: u64,
-    /// Among the acknowledged, those of an earlier run that this one resumes.
+    /// How many of these were acknowledged in an earlier run, which this run resumes.
     pub acknowledged_earlier: u64,
-    /// The Collector said that it has their request, but not them.
+    /// Spans that the Collector rejected, though it took their request.
     pub rejected: u64,
-    /// Their request was refused, or tried until the time was over. (A Collector may have some of these: its answer may
-    /// be what was lost.)
+    /// Spans whose request was refused, or tried until the time was over. (A Collector may have some of these: perhaps only its
+    /// answer was lost.)
     pub failed: u64,
-    /// Never sent: sending had ended before.
+    /// Spans that were never sent: sending had ended before.
     pub dropped: u64,
     /// Whether the trace was read to its end. If not, `expected` is only what was read.
     pub whole: bool,
@@ -32,8 +32,8 @@ pub struct Delivery {
     pub retries: u64,
     /// Bytes of the requests that were acknowledged, before compression.
     pub bytes: u64,
-    /// What was said of spans and requests, in the order in which it was first said; [`Delivery::MAX_WORDS`] different
-    /// ones at most.
+    /// What the Collector or an error said about spans and requests, in the order in which it was first said. At most
+    /// [`Delivery::MAX_WORDS`] different entries.
     pub words: Vec<Words>,
     /// How long it took.
     pub elapsed: Duration,
@@ -42,9 +42,9 @@ pub struct Delivery {
 /// What was said of some spans.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Words {
-    /// What it is about.
+    /// What the words are about.
     pub about: About,
-    /// The words: the Collector's own, or an error's.
+    /// The words of the Collector, or of an error.
     pub text: String,
     /// How many requests it was said of.
     pub requests: u64,

@@ -14,20 +14,20 @@ pub struct Error {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// No address that can be used.
+    /// The address can't be used.
     Endpoint {
         /// What was given.
         endpoint: String,
         /// What is wrong with it.
         what: &'static str,
     },
-    /// A protocol that OTLP doesn't have, or that isn't spoken here.
+    /// OTLP doesn't have this protocol, or this crate doesn't speak it.
     Protocol(String),
-    /// A compression that isn't done here.
+    /// This crate doesn't have this compression.
     Compression(String),
-    /// A time limit that is no number of milliseconds.
+    /// The time limit is no number of milliseconds.
     Timeout(String),
-    /// Something else than a name and a value.
+    /// An entry of a list isn't a name and a value.
     Pair(String),
     /// A pair in which a percent sign has no two digits behind it, or that is no UTF-8.
     PercentEncoding(String),
@@ -42,13 +42,13 @@ pub enum ErrorKind {
         /// What is wrong with it.
         what: String,
     },
-    /// What TLS needs isn't there, or doesn't fit.
+    /// Something that TLS needs is missing, or doesn't fit.
     Tls(String),
     /// A file or a thread could not be had.
     Io(io::Error),
 }
 
-/// With this module's [`Error`].
+/// `Result` with this module's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {

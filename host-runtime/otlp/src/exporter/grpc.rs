@@ -20,13 +20,11 @@ use tonic::metadata::{MetadataKey, MetadataMap, MetadataValue};
 use tonic::{Code, Extensions, Request, Status};
 use tonic_types::StatusExt;
 
-const EXPORT: PathAndQuery =
-    PathAndQuery::from_static("/opentelemetry.proto.collector.trace.v1.TraceService/Export");
-
 /// A client of one address, which keeps its connection. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Grpc {
     calls: Calls<Client<Connector, Body>>,
+    method: PathAndQuery,
     metadata: MetadataMap,
 }
 
@@ -49,7 +47,7 @@ impl Grpc {
             let name = MetadataKey::from_bytes(name.to_ascii_lowercase().as_bytes()).map_err(|_| bad())?;
             metadata.insert(name, value.parse().map_err(|_| bad())?);
         }
-        Ok(Grpc { calls, metadata })
+        Ok(Grpc { calls, method: PathAndQuery::from_static(config.signal.method()), metadata })
     }
 
     /// Tries once.
@@ -60,7 +58,7 @@ impl Grpc {
         }
         let codec = Encoded { length: body.len() };
         let request = Request::from_parts(self.metadata.clone(), Extensions::default(), body);
-        match calls.unary(request, EXPORT, codec).await {
+        match calls.unary(request, self.method.clone(), codec).await {
             Ok(response) => Answer::accepted(response.into_inner()),
             Err(status) => answer(&status),
         }

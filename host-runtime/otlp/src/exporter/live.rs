@@ -27,7 +27,7 @@ impl Sending {
     ///
     /// # Errors
     ///
-    /// As for [`Sending::start`].
+    /// If the configuration can't work (certificates, headers), or a file or a thread can't be had.
     pub fn live(config: Config, options: SpanOptions, resume: Resume, tail: Tail) -> Result<Sending> {
         let shared = Shared::new(Some(tail.ended()));
         Sending::start_with(config, resume, shared, move || Ok(Spans::new(TraceReader::new(tail)?, options)))

@@ -1,4 +1,4 @@
-//! Sends spans to a Collector, over HTTP or gRPC, and tells what became of each.
+//! Sends spans (or metrics, or profiles) to a Collector, over HTTP or gRPC, and tells what became of each.
 //!
 //! [`Settings`] and the environment make a [`Config`]; [`Sending::start`] sends what a [`Source`] gives, by threads of its
 //! own with a runtime of their own, so that it works in any program; [`Sending::wait`] gives the [`Delivery`].
@@ -25,7 +25,7 @@ mod source;
 mod spool;
 mod tls;
 
-pub use config::{Compression, Config, Identity, Protocol};
+pub use config::{Compression, Config, Identity, Protocol, Signal};
 pub use delivery::{About, Delivery, Words};
 pub use error::{Error, ErrorKind, Result};
 pub use live::sink;

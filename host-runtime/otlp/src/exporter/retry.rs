@@ -31,9 +31,9 @@ impl Transport {
 pub(super) enum Outcome {
     /// The server has it.
     Accepted { rejected: u64, words: String },
-    /// It was refused; others may do better.
+    /// The server refused it; other requests may do better.
     Refused { why: String },
-    /// It wasn't taken, and others would not be either.
+    /// The server didn't take it, and would not take others either.
     End { why: String },
 }
 
@@ -84,7 +84,7 @@ pub(super) async fn deliver(transport: &Transport, config: &Config, shared: &Sha
     }
 }
 
-/// After how long, in a pause, it is asked again how much time is left.
+/// How often a pause is interrupted to check how much time is left.
 const SLICE: Duration = Duration::from_secs(1);
 
 /// A try needs some time, even at the very end.

@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// How many requests are on their way at a time.
 const IN_FLIGHT: usize = 2;
-/// How many more are ready.
+/// How many more requests are ready to be sent.
 const READY: usize = 2;
 
 /// A request that was acknowledged.
@@ -37,12 +37,12 @@ pub struct Receipt {
 /// Called with every receipt, by the thread that sends.
 pub type OnReceipt = Box<dyn FnMut(Receipt) + Send>;
 
-/// What may be said about a sending beside its configuration.
+/// Options of a sending, beside its configuration.
 #[derive(Default)]
 pub struct Resume {
     /// Receipts of an earlier run over the same requests: these are not sent again.
     pub earlier: Vec<Receipt>,
-    /// Told of new ones.
+    /// Called with each new receipt.
     pub on_receipt: Option<OnReceipt>,
 }
 
@@ -179,8 +179,8 @@ impl Sending {
     }
 }
 
-/// A runtime that waits for nothing when it is dropped: within another one, where an error may leave it, it must not, and a name
-/// that is being looked up takes as long as it takes.
+/// A runtime that waits for nothing when it is dropped. After an error it may be dropped within another runtime, where nothing may
+/// wait, and a thread of it may still be looking up a name.
 struct Runtime {
     handle: Handle,
     /// There until it is dropped.

@@ -1,6 +1,6 @@
-//! What the user said about sending: OpenTelemetry's environment variables, and what is stronger than they are.
+//! The user's settings for sending: OpenTelemetry's environment variables, and settings that override them.
 
-use super::config::{Compression, Config, Identity, Protocol};
+use super::config::{Compression, Config, Identity, Protocol, Signal};
 use super::error::{ErrorKind, Result};
 use http::Uri;
 use percent_encoding::percent_decode_str;
@@ -8,37 +8,37 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What is said beside the environment; what is `None` or empty is left to it.
+/// Settings that override the environment. If one is `None` or empty, the environment decides.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
-    /// The Collector's address. For HTTP, `/v1/traces` is appended unless it ends with that.
+    /// What is sent.
+    pub signal: Signal,
+    /// The Collector's address. For HTTP, the signal's path is appended (`/v1/traces`). If it ends with that of any signal, that
+    /// one is replaced.
     pub endpoint: Option<String>,
     /// The protocol.
     pub protocol: Option<Protocol>,
-    /// Headers, beside those of the environment.
+    /// Headers, in addition to those of the environment.
     pub headers: Vec<(String, String)>,
     /// The compression.
     pub compression: Option<Compression>,
     /// The time limit of a try.
     pub timeout: Option<Duration>,
-    /// How long a request is tried.
+    /// For how long a request is tried again.
     pub give_up_after: Option<Duration>,
 }
-
-/// Where HTTP takes traces.
-const TRACES_PATH: &str = "/v1/traces";
 
 impl Settings {
     /// The configuration, with this process's environment.
     ///
     /// # Errors
     ///
-    /// Where a variable or a setting has no meaning.
+    /// If a variable or a setting has a value that makes no sense.
     pub fn config(&self) -> Result<Config> {
         self.config_in(|name| std::env::var(name).ok())
     }
 
-    /// The configuration in an environment: `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, `.._HEADERS`, `.._PROTOCOL`,
+    /// The configuration in an environment: for traces `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, `.._HEADERS`, `.._PROTOCOL`,
     /// `.._COMPRESSION`, `.._TIMEOUT`, `.._CERTIFICATE`, `.._CLIENT_CERTIFICATE`, `.._CLIENT_KEY`, `.._INSECURE`, each
     /// also without `TRACES_`, which is weaker. An empty variable is none.
     ///
@@ -51,7 +51,7 @@ impl Settings {
         let get =
             |name: &str| variable(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let either = |name: &str| {
-            get(&format!("OTEL_EXPORTER_OTLP_TRACES_{name}"))
+            get(&format!("OTEL_EXPORTER_OTLP_{}_{name}", self.signal.word()))
                 .or_else(|| get(&format!("OTEL_EXPORTER_OTLP_{name}")))
         };
         let parsed = |name: &str| either(name).map(|text| text.parse()).transpose();
@@ -60,16 +60,15 @@ impl Settings {
             None => either("PROTOCOL").map(|text| text.parse()).transpose()?.unwrap_or_default(),
         };
         let insecure = either("INSECURE").is_some_and(|text| text.eq_ignore_ascii_case("true"));
-        let endpoint = match (&self.endpoint, get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")) {
-            (Some(text), _) if text.trim_end_matches('/').ends_with(TRACES_PATH) => {
-                address(text, protocol, insecure, "")?
-            }
-            (Some(text), _) => address(text, protocol, insecure, TRACES_PATH)?,
+        let path = self.signal.path();
+        let own = get(&format!("OTEL_EXPORTER_OTLP_{}_ENDPOINT", self.signal.word()));
+        let endpoint = match (&self.endpoint, own) {
+            (Some(text), _) => address(without_path(text), protocol, insecure, path)?,
             (None, Some(text)) => address(&text, protocol, insecure, "")?,
             (None, None) => match get("OTEL_EXPORTER_OTLP_ENDPOINT") {
-                Some(text) => address(&text, protocol, insecure, TRACES_PATH)?,
+                Some(text) => address(&text, protocol, insecure, path)?,
                 None if protocol == Protocol::Grpc => Uri::from_static("http://localhost:4317"),
-                None => Config::default().endpoint,
+                None => address("http://localhost:4318", protocol, insecure, path)?,
             },
         };
         let mut headers = either("HEADERS").map(|text| parse_pairs(&text)).transpose()?.unwrap_or_default();
@@ -95,6 +94,7 @@ impl Settings {
             None => parsed("COMPRESSION")?.unwrap_or_default(),
         };
         Ok(Config {
+            signal: self.signal,
             protocol,
             endpoint,
             headers,
@@ -106,6 +106,12 @@ impl Settings {
             ..Config::default()
         })
     }
+}
+
+/// An address without the path of a signal at its end.
+fn without_path(text: &str) -> &str {
+    let front = text.trim_end_matches('/');
+    Signal::ALL.iter().find_map(|signal| front.strip_suffix(signal.path())).unwrap_or(text)
 }
 
 /// An address with a scheme, and for HTTP with `path` appended.
@@ -198,6 +204,13 @@ mod tests {
         );
         let whole = Settings { endpoint: Some("http://c/v1/traces".into()), ..Settings::default() };
         assert_eq!(endpoint(&whole, &[]).expect("a URL"), "http://c/v1/traces");
+        let other = Settings { signal: Signal::Profiles, ..whole };
+        assert_eq!(endpoint(&other, &[]).expect("a URL"), "http://c/v1development/profiles");
+        let metrics = Settings { signal: Signal::Metrics, ..Settings::default() };
+        assert_eq!(endpoint(&metrics, &[]).expect("a URL"), "http://localhost:4318/v1/metrics");
+        let variables =
+            [("ENDPOINT", "http://a:1"), ("METRICS_ENDPOINT", "http://b:2/x"), ("TRACES_ENDPOINT", "y")];
+        assert_eq!(endpoint(&metrics, &variables).expect("a URL"), "http://b:2/x");
     }
 
     #[test]

@@ -18,9 +18,9 @@ pub(super) struct Shared {
     delivery: Mutex<Delivery>,
     /// How much of the trace was read.
     pub(super) trace_bytes: AtomicU64,
-    /// No request will do better: what comes is only counted.
+    /// Whether no request can do better. Then further spans are only counted.
     ended: AtomicBool,
-    /// The user wants it to end.
+    /// Whether the user wants sending to end.
     stopped: AtomicBool,
     stop: Notify,
     /// When the recording ended, if the trace is one that is still being written.

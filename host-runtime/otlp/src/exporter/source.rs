@@ -2,6 +2,7 @@
 
 use crate::{Request, Spans};
 use std::io::Read;
+use std::sync::mpsc::Receiver;
 
 /// Any error.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -12,7 +13,7 @@ pub trait Source {
     ///
     /// # Errors
     ///
-    /// When the trace can't be read on. What was given before is sent all the same.
+    /// If the trace can't be read any further. Requests that were given before are sent all the same.
     fn next_request(&mut self) -> Result<Option<Request>, BoxError>;
 
     /// What is known so far.
@@ -35,5 +36,16 @@ impl<R: Read> Source for Spans<R> {
 
     fn progress(&mut self) -> SourceProgress {
         SourceProgress { elided: self.elided().calls(), trace_bytes: self.offset() }
+    }
+}
+
+/// Requests that somebody else makes. The end comes when nobody can send any more.
+impl Source for Receiver<Request> {
+    fn next_request(&mut self) -> Result<Option<Request>, BoxError> {
+        Ok(self.recv().ok())
+    }
+
+    fn progress(&mut self) -> SourceProgress {
+        SourceProgress::default()
     }
 }

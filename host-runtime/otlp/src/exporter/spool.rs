@@ -16,7 +16,7 @@ pub struct Spool {
     state: Arc<State>,
 }
 
-/// The end at which a trace is read. At what is not yet written it waits.
+/// The end at which a trace is read. It waits for bytes that are not written yet.
 #[derive(Debug)]
 pub struct Tail {
     file: File,

@@ -1,0 +1,181 @@
+//! A profile as OpenTelemetry's own signal, in the version that is being developed (`v1development`).
+//!
+//! A request has two profiles over the same stacks: the time that each path of calls took by itself (`wall`, or `instructions`), and
+//! how often it was called (`calls`). Each request has a dictionary of its own, with what it mentions and nothing else.
+
+mod dictionary;
+
+use crate::Request;
+use crate::ids::Ids;
+use crate::options::{Limits, ResourceOptions};
+use crate::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
+use crate::proto::profiles::v1development::{Profile as Message, ResourceProfiles, Sample, ScopeProfiles};
+use crate::resource::{SCHEMA_URL, resource, scope};
+use dictionary::Dictionary;
+use kperf_profile::export::{Paths, Shortened, Weights};
+use kperf_profile::{Profile, Unit};
+use kperf_trace::TraceContext;
+use prost::Message as _;
+
+/// How a profile becomes requests.
+#[derive(Clone, Debug, Default)]
+pub struct ProfileOptions {
+    /// What the resource says.
+    pub resource: ResourceOptions,
+    /// The seed of the profiles' ids. `None` makes it from the trace's header, so that a trace that is sent twice has the same ids.
+    pub seed: Option<u64>,
+    /// The span in which all of it happened. It replaces the one that the trace names. Samples link to it.
+    pub parent: Option<TraceContext>,
+    /// How large a request may be. `spans` counts samples.
+    pub limits: Limits,
+}
+
+/// Gives a profile's requests to `send`, one after the other: an `ExportProfilesServiceRequest` each, and a `ProfilesData` is the
+/// same bytes. [`Request::spans`] counts samples. Answers what was left out of very deep paths.
+///
+/// # Errors
+///
+/// What `send` returns.
+pub fn profiles<E>(
+    profile: &Profile,
+    options: &ProfileOptions,
+    mut send: impl FnMut(Request) -> Result<(), E>,
+) -> Result<Shortened, E> {
+    let paths = Paths::new(&profile.tree, |_| LOCATION_LEN, Paths::MAX_FILE);
+    let mut batch = Batch::new(profile, options);
+    let mut stack = Vec::new();
+    let mut result = Ok(());
+    profile.tree.walk(|id, entered| {
+        let Some(node) = profile.tree.get(id).filter(|_| result.is_ok()) else { return };
+        let Some(weights) = paths.weights(&profile.tree, id) else { return };
+        if !entered {
+            stack.pop();
+            return;
+        }
+        stack.push(node.func);
+        if weights.calls == 0 && weights.self_ticks == 0 {
+            return;
+        }
+        if let Some(request) = batch.make_room(stack.len()) {
+            result = send(request);
+        }
+        batch.add(&stack, weights);
+    });
+    result?;
+    batch.cut().map_or(Ok(()), send)?;
+    Ok(paths.shortened)
+}
+
+/// Bytes of a location in a path, at most.
+const LOCATION_LEN: usize = 4;
+
+/// A request that is being made.
+struct Batch<'a> {
+    profile: &'a Profile,
+    options: &'a ProfileOptions,
+    ids: Ids,
+    dictionary: Dictionary<'a>,
+    times: Vec<Sample>,
+    calls: Vec<Sample>,
+    /// The samples' bytes, at most.
+    bytes: usize,
+    /// Samples and requests before this one.
+    given: u64,
+    requests: u64,
+}
+
+impl<'a> Batch<'a> {
+    fn new(profile: &'a Profile, options: &'a ProfileOptions) -> Batch<'a> {
+        let Profile { header, symbols, .. } = profile;
+        let parent = options.parent.as_ref().or(header.parent.as_ref());
+        Batch {
+            profile,
+            options,
+            ids: options.seed.map_or_else(|| Ids::of(header), Ids::new),
+            dictionary: Dictionary::new(symbols, parent),
+            times: Vec::new(),
+            calls: Vec::new(),
+            bytes: 0,
+            given: 0,
+            requests: 0,
+        }
+    }
+
+    fn samples(&self) -> usize {
+        self.times.len() + self.calls.len()
+    }
+
+    /// Answers the request if a path of this depth might not fit into it any more.
+    fn make_room(&mut self, depth: usize) -> Option<Request> {
+        /// Tags, lengths and numbers of a sample, at most.
+        const SAMPLE: usize = 32;
+        let Limits { bytes, spans } = self.options.limits;
+        // Lists of locations and names; a name that is new adds to the dictionary afterwards.
+        let more = 2 * SAMPLE + 5 * depth;
+        let is_full =
+            self.samples() as u64 + 2 > spans.max(2) || self.bytes + self.dictionary.bytes() + more > bytes;
+        let request = if is_full { self.cut() } else { None };
+        self.bytes += more;
+        request
+    }
+
+    fn add(&mut self, stack: &[kperf_abi::FuncId], Weights { calls, self_ticks }: Weights) {
+        let stack_index = self.dictionary.stack(stack);
+        let link_index = self.dictionary.link();
+        let sample = |value: u64| Sample {
+            stack_index,
+            link_index,
+            values: vec![value.min(i64::MAX as u64) as i64],
+            ..Sample::default()
+        };
+        let time = self.profile.header.nanos(self_ticks);
+        if time > 0 {
+            self.times.push(sample(time));
+        }
+        if calls > 0 {
+            self.calls.push(sample(calls));
+        }
+    }
+
+    /// The request, if anything is in it.
+    fn cut(&mut self) -> Option<Request> {
+        let samples = self.samples() as u64;
+        self.bytes = 0;
+        if samples == 0 {
+            return None;
+        }
+        let Profile { header, symbols, .. } = self.profile;
+        let time = match Unit::of(header) {
+            Unit::Time => ("wall", "nanoseconds"),
+            Unit::Instructions => ("instructions", "count"),
+        };
+        let mut profiles = Vec::new();
+        for (n, (samples, (name, unit))) in
+            [(std::mem::take(&mut self.times), time), (std::mem::take(&mut self.calls), ("calls", "count"))]
+                .into_iter()
+                .enumerate()
+                .filter(|(_, (samples, _))| !samples.is_empty())
+        {
+            profiles.push(Message {
+                sample_type: Some(self.dictionary.value_type(name, unit)),
+                samples,
+                time_unix_nano: header.unix_nanos(self.profile.start_ticks),
+                duration_nano: self.profile.wall_nanos(),
+                // Numbers that no trace has.
+                profile_id: self.ids.trace(u64::MAX - 2 * self.requests - n as u64).to_vec(),
+                ..Message::default()
+            });
+        }
+        let scope_profiles =
+            vec![ScopeProfiles { scope: Some(scope()), profiles, schema_url: SCHEMA_URL.into() }];
+        let resource = Some(resource(header, symbols, &self.options.resource));
+        let resource_profiles =
+            vec![ResourceProfiles { resource, scope_profiles, schema_url: SCHEMA_URL.into() }];
+        let dictionary = Some(self.dictionary.take());
+        let body = ExportProfilesServiceRequest { resource_profiles, dictionary }.encode_to_vec();
+        let request = Request { body, spans: samples, first_span: self.given };
+        self.given += samples;
+        self.requests += 1;
+        Some(request)
+    }
+}

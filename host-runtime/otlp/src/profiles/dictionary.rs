@@ -1,0 +1,178 @@
+//! What the samples of a request mention, each thing once.
+
+use crate::attribute::string;
+use crate::functions::shortened;
+use crate::proto::profiles::v1development::{
+    Function, KeyValueAndUnit, Line, Link, Location, Mapping, ProfilesDictionary, Stack, ValueType,
+};
+use kperf_abi::FuncId;
+use kperf_profile::Symbols;
+use kperf_trace::TraceContext;
+use rustc_hash::FxHashMap;
+
+/// The tables of a request. The first entry of each stands for "none".
+pub(super) struct Dictionary<'a> {
+    symbols: &'a Symbols,
+    parent: Option<&'a TraceContext>,
+    tables: ProfilesDictionary,
+    strings: FxHashMap<String, i32>,
+    /// The location of a function: it has one.
+    locations: FxHashMap<FuncId, i32>,
+    /// The mapping of a module, by the number of its symbol table.
+    mappings: FxHashMap<usize, i32>,
+    /// The attribute of a module's hash. A module may come with several symbol tables.
+    hashes: FxHashMap<&'a str, i32>,
+    /// How many bytes names have, about.
+    bytes: usize,
+}
+
+impl<'a> Dictionary<'a> {
+    /// An empty one. `parent` is the span that all samples link to.
+    pub(super) fn new(symbols: &'a Symbols, parent: Option<&'a TraceContext>) -> Dictionary<'a> {
+        let mut dictionary = Dictionary {
+            symbols,
+            parent,
+            tables: ProfilesDictionary::default(),
+            strings: FxHashMap::default(),
+            locations: FxHashMap::default(),
+            mappings: FxHashMap::default(),
+            hashes: FxHashMap::default(),
+            bytes: 0,
+        };
+        dictionary.take();
+        dictionary
+    }
+
+    /// The tables so far. Another request begins with empty ones.
+    pub(super) fn take(&mut self) -> ProfilesDictionary {
+        self.strings.clear();
+        self.locations.clear();
+        self.mappings.clear();
+        self.hashes.clear();
+        self.bytes = 0;
+        let none = ProfilesDictionary {
+            mapping_table: vec![Mapping::default()],
+            location_table: vec![Location::default()],
+            function_table: vec![Function::default()],
+            link_table: vec![Link { trace_id: vec![0; 16], span_id: vec![0; 8] }],
+            string_table: vec![String::new()],
+            attribute_table: vec![KeyValueAndUnit::default()],
+            stack_table: vec![Stack::default()],
+        };
+        std::mem::replace(&mut self.tables, none)
+    }
+
+    /// How many bytes its names have, about.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The index of a path of calls; the outermost comes first here. Each path must be given once.
+    pub(super) fn stack(&mut self, path: &[FuncId]) -> i32 {
+        let location_indices = path.iter().rev().map(|&func| self.location(func)).collect();
+        put(&mut self.tables.stack_table, Stack { location_indices })
+    }
+
+    /// The index of the link to the span in which it happened; 0 if there is none.
+    pub(super) fn link(&mut self) -> i32 {
+        let Some(parent) = self.parent else { return 0 };
+        if let [_, _, ..] = self.tables.link_table[..] {
+            return 1;
+        }
+        let link = Link { trace_id: parent.trace_id.to_vec(), span_id: parent.span_id.to_vec() };
+        put(&mut self.tables.link_table, link)
+    }
+
+    pub(super) fn value_type(&mut self, name: &str, unit: &str) -> ValueType {
+        ValueType { type_strindex: self.string(name), unit_strindex: self.string(unit) }
+    }
+
+    fn location(&mut self, func: FuncId) -> i32 {
+        if let Some(&index) = self.locations.get(&func) {
+            return index;
+        }
+        let symbols = self.symbols;
+        let module = symbols.tables().iter().position(|table| table.get(func).is_some());
+        let name = symbols.label(func);
+        let system_name = symbols.get(func).map_or(name.as_str(), |symbol| &symbol.name);
+        let source = symbols.source(func);
+        let function = Function {
+            name_strindex: self.string(&name),
+            system_name_strindex: self.string(system_name),
+            filename_strindex: source.map_or(0, |(file, _)| self.string(file)),
+            start_line: source.map_or(0, |(_, line)| line.into()),
+        };
+        let function_index = put(&mut self.tables.function_table, function);
+        let location = Location {
+            mapping_index: module.map_or(0, |number| self.mapping(number)),
+            address: func.0.into(),
+            // Which line of it ran is not known.
+            lines: vec![Line { function_index, line: 0, column: 0 }],
+            attribute_indices: Vec::new(),
+        };
+        /// What a function takes beside its strings, at most.
+        const FUNCTION: usize = 64;
+        self.bytes += FUNCTION;
+        let index = put(&mut self.tables.location_table, location);
+        self.locations.insert(func, index);
+        index
+    }
+
+    /// The index of a module: its functions' ids are its addresses, and its hash is its build id.
+    fn mapping(&mut self, number: usize) -> i32 {
+        if let Some(&index) = self.mappings.get(&number) {
+            return index;
+        }
+        let symbols = self.symbols;
+        let Some(table) = symbols.tables().get(number) else { return 0 };
+        let hash = table.module.sha256.as_str();
+        let attribute_indices = if hash.is_empty() { Vec::new() } else { vec![self.hash(hash)] };
+        let mapping = Mapping {
+            memory_start: table.id_base.into(),
+            memory_limit: table.id_end().into(),
+            file_offset: 0,
+            filename_strindex: self.string(&table.module.name),
+            attribute_indices,
+        };
+        let index = put(&mut self.tables.mapping_table, mapping);
+        self.mappings.insert(number, index);
+        index
+    }
+
+    /// The index of an attribute with a module's hash.
+    fn hash(&mut self, hash: &'a str) -> i32 {
+        if let Some(&index) = self.hashes.get(hash) {
+            return index;
+        }
+        let attribute = KeyValueAndUnit {
+            key_strindex: self.string("kperf.module.sha256"),
+            value: string("", hash).value,
+            unit_strindex: 0,
+        };
+        self.bytes += hash.len();
+        let index = put(&mut self.tables.attribute_table, attribute);
+        self.hashes.insert(hash, index);
+        index
+    }
+
+    fn string(&mut self, text: &str) -> i32 {
+        let text = shortened(text);
+        if text.is_empty() {
+            return 0;
+        }
+        if let Some(&index) = self.strings.get(text) {
+            return index;
+        }
+        self.bytes += text.len() + 8;
+        let index = put(&mut self.tables.string_table, text.to_owned());
+        self.strings.insert(text.to_owned(), index);
+        index
+    }
+}
+
+/// Appends an entry, and answers its index.
+fn put<T>(table: &mut Vec<T>, entry: T) -> i32 {
+    table.push(entry);
+    // A request is far too small for more.
+    i32::try_from(table.len() - 1).unwrap_or(0)
+}
