@@ -1,56 +1,63 @@
 //! Describes a recording and begins it.
 
+#[cfg(feature = "compiler")]
 use crate::calibrate;
-use crate::clock::{Clock, ClockChoice};
+use crate::clock::ClockChoice;
 use crate::error::{ErrorKind, Result};
-use crate::profile::Sampler;
+use crate::notice::{Notice, Notices};
+use crate::queue;
 use crate::recorder::Recorder;
-use crate::recording::{Recording, add_ids, ids_of};
+use crate::recording::{Recording, Settings, add_ids, ids_of};
+use crate::rotation::Rotation;
 use crate::sampling::Sampling;
-use crate::ticker::Ticker;
-use crate::writer::{self, Sink};
+use crate::when_full::WhenFull;
+use crate::writer::{self, Anchors, Files, Sink};
 use kperf_trace::{Header, HostInfo, TraceContext};
-use std::io::Write;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::io::{self, Write};
+use std::sync::PoisonError;
 use std::time::Duration;
 use wasmtime::Engine;
 
 /// What a recording needs. Only the sink must be given.
 pub struct Builder {
-    clock: ClockChoice,
+    settings: Settings,
     symbols: Vec<Vec<u8>>,
     command: Vec<String>,
     parent: Option<TraceContext>,
-    sink: Option<Sink>,
-    queue: usize,
+    to: Option<To>,
     calibrate: bool,
-    inlined: bool,
-    sampling: Option<Sampling>,
 }
+
+/// Begins a trace.
+type To = Box<dyn FnOnce(Header) -> io::Result<Files>>;
 
 impl Default for Builder {
     fn default() -> Builder {
         Builder {
-            clock: ClockChoice::default(),
+            settings: Settings::default(),
             symbols: Vec::new(),
             command: Vec::new(),
             parent: None,
-            sink: None,
-            queue: Builder::QUEUE,
+            to: None,
             calibrate: true,
-            inlined: false,
-            sampling: None,
         }
     }
 }
 
-impl Builder {
-    /// How many blocks of 124 KiB may wait for the writer, if nothing else is said.
-    pub const QUEUE: usize = 256;
+impl Recorder {
+    /// Begins to describe a recording.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+}
 
-    /// How guests learn the time; [`ClockChoice::Precise`] if nothing is said.
+impl Builder {
+    /// How many bytes may wait for the writer by default: 256 full blocks, 31 MiB.
+    pub const QUEUE_BYTES: usize = queue::USUAL;
+
+    /// How guests learn the time; [`ClockChoice::Precise`] by default.
     pub fn clock(mut self, clock: ClockChoice) -> Builder {
-        self.clock = clock;
+        self.settings.clock = clock;
         self
     }
 
@@ -60,49 +67,94 @@ impl Builder {
         self
     }
 
-    /// The command line that the trace shall tell.
+    /// The command line, for the trace to keep.
     pub fn command(mut self, args: impl IntoIterator<Item = impl Into<String>>) -> Builder {
         self.command = args.into_iter().map(Into::into).collect();
         self
     }
 
-    /// The span that the whole run is a child of: `TRACEPARENT` of the environment, usually. For a parent of single calls
-    /// there is [`Lane::set_parent`](crate::Lane::set_parent).
+    /// The parent span of the whole run, usually from the environment's `TRACEPARENT`. For single calls
+    /// [`Lane::set_parent`](crate::Lane::set_parent) sets another one.
     pub fn parent(mut self, context: Option<TraceContext>) -> Builder {
         self.parent = context;
         self
     }
 
     /// Where the trace goes: a file, usually. It gets whole chunks, one by one, so it needs no buffer.
+    ///
+    /// A write that fails is not the end: what it should have written is lost and counted, and the next chunk is tried. If the
+    /// sink is a [`File`](std::fs::File), a part of a chunk that was written is taken back; in other sinks it stays, and readers
+    /// pass over it.
     pub fn sink(mut self, sink: impl Write + Send + 'static) -> Builder {
-        self.sink = Some(Box::new(sink));
+        let sink: Box<dyn Sink> = Box::new(sink);
+        self.to = Some(Box::new(|header| Files::one(sink, header)));
         self
     }
 
-    /// How many blocks may wait for the writer before guests wait for it; at least one.
-    pub fn queue(mut self, blocks: usize) -> Builder {
-        self.queue = blocks.max(1);
+    /// Writes the trace to one file after the other. `open` opens each of them; it is called with 0, 1, 2 and so on, and may delete
+    /// old ones. This replaces [`sink`](Builder::sink).
+    ///
+    /// Each file is a whole trace. It has the symbols that are known so far, and begins with the calls that are open, as if they
+    /// were entered there; where the file before ends, they end as unfinished. So a call that lasts is counted in each file.
+    ///
+    /// ```
+    /// # use kperf_wasmtime::{Recorder, Rotation};
+    /// # use std::fs::File;
+    /// # use std::time::Duration;
+    /// let hourly = Rotation { bytes: Some(1 << 30), age: Some(Duration::from_secs(3600)) };
+    /// let builder = Recorder::builder().rotate(hourly, |number| {
+    ///     // Keeps the last ten.
+    ///     if let Some(old) = number.checked_sub(10) {
+    ///         std::fs::remove_file(format!("server.{old}.kperf"))?;
+    ///     }
+    ///     File::create(format!("server.{number}.kperf"))
+    /// });
+    /// # drop(builder);
+    /// ```
+    pub fn rotate<S: Write + Send + 'static>(
+        mut self,
+        rotation: Rotation,
+        mut open: impl FnMut(u32) -> io::Result<S> + Send + 'static,
+    ) -> Builder {
+        let open = move |number| open(number).map(|sink| Box::new(sink) as Box<dyn Sink>);
+        self.to = Some(Box::new(move |header| Files::several(rotation, Box::new(open), header)));
         self
     }
 
-    /// Whether to measure for some milliseconds what a probe costs here, for reports to take off; yes if nothing is said.
-    /// Never done under the test clock.
+    /// How many bytes may wait for the writer; [`Builder::QUEUE_BYTES`] by default. What happens then says
+    /// [`when_full`](Builder::when_full). A single block of events always has room; a full one has 124 KiB.
+    pub fn queue_bytes(mut self, bytes: usize) -> Builder {
+        self.settings.queue_bytes = bytes;
+        self
+    }
+
+    /// What happens to a block of events for which the queue has no room. By default guests wait for the writer, but not in
+    /// asynchronous calls: there the block is dropped. What is dropped is counted, and the trace says which lane has lost how
+    /// many events, and where.
+    pub fn when_full(mut self, when_full: WhenFull) -> Builder {
+        self.settings.when_full = when_full;
+        self
+    }
+
+    /// Whom to tell at once when something goes wrong: a write fails, the queue is full. It is called by the thread that notices it,
+    /// which may be a guest's. So it should only log or count.
+    pub fn on_notice(mut self, tell: impl Fn(&Notice<'_>) + Send + Sync + 'static) -> Builder {
+        self.settings.notices = Notices::new(tell);
+        self
+    }
+
+    /// Whether [`finish`](Recorder::finish) measures what a probe costs here, so that reports can take it off. That takes some
+    /// five milliseconds. Yes by default. It is never done under the test clock, nor if guests had probes of several kinds.
     pub fn calibrate(mut self, calibrate: bool) -> Builder {
         self.calibrate = calibrate;
         self
     }
 
-    /// Whether the guests have their recorder inside, so that what a probe costs is measured there; no if nothing is said.
-    pub fn inlined(mut self, inlined: bool) -> Builder {
-        self.inlined = inlined;
-        self
-    }
-
-    /// How guests are sampled that make a profile (`rewrite --record profile`); every 100 us if nothing is said, those on native
-    /// stacks every millisecond. Their times
-    /// are this thread's, whatever the clock; under the test clock no sample is taken, and calls are counted only.
+    /// How to sample guests that make a profile (`rewrite --record profile`): by default every 100 us, on native stacks every
+    /// millisecond. The sampler's thread reads the time, whatever clock was chosen. Under the test clock it takes no samples,
+    /// and calls are only counted.
     pub fn sampling(mut self, sampling: Sampling) -> Builder {
-        self.sampling = Some(sampling);
+        self.settings.sampling = Some(sampling);
         self
     }
 
@@ -111,56 +163,46 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// No sink, a sink that fails at once, symbol tables that are none or overlap, a ticker where there is one processor.
+    /// If there is no sink or it fails at once, if a symbol table can't be read or shares ids with another, if the sampling
+    /// period is zero or longer than a second, if a ticker is wanted and there is only one processor.
     pub fn build(self, engine: &Engine) -> Result<Recorder> {
         let mut ids = Vec::new();
         for table in &self.symbols {
             add_ids(&mut ids, ids_of(table)?)?;
         }
-        let measure = self.calibrate && self.clock != ClockChoice::Test;
-        let Some(sink) = self.sink else { return Err(ErrorKind::NoSink.into()) };
-        let Sampling { period, .. } = self.sampling.unwrap_or_default();
+        let Some(to) = self.to else { return Err(ErrorKind::NoSink.into()) };
+        let Sampling { period, .. } = self.settings.sampling.unwrap_or_default();
         if period.is_zero() || period > Duration::from_secs(1) {
             return Err(ErrorKind::Period(period).into());
         }
-        let clock = Clock::new(self.clock);
-        let ticker = match self.clock {
-            ClockChoice::Ticker { period } => Some(Ticker::start(engine, &clock, period)?),
-            ClockChoice::Precise | ClockChoice::Test => None,
-        };
-        let (queue, messages, spare) = crate::queue::queue(self.queue);
-        let recording = Recording {
-            engine: engine.clone(),
-            clock,
-            ticker,
-            sampler: Sampler::new(period, self.clock != ClockChoice::Test),
-            sampling: self.sampling,
-            codes: Mutex::default(),
-            queue,
-            lanes: Mutex::default(),
-            module: OnceLock::new(),
-            writer: Mutex::new(None),
-            ids: Mutex::new(ids),
-            spare_memories: Mutex::default(),
-        };
-        let recorder = Recorder { recording: Arc::new(recording) };
+        let choice = self.settings.clock;
+        let recorder = Recorder { recording: Recording::new(engine, self.settings)? };
+        let outlet = recorder.recording.outlet.clone();
+        // A probe takes time, but executes no instruction of the guest's.
+        #[cfg(feature = "compiler")]
+        if self.calibrate && !matches!(choice, ClockChoice::Test | ClockChoice::Instructions) {
+            *recorder.recording.measure.lock().unwrap_or_else(PoisonError::into_inner) =
+                Some(calibrate::probe_cost);
+        }
         let header = Header {
-            clock: recorder.recording.clock.info(self.clock),
-            probe_cost: if measure {
-                calibrate::probe_cost(&recorder, self.inlined, &messages)
-            } else {
-                None
-            },
-            anchor: recorder.recording.clock.anchor(),
+            clock: outlet.clock.info(choice),
+            probe_cost: None,
+            anchor: outlet.clock.anchor(),
             host: host(),
             command: self.command,
             parent: self.parent,
         };
-        let trace = writer::begin(sink, &header, &self.symbols)
-            .map_err(|source| ErrorKind::Write { source, dropped_events: 0 })?;
+        let failed = |source| ErrorKind::Write { source, dropped_events: 0 };
+        let mut files = to(header).map_err(failed)?;
+        for (table, ids) in self.symbols.into_iter().zip(&ids) {
+            files.add_symbols(table, ids.end - ids.start);
+        }
+        files.symbols_and(|_| Ok(())).map_err(failed)?;
+        *recorder.recording.ids.lock().unwrap_or_else(PoisonError::into_inner) = ids;
+        let anchors = Anchors::new(outlet.clock.clone());
         let thread = std::thread::Builder::new()
             .name("kperf-writer".into())
-            .spawn(move || writer::write(trace, &messages, &spare))
+            .spawn(move || writer::write(files, &outlet, anchors))
             .map_err(ErrorKind::Thread)?;
         recorder.recording.begin(thread);
         Ok(recorder)

@@ -1,95 +1,97 @@
 //! Measures what a probe costs on this machine with this clock, so that reports can take it off.
 //!
-//! A function that does nothing is called with probes and without, through the recorder that guests will use; the difference is the
-//! cost. The part of the time between enters and their leaves falls to the function itself; the rest, less a plain call,
-//! falls to its caller. (How long it takes is read from the clock even where guests see a ticker: that may stand still for
-//! a while, and there are few ticks. What they say is only how the time is split.)
+//! It calls a function that does nothing, with probes and without, through the kind of recorder that the guests had. The
+//! difference is the cost. If each event reads the clock, the time between enters and their leaves counts for the function
+//! itself; the rest, less a plain call, counts for its caller. A ticker stands still meanwhile: on a busy machine its thread
+//! would not run, and the cost of a tick is not part of the cost of probes.
+//!
+//! It happens when a recording ends. By then we know what kind of probes the guests had, and no guest waits for it.
 
-use crate::clock::Clock;
+use crate::answered::Answered;
+use crate::clock::{Clock, ClockChoice};
 use crate::queue::Message;
 use crate::recorder::Recorder;
+use crate::recording::Recording;
 use kperf_abi::block::BlockHeader;
 use kperf_abi::word::Word;
 use kperf_trace::ProbeCost;
-use std::sync::mpsc::Receiver;
-use wasmtime::{Linker, Module, Store, TypedFunc};
+use std::time::Duration;
+use wasmtime::{Engine, Linker, Module, Store, TypedFunc};
 
 /// Calls between two looks at the clock. With a time before every event they still fit one block: nobody takes blocks off
 /// the queue meanwhile.
 const CALLS: u32 = 7000;
-/// How often that is done undisturbed. With the ticker each time sees about thirty ticks, all together some thousands: enough
-/// to split by.
-const ROUNDS: usize = 100;
-/// How often it is tried for that on a busy machine, where the ticker's thread may not be run for milliseconds.
-const TRIES: usize = 600;
-/// With fewer undisturbed rounds nothing is said.
-const FEWEST: usize = 10;
+/// How many good rounds are enough.
+const ROUNDS: usize = 16;
+/// How many rounds are tried.
+const TRIES: usize = 4 * ROUNDS;
+/// For how long rounds are tried, at most; longer only on a machine that is too busy to finish [`FEWEST`] rounds in that time.
+const MOST: Duration = Duration::from_millis(4);
+/// With fewer good rounds there is no answer.
+const FEWEST: usize = 3;
 /// `calibrate.wat`, rewritten.
 const IMPORTING: &[u8] = include_bytes!("calibrate.wasm");
 const INLINED: &[u8] = include_bytes!("calibrate.inline.wasm");
 /// The first rounds, in which code and pages are still cold, don't count.
-const COLD: usize = 4;
+const COLD: usize = 2;
 
-/// Measures, before the recording's writer takes over the queue. `None` if that can't be done with this engine: its pool
-/// may be too small, its limits too tight, or the machine too busy. Takes about ten milliseconds, on a busy machine up to
-/// six times as long.
-pub(crate) fn probe_cost(
-    recorder: &Recorder,
-    inlined: bool,
-    messages: &Receiver<Message>,
-) -> Option<ProbeCost> {
-    let rounds = match if inlined { within(recorder, messages) } else { with_module(recorder, messages) } {
-        Ok(rounds) => rounds,
-        // An engine without shared memory: its guests will be recorded by host functions.
-        Err(_) => with_host_functions(recorder, messages).ok()?,
+/// Measures with a recorder of its own. `None` if that can't be done with this engine: its pool may be too small, its limits
+/// too tight, or the machine too busy. Takes some five milliseconds.
+pub(crate) fn probe_cost(engine: &Engine, choice: ClockChoice, answered: Answered) -> Option<ProbeCost> {
+    let recorder = Recorder { recording: Recording::for_trial(engine, choice) };
+    let rounds = match answered {
+        Answered::ByModule => with_module(&recorder),
+        Answered::Inside => within(&recorder),
+        Answered::ByHost => with_host_functions(&recorder),
     };
-    summarize(&rounds, &recorder.recording.clock)
+    summarize(&rounds.ok()?, &recorder.recording.outlet.clock)
 }
 
 /// What one round took, in ticks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Round {
     calls: u64,
-    /// Between enters and leaves, as recorded.
+    /// Time between enters and leaves, as recorded.
     inside: u64,
-    /// Between leaves and enters, as recorded.
+    /// Time between leaves and enters, as recorded.
     outside: u64,
-    /// All of it, by the clock.
+    /// Time of all probed calls, by the clock.
     probed: u64,
-    /// So many plain calls, by the clock.
+    /// Time of as many calls without probes, by the clock.
     plain: u64,
 }
 
 impl Round {
-    /// Whether as much time passed by the ticker as by the clock. It didn't while the ticker's thread was not run.
+    /// Whether the round is good: all calls are there, and the recorder saw about as much time pass as the clock, or none.
     fn is_whole(&self) -> bool {
         let recorded = self.inside + self.outside;
-        self.calls == u64::from(CALLS) && recorded > self.probed / 2 && recorded < self.probed / 2 * 3
+        let is_timed = recorded > self.probed / 2 && recorded < self.probed / 2 * 3;
+        self.calls == u64::from(CALLS) && (recorded == 0 || is_timed)
     }
 }
 
-fn with_module(recorder: &Recorder, messages: &Receiver<Message>) -> wasmtime::Result<Vec<Round>> {
+fn with_module(recorder: &Recorder) -> wasmtime::Result<Vec<Round>> {
     let mut store = Store::new(&recorder.recording.engine, ());
     let mut linker = Linker::new(store.engine());
     unlimit(&mut store);
     let lane = recorder.link(&mut store, &mut linker)?;
-    measure(recorder, messages, &mut store, &linker, IMPORTING, |store| lane.flush(store))
+    measure(recorder, &mut store, &linker, IMPORTING, |store| lane.flush(store))
 }
 
-fn within(recorder: &Recorder, messages: &Receiver<Message>) -> wasmtime::Result<Vec<Round>> {
+fn within(recorder: &Recorder) -> wasmtime::Result<Vec<Round>> {
     let mut store = Store::new(&recorder.recording.engine, ());
     let mut linker = Linker::new(store.engine());
     unlimit(&mut store);
     let inlined = recorder.link_inlined(&mut store, &mut linker)?;
-    measure(recorder, messages, &mut store, &linker, INLINED, |store| inlined.flush(store))
+    measure(recorder, &mut store, &linker, INLINED, |store| inlined.flush(store))
 }
 
-fn with_host_functions(recorder: &Recorder, messages: &Receiver<Message>) -> wasmtime::Result<Vec<Round>> {
+fn with_host_functions(recorder: &Recorder) -> wasmtime::Result<Vec<Round>> {
     let mut store = Store::new(&recorder.recording.engine, recorder.host_lane());
     let mut linker = Linker::new(store.engine());
     unlimit(&mut store);
     recorder.add_to_linker(&mut linker, |lane| lane)?;
-    measure(recorder, messages, &mut store, &linker, IMPORTING, |store| store.data_mut().flush())
+    measure(recorder, &mut store, &linker, IMPORTING, |store| store.data_mut().flush())
 }
 
 /// The engine may count fuel or epochs; this store shall have enough of both.
@@ -101,36 +103,40 @@ fn unlimit<T>(store: &mut Store<T>) {
 
 fn measure<T: 'static>(
     recorder: &Recorder,
-    messages: &Receiver<Message>,
     store: &mut Store<T>,
     linker: &Linker<T>,
     module: &[u8],
     flush: impl Fn(&mut Store<T>),
 ) -> wasmtime::Result<Vec<Round>> {
-    let clock = &recorder.recording.clock;
+    let clock = &recorder.recording.outlet.clock;
     let module = Module::new(store.engine(), module)?;
     let instance = linker.instantiate(&mut *store, &module)?;
     let plain: TypedFunc<u32, u32> = instance.get_typed_func(&mut *store, "plain")?;
     let probed: TypedFunc<u32, u32> = instance.get_typed_func(&mut *store, "probed")?;
     let mut rounds = Vec::with_capacity(ROUNDS);
-    for attempt in 0..TRIES {
-        if rounds.len() == ROUNDS {
+    let until = clock.now().saturating_add(clock.ticks(MOST));
+    let mut cold = COLD;
+    for _ in 0..TRIES {
+        let start = clock.now();
+        if rounds.len() == ROUNDS || rounds.len() >= FEWEST && start > until {
             break;
         }
-        let start = clock.now();
         plain.call(&mut *store, CALLS)?;
         let middle = clock.now();
         probed.call(&mut *store, CALLS)?;
         let end = clock.now();
         flush(store);
-        while let Ok(message) = messages.try_recv() {
-            let Message::Block { block, .. } = message else { continue };
+        let queue = &recorder.recording.outlet.queue;
+        while let Some(message) = queue.try_take() {
+            let Message::Block(block) = message else { continue };
             let (plain, probed) = (middle.saturating_sub(start), end.saturating_sub(middle));
-            let round = Round { plain, probed, ..split(&block) };
-            if attempt >= COLD && round.is_whole() {
+            let round = Round { plain, probed, ..split(&block.bytes) };
+            if cold > 0 {
+                cold -= 1;
+            } else if round.is_whole() {
                 rounds.push(round);
             }
-            recorder.recording.queue.give_back(block);
+            queue.spare().put(block.bytes);
         }
     }
     Ok(rounds)
@@ -165,30 +171,29 @@ fn summarize(rounds: &[Round], clock: &Clock) -> Option<ProbeCost> {
     if rounds.len() < FEWEST {
         return None;
     }
-    let usual = median(rounds, |round| round.probed);
+    // Whatever disturbs a round makes it longer.
+    let least = |field: fn(&Round) -> u64| rounds.iter().map(field).min().unwrap_or_default();
+    let usual = least(|round| round.probed);
     let (inside, both) = rounds
         .iter()
-        // A round in which the thread was put aside says nothing of probes.
         .filter(|round| round.probed <= usual + usual / 2)
         .fold((0, 0), |(inside, both), round| (inside + round.inside, both + round.inside + round.outside));
     let nanos = |ticks: u64| ticks as f64 * 1e9 / clock.ticks_per_second() / f64::from(CALLS);
     let probed = nanos(usual);
-    let plain = nanos(median(rounds, |round| round.plain));
-    let inside_nanos = probed * inside as f64 / both as f64;
+    let plain = nanos(least(|round| round.plain));
+    // A clock that stands still can't tell the one from the other.
+    let inside_part = if both == 0 { 0.5 * (1.0 - plain / probed) } else { inside as f64 / both as f64 };
+    let inside_nanos = (probed * inside_part).max(0.0);
     Some(ProbeCost { inside_nanos, outside_nanos: (probed - inside_nanos - plain).max(0.0) })
-}
-
-fn median(rounds: &[Round], field: impl Fn(&Round) -> u64) -> u64 {
-    let mut values: Vec<u64> = rounds.iter().map(field).collect();
-    values.sort_unstable();
-    values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::ClockChoice;
     use kperf_rewriter::{Filter, Options, Pattern, Probe, rewrite};
+
+    const USUAL: Round =
+        Round { calls: 7000, inside: 50_000, outside: 150_000, probed: 210_000, plain: 14_000 };
 
     /// With `BLESS=1` the modules are written anew.
     #[test]
@@ -236,7 +241,7 @@ mod tests {
 
     #[test]
     fn rounds_that_were_interrupted_do_not_count() {
-        let usual = Round { calls: 7000, inside: 50_000, outside: 150_000, probed: 210_000, plain: 14_000 };
+        let usual = USUAL;
         let mut rounds = vec![usual; 20];
         rounds[9] = Round { inside: 9_000_000, probed: 9_200_000, ..usual };
         // 30 ns a call, a quarter of it inside; a plain call takes 2 ns.
@@ -246,13 +251,19 @@ mod tests {
     }
 
     #[test]
-    fn rounds_in_which_the_ticker_stood_still_are_not_whole() {
-        let usual = Round { calls: 7000, inside: 50_000, outside: 150_000, probed: 210_000, plain: 14_000 };
-        assert!(usual.is_whole());
-        assert!(!Round { inside: 0, outside: 0, ..usual }.is_whole());
-        assert!(!Round { outside: 40_000, ..usual }.is_whole());
-        assert!(!Round { calls: 6999, ..usual }.is_whole());
-        // It stood still before, and caught up.
-        assert!(!Round { inside: 900_000, ..usual }.is_whole());
+    fn rounds_with_lost_calls_or_times_do_not_count() {
+        assert!(USUAL.is_whole());
+        assert!(!Round { outside: 40_000, ..USUAL }.is_whole());
+        assert!(!Round { calls: 6999, ..USUAL }.is_whole());
+        assert!(!Round { inside: 900_000, ..USUAL }.is_whole());
+        // Its clock stands still.
+        assert!(Round { inside: 0, outside: 0, ..USUAL }.is_whole());
+    }
+
+    #[test]
+    fn a_clock_that_stands_still_tells_the_cost_as_a_whole() {
+        let rounds = [Round { inside: 0, outside: 0, ..USUAL }; FEWEST];
+        let clock = Clock::new(ClockChoice::Test);
+        assert_eq!(summarize(&rounds, &clock), Some(ProbeCost { inside_nanos: 14.0, outside_nanos: 14.0 }));
     }
 }

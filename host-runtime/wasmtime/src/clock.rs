@@ -12,12 +12,16 @@ pub enum ClockChoice {
     /// monotonic clock.
     #[default]
     Precise,
-    /// Every event loads the time that a thread of ours renews every so often: far cheaper, at that resolution, and it
-    /// keeps one processor busy.
+    /// Every event loads the time that a thread of ours renews every so often. That is far cheaper, but times are only as
+    /// exact as the period, and the thread keeps one processor busy.
     Ticker {
         /// How often. [`ClockChoice::PERIOD`] is a good choice; below it the guest pays for every renewal.
         period: Duration,
     },
+    /// The guest counts its own instructions: exact, and the same on every machine and in every run. The module must have been
+    /// rewritten for it (`rewrite --clock instructions`), and each instance counts for itself. Of a call that traps, or that
+    /// the host abandons, what was executed since its last event may be missing.
+    Instructions,
     /// For tests: every reading is a microsecond after the one before, the first is 1000 ns after 1970 began.
     Test,
 }
@@ -36,6 +40,8 @@ impl ClockChoice {
 #[derive(Clone, Debug)]
 pub(crate) enum Clock {
     Counter(quanta::Clock),
+    /// Each instance has its own, which only those can read who have the store. To all others it stands still.
+    Instructions,
     /// The last reading.
     Test(Arc<AtomicU64>),
 }
@@ -47,6 +53,7 @@ impl Clock {
     pub(crate) fn new(choice: ClockChoice) -> Clock {
         match choice {
             ClockChoice::Test => Clock::Test(Arc::default()),
+            ClockChoice::Instructions => Clock::Instructions,
             ClockChoice::Precise | ClockChoice::Ticker { .. } => Clock::Counter(quanta::Clock::new()),
         }
     }
@@ -55,6 +62,7 @@ impl Clock {
     pub(crate) fn now(&self) -> u64 {
         match self {
             Clock::Counter(clock) => clock.raw(),
+            Clock::Instructions => 0,
             Clock::Test(last) => last.fetch_add(TEST_STEP, Ordering::Relaxed) + TEST_STEP,
         }
     }
@@ -64,14 +72,14 @@ impl Clock {
     pub(crate) fn stopwatch(&self) -> Option<u64> {
         match self {
             Clock::Counter(clock) => Some(clock.raw()),
-            Clock::Test(_) => None,
+            Clock::Instructions | Clock::Test(_) => None,
         }
     }
 
     pub(crate) fn nanos(&self, ticks: u64) -> u64 {
         match self {
             Clock::Counter(clock) => clock.delta_as_nanos(0, ticks),
-            Clock::Test(_) => ticks,
+            Clock::Instructions | Clock::Test(_) => ticks,
         }
     }
 
@@ -85,33 +93,46 @@ impl Clock {
         LONG as f64 * 1e9 / self.nanos(LONG) as f64
     }
 
-    /// What the header says of it.
+    /// What the trace's header says about the clock.
     pub(crate) fn info(&self, choice: ClockChoice) -> ClockInfo {
         let ticks_per_second = self.ticks_per_second();
         let source = match self {
             Clock::Test(_) => "test",
+            Clock::Instructions => "instructions",
             // quanta doesn't say which clock it found; only the system's clock counts in nanoseconds.
             Clock::Counter(clock) if clock.delta_as_nanos(0, 1 << 40) == 1 << 40 => "monotonic",
             Clock::Counter(_) => "tsc",
         };
         let (kind, period_nanos) = match choice {
             ClockChoice::Ticker { period } => (ClockKind::Ticker, Some(period.as_nanos() as u64)),
+            ClockChoice::Instructions => (ClockKind::Instructions, None),
             ClockChoice::Precise | ClockChoice::Test => (ClockKind::Precise, None),
         };
         let resolution_nanos = match (self, period_nanos) {
             (_, Some(nanos)) => nanos as f64,
             (Clock::Test(_), None) => TEST_STEP as f64,
-            (Clock::Counter(_), None) => 1e9 / ticks_per_second,
+            (Clock::Counter(_) | Clock::Instructions, None) => 1e9 / ticks_per_second,
         };
-        ClockInfo { kind, source: source.into(), ticks_per_second, resolution_nanos, period_nanos }
+        ClockInfo {
+            kind,
+            source: source.into(),
+            ticks_per_second,
+            resolution_nanos,
+            period_nanos,
+            no_ticker: None,
+        }
     }
 
     /// Ties the clock to the calendar.
     pub(crate) fn anchor(&self) -> Anchor {
-        let Clock::Counter(clock) = self else { return Anchor::default() };
         let unix_nanos = || {
             let unix = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             unix.as_nanos() as u64
+        };
+        let clock = match self {
+            Clock::Counter(clock) => clock,
+            Clock::Instructions => return Anchor { ticks: 0, unix_nanos: unix_nanos() },
+            Clock::Test(_) => return Anchor::default(),
         };
         // The closest of a few tries: a thread may be put aside between two readings. Nor need these be in order, where it was
         // moved to another processor.

@@ -1,14 +1,22 @@
 //! A lane, apart from who writes it: its memory, and the gate through which blocks leave it.
 
-use crate::memory::{LaneMemory, TickerCell};
-use crate::queue::Message;
-use crate::recording::Recording;
+use crate::memory::LaneMemory;
+use crate::notice::Notice;
+use crate::outlet::Outlet;
+use crate::queue::{Block, Sent, Suspension};
 use crate::state::State;
-use kperf_abi::block::{BlockHeader, HEADER_LEN, STACKS};
-use kperf_abi::word::{Reason, TIME_LIMIT, Word};
+use crate::stats::Progress;
+use crate::ticker::Ticker;
+use crate::ticker_cell::TickerCell;
+use kperf_abi::block::{BlockHeader, CAPACITY, HEADER_LEN, START};
+use kperf_abi::word::{LEAVE, Reason, TIME, TIME_LIMIT, Word};
 use kperf_trace::{CallParent, TraceContext};
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Where the last event of a block may begin: see `recorder.wat`.
+pub(crate) const LAST_START: u32 = (START + CAPACITY - 28) as u32;
 
 /// One recorder: a store's recorder module, or the host functions of a store's data.
 ///
@@ -16,27 +24,39 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// [`close`](LaneCore::close), called once by any thread. Both hold the gate while they read, and both leave the position
 /// at the front of an empty block: so no event leaves twice, and nobody writes what is being read.
 pub(crate) struct LaneCore {
-    pub(crate) recording: Arc<Recording>,
+    pub(crate) outlet: Arc<Outlet>,
     /// The recorder's number in the trace.
     pub(crate) number: u32,
     pub(crate) memory: LaneMemory,
     /// The time as the recorder sees it, unless it reads the recording's clock.
     pub(crate) ticker: Option<Arc<TickerCell>>,
-    /// Whether its blocks tell slow calls that samples saw, rather than all.
+    /// Whether its blocks tell slow calls that samples saw, rather than all calls.
     spans: bool,
     gate: Mutex<Gate>,
-    /// Whether the host ever said whose children calls are.
-    has_parent: AtomicBool,
+    /// Whether the store was ever called asynchronously.
+    is_async: AtomicBool,
+    /// Since when the host's call waits; 0 if it doesn't.
+    suspended_at: AtomicU64,
     abandoned: Abandoned,
 }
 
 #[derive(Default)]
 struct Gate {
-    /// Whether the lane is closed: what is recorded from there on is not kept.
+    /// Whether the lane is closed. What the recorder writes then is not kept.
     closed: bool,
-    /// The recorder's state behind the block that was handed over last: where it stands until it has begun another one.
+    /// The recorder's state behind the block that it handed over last. It holds until the recorder begins another block.
     last: State,
+    /// Whether a block has reached the queue.
+    sent: bool,
+    /// How many events had no room there since the last block that had.
+    lost: u64,
+    /// What goes with the next block: the parents of the host's next calls, one for each stack at most; when calls waited.
+    parents: Vec<CallParent>,
+    suspensions: Vec<Suspension>,
 }
+
+/// More suspensions are not kept for one block: their time falls to the guest.
+const MOST_SUSPENSIONS: usize = 1 << 14;
 
 /// A call that ended without a word (its future was dropped, the host panicked): its frames are closed when the lane is
 /// next used.
@@ -48,101 +68,240 @@ struct Abandoned {
 }
 
 impl LaneCore {
-    /// A lane that still has to be known to the recording.
+    /// A new lane. The caller makes it known to the recording.
     pub(crate) fn new(
-        recording: Arc<Recording>,
+        outlet: Arc<Outlet>,
         number: u32,
         memory: LaneMemory,
         spans: bool,
         closed: bool,
     ) -> LaneCore {
-        let ticker = recording.ticker.as_ref().map(|ticker| ticker.cell().clone());
+        let ticker = outlet.ticker.as_ref().map(|ticker| ticker.cell().clone());
         LaneCore {
-            recording,
+            outlet,
             number,
             memory,
             ticker,
             spans,
             gate: Mutex::new(Gate { closed, ..Gate::default() }),
-            has_parent: AtomicBool::new(false),
+            is_async: AtomicBool::new(false),
+            suspended_at: AtomicU64::new(0),
             abandoned: Abandoned::default(),
         }
     }
 
-    /// Sends the block, up to a position, to the writer; `state` is the recorder's behind that. The recorder begins another
+    /// Makes a lane that is closed, and whose memory is its own, a new lane.
+    pub(crate) fn renew(&mut self, number: u32, closed: bool) {
+        self.number = number;
+        self.memory.renew();
+        self.gate = Mutex::new(Gate { closed, ..Gate::default() });
+        *self.is_async.get_mut() = false;
+        *self.suspended_at.get_mut() = 0;
+        self.abandoned = Abandoned::default();
+    }
+
+    fn gate(&self) -> MutexGuard<'_, Gate> {
+        self.gate.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on the lane belongs to a store that is called asynchronously.
+    pub(crate) fn set_async(&self) {
+        self.is_async.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it waits for room in the queue.
+    pub(crate) fn waits(&self) -> bool {
+        self.outlet.when_full.waits(self.is_async.load(Ordering::Relaxed))
+    }
+
+    /// The host's asynchronous call begins to wait.
+    pub(crate) fn suspend(&self) {
+        self.suspended_at.store(self.outlet.clock.now(), Ordering::Relaxed);
+    }
+
+    /// It goes on, or is dropped.
+    pub(crate) fn resume(&self) {
+        let start = self.suspended_at.swap(0, Ordering::Relaxed);
+        if start != 0 {
+            let end = self.outlet.clock.now();
+            let mut gate = self.gate();
+            if gate.closed {
+                return;
+            }
+            if gate.suspensions.len() < MOST_SUSPENSIONS {
+                gate.suspensions.push(Suspension { start, end });
+            }
+            // The guest's next event must not have a time from before. While the gate is held, the memory is there.
+            self.check_clock_closely();
+        }
+    }
+
+    /// Makes events ask for the time themselves if the ticker's time is too old. Called by whoever is in the host anyway.
+    pub(crate) fn check_clock(&self) {
+        self.check_by(Ticker::check);
+    }
+
+    /// The same where a call of the host's begins.
+    pub(crate) fn check_clock_closely(&self) {
+        self.check_by(Ticker::check_closely);
+    }
+
+    fn check_by(&self, check: fn(&Ticker, &TickerCell)) {
+        let Some(ticker) = &self.outlet.ticker else { return };
+        check(ticker, ticker.cell());
+        if let Some(cell) = self.memory.clock() {
+            check(ticker, &cell);
+        }
+    }
+
+    /// Gives the last word a later time, by so many ticks, if it is a leave: its time may be that of a tick long ago. Answers
+    /// whether it was a leave.
+    pub(crate) fn delay_last_leave(&self, ticks: u64) -> bool {
+        // Nobody may read meanwhile: the leave is there twice for a moment.
+        let _gate = self.gate();
+        let position = self.memory.position();
+        let last = position.saturating_sub(4);
+        let has_room = (START + HEADER_LEN..=LAST_START as usize).contains(&(last as usize));
+        if !has_room || self.memory.load(last) != LEAVE || !(1..TIME_LIMIT).contains(&ticks) {
+            return false;
+        }
+        self.memory.put(position, LEAVE);
+        self.memory.put(last, TIME | ticks as u32);
+        self.memory.set_position(position + 4);
+        true
+    }
+
+    /// Sends the block, up to a position, to the writer. `state` is the recorder's state there. The recorder begins another
     /// block when this returns.
     pub(crate) fn hand_over(&self, position: u32, state: State) {
-        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = self.outlet.clock.stopwatch();
+        self.check_clock();
+        let mut gate = self.gate();
+        let mut is_full = false;
         if !gate.closed {
-            let queue = &self.recording.queue;
-            let mut block = queue.buffer();
-            self.memory.copy_below(position, &mut block);
-            if !block.is_empty() {
+            let mut bytes = self.outlet.queue.spare().take((position as usize).saturating_sub(START));
+            self.memory.copy_below(position, &mut bytes);
+            if !bytes.is_empty() {
                 gate.last = state;
-                queue.send_block(&self.recording.clock, self.number, block, self.spans);
+                is_full = self.send(&mut gate, bytes);
             }
         }
         // Before the gate opens: whoever comes now finds nothing that was handed over already.
         self.memory.mark_unbegun();
         self.memory.clear_below(position);
+        drop(gate);
+        if is_full {
+            self.outlet.notices.tell(&Notice::QueueFull);
+        }
+        if let Some((begun, end)) = begun.zip(self.outlet.clock.stopwatch()) {
+            Progress::add(&self.outlet.progress.flush_ticks, end.saturating_sub(begun));
+        }
     }
 
-    /// Sends what is left, with the frames that are open closed for a reason at a time. Nothing is kept of what the
-    /// recorder writes after that.
-    pub(crate) fn close(&self, reason: Reason, now: impl FnOnce() -> u64) {
-        let mut gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        if std::mem::replace(&mut gate.closed, true) {
-            return;
+    /// Adds events that the recorder itself has lost.
+    pub(crate) fn lose(&self, events: u64) {
+        let mut gate = self.gate();
+        gate.lost = gate.lost.saturating_add(events);
+    }
+
+    /// Whether frames are open, for a host whose guest doesn't run meanwhile and keeps its state to itself.
+    pub(crate) fn is_inside(&self) -> bool {
+        let gate = self.gate();
+        if gate.closed || self.memory.is_unbegun() {
+            return !gate.closed && gate.last.depth > 0;
         }
-        let mut block = self.recording.queue.buffer();
-        let state = if self.memory.is_unbegun() {
-            let State { stack, depth, last } = gate.last;
-            block.extend_from_slice(&BlockHeader { stack, depth, start_ticks: last }.to_bytes());
-            Some(gate.last)
-        } else {
-            self.memory.copy_block(&mut block);
-            State::behind(&block, |stack| self.memory.saved_depth(stack))
+        let mut bytes = Vec::new();
+        self.memory.copy_words(self.memory.end(), &mut bytes);
+        State::behind(&bytes, |stack| self.memory.saved_depth(stack)).is_some_and(|state| state.depth > 0)
+    }
+
+    /// Sends a block with what goes with it. Answers whether it is the first that has no room.
+    fn send(&self, gate: &mut Gate, bytes: Vec<u8>) -> bool {
+        let block = Block {
+            lane: self.number,
+            bytes,
+            spans: self.spans,
+            is_first: !gate.sent,
+            lost: mem::take(&mut gate.lost),
+            parents: mem::take(&mut gate.parents),
+            suspensions: mem::take(&mut gate.suspensions),
         };
-        if let Some(state) = state {
-            self.append_unwinds(&mut block, state, reason, now);
-            if block.len() > HEADER_LEN {
-                self.recording.queue.send_block(&self.recording.clock, self.number, block, self.spans);
+        match self.outlet.queue.send_block(&self.outlet.clock, block, self.waits()) {
+            Sent::Yes => gate.sent = true,
+            Sent::Dropped { block, events, first } => {
+                gate.lost = block.lost + events;
+                gate.parents = block.parents;
+                self.outlet.queue.spare().put(block.bytes);
+                return first;
             }
         }
-        if self.has_parent.load(Ordering::Relaxed) {
-            // The lane's number will be another's.
-            self.send_parent(None, None);
+        false
+    }
+
+    /// Closes the open frames for a reason, at the time `now`, and sends what is left. Nothing that the recorder writes after
+    /// that is kept.
+    pub(crate) fn close(&self, reason: Reason, now: impl FnOnce() -> u64) {
+        self.resume();
+        let mut gate = self.gate();
+        if mem::replace(&mut gate.closed, true) {
+            return;
         }
+        gate.lost = gate.lost.saturating_add(self.memory.lost());
+        let mut bytes = Vec::new();
+        let state = if self.memory.is_unbegun() {
+            let State { stack, depth, last, .. } = gate.last;
+            bytes.extend_from_slice(&BlockHeader { stack, depth, start_ticks: last }.to_bytes());
+            Some(gate.last)
+        } else {
+            let end = self.memory.end();
+            bytes = self.outlet.queue.spare().take((end as usize).saturating_sub(START));
+            self.memory.copy_words(end, &mut bytes);
+            State::behind(&bytes, |stack| self.memory.saved_depth(stack))
+        };
+        let mut is_full = false;
+        if let Some(state) = state {
+            self.append_unwinds(&mut bytes, state, reason, now);
+            if bytes.len() > HEADER_LEN {
+                is_full = self.send(&mut gate, bytes);
+            }
+        }
+        self.outlet.queue.lose(self.number, mem::take(&mut gate.lost));
         self.memory.clear_below(0);
-    }
-
-    /// Says whose children the host's next calls are, on one stack or on all. The block must have been handed over.
-    pub(crate) fn set_parent(&self, stack: u32, context: Option<TraceContext>) {
-        let gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
-        if !gate.closed {
-            self.has_parent.store(true, Ordering::Relaxed);
-            self.send_parent(Some(stack), context);
+        drop(gate);
+        if is_full {
+            self.outlet.notices.tell(&Notice::QueueFull);
         }
     }
 
-    fn send_parent(&self, stack: Option<u32>, context: Option<TraceContext>) {
-        self.recording.queue.send(Message::Parent(CallParent { recorder: self.number, stack, context }));
+    /// Sets the parent of the host's next calls on one stack. The block must have been handed over.
+    pub(crate) fn set_parent(&self, stack: u32, context: Option<TraceContext>) {
+        let mut gate = self.gate();
+        if !gate.closed {
+            let stack = Some(stack);
+            gate.parents.retain(|parent| parent.stack != stack);
+            gate.parents.push(CallParent { recorder: self.number, stack, context });
+        }
     }
 
-    fn append_unwinds(&self, block: &mut Vec<u8>, state: State, reason: Reason, now: impl FnOnce() -> u64) {
-        let others = (0..STACKS).filter(|&stack| stack != state.stack && self.memory.saved_depth(stack) > 0);
-        let mut others = others.peekable();
+    fn append_unwinds(
+        &self,
+        block: &mut Vec<u8>,
+        mut state: State,
+        reason: Reason,
+        now: impl FnOnce() -> u64,
+    ) {
+        if let Some((depth, ticks)) = self.take_abandoned().filter(|(depth, _)| *depth < state.depth) {
+            append_time(block, &mut state, ticks);
+            block.extend(Word::Unwind { depth, reason: Reason::Host }.encode().to_le_bytes());
+            state.depth = depth;
+        }
+        let others = self.memory.saved_depths().map(|(stack, _)| stack);
+        let running = state.stack;
+        let mut others = others.filter(|&stack| stack != running).peekable();
         if state.depth == 0 && others.peek().is_none() {
             return;
         }
-        let mut put = |word: Word| block.extend(word.encode().to_le_bytes());
-        let elapsed = now().saturating_sub(state.last);
-        if elapsed < TIME_LIMIT {
-            put(Word::Time(elapsed as u32));
-        } else {
-            put(Word::WideTime);
-            block.extend(elapsed.to_le_bytes());
-        }
+        append_time(block, &mut state, now());
         let mut put = |word: Word| block.extend(word.encode().to_le_bytes());
         if state.depth > 0 {
             put(Word::Unwind { depth: 0, reason });
@@ -155,11 +314,12 @@ impl LaneCore {
 
     /// Notes that frames deeper than `depth` are gone, for [`take_abandoned`](LaneCore::take_abandoned).
     pub(crate) fn abandon(&self, depth: u32) {
+        self.resume();
         let one_more = u64::from(depth) + 1;
         // Of calls within each other the outermost counts, whose depth is the least.
         let noted = self.abandoned.depth_and_one.load(Ordering::Relaxed);
         if noted == 0 || one_more < noted {
-            self.abandoned.ticks.store(self.recording.clock.now(), Ordering::Relaxed);
+            self.abandoned.ticks.store(self.outlet.clock.now(), Ordering::Relaxed);
             self.abandoned.depth_and_one.store(one_more, Ordering::Release);
         }
     }
@@ -174,14 +334,16 @@ impl LaneCore {
     }
 }
 
-/// Held by whatever lives exactly as long as the guest's stack: the store, or its data.
-pub(crate) struct LaneGuard(pub(crate) Arc<LaneCore>);
-
-impl Drop for LaneGuard {
-    fn drop(&mut self) {
-        self.0.close(Reason::Unfinished, || self.0.recording.clock.now());
-        self.0.recording.retire(&self.0);
+/// The time is `ticks` from here on.
+fn append_time(block: &mut Vec<u8>, state: &mut State, ticks: u64) {
+    let elapsed = ticks.saturating_sub(state.last);
+    if elapsed < TIME_LIMIT {
+        block.extend(Word::Time(elapsed as u32).encode().to_le_bytes());
+    } else {
+        block.extend(Word::WideTime.encode().to_le_bytes());
+        block.extend(elapsed.to_le_bytes());
     }
+    state.last += elapsed;
 }
 
 #[cfg(test)]

@@ -16,22 +16,24 @@ pub struct Error {
 pub enum ErrorKind {
     /// The builder was given no place for the trace.
     NoSink,
-    /// Bytes that were given as a symbol table are none.
+    /// The bytes that should be a symbol table can't be read as one.
     Symbols(SymbolsError),
     /// Two symbol tables claim the same FuncIds.
     OverlappingIds {
         /// The ids of the table that came first.
         first: Range<u32>,
-        /// Those of the one that was refused.
+        /// The ids of the table that was refused.
         second: Range<u32>,
     },
+    /// Instructions are the clock, and the recorder stands beside the module, where nobody counts them.
+    ClockInside,
     /// A ticker needs a processor of its own.
     OneProcessor,
     /// A ticker's period is zero or longer than a second.
     Period(std::time::Duration),
     /// A thread could not be started.
     Thread(io::Error),
-    /// Threads can't be asked which calls are open in them.
+    /// Samples can't find the open calls on the stacks of threads here.
     NativeStacks(io::Error),
     /// The engine can't run the recorder module.
     Engine(Box<dyn std::error::Error + Send + Sync>),
@@ -39,11 +41,17 @@ pub enum ErrorKind {
     OtherEngine,
     /// The recorder module or the host functions could not be put into the store or the linker.
     Link(Box<dyn std::error::Error + Send + Sync>),
-    /// The trace could not be written to its end.
+    /// Probes can't be put into a module.
+    Rewrite(Box<dyn std::error::Error + Send + Sync>),
+    /// The engine refuses a module with probes.
+    Compile(Box<dyn std::error::Error + Send + Sync>),
+    /// A linker can't serve all stores of a module that has its recorder inside.
+    RecorderInside,
+    /// The trace is not whole: a write has failed.
     Write {
         /// The first error of the sink.
         source: io::Error,
-        /// Events that are not in the trace.
+        /// Events that are not in the trace, those included that had no room in the queue.
         dropped_events: u64,
     },
     /// The sink panicked.
@@ -78,6 +86,9 @@ impl fmt::Display for Error {
                 "two modules use the same function ids, {}..{} and {}..{}: rewrite them together or with `--id-base {}`",
                 first.start, first.end, second.start, second.end, first.end
             ),
+            ErrorKind::ClockInside => f.write_str(
+                "instructions are counted inside of modules: rewrite them with `--clock instructions`, and use `link_inlined`",
+            ),
             ErrorKind::OneProcessor => f.write_str(
                 "the ticker needs a processor of its own and there is only one: use the precise clock",
             ),
@@ -93,9 +104,14 @@ impl fmt::Display for Error {
             ),
             ErrorKind::OtherEngine => f.write_str("the store belongs to another engine than the recorder"),
             ErrorKind::Link(_) => f.write_str("failed to link the recorder"),
+            ErrorKind::Rewrite(_) => f.write_str("failed to put probes into the module"),
+            ErrorKind::Compile(_) => f.write_str("failed to compile the module with probes"),
+            ErrorKind::RecorderInside => f.write_str(
+                "the module has its recorder inside, which each store must link: use `Recorder::link_inlined`",
+            ),
             ErrorKind::Write { dropped_events: 0, .. } => f.write_str("failed to write the trace"),
             ErrorKind::Write { dropped_events, .. } => {
-                write!(f, "failed to write the trace, {dropped_events} events are missing at its end")
+                write!(f, "failed to write the trace, {dropped_events} events are lost")
             }
             ErrorKind::WriterPanicked => f.write_str("the trace's sink panicked"),
             ErrorKind::Finished => f.write_str("the recording is finished already"),
@@ -110,7 +126,10 @@ impl std::error::Error for Error {
             ErrorKind::Thread(error)
             | ErrorKind::NativeStacks(error)
             | ErrorKind::Write { source: error, .. } => Some(error),
-            ErrorKind::Engine(error) | ErrorKind::Link(error) => Some(&**error),
+            ErrorKind::Engine(error)
+            | ErrorKind::Link(error)
+            | ErrorKind::Rewrite(error)
+            | ErrorKind::Compile(error) => Some(&**error),
             _ => None,
         }
     }

@@ -1,6 +1,7 @@
-//! The recorder's functions for a linker, written to the lane in the store's data.
+//! The recorder's functions for a linker, written to the lane of the store.
 
 use crate::error::Result;
+use crate::find_lane::FindLane;
 use crate::host_lane::HostLane;
 use crate::link::failed;
 use kperf_abi::names;
@@ -10,41 +11,38 @@ use wasmtime::{Caller, Linker};
 /// Defines what the recorder module exports, by the same names.
 pub(crate) fn define<T: 'static>(
     linker: &mut Linker<T>,
-    lane: impl Fn(&mut T) -> &mut HostLane + Copy + Send + Sync + 'static,
+    lanes: impl FindLane<T> + Clone + Send + Sync + 'static,
 ) -> Result<()> {
+    let [enter, leave, unwind, close, switch, mark, flush, depth] = std::array::from_fn(|_| lanes.clone());
     let define = |linker: &mut Linker<T>| -> wasmtime::Result<()> {
-        linker.func_wrap(
-            names::MODULE,
-            names::ENTER,
-            move |mut caller: Caller<'_, T>, func_id: u32| -> u32 {
-                lane(caller.data_mut()).pen().enter(func_id)
-            },
-        )?;
-        linker.func_wrap(names::MODULE, names::LEAVE, move |mut caller: Caller<'_, T>, token: u32| {
-            lane(caller.data_mut()).pen().leave(token);
+        linker.func_wrap(names::MODULE, names::ENTER, move |caller: Caller<'_, T>, func_id: u32| -> u32 {
+            enter.with(caller, |lane| lane.enter(func_id))
         })?;
-        linker.func_wrap(names::MODULE, names::UNWIND, move |mut caller: Caller<'_, T>, token: u32| {
-            lane(caller.data_mut()).pen().unwind(token);
+        linker.func_wrap(names::MODULE, names::LEAVE, move |caller: Caller<'_, T>, token: u32| {
+            leave.with(caller, |lane| lane.with_pen(|pen| pen.leave(token)));
+        })?;
+        linker.func_wrap(names::MODULE, names::UNWIND, move |caller: Caller<'_, T>, token: u32| {
+            unwind.with(caller, |lane| lane.with_pen(|pen| pen.unwind(token)));
         })?;
         linker.func_wrap(
             names::MODULE,
             names::CLOSE,
-            move |mut caller: Caller<'_, T>, reason: u32, depth: u32| {
+            move |caller: Caller<'_, T>, reason: u32, depth: u32| {
                 let reason = Reason::ALL.get(reason as usize & 7).copied().unwrap_or(Reason::Host);
-                lane(caller.data_mut()).pen().close(reason, depth);
+                close.with(caller, |lane| lane.with_pen(|pen| pen.close(reason, depth)));
             },
         )?;
-        linker.func_wrap(names::MODULE, names::SWITCH, move |mut caller: Caller<'_, T>, stack: u32| {
-            lane(caller.data_mut()).pen().switch(stack);
+        linker.func_wrap(names::MODULE, names::SWITCH, move |caller: Caller<'_, T>, stack: u32| {
+            switch.with(caller, |lane| lane.with_pen(|pen| pen.switch(stack)));
         })?;
-        linker.func_wrap(names::MODULE, names::MARK, move |mut caller: Caller<'_, T>, value: u32| {
-            lane(caller.data_mut()).pen().mark(value);
+        linker.func_wrap(names::MODULE, names::MARK, move |caller: Caller<'_, T>, value: u32| {
+            mark.with(caller, |lane| lane.with_pen(|pen| pen.mark(value)));
         })?;
-        linker.func_wrap(names::MODULE, names::FLUSH, move |mut caller: Caller<'_, T>| {
-            lane(caller.data_mut()).pen().flush();
+        linker.func_wrap(names::MODULE, names::FLUSH, move |caller: Caller<'_, T>| {
+            flush.with(caller, |lane| lane.with_pen(|pen| pen.flush()));
         })?;
-        linker.func_wrap(names::MODULE, names::DEPTH, move |mut caller: Caller<'_, T>| -> u32 {
-            lane(caller.data_mut()).depth()
+        linker.func_wrap(names::MODULE, names::DEPTH, move |caller: Caller<'_, T>| -> u32 {
+            depth.with(caller, HostLane::depth)
         })?;
         Ok(())
     };

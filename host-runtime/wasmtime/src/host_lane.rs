@@ -1,12 +1,16 @@
 //! The recorder as host functions: for embedders who can't give every store a module of its own.
 
-use crate::core::{LaneCore, LaneGuard};
-use crate::lane::{Abandon, close_abandoned};
-use crate::memory::LaneMemory;
+mod guard;
+
+use crate::answered::Answered;
+use crate::core::LaneCore;
+use crate::find_lane::{FindLane, InData};
+use crate::lane::{Abandon, close_abandoned, watched};
 use crate::reason::reason_of;
-use crate::record::Pen;
+use crate::record::{Before, Pen};
 use crate::recording::Recording;
 use crate::state::State;
+use guard::Guard;
 use kperf_abi::word::Reason;
 use kperf_trace::TraceContext;
 use std::sync::Arc;
@@ -15,35 +19,132 @@ use wasmtime::{AsContextMut, Result};
 /// A lane that stands in a store's data. [`Recorder::host_lane`](crate::Recorder::host_lane) makes one for each store, and
 /// the functions of [`Recorder::add_to_linker`](crate::Recorder::add_to_linker) write to it.
 ///
-/// When it is dropped, with its store, it hands over what it holds and closes the frames that are open.
+/// It takes its memory when it is first needed. One that records nothing costs some nanoseconds. When it is dropped, with its store,
+/// it hands over what it holds and closes the frames that are open.
 pub struct HostLane {
-    guard: LaneGuard,
+    recording: Arc<Recording>,
+    /// The open lane, while it records.
+    open: Option<Guard>,
+    /// The open lane, while it doesn't.
+    resting: Option<Guard>,
     state: State,
+    /// What the embedder has chosen.
+    choice: Option<bool>,
+    /// Whether the calls' parent is sampled, if they have one.
+    sampled: Option<bool>,
+    /// The parent of the next calls, until there is a lane to keep it.
+    parent: Option<TraceContext>,
 }
+
+/// The token of a frame that isn't recorded. No frame is so deep, so it closes nothing, whatever is recorded later.
+const NO_FRAME: u32 = u32::MAX;
 
 impl HostLane {
     pub(crate) fn new(recording: &Arc<Recording>) -> HostLane {
-        let mut lane = HostLane {
-            guard: LaneGuard(recording.open_lane(LaneMemory::own(), false)),
+        HostLane {
+            recording: recording.clone(),
+            open: None,
+            resting: None,
             state: State::default(),
-        };
-        lane.pen().init();
-        lane
+            choice: None,
+            sampled: None,
+            parent: None,
+        }
+    }
+
+    /// Whether the next call of the host's is recorded.
+    pub fn is_recording(&self) -> bool {
+        self.choice.or(self.sampled).unwrap_or(true)
+    }
+
+    /// Says whether to record from the host's next call on. `None`, which is how a lane begins, goes by the parent
+    /// ([`set_parent`](HostLane::set_parent)): calls of a parent that isn't sampled are not recorded, all others are. A call that is open
+    /// is told to its end, or not at all.
+    ///
+    /// ```
+    /// # use kperf_wasmtime::{HostLane, Recorder, TraceContext};
+    /// # use wasmtime::{Engine, Store};
+    /// fn lane(recorder: &Recorder, traceparent: &str, is_slow_route: bool) -> HostLane {
+    ///     let mut lane = recorder.host_lane();
+    ///     lane.set_parent(TraceContext::parse(traceparent, "").ok());
+    ///     if is_slow_route {
+    ///         lane.set_recording(Some(true));
+    ///     }
+    ///     lane
+    /// }
+    /// ```
+    pub fn set_recording(&mut self, choice: Option<bool>) {
+        self.choice = choice;
+        self.choose();
+    }
+
+    /// Does what is chosen, unless a call is open.
+    fn choose(&mut self) {
+        if self.is_recording() {
+            if self.open.is_none() {
+                self.open = self.resting.take();
+            }
+        } else if self.open.is_some() && self.depth() == 0 {
+            self.resting = self.open.take();
+        }
+    }
+
+    /// The lane, if it records. The first time it takes one.
+    fn recorded(&mut self) -> Option<Pen<'_>> {
+        self.choose();
+        if self.open.is_none() && self.is_recording() {
+            self.begin();
+        }
+        Some(Pen { lane: &self.open.as_ref()?.core, state: &mut self.state })
+    }
+
+    fn begin(&mut self) {
+        self.recording.note(Answered::ByHost);
+        let core = self.recording.open_host_lane();
+        let mut pen = Pen { lane: &core, state: &mut self.state };
+        pen.init();
+        if let Some(parent) = self.parent.take() {
+            pen.set_parent(Some(parent));
+        }
+        self.open = Some(Guard { recording: self.recording.clone(), core });
+    }
+
+    fn settled(&mut self) -> Option<Pen<'_>> {
+        let mut pen = self.pen()?;
+        pen.lane.check_clock();
+        close_abandoned(&mut pen);
+        Some(pen)
     }
 
     #[inline]
-    pub(crate) fn pen(&mut self) -> Pen<'_> {
-        Pen { lane: &self.guard.0, state: &mut self.state }
+    fn pen(&mut self) -> Option<Pen<'_>> {
+        Some(Pen { lane: &self.open.as_ref()?.core, state: &mut self.state })
     }
 
-    fn settled_pen(&mut self) -> Pen<'_> {
-        let mut pen = self.pen();
-        close_abandoned(&mut pen);
-        pen
+    /// Lets a pen work on the lane, if it records.
+    #[inline]
+    pub(crate) fn with_pen(&mut self, act: impl FnOnce(&mut Pen<'_>)) {
+        if let Some(mut pen) = self.pen() {
+            act(&mut pen);
+        }
     }
 
-    /// Calls the guest by `call`, and if that fails closes the frames that it opened, for the reason that
-    /// [`reason_of`] finds in the error. `lane` finds the lane in the store's data.
+    #[inline]
+    pub(crate) fn enter(&mut self, func_id: u32) -> u32 {
+        match self.pen() {
+            Some(mut pen) => pen.enter(func_id),
+            None => self.enter_first(func_id),
+        }
+    }
+
+    #[cold]
+    fn enter_first(&mut self, func_id: u32) -> u32 {
+        // While it rests with a call open, that call is not told.
+        self.recorded().map_or(NO_FRAME, |mut pen| pen.enter(func_id))
+    }
+
+    /// Calls the guest by `call`. If that fails, it closes the frames that the guest opened, for the reason that [`reason_of`]
+    /// finds in the error. `lane` finds the lane in the store's data.
     ///
     /// # Errors
     ///
@@ -53,16 +154,11 @@ impl HostLane {
         lane: impl Fn(&mut S::Data) -> &mut HostLane,
         call: impl FnOnce(&mut S) -> Result<R>,
     ) -> Result<R> {
-        let (core, depth) = open(store, &lane);
-        let abandon = Abandon { core: &core, depth };
-        let result = call(store);
-        std::mem::forget(abandon);
-        lane(store.as_context_mut().data_mut()).settle(depth, &result);
-        result
+        call_in(&InData(lane), store, call)
     }
 
     /// [`call`](HostLane::call) for asynchronous calls. When the future is dropped halfway, the frames are closed for
-    /// [`Reason::Host`].
+    /// [`Reason::Host`] at that time. While it is pending, the guest doesn't run: that time is told as a call of `[suspended]`.
     ///
     /// # Errors
     ///
@@ -72,62 +168,116 @@ impl HostLane {
         lane: impl Fn(&mut S::Data) -> &mut HostLane,
         call: impl AsyncFnOnce(&mut S) -> Result<R>,
     ) -> Result<R> {
-        let (core, depth) = open(store, &lane);
-        let abandon = Abandon { core: &core, depth };
-        let result = call(store).await;
-        std::mem::forget(abandon);
-        lane(store.as_context_mut().data_mut()).settle(depth, &result);
-        result
+        call_async_in(&InData(lane), store, call).await
     }
 
-    /// The recorder's number in the trace. It is given to another lane when this one is gone.
-    pub fn id(&self) -> u32 {
-        self.guard.0.number
+    /// The recorder's number in the trace; `None` as long as nothing is recorded. Another lane may get the number when this one is
+    /// gone.
+    pub fn id(&self) -> Option<u32> {
+        self.open.as_ref().or(self.resting.as_ref()).map(|guard| guard.core.number)
     }
 
-    /// How many frames are open on the stack that runs.
+    /// How many recorded frames are open on the stack that runs.
     pub fn depth(&mut self) -> u32 {
-        self.settled_pen().state.depth
+        self.settled().map_or(0, |pen| pen.state.depth)
     }
 
     /// Closes the frames deeper than `depth`.
     pub fn close(&mut self, reason: Reason, depth: u32) {
-        self.settled_pen().close(reason, depth);
+        if let Some(mut pen) = self.settled() {
+            pen.close(reason, depth);
+        }
     }
 
     /// Notes a point in time, with a number of up to 26 bits.
     pub fn mark(&mut self, value: u32) {
-        self.settled_pen().mark(value);
+        if let Some(mut pen) = self.settled_or_first() {
+            pen.mark(value);
+        }
     }
 
     /// From here on the events belong to another of the lane's stacks, of which there are 768.
     pub fn switch(&mut self, stack: u32) {
-        self.settled_pen().switch(stack);
+        if let Some(mut pen) = self.settled_or_first() {
+            pen.switch(stack);
+        }
     }
 
-    /// Says whose children the host's next calls into the running stack are: see
-    /// [`Lane::set_parent`](crate::Lane::set_parent).
+    fn settled_or_first(&mut self) -> Option<Pen<'_>> {
+        self.recorded()?;
+        self.settled()
+    }
+
+    /// Sets the parent of the host's next calls into the running stack: see
+    /// [`Lane::set_parent`](crate::Lane::set_parent). If it isn't sampled, these calls are not recorded, unless
+    /// [`set_recording`](HostLane::set_recording) says so.
     pub fn set_parent(&mut self, context: Option<TraceContext>) {
-        self.settled_pen().set_parent(context);
+        self.sampled = context.as_ref().map(|context| context.flags & TraceContext::SAMPLED != 0);
+        match self.settled() {
+            Some(mut pen) => pen.set_parent(context),
+            None => match &self.resting {
+                Some(guard) => guard.core.set_parent(self.state.stack, context),
+                None => self.parent = context,
+            },
+        }
+        self.choose();
     }
 
-    /// Hands what is recorded so far to the writer. Full blocks are handed over anyway.
+    /// Hands what is recorded so far to the writer. Only needed for a block that isn't full: full ones go by themselves.
     pub fn flush(&mut self) {
-        self.settled_pen().flush();
+        if let Some(mut pen) = self.settled() {
+            pen.flush();
+        }
     }
 
-    fn settle<R>(&mut self, depth: u32, result: &Result<R>) {
+    fn settle<R>(&mut self, before: Before, result: &Result<R>) {
         // A guest that returned has left its frames, unless somebody unwound them and didn't say so.
         let reason = result.as_ref().err().map_or(Reason::Caught, reason_of);
-        self.close(reason, depth);
+        if let Some(mut pen) = self.settled() {
+            pen.settle(reason, before);
+        }
     }
 }
 
-fn open<S: AsContextMut>(
+/// [`HostLane::call`], wherever the lane is.
+pub(crate) fn call_in<S: AsContextMut, R>(
+    lanes: &impl FindLane<S::Data>,
     store: &mut S,
-    lane: impl Fn(&mut S::Data) -> &mut HostLane,
-) -> (Arc<LaneCore>, u32) {
-    let mut context = store.as_context_mut();
-    let lane = lane(context.data_mut());
-    (lane.guard.0.clone(), lane.depth())
+    call: impl FnOnce(&mut S) -> Result<R>,
+) -> Result<R> {
+    let Some((core, before)) = open(lanes, store, false) else { return call(store) };
+    let abandon = Abandon { core: &core, depth: before.depth };
+    let result = call(store);
+    std::mem::forget(abandon);
+    lanes.with(store, |lane| lane.settle(before, &result));
+    result
+}
+
+/// [`HostLane::call_async`], wherever the lane is.
+pub(crate) async fn call_async_in<S: AsContextMut, R>(
+    lanes: &impl FindLane<S::Data>,
+    store: &mut S,
+    call: impl AsyncFnOnce(&mut S) -> Result<R>,
+) -> Result<R> {
+    let Some((core, before)) = open(lanes, store, true) else { return call(store).await };
+    let abandon = Abandon { core: &core, depth: before.depth };
+    let result = watched(call(store), |waits| if waits { core.suspend() } else { core.resume() }).await;
+    std::mem::forget(abandon);
+    lanes.with(store, |lane| lane.settle(before, &result));
+    result
+}
+
+fn open<S: AsContextMut>(
+    lanes: &impl FindLane<S::Data>,
+    store: &mut S,
+    is_async: bool,
+) -> Option<(Arc<LaneCore>, Before)> {
+    lanes.with(store, |lane| {
+        let pen = lane.settled_or_first()?;
+        if is_async {
+            pen.lane.set_async();
+        }
+        let before = pen.before();
+        Some((lane.open.as_ref()?.core.clone(), before))
+    })
 }

@@ -1,19 +1,21 @@
-//! Modules that have their recorder inside: the host's side of them.
+//! The host's side of modules that have their recorder inside.
 
-use crate::core::LaneGuard;
+use crate::answered::Answered;
 use crate::error::{ErrorKind, Result};
-use crate::lane::Lane;
+use crate::guards::{LaneGuard, ProfiledGuard};
+use crate::lane::{Lane, watched};
 use crate::link::{self, failed};
 use crate::memory::LaneMemory;
-use crate::profile::{Counts, Native, Profiled, ProfiledGuard, Shadow, Stack, Target};
+use crate::profile::{Calls, Counts, Native, Profiled, Shadow, Stack, Target, no_timer};
 use crate::reason::reason_of;
+use crate::record::Before;
 use crate::recording::Recording;
 use crate::sampling::Sampling;
 use crate::state::StateGlobals;
 use kperf_abi::names::{self, exported};
 use kperf_abi::shadow::STACK;
 use kperf_abi::word::Reason;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use wasmtime::{AsContextMut, Caller, Engine, Extern, Func, Global, Linker, Module, SharedMemory, Val};
@@ -30,14 +32,15 @@ pub struct Inlined {
 struct Shared {
     recording: Arc<Recording>,
     state: Mutex<State>,
-    /// How many of the embedder's calls are open.
-    calls: Arc<AtomicU32>,
+    calls: Arc<Calls>,
+    /// Whether any of them was asynchronous.
+    is_async: AtomicBool,
 }
 
 struct State {
     /// In the order of their first events; it only grows.
     lanes: Vec<Lane>,
-    /// Those that make a profile.
+    /// The instances that make a profile.
     profiles: Vec<Profile>,
     /// Whether anything is recorded.
     on: bool,
@@ -49,15 +52,16 @@ struct Profile {
     depth: Depth,
 }
 
-/// What tells how deep an instance is in calls.
+/// Tells how deep an instance is in calls.
 enum Depth {
     Shadow {
         /// Address of the slot that the next call takes.
         top: Global,
-        /// What that is to be, of a call that ended without a word; 0 if there was none.
+        /// The value that `top` is to get, if a call ended without telling us (its future was dropped, or the host panicked);
+        /// else 0.
         abandoned: AtomicU32,
     },
-    /// Nothing: nobody but the thread knows of its own stack.
+    /// Nothing tells: only the thread knows its own stack.
     Native,
 }
 
@@ -69,7 +73,14 @@ enum Guard {
 
 /// Whether a module has its recorder inside.
 pub fn is_inlined(module: &Module) -> bool {
-    module.imports().any(|import| import.module() == names::HOST_MODULE)
+    let is_ours = |module, name| module == names::HOST_MODULE && names::is_of_probes(module, name);
+    module.imports().any(|import| is_ours(import.module(), import.name()))
+}
+
+/// Whether a module counts the instructions that it executes (`rewrite --clock instructions`). Such a module needs
+/// [`ClockChoice::Instructions`](crate::ClockChoice::Instructions).
+pub fn counts_instructions(module: &Module) -> bool {
+    is_inlined(module) && module.get_export(&exported(names::STATE_INSTRUCTIONS)).is_some()
 }
 
 /// Whether a module has a recorder inside that makes a profile (`rewrite --record profile`).
@@ -77,13 +88,14 @@ pub fn is_profile(module: &Module) -> bool {
     is_inlined(module) && module.get_export(&exported(names::STATE_FUNCTIONS)).is_some()
 }
 
-/// Whether that is a recorder which counts and keeps no stack (`rewrite --record profile --stack native`): its code must be known,
-/// see [`Recorder::native_code`](crate::Recorder::native_code).
+/// Whether a module has a recorder inside that counts calls and keeps no stack (`rewrite --record profile --stack native`).
+/// Such a module needs [`Recorder::native_code`](crate::Recorder::native_code).
 pub fn is_native(module: &Module) -> bool {
     is_profile(module) && module.get_export(&exported(names::STATE_TOP)).is_none()
 }
 
-/// Whether threads can be asked here which calls are open in them, as profiles of such modules need: on Linux on x86-64.
+/// Whether samples can find the open calls on the stacks of threads here. Modules that count calls and keep no stack need it.
+/// True on Linux on x86-64.
 pub const HAS_NATIVE_STACKS: bool = Native::IS_THERE;
 
 impl Inlined {
@@ -100,7 +112,12 @@ impl Inlined {
             return Err(ErrorKind::Finished.into());
         }
         let state = Mutex::new(State { lanes: Vec::new(), profiles: Vec::new(), on: true });
-        let shared = Arc::new(Shared { recording: recording.clone(), state, calls: Arc::default() });
+        let shared = Arc::new(Shared {
+            recording: recording.clone(),
+            state,
+            calls: Arc::default(),
+            is_async: AtomicBool::new(false),
+        });
         let inlined = Inlined { shared: shared.clone() };
         // Owned by the function, which the store owns: when the store goes, the lanes are closed.
         let guards = Mutex::new(Vec::new());
@@ -122,7 +139,7 @@ impl Inlined {
             guards.lock().unwrap_or_else(PoisonError::into_inner).push(guard);
             Ok(())
         });
-        let now = link::now(&mut store, &recording.clock);
+        let now = link::now(&mut store, &recording.outlet.clock);
         linker.define(&mut store, names::HOST_MODULE, names::HOST_FLUSH, flush).map_err(failed)?;
         linker.define(&mut store, names::HOST_MODULE, names::HOST_NOW, now).map_err(failed)?;
         Ok(inlined)
@@ -146,7 +163,7 @@ impl Inlined {
     }
 
     /// [`call`](Inlined::call) for asynchronous calls. When the future is dropped halfway, the frames are closed for
-    /// [`Reason::Host`].
+    /// [`Reason::Host`] at that time. While it is pending, the guest doesn't run: that time is told as a call of `[suspended]`.
     ///
     /// # Errors
     ///
@@ -156,8 +173,9 @@ impl Inlined {
         store: &mut S,
         call: impl AsyncFnOnce(&mut S) -> wasmtime::Result<R>,
     ) -> wasmtime::Result<R> {
+        self.shared.set_async();
         let abandon = self.begin(&mut *store);
-        let result = call(store).await;
+        let result = watched(call(store), |waits| self.shared.wait(waits)).await;
         abandon.settle(store, &result);
         result
     }
@@ -172,15 +190,15 @@ impl Inlined {
         self.shared.state().profiles.len()
     }
 
-    /// Hands what is recorded so far to the writer. Full blocks are handed over anyway.
+    /// Hands what is recorded so far to the writer. Only needed for a block that isn't full: full ones go by themselves.
     pub fn flush(&self, mut store: impl AsContextMut) {
         let state = self.shared.state();
         state.lanes.iter().for_each(|lane| lane.flush(&mut store));
         state.profiles.iter().for_each(|profile| profile.profiled.flush());
     }
 
-    /// Switches the probes off or on again. Frames that are open when they are switched off are closed as unfinished; what
-    /// runs then costs a few instructions an event and is not recorded.
+    /// Switches the probes off or on again. Switching off closes open frames as unfinished. While the probes are off, nothing is
+    /// recorded, and an event costs a few instructions.
     pub fn set_recording(&self, mut store: impl AsContextMut, on: bool) {
         let mut state = self.shared.state();
         if std::mem::replace(&mut state.on, on) == on {
@@ -197,16 +215,40 @@ impl Inlined {
 
     fn begin(&self, mut store: impl AsContextMut) -> Abandon<'_> {
         let state = self.shared.state();
-        let depths = state.lanes.iter().map(|lane| lane.depth(&mut store)).collect();
+        let befores = state.lanes.iter().map(|lane| lane.before(&mut store)).collect();
         let tops = state.profiles.iter().map(|profile| profile.begin(&mut store)).collect();
-        self.shared.calls.fetch_add(1, Ordering::Relaxed);
-        Abandon { shared: &self.shared, depths, tops, settled: false }
+        self.shared.calls.begin();
+        if state.profiles.iter().filter(|profile| profile.profiled.wake()).count() > 0 {
+            self.shared.recording.sampler.wake();
+        }
+        drop(state);
+        Abandon { shared: &self.shared, befores, tops, settled: false }
     }
 }
 
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The store is called asynchronously.
+    fn set_async(&self) {
+        if !self.is_async.swap(true, Ordering::Relaxed) {
+            let state = self.state();
+            state.lanes.iter().for_each(|lane| lane.core.set_async());
+            state.profiles.iter().for_each(|profile| profile.profiled.core.set_async());
+        }
+    }
+
+    /// An asynchronous call begins to wait, or goes on.
+    fn wait(&self, waits: bool) {
+        let state = self.state();
+        for lane in &state.lanes {
+            if waits { lane.core.suspend() } else { lane.core.resume() }
+        }
+        for Profile { profiled, .. } in &state.profiles {
+            if waits { profiled.suspend() } else { profiled.resume() }
+        }
     }
 
     fn lane_of(&self, memory: &SharedMemory) -> Option<Lane> {
@@ -219,14 +261,35 @@ impl Shared {
         caller: &mut Caller<'_, T>,
         memory: SharedMemory,
     ) -> wasmtime::Result<LaneGuard> {
-        let globals = StateGlobals::find(|name| wanted(caller, name))?;
+        let instructions = global(caller, names::STATE_INSTRUCTIONS);
+        self.check_clock(instructions.is_some())?;
+        let globals = StateGlobals::find(|name| wanted(caller, name))?.counting(instructions);
+        let globals = globals.recording(global(caller, names::STATE_ALLOCATOR));
         let position = Some(wanted(caller, names::STATE_POSITION)?);
         let memory = LaneMemory::of_instance(memory).ok_or_else(too_small)?;
         let core = self.recording.open_lane(memory, false);
+        if self.is_async.load(Ordering::Relaxed) {
+            core.set_async();
+        }
+        self.recording.note(Answered::Inside);
         let mut state = self.state();
         self.recording.set_clock(&core, state.on);
+        core.check_clock_closely();
         state.lanes.push(Lane { core: core.clone(), globals, position });
-        Ok(LaneGuard(core))
+        Ok(LaneGuard { core, recording: self.recording.clone() })
+    }
+
+    /// Fails if the module has another clock than the recording.
+    fn check_clock(&self, counts: bool) -> wasmtime::Result<()> {
+        match (counts, self.recording.counts_instructions()) {
+            (true, false) => Err(wasmtime::Error::msg(
+                "the module counts its instructions: record it with `ClockChoice::Instructions`",
+            )),
+            (false, true) => Err(wasmtime::Error::msg(
+                "the module doesn't count its instructions: rewrite the original with `--clock instructions`",
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn has_profile(&self, memory: &SharedMemory) -> bool {
@@ -239,6 +302,7 @@ impl Shared {
         caller: &mut Caller<'_, T>,
         memory: SharedMemory,
     ) -> wasmtime::Result<ProfiledGuard> {
+        self.check_clock(false)?;
         let id_base = wanted(caller, names::STATE_ID_BASE)?;
         let functions = wanted(caller, names::STATE_FUNCTIONS)?;
         let [id_base, functions] =
@@ -256,42 +320,51 @@ impl Shared {
                 let sampling = usual(Sampling::NATIVE_PERIOD);
                 let period = sampling.period.max(Sampling::SHORTEST_NATIVE_PERIOD);
                 let sampling = Sampling { period, ..sampling };
-                (self.native_stack(id_base, &counts, period)?, Depth::Native, sampling)
+                let stack = self.native_stack(id_base, &counts, period).unwrap_or_else(|reason| {
+                    recording.outlet.note_unsampled(reason);
+                    Stack::None
+                });
+                (stack, Depth::Native, sampling)
             }
         };
         let mut state = self.state();
         let core = recording.open_lane(LaneMemory::own(), true);
+        if self.is_async.load(Ordering::Relaxed) {
+            core.set_async();
+        }
         let profiled = Arc::new(Profiled::new(core, counts, stack, self.calls.clone(), sampling, state.on));
-        let guard = ProfiledGuard(profiled.clone());
-        recording.sampler.add(profiled.clone())?;
-        if state.on {
-            let failed = "no timer can be had to sample the thread's own stack: rewrite the module with a shadow stack";
-            profiled.start().map_err(|error| wasmtime::Error::new(error).context(failed))?;
+        let guard = ProfiledGuard { profiled: profiled.clone(), recording: recording.clone() };
+        // Whatever fails, the calls are counted, and the guest runs.
+        if let Err(error) = recording.sampler.add(profiled.clone()) {
+            recording.outlet.note_unsampled(&error.to_string());
+        }
+        if state.on
+            && let Err(error) = profiled.start()
+        {
+            recording.outlet.note_unsampled(&no_timer(&error));
         }
         state.profiles.push(Profile { profiled, depth });
         Ok(guard)
     }
 
-    /// That of the running thread, for an instance of the module whose ids begin there.
-    fn native_stack(&self, id_base: u32, counts: &Counts, period: Duration) -> wasmtime::Result<Stack> {
+    /// The stack of the running thread, for an instance of the module whose ids begin at `id_base`.
+    fn native_stack(&self, id_base: u32, counts: &Counts, period: Duration) -> Result<Stack, &'static str> {
         let unknown =
             "the module keeps no stack, and its code is not known: say `Recorder::native_code` before";
-        let code = self.recording.code_of(id_base).ok_or_else(|| wasmtime::Error::msg(unknown))?;
-        let target = Target::of_this_thread(code, counts.clone()).map_err(wasmtime::Error::msg)?;
+        let code = self.recording.code_of(id_base).ok_or(unknown)?;
+        let target = Target::of_this_thread(code, counts.clone())?;
         if self.recording.sampler.has_same(&target) {
-            return Err(wasmtime::Error::msg(
+            return Err(
                 "a thread has two instances of a module at a time, which its stack doesn't tell apart: rewrite the \
                  module with a shadow stack",
-            ));
+            );
         }
-        Native::new(target, self.recording.clock.clone(), period)
-            .map(Stack::Native)
-            .map_err(wasmtime::Error::msg)
+        Native::new(target, self.recording.outlet.clock.clone(), period).map(Stack::Native)
     }
 }
 
 impl Profile {
-    /// A call of the embedder's begins. Answers what to come back to.
+    /// The embedder begins a call. Answers where each lane stands, to come back to.
     fn begin(&self, mut store: impl AsContextMut) -> u32 {
         match &self.depth {
             Depth::Shadow { top, abandoned } => {
@@ -309,7 +382,7 @@ impl Profile {
         }
     }
 
-    /// What [`begin`](Self::begin) would have answered before there was any call.
+    /// What [`begin`](Self::begin) would have answered before any call.
     fn outermost(&self) -> u32 {
         match self.depth {
             Depth::Shadow { .. } => STACK as u32,
@@ -321,8 +394,8 @@ impl Profile {
     fn end(&self, mut store: impl AsContextMut, before: u32, failed: bool, reason: Reason) {
         match &self.depth {
             Depth::Shadow { top, .. } => {
-                // One that calls nothing doesn't move the top.
-                if failed || self.begin(&mut store) != before {
+                // One that calls nothing doesn't move the top, also where it failed and the host caught that.
+                if failed || self.begin(&mut store) != before || self.profiled.is_open(before) {
                     self.profiled.unwind(before, reason);
                     set_top(top, store, before);
                 }
@@ -331,7 +404,7 @@ impl Profile {
         }
     }
 
-    /// The call has ended, and there is no store to be had. The guest's top is set when the next call begins.
+    /// The call has ended, but there is no store at hand. The next call that begins sets the guest's top.
     fn abandon(&self, before: u32) {
         match &self.depth {
             Depth::Shadow { abandoned, .. } => {
@@ -361,11 +434,11 @@ fn too_small() -> wasmtime::Error {
     wasmtime::Error::msg("the recorder's memory is too small")
 }
 
-/// Held during a call: how deep each lane was before it. If it is dropped unsettled, the host panicked or dropped the
+/// Held during a call: where each lane stood before it. If it is dropped unsettled, the host panicked or dropped the
 /// call's future.
 struct Abandon<'a> {
     shared: &'a Shared,
-    depths: Vec<u32>,
+    befores: Vec<Before>,
     /// What instances that make a profile come back to.
     tops: Vec<u32>,
     settled: bool,
@@ -373,8 +446,8 @@ struct Abandon<'a> {
 
 impl Abandon<'_> {
     /// An instance that had no event before the call was at depth 0.
-    fn depth(&self, lane: usize) -> u32 {
-        self.depths.get(lane).copied().unwrap_or(0)
+    fn before(&self, lane: usize) -> Before {
+        self.befores.get(lane).copied().unwrap_or_default()
     }
 
     fn top(&self, n: usize, profile: &Profile) -> u32 {
@@ -385,7 +458,7 @@ impl Abandon<'_> {
         let reason = result.as_ref().err().map_or(Reason::Caught, reason_of);
         let state = self.shared.state();
         for (n, lane) in state.lanes.iter().enumerate() {
-            lane.close(&mut store, reason, self.depth(n));
+            lane.end(&mut store, reason, self.before(n));
         }
         for (n, profile) in state.profiles.iter().enumerate() {
             profile.end(&mut store, self.top(n, profile), result.is_err(), reason);
@@ -397,9 +470,10 @@ impl Abandon<'_> {
     fn abandon(&self) {
         let state = self.shared.state();
         for (n, lane) in state.lanes.iter().enumerate() {
-            lane.core.abandon(self.depth(n));
+            lane.core.abandon(self.before(n).depth);
         }
         for (n, profile) in state.profiles.iter().enumerate() {
+            profile.profiled.resume();
             profile.abandon(self.top(n, profile));
         }
     }
@@ -410,6 +484,6 @@ impl Drop for Abandon<'_> {
         if !self.settled {
             self.abandon();
         }
-        self.shared.calls.fetch_sub(1, Ordering::Relaxed);
+        self.shared.calls.end();
     }
 }

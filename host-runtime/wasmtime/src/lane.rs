@@ -2,7 +2,7 @@
 
 use crate::core::LaneCore;
 use crate::reason::reason_of;
-use crate::record::Pen;
+use crate::record::{Before, Pen};
 use crate::state::StateGlobals;
 use kperf_abi::word::Reason;
 use kperf_trace::TraceContext;
@@ -11,28 +11,28 @@ use wasmtime::{AsContextMut, Global, Result, Val};
 
 /// A recorder module in a store. [`Recorder::link`](crate::Recorder::link) makes one.
 ///
-/// It is cheap to clone; keep a clone where host functions find it that call the guest again. Every method wants the store
-/// that the lane was linked in, or a `Caller` of it, and panics for another one as wasmtime's own objects do. None of them
-/// runs guest code: they work without fuel, after an epoch's end, and in asynchronous stores.
+/// It is cheap to clone. If host functions call the guest again, keep a clone where they find it. Every method wants the store
+/// that the lane was linked in, or a `Caller` of it; for another store it panics, as wasmtime's own objects do. No method
+/// runs guest code: all work without fuel, after an epoch's end, and in asynchronous stores.
 #[derive(Clone)]
 pub struct Lane {
     pub(crate) core: Arc<LaneCore>,
     pub(crate) globals: StateGlobals,
-    /// Where the next word goes, of a recorder inside a module; others keep that in their memory.
+    /// Where the next word goes, if the recorder is inside a module. Other recorders keep that in their memory.
     pub(crate) position: Option<Global>,
 }
 
 impl Lane {
-    /// The recorder's number in the trace. It is given to another lane when the store is gone.
+    /// The recorder's number in the trace. Another lane may get the number when the store is gone.
     pub fn id(&self) -> u32 {
         self.core.number
     }
 
-    /// Calls the guest by `call`, and if that fails closes the frames that it opened, for the reason that
-    /// [`reason_of`] finds in the error. The next call starts at the depth where this one did.
+    /// Calls the guest by `call`. If that fails, it closes the frames that the guest opened, for the reason that [`reason_of`]
+    /// finds in the error. The next call then starts at the depth where this one did.
     ///
-    /// Without it nothing is lost either, but the frames stay open until an outer one leaves or the recording ends, and
-    /// later calls hang below them.
+    /// Without `Lane::call` nothing is lost either. But the frames of a failed call stay open until an outer frame leaves or
+    /// the recording ends, and later calls hang below them.
     ///
     /// # Errors
     ///
@@ -42,16 +42,16 @@ impl Lane {
         store: &mut S,
         call: impl FnOnce(&mut S) -> Result<R>,
     ) -> Result<R> {
-        let depth = self.depth(&mut *store);
-        let abandon = Abandon { core: &self.core, depth };
+        let before = self.before(&mut *store);
+        let abandon = Abandon { core: &self.core, depth: before.depth };
         let result = call(store);
         std::mem::forget(abandon);
-        self.settle(store, depth, &result);
+        self.settle(store, before, &result);
         result
     }
 
     /// [`call`](Lane::call) for asynchronous calls. When the future is dropped halfway, the frames are closed for
-    /// [`Reason::Host`].
+    /// [`Reason::Host`] at that time. While it is pending, the guest doesn't run: that time is told as a call of `[suspended]`.
     ///
     /// # Errors
     ///
@@ -61,11 +61,13 @@ impl Lane {
         store: &mut S,
         call: impl AsyncFnOnce(&mut S) -> Result<R>,
     ) -> Result<R> {
-        let depth = self.depth(&mut *store);
-        let abandon = Abandon { core: &self.core, depth };
-        let result = call(store).await;
+        self.core.set_async();
+        let before = self.before(&mut *store);
+        let abandon = Abandon { core: &self.core, depth: before.depth };
+        let wait = |waits| if waits { self.core.suspend() } else { self.core.resume() };
+        let result = watched(call(store), wait).await;
         std::mem::forget(abandon);
-        self.settle(store, depth, &result);
+        self.settle(store, before, &result);
         result
     }
 
@@ -90,12 +92,11 @@ impl Lane {
         self.act(store, |pen| pen.switch(stack));
     }
 
-    /// Says whose children the host's next calls into the running stack are: of a span of the host's own, say, or of the
-    /// request that it serves. It holds until it is said anew; `None` means the recording's own parent again, if it has
-    /// one ([`Builder::parent`](crate::Builder::parent)). Calls that are open stay where they are. Exports to OpenTelemetry
-    /// go by it.
+    /// Sets the parent of the host's next calls into the running stack: a span of the host, say, or the request that it
+    /// serves. Exports to OpenTelemetry use it. It holds until the next `set_parent`. `None` goes back to the parent of the
+    /// recording, if that has one ([`Builder::parent`](crate::Builder::parent)). Calls that are open keep their parent.
     ///
-    /// It ends the block of events, so it takes a microsecond or two.
+    /// This ends the block of events, so it takes a microsecond or two.
     ///
     /// ```
     /// # use kperf_wasmtime::{Lane, TraceContext};
@@ -110,18 +111,27 @@ impl Lane {
         self.act(store, |pen| pen.set_parent(context));
     }
 
-    /// Hands what is recorded so far to the writer. Full blocks are handed over anyway.
+    /// Hands what is recorded so far to the writer. Only needed for a block that isn't full: full ones go by themselves.
     pub fn flush(&self, store: impl AsContextMut) {
         self.act(store, |pen| pen.flush());
     }
 
-    fn settle<R>(&self, store: impl AsContextMut, depth: u32, result: &Result<R>) {
-        // A guest that returned has left its frames, unless somebody unwound them and didn't say so.
-        let reason = result.as_ref().err().map_or(Reason::Caught, reason_of);
-        self.close(store, reason, depth);
+    /// The host begins a call.
+    pub(crate) fn before(&self, store: impl AsContextMut) -> Before {
+        self.act(store, |pen| pen.before())
     }
 
-    /// Works on the lane with the state that the module keeps.
+    fn settle<R>(&self, store: impl AsContextMut, before: Before, result: &Result<R>) {
+        // A guest that returned has left its frames, unless somebody unwound them and didn't say so.
+        self.end(store, result.as_ref().err().map_or(Reason::Caught, reason_of), before);
+    }
+
+    /// The host's call has ended.
+    pub(crate) fn end(&self, store: impl AsContextMut, reason: Reason, before: Before) {
+        self.act(store, |pen| pen.settle(reason, before));
+    }
+
+    /// Lets a pen work on the lane, with the state that the module keeps.
     fn act<R>(&self, mut store: impl AsContextMut, act: impl FnOnce(&mut Pen<'_>) -> R) -> R {
         let mut store = store.as_context_mut();
         let before = self.globals.get(&mut store);
@@ -134,6 +144,7 @@ impl Lane {
         }
         let mut state = before;
         let mut pen = Pen { lane: &self.core, state: &mut state };
+        pen.lane.check_clock();
         close_abandoned(&mut pen);
         let result = act(&mut pen);
         if let Some(position) = &self.position {
@@ -147,11 +158,29 @@ impl Lane {
     }
 }
 
-/// Closes what a call left behind that ended without a word.
+/// Closes the frames of a call that ended without telling us: its future was dropped, or the host panicked.
 pub(crate) fn close_abandoned(pen: &mut Pen<'_>) {
     if let Some((depth, ticks)) = pen.lane.take_abandoned() {
         pen.close_at(ticks, Reason::Host, depth);
     }
+}
+
+/// Awaits a call, and says `true` when it begins to wait and `false` before it goes on.
+pub(crate) async fn watched<R>(call: impl Future<Output = R>, wait: impl Fn(bool)) -> R {
+    let mut call = std::pin::pin!(call);
+    let mut waits = false;
+    std::future::poll_fn(|context| {
+        if std::mem::take(&mut waits) {
+            wait(false);
+        }
+        let poll = call.as_mut().poll(context);
+        if poll.is_pending() {
+            waits = true;
+            wait(true);
+        }
+        poll
+    })
+    .await
 }
 
 /// Held during a call, and forgotten when it returns: if it is dropped, the host panicked or dropped the call's future.

@@ -1,6 +1,8 @@
 //! Records the calls of probed WebAssembly modules that an embedder runs under wasmtime.
 //!
-//! Three lines are added to an embedding: build a [`Recorder`], link it before the guest is instantiated, finish it.
+//! [`instrument`] is the short way: it puts probes into a module, compiles it and records it, and a host that exists changes two lines.
+//! All else is for hosts that want to say more: their modules have their probes (`kperf-wasm rewrite`), and three lines are added to the
+//! embedding: build a [`Recorder`], link it before the guest is instantiated, finish it.
 //!
 //! ```
 //! use kperf_wasmtime::{ClockChoice, Recorder};
@@ -33,49 +35,260 @@
 //! # }
 //! ```
 //!
-//! * Per store: [`Recorder::link`] puts the recorder module into it, and takes modules of any host. [`Lane`] is the host's side.
-//! * Per store, for modules that have their recorder inside (`rewrite --probe inline`): [`Recorder::link_inlined`] supplies
-//!   what it wants of its host. The fastest of all. [`Inlined`] is the host's side.
-//! * Profiles (`rewrite --record profile`): modules that have a recorder inside, too. Those that keep no stack (`--stack native`) want
-//!   [`Recorder::native_code`] beside that.
-//! * Once for all stores: [`Recorder::add_to_linker`] defines host functions that do the same, for `InstancePre`, the
-//!   pooling allocator, a store for each request. [`HostLane`] stands in each store's data.
+//! There are four ways to link it for modules (components are [below](#components)):
 //!
-//! Every store is a lane of the trace. Blocks of events go to a thread that packs and writes them over a bounded queue;
-//! guests wait rather than lose events, and the trace says when they did. What is written survives a kill.
+//! * Per store: [`Recorder::link`] puts the recorder module into the store. It takes the same modules as any other host.
+//!   [`Lane`] is the host's side.
+//! * Per store, for modules that have their recorder inside (`rewrite --probe inline`): [`Recorder::link_inlined`] supplies
+//!   what that recorder wants of its host. This is the fastest. [`Inlined`] is the host's side.
+//! * Profiles (`rewrite --record profile`): these modules have a recorder inside too, so they take
+//!   [`Recorder::link_inlined`]. If they keep no stack (`--stack native`) they need [`Recorder::native_code`] as well.
+//! * Once for all stores: [`Recorder::add_to_linker`] defines host functions that do the same, for `InstancePre`, the
+//!   pooling allocator, or a store for each request. [`HostLane`] stands in each store's data.
+//!
+//! Every store is a lane of the trace. Blocks of events go to a thread that packs and writes them over a bounded queue.
+//! If that is full, guests wait, and the trace says when they did; in asynchronous calls a block is dropped instead, and the trace
+//! says how many events that were ([`WhenFull`]). A write that fails is not the end ([`Builder::sink`]). What is written survives a kill.
+//!
+//! # Asynchronous calls
+//!
+//! Calls go through one of the `call_async` methods. The time in which a call waits is told as a call of `[suspended]`. If its
+//! future is dropped, its frames end then.
+//!
+//! ```
+//! # use kperf_wasmtime::Recorder;
+//! # use std::time::Duration;
+//! # use wasmtime::{Caller, Config, Engine, Linker, Module, Store};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let mut config = Config::new();
+//! # Recorder::configure(&mut config);
+//! # let engine = Engine::new(&config)?;
+//! # let recorder = Recorder::builder().calibrate(false).sink(std::io::sink()).build(&engine)?;
+//! # let module = Module::new(&engine, wat::parse_str(
+//! #     r#"(module
+//! #         (import "kperf" "enter" (func $enter (param i32) (result i32)))
+//! #         (import "kperf" "leave" (func $leave (param i32)))
+//! #         (import "host" "sleep" (func $sleep (param i64)))
+//! #         (func (export "f") (local $t i32)
+//! #             (local.set $t (call $enter (i32.const 0)))
+//! #             (call $sleep (i64.const 5))
+//! #             (call $leave (local.get $t))))"#,
+//! # )?)?;
+//! let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+//! runtime.block_on(async {
+//!     let mut store = Store::new(&engine, ());
+//!     let mut linker = Linker::new(&engine);
+//!     linker.func_wrap_async("host", "sleep", |_: Caller<'_, ()>, (millis,): (u64,)| {
+//!         Box::new(tokio::time::sleep(Duration::from_millis(millis)))
+//!     })?;
+//!     let lane = recorder.link_async(&mut store, &mut linker).await?;
+//!     let instance = linker.instantiate_async(&mut store, &module).await?;
+//!     let f = instance.get_typed_func::<(), ()>(&mut store, "f")?;
+//!     let call = lane.call_async(&mut store, async |store| f.call_async(store, ()).await);
+//!     tokio::time::timeout(Duration::from_secs(10), call).await??;
+//!     Ok::<_, Box<dyn std::error::Error>>(())
+//! })?;
+//! // `f`, and `[suspended]` within it.
+//! assert_eq!(recorder.finish("completed")?.events, 4);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # A store for each request
+//!
+//! Host functions serve pre-instantiated guests from a pool. Each store's data have a [`HostLane`], which may record the
+//! request or not.
+//!
+//! ```
+//! # use kperf_wasmtime::{HostLane, Recorder, TraceContext};
+//! # use wasmtime::{Config, Engine, InstanceAllocationStrategy, Linker, Module, PoolingAllocationConfig, Store};
+//! struct Request {
+//!     lane: HostLane,
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let mut config = Config::new();
+//! let mut pool = PoolingAllocationConfig::new();
+//! pool.total_core_instances(16);
+//! config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+//! let engine = Engine::new(&config)?;
+//! let recorder = Recorder::builder().calibrate(false).sink(std::io::sink()).build(&engine)?;
+//! # let module = Module::new(&engine, wat::parse_str(
+//! #     r#"(module
+//! #         (import "kperf" "enter" (func $enter (param i32) (result i32)))
+//! #         (import "kperf" "leave" (func $leave (param i32)))
+//! #         (func (export "handle") (call $leave (call $enter (i32.const 0)))))"#,
+//! # )?)?;
+//! let mut linker = Linker::new(&engine);
+//! recorder.add_to_linker(&mut linker, |request: &mut Request| &mut request.lane)?;
+//! let pre = linker.instantiate_pre(&module)?;
+//!
+//! // For each request:
+//! # for traceparent in [
+//! #     "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+//! #     "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00",
+//! # ] {
+//! let mut lane = recorder.host_lane();
+//! // A parent that isn't sampled isn't recorded, unless `set_recording` says so.
+//! lane.set_parent(TraceContext::parse(traceparent, "").ok());
+//! let mut store = Store::new(&engine, Request { lane });
+//! HostLane::call(&mut store, |request| &mut request.lane, |store| {
+//!     let instance = pre.instantiate(&mut *store)?;
+//!     instance.get_typed_func::<(), ()>(&mut *store, "handle")?.call(store, ())
+//! })?;
+//! # }
+//!
+//! // Of two requests one was sampled.
+//! assert_eq!(recorder.finish("completed")?.events, 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # A profile
+//!
+//! A profile has exact counts of calls, and samples of the calls that are open: far less than a trace, at a fraction of its cost.
+//! Here the module is rewritten by `kperf-rewriter`, in the program itself.
+//!
+//! ```
+//! # use kperf_rewriter::{Options, Probe, rewrite};
+//! # use kperf_wasmtime::Recorder;
+//! # use wasmtime::{Config, Engine, Linker, Module, Store};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let wasm = wat::parse_str(r#"(module (func $g) (func (export "f") (call $g)))"#)?;
+//! let rewritten = rewrite(&wasm, &Options { probe: Probe::Profile { spans: true }, ..Options::default() })?;
+//!
+//! let mut config = Config::new();
+//! Recorder::configure(&mut config);
+//! let engine = Engine::new(&config)?;
+//! let builder = Recorder::builder().symbols(rewritten.symbols.to_bytes()).sink(std::io::sink());
+//! let recorder = builder.build(&engine)?;
+//! let module = Module::new(&engine, &rewritten.wasm)?;
+//! let mut store = Store::new(&engine, ());
+//! let mut linker = Linker::new(&engine);
+//! let lanes = recorder.link_inlined(&mut store, &mut linker)?;
+//! let instance = linker.instantiate(&mut store, &module)?;
+//! let f = instance.get_typed_func::<(), ()>(&mut store, "f")?;
+//! // While no call is open, no sample is taken.
+//! lanes.call(&mut store, |store| f.call(store, ()))?;
+//! assert_eq!(lanes.profiles(), 1);
+//! recorder.finish("completed")?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Components
+//!
+//! `kperf-rewriter` puts probes into the core modules of a component. [`Recorder::add_to_component_linker`] supplies what their
+//! recorders import, once for all stores, and [`Recorder::component_store`] makes stores for them. The engine needs nothing special;
+//! pools and asynchronous calls work.
+//!
+//! ```
+//! # use kperf_rewriter::{Options, rewrite_component};
+//! use kperf_wasmtime::{ComponentLanes, Recorder};
+//! use wasmtime::component::{Component, Linker};
+//! use wasmtime::{Engine, Store};
+//!
+//! #[derive(Default)]
+//! struct Request {
+//!     lanes: ComponentLanes,
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let wasm = wat::parse_str(
+//! #     r#"(component
+//! #         (core module $m (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1))))
+//! #         (core instance $i (instantiate $m))
+//! #         (func (export "add") (param "a" u32) (param "b" u32) (result u32) (canon lift (core func $i "add"))))"#,
+//! # )?;
+//! let rewritten = rewrite_component(&wasm, &Options::default())?;
+//! let engine = Engine::default();
+//! let mut builder = Recorder::builder().sink(std::io::sink());
+//! for table in rewritten.symbols() {
+//!     builder = builder.symbols(table.to_bytes());
+//! }
+//! let recorder = builder.build(&engine)?;
+//! let mut linker = Linker::new(&engine);
+//! recorder.add_to_component_linker(&mut linker, |request: &mut Request| &mut request.lanes)?;
+//! let pre = linker.instantiate_pre(&Component::new(&engine, &rewritten.wasm)?)?;
+//!
+//! // For each request; `set_parent` says whose spans its calls are below.
+//! let store = Store::new(&engine, Request::default());
+//! let mut store = recorder.component_store(store, |request| &mut request.lanes)?;
+//! let (sum,) = store.call(|store| {
+//!     let instance = pre.instantiate(&mut *store)?;
+//!     instance.get_typed_func::<(u32, u32), (u32,)>(&mut *store, "add")?.call(&mut *store, (1, 2))
+//! })?;
+//! assert_eq!(sum, 3);
+//! drop(store);
+//! assert_eq!(recorder.finish("completed")?.events, 2);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! * `component-model`, on by default: components. It turns on wasmtime's feature of that name.
+//! * `compiler`, on by default: compiles the recorder module, for [`Recorder::link`], and measures what probes cost. It turns on
+//!   wasmtime's `cranelift`. All other features of wasmtime are the embedder's to choose.
+//! * `instrument`, on by default: [`instrument`], which puts probes into modules. It takes the rewriter, [`rewriter`].
+//! * `wasi`, on by default: [`reason_of`] knows `proc_exit`.
 
+mod answered;
 mod builder;
+#[cfg(feature = "compiler")]
 mod calibrate;
 mod clock;
+#[cfg(feature = "component-model")]
+mod component;
 mod core;
 mod error;
+mod find_lane;
+mod guards;
 mod host_functions;
 mod host_lane;
 mod inlined;
+#[cfg(feature = "instrument")]
+mod instrument;
 mod lane;
 mod link;
 mod memory;
+mod notice;
+mod outlet;
 mod profile;
 mod queue;
 mod reason;
 mod record;
 mod recorder;
 mod recording;
+mod rotation;
 mod sampling;
 mod state;
+mod stats;
 mod symbols;
 mod ticker;
+mod ticker_cell;
+mod when_full;
 mod writer;
 
 pub use builder::Builder;
 pub use clock::ClockChoice;
+#[cfg(feature = "component-model")]
+pub use component::{ComponentLanes, RecordedStore};
 pub use error::{Error, ErrorKind, Result};
 pub use host_lane::HostLane;
-pub use inlined::{HAS_NATIVE_STACKS, Inlined, is_inlined, is_native, is_profile};
+pub use inlined::{HAS_NATIVE_STACKS, Inlined, counts_instructions, is_inlined, is_native, is_profile};
+#[cfg(feature = "instrument")]
+pub use instrument::{InstrumentOptions, Instrumented, instrument};
 pub use kperf_abi::word::Reason;
-pub use kperf_trace::{ContextError, Summary, TraceContext};
+#[cfg(feature = "instrument")]
+pub use kperf_rewriter as rewriter;
+pub use kperf_trace::{ContextError, StallTotal, Summary, TraceContext};
 pub use lane::Lane;
+pub use notice::Notice;
 pub use reason::reason_of;
 pub use recorder::Recorder;
+pub use rotation::Rotation;
 pub use sampling::Sampling;
+pub use stats::Stats;
 pub use symbols::symbols;
+pub use when_full::WhenFull;

@@ -1,8 +1,10 @@
 //! Puts the recorder module into a store.
 
+use crate::answered::Answered;
 use crate::clock::Clock;
-use crate::core::{LaneCore, LaneGuard};
+use crate::core::LaneCore;
 use crate::error::{Error, ErrorKind, Result};
+use crate::guards::LaneGuard;
 use crate::lane::Lane;
 use crate::memory::LaneMemory;
 use crate::recording::Recording;
@@ -30,7 +32,9 @@ impl Linking {
         if recording.is_finished() {
             return Err(ErrorKind::Finished.into());
         }
+        recording.check_clock_beside()?;
         let module = recording.module()?;
+        recording.note(Answered::ByModule);
         let spare = recording.spare_memories.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let memory = match spare {
             Some(memory) => memory,
@@ -38,13 +42,13 @@ impl Linking {
         };
         let core = recording.open_lane(LaneMemory::shared(memory.clone()), false);
         // Owned by the function, which the store owns: when the store goes, the lane is closed.
-        let guard = LaneGuard(core.clone());
+        let guard = LaneGuard { core: core.clone(), recording: recording.clone() };
         let flush = Func::wrap(&mut store, move |mut caller: Caller<'_, T>, address: u32, length: u32| {
             let state = StateGlobals::find(|name| {
                 let global = caller.get_export(name).and_then(Extern::into_global);
                 global.ok_or_else(|| wasmtime::Error::msg(format!("who flushes has no `{name}`")))
             })?;
-            guard.0.hand_over(address.wrapping_add(length), state.get(caller));
+            guard.core.hand_over(address.wrapping_add(length), state.get(caller));
             Ok(())
         });
         let mut imports = Vec::new();
@@ -52,8 +56,8 @@ impl Linking {
             imports.push(match import.name() {
                 names::HOST_MEMORY => memory.clone().into(),
                 names::HOST_FLUSH => flush.into(),
-                names::HOST_NOW => now(&mut store, &recording.clock).into(),
-                _ => match recording.ticker.as_ref().and_then(|ticker| ticker.cell().import()) {
+                names::HOST_NOW => now(&mut store, &recording.outlet.clock).into(),
+                _ => match recording.outlet.ticker.as_ref().and_then(|ticker| ticker.cell().import()) {
                     Some(cell) => cell.clone().into(),
                     None => return Err(ErrorKind::Engine("it has no shared memory".into()).into()),
                 },
@@ -83,15 +87,16 @@ impl Linking {
             let global = instance.get_global(&mut store, name);
             global.ok_or_else(|| failed(wasmtime::Error::msg(format!("the recorder has no `{name}`"))))
         })?;
+        let globals = globals.recording(instance.get_global(&mut store, names::STATE_ALLOCATOR));
         Ok(Lane { core: self.core, globals, position: None })
     }
 }
 
-/// The clock as a host function. One for each kind, so that a call is the reading and nothing else.
+/// The clock as a host function. Each kind of clock has its own, so that a call reads the clock and does nothing else.
 pub(crate) fn now(store: impl AsContextMut, clock: &Clock) -> Func {
     match clock.clone() {
         Clock::Counter(clock) => Func::wrap(store, move || clock.raw() as i64),
-        clock @ Clock::Test(_) => Func::wrap(store, move || clock.now() as i64),
+        clock @ (Clock::Instructions | Clock::Test(_)) => Func::wrap(store, move || clock.now() as i64),
     }
 }
 

@@ -7,10 +7,11 @@
 //! one is behind its last word at any time: no reader depends on two words being seen at once.
 #![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
 
-use kperf_abi::block::{CAPACITY, CLOCK, END_MARK, HEADER_LEN, MEMORY_PAGES, POSITION, STACKS, START};
+use crate::ticker_cell::TickerCell;
+use kperf_abi::block::{CAPACITY, END_MARK, HEADER_LEN, LOST, MEMORY_PAGES, POSITION, STACKS, START};
 use kperf_abi::word::WIDE_TIME;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use wasmtime::{Engine, MemoryType, SharedMemory};
 
 /// Words in a memory. A power of two, so that a mask keeps addresses inside.
@@ -31,14 +32,54 @@ const DEPTHS: usize = 1024;
 pub(crate) struct LaneMemory {
     words: NonNull<[AtomicU32; LEN]>,
     owner: Owner,
-    /// Whether marks stand behind the words, so that the position is only known while the recorder's own thread is here.
-    marked: bool,
+    end: End,
+    /// Stacks from this one on have never run, as far as the host knows.
+    stacks: AtomicU32,
 }
 
 /// What `words` points into, and what keeps it there.
 enum Owner {
     Shared(SharedMemory),
-    Own { _words: Box<[AtomicU32]> },
+    Own {
+        _words: OwnWords,
+    },
+    /// The memory of a recorder in a component.
+    Component,
+}
+
+/// Words that are freed when this is dropped. It is no `Box`: that would be the only way to them.
+struct OwnWords(NonNull<[AtomicU32; LEN]>);
+
+impl OwnWords {
+    fn new() -> OwnWords {
+        // The allocator has zeros at hand, which nobody has to write.
+        let words: Box<[u32]> = vec![0; LEN].into_boxed_slice();
+        OwnWords(NonNull::from(Box::leak(words)).cast())
+    }
+}
+
+impl Drop for OwnWords {
+    fn drop(&mut self) {
+        // SAFETY: it was leaked in `new`; an AtomicU32 lies in memory as a u32 does. Nobody else has a reference any more.
+        drop(unsafe { Box::from_raw(self.0.as_ptr().cast::<[u32; LEN]>()) });
+    }
+}
+
+/// What tells where the words of a block end.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The position in the memory.
+    Position,
+    /// The marks behind them.
+    Marks,
+    /// Whichever comes first. Processors other than x86 may show another thread the position before the words below it, which
+    /// compiled WebAssembly writes without order.
+    Both,
+}
+
+impl End {
+    /// Of a recorder module's memory.
+    const OF_MODULE: End = if cfg!(target_arch = "x86_64") { End::Position } else { End::Both };
 }
 
 // SAFETY: the words are atomics in memory that `owner` keeps alive and in place; both owners are Send and Sync.
@@ -57,7 +98,8 @@ impl LaneMemory {
         let data = memory.data();
         assert!(data.len() >= LEN * 4, "a memory of {MEMORY_PAGES} pages");
         let words = NonNull::from(data).cast();
-        let memory = LaneMemory { words, owner: Owner::Shared(memory), marked: false };
+        let end = End::OF_MODULE;
+        let memory = LaneMemory { words, owner: Owner::Shared(memory), end, stacks: AtomicU32::new(STACKS) };
         for word in memory.words().iter().take(FIRST / 4) {
             word.store(0, Ordering::Relaxed);
         }
@@ -68,15 +110,42 @@ impl LaneMemory {
     /// The memory of a recorder inside an instance, which is about to begin. `None` if it is too small for one.
     pub(crate) fn of_instance(memory: SharedMemory) -> Option<LaneMemory> {
         (memory.data().len() >= LEN * 4).then(|| {
-            let memory = LaneMemory { marked: true, ..LaneMemory::shared(memory) };
+            let memory = LaneMemory { end: End::Marks, ..LaneMemory::shared(memory) };
             memory.clear();
             memory
         })
     }
 
+    /// The memory of a recorder in a component, which is about to begin.
+    ///
+    /// # Safety
+    ///
+    /// `MEMORY_PAGES` pages lie at the address, and stay there until the lane is closed and retired. Until then only the recorder
+    /// writes to them, besides us.
+    pub(crate) unsafe fn of_component(address: NonNull<u8>) -> LaneMemory {
+        let memory = LaneMemory {
+            words: address.cast(),
+            owner: Owner::Component,
+            end: End::Marks,
+            stacks: AtomicU32::new(0),
+        };
+        memory.clear();
+        memory
+    }
+
+    /// The clock at the front of it, if the recorder reads that.
+    pub(crate) fn clock(&self) -> Option<TickerCell> {
+        match &self.owner {
+            Owner::Shared(memory) => self.is_marked().then(|| TickerCell::of_lane(memory)),
+            Owner::Own { .. } => None,
+            // SAFETY: a lane gives its cells back before it is retired, and until then the memory is there.
+            Owner::Component => Some(unsafe { TickerCell::of_component(self.words.cast()) }),
+        }
+    }
+
     /// Whether it is the memory of a recorder inside an instance.
     pub(crate) fn is_marked(&self) -> bool {
-        self.marked
+        self.end == End::Marks
     }
 
     /// Whether it is this very memory.
@@ -84,23 +153,44 @@ impl LaneMemory {
         std::ptr::eq(self.words.as_ptr().cast(), memory.data().as_ptr())
     }
 
+    /// How many events the recorder of a component has lost and not yet told.
+    pub(crate) fn lost(&self) -> u64 {
+        let [low, high] = [LOST, LOST + 4].map(|address| u64::from(self.load(address as u32)));
+        low | high << 32
+    }
+
+    /// Whether it lies at this address.
+    pub(crate) fn is_at(&self, address: usize) -> bool {
+        self.words.as_ptr().addr() == address
+    }
+
     /// A memory for a recorder in Rust.
     pub(crate) fn own() -> LaneMemory {
-        let words: Box<[AtomicU32]> = (0..LEN).map(|_| AtomicU32::new(0)).collect();
+        let words = OwnWords::new();
         let memory = LaneMemory {
-            words: NonNull::from(&*words).cast(),
+            words: words.0,
             owner: Owner::Own { _words: words },
-            marked: false,
+            end: End::Position,
+            stacks: AtomicU32::new(0),
         };
         memory.clear();
         memory
+    }
+
+    /// Makes a memory of our own as good as new for another recorder.
+    pub(crate) fn renew(&self) {
+        for stack in 0..self.stacks.swap(0, Ordering::Relaxed) {
+            self.store(DEPTHS as u32 + stack * 4, 0);
+        }
+        (START..FIRST).step_by(4).for_each(|address| self.store(address as u32, 0));
+        self.clear();
     }
 
     /// The memory for the recorder module's import.
     pub(crate) fn import(&self) -> Option<&SharedMemory> {
         match &self.owner {
             Owner::Shared(memory) => Some(memory),
-            Owner::Own { .. } => None,
+            Owner::Own { .. } | Owner::Component => None,
         }
     }
 
@@ -156,10 +246,10 @@ impl LaneMemory {
     /// Empties a block with words up to an address.
     pub(crate) fn clear_below(&self, end: u32) {
         let end = end.clamp(FIRST as u32, BLOCK_END) as usize;
-        if self.marked {
+        if self.end != End::Position {
             const { assert!(END_MARK == u32::MAX) };
-            // SAFETY: this is inside the words. The recorder waits for us or is us, and others read what is above the header
-            // only while they hold the lane's gate. One atomic store a word would take ten times as long.
+            // SAFETY: this is inside the words. The recorder waits for us or is us, and others read only while they hold the
+            // lane's gate, as we do. One atomic store a word would take ten times as long.
             unsafe { self.words.as_ptr().cast::<u8>().add(FIRST).write_bytes(0xff, end - FIRST) };
         }
         self.set_position(FIRST as u32);
@@ -167,12 +257,17 @@ impl LaneMemory {
 
     /// Marks the block as not begun: its header is the last one's. The recorder unmarks it by writing the header.
     pub(crate) fn mark_unbegun(&self) {
+        if self.end == End::Both {
+            [0, 4].into_iter().for_each(|at| self.store(START as u32 + at, UNBEGUN));
+        }
         self.store(HEADER_END, UNBEGUN);
     }
 
     /// Whether the recorder has yet to begin a block.
     pub(crate) fn is_unbegun(&self) -> bool {
-        u32::from_le(self.word(HEADER_END).load(Ordering::Acquire)) == UNBEGUN
+        let is_mark = |address| u32::from_le(self.word(address).load(Ordering::Acquire)) == UNBEGUN;
+        is_mark(HEADER_END)
+            || self.end == End::Both && [0, 4].into_iter().any(|at| is_mark(START as u32 + at))
     }
 
     /// How many frames of a stack that doesn't run are open.
@@ -181,20 +276,37 @@ impl LaneMemory {
     }
 
     pub(crate) fn save_depth(&self, stack: u32, depth: u32) {
-        self.store(DEPTHS as u32 + stack.min(STACKS - 1) * 4, depth);
+        let stack = stack.min(STACKS - 1);
+        self.stacks.fetch_max(stack + 1, Ordering::Relaxed);
+        self.store(DEPTHS as u32 + stack * 4, depth);
     }
 
-    /// Appends the block to `block`: its header and the words that are published. Only for whoever knows that the recorder
-    /// doesn't begin another block meanwhile.
-    pub(crate) fn copy_block(&self, block: &mut Vec<u8>) {
-        let position = match self.marked {
-            true => self.marked_end(),
-            false => u32::from_le(self.word(POSITION as u32).load(Ordering::Acquire)),
-        };
-        self.copy_below(position, block);
+    /// The stacks that don't run and have frames open, with how many.
+    pub(crate) fn saved_depths(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let stacks = self.stacks.load(Ordering::Relaxed);
+        (0..stacks).map(|stack| (stack, self.saved_depth(stack))).filter(|(_, depth)| *depth > 0)
     }
 
-    /// Appends the block's header and the words below a position.
+    /// The address behind the block's last word. Only for whoever knows that the recorder doesn't begin another block meanwhile.
+    pub(crate) fn end(&self) -> u32 {
+        let position = || u32::from_le(self.word(POSITION as u32).load(Ordering::Acquire));
+        match self.end {
+            End::Position => position(),
+            End::Marks => self.marked_end(BLOCK_END),
+            End::Both => self.marked_end(position()),
+        }
+    }
+
+    /// Appends to `block` the block's header and the words below a position, whatever the recorder does meanwhile: it may make a leaf
+    /// of the last word.
+    pub(crate) fn copy_words(&self, position: u32, block: &mut Vec<u8>) {
+        let words = self.words().get(START / 4..position as usize / 4).unwrap_or_default();
+        if words.len() * 4 >= HEADER_LEN {
+            block.extend(words.iter().flat_map(|word| word.load(Ordering::Relaxed).to_ne_bytes()));
+        }
+    }
+
+    /// The same for the recorder's own thread, which does nothing else meanwhile.
     pub(crate) fn copy_below(&self, position: u32, block: &mut Vec<u8>) {
         let position = position as usize / 4 * 4;
         if (FIRST..=START + CAPACITY).contains(&position) {
@@ -202,10 +314,11 @@ impl LaneMemory {
         }
     }
 
-    /// Where the words end, found by the mark behind them.
-    fn marked_end(&self) -> u32 {
+    /// Where the words end below an address, found by the mark behind them.
+    fn marked_end(&self, below: u32) -> u32 {
+        let below = below.min(BLOCK_END);
         let mut at = FIRST as u32;
-        while at < BLOCK_END {
+        while at < below {
             at += match u32::from_le(self.word(at).load(Ordering::Acquire)) {
                 END_MARK => return at,
                 // Its two words may look like the mark.
@@ -213,90 +326,19 @@ impl LaneMemory {
                 _ => 4,
             };
         }
-        BLOCK_END
+        below
     }
 
     fn copy(&self, start: usize, length: usize, block: &mut Vec<u8>) {
         debug_assert!(start + length <= START + CAPACITY);
         block.reserve(length);
         // SAFETY: the source is inside the words (`copy_below` sees to it), the target was reserved. Nobody writes to the
-        // source: a recorder writes at the position and above only. Byte-wise or word-wise atomics would be several times
-        // as slow and are not needed without a concurrent write.
+        // source: the recorder waits for us. Atomics would be several times as slow.
         unsafe {
             let from = self.words.as_ptr().cast::<u8>().add(start);
             std::ptr::copy_nonoverlapping(from, block.as_mut_ptr().add(block.len()), length);
             block.set_len(block.len() + length);
         }
-    }
-}
-
-/// The time that a ticker renews, at the front of a memory that recorder modules can import.
-pub(crate) struct TickerCell {
-    time: NonNull<AtomicU64>,
-    owner: CellOwner,
-}
-
-enum CellOwner {
-    Shared(SharedMemory),
-    /// Alone in its cache line: nobody else shall pay for the renewals.
-    Own {
-        _line: Box<Line>,
-    },
-}
-
-#[repr(align(128))]
-struct Line(AtomicU64);
-
-// SAFETY: the time is an atomic in memory that `owner` keeps alive and in place; both owners are Send and Sync.
-unsafe impl Send for TickerCell {}
-// SAFETY: as above.
-unsafe impl Sync for TickerCell {}
-
-impl TickerCell {
-    /// In shared memory where the engine has that, else only for host functions.
-    pub(crate) fn new(engine: &Engine) -> TickerCell {
-        match SharedMemory::new(engine, MemoryType::shared(1, 1)) {
-            Ok(memory) => {
-                TickerCell { time: NonNull::from(memory.data()).cast(), owner: CellOwner::Shared(memory) }
-            }
-            Err(_) => {
-                let line = Box::new(Line(AtomicU64::new(0)));
-                TickerCell { time: NonNull::from(&line.0), owner: CellOwner::Own { _line: line } }
-            }
-        }
-    }
-
-    /// The clock at the front of a lane's memory.
-    pub(crate) fn of_lane(memory: &SharedMemory) -> TickerCell {
-        let data = memory.data().get(CLOCK..).unwrap_or_default();
-        debug_assert!(data.len() >= 8);
-        TickerCell { time: NonNull::from(data).cast(), owner: CellOwner::Shared(memory.clone()) }
-    }
-
-    /// The memory for the recorder module's import.
-    pub(crate) fn import(&self) -> Option<&SharedMemory> {
-        match &self.owner {
-            CellOwner::Shared(memory) => Some(memory),
-            CellOwner::Own { .. } => None,
-        }
-    }
-
-    #[inline]
-    fn time(&self) -> &AtomicU64 {
-        // SAFETY: `owner` holds it there; a memory begins at a page and has one page at least.
-        unsafe { self.time.as_ref() }
-    }
-
-    /// The time, in ticks.
-    #[inline]
-    pub(crate) fn load(&self) -> u64 {
-        u64::from_le(self.time().load(Ordering::Relaxed))
-    }
-
-    /// Renews the time.
-    #[inline]
-    pub(crate) fn store(&self, ticks: u64) {
-        self.time().store(ticks.to_le(), Ordering::Relaxed);
     }
 }
 
@@ -311,11 +353,11 @@ mod tests {
             memory.store(address, n as u32);
         }
         let mut block = vec![7];
-        memory.copy_block(&mut block);
+        memory.copy_words(memory.end(), &mut block);
         assert_eq!(block.len(), 1 + HEADER_LEN);
         memory.set_position(START as u32 + 20);
         block.clear();
-        memory.copy_block(&mut block);
+        memory.copy_words(memory.end(), &mut block);
         let words: Vec<u32> =
             block.chunks(4).map(|word| u32::from_le_bytes(word.try_into().expect("4"))).collect();
         assert_eq!(words, [0, 1, 2, 3, 4]);
@@ -323,11 +365,11 @@ mod tests {
 
     #[test]
     fn a_marked_end_is_found_behind_a_time_that_looks_like_it() {
-        let memory = LaneMemory { marked: true, ..LaneMemory::own() };
+        let memory = LaneMemory { end: End::Marks, ..LaneMemory::own() };
         memory.clear();
         let copied = |memory: &LaneMemory| {
             let mut block = Vec::new();
-            memory.copy_block(&mut block);
+            memory.copy_words(memory.end(), &mut block);
             block.len() - HEADER_LEN
         };
         assert_eq!(copied(&memory), 0);
@@ -340,12 +382,45 @@ mod tests {
     }
 
     #[test]
+    fn words_that_are_seen_after_their_position_are_left_out() {
+        let memory = LaneMemory { end: End::Both, ..LaneMemory::own() };
+        memory.clear();
+        memory.put(FIRST as u32, 7);
+        memory.put(FIRST as u32 + 8, 9);
+        for (words, expected) in [(0, 0), (1, 1), (3, 1)] {
+            memory.set_position(FIRST as u32 + 4 * words);
+            assert_eq!(memory.end(), FIRST as u32 + 4 * expected);
+        }
+        assert!(!memory.is_unbegun());
+        memory.mark_unbegun();
+        memory.store(HEADER_END, 1);
+        assert!(memory.is_unbegun(), "the time is there, the depth isn't");
+    }
+
+    #[test]
+    fn a_memory_that_is_used_again_is_empty() {
+        let memory = LaneMemory::own();
+        memory.save_depth(5, 9);
+        (START..START + HEADER_LEN).step_by(4).for_each(|address| memory.store(address as u32, 3));
+        memory.set_position(FIRST as u32 + 400);
+        assert_eq!(memory.saved_depths().collect::<Vec<_>>(), [(5, 9)]);
+        memory.renew();
+        let mut block = Vec::new();
+        memory.copy_words(memory.end(), &mut block);
+        assert_eq!(
+            (memory.saved_depths().count(), memory.saved_depth(5), block),
+            (0, 0, vec![0; HEADER_LEN])
+        );
+    }
+
+    #[test]
     fn a_position_that_no_recorder_writes_copies_nothing() {
         let memory = LaneMemory::own();
         for position in [0, 4096, 131_076, u32::MAX] {
             memory.set_position(position);
             let mut block = Vec::new();
-            memory.copy_block(&mut block);
+            memory.copy_below(position, &mut block);
+            memory.copy_words(memory.end(), &mut block);
             assert!(block.is_empty(), "{position}");
         }
     }

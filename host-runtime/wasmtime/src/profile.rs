@@ -13,21 +13,22 @@ mod shadow;
 mod tree;
 
 pub(crate) use counts::Counts;
-pub(crate) use native::{Code, Native, Target, prepare};
+pub(crate) use native::{Code, Native, Target, is_ours, prepare};
 pub(crate) use sampler::Sampler;
 pub(crate) use shadow::Shadow;
 
 use crate::core::LaneCore;
-use crate::queue::Message;
+use crate::notice::Notice;
 use crate::record::Pen;
 use crate::sampling::Sampling;
 use crate::state::State;
+use crate::writer::SUSPENDED;
 use kperf_abi::shadow::{SLOTS, Slot};
 use kperf_abi::word::Reason;
 use kperf_trace::Window;
 use open_calls::OpenCalls;
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tree::SampleTree;
@@ -38,18 +39,23 @@ pub(crate) struct Profiled {
     pub(crate) core: Arc<LaneCore>,
     pub(crate) counts: Counts,
     stack: Stack,
-    /// How many of the embedder's calls are open in the store.
-    calls: Arc<AtomicU32>,
+    calls: Arc<Calls>,
+    /// Whether it takes no samples since no call is open.
+    rests: AtomicBool,
+    /// Odd while the store's asynchronous call waits: the number of that wait.
+    suspended: AtomicU32,
     sampling: Sampling,
     work: Mutex<Work>,
 }
 
-/// Where the open calls are found.
+/// The stack on which samples find the open calls.
 pub(crate) enum Stack {
-    /// On one that the module keeps.
+    /// A shadow stack that the module keeps.
     Shadow(Shadow),
-    /// On that of its thread.
+    /// The stack of the instance's thread.
     Native(Native),
+    /// None: calls are counted, and have no times.
+    None,
 }
 
 /// What is known so far. It grows with the number of different paths in a window and with the depth of the stack, both
@@ -72,22 +78,54 @@ struct Work {
     counted: Vec<u64>,
     /// Room for a path.
     path: Vec<Slot>,
+    /// Whether the signal for samples is gone.
+    gave_up: bool,
 }
 
-/// How long the first window is if nothing is said.
+/// The embedder's calls into a store.
+#[derive(Default)]
+pub(crate) struct Calls {
+    open: AtomicU32,
+    /// Whether there was ever one. An embedder may call its guests without a word to us.
+    told: AtomicBool,
+}
+
+impl Calls {
+    /// A call begins.
+    pub(crate) fn begin(&self) {
+        self.told.store(true, Ordering::Relaxed);
+        self.open.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// A call ends.
+    pub(crate) fn end(&self) {
+        self.open.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    fn open(&self) -> u32 {
+        self.open.load(Ordering::SeqCst)
+    }
+
+    /// Whether none is open, as far as we would know.
+    fn are_none(&self) -> bool {
+        self.told.load(Ordering::Relaxed) && self.open() == 0
+    }
+}
+
+/// How long the first window is by default.
 const FIRST_WINDOW: Duration = Duration::from_secs(1);
 
 impl Profiled {
-    /// An instance that is about to begin, in a store in which so many of the embedder's calls are open.
+    /// An instance that is about to begin, in a store with these calls.
     pub(crate) fn new(
         core: Arc<LaneCore>,
         counts: Counts,
         stack: Stack,
-        calls: Arc<AtomicU32>,
+        calls: Arc<Calls>,
         sampling: Sampling,
         on: bool,
     ) -> Profiled {
-        let clock = &core.recording.clock;
+        let clock = &core.outlet.clock;
         let now = clock.now();
         let mut state = State { last: now, ..State::default() };
         Pen { lane: &core, state: &mut state }.begin_block();
@@ -109,8 +147,18 @@ impl Profiled {
             last: now,
             counted: counts.iter().map(|(_, count)| count).collect(),
             path: Vec::new(),
+            gave_up: false,
         };
-        Profiled { core, counts, stack, calls, sampling, work: Mutex::new(work) }
+        Profiled {
+            core,
+            counts,
+            stack,
+            calls,
+            rests: AtomicBool::new(false),
+            suspended: AtomicU32::new(0),
+            sampling,
+            work: Mutex::new(work),
+        }
     }
 
     fn work(&self) -> MutexGuard<'_, Work> {
@@ -127,13 +175,29 @@ impl Profiled {
         match &self.stack {
             Stack::Shadow(shadow) => {
                 let whole = shadow.look(&mut work.path);
-                self.see(work, self.core.recording.clock.now(), whole);
+                let suspended = self.suspended.load(Ordering::Relaxed);
+                if suspended % 2 == 1 && !work.path.is_empty() {
+                    work.path.push(Slot(u64::from(suspended) << 32 | u64::from(SUSPENDED + 1)));
+                }
+                self.see(work, self.core.outlet.clock.now(), whole);
             }
             Stack::Native(_) => self.take_samples(work),
+            Stack::None => {}
         }
     }
 
-    /// Those that the thread itself took.
+    /// The store's asynchronous call begins to wait.
+    pub(crate) fn suspend(&self) {
+        self.suspended.fetch_or(1, Ordering::Relaxed);
+    }
+
+    /// It goes on, or is dropped.
+    pub(crate) fn resume(&self) {
+        let suspended = self.suspended.load(Ordering::Relaxed);
+        self.suspended.store(suspended.wrapping_add(suspended % 2), Ordering::Relaxed);
+    }
+
+    /// Takes in the samples that the thread took of itself.
     fn take_samples(&self, work: &mut Work) {
         let Stack::Native(native) = &self.stack else { return };
         while let Some((time, whole)) = native.next(&mut work.path) {
@@ -142,20 +206,20 @@ impl Profiled {
         work.window.torn += native.lost();
     }
 
-    /// A sample found the path. `whole`: or didn't.
+    /// Takes in a sample. `whole` says whether it found the path.
     fn see(&self, work: &mut Work, now: u64, whole: bool) {
         if !whole {
             // The next one stands for this one's time too.
             work.window.torn += 1;
             return;
         }
-        let clock = &self.core.recording.clock;
+        let clock = &self.core.outlet.clock;
         let elapsed = now.saturating_sub(work.last);
         let middle = work.last.saturating_add(elapsed / 2);
         work.last = now;
         let mut pen = Pen { lane: &self.core, state: &mut work.state };
         // On the thread's own stack a call that fails is gone before its caller is told of it.
-        let will_hear = self.is_native() && self.calls.load(Ordering::Relaxed) > 0;
+        let will_hear = self.is_native() && self.calls.open() > 0;
         let same = work.open.see(&work.path, middle, will_hear, &mut work.tree, &mut pen);
         if let Some(least) = self.sampling.span_min {
             work.open.tell(same, now, clock.ticks(least), &mut pen);
@@ -178,6 +242,11 @@ impl Profiled {
         }
     }
 
+    /// Whether a call stands in this slot of the shadow stack.
+    pub(crate) fn is_open(&self, top: u32) -> bool {
+        matches!(&self.stack, Stack::Shadow(shadow) if shadow.is_open(top))
+    }
+
     /// What is above a slot of the shadow stack was unwound and nobody cleared it: a call failed, for a reason.
     pub(crate) fn unwind(&self, top: u32, reason: Reason) {
         let mut guard = self.work();
@@ -185,7 +254,7 @@ impl Profiled {
         if let Stack::Shadow(shadow) = &self.stack {
             // What has returned since the last sample has not failed. This is the guest's thread: nobody writes now.
             if !work.open.is_empty() && shadow.look(&mut work.path) {
-                let now = self.core.recording.clock.now();
+                let now = self.core.outlet.clock.now();
                 let open = work.open.still_open(&work.path);
                 work.open.leave(open, now, &mut Pen { lane: &self.core, state: &mut work.state });
             }
@@ -194,10 +263,10 @@ impl Profiled {
         self.end_calls(work, Shadow::depth(top), Some(reason));
     }
 
-    /// One of the embedder's calls has ended: it has returned, or failed for a reason. Of one inside another, the next sample will
-    /// see that it is gone: how deep it was nobody knows.
+    /// One of the embedder's calls has ended: it returned, or failed for a reason. If it was inside another one, nobody knows how
+    /// deep it was, and the next sample finds that it is gone.
     pub(crate) fn end_call(&self, reason: Option<Reason>) {
-        if self.calls.load(Ordering::Relaxed) == 1 {
+        if self.calls.open() == 1 {
             self.end_calls(&mut self.work(), 0, reason);
         }
     }
@@ -209,7 +278,7 @@ impl Profiled {
         }
         self.take_samples(work);
         if reason.is_some() || !work.open.is_empty() {
-            let now = self.core.recording.clock.now();
+            let now = self.core.outlet.clock.now();
             let mut pen = Pen { lane: &self.core, state: &mut work.state };
             match reason {
                 Some(reason) => work.open.unwind(depth, now, reason, &mut pen),
@@ -228,29 +297,95 @@ impl Profiled {
         matches!(self.stack, Stack::Native(_))
     }
 
-    /// Has its thread take samples, if that does. Under the test clock none are.
+    /// Whether anything can be sampled.
+    pub(crate) fn has_stack(&self) -> bool {
+        !matches!(self.stack, Stack::None)
+    }
+
+    /// Begins to sample, if the thread takes the samples itself. Under the test clock there are none.
     pub(crate) fn start(&self) -> io::Result<()> {
+        self.rests.store(false, Ordering::SeqCst);
         match &self.stack {
-            Stack::Native(native) if self.core.recording.clock.stopwatch().is_some() => native.start(),
+            Stack::Native(native) if self.core.outlet.clock.stopwatch().is_some() => native.start(),
             _ => Ok(()),
         }
     }
 
-    /// Its thread takes no more.
+    /// The thread takes no more samples of itself.
     fn stop(&self) {
         if let Stack::Native(native) = &self.stack {
             native.stop();
         }
     }
 
-    /// Switches it off or on again. What runs while it is off is in no window.
+    /// Takes no more samples for good: the signal is somebody else's.
+    pub(crate) fn give_up(&self) {
+        let mut guard = self.work();
+        let work = &mut *guard;
+        if self.is_native() && !work.closed && !std::mem::replace(&mut work.gave_up, true) {
+            self.stop();
+            self.take_samples(work);
+            self.core.outlet.note_unsampled(TAKEN);
+        }
+    }
+
+    /// Whether a call may be open.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.has_stack() && !self.calls.are_none()
+    }
+
+    /// Takes no more samples if no call is open. Answers whether it takes none.
+    pub(crate) fn rest(&self) -> bool {
+        if !self.has_stack() || self.rests.load(Ordering::Relaxed) {
+            return true;
+        }
+        let mut guard = self.work();
+        let work = &mut *guard;
+        if work.closed || !work.on || work.gave_up {
+            return true;
+        }
+        if !self.calls.are_none() {
+            return false;
+        }
+        self.rests.store(true, Ordering::SeqCst);
+        if !self.calls.are_none() {
+            // One has begun that didn't see it.
+            self.rests.store(false, Ordering::SeqCst);
+            return false;
+        }
+        self.stop();
+        self.take_samples(work);
+        true
+    }
+
+    /// A call of the embedder's begins. Answers whether the sampler has to be woken.
+    pub(crate) fn wake(&self) -> bool {
+        if !self.rests.load(Ordering::SeqCst) {
+            return false;
+        }
+        let mut guard = self.work();
+        let work = &mut *guard;
+        if work.closed || !work.on || work.gave_up {
+            return false;
+        }
+        // Nothing ran meanwhile.
+        let now = self.core.outlet.clock.now();
+        let idle = now.saturating_sub(std::mem::replace(&mut work.last, now));
+        work.window.idle_ticks = work.window.idle_ticks.saturating_add(idle);
+        if let Err(error) = self.start() {
+            self.core.outlet.note_unsampled(&no_timer(&error));
+        }
+        true
+    }
+
+    /// Switches the profile off or on again. What runs while it is off is in no window.
     pub(crate) fn set_on(&self, on: bool) {
         let mut guard = self.work();
         let work = &mut *guard;
         if work.closed || std::mem::replace(&mut work.on, on) == on {
             return;
         }
-        let now = self.core.recording.clock.now();
+        let now = self.core.outlet.clock.now();
         if on {
             // It fails for a thread that has ended: then there is nothing to sample.
             let _ = self.start();
@@ -272,7 +407,7 @@ impl Profiled {
         let mut work = self.work();
         if work.on && !work.closed {
             self.take_samples(&mut work);
-            self.end_window(&mut work, self.core.recording.clock.now());
+            self.end_window(&mut work, self.core.outlet.clock.now());
         }
     }
 
@@ -313,19 +448,20 @@ impl Profiled {
         let window = std::mem::replace(&mut work.window, next);
         let window = Window { end_ticks: now, nodes: work.tree.take(), calls, ..window };
         work.open.replant(&mut work.tree);
-        self.core.recording.queue.send(Message::Window(Box::new(window)));
+        let outlet = &self.core.outlet;
+        if outlet.queue.send_window(Box::new(window), self.core.waits()) {
+            outlet.notices.tell(&Notice::QueueFull);
+        }
         Pen { lane: &self.core, state: &mut work.state }.flush();
     }
 }
 
-/// Held by the store: when it goes, the profile ends.
-pub(crate) struct ProfiledGuard(pub(crate) Arc<Profiled>);
-
-impl Drop for ProfiledGuard {
-    fn drop(&mut self) {
-        let core = &self.0.core;
-        self.0.close(Reason::Unfinished, core.recording.clock.now());
-        core.recording.sampler.remove(core.number);
-        core.recording.retire(core);
-    }
+/// Why a thread's own stack isn't sampled.
+pub(crate) fn no_timer(error: &io::Error) -> String {
+    format!(
+        "no timer can be had to sample the thread's own stack ({error}): rewrite the module with a shadow stack"
+    )
 }
+
+/// The same, where the signal is somebody else's by now.
+pub(crate) const TAKEN: &str = "somebody has taken the handler of SIGPROF while threads were sampled by that signal: rewrite the module with a shadow stack";

@@ -1,132 +1,321 @@
-//! The bounded queue from the recorders to the writer's thread, and the buffers that go round.
+//! The queue from the recorders to the writer's thread, bounded in bytes, and the buffers that go round.
+
+mod message;
+mod spare;
+
+pub(crate) use message::{Block, Message, Suspension};
+pub(crate) use spare::Spare;
 
 use crate::clock::Clock;
 use kperf_abi::block::CAPACITY;
-use kperf_trace::{CallParent, Stall, StallKind, StallTotal, Summary, Window, count_events};
+use kperf_trace::{Stall, StallKind, StallTotal, Window, count_events};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-/// What the writer is told.
-pub(crate) enum Message {
-    /// A block of a lane: events, or slow calls that samples saw.
-    Block { lane: u32, block: Vec<u8>, spans: bool },
-    /// What was counted and seen in a while.
-    Window(Box<Window>),
-    /// A symbol table.
-    Symbols(Vec<u8>),
-    /// Whose children a lane's next calls are.
-    Parent(CallParent),
-    /// A guest waited.
-    Stall(Stall),
-    /// Nothing comes after this. The writer adds what it counted itself.
-    Finish(Box<Summary>),
-}
-
-/// The writing end. When it is full, whoever sends waits: nothing is lost.
-pub(crate) struct Queue {
-    sender: SyncSender<Message>,
-    spare: Arc<Spare>,
-    stalls: Mutex<StallTotal>,
-    /// Events that came when there was no writer any more.
-    refused_events: AtomicU64,
-}
-
-/// Buffers that wait to be filled. The last one used is the first to be used again: its memory is still warm.
-pub(crate) struct Spare {
-    buffers: Mutex<Vec<Vec<u8>>>,
-    capacity: usize,
-}
-
-/// How many stalls are told one by one; see `ticker.rs`.
+/// How many bytes may wait for the writer, if the embedder says nothing: 256 full blocks.
+pub(crate) const USUAL: usize = 256 * CAPACITY;
+/// How many stalls are told one by one; the summary counts them all. The ticker has the same limit (`ticker.rs`).
 const STALLS: u64 = 1000;
+/// How long the writer sleeps when there is nothing to write, and how often before it waits to be woken. The guest would pay for
+/// that: it costs a twentieth of what it takes to fill a block.
+const NAP: Duration = Duration::from_micros(500);
+const NAPS: u32 = 20;
+/// With room for fewer blocks the writer doesn't sleep: a guest that fills a block in 20 us would wait for it.
+const WORTH_NAPPING: usize = 32 * CAPACITY;
 
-/// A queue of so many blocks.
-pub(crate) fn queue(blocks: usize) -> (Queue, Receiver<Message>, Arc<Spare>) {
-    let (sender, receiver) = sync_channel(blocks);
-    let spare = Arc::new(Spare { buffers: Mutex::default(), capacity: blocks.saturating_add(4) });
-    let queue =
-        Queue { sender, spare: spare.clone(), stalls: Mutex::default(), refused_events: AtomicU64::new(0) };
-    (queue, receiver, spare)
+/// Messages on their way to the writer.
+pub(crate) struct Queue {
+    limit: usize,
+    inner: Mutex<Inner>,
+    /// Something has come, or everything has ended.
+    filled: Condvar,
+    /// There may be room.
+    drained: Condvar,
+    spare: Spare,
+    /// How many events had no room.
+    dropped_events: AtomicU64,
+    dropped_blocks: AtomicU64,
+}
+
+#[derive(Default)]
+struct Inner {
+    messages: VecDeque<Message>,
+    bytes: usize,
+    /// Whether there is no writer any more.
+    closed: bool,
+    writer_waits: bool,
+    guests_wait: u32,
+    /// Whether a block had no room since half of it was free.
+    full: bool,
+    /// What lanes have lost that ended before they could tell: the next lane with the number tells it.
+    lost: BTreeMap<u32, u64>,
+    stalls: StallTotal,
+}
+
+/// What became of something that was sent.
+pub(crate) enum Sent {
+    Yes,
+    /// There was no room for so many events. `first` says whether there was room for the one before.
+    Dropped {
+        block: Block,
+        events: u64,
+        first: bool,
+    },
 }
 
 impl Queue {
-    /// An empty buffer for a block.
-    pub(crate) fn buffer(&self) -> Vec<u8> {
-        self.spare.take().unwrap_or_else(|| Vec::with_capacity(CAPACITY))
-    }
-
-    /// Takes back the buffer of a block that was not sent on.
-    pub(crate) fn give_back(&self, block: Vec<u8>) {
-        self.spare.put(block);
-    }
-
-    /// Sends a block; waits while the queue is full, and tells how long that took.
-    pub(crate) fn send_block(&self, clock: &Clock, lane: u32, block: Vec<u8>, spans: bool) {
-        let message = match self.sender.try_send(Message::Block { lane, block, spans }) {
-            Ok(()) => return,
-            Err(TrySendError::Disconnected(message)) => return self.refuse(message),
-            Err(TrySendError::Full(message)) => message,
-        };
-        let start = clock.stopwatch();
-        if let Err(error) = self.sender.send(message) {
-            return self.refuse(error.0);
-        }
-        let (Some(start), Some(end)) = (start, clock.stopwatch()) else { return };
-        if spans {
-            // The sampler waited, not a guest.
-            return;
-        }
-        let nanos = clock.nanos(end.saturating_sub(start));
-        let mut stalls = self.stalls.lock().unwrap_or_else(PoisonError::into_inner);
-        stalls.add(nanos);
-        if stalls.count <= STALLS {
-            drop(stalls);
-            let stall = Stall { kind: StallKind::Writer, recorder: Some(lane), start_ticks: start, nanos };
-            self.send(Message::Stall(stall));
+    /// A queue for so many bytes. A single block always has room.
+    pub(crate) fn new(limit: usize) -> Queue {
+        Queue {
+            limit,
+            inner: Mutex::default(),
+            filled: Condvar::new(),
+            drained: Condvar::new(),
+            spare: Spare::new(limit / CAPACITY + 4),
+            dropped_events: AtomicU64::new(0),
+            dropped_blocks: AtomicU64::new(0),
         }
     }
 
-    /// Sends anything else; waits while the queue is full.
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Buffers for blocks.
+    pub(crate) fn spare(&self) -> &Spare {
+        &self.spare
+    }
+
+    /// Sends a block. If there is no room it waits, and tells how long that took, or gives the block back.
+    pub(crate) fn send_block(&self, clock: &Clock, block: Block, waits: bool) -> Sent {
+        let lane = block.lane;
+        let is_guest_s = !block.spans;
+        let size = block.size();
+        let mut inner = self.inner();
+        let mut waited = None;
+        if !inner.has_room(size, self.limit) {
+            if !waits {
+                let first = !std::mem::replace(&mut inner.full, true);
+                let events = count_events(&block.bytes);
+                self.count_dropped(events);
+                return Sent::Dropped { block, events, first };
+            }
+            let start = clock.stopwatch();
+            inner = self.wait(inner, size);
+            waited = start.zip(clock.stopwatch());
+        }
+        if inner.closed {
+            self.count_dropped(count_events(&block.bytes));
+            return Sent::Yes;
+        }
+        let mut block = block;
+        if block.is_first {
+            block.lost += inner.lost.remove(&lane).unwrap_or_default();
+        }
+        inner.push(Message::Block(block), size);
+        // The sampler that waited is no guest.
+        if let Some((start_ticks, end)) = waited.filter(|_| is_guest_s) {
+            let nanos = clock.nanos(end.saturating_sub(start_ticks));
+            inner.stalls.add(nanos);
+            if inner.stalls.count <= STALLS {
+                let kind = StallKind::Writer;
+                let stall = Message::Stall(Stall { kind, recorder: Some(lane), start_ticks, nanos });
+                inner.push(stall, 0);
+            }
+        }
+        self.wake_writer(inner);
+        Sent::Yes
+    }
+
+    /// Sends what a sampler counted. If there is no room it waits, or counts the calls in it as lost. Answers whether it is the
+    /// first that was lost after others were not.
+    pub(crate) fn send_window(&self, window: Box<Window>, waits: bool) -> bool {
+        let message = Message::Window(window);
+        let size = message.size();
+        let mut inner = self.inner();
+        if !inner.has_room(size, self.limit) {
+            if !waits {
+                let Message::Window(window) = message else { return false };
+                let calls = window.calls.iter().map(|(_, calls)| calls).sum();
+                *inner.lost.entry(window.recorder).or_default() += calls;
+                self.count_dropped(calls);
+                return !std::mem::replace(&mut inner.full, true);
+            }
+            inner = self.wait(inner, size);
+        }
+        if !inner.closed {
+            inner.push(message, size);
+            self.wake_writer(inner);
+        }
+        false
+    }
+
+    /// Sends anything else, which always has room.
     pub(crate) fn send(&self, message: Message) {
-        if let Err(error) = self.sender.send(message) {
-            self.refuse(error.0);
+        let mut inner = self.inner();
+        if !inner.closed {
+            let size = message.size();
+            inner.push(message, size);
+            self.wake_writer(inner);
         }
+    }
+
+    /// A lane has ended that has lost events since its last block.
+    pub(crate) fn lose(&self, lane: u32, events: u64) {
+        if events > 0 {
+            *self.inner().lost.entry(lane).or_default() += events;
+        }
+    }
+
+    /// What lanes have lost that nobody has told yet.
+    pub(crate) fn take_lost(&self) -> BTreeMap<u32, u64> {
+        std::mem::take(&mut self.inner().lost)
+    }
+
+    fn wait<'a>(&'a self, mut inner: MutexGuard<'a, Inner>, size: usize) -> MutexGuard<'a, Inner> {
+        inner.guests_wait += 1;
+        while !inner.closed && !inner.has_room(size, self.limit) {
+            inner = self.drained.wait(inner).unwrap_or_else(PoisonError::into_inner);
+        }
+        inner.guests_wait -= 1;
+        inner
+    }
+
+    fn wake_writer(&self, mut inner: MutexGuard<'_, Inner>) {
+        if std::mem::take(&mut inner.writer_waits) {
+            drop(inner);
+            self.filled.notify_one();
+        }
+    }
+
+    /// The next message, if there is one now.
+    pub(crate) fn try_take(&self) -> Option<Message> {
+        let mut inner = self.inner();
+        self.pop(&mut inner)
+    }
+
+    fn pop(&self, inner: &mut Inner) -> Option<Message> {
+        let message = inner.messages.pop_front()?;
+        inner.bytes = inner.bytes.saturating_sub(message.size());
+        if inner.guests_wait > 0 {
+            self.drained.notify_all();
+        }
+        inner.full &= inner.bytes > self.limit / 2;
+        Some(message)
+    }
+
+    /// The next message. While messages come one after the other, nobody wakes the writer.
+    pub(crate) fn take(&self) -> Message {
+        let naps = if self.limit < WORTH_NAPPING { 0 } else { NAPS };
+        for _ in 0..naps {
+            if let Some(message) = self.try_take() {
+                return message;
+            }
+            std::thread::sleep(NAP);
+        }
+        let mut inner = self.inner();
+        loop {
+            if let Some(message) = self.pop(&mut inner) {
+                return message;
+            }
+            inner.writer_waits = true;
+            inner = self.filled.wait(inner).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// There is no writer any more: whatever waits is lost, and whatever comes.
+    pub(crate) fn close(&self) {
+        let mut inner = self.inner();
+        inner.closed = true;
+        for message in std::mem::take(&mut inner.messages) {
+            if let Message::Block(block) = message {
+                self.count_dropped(count_events(&block.bytes));
+            }
+        }
+        inner.bytes = 0;
+        drop(inner);
+        self.drained.notify_all();
+    }
+
+    fn count_dropped(&self, events: u64) {
+        self.dropped_events.fetch_add(events, Ordering::Relaxed);
+        self.dropped_blocks.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How often and how long guests waited.
     pub(crate) fn stalls(&self) -> StallTotal {
-        *self.stalls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner().stalls
     }
 
-    pub(crate) fn refused_events(&self) -> u64 {
-        self.refused_events.load(Ordering::Relaxed)
+    /// How many bytes wait for the writer.
+    pub(crate) fn bytes(&self) -> usize {
+        self.inner().bytes
     }
 
-    fn refuse(&self, message: Message) {
-        if let Message::Block { block, .. } = message {
-            self.refused_events.fetch_add(count_events(&block), Ordering::Relaxed);
-            self.spare.put(block);
-        }
+    /// How many events, in how many blocks, had no room.
+    pub(crate) fn dropped(&self) -> [u64; 2] {
+        [&self.dropped_events, &self.dropped_blocks].map(|count| count.load(Ordering::Relaxed))
     }
 }
 
-impl Spare {
-    /// How many buffers it takes.
-    pub(crate) fn capacity(&self) -> usize {
-        self.capacity
+impl Inner {
+    fn has_room(&self, size: usize, limit: usize) -> bool {
+        self.bytes == 0 || self.bytes + size <= limit
     }
 
-    fn take(&self) -> Option<Vec<u8>> {
-        self.buffers.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    fn push(&mut self, message: Message, size: usize) {
+        self.bytes += size;
+        self.messages.push_back(message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::ClockChoice;
+    use kperf_abi::block::{BlockHeader, HEADER_LEN};
+    use kperf_abi::word::Word;
+
+    fn block(lane: u32, enters: u32) -> Block {
+        let mut bytes = BlockHeader::default().to_bytes().to_vec();
+        bytes.extend((0..enters).flat_map(|id| Word::Enter(id).encode().to_le_bytes()));
+        Block { lane, bytes, is_first: true, ..Block::default() }
     }
 
-    /// Takes a buffer back.
-    pub(crate) fn put(&self, mut buffer: Vec<u8>) {
-        buffer.clear();
-        let mut buffers = self.buffers.lock().unwrap_or_else(PoisonError::into_inner);
-        if buffers.len() < self.capacity {
-            buffers.push(buffer);
+    fn send(queue: &Queue, block: Block) -> bool {
+        matches!(queue.send_block(&Clock::new(ClockChoice::Test), block, false), Sent::Yes)
+    }
+
+    #[test]
+    fn bytes_are_counted_and_what_has_no_room_is_lost() {
+        let queue = Queue::new(4 * block(0, 100).size());
+        assert_eq!([(); 5].map(|()| send(&queue, block(1, 100))), [true, true, true, true, false]);
+        assert_eq!((queue.bytes(), queue.dropped()), (4 * block(0, 100).size(), [100, 1]));
+        assert!(queue.try_take().is_some());
+        assert!(send(&queue, block(1, 50)) && send(&queue, block(1, 10)));
+        assert!(!send(&queue, block(1, 100)));
+        while queue.try_take().is_some() {}
+        assert_eq!(queue.bytes(), 0);
+        // One that is larger than the limit is better written than lost.
+        assert!(send(&queue, block(1, 1000)) && !send(&queue, block(1, 0)));
+        assert_eq!(block(0, 100).bytes.len(), HEADER_LEN + 400);
+    }
+
+    #[test]
+    fn what_a_lane_has_lost_is_told_by_the_next_with_its_number() {
+        let queue = Queue::new(USUAL);
+        queue.lose(3, 7);
+        queue.lose(3, 5);
+        queue.lose(4, 1);
+        for lane in [2, 3, 3] {
+            assert!(send(&queue, block(lane, 1)));
         }
+        let lost = [(); 3].map(|()| match queue.try_take() {
+            Some(Message::Block(block)) => block.lost,
+            _ => panic!("three blocks"),
+        });
+        assert_eq!((lost, queue.take_lost()), ([0, 12, 0], BTreeMap::from([(4, 1)])));
     }
 }

@@ -1,14 +1,18 @@
 //! The recorder in Rust: word for word what `recorder.wat` does. Host functions run it, and the host itself where it acts
 //! on a recorder module's lane.
 
-use crate::core::LaneCore;
+use crate::core::{LAST_START, LaneCore};
 use crate::state::State;
-use kperf_abi::block::{CAPACITY, HEADER_LEN, STACKS, START};
+use kperf_abi::block::{HEADER_LEN, STACKS, START};
 use kperf_abi::word::{LEAVE, MAX_PAYLOAD, Reason, TIME, TIME_LIMIT, WIDE_TIME, Word};
 use kperf_trace::TraceContext;
 
-/// Where the last event of a block may begin: see `recorder.wat`.
-const LAST_START: u32 = (START + CAPACITY - 28) as u32;
+/// Where a lane stood when the host began a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Before {
+    pub(crate) depth: u32,
+    position: u32,
+}
 
 /// A lane and its state, as long as one thread works on them.
 pub(crate) struct Pen<'a> {
@@ -26,10 +30,16 @@ impl Pen<'_> {
     /// The time as the recorder of this lane sees it.
     #[inline]
     pub(crate) fn now(&self) -> u64 {
-        match &self.lane.ticker {
-            Some(ticker) => ticker.load(),
-            None => self.lane.recording.clock.now(),
+        match (self.state.instructions, &self.lane.ticker) {
+            (Some(instructions), _) => instructions,
+            (None, Some(ticker)) => self.or_read(ticker.load()),
+            (None, None) => self.lane.outlet.clock.now(),
         }
+    }
+
+    /// A time that a ticker wrote. If it is 0, reads the clock instead.
+    fn or_read(&self, ticks: u64) -> u64 {
+        if ticks == 0 { self.lane.outlet.clock.now() } else { ticks }
     }
 
     /// Enters a function; answers the token.
@@ -76,7 +86,7 @@ impl Pen<'_> {
             memory.set_position(position + 4);
             return;
         }
-        let now = self.lane.recording.clock.now();
+        let now = self.lane.outlet.clock.now();
         let mut delta = now.wrapping_sub(self.state.last);
         if delta >= TIME_LIMIT || position > LAST_START {
             position = self.make_room(now);
@@ -115,7 +125,30 @@ impl Pen<'_> {
         }
     }
 
-    /// The same at a time that the host noted.
+    /// The host begins a call.
+    pub(crate) fn before(&self) -> Before {
+        self.lane.check_clock_closely();
+        Before { depth: self.state.depth, position: self.lane.memory.position() }
+    }
+
+    /// The host's call has ended: closes what it left open. If it left by itself, its leave may have the time of a tick long ago;
+    /// then it gets the present time.
+    pub(crate) fn settle(&mut self, reason: Reason, before: Before) {
+        if before.depth < self.state.depth {
+            return self.close(reason, before.depth);
+        }
+        if self.lane.memory.position() == before.position {
+            // The call had no events.
+            return;
+        }
+        let Some(ticker) = &self.lane.outlet.ticker else { return };
+        let elapsed = self.lane.outlet.clock.now().saturating_sub(self.state.last);
+        if elapsed > ticker.noise() && self.lane.delay_last_leave(elapsed) {
+            self.state.last += elapsed;
+        }
+    }
+
+    /// Closes what is deeper than `depth` at a time that the host noted.
     pub(crate) fn close_at(&mut self, ticks: u64, reason: Reason, depth: u32) {
         if depth < self.state.depth {
             self.put(ticks, Word::Unwind { depth, reason });
@@ -147,7 +180,7 @@ impl Pen<'_> {
         }
     }
 
-    /// Says whose children the host's next calls are. What was recorded before must not stand in the same block.
+    /// Sets the parent of the host's next calls. Events from before must not stand in the same block, so it is handed over.
     pub(crate) fn set_parent(&mut self, context: Option<TraceContext>) {
         self.flush();
         self.lane.set_parent(self.state.stack, context);
@@ -172,13 +205,17 @@ impl Pen<'_> {
 
     #[cold]
     #[inline(never)]
-    fn make_room(&mut self, now: u64) -> u32 {
+    fn make_room(&mut self, mut now: u64) -> u32 {
         let memory = &self.lane.memory;
         if memory.position() > LAST_START {
             self.flush();
+            if self.lane.ticker.as_ref().is_some_and(|ticker| ticker.load() == 0) {
+                // The time was too old for this event, too.
+                now = 0;
+            }
         }
         let mut position = memory.position();
-        let delta = now.wrapping_sub(self.state.last);
+        let delta = self.or_read(now).wrapping_sub(self.state.last);
         // A clock that goes back stands still instead.
         if delta as i64 > 0 {
             if delta < TIME_LIMIT {
@@ -190,7 +227,7 @@ impl Pen<'_> {
                 memory.put(position, WIDE_TIME);
                 position += 12;
             }
-            self.state.last = now;
+            self.state.last += delta;
             memory.set_position(position);
         }
         position

@@ -1,13 +1,16 @@
 //! The handle of a recording.
 
-use crate::builder::Builder;
+#[cfg(feature = "component-model")]
+use crate::component::{self, ComponentLanes, RecordedStore};
 use crate::error::Result;
+use crate::find_lane::InData;
 use crate::host_functions;
 use crate::host_lane::HostLane;
 use crate::inlined::Inlined;
 use crate::lane::Lane;
 use crate::link::{Linking, failed};
 use crate::recording::Recording;
+use crate::stats::Stats;
 use kperf_abi::word::Reason;
 use kperf_trace::Summary;
 use std::sync::Arc;
@@ -22,28 +25,23 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins to describe a recording.
-    pub fn builder() -> Builder {
-        Builder::default()
-    }
-
-    /// Turns on what [`link`](Recorder::link) and [`link_inlined`](Recorder::link_inlined) need of an engine: threads and shared memories, since the recorder's memory
-    /// is read from other threads, and several memories. Host functions need nothing.
+    /// Turns on what [`link`](Recorder::link) and [`link_inlined`](Recorder::link_inlined) need of an engine: several memories,
+    /// threads, and shared memories, since other threads read the recorder's memory. Host functions need none of these.
     pub fn configure(config: &mut Config) {
         config.wasm_threads(true).shared_memory(true).wasm_multi_memory(true);
     }
 
     /// Puts the recorder module into a store and defines `kperf.*` in the linker for it. Instantiate probed modules after
-    /// that: their start sections are recorded too. They may be several; they share the lane.
+    /// that; their start sections are recorded too. Several modules may share the store, and then share the lane.
     ///
     /// The definitions belong to the store. For another store take another linker, or a clone from before this call.
-    /// Fuel, epochs and a `ResourceLimiter` see the recorder as guest code: it takes one instance, a few units of fuel an
-    /// event, and its memory of 128 KiB is not counted.
+    /// Fuel, epochs and a `ResourceLimiter` see the recorder as guest code: it takes one instance and a few units of fuel an
+    /// event. Its memory of 128 KiB is not counted.
     ///
     /// # Errors
     ///
-    /// When the engine lacks what [`configure`](Recorder::configure) turns on, when the store is another engine's or wants
-    /// asynchronous calls, when the linker has `kperf.*` already, when the recording is finished.
+    /// If the engine lacks what [`configure`](Recorder::configure) turns on, if the store belongs to another engine or wants
+    /// asynchronous calls, if the linker has `kperf.*` already, if the recording is finished.
     pub fn link<T: 'static>(
         &self,
         mut store: impl AsContextMut<Data = T>,
@@ -54,12 +52,13 @@ impl Recorder {
         linking.define(store, linker, instance)
     }
 
-    /// [`link`](Recorder::link) for stores that want asynchronous calls. (Guests may be called asynchronously in any
-    /// store; a store wants it when it yields by fuel or epochs or has an asynchronous limiter.)
+    /// Puts the recorder module into a store that wants asynchronous calls; else it does what [`link`](Recorder::link) does. (A
+    /// store wants them if it yields by fuel or epochs, or has an asynchronous limiter. Any store allows them.)
     ///
     /// # Errors
     ///
-    /// As for [`link`](Recorder::link).
+    /// If the engine lacks what [`configure`](Recorder::configure) turns on, if the store belongs to another engine, if the
+    /// linker has `kperf.*` already, if the recording is finished.
     pub async fn link_async<T: Send + 'static>(
         &self,
         mut store: impl AsContextMut<Data = T>,
@@ -68,7 +67,9 @@ impl Recorder {
         let linking = Linking::prepare(&self.recording, &mut store)?;
         let instance =
             Instance::new_async(&mut store, linking.module(), linking.imports()).await.map_err(failed)?;
-        linking.define(store, linker, instance)
+        let lane = linking.define(store, linker, instance)?;
+        lane.core.set_async();
+        Ok(lane)
     }
 
     /// Defines `kperf:host.*` in the linker, for modules that have their recorder inside. Each instance of them is a lane of
@@ -89,18 +90,20 @@ impl Recorder {
         Inlined::link(&self.recording, store, linker)
     }
 
-    /// Tells where the functions of a module are that counts its calls and keeps no stack (`rewrite --record profile --stack
-    /// native`); say it before the module is instantiated. `table` is its symbol table, as for [`symbols`](Recorder::symbols).
+    /// Makes known where a module's functions are. A module that counts its calls and keeps no stack (`rewrite --record profile
+    /// --stack native`) needs this before it is instantiated. `table` is its symbol table, as for
+    /// [`symbols`](Recorder::symbols).
     ///
-    /// Which calls are open is found on the stack of the thread that instantiates it, which is interrupted by `SIGPROF` for
-    /// that: an instance stays on its thread, and a thread has one instance of a module at a time. Asynchronous calls run
-    /// on stacks of their own, where that doesn't work. The handler stays for as long as the process does. System calls of
-    /// host functions are restarted where the kernel does that (`sleep` and `poll` return early).
+    /// Samples find the open calls on the stack of the thread that instantiated the module; `SIGPROF` interrupts that thread.
+    /// So an instance must stay on its thread, and a thread may have one instance of a module at a time. It doesn't work for
+    /// asynchronous calls, which run on stacks of their own. Where it doesn't work, calls are counted and have no times; the trace and
+    /// [`Notice::CountsOnly`](crate::Notice::CountsOnly) say why, and the guest runs as it would. The signal's handler stays until the process ends. The kernel
+    /// restarts system calls of host functions if it can (`sleep` and `poll` return early).
     ///
     /// # Errors
     ///
-    /// Elsewhere than on Linux on x86-64 ([`HAS_NATIVE_STACKS`](crate::HAS_NATIVE_STACKS)), when somebody else handles
-    /// `SIGPROF`, when the bytes are no symbol table.
+    /// If this isn't Linux on x86-64 ([`HAS_NATIVE_STACKS`](crate::HAS_NATIVE_STACKS)), if somebody else handles `SIGPROF`, if
+    /// the bytes are no symbol table.
     pub fn native_code(&self, module: &Module, table: &[u8]) -> Result<()> {
         self.recording.add_code(module, table)
     }
@@ -111,13 +114,14 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// When the linker has `kperf.*` already.
+    /// When the linker has `kperf.*` already, or instructions are the clock: these are counted inside of modules.
     pub fn add_to_linker<T: 'static>(
         &self,
         linker: &mut Linker<T>,
         lane: impl Fn(&mut T) -> &mut HostLane + Copy + Send + Sync + 'static,
     ) -> Result<()> {
-        host_functions::define(linker, lane)
+        self.recording.check_clock_beside()?;
+        host_functions::define(linker, InData(lane))
     }
 
     /// A lane for the data of one store. After the recording is finished it records nothing.
@@ -125,34 +129,70 @@ impl Recorder {
         HostLane::new(&self.recording)
     }
 
+    /// Defines what components with probes import, once for all stores. `lanes` finds the [`ComponentLanes`] in a store's data.
+    /// The components must run in stores that [`component_store`](Recorder::component_store) makes; in others they record nothing.
+    ///
+    /// # Errors
+    ///
+    /// When the linker has the instance `kperf:host/recorder` already, or instructions are the clock.
+    #[cfg(feature = "component-model")]
+    pub fn add_to_component_linker<T: 'static>(
+        &self,
+        linker: &mut wasmtime::component::Linker<T>,
+        lanes: impl Fn(&mut T) -> &mut ComponentLanes + Copy + Send + Sync + 'static,
+    ) -> Result<()> {
+        component::define(&self.recording, linker, lanes)
+    }
+
+    /// Makes of a store one for components with probes. Each instance of a component that has core modules, nested ones too, is a
+    /// lane of its own, from its instantiation on.
+    ///
+    /// # Errors
+    ///
+    /// If the store belongs to another engine.
+    #[cfg(feature = "component-model")]
+    pub fn component_store<T: 'static>(
+        &self,
+        store: wasmtime::Store<T>,
+        lanes: impl Fn(&mut T) -> &mut ComponentLanes,
+    ) -> Result<RecordedStore<T>> {
+        RecordedStore::new(&self.recording, store, lanes)
+    }
+
     /// Adds the symbol table of a module that was not known when the recorder was built: the bytes of its custom section
     /// `kperf.symbols`.
     ///
     /// # Errors
     ///
-    /// When the bytes are no symbol table, or its ids are another's.
+    /// If the bytes are no symbol table, or if another table has the same ids.
     pub fn symbols(&self, table: impl Into<Vec<u8>>) -> Result<()> {
         self.recording.add_symbols(table.into())
     }
 
-    /// Ends the recording: collects what every lane still holds, also where the store is gone, closes the frames that
-    /// are open as unfinished, and waits until all is written. What guests do after that is not recorded. `outcome` says
-    /// how the program ended: `completed`, `exit 3`, `trap: ...`.
+    /// How the recording is getting on. It takes a lock or two, and no longer than a microsecond.
+    pub fn stats(&self) -> Stats {
+        self.recording.stats()
+    }
+
+    /// Ends the recording. It collects what every lane still holds, even if the store is gone, closes open frames as
+    /// unfinished, and waits until all is written. What guests do after that is not recorded. `outcome` says how the program
+    /// ended: `completed`, `exit 3`, `trap: ...`.
     ///
     /// # Errors
     ///
-    /// When the trace could not be written to its end, with the number of events that are missing; when the recording is
-    /// finished already.
+    /// If a write has failed (the error says how many events are lost; the rest is in the trace, if it could be written to its end),
+    /// or if the recording is finished already. Events that had no room in the queue are no error:
+    /// [`Summary::dropped_events`] has all that are lost.
     pub fn finish(&self, outcome: &str) -> Result<Summary> {
         self.recording.end(Reason::Unfinished, outcome)
     }
 
-    /// [`finish`](Recorder::finish) from any thread while guests still run, as a thread that handles signals does: open
-    /// frames are closed as interrupted. The guests go on, unrecorded.
+    /// Ends the recording while guests still run, from any thread: one that handles signals, say. It does what
+    /// [`finish`](Recorder::finish) does, but closes open frames as interrupted. The guests go on, unrecorded.
     ///
     /// # Errors
     ///
-    /// As for [`finish`](Recorder::finish).
+    /// If a write has failed, or if the recording is finished already.
     pub fn interrupt(&self, outcome: &str) -> Result<Summary> {
         self.recording.end(Reason::Interrupted, outcome)
     }

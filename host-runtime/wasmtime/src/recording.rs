@@ -1,49 +1,90 @@
 //! What all lanes of a recording share.
 
-use crate::clock::Clock;
+use crate::answered::Answered;
+use crate::clock::{Clock, ClockChoice};
 use crate::core::LaneCore;
 use crate::error::{ErrorKind, Result};
 use crate::memory::LaneMemory;
-use crate::memory::TickerCell;
+use crate::notice::Notices;
+use crate::outlet::Outlet;
 use crate::profile::{self, Code, Sampler};
-use crate::queue::{Message, Queue};
+use crate::queue::{self, Message, Queue};
 use crate::sampling::Sampling;
+use crate::stats::{Progress, Stats};
 use crate::ticker::Ticker;
-use crate::writer::Written;
+use crate::when_full::WhenFull;
+use crate::writer::{SUSPENDED, Written};
+use cpu_time::ProcessTime;
 use kperf_abi::SymbolTable;
 use kperf_abi::block::CLOCK_OFF;
+#[cfg(feature = "compiler")]
 use kperf_abi::recorder::Form;
 use kperf_abi::word::Reason;
-use kperf_trace::Summary;
+use kperf_trace::{ProbeCost, Summary};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use wasmtime::{Engine, Module, SharedMemory};
 
+/// What the embedder has chosen.
+pub(crate) struct Settings {
+    pub(crate) clock: ClockChoice,
+    pub(crate) queue_bytes: usize,
+    pub(crate) when_full: WhenFull,
+    /// How to sample; `None` if the embedder didn't say.
+    pub(crate) sampling: Option<Sampling>,
+    pub(crate) notices: Notices,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            clock: ClockChoice::default(),
+            queue_bytes: queue::USUAL,
+            when_full: WhenFull::default(),
+            sampling: None,
+            notices: Notices::default(),
+        }
+    }
+}
+
 /// How many memories of lanes that have ended are kept for new ones.
 const SPARE_MEMORIES: usize = 16;
+/// The same for host functions, where a store lives for a request only.
+const SPARE_LANES: usize = 256;
+
+/// Measures what a probe costs: [`probe_cost`](crate::calibrate::probe_cost), which makes a recording of its own, so that
+/// this file doesn't name it.
+pub(crate) type Measure = fn(&Engine, ClockChoice, Answered) -> Option<ProbeCost>;
 
 pub(crate) struct Recording {
     pub(crate) engine: Engine,
-    pub(crate) clock: Clock,
-    /// `None` in a precise recording.
-    pub(crate) ticker: Option<Ticker>,
+    pub(crate) outlet: Arc<Outlet>,
     /// Looks at the guests that make a profile.
     pub(crate) sampler: Sampler,
-    /// `None` if nothing was said.
+    /// How to sample; `None` if the embedder didn't say.
     pub(crate) sampling: Option<Sampling>,
-    /// That of the modules whose threads are asked.
+    /// Where the functions of those modules are whose calls are found on native stacks.
     pub(crate) codes: Mutex<Vec<Arc<Code>>>,
-    pub(crate) queue: Queue,
     pub(crate) lanes: Mutex<Lanes>,
     /// The recorder module, compiled when it is first linked: an embedder with host functions needs none.
     pub(crate) module: OnceLock<Result<Module, String>>,
     /// Taken by whoever ends the recording; held until it has ended.
     pub(crate) writer: Mutex<Option<JoinHandle<Written>>>,
-    /// The ids that have a meaning.
+    /// The ids that the symbol tables have claimed.
     pub(crate) ids: Mutex<Vec<Range<u32>>>,
     pub(crate) spare_memories: Mutex<Vec<SharedMemory>>,
+    /// Lanes of host functions that have ended, for new ones: to zero a memory takes ten times as long as all else.
+    spare_lanes: Mutex<Vec<Arc<LaneCore>>>,
+    /// The clock that the embedder chose.
+    choice: ClockChoice,
+    /// Measures in the end what probes cost; `None` if that is not wanted.
+    pub(crate) measure: Mutex<Option<Measure>>,
+    /// Who answers the guests' probes, each kind once.
+    answered: Mutex<Vec<Answered>>,
+    /// The processor time of the process when the recording began. Under the test clock nobody asks for it.
+    began: Option<ProcessTime>,
 }
 
 /// The lanes that are open, by number. A number is free again when its lane has ended, so a server with a store for each
@@ -54,49 +95,190 @@ pub(crate) struct Lanes {
     free: BTreeSet<u32>,
     /// Numbers from here on were never used.
     next: u32,
+    /// Whether a lane was ever opened.
+    began: bool,
     finished: bool,
 }
 
 impl Recording {
-    /// The form of the recorder module that fits the clock.
-    pub(crate) fn form(&self) -> Form {
-        if self.ticker.is_some() { Form::Ticker } else { Form::Precise }
+    /// A recording that has no writer yet: the caller starts one. If the clock is a ticker, this starts its thread.
+    pub(crate) fn new(engine: &Engine, settings: Settings) -> Result<Arc<Recording>> {
+        let clock = Clock::new(settings.clock);
+        let ticker = match settings.clock {
+            ClockChoice::Ticker { period } => Some(Ticker::start(engine, &clock, period)?),
+            ClockChoice::Precise | ClockChoice::Instructions | ClockChoice::Test => None,
+        };
+        Ok(Recording::with_clock(engine, settings, (clock, ticker)))
     }
 
-    pub(crate) fn module(&self) -> Result<Module> {
-        let compiled = self.module.get_or_init(|| {
-            Module::new(&self.engine, self.form().wasm()).map_err(|error| format!("{error:#}"))
-        });
-        compiled.clone().map_err(|error| ErrorKind::Engine(error.into()).into())
+    /// A recording for a trial. Its ticker stands still.
+    #[cfg(feature = "compiler")]
+    pub(crate) fn for_trial(engine: &Engine, choice: ClockChoice) -> Arc<Recording> {
+        let clock = Clock::new(choice);
+        let is_ticker = matches!(choice, ClockChoice::Ticker { .. });
+        let ticker = is_ticker.then(|| Ticker::standing(engine, &clock));
+        Recording::with_clock(engine, Settings { clock: choice, ..Settings::default() }, (clock, ticker))
     }
 
-    /// Hands the writer's thread over; what was tried before (the calibration) is forgotten.
-    pub(crate) fn begin(&self, writer: JoinHandle<Written>) {
-        *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
-        *self.lanes.lock().unwrap_or_else(PoisonError::into_inner) = Lanes::default();
-        if let Some(ticker) = &self.ticker {
-            ticker.forget_stalls();
+    fn with_clock(
+        engine: &Engine,
+        settings: Settings,
+        (clock, ticker): (Clock, Option<Ticker>),
+    ) -> Arc<Recording> {
+        let Settings { clock: choice, queue_bytes, when_full, sampling, notices } = settings;
+        let queue = Queue::new(queue_bytes);
+        let progress = Progress::default();
+        Arc::new(Recording {
+            engine: engine.clone(),
+            outlet: Arc::new(Outlet {
+                clock,
+                ticker,
+                queue,
+                when_full,
+                notices,
+                unsampled: Mutex::default(),
+                progress,
+            }),
+            sampler: Sampler::new(sampling.unwrap_or_default().period, choice != ClockChoice::Test),
+            sampling,
+            codes: Mutex::default(),
+            lanes: Mutex::default(),
+            module: OnceLock::new(),
+            writer: Mutex::new(None),
+            ids: Mutex::default(),
+            spare_memories: Mutex::default(),
+            spare_lanes: Mutex::default(),
+            choice,
+            measure: Mutex::default(),
+            answered: Mutex::default(),
+            began: (choice != ClockChoice::Test).then(ProcessTime::try_now).and_then(std::io::Result::ok),
+        })
+    }
+
+    /// How it is getting on.
+    pub(crate) fn stats(&self) -> Stats {
+        let Outlet { queue, progress, .. } = &*self.outlet;
+        let [events, blocks] = queue.dropped();
+        Stats {
+            events: Progress::get(&progress.events),
+            bytes: Progress::get(&progress.bytes),
+            files: Progress::get(&progress.files),
+            lost_events: events + Progress::get(&progress.lost_events),
+            lost_blocks: blocks + Progress::get(&progress.lost_blocks),
+            failed_writes: Progress::get(&progress.failed_writes),
+            waits: queue.stalls(),
+            flush_nanos: self.outlet.clock.nanos(Progress::get(&progress.flush_ticks)),
+            queued_bytes: queue.bytes(),
+            lanes: self.lanes.lock().unwrap_or_else(PoisonError::into_inner).open.len(),
         }
     }
 
-    /// Opens a lane, whose blocks may tell only slow calls that samples saw. In a recording that is finished it is closed
-    /// from the start.
-    pub(crate) fn open_lane(self: &Arc<Self>, memory: LaneMemory, spans: bool) -> Arc<LaneCore> {
+    /// Whether the guests count their instructions, which are the clock then.
+    pub(crate) fn counts_instructions(&self) -> bool {
+        self.choice == ClockChoice::Instructions
+    }
+
+    /// Fails if a recorder beside the module has no clock.
+    pub(crate) fn check_clock_beside(&self) -> Result<()> {
+        if self.counts_instructions() { Err(ErrorKind::ClockInside.into()) } else { Ok(()) }
+    }
+
+    /// Notes who answers a guest's probes.
+    pub(crate) fn note(&self, answered: Answered) {
+        let mut all = self.answered.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.contains(&answered) {
+            all.push(answered);
+        }
+    }
+
+    /// What the guests' probes cost, if they were all of one kind.
+    fn probe_cost(&self) -> Option<ProbeCost> {
+        let measure = (*self.measure.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let answered = self.answered.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match answered[..] {
+            [only] => measure(&self.engine, self.choice, only),
+            _ => None,
+        }
+    }
+
+    fn cpu_nanos(&self) -> Option<u64> {
+        let elapsed = self.began?.try_elapsed().ok()?;
+        u64::try_from(elapsed.as_nanos()).ok()
+    }
+
+    /// The form of the recorder module that fits the clock.
+    #[cfg(feature = "compiler")]
+    pub(crate) fn form(&self) -> Form {
+        if self.outlet.ticker.is_some() { Form::Ticker } else { Form::Precise }
+    }
+
+    pub(crate) fn module(&self) -> Result<Module> {
+        #[cfg(feature = "compiler")]
+        let compile = || Module::new(&self.engine, self.form().wasm()).map_err(|error| format!("{error:#}"));
+        #[cfg(not(feature = "compiler"))]
+        let compile = || Err("kperf-wasmtime was built without its feature `compiler`".to_owned());
+        let compiled = self.module.get_or_init(compile);
+        compiled.clone().map_err(|error| ErrorKind::Engine(error.into()).into())
+    }
+
+    /// Hands the writer's thread over.
+    pub(crate) fn begin(&self, writer: JoinHandle<Written>) {
+        *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
+    }
+
+    /// Opens a lane. With `spans` its blocks tell only slow calls that samples saw. If the recording is finished, the lane is
+    /// closed from the start.
+    pub(crate) fn open_lane(&self, memory: LaneMemory, spans: bool) -> Arc<LaneCore> {
+        self.open(|number, closed| {
+            Arc::new(LaneCore::new(self.outlet.clone(), number, memory, spans, closed))
+        })
+    }
+
+    /// Opens a lane for host functions.
+    pub(crate) fn open_host_lane(&self) -> Arc<LaneCore> {
+        let spare = self.spare_lanes.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        self.open(|number, closed| {
+            if let Some(mut core) = spare
+                && let Some(unshared) = Arc::get_mut(&mut core)
+            {
+                unshared.renew(number, closed);
+                return core;
+            }
+            Arc::new(LaneCore::new(self.outlet.clone(), number, LaneMemory::own(), false, closed))
+        })
+    }
+
+    /// Opens the lane that `make` makes of a number, and of whether it is closed from the start.
+    fn open(&self, make: impl FnOnce(u32, bool) -> Arc<LaneCore>) -> Arc<LaneCore> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         let number = lanes.free.pop_first().unwrap_or_else(|| {
             lanes.next += 1;
             lanes.next - 1
         });
-        let core = Arc::new(LaneCore::new(self.clone(), number, memory, spans, lanes.finished));
+        if let Some(ticker) =
+            self.outlet.ticker.as_ref().filter(|_| !std::mem::replace(&mut lanes.began, true))
+        {
+            // Nobody wanted the time before.
+            ticker.forget();
+        }
+        let core = make(number, lanes.finished);
         lanes.open.insert(number, core.clone());
         core
     }
 
+    /// Forgets a lane of host functions that is closed, and keeps it for another.
+    pub(crate) fn retire_host_lane(&self, core: Arc<LaneCore>) {
+        self.retire(&core);
+        let mut spare = self.spare_lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.len() < SPARE_LANES {
+            spare.push(core);
+        }
+    }
+
     /// Sets the clock of a recorder that is inside of a module, or switches the recorder off.
     pub(crate) fn set_clock(&self, core: &LaneCore, on: bool) {
-        let Some(memory) = core.memory.import() else { return };
-        let cell = TickerCell::of_lane(memory);
-        match &self.ticker {
+        let Some(cell) = core.memory.clock() else { return };
+        match &self.outlet.ticker {
             Some(ticker) if on => ticker.add(core.number, cell),
             Some(ticker) => {
                 ticker.remove(core.number);
@@ -109,7 +291,7 @@ impl Recording {
     /// Forgets a lane that is closed.
     pub(crate) fn retire(&self, core: &Arc<LaneCore>) {
         // Before the number is another's.
-        if let Some(ticker) = &self.ticker {
+        if let Some(ticker) = &self.outlet.ticker {
             ticker.remove(core.number);
         }
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
@@ -133,8 +315,9 @@ impl Recording {
     /// Adds the functions of one more module.
     pub(crate) fn add_symbols(&self, table: Vec<u8>) -> Result<()> {
         let ids = ids_of(&table)?;
+        let functions = ids.end - ids.start;
         add_ids(&mut self.ids.lock().unwrap_or_else(PoisonError::into_inner), ids)?;
-        self.queue.send(Message::Symbols(table));
+        self.outlet.queue.send(Message::Symbols { table, functions });
         Ok(())
     }
 
@@ -154,7 +337,7 @@ impl Recording {
         codes.iter().rev().find(|code| code.id_base() == id_base).cloned()
     }
 
-    /// Ends the recording: every lane's rest is written, with what is open closed for a reason.
+    /// Ends the recording: closes open frames for a reason, and writes what every lane still holds.
     pub(crate) fn end(&self, reason: Reason, outcome: &str) -> Result<Summary> {
         // Held to the end: who comes second learns that all is done only when it is.
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,28 +348,28 @@ impl Recording {
         let recorders = lanes.next;
         drop(lanes);
         let profiled = self.sampler.stop();
-        let end_ticks = self.clock.now();
+        let end_ticks = self.outlet.clock.now();
         for profiled in profiled {
             profiled.close(reason, end_ticks);
         }
         for core in open {
             core.close(reason, || end_ticks);
         }
-        let stalls = self.ticker.as_ref().map(Ticker::stop).unwrap_or_default();
-        for stall in stalls.first {
-            self.queue.send(Message::Stall(stall));
+        let told = self.outlet.ticker.as_ref().map(Ticker::stop).unwrap_or_default();
+        for stall in told.stalls {
+            self.outlet.queue.send(Message::Stall(stall));
         }
-        let ids = self.ids.lock().unwrap_or_else(PoisonError::into_inner);
-        let probes = ids.iter().map(|ids| ids.end - ids.start).sum();
-        drop(ids);
-        self.queue.send(Message::Finish(Box::new(Summary {
+        // A program that is interrupted has no time for it.
+        let probe_cost = if reason == Reason::Unfinished { self.probe_cost() } else { None };
+        self.outlet.queue.send(Message::Finish(Box::new(Summary {
             outcome: outcome.into(),
             end_ticks,
             recorders,
-            probes,
-            ticker_stalls: stalls.total,
-            writer_stalls: self.queue.stalls(),
-            dropped_events: self.queue.refused_events(),
+            ticker_stalls: told.stalled,
+            ticks: told.ticks,
+            probe_cost,
+            cpu_nanos: self.cpu_nanos(),
+            writer_stalls: self.outlet.queue.stalls(),
             ..Summary::default()
         })));
         match thread.join() {
@@ -202,6 +385,7 @@ impl Recording {
 impl Drop for Recording {
     /// The last handle and the last lane are gone. An error of the sink has nobody left to be told to.
     fn drop(&mut self) {
+        *self.measure.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
         let _ = self.end(Reason::Unfinished, "the recorder was dropped");
     }
 }
@@ -209,7 +393,13 @@ impl Drop for Recording {
 /// The ids of a symbol table.
 pub(crate) fn ids_of(table: &[u8]) -> Result<Range<u32>> {
     let table = SymbolTable::from_bytes(table).map_err(ErrorKind::Symbols)?;
-    Ok(table.id_base..table.id_end())
+    let ids = table.id_base..table.id_end();
+    // Ours comes last.
+    let ours = SUSPENDED..SUSPENDED + 1;
+    if ids.end > ours.start {
+        return Err(ErrorKind::OverlappingIds { first: ours, second: ids }.into());
+    }
+    Ok(ids)
 }
 
 /// Claims ids that nobody else has.

@@ -1,34 +1,36 @@
-//! How modules are sampled that make a profile.
+//! How to sample modules that make a profile.
 
 use std::time::Duration;
 
-/// How modules are sampled that were rewritten to make a profile (`rewrite --record profile`); see
+/// How to sample modules that were rewritten to make a profile (`rewrite --record profile`); see
 /// [`Builder::sampling`](crate::Builder::sampling).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
-    /// How often a sample is taken. Of a shadow stack each costs the guest 100 to 200 ns for each cache line of it that it writes
-    /// next, so that 100 us, the default, is some 0.2 %. On a native stack the guest is interrupted for 2 to 25 us, the
-    /// latter on a virtual machine, so that a millisecond is the default.
+    /// How often a sample is taken.
+    ///
+    /// On a shadow stack the default is 100 us. A sample costs the guest 100 to 200 ns for each of the stack's cache lines that
+    /// it writes next: some 0.2 % in all. On a native stack the default is a millisecond: each sample interrupts the guest for
+    /// 2 to 25 us, the latter on a virtual machine.
     pub period: Duration,
-    /// Calls that are seen to last that long are told one by one, to within a period: ten periods if nothing is said;
-    /// `None` for none of them. Modules that were rewritten without the means for it tell none.
+    /// Calls that samples see last that long are in the trace one by one; their times are exact to a period. Ten periods by
+    /// default; `None` for no such calls. A module must have been rewritten for it.
     pub span_min: Option<Duration>,
-    /// How often what was counted and seen goes to the trace, as a window of its own. `None`: after a second, then after
-    /// two more, four more and so on, so that a process that is killed leaves half of it at least.
+    /// How often a window with what was counted and seen goes to the trace. `None`: after a second, then after two more, four
+    /// more and so on. So a process that is killed leaves at least half of its profile.
     pub every: Option<Duration>,
 }
 
 impl Sampling {
-    /// The period that is taken if nothing is said.
+    /// The default period on shadow stacks.
     pub const PERIOD: Duration = Duration::from_micros(100);
-    /// The same for native stacks.
+    /// The default period on native stacks.
     pub const NATIVE_PERIOD: Duration = Duration::from_millis(1);
-    /// At a shorter one a thread may do nothing but be interrupted: this is taken for it.
+    /// The shortest period on native stacks, which replaces any shorter one: else interrupts might take all of a thread's time.
     pub const SHORTEST_NATIVE_PERIOD: Duration = Duration::from_micros(100);
-    /// How many periods a call lasts at least that is told.
+    /// How many periods a call must last, by default, to be in the trace by itself.
     pub const SPAN_PERIODS: u32 = 10;
 
-    /// With this period, and the rest as it fits.
+    /// This period, and defaults that fit it.
     pub fn new(period: Duration) -> Sampling {
         Sampling { period, span_min: period.checked_mul(Sampling::SPAN_PERIODS), every: None }
     }

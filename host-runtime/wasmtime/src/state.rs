@@ -1,4 +1,4 @@
-//! What a recorder keeps besides its memory.
+//! The state that a recorder keeps beside its memory.
 
 use kperf_abi::block::BlockHeader;
 use kperf_abi::names;
@@ -13,15 +13,19 @@ pub(crate) struct State {
     pub(crate) stack: u32,
     /// The time of the last word, in ticks.
     pub(crate) last: u64,
+    /// The time, where instructions are the clock: how many the instance has executed.
+    pub(crate) instructions: Option<u64>,
 }
 
 impl State {
-    /// How it stands behind a block: what is known of it when the store is gone. `saved_depth` tells how many frames of a
-    /// stack were open when it last stopped running: what the recorder goes by too when it switches, so the last switch to
-    /// the running stack found just that. `None` if there is no block.
+    /// The state behind a block, computed from its words: the only way when the store is gone. `None` if there is no block.
+    ///
+    /// `saved_depth` tells how many frames a stack had open when it last stopped running. The recorder itself uses that when
+    /// it switches, so the last switch to the running stack found this depth.
     pub(crate) fn behind(block: &[u8], saved_depth: impl Fn(u32) -> u32) -> Option<State> {
         let (header, words) = BlockHeader::split(block)?;
-        let mut state = State { depth: header.depth, stack: header.stack, last: header.start_ticks };
+        let BlockHeader { depth, stack, start_ticks } = header;
+        let mut state = State { depth, stack, last: start_ticks, instructions: None };
         let mut words =
             words.chunks_exact(4).map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]));
         while let Some(word) = words.next() {
@@ -39,19 +43,23 @@ impl State {
                     state.depth = saved_depth(stack);
                 }
                 // A leaf is entered and left.
-                Some(Word::Leaf(_) | Word::Mark(_)) | None => {}
+                Some(Word::Leaf(_) | Word::Mark(_) | Word::Record(_) | Word::RecordMore(_)) | None => {}
             }
         }
         Some(state)
     }
 }
 
-/// The globals in which a recorder in a store keeps it.
+/// The globals in which a recorder in a store keeps its state.
 #[derive(Clone, Copy)]
 pub(crate) struct StateGlobals {
     depth: Global,
     stack: Global,
     last: Global,
+    /// `None`: the time comes from the host.
+    instructions: Option<Global>,
+    /// Token of the outermost open call of an allocator; `None`: allocations are not recorded.
+    allocator: Option<Global>,
 }
 
 impl StateGlobals {
@@ -63,7 +71,19 @@ impl StateGlobals {
             depth: global(names::STATE_DEPTH)?,
             stack: global(names::STATE_STACK)?,
             last: global(names::STATE_LAST)?,
+            instructions: None,
+            allocator: None,
         })
+    }
+
+    /// With the global that counts the module's instructions, if it has one.
+    pub(crate) fn counting(self, instructions: Option<Global>) -> StateGlobals {
+        StateGlobals { instructions, ..self }
+    }
+
+    /// With the global that tells of allocators, if the recorder has it.
+    pub(crate) fn recording(self, allocator: Option<Global>) -> StateGlobals {
+        StateGlobals { allocator, ..self }
     }
 
     pub(crate) fn get(&self, mut store: impl AsContextMut) -> State {
@@ -71,6 +91,9 @@ impl StateGlobals {
             depth: self.depth.get(&mut store).i32().unwrap_or_default() as u32,
             stack: self.stack.get(&mut store).i32().unwrap_or_default() as u32,
             last: self.last.get(&mut store).i64().unwrap_or_default() as u64,
+            instructions: self
+                .instructions
+                .map(|global| global.get(&mut store).i64().unwrap_or_default() as u64),
         }
     }
 
@@ -83,6 +106,12 @@ impl StateGlobals {
         for (global, value) in values {
             // Fails for values of another type only, and these are the recorder's own globals.
             let _ = global.set(&mut store, value);
+        }
+        if let Some(allocator) = &self.allocator {
+            let token = allocator.get(&mut store).i32().unwrap_or_default() as u32;
+            if token > state.depth {
+                let _ = allocator.set(&mut store, Val::I32(0));
+            }
         }
     }
 }
@@ -101,24 +130,27 @@ mod tests {
     #[test]
     fn the_depth_follows_the_words() {
         let tail = read(&[Word::Time(5).encode(), 17, 17, 17, Word::Leave.encode()]);
-        assert_eq!(tail, Some(State { last: 105, stack: 0, depth: 4 }));
+        assert_eq!(tail, Some(State { last: 105, depth: 4, ..State::default() }));
         let unwind = Word::Unwind { depth: 1, reason: Reason::Trap }.encode();
-        assert_eq!(read(&[17, unwind, 17]), Some(State { last: 100, stack: 0, depth: 2 }));
+        assert_eq!(read(&[17, unwind, 17]), Some(State { last: 100, depth: 2, ..State::default() }));
         assert_eq!(
             read(&[Word::WideTime.encode(), 1, 1]),
-            Some(State { last: 101 + (1 << 32), stack: 0, depth: 2 })
+            Some(State { last: 101 + (1 << 32), depth: 2, ..State::default() })
         );
     }
 
     #[test]
     fn a_switch_goes_by_the_saved_depth() {
         let switches = [17, Word::Switch(3).encode(), 17, 17];
-        assert_eq!(read(&switches), Some(State { last: 100, stack: 3, depth: 32 }));
+        assert_eq!(read(&switches), Some(State { last: 100, stack: 3, depth: 32, instructions: None }));
     }
 
     #[test]
     fn no_block_has_no_tail() {
         assert_eq!(State::behind(&[0; 15], |_| 0), None);
-        assert_eq!(read(&[Word::WideTime.encode(), 1]), Some(State { last: 100, stack: 0, depth: 2 }));
+        assert_eq!(
+            read(&[Word::WideTime.encode(), 1]),
+            Some(State { last: 100, depth: 2, ..State::default() })
+        );
     }
 }

@@ -4,7 +4,7 @@ use kperf_abi::names::SYMBOLS_SECTION;
 use wasmparser::{Parser, Payload};
 
 /// The symbol table that the rewriter left in a module, for [`Builder::symbols`](crate::Builder::symbols). `None` if the
-/// bytes are no probed module; they are not looked at further than that.
+/// bytes are no probed module. The table itself is not checked here.
 pub fn symbols(wasm: &[u8]) -> Option<&[u8]> {
     Parser::new(0).parse_all(wasm).map_while(Result::ok).find_map(|payload| match payload {
         Payload::CustomSection(section) if section.name() == SYMBOLS_SECTION => Some(section.data()),

@@ -1,144 +1,207 @@
 //! The thread that packs blocks and writes them.
+//!
+//! When the sink fails, what it didn't take is lost and counted, and the next thing is tried: guests go on. What readers need to
+//! understand the rest (symbol tables, parents, how much is lost) is owed until it is written.
 
-use crate::queue::{Message, Spare};
-use kperf_abi::block::CAPACITY;
-use kperf_trace::{Header, Summary, TraceWriter, count_events};
+mod anchors;
+mod files;
+mod lanes;
+mod open_calls;
+mod output;
+mod suspended;
+
+pub(crate) use anchors::Anchors;
+pub(crate) use files::Files;
+use files::Lost;
+pub(crate) use output::Sink;
+pub(crate) use suspended::SUSPENDED;
+
+use crate::notice::Notice;
+use crate::outlet::Outlet;
+use crate::queue::{Block, Message};
+use crate::stats::Progress;
+use kperf_trace::{Summary, count_events};
+use lanes::Lane;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
-use std::sync::mpsc::{Receiver, TryRecvError};
-use std::time::Duration;
-
-/// Where a trace goes.
-pub(crate) type Sink = Box<dyn Write + Send>;
+use std::io;
+use std::sync::atomic::Ordering;
 
 /// What became of the trace: how it ended, and the sink's first error.
 pub(crate) type Written = (Summary, Option<io::Error>);
 
-/// How many buffers are made before the first block comes. Their pages are touched here, on another processor than the
-/// guest's: the first touch of a page costs more than filling it.
-const WARM_BUFFERS: usize = 16;
-
-/// How long the writer sleeps when there is nothing to write, and how often before it waits to be woken. The guest would pay for
-/// that: it costs a twentieth of what it takes to fill a block.
-const NAP: Duration = Duration::from_micros(500);
-const NAPS: u32 = 20;
-/// With room for fewer blocks it doesn't: a guest that fills one in 20 us would wait for it.
-const WORTH_NAPPING: usize = 32;
-
 /// Writes until it is told to finish.
-///
-/// When the sink fails, the blocks from there on are dropped and counted: the guest goes on. At the end the counts are
-/// written if that is possible by then.
-pub(crate) fn write(mut trace: TraceWriter<Sink>, messages: &Receiver<Message>, spare: &Spare) -> Written {
-    for _ in 0..WARM_BUFFERS.min(spare.capacity()) {
-        // Nonzero, or the allocator would give pages that nobody touched.
-        spare.put(vec![0xff; CAPACITY]);
-    }
-    let mut failure: Option<io::Error> = None;
-    let mut dropped = Dropped::default();
-    let mut summary = Summary::default();
-    let most_naps = if spare.capacity() < WORTH_NAPPING { 0 } else { NAPS };
-    for message in (Inbox { messages, naps: most_naps, most_naps }) {
-        let result = match message {
-            Message::Block { lane, block, spans } => {
-                let result = match failure {
-                    None if spans => trace.spans(lane, &block),
-                    None => trace.block(lane, &block),
-                    Some(_) => Ok(()),
-                };
-                if failure.is_some() || result.is_err() {
-                    dropped.add(lane, &block);
+pub(crate) fn write(files: Files, outlet: &Outlet, mut anchors: Anchors) -> Written {
+    let _close = Close(outlet);
+    outlet.queue.spare().warm_up();
+    let mut writer = Writer { outlet, files, lanes: BTreeMap::new(), failure: None, fails: false };
+    writer.note_progress();
+    loop {
+        let message = outlet.queue.take();
+        if let Some(anchor) = anchors.due() {
+            let written = writer.files.trace().anchor(anchor);
+            writer.judge(written);
+        }
+        match message {
+            Message::Block(block) => writer.block(block),
+            Message::Window(window) => {
+                if window.nodes.iter().any(|node| node.func.0 == SUSPENDED) {
+                    writer.files.name_suspended();
                 }
-                spare.put(block);
-                result
+                let written = writer.files.symbols_and(|trace| trace.window(&window));
+                if !writer.judge(written) {
+                    let calls = window.calls.iter().map(|(_, calls)| calls).sum();
+                    writer.lose(window.recorder, calls);
+                }
             }
-            Message::Symbols(_) | Message::Parent(_) | Message::Stall(_) | Message::Window(_)
-                if failure.is_some() =>
-            {
-                Ok(())
+            Message::Symbols { table, functions } => {
+                writer.files.add_symbols(table, functions);
+                let written = writer.files.symbols_and(|_| Ok(()));
+                writer.judge(written);
             }
-            Message::Window(window) => trace.window(&window),
-            Message::Symbols(table) => trace.symbols(&table),
-            Message::Parent(parent) => trace.parent(&parent),
-            Message::Stall(stall) => trace.stall(stall),
-            Message::Finish(told) => {
-                summary = *told;
-                break;
+            Message::Stall(stall) => {
+                let written = writer.files.trace().stall(stall);
+                writer.judge(written);
             }
+            Message::Finish(summary) => return writer.finish(*summary),
+        }
+        writer.rotate();
+        writer.note_progress();
+    }
+}
+
+/// However the thread ends, nobody waits for it after that.
+struct Close<'a>(&'a Outlet);
+
+impl Drop for Close<'_> {
+    fn drop(&mut self) {
+        self.0.queue.close();
+    }
+}
+
+struct Writer<'a> {
+    outlet: &'a Outlet,
+    files: Files,
+    lanes: BTreeMap<u32, Lane>,
+    /// The first error.
+    failure: Option<io::Error>,
+    /// Whether the last write failed.
+    fails: bool,
+}
+
+impl Writer<'_> {
+    fn block(&mut self, block: Block) {
+        let number = block.lane;
+        let lane = self.lanes.entry(number).or_default();
+        lane.begin(&block);
+        let mut bytes = block.bytes;
+        if let Some(put) = suspended::put(&bytes, lane.suspensions()) {
+            self.files.name_suspended();
+            self.outlet.queue.spare().put(std::mem::replace(&mut bytes, put));
+        }
+        if block.spans && suspended::is_in(&bytes) {
+            self.files.name_suspended();
+        }
+        let follows = self.files.rotates();
+        let written = self.files.symbols_and(|trace| lane.write(trace, number, &bytes));
+        if follows {
+            lane.follow(&bytes);
+        }
+        if !self.judge(written) {
+            self.lose(number, count_events(&bytes));
+        }
+        self.outlet.queue.spare().put(bytes);
+    }
+
+    /// Events of a lane could not be written.
+    fn lose(&mut self, lane: u32, events: u64) {
+        self.lanes.entry(lane).or_default().lose(events);
+        Progress::add(&self.outlet.progress.lost_events, events);
+        Progress::add(&self.outlet.progress.lost_blocks, 1);
+    }
+
+    /// Whether something was written. Tells where that changes.
+    fn judge(&mut self, written: io::Result<()>) -> bool {
+        let worked = written.is_ok();
+        let failed_before = std::mem::replace(&mut self.fails, !worked);
+        match written {
+            Err(error) => {
+                Progress::add(&self.outlet.progress.failed_writes, 1);
+                if !failed_before {
+                    self.outlet.notices.tell(&Notice::WriteFailed(&error));
+                }
+                self.failure.get_or_insert(error);
+            }
+            Ok(()) if failed_before => {
+                self.outlet.notices.tell(&Notice::WriteWorks { lost_events: self.lost().events });
+            }
+            Ok(()) => {}
+        }
+        worked
+    }
+
+    fn lost(&self) -> Lost {
+        let [events, blocks] = self.outlet.queue.dropped();
+        let progress = &self.outlet.progress;
+        Lost {
+            events: events + Progress::get(&progress.lost_events),
+            blocks: blocks + Progress::get(&progress.lost_blocks),
+        }
+    }
+
+    /// Goes on in another file, if it is time.
+    fn rotate(&mut self) {
+        let begun = match self.files.begin_if_due(&self.outlet.clock) {
+            None => return,
+            Some(Err(error)) => return self.outlet.notices.tell(&Notice::NextFileFailed(&error)),
+            Some(Ok(begun)) => begun,
         };
-        if let Err(error) = result {
-            failure.get_or_insert(error);
+        for (&number, lane) in &self.lanes {
+            let written = lane.close_calls(self.files.trace(), number);
+            self.failure = self.failure.take().or(written.err());
+        }
+        let last = self.lanes.values().filter_map(Lane::last).max().unwrap_or_default();
+        let summary = Summary {
+            outcome: "continued in another file".into(),
+            end_ticks: self.outlet.clock.stopwatch().unwrap_or(last),
+            recorders: self.lanes.len() as u32,
+            notes: self.outlet.notes(),
+            ticks: self.outlet.ticker.as_ref().map(|ticker| ticker.ticks()).unwrap_or_default(),
+            ..Summary::default()
+        };
+        let lost = self.lost();
+        let written = self.files.go_on(begun, summary, lost);
+        self.judge(written);
+        for (&number, lane) in &mut self.lanes {
+            let written = self.files.symbols_and(|trace| lane.open_calls(trace, number));
+            self.failure = self.failure.take().or(written.err());
         }
     }
-    let written = trace.written();
-    summary.events = summary.dropped_events + written.events + dropped.events;
-    summary.blocks = written.blocks + dropped.blocks;
-    summary.dropped_events += dropped.events;
-    let end = dropped
-        .by_lane
-        .iter()
-        .try_for_each(|(&lane, &events)| trace.lost(lane, events))
-        .and_then(|()| trace.finish(&summary));
-    if let Err(error) = end {
-        failure.get_or_insert(error);
+
+    fn note_progress(&self) {
+        let (progress, written) = (&self.outlet.progress, self.files.written());
+        progress.events.store(written.events, Ordering::Relaxed);
+        progress.bytes.store(written.bytes, Ordering::Relaxed);
+        progress.files.store(self.files.number().into(), Ordering::Relaxed);
     }
-    (summary, failure)
-}
 
-/// The messages, for which nobody wakes the writer while they come one after the other.
-struct Inbox<'a> {
-    messages: &'a Receiver<Message>,
-    /// How many naps it took since the last message, and takes at most.
-    naps: u32,
-    most_naps: u32,
-}
-
-impl Iterator for Inbox<'_> {
-    type Item = Message;
-
-    fn next(&mut self) -> Option<Message> {
-        loop {
-            match self.messages.try_recv() {
-                Ok(message) => {
-                    self.naps = 0;
-                    return Some(message);
-                }
-                Err(TryRecvError::Disconnected) => return None,
-                Err(TryRecvError::Empty) if self.naps < self.most_naps => {
-                    self.naps += 1;
-                    std::thread::sleep(NAP);
-                }
-                Err(TryRecvError::Empty) => {
-                    self.naps = 0;
-                    return self.messages.recv().ok();
-                }
-            }
+    fn finish(mut self, told: Summary) -> Written {
+        for (lane, events) in self.outlet.queue.take_lost() {
+            self.lanes.entry(lane).or_default().lose(events);
         }
+        let lanes = &mut self.lanes;
+        let written = self.files.symbols_and(|trace| {
+            lanes.iter_mut().try_for_each(|(&number, lane)| lane.tell_lost(trace, number))
+        });
+        self.judge(written);
+        let lost = self.lost();
+        let told = Summary { notes: self.outlet.notes(), ..told };
+        let summary = self.files.complete(told, lost);
+        self.note_progress();
+        let Writer { outlet, files, failure, fails, .. } = self;
+        let Err(error) = files.finish(&summary) else { return (summary, failure) };
+        if !fails {
+            outlet.notices.tell(&Notice::WriteFailed(&error));
+        }
+        (summary, failure.or(Some(error)))
     }
-}
-
-/// What could not be written.
-#[derive(Default)]
-struct Dropped {
-    events: u64,
-    blocks: u64,
-    by_lane: BTreeMap<u32, u64>,
-}
-
-impl Dropped {
-    fn add(&mut self, lane: u32, block: &[u8]) {
-        let events = count_events(block);
-        self.events += events;
-        self.blocks += 1;
-        *self.by_lane.entry(lane).or_default() += events;
-    }
-}
-
-/// Begins the trace.
-pub(crate) fn begin(sink: Sink, header: &Header, tables: &[Vec<u8>]) -> io::Result<TraceWriter<Sink>> {
-    let mut trace = TraceWriter::new(sink, header)?;
-    for table in tables {
-        trace.symbols(table)?;
-    }
-    Ok(trace)
 }

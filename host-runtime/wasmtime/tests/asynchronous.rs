@@ -64,14 +64,17 @@ fn an_asynchronous_store_is_recorded_like_any_other() {
     recorder.finish("trap").unwrap();
     assert_text(
         &trace.text(),
-        "0 @2 enter 0
+        "symbols 91
+         0 @2 enter 0
          0 @3 enter 1
-         0 @4 leave
+         0 @4 enter [suspended]
          0 @5 leave
-         0 @6 enter 2
-         0 @7 unwind to 0, trap
-         0 @8 mark 1
-         end @9 trap: 7 events, 1 blocks, 0 dropped, 1 recorders",
+         0 @6 leave
+         0 @7 leave
+         0 @8 enter 2
+         0 @9 unwind to 0, trap
+         0 @10 mark 1
+         end @11 trap: 9 events, 1 blocks, 0 dropped, 1 recorders",
     );
 }
 
@@ -105,15 +108,59 @@ fn a_call_whose_future_is_dropped_leaves_no_frame_behind() {
     recorder.finish("completed").unwrap();
     assert_text(
         &trace.text(),
-        "0 @2 enter 0
+        "symbols 91
+         0 @2 enter 0
          0 @3 enter 1
-         0 @4 unwind to 0, host error
-         0 @5 enter 0
-         0 @6 enter 1
-         0 @7 leave
-         0 @8 leave
-         end @9 completed: 7 events, 1 blocks, 0 dropped, 1 recorders",
+         0 @4 enter [suspended]
+         0 @5 leave
+         0 @6 unwind to 0, host error
+         0 @7 enter 0
+         0 @8 enter 1
+         0 @9 enter [suspended]
+         0 @10 leave
+         0 @11 leave
+         0 @12 leave
+         end @13 completed: 11 events, 1 blocks, 0 dropped, 1 recorders",
     );
+}
+
+#[test]
+fn a_call_whose_future_and_store_are_dropped_ends_with_the_future() {
+    let engine = async_engine();
+    let (recorder, trace) = recorder(&engine);
+    let mut linker: Linker<HostLane> = linker(&engine);
+    recorder.add_to_linker(&mut linker, |lane| lane).unwrap();
+    let pre = linker.instantiate_pre(&module(&engine, GUEST)).unwrap();
+    let mut other = recorder.host_lane();
+    block_on(async {
+        let mut store = Store::new(&engine, recorder.host_lane());
+        store.epoch_deadline_async_yield_and_update(1);
+        let instance = pre.instantiate_async(&mut store).await.unwrap();
+        let f: TypedFunc<(), ()> = instance.get_typed_func(&mut store, "f").unwrap();
+        {
+            let call = async |store: &mut Store<HostLane>| f.call_async(store, ()).await;
+            let mut call = Box::pin(HostLane::call_async(&mut store, |lane| lane, call));
+            for _ in ["for the epoch", "in `pause`"] {
+                let poll = poll_fn(|context| Poll::Ready(call.as_mut().poll(context))).await;
+                assert!(poll.is_pending(), "it waits twice");
+            }
+        }
+        // Time passes until the store goes too.
+        (0..10).for_each(|n| other.mark(n));
+    });
+    drop(other);
+    recorder.finish("completed").unwrap();
+    let text = trace.text();
+    let of_call: String = text.lines().filter(|line| line.starts_with("0 ")).collect::<Vec<_>>().join("\n");
+    assert_text(
+        &of_call,
+        "0 @4 enter 0
+         0 @5 enter 1
+         0 @6 enter [suspended]
+         0 @7 leave
+         0 @8 unwind to 0, host error",
+    );
+    assert!(text.contains("1 @19 mark 9"), "{text}");
 }
 
 #[test]
@@ -137,12 +184,15 @@ fn host_functions_serve_asynchronous_stores_too() {
     recorder.finish("completed").unwrap();
     assert_text(
         &trace.text(),
-        "0 @2 enter 2
-         0 @3 unwind to 0, trap
-         0 @4 enter 0
-         0 @5 enter 1
-         0 @6 leave
-         0 @7 leave
-         end @8 completed: 6 events, 1 blocks, 0 dropped, 1 recorders",
+        "symbols 91
+         0 @4 enter 2
+         0 @5 unwind to 0, trap
+         0 @6 enter 0
+         0 @7 enter 1
+         0 @8 enter [suspended]
+         0 @9 leave
+         0 @10 leave
+         0 @11 leave
+         end @12 completed: 8 events, 1 blocks, 0 dropped, 1 recorders",
     );
 }

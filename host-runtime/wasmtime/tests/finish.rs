@@ -4,6 +4,7 @@
 mod common;
 
 use common::*;
+use cpu_time::ProcessTime;
 use kperf_abi::symbols::{Symbol, SymbolTable};
 use kperf_abi::{FuncId, FuncIndex};
 use kperf_trace::{ClockKind, Event, ProbeCost, TraceReader};
@@ -72,6 +73,21 @@ fn an_interruption_in_the_midst_of_events_leaves_whole_ones() {
         assert_eq!(enters, closed, "one frame at a time is open, and each is closed");
         assert_eq!(summary.events as usize, enters + closed);
     }
+}
+
+#[test]
+fn a_summary_has_the_processor_time_of_the_whole_process() {
+    let engine = engine();
+    let nanos = |since: ProcessTime| since.elapsed().as_nanos() as u64;
+    let before = ProcessTime::now();
+    let (recorder, _) =
+        recorder_with(&engine, |builder| builder.clock(ClockChoice::Precise).calibrate(false));
+    let recording = ProcessTime::now();
+    // This thread is none of the recorder's.
+    while recording.elapsed() < Duration::from_millis(5) {}
+    let within = nanos(recording);
+    let told = recorder.finish("completed").unwrap().cpu_nanos.unwrap();
+    assert!((within..=nanos(before)).contains(&told), "{told}");
 }
 
 #[test]
@@ -175,10 +191,10 @@ fn the_header_tells_the_clock_and_what_probes_cost() {
         assert_eq!(header.clock.kind == ClockKind::Ticker, clock != ClockChoice::Precise);
         assert!(header.clock.ticks_per_second > 1e6, "{:?}", header.clock);
         // A ticker that gets no processor all the while has nothing to split the cost by.
-        assert!(header.probe_cost.is_some() || clock != ClockChoice::Precise, "calibrated");
+        assert!(summary.probe_cost.is_some() || clock != ClockChoice::Precise, "calibrated");
         let plausible =
             |cost: ProbeCost| cost.inside_nanos >= 0.0 && cost.inside_nanos + cost.outside_nanos > 0.0;
-        assert!(header.probe_cost.is_none_or(plausible), "{:?}", header.probe_cost);
+        assert!(summary.probe_cost.is_none_or(plausible), "{:?}", summary.probe_cost);
         assert!(summary.end_ticks > header.anchor.ticks);
         assert_eq!(count(&bytes, |_| true), 100_000);
     }

@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use kperf_trace::{ClockKind, Event, TraceReader};
-use kperf_wasmtime::{ClockChoice, HostLane, Reason};
+use kperf_wasmtime::{ClockChoice, HostLane, Reason, TraceContext};
 use std::time::Duration;
 use wasmtime::{
     Config, Engine, Instance, InstanceAllocationStrategy, Linker, Module, PoolingAllocationConfig, Store,
@@ -209,4 +209,89 @@ fn host_functions_read_the_ticker() {
     let bytes = trace.bytes();
     let clock = &TraceReader::new(&bytes[..]).unwrap().header().clock.clone();
     assert_eq!((clock.kind, clock.period_nanos), (ClockKind::Ticker, Some(5000)));
+}
+
+#[test]
+fn each_request_is_recorded_or_not() {
+    let engine = Engine::default();
+    let (recorder, trace) = recorder(&engine);
+    let mut linker: Linker<HostLane> = Linker::new(&engine);
+    recorder.add_to_linker(&mut linker, |lane| lane).unwrap();
+    let guest = r#"(func (export "f") (param i32) (local $t i32)
+        (local.set $t (call $enter (local.get 0))) (LEAVE))"#;
+    let pre = linker.instantiate_pre(&module(&engine, guest)).unwrap();
+    let parent = |flags| TraceContext { trace_id: [7; 16], span_id: [9; 8], flags, state: String::new() };
+    let serve = |id: u32, prepare: fn(&mut HostLane, [TraceContext; 2])| {
+        let mut lane = recorder.host_lane();
+        prepare(&mut lane, [parent(0), parent(1)]);
+        let mut store = Store::new(&engine, lane);
+        let is_recording = store.data().is_recording();
+        let instance = pre.instantiate(&mut store).unwrap();
+        let f = instance.get_typed_func::<u32, ()>(&mut store, "f").unwrap();
+        HostLane::call(&mut store, |lane| lane, |store| f.call(store, id)).unwrap();
+        assert_eq!(store.data().id().is_some(), is_recording);
+        is_recording
+    };
+    let told = [
+        serve(1, |_, _| {}),
+        serve(2, |lane, [unsampled, _]| lane.set_parent(Some(unsampled))),
+        serve(3, |lane, [_, sampled]| lane.set_parent(Some(sampled))),
+        serve(4, |lane, _| lane.set_recording(Some(false))),
+        serve(5, |lane, [unsampled, _]| {
+            lane.set_parent(Some(unsampled));
+            lane.set_recording(Some(true));
+        }),
+        serve(6, |lane, [unsampled, _]| {
+            lane.set_parent(Some(unsampled));
+            lane.set_parent(None);
+        }),
+        serve(7, |lane, _| {
+            lane.set_recording(Some(false));
+            lane.set_recording(None);
+        }),
+    ];
+    assert_eq!(told, [true, false, true, false, true, true, true]);
+    recorder.finish("completed").unwrap();
+    let text = trace.text();
+    let entered: Vec<&str> =
+        text.lines().filter_map(|line| line.split_once("enter ")).map(|(_, id)| id).collect();
+    assert_eq!(entered, ["1", "3", "5", "6", "7"], "{text}");
+    assert_eq!(text.matches("leave").count(), 5, "{text}");
+}
+
+#[test]
+fn a_call_that_is_open_is_told_to_its_end() {
+    let engine = Engine::default();
+    let (recorder, trace) = recorder(&engine);
+    let mut linker: Linker<HostLane> = Linker::new(&engine);
+    recorder.add_to_linker(&mut linker, |lane| lane).unwrap();
+    let switch =
+        |mut caller: wasmtime::Caller<'_, HostLane>, on: u32| caller.data_mut().set_recording(Some(on == 1));
+    linker.func_wrap("host", "record", switch).unwrap();
+    let guest = module(
+        &engine,
+        r#"(import "host" "record" (func $record (param i32)))
+           (func $g (local $t i32) (ENTER 2) (LEAVE))
+           (func (export "f") (param i32) (local $t i32) (ENTER 1) (call $record (local.get 0)) (call $g) (LEAVE))"#,
+    );
+    let mut store = Store::new(&engine, recorder.host_lane());
+    let instance = linker.instantiate(&mut store, &guest).unwrap();
+    let f = instance.get_typed_func::<u32, ()>(&mut store, "f").unwrap();
+    // It goes off within the first, which is told, and on within the third.
+    for on in [0, 0, 1] {
+        HostLane::call(&mut store, |lane| lane, |store| f.call(store, on)).unwrap();
+    }
+    assert_eq!(store.data_mut().depth(), 0);
+    drop(store);
+    recorder.finish("completed").unwrap();
+    assert_text(
+        &trace.text(),
+        "0 @2 enter 1
+         0 @3 enter 2
+         0 @4 leave
+         0 @5 leave
+         0 @6 enter 2
+         0 @7 leave
+         end @8 completed: 6 events, 1 blocks, 0 dropped, 1 recorders",
+    );
 }

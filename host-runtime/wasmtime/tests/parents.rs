@@ -57,7 +57,6 @@ fn a_lane_says_whose_children_the_next_calls_are() {
          0.5 parent c1
          0.5 @11 enter 0
          0.5 @12 leave
-         0.* parent none
          end @13 completed: 10 events, 5 blocks, 0 dropped, 1 recorders",
     );
 }
@@ -89,6 +88,6 @@ fn a_request_s_parent_ends_with_its_store() {
          0.* parent none
          0 @5 enter 0
          0 @6 leave
-         end @8 completed: 4 events, 2 blocks, 0 dropped, 1 recorders",
+         end @7 completed: 4 events, 2 blocks, 0 dropped, 1 recorders",
     );
 }

@@ -44,10 +44,7 @@ fn a_full_disk_costs_events_but_not_the_guest() {
     let ErrorKind::Write { source, dropped_events } = error.kind() else { panic!("{error:?}") };
     assert_eq!(source.kind(), io::ErrorKind::StorageFull);
     assert_eq!(written + dropped_events, 200_000);
-    assert_eq!(
-        error.to_string(),
-        format!("failed to write the trace, {dropped_events} events are missing at its end")
-    );
+    assert_eq!(error.to_string(), format!("failed to write the trace, {dropped_events} events are lost"));
 }
 
 /// A trace that was cut off at a chunk's end has one anomaly, which `count` would not like.
@@ -84,7 +81,7 @@ fn a_guest_waits_for_a_slow_sink_and_the_trace_says_so() {
     let engine = engine();
     let memory = Memory::default();
     let sink = Slow(memory.clone());
-    let recorder = Recorder::builder().calibrate(false).queue(1).sink(sink).build(&engine).unwrap();
+    let recorder = Recorder::builder().calibrate(false).queue_bytes(1).sink(sink).build(&engine).unwrap();
     run(&recorder, &engine, "many", Some(100_000), || {});
     let summary = recorder.finish("completed").unwrap();
     assert_eq!((summary.events, summary.dropped_events), (200_000, 0));
@@ -110,8 +107,12 @@ impl Write for Panicking {
 #[test]
 fn a_sink_that_panics_does_not_take_the_guest_along() {
     let engine = engine();
-    let recorder =
-        Recorder::builder().clock(ClockChoice::Test).queue(1).sink(Panicking(0)).build(&engine).unwrap();
+    let recorder = Recorder::builder()
+        .clock(ClockChoice::Test)
+        .queue_bytes(1)
+        .sink(Panicking(0))
+        .build(&engine)
+        .unwrap();
     run(&recorder, &engine, "many", Some(100_000), || {});
     assert_eq!(recorder.finish("completed").unwrap_err().to_string(), "the trace's sink panicked");
 }

@@ -1,8 +1,8 @@
-//! Finds the open calls where they are anyway: on the stack of the thread that makes them.
+//! Finds the open calls on the stack of the thread that makes them.
 //!
-//! A timer interrupts the thread, and the handler of its signal walks the frames. Nothing changes meanwhile, nothing is too
-//! early or too late, and the guest need not do anything for it but count its calls. The count of an open call's function
-//! stands for its number: as long as it hasn't changed, the call is the same.
+//! A timer interrupts the thread, and the handler of its signal walks the frames. The stack doesn't change meanwhile, and the
+//! guest has to do nothing for it but count its calls. The count of a function serves as the number of its open call: as long
+//! as the count hasn't changed, the call is the same.
 
 mod code;
 mod ring;
@@ -44,7 +44,7 @@ impl Native {
         Ok(Native { target, clock, period, ring, number, timer: Mutex::new(None) })
     }
 
-    /// Whether samples couldn't tell the two apart.
+    /// Whether samples couldn't tell these two instances apart.
     pub(crate) fn is_same(&self, other: &Target) -> bool {
         self.target.is_same(other)
     }
@@ -74,7 +74,7 @@ impl Native {
         self.ring.next(path)
     }
 
-    /// How many samples there was no room for since this was last asked.
+    /// How many samples were lost for lack of room since the last call.
     pub(crate) fn lost(&self) -> u64 {
         self.ring.lost()
     }
@@ -85,6 +85,11 @@ impl Drop for Native {
         self.stop();
         self.ring.give_back();
     }
+}
+
+/// Whether this process still is as [`prepare`] has made it.
+pub(crate) fn is_ours() -> bool {
+    timer::is_ours()
 }
 
 /// Prepares this process.

@@ -1,4 +1,4 @@
-//! Where threads can't be asked which calls are open in them.
+//! Stands in for `native` on machines where nobody can find the open calls on a thread's stack.
 
 use super::counts::Counts;
 use crate::clock::Clock;
@@ -64,6 +64,10 @@ impl Code {
     pub(crate) fn id_base(&self) -> u32 {
         match *self {}
     }
+}
+
+pub(crate) fn is_ours() -> bool {
+    true
 }
 
 pub(crate) fn prepare() -> Result<(), io::Error> {

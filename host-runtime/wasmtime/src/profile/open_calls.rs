@@ -5,8 +5,8 @@ use crate::record::Pen;
 use kperf_abi::shadow::Slot;
 use kperf_abi::word::Reason;
 
-/// The calls that the last sample found open, the outermost first. Those that have lasted long enough are told: an outer
-/// call lasts longer than those inside it, so these are the first ones.
+/// The calls that the last sample found open, the outermost first. Calls that have lasted long enough are written to the trace.
+/// An outer call lasts longer than those inside it, so these are always the first in the list.
 #[derive(Default)]
 pub(crate) struct OpenCalls {
     calls: Vec<OpenCall>,
@@ -17,17 +17,17 @@ pub(crate) struct OpenCalls {
 
 struct OpenCall {
     slot: Slot,
-    /// Its path; that of the call around it where the tree has no room.
+    /// The call's path; if the tree has no room for it, the path of the call around it.
     node: Option<u32>,
     cut: bool,
-    /// In the middle between the sample before the first one that saw it and that one.
+    /// When the call is taken to have begun: halfway between the first sample that saw it and the sample before that.
     start: u64,
 }
 
 impl OpenCalls {
-    /// A sample found these calls. What changed since the one before is taken to have changed in the middle between them.
-    /// Answers how many calls are still the same. `will_hear`: it will be said how all of them ended, by
-    /// [`leave`](Self::leave) or [`unwind`](Self::unwind).
+    /// Takes in a sample that found these calls. What changed since the sample before is taken to have changed halfway between
+    /// the two. Answers how many calls are still the same. `will_hear` says that [`leave`](Self::leave) or
+    /// [`unwind`](Self::unwind) will tell how each of them ended.
     pub(crate) fn see(
         &mut self,
         path: &[Slot],
@@ -55,7 +55,7 @@ impl OpenCalls {
         self.calls.push(OpenCall { slot, node: child.or(parent), cut: child.is_none(), start });
     }
 
-    /// Tells those of the first `same` calls, which were seen twice, that have lasted so many ticks.
+    /// The first `same` calls were seen twice. Writes those of them that have lasted so many ticks.
     pub(crate) fn tell(&mut self, same: usize, now: u64, least_ticks: u64, pen: &mut Pen<'_>) {
         while let Some(call) = self.calls.get(self.told).filter(|_| self.told < same)
             && let Some(func) = call.slot.func().filter(|_| call.slot.has_serial())
@@ -66,7 +66,7 @@ impl OpenCalls {
         }
     }
 
-    /// How many calls are the same in what another look found.
+    /// How many of the calls another look found again.
     pub(crate) fn still_open(&self, path: &[Slot]) -> usize {
         self.calls.iter().zip(path).take_while(|(call, slot)| call.slot == **slot).count()
     }

@@ -1,13 +1,13 @@
 //! The thread that takes the samples.
 
-use super::{Profiled, Target};
+use super::{Profiled, Target, is_ours};
 use crate::error::{ErrorKind, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// Looks at the instances that make a profile, every so often. Its thread begins with the first of them.
+/// Samples the instances that make a profile. Its thread starts with the first of them.
 pub(crate) struct Sampler {
     shared: Arc<Shared>,
     period: Duration,
@@ -33,7 +33,7 @@ impl Sampler {
         Sampler { shared: Arc::default(), period, threaded, thread: Mutex::default() }
     }
 
-    /// Looks at one more, from now on.
+    /// Samples one more instance, from now on.
     pub(crate) fn add(&self, profiled: Arc<Profiled>) -> Result<()> {
         let mut thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner);
         self.shared.profiled().push(profiled);
@@ -48,12 +48,19 @@ impl Sampler {
         Ok(())
     }
 
-    /// Whether it looks at an instance already that samples couldn't tell from this one.
+    /// A call begins where none was open.
+    pub(crate) fn wake(&self) {
+        if let Some(thread) = &*self.thread.lock().unwrap_or_else(PoisonError::into_inner) {
+            thread.thread().unpark();
+        }
+    }
+
+    /// Whether it already samples an instance that samples couldn't tell from this one.
     pub(crate) fn has_same(&self, target: &Target) -> bool {
         self.shared.profiled().iter().any(|profiled| profiled.is_same(target))
     }
 
-    /// Looks no more at one: when this returns nobody does.
+    /// Stops sampling an instance. When this returns, nobody looks at it any more.
     pub(crate) fn remove(&self, number: u32) {
         self.shared.profiled().retain(|profiled| profiled.core.number != number);
     }
@@ -79,10 +86,14 @@ impl Drop for Sampler {
 /// How many samples are collected at a time, of threads that take them themselves.
 const COLLECTED: u32 = 8;
 
+/// How long it goes on when no call is open: the next one may come soon.
+const LINGERS: Duration = Duration::from_millis(10);
+
 /// Samples are due at fixed moments, so that one that comes late doesn't put off the others; those that are missed are left
 /// out, and the next stands for their time.
 fn run(shared: &Shared, period: Duration) {
     let mut due = Instant::now() + period;
+    let mut busy = due;
     while !shared.stop.load(Ordering::Relaxed) {
         let now = Instant::now();
         if now < due {
@@ -91,14 +102,23 @@ fn run(shared: &Shared, period: Duration) {
         }
         let profiled = shared.profiled();
         profiled.iter().for_each(|profiled| profiled.sample());
-        let rest = profiled.is_empty();
+        if profiled.iter().any(|profiled| profiled.is_native()) && !is_ours() {
+            profiled.iter().for_each(|profiled| profiled.give_up());
+        }
+        if profiled.iter().any(|profiled| profiled.is_busy()) {
+            busy = now;
+        }
+        let lingers = now.saturating_duration_since(busy) < LINGERS;
+        let rest = profiled.is_empty()
+            || !lingers && profiled.iter().filter(|profiled| !profiled.rest()).count() == 0;
         let only_collects = profiled.iter().all(|profiled| profiled.is_native());
         drop(profiled);
         due += if only_collects { period * COLLECTED } else { period };
         let now = Instant::now();
         if rest {
             thread::park();
-            due = Instant::now() + period;
+            busy = Instant::now();
+            due = busy + period;
         } else if due < now {
             let missed = (now - due).as_nanos() / period.as_nanos().max(1) + 1;
             due += period * missed.min(u32::MAX.into()) as u32;

@@ -1,14 +1,14 @@
-//! The stack that a recorder of profiles keeps: what the guest writes and the sampler reads.
+//! The stack that a recorder of profiles keeps: the guest writes it and the sampler reads it.
 //!
-//! The guest enters and leaves some calls in each nanosecond in which it is looked at, and goes on meanwhile. What makes a
-//! look right is that the innermost calls are read at once: the second load of a slot, from a line that this processor has
-//! just got, comes before the guest's next write to it. That moment is the sample's. The calls around them are read before,
-//! and again after: if they haven't changed, they were so at that moment too.
+//! The guest doesn't stop for a sample: it enters and leaves calls all the time. A look at the stack is right because it reads
+//! the innermost calls at one moment: the second load of a slot, from a cache line that this processor has just fetched, comes
+//! before the guest's next write to the line. That moment is the time of the sample. The calls around them are read before it
+//! and again after it. If they haven't changed, they were the same at that moment too.
 //!
-//! A look that fails is no loss of its own, but samples that fail where the stack is busy and succeed where it is not would tell
-//! of the latter too often. So it is two lines that are read at once, where the top was at the last look: a loop whose calls
-//! cross the border between two lines is seen as well as any other. And nothing else is touched before, or not just before: a
-//! guest whose line was taken stops at its next write, and then does at once what has waited.
+//! A failed look by itself does no harm. But if looks fail where the stack is busy and succeed where it is quiet, samples show
+//! quiet code too often. So the sampler reads two lines at that moment, around the top of the last look: then it sees a loop
+//! whose calls cross the border of two lines as well as any other. And it touches no other line just before: a guest that lost
+//! a line stops at its next write to it, and then does at once what has waited.
 
 use super::counts::{Counts, load};
 use kperf_abi::shadow::{COUNTS, LAST, SLOTS, STACK, Slot};
@@ -51,8 +51,13 @@ impl Shadow {
         }
     }
 
-    /// Finds out which calls are open, the outermost first. Answers whether it did: the stack may change as often as it is
-    /// looked at. `path` has the calls that were open at the last look: it is there that the stack is looked at first.
+    /// Whether a call is open in the slot with this address.
+    pub(crate) fn is_open(&self, top: u32) -> bool {
+        self.slots().get(Shadow::depth(top)).is_some_and(|slot| !is_free(load(slot)))
+    }
+
+    /// Finds out which calls are open, the outermost first. Answers whether it succeeded: it fails if the stack changes at every
+    /// look. `path` comes in with the calls that were open at the last look; the search begins at their depth.
     pub(crate) fn look(&self, path: &mut Vec<Slot>) -> bool {
         let mut depth = path.len();
         for _ in 0..TRIES {

@@ -4,7 +4,7 @@ use kperf_abi::FuncId;
 use kperf_trace::WindowNode;
 use std::collections::HashMap;
 
-/// Grows with the number of different paths, up to a limit: behind it, samples count for the part of a path that is known.
+/// It grows with the number of different paths, up to a limit. Then samples count for the part of their path that is known.
 #[derive(Default)]
 pub(crate) struct SampleTree {
     /// Parents come before their children.
@@ -16,7 +16,7 @@ pub(crate) struct SampleTree {
 const MAX_NODES: usize = 1 << 18;
 
 impl SampleTree {
-    /// The path that goes on from another one (`None`: from the host) into a function. `None` if there is no room for it.
+    /// The path from `parent` (`None`: from the host) into a function. `None` if there is no room for it.
     pub(crate) fn child(&mut self, parent: Option<u32>, func: FuncId) -> Option<u32> {
         if let Some(&node) = self.children.get(&(parent, func)) {
             return Some(node);

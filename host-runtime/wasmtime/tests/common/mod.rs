@@ -3,6 +3,7 @@
 
 pub mod exits;
 
+use kperf_abi::word::MAX_FUNC_ID;
 use kperf_trace::{CallParent, Event, Item, TraceReader};
 use kperf_wasmtime::{Builder, ClockChoice, Recorder};
 use std::fmt::Write as _;
@@ -99,6 +100,8 @@ pub fn text(bytes: &[u8]) -> String {
                     .map_or("none".into(), |context| format!("{} {}", context.traceparent(), context.state));
                 writeln!(out, "{recorder}.{stack} parent {}", context.trim_end()).unwrap();
             }
+            // A long run has some, at moments of their own.
+            Item::Anchor(_) => {}
             Item::Stall(stall) => writeln!(out, "stall {:?}", stall.kind).unwrap(),
             Item::End(summary) => writeln!(
                 out,
@@ -123,10 +126,12 @@ pub fn text(bytes: &[u8]) -> String {
             Item::Events(batch) | Item::Spans(batch) => {
                 for timed in batch.events {
                     let event = match timed.event {
+                        Event::Enter(id) if id.0 == MAX_FUNC_ID - 1 => "enter [suspended]".into(),
                         Event::Enter(id) => format!("enter {}", id.0),
                         Event::Leave => "leave".into(),
                         Event::Unwind { depth, reason } => format!("unwind to {depth}, {}", reason.as_str()),
                         Event::Mark(value) => format!("mark {value}"),
+                        Event::Memory(word) => format!("memory {word:#x}"),
                         Event::Lost { events } => format!("lost {events:?}"),
                     };
                     writeln!(out, "{} @{} {event}", batch.lane, timed.ticks / 1000).unwrap();

@@ -71,7 +71,8 @@ impl Code {
 /// The ids of a rewritten module's functions, by their index there.
 fn ids_by_index(module: &Module, symbols: &SymbolTable) -> HashMap<u32, FuncId> {
     let functions = module.imports().filter(|import| matches!(import.ty(), ExternType::Func(_)));
-    let (added, own): (Vec<_>, Vec<_>) = functions.partition(|import| import.module() == names::HOST_MODULE);
+    let is_ours = |import: &wasmtime::ImportType<'_>| names::is_of_probes(import.module(), import.name());
+    let (added, own): (Vec<_>, Vec<_>) = functions.partition(is_ours);
     let imported = (added.len() + own.len()) as u32;
     symbols.placed(imported, added.len() as u32).map(|(index, symbol)| (index, symbol.id)).collect()
 }

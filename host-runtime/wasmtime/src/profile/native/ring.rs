@@ -1,4 +1,4 @@
-//! Samples on their way from the thread that they are of to the sampler's.
+//! Carries samples from the thread that was sampled to the sampler's thread.
 #![allow(unsafe_code)] // What a signal's handler needs is shared with it, and no lock may be taken there.
 
 use super::target::Target;
@@ -11,22 +11,22 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The samples of one thread, of one instance. They are never freed, as a signal may come late: the next instance takes over
-/// what one leaves.
+/// The samples of one instance on one thread. A ring is never freed, as a signal may come late: when its instance ends, the next
+/// instance takes it over.
 pub(super) struct Ring {
     is_taken: AtomicBool,
     /// The thread whose handler writes here; 0 for none.
     thread: AtomicI32,
-    /// How many handlers are about to find out whether they may write, or do.
+    /// How many handlers are writing, or are just checking whether they may.
     handlers: AtomicUsize,
-    /// The handler's of that thread while it runs, else that of who stopped it.
+    /// What the handler needs. While the ring runs, only the handler of its thread touches it; else only whoever stopped it.
     task: UnsafeCell<Option<Task>>,
-    /// Of each sample a time, how many calls were open with [`WHOLE`] in front, and these, the innermost first.
+    /// For each sample: its time; how many calls were open, with the flag [`WHOLE`]; and these calls, the innermost first.
     cells: Box<[AtomicU64]>,
-    /// How many cells were ever written, and how many were read.
+    /// How many cells were written so far, and how many were read.
     written: AtomicUsize,
     read: AtomicUsize,
-    /// Samples that there was no room for.
+    /// How many samples were lost for lack of room.
     lost: AtomicU64,
     /// Until when no sample is taken, in ticks.
     rests_until: AtomicU64,
@@ -47,10 +47,11 @@ pub(super) struct Task {
 const WHOLE: u64 = 1 << 63;
 /// More than there are calls on a stack of 1 MiB.
 const CELLS: usize = 1 << 16;
-/// For how many times as long as a sample took none is taken: a stack of many thousand calls takes longer than a period, and the
-/// guest shall get on.
+/// After a sample there is a rest, so many times as long as the sample took. A stack of many thousand calls takes longer than a
+/// period to walk, and the guest must get on.
 const REST: u64 = 8;
-/// Who walks 65,000 calls needs no more; a handler that waited for a processor took longer, and nothing is gained by more rest.
+/// The longest rest. It is enough after a walk of 65,000 calls. A handler that took longer waited for a processor, and more rest
+/// would gain nothing.
 const LONGEST_REST: Duration = Duration::from_millis(50);
 /// How many instances can be sampled at a time.
 const RINGS: usize = 256;
@@ -72,7 +73,7 @@ impl Ring {
         }
     }
 
-    /// One that nobody has, and its number. `None` if there is none.
+    /// A free ring and its number; `None` if all are taken.
     pub(super) fn take() -> Option<(&'static Ring, usize)> {
         let rings = ALL.iter().map(|ring| ring.get_or_init(Ring::new)).zip(0..);
         rings.into_iter().find(|(ring, _)| !ring.is_taken.swap(true, Ordering::Acquire))
@@ -89,7 +90,7 @@ impl Ring {
         self.thread.store(thread, Ordering::SeqCst);
     }
 
-    /// From now on nobody does. Not to be said by the handler itself.
+    /// From now on no handler writes here. The handler itself must not call this.
     pub(super) fn stop(&self) {
         self.thread.store(0, Ordering::SeqCst);
         while self.handlers.load(Ordering::SeqCst) > 0 {
@@ -99,7 +100,7 @@ impl Ring {
         unsafe { *self.task.get() = None };
     }
 
-    /// Whoever comes next may have it. It has been stopped.
+    /// Frees the ring for the next instance. It must have been stopped.
     pub(super) fn give_back(&self) {
         self.read.store(self.written.load(Ordering::Acquire), Ordering::Release);
         self.lost.store(0, Ordering::Relaxed);
@@ -128,7 +129,7 @@ impl Ring {
         self.handlers.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// `walk` tells the calls, and answers whether these were all. It may be told that it is enough.
+    /// `walk` reports the calls and answers whether these were all. Its callback can say that it wants no more.
     fn write(&self, time: u64, walk: impl FnOnce(&mut dyn FnMut(Slot) -> bool) -> bool) {
         let begin = self.written.load(Ordering::Relaxed);
         let end = self.read.load(Ordering::Acquire) + CELLS;
@@ -166,7 +167,7 @@ impl Ring {
         Some((time, length & WHOLE != 0))
     }
 
-    /// How many samples were lost since it was last asked.
+    /// How many samples were lost since the last call.
     pub(super) fn lost(&self) -> u64 {
         self.lost.swap(0, Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Whose calls are looked for, and where.
+//! What a sample looks for: the calls of one instance, on one thread.
 
 use super::code::Code;
 use super::thread::Thread;
@@ -14,12 +14,12 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// An instance of this code that the running thread runs. Fails where its stack isn't one that can be walked.
+    /// An instance of this code on the running thread. Fails if that thread's stack can't be walked.
     pub(crate) fn of_this_thread(code: Arc<Code>, counts: Counts) -> Result<Target, &'static str> {
         Ok(Target { code, counts, thread: Thread::this()? })
     }
 
-    /// Whether samples couldn't tell the two apart.
+    /// Whether samples couldn't tell these two instances apart.
     pub(super) fn is_same(&self, other: &Target) -> bool {
         self.code.is(&other.code) && self.thread.is(&other.thread)
     }

@@ -37,7 +37,7 @@ impl Thread {
     }
 }
 
-/// Of the running thread. Fit for a signal's handler.
+/// The number of the running thread. A signal's handler may call this.
 pub(super) fn id() -> libc::pid_t {
     // SAFETY: it takes nothing and can't fail.
     unsafe { libc::gettid() }

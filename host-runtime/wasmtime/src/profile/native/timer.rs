@@ -1,7 +1,7 @@
 //! Interrupts a thread every so often.
 //!
-//! It is the kernel that does, by a timer of the thread's own. A signal that another thread sends would come when the thread
-//! next leaves the kernel, or its processor the hypervisor, so that what faults is seen too often.
+//! The kernel does it, by a timer that belongs to the thread. If another thread sent the signal, it would arrive when the thread
+//! next leaves the kernel, or when its processor leaves the hypervisor: samples would find code that faults too often.
 #![allow(unsafe_code)] // Timers and signals are the C library's; a handler gets its data by pointers.
 
 use super::ring::Ring;
@@ -10,10 +10,10 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use std::{io, ptr};
 
-/// What profilers use. [`install`] makes sure that nobody else does.
+/// The signal that profilers use. [`install`] makes sure that nobody else uses it.
 const SIGNAL: libc::c_int = libc::SIGPROF;
 
-/// Handles the signal from now on, for as long as the process lives: one that is under way must find its handler.
+/// Installs the signal's handler, for as long as the process lives: a signal that comes late must still find it.
 pub(super) fn install() -> io::Result<()> {
     static INSTALLED: OnceLock<Result<(), (io::ErrorKind, String)>> = OnceLock::new();
     let install = || {
@@ -35,6 +35,16 @@ pub(super) fn install() -> io::Result<()> {
     let known = |error: io::Error| (error.kind(), error.to_string());
     let installed = INSTALLED.get_or_init(|| install().map_err(known));
     installed.clone().map_err(|(kind, text)| io::Error::new(kind, text))
+}
+
+/// Whether the signal's handler is still ours.
+pub(super) fn is_ours() -> bool {
+    // SAFETY: the structure is plain data, filled in by the call.
+    unsafe {
+        let mut now: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(SIGNAL, ptr::null(), &raw mut now) == 0
+            && now.sa_sigaction == handle as *const () as usize
+    }
 }
 
 fn check(result: libc::c_int) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! Walks the frames of a thread, the host's as well as the guest's.
 //!
-//! The guest's functions keep frame pointers, always: wasmtime needs them for its backtraces. How the host's are left stands
-//! in the process's `.eh_frame`, which framehop reads.
+//! The guest's functions always keep frame pointers: wasmtime needs them for its backtraces. For the host's functions the
+//! process's `.eh_frame` says how to unwind them; framehop reads it.
 #![allow(unsafe_code)] // What is read is the process's own code and stack, by address.
 
 use super::code::Place;
@@ -16,7 +16,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 type Unwinder = UnwinderNative<&'static [u8], MustNotAllocateDuringUnwind>;
 
-/// How the host's functions are left.
+/// How to unwind the host's functions.
 static UNWINDER: LazyLock<Mutex<Unwinder>> = LazyLock::new(|| Mutex::new(Unwinder::new()));
 
 fn unwinder() -> MutexGuard<'static, Unwinder> {
@@ -53,7 +53,7 @@ unsafe extern "C" fn add_object(
 /// The only way in which linkers write where `.eh_frame` begins: as a signed distance of four bytes from here.
 const HEADER: [u8; 2] = [1, 0x1b];
 
-/// What an object says of its functions. `None` if it says nothing.
+/// How an object's functions are unwound, as it says itself. `None` if it says nothing.
 ///
 /// # Safety
 ///
@@ -103,8 +103,8 @@ impl Registers {
         Registers { pc, sp, fp }
     }
 
-    /// In a function of the guest's, before it has made its frame or when it has taken it down: how many words above the
-    /// stack pointer its return address is.
+    /// For a function of the guest that hasn't made its frame yet, or has removed it again: how many words above the stack
+    /// pointer its return address is.
     fn frameless(&self, place: Place) -> Option<u64> {
         // A function begins with `push rbp`, one byte, and `mov rbp, rsp`.
         match self.pc - place.begin as u64 {
@@ -129,8 +129,8 @@ impl Unwinding {
         Unwinding { unwinder: unwinder().clone(), cache: CacheNative::new_in() }
     }
 
-    /// Tells the calls that are open in the thread that runs this, which was interrupted there, the innermost first, until
-    /// `found` wants no more. Answers whether it came to the outermost, or to one at least. Takes no lock and no memory.
+    /// Reports to `found` the calls that are open in the running thread, which was interrupted there, the innermost first, until
+    /// `found` wants no more. Answers whether it reached the outermost call, or at least one. Takes no lock and no memory.
     pub(super) fn walk(
         &mut self,
         registers: Registers,

@@ -1,0 +1,280 @@
+//! The host's side of components whose core modules have probes.
+//!
+//! A recorder in a component keeps its block in a memory of its component: shared memories can't be reached from there. We keep
+//! its address, which is good as long as the store. So the lanes end before their store does: [`RecordedStore`] sees to it.
+#![allow(unsafe_code)] // A component's memory can't be reached in another way by other threads.
+
+use crate::core::LaneCore;
+use crate::error::{ErrorKind, Result};
+use crate::guards::LaneGuard;
+use crate::lane::watched;
+use crate::link::failed;
+use crate::memory::LaneMemory;
+use crate::reason::reason_of;
+use crate::recording::Recording;
+use crate::state::State;
+use kperf_abi::block::{CLOCK_OFF, MEMORY_PAGES, START};
+use kperf_abi::names::{COMPONENT_HOST, HOST_ATTACH, HOST_FLUSH, HOST_NOW};
+use kperf_abi::word::Reason;
+use kperf_trace::TraceContext;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wasmtime::component::{Linker, WasmList};
+use wasmtime::{AsContext, AsContextMut, Engine, Store, StoreContext, StoreContextMut};
+
+/// Stands in a store's data, so that recorders of its components find their lanes. [`Recorder::component_store`] fills it in.
+///
+/// [`Recorder::component_store`]: crate::Recorder::component_store
+#[derive(Default)]
+pub struct ComponentLanes {
+    shared: Option<Arc<Shared>>,
+}
+
+struct Shared {
+    recording: Arc<Recording>,
+    /// Where the data of the store lie. They stay there.
+    data: usize,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// The lanes, in the order in which their recorders began; it only grows until the store goes.
+    lanes: Vec<LaneGuard>,
+    parent: Option<TraceContext>,
+    is_async: bool,
+    /// The store is about to go.
+    is_closed: bool,
+}
+
+/// The lane number of a recorder that records nothing.
+const NO_LANE: u32 = u32::MAX;
+
+/// A store for components with probes. [`Recorder::component_store`](crate::Recorder::component_store) makes one. When it is
+/// dropped, it hands over what is recorded, and then drops the store.
+///
+/// It is used as a `Store` is, through [`AsContextMut`]. There is no way to take the store out.
+pub struct RecordedStore<T: 'static> {
+    shared: Arc<Shared>,
+    store: Store<T>,
+}
+
+impl<T: 'static> RecordedStore<T> {
+    pub(crate) fn new(
+        recording: &Arc<Recording>,
+        mut store: Store<T>,
+        lanes: impl Fn(&mut T) -> &mut ComponentLanes,
+    ) -> Result<RecordedStore<T>> {
+        if !Engine::same(store.engine(), &recording.engine) {
+            return Err(ErrorKind::OtherEngine.into());
+        }
+        let shared = Arc::new(Shared {
+            recording: recording.clone(),
+            data: address_of(store.data()),
+            inner: Mutex::default(),
+        });
+        lanes(store.data_mut()).shared = Some(shared.clone());
+        Ok(RecordedStore { shared, store })
+    }
+
+    /// Sets the parent of the host's calls: a span of the host, say, or the request that it serves. It must be known before a component
+    /// is instantiated. Calls of a parent that isn't sampled are not recorded.
+    pub fn set_parent(&mut self, context: Option<TraceContext>) {
+        self.shared.inner().parent = context;
+    }
+
+    /// Calls the guest by `call`. If that fails, it closes the frames that the guest opened, for the reason that
+    /// [`reason_of`](crate::reason_of) finds in the error. The component can't be called again then.
+    ///
+    /// # Errors
+    ///
+    /// What `call` returns, unchanged.
+    pub fn call<R>(&mut self, call: impl FnOnce(&mut Self) -> wasmtime::Result<R>) -> wasmtime::Result<R> {
+        let shared = self.shared.clone();
+        let open = shared.begin();
+        let result = call(self);
+        open.settle(&result);
+        result
+    }
+
+    /// [`call`](RecordedStore::call) for asynchronous calls. When the future is dropped halfway, the frames are closed for
+    /// [`Reason::Host`] at that time. While the call is pending, the guest doesn't run: that time is told as
+    /// a call of `[suspended]`.
+    ///
+    /// # Errors
+    ///
+    /// What `call` returns, unchanged.
+    pub async fn call_async<R>(
+        &mut self,
+        call: impl AsyncFnOnce(&mut Self) -> wasmtime::Result<R>,
+    ) -> wasmtime::Result<R> {
+        let shared = self.shared.clone();
+        shared.inner().is_async = true;
+        shared.each(LaneCore::set_async);
+        let open = shared.begin();
+        let wait = |waits| shared.each(if waits { LaneCore::suspend } else { LaneCore::resume });
+        let result = watched(call(self), wait).await;
+        open.settle(&result);
+        result
+    }
+
+    /// How many recorders have begun: one for each instance of a component that has core modules.
+    pub fn lanes(&self) -> usize {
+        self.shared.inner().lanes.len()
+    }
+}
+
+impl<T: 'static> AsContext for RecordedStore<T> {
+    type Data = T;
+
+    fn as_context(&self) -> StoreContext<'_, T> {
+        self.store.as_context()
+    }
+}
+
+impl<T: 'static> AsContextMut for RecordedStore<T> {
+    fn as_context_mut(&mut self) -> StoreContextMut<'_, T> {
+        self.store.as_context_mut()
+    }
+}
+
+impl<T: 'static> Drop for RecordedStore<T> {
+    fn drop(&mut self) {
+        let mut inner = self.shared.inner();
+        inner.is_closed = true;
+        let lanes = std::mem::take(&mut inner.lanes);
+        drop(inner);
+        // The memories are there until the store is dropped, behind this.
+        drop(lanes);
+    }
+}
+
+impl Shared {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn each(&self, act: impl Fn(&LaneCore)) {
+        self.inner().lanes.iter().for_each(|lane| act(&lane.core));
+    }
+
+    /// A call of the host's begins.
+    fn begin(&self) -> OpenCall<'_> {
+        self.each(LaneCore::check_clock_closely);
+        OpenCall { shared: self, ends: Some(Reason::Host) }
+    }
+
+    /// A recorder begins, with this memory. Answers the number of its lane.
+    fn attach(&self, address: NonNull<u8>) -> Option<u32> {
+        let mut inner = self.inner();
+        let unsampled = |parent: &TraceContext| parent.flags & TraceContext::SAMPLED == 0;
+        if inner.is_closed || inner.parent.as_ref().is_some_and(unsampled) {
+            return None;
+        }
+        // SAFETY: the caller has seen a memory of this size at the address, in the store whose data have `self`. It can't grow, so it
+        // stays there as long as the store, and `RecordedStore` closes and retires all lanes before it drops the store.
+        let memory = unsafe { LaneMemory::of_component(address) };
+        let core = self.recording.open_lane(memory, false);
+        if inner.is_async {
+            core.set_async();
+        }
+        if let Some(parent) = &inner.parent {
+            core.set_parent(0, Some(parent.clone()));
+        }
+        self.recording.set_clock(&core, true);
+        core.check_clock_closely();
+        let number = core.number;
+        inner.lanes.push(LaneGuard { recording: self.recording.clone(), core });
+        Some(number)
+    }
+
+    /// A recorder hands its block over.
+    fn flush(&self, lane: u32, state: State, lost: u64, block: &[u8]) -> wasmtime::Result<()> {
+        let inner = self.inner();
+        let Some(lane) = inner.lanes.iter().find(|guard| guard.core.number == lane) else { return Ok(()) };
+        let core = lane.core.clone();
+        drop(inner);
+        if !core.memory.is_at(block.as_ptr().addr().wrapping_sub(START)) {
+            return Err(wasmtime::Error::msg("a block is flushed that is no recorder's"));
+        }
+        if lost > 0 {
+            core.lose(lost);
+        }
+        core.hand_over((START + block.len()) as u32, state);
+        Ok(())
+    }
+}
+
+/// A call of the host's. If it is dropped unsettled, the host panicked or dropped the call's future.
+struct OpenCall<'a> {
+    shared: &'a Shared,
+    /// Why the frames end that are open when it is dropped.
+    ends: Option<Reason>,
+}
+
+impl OpenCall<'_> {
+    /// The call has ended. A guest that returned has left its frames.
+    fn settle<R>(mut self, result: &wasmtime::Result<R>) {
+        self.ends = result.as_ref().err().map(reason_of);
+    }
+}
+
+impl Drop for OpenCall<'_> {
+    fn drop(&mut self) {
+        let Some(reason) = self.ends else { return };
+        let now = self.shared.recording.outlet.clock.now();
+        self.shared.each(|lane| {
+            if lane.is_inside() {
+                lane.close(reason, || now);
+            }
+        });
+    }
+}
+
+/// Defines what the recorders of components import.
+pub(crate) fn define<T: 'static>(
+    recording: &Arc<Recording>,
+    linker: &mut Linker<T>,
+    lanes: impl Fn(&mut T) -> &mut ComponentLanes + Copy + Send + Sync + 'static,
+) -> Result<()> {
+    recording.check_clock_beside()?;
+    let mut host = linker.instance(COMPONENT_HOST).map_err(failed)?;
+    let clock = recording.outlet.clock.clone();
+    host.func_wrap(HOST_NOW, move |_: StoreContextMut<'_, T>, ()| Ok((clock.now(),))).map_err(failed)?;
+    let attach = move |mut store: StoreContextMut<'_, T>, (memory,): (WasmList<u8>,)| {
+        let shared = shared_of(&mut store, lanes);
+        let bytes = memory.as_le_slice(&store);
+        if bytes.len() != MEMORY_PAGES as usize * 65536 {
+            return Err(wasmtime::Error::msg("who attaches is no recorder"));
+        }
+        // wasmtime itself gives the address to compiled code, which writes there.
+        let address = std::ptr::with_exposed_provenance_mut::<u8>(bytes.as_ptr().expose_provenance());
+        let lane = NonNull::new(address).zip(shared).and_then(|(address, shared)| shared.attach(address));
+        if lane.is_none() {
+            // SAFETY: the memory is at least as long, and the guest waits for us.
+            unsafe { address.cast::<u64>().write_unaligned(CLOCK_OFF.to_le()) };
+        }
+        Ok((lane.unwrap_or(NO_LANE),))
+    };
+    host.func_wrap(HOST_ATTACH, attach).map_err(failed)?;
+    type Flushed = (u32, u32, u64, u64, WasmList<u8>);
+    let flush = move |mut store: StoreContextMut<'_, T>, (lane, depth, last, lost, block): Flushed| {
+        let Some(shared) = shared_of(&mut store, lanes) else { return Ok(()) };
+        let state = State { depth, last, ..State::default() };
+        shared.flush(lane, state, lost, block.as_le_slice(&store))
+    };
+    host.func_wrap(HOST_FLUSH, flush).map_err(failed)
+}
+
+/// The lanes of this very store. What stands in the data may have been moved there from another's.
+fn shared_of<T: 'static>(
+    store: &mut StoreContextMut<'_, T>,
+    lanes: impl Fn(&mut T) -> &mut ComponentLanes,
+) -> Option<Arc<Shared>> {
+    let data = address_of(store.data());
+    lanes(store.data_mut()).shared.clone().filter(|shared| shared.data == data)
+}
+
+fn address_of<T>(data: &T) -> usize {
+    std::ptr::from_ref(data).addr()
+}

@@ -1,0 +1,147 @@
+//! A lane for each store, for hosts whose stores' data have no room for one.
+
+use super::modules::Modules;
+use crate::find_lane::FindLane;
+use crate::host_lane::HostLane;
+use crate::recorder::Recorder;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use wasmtime::{AsContextMut, Func};
+
+/// The lanes of all stores that have had an event. A store is known by the address of its data, which stays until the store is dropped
+/// and is no other's until then. What tells that a store is dropped is a function of its own that nobody calls.
+///
+/// Linkers and stores hold it, and with it the recording.
+#[derive(Clone)]
+pub(crate) struct LanesByStore {
+    shared: Arc<Shared>,
+}
+
+pub(super) struct Shared {
+    recorder: Recorder,
+    modules: Modules,
+    open: Mutex<HashMap<usize, Arc<Slot>>>,
+}
+
+/// The lane of a store; `None` when the store is gone.
+#[derive(Default)]
+struct Slot {
+    lane: Mutex<Option<HostLane>>,
+}
+
+impl Slot {
+    /// Only one thread at a time has the store, so nobody waits here.
+    fn lane(&self) -> MutexGuard<'_, Option<HostLane>> {
+        self.lane.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The store that had this thread's last event.
+struct Last {
+    /// Whose lane it is, as an address. That may be another's by now, but then the lane is gone.
+    lanes: usize,
+    store: usize,
+    slot: Arc<Slot>,
+}
+
+thread_local! {
+    static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+}
+
+impl LanesByStore {
+    pub(super) fn new(recorder: Recorder) -> LanesByStore {
+        let shared = Shared { recorder, modules: Modules::default(), open: Mutex::default() };
+        LanesByStore { shared: Arc::new(shared) }
+    }
+
+    pub(super) fn recorder(&self) -> &Recorder {
+        &self.shared.recorder
+    }
+
+    /// The modules whose calls are recorded.
+    pub(super) fn modules(&self) -> &Modules {
+        &self.shared.modules
+    }
+
+    pub(super) fn downgrade(&self) -> Weak<Shared> {
+        Arc::downgrade(&self.shared)
+    }
+
+    pub(super) fn upgrade(weak: &Weak<Shared>) -> Option<LanesByStore> {
+        weak.upgrade().map(|shared| LanesByStore { shared })
+    }
+
+    /// No other lanes have the same while these are held.
+    pub(super) fn address(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
+    }
+
+    /// The lane of a store that this thread didn't see last.
+    #[cold]
+    fn find(&self, mut store: impl AsContextMut, address: usize) -> Arc<Slot> {
+        let mut open = self.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = open.entry(address).or_insert_with(|| {
+            let lane = self.shared.recorder.host_lane();
+            let slot = Arc::new(Slot { lane: Mutex::new(Some(lane)) });
+            let end = End { lanes: self.clone(), address, slot: slot.clone() };
+            Func::wrap(store.as_context_mut(), move || {
+                let _ = &end;
+            });
+            slot
+        });
+        slot.clone()
+    }
+
+    /// The thread's next event is of this store, probably.
+    fn remember(&self, store: usize, slot: &Arc<Slot>) {
+        // A thread that ends has no place for it. Nor has one that is about to use the lane of another store.
+        let _ = LAST.try_with(|last| {
+            if let Ok(mut last) = last.try_borrow_mut() {
+                *last = Some(Last { lanes: self.address(), store, slot: slot.clone() });
+            }
+        });
+    }
+}
+
+impl<T: 'static> FindLane<T> for LanesByStore {
+    #[inline]
+    fn with<R>(&self, mut store: impl AsContextMut<Data = T>, act: impl FnOnce(&mut HostLane) -> R) -> R {
+        let address = std::ptr::from_ref(store.as_context().data()).addr();
+        let mut act = Some(act);
+        let fast = LAST.try_with(|last| {
+            let last = last.try_borrow().ok()?;
+            let last = last.as_ref().filter(|last| last.store == address && last.lanes == self.address())?;
+            let mut lane = last.slot.lane();
+            let lane = lane.as_mut()?;
+            act.take().map(|act| act(lane))
+        });
+        match (fast, act) {
+            (Ok(Some(result)), _) => result,
+            (_, Some(act)) => {
+                let slot = self.find(&mut store, address);
+                self.remember(address, &slot);
+                act(slot.lane().get_or_insert_with(|| self.shared.recorder.host_lane()))
+            }
+            (_, None) => unreachable!("it was done"),
+        }
+    }
+}
+
+/// Dropped with the store.
+struct End {
+    lanes: LanesByStore,
+    address: usize,
+    slot: Arc<Slot>,
+}
+
+impl Drop for End {
+    fn drop(&mut self) {
+        let mut open = self.lanes.shared.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.remove(&self.address);
+        drop(open);
+        // A thread may keep the slot for as long as it lives.
+        let lane = self.slot.lane().take();
+        drop(lane);
+    }
+}

@@ -1,0 +1,45 @@
+//! What a lane needs of its recording.
+
+use crate::clock::Clock;
+use crate::notice::{Notice, Notices};
+use crate::queue::Queue;
+use crate::stats::Progress;
+use crate::ticker::Ticker;
+use crate::when_full::WhenFull;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+/// The time, and the way to the writer.
+pub(crate) struct Outlet {
+    pub(crate) clock: Clock,
+    /// `None` in a precise recording.
+    pub(crate) ticker: Option<Ticker>,
+    pub(crate) queue: Queue,
+    pub(crate) when_full: WhenFull,
+    pub(crate) notices: Notices,
+    /// What makes a profile's figures doubtful, and of how many instances.
+    pub(crate) unsampled: Mutex<BTreeMap<String, u64>>,
+    /// What the writer has done.
+    pub(crate) progress: Progress,
+}
+
+impl Outlet {
+    /// An instance's calls are only counted, for a reason. Tells each reason once.
+    pub(crate) fn note_unsampled(&self, reason: &str) {
+        let mut unsampled = self.unsampled.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = unsampled.entry(reason.to_owned()).or_default();
+        *count += 1;
+        let is_first = *count == 1;
+        drop(unsampled);
+        if is_first {
+            self.notices.tell(&Notice::CountsOnly { reason });
+        }
+    }
+
+    /// What a reader of the trace should know.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let unsampled = self.unsampled.lock().unwrap_or_else(PoisonError::into_inner);
+        let note = |(reason, count)| format!("calls without times, in {count} instances: {reason}");
+        unsampled.iter().map(note).collect()
+    }
+}

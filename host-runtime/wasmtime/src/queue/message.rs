@@ -1,0 +1,66 @@
+//! What the writer is told.
+
+use kperf_trace::{CallParent, Stall, Summary, Window};
+
+/// What the writer is told.
+pub(crate) enum Message {
+    /// A block of a lane.
+    Block(Block),
+    /// What a sampler counted and saw in a span of time.
+    Window(Box<Window>),
+    /// A symbol table, and how many functions it has.
+    Symbols { table: Vec<u8>, functions: u32 },
+    /// A guest waited, or the ticker did.
+    Stall(Stall),
+    /// Nothing comes after this. The writer adds what it counted itself.
+    Finish(Box<Summary>),
+}
+
+/// A block of a lane, and what happened before it.
+#[derive(Default)]
+pub(crate) struct Block {
+    pub(crate) lane: u32,
+    pub(crate) bytes: Vec<u8>,
+    /// Whether it tells slow calls that samples saw, rather than all calls.
+    pub(crate) spans: bool,
+    /// Whether it is the lane's first: another lane may have had the number before.
+    pub(crate) is_first: bool,
+    /// How many events of the lane had no room since its last block.
+    pub(crate) lost: u64,
+    /// The parents of the host's calls from here on.
+    pub(crate) parents: Vec<CallParent>,
+    /// When asynchronous calls waited since the lane's last block.
+    pub(crate) suspensions: Vec<Suspension>,
+}
+
+/// An asynchronous call of the host's waited: its guest didn't run. In ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Suspension {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+impl Message {
+    /// How many bytes it takes, more or less.
+    pub(crate) fn size(&self) -> usize {
+        size_of::<Message>()
+            + match self {
+                Message::Block(block) => return block.size(),
+                Message::Window(window) => {
+                    size_of::<Window>() + size_of_val(&*window.nodes) + size_of_val(&*window.calls)
+                }
+                Message::Symbols { table, .. } => table.capacity(),
+                Message::Stall(_) => 0,
+                Message::Finish(_) => size_of::<Summary>(),
+            }
+    }
+}
+
+impl Block {
+    pub(crate) fn size(&self) -> usize {
+        size_of::<Message>()
+            + self.bytes.capacity()
+            + size_of_val(&*self.parents)
+            + size_of_val(&*self.suspensions)
+    }
+}

@@ -1,0 +1,163 @@
+//! When the ticker spins, and when it naps.
+
+use std::time::Duration;
+
+/// How long a nap is. A tick after a nap costs some 20 us on a virtual machine, so naps of this length cost 4 % of a processor.
+/// 2,000 samples a second are enough for shares.
+const NAP: Duration = Duration::from_micros(500);
+/// A gap between two ticks that is at least so long is no interrupt: somebody else has the processor.
+const SCARCE: Duration = Duration::from_micros(500);
+/// With so few samples shares would be off by tens of points.
+const FEW: u64 = 20;
+/// How long it naps where processors were scarce, before it spins again.
+const FIRST_REST: Duration = Duration::from_millis(50);
+/// Each time that spinning turns out to be no good again, it naps for twice as long, but for no longer than this.
+const LONGEST_REST: Duration = Duration::from_secs(1);
+
+/// Finds the pace of the ticks. Moments and lengths are ticks of the clock.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    period: Duration,
+    period_ticks: u64,
+    nap_ticks: u64,
+    scarce: u64,
+    first_rest: u64,
+    longest_rest: u64,
+    /// A shorter gap is the scheduler's and the memory's ordinary noise.
+    noise: u64,
+    state: State,
+    /// How long the last rest was.
+    rest: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// It has a processor for itself since then.
+    Spins { since: u64 },
+    /// It naps between its ticks until then.
+    Naps { until: u64 },
+}
+
+impl Pace {
+    /// For ticks in every period. `ticks` converts to the clock's.
+    pub(super) fn new(period: Duration, ticks: impl Fn(Duration) -> u64) -> Pace {
+        // Who can sleep for a whole period never spins.
+        let state = if period < NAP { State::Spins { since: 0 } } else { State::Naps { until: u64::MAX } };
+        Pace {
+            period,
+            period_ticks: ticks(period).max(1),
+            nap_ticks: ticks(period.max(NAP)),
+            scarce: ticks(period + SCARCE),
+            first_rest: ticks(FIRST_REST),
+            longest_rest: ticks(LONGEST_REST),
+            noise: ticks((period * 10).max(Duration::from_micros(100))),
+            state,
+            rest: 0,
+        }
+    }
+
+    /// Whether it is too early for the next tick, so long after the last.
+    pub(super) fn is_early(&self, gap: u64) -> bool {
+        matches!(self.state, State::Spins { .. }) && gap < self.period_ticks
+    }
+
+    /// How long a gap may be before it counts as a stall.
+    pub(super) fn usual(&self) -> u64 {
+        match self.state {
+            State::Spins { .. } => self.noise,
+            State::Naps { .. } => self.nap_ticks * 3,
+        }
+    }
+
+    /// How long a gap may be while it spins.
+    pub(super) fn noise(&self) -> u64 {
+        self.noise
+    }
+
+    /// How old a time may be before nobody believes it.
+    pub(super) fn patience(&self) -> u64 {
+        self.usual()
+    }
+
+    /// For how long ticks are too few to tell anything.
+    pub(super) fn few_ticks(&self) -> u64 {
+        match self.state {
+            State::Spins { .. } => 0,
+            // Who asks for a long period wants few ticks.
+            State::Naps { until: u64::MAX } => 0,
+            State::Naps { .. } => self.nap_ticks * FEW,
+        }
+    }
+
+    /// Takes note of a tick, so long after the last.
+    pub(super) fn note(&mut self, now: u64, gap: u64) {
+        match self.state {
+            State::Spins { since } if gap >= self.scarce => {
+                let soon = self.rest > 0 && now.saturating_sub(since) < self.rest;
+                self.rest = if soon { (self.rest * 2).min(self.longest_rest) } else { self.first_rest };
+                self.state = State::Naps { until: now.saturating_add(self.rest) };
+            }
+            State::Naps { until } if now >= until => self.state = State::Spins { since: now },
+            _ => {}
+        }
+    }
+
+    /// How long to sleep until the next tick; `None` if it is too near.
+    pub(super) fn nap(&self) -> Option<Duration> {
+        matches!(self.state, State::Naps { .. }).then(|| self.period.max(NAP))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const US: u64 = 1_000;
+    const MS: u64 = 1_000_000;
+
+    fn pace(period: Duration) -> Pace {
+        Pace::new(period, |time| time.as_nanos() as u64)
+    }
+
+    #[test]
+    fn it_spins_until_somebody_else_has_the_processor() {
+        let mut pace = pace(Duration::from_micros(2));
+        assert!(pace.is_early(US) && !pace.is_early(2 * US));
+        pace.note(100 * US, 100 * US);
+        assert_eq!((pace.nap(), pace.patience()), (None, 100 * US));
+        pace.note(MS, 600 * US);
+        assert_eq!((pace.nap(), pace.patience()), (Some(NAP), 1500 * US));
+        assert!(!pace.is_early(0));
+        // A gap between naps is no reason to nap on.
+        pace.note(50 * MS, 20 * MS);
+        assert_eq!(pace.nap(), Some(NAP));
+        pace.note(51 * MS, 500 * US);
+        assert_eq!(pace.nap(), None);
+    }
+
+    #[test]
+    fn it_naps_longer_where_spinning_is_no_good_again() {
+        let mut pace = pace(Duration::from_micros(2));
+        let mut now = 0;
+        let mut rests = Vec::new();
+        for _ in 0..7 {
+            now += 3 * MS;
+            pace.note(now, MS);
+            let State::Naps { until } = pace.state else { panic!("it spins") };
+            rests.push((until - now) / MS);
+            now = until;
+            pace.note(now, 0);
+        }
+        assert_eq!(rests, [50, 100, 200, 400, 800, 1000, 1000]);
+        // A long time of its own makes good for it.
+        pace.note(now + 5000 * MS, MS);
+        assert_eq!(pace.rest, 50 * MS);
+    }
+
+    #[test]
+    fn a_long_period_is_slept() {
+        let mut pace = pace(Duration::from_millis(5));
+        pace.note(500 * MS, 400 * MS);
+        assert_eq!((pace.nap(), pace.patience()), (Some(Duration::from_millis(5)), 15 * MS));
+    }
+}

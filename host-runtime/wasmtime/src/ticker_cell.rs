@@ -1,0 +1,106 @@
+//! The time that a ticker writes and recorders load.
+#![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
+
+use kperf_abi::block::{CLOCK, CLOCK_OFF};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
+use wasmtime::{Engine, MemoryType, SharedMemory};
+
+/// The time that a ticker renews, at the front of a memory that recorder modules can import.
+pub(crate) struct TickerCell {
+    time: NonNull<AtomicU64>,
+    owner: Owner,
+}
+
+enum Owner {
+    Shared(SharedMemory),
+    /// Alone in its cache line: nobody else shall pay for the renewals.
+    Own {
+        _line: OwnLine,
+    },
+    /// A lane's memory. The ticker gives the cell back before the lane is retired.
+    Component,
+}
+
+/// A line that is freed when this is dropped. It is no `Box`: that would be the only way to it.
+struct OwnLine(NonNull<Line>);
+
+impl Drop for OwnLine {
+    fn drop(&mut self) {
+        // SAFETY: it was leaked in `TickerCell::new`, and nobody else has a reference any more.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+#[repr(C, align(128))]
+struct Line(AtomicU64);
+
+// SAFETY: the time is an atomic in memory that `owner` keeps alive and in place; both owners are Send and Sync.
+unsafe impl Send for TickerCell {}
+// SAFETY: as above.
+unsafe impl Sync for TickerCell {}
+
+impl TickerCell {
+    /// In shared memory where the engine has that, else only for host functions.
+    pub(crate) fn new(engine: &Engine) -> TickerCell {
+        match SharedMemory::new(engine, MemoryType::shared(1, 1)) {
+            Ok(memory) => {
+                TickerCell { time: NonNull::from(memory.data()).cast(), owner: Owner::Shared(memory) }
+            }
+            Err(_) => {
+                let line = NonNull::from(Box::leak(Box::new(Line(AtomicU64::new(0)))));
+                TickerCell { time: line.cast(), owner: Owner::Own { _line: OwnLine(line) } }
+            }
+        }
+    }
+
+    /// The clock at the front of a lane's memory.
+    pub(crate) fn of_lane(memory: &SharedMemory) -> TickerCell {
+        let data = memory.data().get(CLOCK..).unwrap_or_default();
+        debug_assert!(data.len() >= 8);
+        TickerCell { time: NonNull::from(data).cast(), owner: Owner::Shared(memory.clone()) }
+    }
+
+    /// The clock at the front of a lane's memory in a component.
+    ///
+    /// # Safety
+    ///
+    /// It stays there as long as the cell is used.
+    pub(crate) unsafe fn of_component(time: NonNull<AtomicU64>) -> TickerCell {
+        TickerCell { time, owner: Owner::Component }
+    }
+
+    /// The memory for the recorder module's import.
+    pub(crate) fn import(&self) -> Option<&SharedMemory> {
+        match &self.owner {
+            Owner::Shared(memory) => Some(memory),
+            Owner::Own { .. } | Owner::Component => None,
+        }
+    }
+
+    #[inline]
+    fn time(&self) -> &AtomicU64 {
+        // SAFETY: `owner` holds it there; a memory begins at a page and has one page at least.
+        unsafe { self.time.as_ref() }
+    }
+
+    /// The time, in ticks.
+    #[inline]
+    pub(crate) fn load(&self) -> u64 {
+        u64::from_le(self.time().load(Ordering::Relaxed))
+    }
+
+    /// If the time is more than `patience` ticks old, writes 0 in its place, so that events ask the host. Answers whether it did.
+    pub(crate) fn doubt(&self, now: u64, patience: u64) -> bool {
+        let seen = self.load();
+        let is_old = seen != 0 && seen != CLOCK_OFF && now.saturating_sub(seen) > patience;
+        // If it was renewed meanwhile, there is nothing to doubt.
+        is_old && self.time().compare_exchange(seen.to_le(), 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
+    /// Renews the time.
+    #[inline]
+    pub(crate) fn store(&self, ticks: u64) {
+        self.time().store(ticks.to_le(), Ordering::Relaxed);
+    }
+}

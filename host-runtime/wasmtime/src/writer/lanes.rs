@@ -1,0 +1,125 @@
+//! What the writer knows of a recorder's number.
+
+use super::open_calls::OpenCalls;
+use super::output::Output;
+use crate::queue::{Block, Suspension};
+use kperf_trace::{CallParent, TraceWriter};
+use std::collections::BTreeMap;
+use std::io;
+
+/// A recorder's number. Lanes have it one after the other.
+#[derive(Default)]
+pub(super) struct Lane {
+    /// How many events are lost that the trace doesn't tell yet.
+    lost: u64,
+    /// The parents that hold, by stack, as far as the file says them.
+    parents: BTreeMap<Option<u32>, CallParent>,
+    /// Those that it doesn't say yet.
+    owed: Vec<CallParent>,
+    suspensions: Vec<Suspension>,
+    open: OpenCalls,
+    spans: bool,
+}
+
+impl Lane {
+    /// A block comes.
+    pub(super) fn begin(&mut self, block: &Block) {
+        if block.is_first {
+            // What holds is another's.
+            self.owed.clear();
+            if !self.parents.is_empty() {
+                self.owed.push(CallParent { recorder: block.lane, stack: None, context: None });
+            }
+            self.suspensions.clear();
+            self.open = OpenCalls::default();
+        }
+        self.spans = block.spans;
+        self.lost += block.lost;
+        self.owed.extend(block.parents.iter().cloned());
+        self.suspensions.extend(&block.suspensions);
+    }
+
+    pub(super) fn suspensions(&mut self) -> &mut Vec<Suspension> {
+        &mut self.suspensions
+    }
+
+    /// Writes a block, and what is owed before it.
+    pub(super) fn write(
+        &mut self,
+        trace: &mut TraceWriter<Output>,
+        number: u32,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        self.tell_parents(trace)?;
+        self.tell_lost(trace, number)?;
+        if self.spans { trace.spans(number, bytes) } else { trace.block(number, bytes) }
+    }
+
+    fn tell_parents(&mut self, trace: &mut TraceWriter<Output>) -> io::Result<()> {
+        while let Some(parent) = self.owed.first() {
+            trace.parent(parent)?;
+            let parent = self.owed.remove(0);
+            match (parent.stack, &parent.context) {
+                (None, None) => self.parents.clear(),
+                (stack, None) => drop(self.parents.remove(&stack)),
+                (stack, Some(_)) => drop(self.parents.insert(stack, parent)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Events are lost.
+    pub(super) fn lose(&mut self, events: u64) {
+        self.lost += events;
+    }
+
+    /// Tells what is lost.
+    pub(super) fn tell_lost(&mut self, trace: &mut TraceWriter<Output>, number: u32) -> io::Result<()> {
+        if self.lost > 0 {
+            trace.lost(number, self.lost)?;
+            self.lost = 0;
+        }
+        Ok(())
+    }
+
+    /// Follows the calls, so that another file can begin with those that are open.
+    pub(super) fn follow(&mut self, block: &[u8]) {
+        self.open.follow(block);
+    }
+
+    /// The time of the last event, if calls are followed.
+    pub(super) fn last(&self) -> Option<u64> {
+        Some(self.open.last)
+    }
+
+    /// Ends the lane's part in a file.
+    pub(super) fn close_calls(&self, trace: &mut TraceWriter<Output>, number: u32) -> io::Result<()> {
+        self.write_calls(trace, number, self.open.closing())
+    }
+
+    /// Begins its part in another file.
+    pub(super) fn open_calls(&mut self, trace: &mut TraceWriter<Output>, number: u32) -> io::Result<()> {
+        // Of the new file nobody knows anything.
+        self.owed.splice(0..0, std::mem::take(&mut self.parents).into_values());
+        match self.open.opening() {
+            None => Ok(()),
+            block => {
+                self.tell_parents(trace)?;
+                self.write_calls(trace, number, block)
+            }
+        }
+    }
+
+    fn write_calls(
+        &self,
+        trace: &mut TraceWriter<Output>,
+        number: u32,
+        block: Option<Vec<u8>>,
+    ) -> io::Result<()> {
+        match block {
+            None => Ok(()),
+            Some(block) if self.spans => trace.spans(number, &block),
+            Some(block) => trace.block(number, &block),
+        }
+    }
+}

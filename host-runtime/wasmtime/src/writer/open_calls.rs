@@ -1,0 +1,140 @@
+//! The calls that are open between two blocks of a recorder, so that one file of a trace can end there and another begin.
+
+use kperf_abi::block::BlockHeader;
+use kperf_abi::word::{Reason, Word};
+use std::collections::BTreeMap;
+
+/// What a recorder's blocks have left open.
+#[derive(Default)]
+pub(super) struct OpenCalls {
+    /// The stack that runs.
+    running: u32,
+    /// The open calls of each stack, the outermost first; `None` for one whose enter is lost.
+    stacks: BTreeMap<u32, Vec<Option<u32>>>,
+    /// The time of the last event.
+    pub(super) last: u64,
+}
+
+/// More open calls than this don't fit into a block.
+const MOST: usize = 500_000;
+
+impl OpenCalls {
+    /// Takes in the recorder's next block.
+    pub(super) fn follow(&mut self, block: &[u8]) {
+        let Some((header, words)) = BlockHeader::split(block) else { return };
+        self.running = header.stack;
+        self.last = header.start_ticks;
+        let mut calls = self.stacks.remove(&self.running).unwrap_or_default();
+        calls.resize(header.depth as usize, None);
+        let mut words = words.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
+        while let Some(word) = words.next() {
+            match Word::decode(word) {
+                Some(Word::Enter(id)) => calls.push(Some(id)),
+                Some(Word::Leave) => drop(calls.pop()),
+                Some(Word::Unwind { depth, .. }) => calls.truncate(depth as usize),
+                Some(Word::Time(ticks)) => self.last = self.last.saturating_add(ticks.into()),
+                Some(Word::WideTime) => {
+                    let (Some(low), Some(high)) = (words.next(), words.next()) else { break };
+                    self.last = self.last.saturating_add(u64::from(low) | u64::from(high) << 32);
+                }
+                Some(Word::Switch(stack)) => {
+                    let before = std::mem::replace(&mut self.running, stack);
+                    self.stacks.insert(before, calls);
+                    calls = self.stacks.remove(&stack).unwrap_or_default();
+                }
+                Some(Word::Leaf(_) | Word::Mark(_) | Word::Record(_) | Word::RecordMore(_)) | None => {}
+            }
+        }
+        self.stacks.insert(self.running, calls);
+        self.stacks.retain(|_, calls| !calls.is_empty());
+    }
+
+    /// A block that closes what is open; `None` if that is nothing.
+    pub(super) fn closing(&self) -> Option<Vec<u8>> {
+        let depth = self.stacks.get(&self.running).map_or(0, Vec::len) as u32;
+        self.block(depth, |_| vec![Word::Unwind { depth: 0, reason: Reason::Unfinished }])
+    }
+
+    /// A block that opens it again, in another file; `None` if nothing is open.
+    pub(super) fn opening(&self) -> Option<Vec<u8>> {
+        self.block(0, |calls| calls.iter().flatten().map(|&id| Word::Enter(id)).collect())
+    }
+
+    /// A block with these words for each stack that has open calls, the one that runs last.
+    fn block(&self, depth: u32, words: impl Fn(&[Option<u32>]) -> Vec<Word>) -> Option<Vec<u8>> {
+        // Where an enter is lost, nobody knows what the other calls are inside of.
+        let known = |calls: &&Vec<_>| calls.iter().all(Option::is_some);
+        let stacks = self.stacks.iter().filter(|(_, calls)| known(calls));
+        let (runs, others): (Vec<_>, Vec<_>) = stacks.partition(|(stack, _)| **stack == self.running);
+        if runs.len() + others.len() == 0 || self.stacks.values().map(Vec::len).sum::<usize>() > MOST {
+            return None;
+        }
+        let header = BlockHeader { stack: self.running, depth, start_ticks: self.last };
+        let mut block = header.to_bytes().to_vec();
+        let mut put = |word: Word| block.extend(word.encode().to_le_bytes());
+        for &(&stack, calls) in &others {
+            put(Word::Switch(stack));
+            words(calls).into_iter().for_each(&mut put);
+        }
+        if !others.is_empty() {
+            put(Word::Switch(self.running));
+        }
+        for (_, calls) in runs {
+            words(calls).into_iter().for_each(&mut put);
+        }
+        Some(block)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(header: BlockHeader, words: &[Word]) -> Vec<u8> {
+        let mut block = header.to_bytes().to_vec();
+        block.extend(words.iter().flat_map(|word| word.encode().to_le_bytes()));
+        block
+    }
+
+    #[test]
+    fn what_is_open_is_closed_and_opened_again() {
+        let mut open = OpenCalls::default();
+        assert!(open.closing().is_none());
+        let enter = Word::Enter;
+        open.follow(&block(
+            BlockHeader::default(),
+            &[
+                enter(1),
+                Word::Time(5),
+                enter(2),
+                Word::Leave,
+                Word::Switch(3),
+                enter(4),
+                enter(5),
+                Word::Switch(0),
+            ],
+        ));
+        let unfinished = Word::Unwind { depth: 0, reason: Reason::Unfinished };
+        let header = BlockHeader { stack: 0, depth: 1, start_ticks: 5 };
+        let closing = block(header, &[Word::Switch(3), unfinished, Word::Switch(0), unfinished]);
+        assert_eq!(open.closing(), Some(closing));
+        let opening = [Word::Switch(3), enter(4), enter(5), Word::Switch(0), enter(1)];
+        assert_eq!(open.opening(), Some(block(BlockHeader { depth: 0, ..header }, &opening)));
+        // The same again from the other file's front.
+        let mut again = OpenCalls::default();
+        again.follow(&block(BlockHeader { depth: 0, ..header }, &opening));
+        assert_eq!(again.closing(), open.closing());
+    }
+
+    #[test]
+    fn calls_whose_enter_is_lost_are_not_made_up() {
+        let mut open = OpenCalls::default();
+        open.follow(&block(BlockHeader { stack: 0, depth: 2, start_ticks: 9 }, &[Word::Enter(7)]));
+        assert!(open.opening().is_none() && open.closing().is_none());
+        open.follow(&block(
+            BlockHeader { stack: 0, depth: 3, start_ticks: 9 },
+            &[Word::Unwind { depth: 0, reason: Reason::Trap }, Word::Enter(8)],
+        ));
+        assert!(open.opening().is_some());
+    }
+}

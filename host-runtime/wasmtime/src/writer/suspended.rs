@@ -1,0 +1,155 @@
+//! Tells the time in which asynchronous calls waited as calls of a function of the host's, `[suspended]`.
+//!
+//! A guest that is suspended writes nothing, and its host can't write for it: the store is lent to the future that waits. So the
+//! host notes the moments, and the writer puts the calls between the guest's words: before the first time that lies behind a
+//! suspension's beginning.
+
+use crate::queue::Suspension;
+use kperf_abi::block::{BlockHeader, HEADER_LEN};
+use kperf_abi::symbols::{ModuleIdentity, Symbol};
+use kperf_abi::word::{MAX_FUNC_ID, TIME_LIMIT, Word};
+use kperf_abi::{FuncId, FuncIndex, SymbolTable};
+
+/// The function's id. No module's ids reach so far: see `recording::ids_of`.
+pub(crate) const SUSPENDED: u32 = MAX_FUNC_ID - 1;
+
+/// The symbol table that names it.
+pub(super) fn table() -> Vec<u8> {
+    let symbol = Symbol {
+        id: FuncId(SUSPENDED),
+        func_index: FuncIndex(0),
+        name: "[suspended]".into(),
+        imported: true,
+        ..Symbol::default()
+    };
+    let module = ModuleIdentity { name: "host".into(), ..ModuleIdentity::default() };
+    SymbolTable { module, id_base: SUSPENDED, symbols: vec![symbol], ..SymbolTable::default() }.to_bytes()
+}
+
+/// Puts calls into a block for the suspensions that begin before its end, and takes these off the list. Nothing is put where no
+/// call of the guest's is open. Answers the block with the calls; `None` if it stays as it is.
+pub(super) fn put(block: &[u8], suspensions: &mut Vec<Suspension>) -> Option<Vec<u8>> {
+    let (header, words) = BlockHeader::split(block).filter(|_| !suspensions.is_empty())?;
+    let mut out = block[..HEADER_LEN].to_vec();
+    let mut now = header.start_ticks;
+    // Of a stack that was switched to nobody here knows the depth.
+    let mut depth = Some(header.depth);
+    let mut next = 0;
+    let mut is_changed = false;
+    let mut words = words.as_chunks::<4>().0.iter().map(|word| u32::from_le_bytes(*word));
+    while let Some(word) = words.next() {
+        let decoded = Word::decode(word);
+        let passed = match decoded {
+            Some(Word::Time(ticks)) => u64::from(ticks),
+            Some(Word::WideTime) => match (words.next(), words.next()) {
+                (Some(low), Some(high)) => u64::from(low) | u64::from(high) << 32,
+                _ => break,
+            },
+            _ => {
+                depth = match decoded {
+                    Some(Word::Enter(_)) => depth.map(|depth| depth.saturating_add(1)),
+                    Some(Word::Leave) => depth.map(|depth| depth.saturating_sub(1)),
+                    Some(Word::Unwind { depth: to, .. }) => depth.map(|depth| depth.min(to)),
+                    Some(Word::Switch(_)) => None,
+                    _ => depth,
+                };
+                out.extend(word.to_le_bytes());
+                continue;
+            }
+        };
+        let then = now.saturating_add(passed);
+        while let Some(suspension) = suspensions.get(next).filter(|suspension| suspension.start < then) {
+            next += 1;
+            // A ticker's time may be behind.
+            let (start, end) = (suspension.start.max(now), suspension.end.min(then));
+            if start < end && depth.is_some_and(|depth| depth > 0) {
+                put_time(&mut out, start - now);
+                out.extend(Word::Enter(SUSPENDED).encode().to_le_bytes());
+                put_time(&mut out, end - start);
+                out.extend(Word::Leave.encode().to_le_bytes());
+                now = end;
+                is_changed = true;
+            }
+        }
+        put_time(&mut out, then - now);
+        now = then;
+    }
+    suspensions.drain(..next);
+    is_changed.then_some(out)
+}
+
+/// Whether a block of slow calls has such a call.
+pub(super) fn is_in(block: &[u8]) -> bool {
+    let enter = Word::Enter(SUSPENDED).encode().to_le_bytes();
+    block.get(HEADER_LEN..).is_some_and(|words| words.as_chunks::<4>().0.contains(&enter))
+}
+
+fn put_time(out: &mut Vec<u8>, ticks: u64) {
+    match u32::try_from(ticks) {
+        Ok(0) => {}
+        Ok(short) if ticks < TIME_LIMIT => out.extend(Word::Time(short).encode().to_le_bytes()),
+        _ => {
+            out.extend(Word::WideTime.encode().to_le_bytes());
+            out.extend(ticks.to_le_bytes());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(depth: u32, words: &[Word]) -> Vec<u8> {
+        let mut block = BlockHeader { stack: 0, depth, start_ticks: 100 }.to_bytes().to_vec();
+        block.extend(words.iter().flat_map(|word| word.encode().to_le_bytes()));
+        block
+    }
+
+    fn suspensions(of: &[[u64; 2]]) -> Vec<Suspension> {
+        of.iter().map(|&[start, end]| Suspension { start, end }).collect()
+    }
+
+    const CALL: Word = Word::Enter(SUSPENDED);
+
+    #[test]
+    fn a_suspension_is_a_call_inside_of_what_is_open() {
+        let before = [Word::Time(5), Word::Enter(1), Word::Time(100), Word::Leave, Word::Time(5)];
+        let mut waits = suspensions(&[[110, 150], [160, 205], [300, 400]]);
+        let after = [
+            Word::Time(5),
+            Word::Enter(1),
+            Word::Time(5),
+            CALL,
+            Word::Time(40),
+            Word::Leave,
+            Word::Time(10),
+            CALL,
+            Word::Time(45),
+            Word::Leave,
+            Word::Leave,
+            Word::Time(5),
+        ];
+        assert_eq!(put(&block(0, &before), &mut waits), Some(block(0, &after)));
+        // Its call is in a later block.
+        assert_eq!(waits, suspensions(&[[300, 400]]));
+        let mut long = block(1, &[Word::WideTime]);
+        long.extend(TIME_LIMIT.to_le_bytes());
+        let put = put(&long, &mut waits).expect("it is in that time");
+        assert_eq!(put[HEADER_LEN..][..4], Word::Time(200).encode().to_le_bytes());
+        assert!(waits.is_empty());
+    }
+
+    #[test]
+    fn a_suspension_outside_of_all_calls_is_nobody_s() {
+        let words = [Word::Time(50), Word::Enter(1), Word::Switch(2), Word::Time(10), Word::Leave];
+        let mut waits = suspensions(&[[110, 120], [151, 152]]);
+        assert_eq!(put(&block(0, &words), &mut waits), None);
+        assert_eq!(waits, []);
+    }
+
+    #[test]
+    fn the_function_has_a_name() {
+        let table = SymbolTable::from_bytes(&table()).expect("a table");
+        assert_eq!((&*table.symbols[0].name, table.id_base), ("[suspended]", SUSPENDED));
+    }
+}

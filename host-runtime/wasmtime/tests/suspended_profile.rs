@@ -1,0 +1,60 @@
+//! A profile of a guest that waits in an asynchronous host function.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+mod common;
+
+use common::exits::{compile, table};
+use common::{engine, recorder_with};
+use kperf_rewriter::Probe;
+use kperf_trace::{Item, TraceReader, Window};
+use kperf_wasmtime::ClockChoice;
+use std::time::Duration;
+use wasmtime::{Caller, Linker, Store};
+
+const GUEST: &str = r#"(module
+    (import "host" "sleep" (func $sleep))
+    (func $g (call $sleep))
+    (func (export "f") (call $g)))"#;
+
+#[test]
+fn a_wait_is_not_the_guest_s_own_time() {
+    let engine = engine();
+    let probe = Probe::Profile { spans: true };
+    let module = compile(&engine, GUEST, probe);
+    let (recorder, trace) = recorder_with(&engine, |builder| {
+        builder.clock(ClockChoice::Precise).calibrate(false).symbols(table(GUEST, probe))
+    });
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let mut store = Store::new(&engine, ());
+        let mut linker = Linker::new(&engine);
+        let inlined = recorder.link_inlined(&mut store, &mut linker).unwrap();
+        linker
+            .func_wrap_async("host", "sleep", |_: Caller<'_, ()>, ()| {
+                Box::new(tokio::time::sleep(Duration::from_millis(100)))
+            })
+            .unwrap();
+        let instance = linker.instantiate_async(&mut store, &module).await.unwrap();
+        let f = instance.get_typed_func::<(), ()>(&mut store, "f").unwrap();
+        inlined.call_async(&mut store, async |store| f.call_async(store, ()).await).await.unwrap();
+    });
+    recorder.finish("completed").unwrap();
+    let bytes = trace.bytes();
+    let mut reader = TraceReader::new(&bytes[..]).unwrap();
+    let mut windows: Vec<Window> = Vec::new();
+    let mut tables = 0;
+    while let Some(item) = reader.next().unwrap() {
+        match item {
+            Item::Window(window) => windows.push(window.clone()),
+            Item::Symbols(_) => tables += 1,
+            _ => {}
+        }
+    }
+    let suspended = kperf_abi::word::MAX_FUNC_ID - 1;
+    let [waits, runs] = [true, false].map(|waits| {
+        let nodes = windows.iter().flat_map(|window| &window.nodes);
+        nodes.filter(|node| (node.func.0 == suspended) == waits).map(|node| node.self_ticks).sum::<u64>()
+    });
+    assert!(waits > 4 * runs, "{waits} ticks of waiting, {runs} of the guest's own: {windows:?}");
+    assert_eq!((tables, reader.anomalies()), (2, &[][..]), "the guest's symbols, and ours");
+}
