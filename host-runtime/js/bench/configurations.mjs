@@ -2,7 +2,7 @@
 
 /** What is run in turn: a name, and a promise of milliseconds until the guest returned and until the trace was complete. */
 export function configurations({ plain, probed, inlined, profile, counting, start, record }) {
-    const empty = { enter: (_id) => 1, leave: (_token) => {}, unwind: (_token) => {} };
+    const empty = { enter: (_id) => 1, leave: (_token) => {}, unwind: (_token) => {}, depth: () => 0, close: (_reason, _depth) => {} };
     const guest = (module, kperf) => async () => ({ guest: start(module, (imports) => ({ ...imports, ...(kperf && { kperf }) })) });
     const recorded = (module, clock, isOn = true) => async (calls) => {
         const kperf = await record(clock);
@@ -32,7 +32,7 @@ export function configurations({ plain, probed, inlined, profile, counting, star
     return {
         calls() {
             const counts = [0, 0];
-            const count = { enter: () => ++counts[0], leave: () => void counts[1]++, unwind() {} };
+            const count = { enter: () => ++counts[0], leave: () => void counts[1]++, unwind() {}, depth: () => 0, close() {} };
             start(probed, (imports) => ({ ...imports, kperf: count }));
             if (counts[0] < 2_000_500 || counts[0] !== counts[1]) throw new Error(`${counts} events: are the probes gone?`);
             return counts[0];

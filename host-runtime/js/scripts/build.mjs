@@ -1,6 +1,7 @@
 // Makes dist/: what the package has.
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
 
 process.chdir(new URL('..', import.meta.url).pathname);
@@ -20,15 +21,20 @@ async function bundle(entry, options) {
 rmSync('dist', { recursive: true, force: true });
 run('scripts/generate.mjs', '--check');
 // A worker that a page starts has to come from the page itself: it is a text in one of our modules.
-for (const name of ['ticker', 'sampler']) {
+for (const name of ['ticker', 'sampler', 'rewriter']) {
     const text = await bundle(`src/browser/${name}-thread.ts`, { minify: true });
     const doc = `/** The text of ${name}-thread.ts in one piece, made by scripts/build.mjs. */`;
     writeFileSync(`src/browser/${name}-source.ts`, `${doc}\nexport const ${name.toUpperCase()}_SOURCE: string = ${JSON.stringify(text)};\n`);
 }
+// To hash it takes as long as to compile a small module, in each process that has its modules in the cache.
+const version = createHash('sha256').update(readFileSync('rewriter/rewriter.wasm')).digest('hex');
+writeFileSync('src/node/rewriter-source.ts', `/** The SHA-256 of rewriter.wasm, made by scripts/build.mjs. */\nexport const REWRITER_VERSION = '${version}';\n`);
 run('node_modules/typescript/bin/tsc');
-copyFileSync('core/core.wasm', 'dist/core.wasm');
-const page = await bundle('dist/browser/register.js', { minify: true });
-writeFileSync('dist/kperf.js', page);
-// `kperf-wasm serve` has the same inside; a test says where it hasn't.
-if (process.argv.includes('--bundle')) writeFileSync('bundle/kperf.js', page);
+for (const name of ['core', 'rewriter']) copyFileSync(`${name}/${name}.wasm`, `dist/${name}.wasm`);
+for (const [name, entry] of Object.entries({ kperf: 'register', worklet: 'worklet' })) {
+    const script = await bundle(`dist/browser/${entry}.js`, { minify: true });
+    writeFileSync(`dist/${name}.js`, script);
+    // `kperf-wasm serve` has the same inside; a test says where it hasn't.
+    if (process.argv.includes('--bundle')) writeFileSync(`bundle/${name}.js`, script);
+}
 for (const licence of ['LICENSE-APACHE', 'LICENSE-MIT']) copyFileSync(`../../${licence}`, licence);

@@ -18,17 +18,18 @@ const own = (name) => assemble(name, read(`wat/${name}`).toString());
 
 /** The ticker's form of the recorder with the clock in the lane's own memory, at address 0. */
 function oneMemory() {
-    let keep = true;
+    // Of each `#if` that is open whether its lines are kept.
+    const keep = [];
     const lines = [];
     for (const line of read('../../guest-shim/recorder.wat').toString().split('\n')) {
         const [, forms] = /^\s*;; #if (.*)$/.exec(line) ?? [];
-        if (forms !== undefined) keep = forms.split(' ').includes('ticker');
-        else if (line.trim() === ';; #else') keep = !keep;
-        else if (line.trim() === ';; #end') keep = true;
-        else if (keep && !line.includes('"kperf:host" "clock"')) lines.push(line);
+        if (forms !== undefined) keep.push(forms.split(' ').some((form) => ['ticker', 'allocations'].includes(form)));
+        else if (line.trim() === ';; #else') keep.push(!keep.pop());
+        else if (line.trim() === ';; #end') keep.pop();
+        else if (keep.every((kept) => kept) && !line.includes('"kperf:host" "clock"')) lines.push(line);
     }
     // The abbreviations are those of guest-shim/src/recorder.rs.
-    const own = { '(position.get)': '(i32.load (i32.const 64))', '(position.set': '(i32.store (i32.const 64)', 'word.store': 'i32.store', 'i64.load $clock': 'i64.load' };
+    const own = { '(time.get)': '(call $host_now)', '(position.get)': '(i32.load (i32.const 64))', '(position.set': '(i32.store (i32.const 64)', 'word.store': 'i32.store', 'i64.load $clock': 'i64.load' };
     const text = Object.entries(own).reduce((text, [from, to]) => text.replaceAll(from, to), lines.join('\n'));
     return assemble('recorder.wat', text);
 }
@@ -42,7 +43,6 @@ const modules = {
     CLOCK: ['wat/clock.wat.', own('clock.wat')],
     TICKER: ['wat/ticker.wat.', own('ticker.wat')],
     CELL: ['wat/cell.wat.', own('cell.wat')],
-    LOAD: ['wat/load.wat.', own('load.wat')],
     LOOK: ['wat/look.wat.', own('look.wat')],
     END: ['wat/end.wat.', own('end.wat')],
     CLEAR: ['wat/clear.wat.', own('clear.wat')],

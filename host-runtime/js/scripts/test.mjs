@@ -18,7 +18,6 @@ const nodes = {
     'node 24': 'node_modules/node-24/bin/node',
     'current node': 'node_modules/node-current/bin/node',
 };
-let failed = false;
 for (const [name, node] of Object.entries(nodes)) {
     // Browsers are the same whatever drives them.
     const chosen = files.filter((file) => name === 'this node' || !file.startsWith('browser'));
@@ -28,7 +27,7 @@ for (const [name, node] of Object.entries(nodes)) {
     console.log(`== ${name}, ${version}`);
     const tests = chosen.map((file) => `test/${file}`);
     const { status } = spawnSync(node, ['--no-warnings', '--test', '--test-reporter=spec', ...tests], { stdio: 'inherit', timeout: TIMEOUT });
-    failed ||= status !== 0;
     console.log(`== ${name} took ${((performance.now() - start) / 1000).toFixed(1)} s`);
+    // What failed stands at the end of what is printed.
+    if (status !== 0) process.exit(1);
 }
-process.exit(failed ? 1 : 0);

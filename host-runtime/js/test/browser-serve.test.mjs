@@ -1,18 +1,19 @@
 // `kperf-wasm serve` in front of web apps as they were published: they work as before, and their traces have their functions.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import wabt from 'wabt';
 import { launch, open } from './support/chromium.mjs';
-import { CLI, folder, kperf, PACKAGE, ROOT } from './support/cli.mjs';
+import { folder, PACKAGE, ROOT } from './support/cli.mjs';
 import { collectorProgram, startCollector } from './support/collector.mjs';
 import { page } from './support/pages.mjs';
+import { start as starter } from './support/serve.mjs';
 import { serve as plain } from './support/server.mjs';
 
 const work = folder();
+const start = (...args) => starter(work, ...args);
 const browser = await launch();
 after(() => browser.close());
 
@@ -44,49 +45,6 @@ writeFileSync(join(app, 'index.html'), `<!DOCTYPE html>
     globalThis.result = (async () => ({ here: await here(), worker: await inWorker(), isolated: crossOriginIsolated }))();
 </script></body></html>`);
 
-/** Starts `kperf-wasm serve`; `end` sends it a signal and answers what it said. */
-async function start(...args) {
-    const traces = join(work, `traces-${Math.random()}`);
-    const child = spawn(CLI, ['serve', ...args, '--listen', '127.0.0.1:0', '--traces', traces], { stdio: ['ignore', 'pipe', 'pipe'] });
-    // A test that fails leaves it behind.
-    after(() => child.kill());
-    let [stdout, stderr] = ['', ''];
-    child.stdout.on('data', (text) => (stdout += text));
-    child.stderr.on('data', (text) => (stderr += text));
-    const ended = new Promise((resolve) => child.on('close', resolve));
-    const until = async (what) => {
-        for (let n = 0; !what(); n++) {
-            if (n > 600 || child.exitCode !== null) throw new Error(`it never came:\n${stdout}\n${stderr}`);
-            await new Promise((resolve) => setTimeout(resolve, 50));
-        }
-    };
-    await until(() => /^http:\S+ serves/m.test(stderr));
-    const reports = () => {
-        const files = existsSync(traces) ? readdirSync(traces).filter((name) => name.endsWith('.kperf')).sort() : [];
-        return files.map((name) => JSON.parse(kperf('report', join(traces, name), '--format', 'json')));
-    };
-    return {
-        url: /^http:\S+/m.exec(stderr)[0],
-        until: (what) => until(what instanceof RegExp ? () => what.test(stdout) : what),
-        /** Waits for reports of the traces so far of which something holds. */
-        untilReported: (what) => until(() => {
-            try {
-                return what(reports());
-            } catch {
-                // A trace may have no chunk yet.
-                return false;
-            }
-        }),
-        /** The reports of the traces so far. */
-        reports,
-        async end() {
-            child.kill('SIGINT');
-            const status = await ended;
-            return { status, stdout, stderr, reports: reports() };
-        },
-    };
-}
-
 test('a published app works as before, and page and worker are recorded', async () => {
     const files = Object.fromEntries(readdirSync(app).map((name) => [`/${name}`, readFileSync(join(app, name))]));
     const before = await plain({ ...files, '/': files['/index.html'] });
@@ -102,7 +60,7 @@ test('a published app works as before, and page and worker are recorded', async 
     const { status, stdout, stderr, reports } = await server.end();
     assert.equal(status, 0, stderr);
     // One module, rewritten once, for both.
-    assert.equal(stderr.match(/sql-wasm\.wasm: \d+ of \d+ functions probed \(inline\)/g).length, 1, stderr);
+    assert.equal(stderr.match(/^sql-wasm: \d+ of \d+ functions probed \(inline\)/gm).length, 1, stderr);
     assert.equal(reports.length, 2);
     const named = reports.map(({ calls, functions, host, outcome }) => [calls > 5000, functions.length > 200, host.name, outcome]);
     assert.deepEqual(named.sort(), [[true, true, 'chromium', 'page closed'], [true, true, 'chromium', null]].sort());
@@ -159,27 +117,26 @@ test('the recorder is inside where that pays', async () => {
         starts: wasm('(module (func $f) (start $f))'),
         linked: Buffer.concat([wasm('(module (func (export "f")))'), Buffer.from([0, 9, 8, ...Buffer.from('dylink.0')])]),
     };
-    const site = join(work, 'modules');
-    mkdirSync(site);
-    for (const [name, bytes] of Object.entries(files)) writeFileSync(join(site, `${name}.wasm`), bytes);
-    const agents = { chromium: 'Chrome/156.0.0.0', firefox: 'Firefox/140.0', safari: 'Version/18.0 Safari/605' };
     const forms = async (...options) => {
-        const server = await start(site, ...options);
-        const found = {};
-        for (const [browser, agent] of Object.entries(agents)) {
-            for (const name of Object.keys(files)) {
-                const bytes = await (await fetch(`${server.url}${name}.wasm`, { headers: { 'user-agent': agent } })).arrayBuffer();
-                found[`${name} ${browser}`] = Buffer.from(bytes).includes('kperf:host') ? 'inline' : 'import';
+        const server = await start(work, ...options);
+        const found = [];
+        for (const inline of [true, false]) {
+            for (const [name, body] of Object.entries(files)) {
+                const answer = await fetch(`${server.url}.kperf/probe?name=${name}&id_base=5&inline=${inline}`, { method: 'POST', headers: { 'kperf-probe': '1' }, body });
+                const bytes = Buffer.from(await answer.arrayBuffer());
+                // Modules that are loaded beside others are refused a recorder inside, whoever asks for one.
+                assert.equal(answer.status, name === 'linked' && options.includes('inline') ? 422 : 200, bytes.toString());
+                if (bytes.includes('kperf:host')) found.push(inline ? name : `${name} unasked`);
             }
         }
         await server.end();
-        return Object.entries(found).filter(([, form]) => form === 'inline').map(([name]) => name);
+        return found;
     };
-    assert.deepEqual(await forms(), ['plain chromium', 'plain firefox']);
+    assert.deepEqual(await forms(), ['plain']);
     assert.deepEqual(await forms('--clock', 'precise'), []);
     assert.deepEqual(await forms('--no-isolation'), []);
     assert.deepEqual(await forms('--probe', 'import'), []);
-    assert.equal((await forms('--probe', 'inline')).length, 9);
+    assert.deepEqual(await forms('--probe', 'inline'), ['plain', 'starts', 'plain unasked', 'starts unasked']);
 });
 
 test('a profile of a published app', async () => {
@@ -228,6 +185,7 @@ test('names that are not of this machine are not answered to, and only parts of 
     assert.equal(await get('/', { headers: { host: 'localhost:1' } }), 200);
     assert.equal(await get('/.kperf/trace', { method: 'POST' }), 400);
     assert.equal(await get('/.kperf/trace', { method: 'POST', headers: { 'kperf-trace': '../../x', 'kperf-part': '0' } }), 400);
+    assert.equal(await get('/.kperf/probe?id_base=0', { method: 'POST' }), 400);
     assert.equal(await get('/missing'), 404);
     await server.end().catch(() => undefined);
 });

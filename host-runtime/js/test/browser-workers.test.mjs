@@ -34,6 +34,30 @@ function reportsOf({ posts, trace }) {
     });
 }
 
+test('what a page does with blobs, and what its policy says of workers', async () => {
+    const worker = 'onmessage = ({ data }) => postMessage(2 * data);';
+    for (const [head, make] of [
+        ['', `const url = URL.createObjectURL(new Blob([${JSON.stringify(worker)}])); const worker = new Worker(url); URL.revokeObjectURL(url);`],
+        ['', `const url = URL.createObjectURL(new Blob([${JSON.stringify(worker)}], { type: 'text/javascript' })); const worker = new Worker(url, { type: 'module' }); URL.revokeObjectURL(url);`],
+        [`<meta http-equiv="content-security-policy" content="default-src 'self'; script-src 'self' 'unsafe-inline'; worker-src 'self'">`, `const worker = new Worker('/twice.js');`],
+        [`<meta http-equiv="Content-Security-Policy" content="script-src 'self' 'unsafe-inline'">`, `const worker = new Worker('/twice.js');`],
+        [`<meta http-equiv="Content-Security-Policy" content="worker-src 'self' blob:">`, `const worker = new Worker('/twice.js');`],
+    ]) {
+        const page = `<!doctype html>${head}<script src="/dist/kperf.js" data-post="/traces"></script><script>
+            ${make}
+            globalThis.result = new Promise((resolve, reject) => {
+                worker.onmessage = ({ data }) => resolve(data);
+                worker.onerror = ({ message }) => reject(new Error(message));
+                worker.postMessage(21);
+            });</script>`;
+        const server = await serve({ '/': page, '/twice.js': worker }, { isolated: true });
+        const { page: opened, result } = await open(browser, server.url);
+        assert.equal(result, 42, head + make);
+        await opened.close();
+        await server.close();
+    }
+});
+
 for (const isolated of [true, false]) {
     test(`in ${isolated ? 'an isolated page' : 'any other page'}`, async () => {
         const page = `<!doctype html><script src="/dist/kperf.js" data-post="/traces"></script><script type="module">

@@ -52,8 +52,8 @@ test('a profile\'s memory is laid out as its module has it', () => {
 
 test('names are those of the ABI', () => {
     const names = constantsOf('guest-shim/src/names.rs');
-    for (const name of ['MODULE', 'SYMBOLS_SECTION', 'HOST_MODULE', 'EXPORT_PREFIX']) assert.equal(constants[name], names[name]);
-    assert.deepEqual([names.ENTER, names.LEAVE, names.UNWIND, names.CLOSE], ['enter', 'leave', 'unwind', 'close']);
+    for (const name of ['MODULE', 'ENTER', 'SYMBOLS_SECTION', 'HOST_MODULE', 'HOST_FLUSH', 'EXPORT_PREFIX']) assert.equal(constants[name], names[name]);
+    assert.deepEqual([names.LEAVE, names.UNWIND, names.CLOSE, names.DEPTH], ['leave', 'unwind', 'close', 'depth']);
     assert.deepEqual([names.SWITCH, names.MARK, names.FLUSH, names.MEMORY], ['switch', 'mark', 'flush', 'memory']);
     const state = ['DEPTH', 'STACK', 'LAST', 'POSITION', 'TOP', 'ID_BASE', 'FUNCTIONS'];
     assert.deepEqual(state.map((name) => names[`STATE_${name}`]), state.map((name) => `state.${name.toLowerCase()}`));
@@ -62,9 +62,10 @@ test('names are those of the ABI', () => {
 test('a trace begins as kperf-trace begins it', () => {
     const chunk = rust('host-runtime/trace/src/chunk.rs');
     assert.match(chunk, /MAGIC: \[u8; 6\] = \*b"KPERF\\0"/);
-    assert.match(chunk, /VERSION: u16 = 1;/);
+    assert.match(chunk, /MAJOR: u8 = 1;/);
+    assert.match(chunk, /MINOR: u8 = 2;/);
     assert.match(chunk, /SYNC: \[u8; 4\] = \*b"\\xf5kpf"/);
-    assert.equal(Buffer.from(constants.PREAMBLE).toString('latin1'), 'KPERF\0\x01\0');
+    assert.equal(Buffer.from(constants.PREAMBLE).toString('latin1'), 'KPERF\0\x01\x02');
     assert.equal(Buffer.from(constants.SYNC).toString('latin1'), '\xf5kpf');
     assert.equal(constants.CHUNK_HEADER, constantsOf('host-runtime/trace/src/chunk.rs').HEADER_LEN);
 });

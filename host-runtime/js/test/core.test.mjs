@@ -133,10 +133,12 @@ test('it is small', (t) => {
     const wasm = readFileSync('dist/core.wasm');
     const packed = gzipSync(wasm, { level: 9 }).length;
     t.diagnostic(`core.wasm: ${wasm.length} bytes, ${packed} gzipped`);
-    assert.equal(packed < 150_000, true, `${packed} bytes gzipped`);
+    // (150,000 until a call tree had limits, 155,000 until clocks could count instructions and a bad field cost only itself, 170,000 until there were
+    // names from elsewhere, allocations and the stretches of `view`.)
+    assert.equal(packed < 180_000, true, `${packed} bytes gzipped`);
     assert.deepEqual(WebAssembly.Module.imports(new WebAssembly.Module(wasm)), []);
 });
 
 test('what `kperf-wasm serve` puts into pages is this package\'s: npm run bundle', () => {
-    assert.equal(readFileSync('bundle/kperf.js', 'utf8'), readFileSync('dist/kperf.js', 'utf8'));
+    for (const name of ['kperf', 'worklet']) assert.equal(readFileSync(`bundle/${name}.js`, 'utf8'), readFileSync(`dist/${name}.js`, 'utf8'));
 });

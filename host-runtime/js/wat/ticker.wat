@@ -1,6 +1,6 @@
 ;; The ticker: runs in a worker and renews the time that recorders load.
 ;;
-;; bytes 0..8      u64   the time, in ticks of a nanosecond
+;; bytes 0..8      u64   the time, in ticks of a nanosecond; 0: recorders ask the host
 ;; bytes 64..68    u32   what is asked of it: 0 to go on, anything else to come back
 ;; bytes 68..72    u32   1 as long as it runs
 ;; bytes 72..76    u32   stalls, all of them; those that have a place below are the first 1000
@@ -8,10 +8,36 @@
 ;; bytes 88..96    u64   the longest
 ;; bytes 96..104   f64   the last reading of the clock, in milliseconds
 ;; bytes 104..108  u32   how often lanes were told of (src/common/ticker.ts)
+;;
+;; What guests' threads write (src/common/ticker-watch.ts), times in ticks:
+;;
+;; bytes 112..120  f64   when one of them last found the time too old, and put 0 in its place
+;; bytes 120..128  f64   what was before this doesn't count
+;; bytes 128..132  u32   how many lanes have a guest that runs
+;; bytes 136..144  f64   since when there is one
+;; bytes 144..152  f64   how long there was one before that, in nanoseconds
+;; bytes 152..160  f64   how long at the moment of bytes 112..120
+;; bytes 160..168  f64   how long at the moment of bytes 120..128
+;;
+;; What it writes for them:
+;;
+;; bytes 192..200  f64   the last tick
+;; bytes 200..208  f64   ticks in whose gaps a guest ran
+;; bytes 208..216  f64   how long a guest ran in them, in nanoseconds, all gaps together
+;; bytes 216..224  f64   the squares of these together, as far as guests had no better time
+;; bytes 224..232  f64   from when on these and the stalls count: bytes 120..128, as it has seen them
+;; bytes 232..240  f64   how long guests had run at the last tick
+;; bytes 240..244  u32   1 while it naps
+;; bytes 248..256  i64   how long it naps, in nanoseconds, if it is put aside
+;; bytes 256..264  i64   until when
 ;; bytes 1024..    stalls: start u64, length u64
 ;;
 ;; Where the clock takes coarse steps (5 us in a page), the time between two steps is guessed: the turns of the loop are
 ;; counted, and all turns so far say how long one takes. A guess never reaches the next step.
+;;
+;; A thread that spins is put aside as soon as others want its processor, for milliseconds; one that wakes up is let in. So when it
+;; finds that it was put aside, it naps between ticks for a while. It spins again when that is over, and naps for longer if it is
+;; put aside soon.
 (module $kperf_ticker
   (import "js" "memory" (memory 1 1 shared))
   ;; Leaves a reading in the memory: to answer with it JavaScript would make an object each time, and clear them away.
@@ -19,6 +45,18 @@
   (import "js" "offset" (global $offset f64))
   ;; The cells of lanes whose recorder can't load from this memory.
   (import "next" "put" (func $put (param i64)))
+
+  ;; Between naps' ticks, in nanoseconds; a system takes 50 to 70 us more. Shorter ones were measured to be let in less readily: with four
+  ;; other threads on two processors the mean gap at a moment was 3.5 ms with 100 us, 1.7 with 200, 14.5 for a thread that spins.
+  (global $nap_nanos i64 (i64.const 200_000))
+  ;; A longer gap between them is a stall.
+  (global $nap_limit i64 (i64.const 1_500_000))
+  ;; A longer one says that processors are scarce.
+  (global $late i64 (i64.const 1_000_000))
+  ;; For how long it naps at first, and at most. Put aside within this while after that, it naps twice as long.
+  (global $least_naps i64 (i64.const 20_000_000))
+  (global $most_naps i64 (i64.const 1_000_000_000))
+  (global $soon i64 (i64.const 100_000_000))
 
   (func $ticks (result i64)
     (call $read)
@@ -28,6 +66,49 @@
   (func $spin (param $turns i32)
     (loop $again
       (br_if $again (i32.gt_s (local.tee $turns (i32.sub (local.get $turns) (i32.const 1))) (i32.const 0)))))
+
+  ;; How long guests have run until a moment.
+  (func $ran (param $now f64) (result f64)
+    (local $nanos f64)
+    (local.set $nanos (f64.load (i32.const 144)))
+    (if (i32.atomic.load (i32.const 128))
+      (then (local.set $nanos (f64.add (local.get $nanos) (f64.max (f64.const 0) (f64.sub (local.get $now) (f64.load (i32.const 136))))))))
+    (local.get $nanos))
+
+  ;; Renews the time. What counts of the gap is how long a guest ran in it, coarsely as long as it had no better time.
+  (func $show (param $ticks i64) (param $limit f64)
+    (local $now f64) (local $end f64) (local $ran f64) (local $gap f64) (local $coarse f64)
+    (local.set $now (f64.convert_i64_s (local.get $ticks)))
+    (if (f64.ne (f64.load (i32.const 120)) (f64.load (i32.const 224)))
+      (then (call $forget)))
+    (local.set $ran (call $ran (local.get $now)))
+    (local.set $gap (f64.sub (local.get $ran) (f64.load (i32.const 232))))
+    (local.set $coarse (local.get $gap))
+    (local.set $end (local.get $now))
+    (if (f64.gt (f64.load (i32.const 112)) (f64.load (i32.const 192)))
+      (then
+        (local.set $end (f64.load (i32.const 112)))
+        (local.set $coarse (f64.min (local.get $gap) (f64.max (f64.const 0) (f64.sub (f64.load (i32.const 152)) (f64.load (i32.const 232))))))))
+    (f64.store (i32.const 232) (local.get $ran))
+    (if (f64.gt (local.get $gap) (f64.const 0))
+      (then
+        (f64.store (i32.const 200) (f64.add (f64.load (i32.const 200)) (f64.const 1)))
+        (f64.store (i32.const 208) (f64.add (f64.load (i32.const 208)) (local.get $gap)))
+        (f64.store (i32.const 216) (f64.add (f64.load (i32.const 216)) (f64.mul (local.get $coarse) (local.get $coarse))))
+        (if (f64.gt (local.get $coarse) (local.get $limit))
+          (then (call $stall (i64.trunc_sat_f64_u (f64.sub (local.get $end) (local.get $coarse))) (i64.trunc_sat_f64_u (local.get $coarse)))))))
+    (call $put_all (local.get $ticks))
+    (f64.store (i32.const 192) (local.get $now)))
+
+  (func $put_all (param $ticks i64)
+    (i64.store (i32.const 0) (local.get $ticks))
+    (call $put (local.get $ticks)))
+
+  (func $forget
+    (memory.fill (i32.const 72) (i32.const 0) (i32.const 24))
+    (memory.fill (i32.const 200) (i32.const 0) (i32.const 24))
+    (f64.store (i32.const 224) (f64.load (i32.const 120)))
+    (f64.store (i32.const 232) (f64.load (i32.const 160))))
 
   (func $stall (param $start i64) (param $length i64)
     (local $count i32) (local $place i32)
@@ -42,63 +123,112 @@
     (if (i64.gt_u (local.get $length) (i64.load (i32.const 88)))
       (then (i64.store (i32.const 88) (local.get $length)))))
 
+  ;; Ticks now and then until it may spin again, or is asked to come back. Answers the last reading. Nothing is kept in a local across
+  ;; the wait: Node 20 loses those.
+  (func $nap (result i64)
+    (local $now i64)
+    (i32.store (i32.const 240) (i32.const 1))
+    (block $asked
+      (loop $again
+        (br_if $asked (i32.atomic.load (i32.const 64)))
+        (drop (memory.atomic.wait32 (i32.const 64) (i32.const 0) (global.get $nap_nanos)))
+        (local.set $now (call $ticks))
+        ;; Woken late: the processors are wanted still.
+        (if (i64.gt_s (i64.sub (local.get $now) (call $last_tick)) (global.get $late))
+          (then (call $nap_until (i64.add (local.get $now) (global.get $least_naps)))))
+        (if (i64.gt_s (local.get $now) (call $last_tick))
+          (then (call $show (local.get $now) (f64.convert_i64_s (global.get $nap_limit)))))
+        (br_if $again (i64.lt_s (local.get $now) (i64.load (i32.const 256))))))
+    (i32.store (i32.const 240) (i32.const 0))
+    (call $last_tick))
+
+  (func $last_tick (result i64) (i64.trunc_sat_f64_s (f64.load (i32.const 192))))
+
+  (func $nap_until (param $until i64)
+    (if (i64.gt_s (local.get $until) (i64.load (i32.const 256)))
+      (then (i64.store (i32.const 256) (local.get $until)))))
+
+  ;; It was put aside after it had spun for so long: it naps for longer than last time, if that was soon.
+  (func $put_aside (param $now i64) (param $spun i64)
+    (local $naps i64)
+    (local.set $naps (i64.load (i32.const 248)))
+    (if (i32.and
+          (i64.lt_s (local.get $spun) (local.get $naps))
+          (i64.lt_s (local.get $spun) (global.get $soon)))
+      (then (local.set $naps (i64.shl (local.get $naps) (i64.const 1))))
+      (else (local.set $naps (global.get $least_naps))))
+    (if (i64.gt_s (local.get $naps) (global.get $most_naps))
+      (then (local.set $naps (global.get $most_naps))))
+    (i64.store (i32.const 248) (local.get $naps))
+    (call $nap_until (i64.add (local.get $now) (local.get $naps))))
+
   ;; Ticks every `period` nanoseconds until it is asked to come back. A while of more than `limit` without a tick is a
-  ;; stall. `resolution` is the clock's step.
-  (func (export "run") (param $period i64) (param $limit i64) (param $resolution i64)
+  ;; stall; if it lasts longer than `scarce` the thread was put aside. `resolution` is the clock's step.
+  (func (export "run") (param $period i64) (param $limit i64) (param $scarce i64) (param $resolution i64)
     (local $step i64) (local $now i64) (local $shown i64) (local $gap i64)
     (local $turns i64) (local $all_turns f64) (local $all_nanos f64)
-    (local $spins i32)
+    (local $spins i32) (local $spun_since i64)
     (local.set $spins (i32.const 64))
-    ;; Somebody has put the time there from which it has stood still until now.
-    (local.set $shown (i64.load (i32.const 0)))
-    (local.set $step (call $ticks))
-    (if (i64.gt_s (i64.sub (local.get $step) (local.get $shown)) (local.get $limit))
-      (then (call $stall (local.get $shown) (i64.sub (local.get $step) (local.get $shown)))))
-    (local.set $shown (local.get $step))
-    (i64.store (i32.const 0) (local.get $shown))
-    (call $put (local.get $shown))
+    (if (i32.atomic.load (i32.const 64)) (then (return)))
+    ;; Until now recorders have asked the host.
+    (local.set $shown (call $ticks))
+    (if (f64.eq (f64.load (i32.const 192)) (f64.const 0))
+      (then (f64.store (i32.const 232) (call $ran (f64.convert_i64_s (local.get $shown))))))
+    (call $show (local.get $shown) (f64.convert_i64_s (local.get $limit)))
     (i32.atomic.store (i32.const 68) (i32.const 1))
     (drop (memory.atomic.notify (i32.const 68) (i32.const -1)))
     (block $asked
-      (loop $tick
-        (br_if $asked (i32.atomic.load (i32.const 64)))
-        (call $spin (local.get $spins))
-        (local.set $turns (i64.add (local.get $turns) (i64.const 1)))
-        (local.set $now (call $ticks))
-        (local.set $gap (i64.sub (local.get $now) (local.get $step)))
-        (if (i64.gt_s (local.get $gap) (i64.const 0))
-          (then
-            (if (i64.gt_s (local.get $gap) (local.get $limit))
-              ;; It was put aside for a while: that says nothing of how long a turn takes.
-              (then (call $stall (local.get $step) (local.get $gap)))
-              (else
-                (local.set $all_turns (f64.add (local.get $all_turns) (f64.convert_i64_s (local.get $turns))))
-                (local.set $all_nanos (f64.add (local.get $all_nanos) (f64.convert_i64_s (local.get $gap))))
-                ;; A turn should take a period: a sixteenth more or less to spin.
-                (if (i64.lt_s (local.get $gap) (i64.mul (local.get $turns) (local.get $period)))
-                  (then (local.set $spins (i32.add (local.get $spins) (i32.add (i32.shr_u (local.get $spins) (i32.const 4)) (i32.const 1)))))
-                  (else (local.set $spins (i32.sub (local.get $spins) (i32.shr_u (local.get $spins) (i32.const 4))))))
-                (if (f64.gt (local.get $all_turns) (f64.const 4096))
-                  (then
-                    (local.set $all_turns (f64.mul (local.get $all_turns) (f64.const 0.5)))
-                    (local.set $all_nanos (f64.mul (local.get $all_nanos) (f64.const 0.5)))))))
-            (local.set $step (local.get $now))
-            (local.set $turns (i64.const 0)))
-          (else
-            ;; No step: so many turns since the last one.
-            (local.set $gap
-              (i64.trunc_sat_f64_s
-                (f64.div
-                  (f64.mul (f64.convert_i64_s (local.get $turns)) (local.get $all_nanos))
-                  (f64.add (local.get $all_turns) (f64.const 1e-3)))))
-            (if (i64.ge_s (local.get $gap) (local.get $resolution))
-              (then (local.set $gap (i64.sub (local.get $resolution) (i64.const 1)))))
-            (local.set $now (i64.add (local.get $step) (local.get $gap)))))
-        (if (i64.gt_s (local.get $now) (local.get $shown))
-          (then
-            (local.set $shown (local.get $now))
-            (i64.store (i32.const 0) (local.get $shown))
-            (call $put (local.get $shown))))
-        (br $tick)))
+      (loop $spin_again
+        (if (i64.lt_s (local.get $shown) (i64.load (i32.const 256)))
+          (then (local.set $shown (call $nap))))
+        (local.set $step (local.get $shown))
+        (local.set $spun_since (local.get $shown))
+        (local.set $turns (i64.const 0))
+        (loop $tick
+          (br_if $asked (i32.atomic.load (i32.const 64)))
+          (call $spin (local.get $spins))
+          (local.set $turns (i64.add (local.get $turns) (i64.const 1)))
+          (local.set $now (call $ticks))
+          (local.set $gap (i64.sub (local.get $now) (local.get $step)))
+          (if (i64.gt_s (local.get $gap) (i64.const 0))
+            (then
+              ;; If it was put aside, that says nothing of how long a turn takes.
+              (if (i64.le_s (local.get $gap) (local.get $limit))
+                (then
+                  (local.set $all_turns (f64.add (local.get $all_turns) (f64.convert_i64_s (local.get $turns))))
+                  (local.set $all_nanos (f64.add (local.get $all_nanos) (f64.convert_i64_s (local.get $gap))))
+                  ;; A turn should take a period: a sixteenth more or less to spin.
+                  (if (i64.lt_s (local.get $gap) (i64.mul (local.get $turns) (local.get $period)))
+                    (then (local.set $spins (i32.add (local.get $spins) (i32.add (i32.shr_u (local.get $spins) (i32.const 4)) (i32.const 1)))))
+                    (else (local.set $spins (i32.sub (local.get $spins) (i32.shr_u (local.get $spins) (i32.const 4))))))
+                  (if (f64.gt (local.get $all_turns) (f64.const 4096))
+                    (then
+                      (local.set $all_turns (f64.mul (local.get $all_turns) (f64.const 0.5)))
+                      (local.set $all_nanos (f64.mul (local.get $all_nanos) (f64.const 0.5)))))))
+              (local.set $step (local.get $now))
+              (local.set $turns (i64.const 0)))
+            (else
+              ;; No step: so many turns since the last one.
+              (local.set $gap
+                (i64.trunc_sat_f64_s
+                  (f64.div
+                    (f64.mul (f64.convert_i64_s (local.get $turns)) (local.get $all_nanos))
+                    (f64.add (local.get $all_turns) (f64.const 1e-3)))))
+              (if (i64.ge_s (local.get $gap) (local.get $resolution))
+                (then (local.set $gap (i64.sub (local.get $resolution) (i64.const 1)))))
+              (local.set $now (i64.add (local.get $step) (local.get $gap)))))
+          (if (i64.gt_s (local.get $now) (local.get $shown))
+            (then
+              (local.set $shown (local.get $now))
+              (call $show (local.get $shown) (f64.convert_i64_s (local.get $limit)))))
+          (br_if $tick (i64.le_s (local.get $gap) (local.get $scarce))))
+        (call $put_aside (local.get $now) (i64.sub (local.get $now) (i64.add (local.get $spun_since) (local.get $gap))))
+        (br $spin_again)))
+    ;; Recorders ask the host again: nothing is coarse from here on.
+    (local.set $now (call $ticks))
+    (call $show (local.get $now) (f64.convert_i64_s (local.get $limit)))
+    (call $put_all (i64.const 0))
+    (f64.store (i32.const 152) (f64.load (i32.const 232)))
+    (f64.store (i32.const 112) (f64.convert_i64_s (i64.add (local.get $now) (i64.const 1))))
     (i32.atomic.store (i32.const 68) (i32.const 0))
     (drop (memory.atomic.notify (i32.const 68) (i32.const -1)))))

@@ -47,7 +47,8 @@ impl Tree {
     /// What `kperf-wasm report --format json` says.
     pub(crate) fn report(&self, compensate: bool) -> io::Result<Vec<u8>> {
         let profile = self.growing.profile(&self.reader);
-        let cost = profile.header.probe_cost.as_ref().filter(|_| compensate);
+        let cost = profile.compensation().ok().filter(|_| compensate);
+        let cost = cost.as_ref();
         let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, cost);
         let rows: Vec<_> = flat.rows.iter().collect();
         let mut json = Vec::new();

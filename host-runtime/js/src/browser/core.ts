@@ -1,9 +1,10 @@
 /** The core's module in a page. */
 
 import { TraceCore, type CoreOptions } from '../common/core.js';
+import { engine } from '../common/engine.js';
 
-/** Where the script that this is part of was loaded from, if it is a script in one piece. */
-const script = (globalThis.document?.currentScript as HTMLScriptElement | null | undefined)?.src;
+/** The address of `kperf.js`, if this is part of that script and not of a package. */
+export const script = (globalThis.document?.currentScript as HTMLScriptElement | null | undefined)?.src;
 let module: Promise<WebAssembly.Module> | undefined;
 
 /**
@@ -11,11 +12,11 @@ let module: Promise<WebAssembly.Module> | undefined;
  * has it.
  */
 export function coreModule(url?: string | URL): Promise<WebAssembly.Module> {
-    // Spelled out for bundlers, which take the file along where they see this.
+    // Bundlers recognise this expression and include the file.
     const load = (): Promise<Response> => fetch(url ?? (script ? new URL('core.wasm', script) : new URL('../core.wasm', import.meta.url)));
     module ??= load().then(async (response) => {
         if (!response.ok) throw new Error(`kperf: ${response.url} can't be loaded: ${response.status}`);
-        return WebAssembly.compile(await response.arrayBuffer());
+        return engine.compile(await response.arrayBuffer());
     });
     return module;
 }

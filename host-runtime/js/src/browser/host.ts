@@ -1,4 +1,4 @@
-/** Which browser this is, as far as it says so. */
+/** The browser's name, version and system, as far as it gives them. */
 
 const BROWSERS: [name: string, pattern: RegExp][] = [
     ['edge', /Edg\/([\d.]+)/],

@@ -1,12 +1,12 @@
 /** Recording in a page or a worker of it. */
 
-import { probeCost } from '../common/calibrate.js';
-import { anchorOf, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf } from '../common/clock.js';
+import { Calibration } from '../common/calibrate.js';
+import { anchorOf, madeUp, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf } from '../common/clock.js';
 import { LocalOutput } from '../common/local-output.js';
 import type { AskParent } from '../common/parent.js';
 import { isProfile } from '../common/profile.js';
 import { Recorder, type RecorderSettings } from '../common/recorder.js';
-import { tickerRuns } from '../common/ticker.js';
+import { hasTicked, stopTicker } from '../common/ticker.js';
 import { parseSampling, type SamplingOptions } from '../common/sampler.js';
 import { Reason } from '../common/constants.js';
 import type { ClockInfo, Header, Sink, Summary } from '../common/trace.js';
@@ -14,7 +14,7 @@ import type { TimeSource } from '../common/lane.js';
 import { browserOf, systemOf } from './host.js';
 import { MemorySink } from './memory-sink.js';
 import { PageSampler } from './sampler.js';
-import { setClock, startTicker, tickerWorks, whyNoTicker } from './ticker.js';
+import { startTicker, tickerWorks, whyNoTicker, type Started } from './ticker.js';
 
 export { Recorder } from '../common/recorder.js';
 export { TraceCore } from '../common/core.js';
@@ -28,7 +28,7 @@ export type { AskParent, Parent } from '../common/parent.js';
 export { PostSink } from './post-sink.js';
 export type { Header, Sink, Summary } from '../common/trace.js';
 
-/** A page may be closed at any moment, and what a sampler has not handed over by then is lost. */
+/** Windows are short, because a page may be closed at any moment and then loses what the sampler still has. */
 const WINDOW = '1s';
 
 /** How to record. */
@@ -37,11 +37,11 @@ export interface RecorderOptions {
     sink?: Sink;
     /** `auto` (default: the ticker where the page is cross-origin isolated), `precise`, `ticker`, `ticker:PERIOD`, `test`. */
     clock?: string;
-    /** Whose children the guest's calls are, asked when guests begin to run; the active span of `@opentelemetry/api` if left out. */
+    /** Gives the parent span of the guest's calls. It is called when guests begin to run. Default: the active span of `@opentelemetry/api`. */
     parent?: AskParent;
-    /** What the page's modules are there for: `trace` (default), or `profile`, which needs no ticker. */
+    /** What the page's modules record: `trace` (default), or `profile`, which needs no ticker. */
     record?: 'trace' | 'profile';
-    /** How instances are sampled that make a profile; windows of a second if nothing is said. */
+    /** How instances that make a profile are sampled. By default a window is a second long. */
     sampling?: SamplingOptions;
     /** Whether to measure what a probe costs, which takes some 30 ms. False by default. */
     calibrate?: boolean;
@@ -55,7 +55,7 @@ export class PageRecorder extends Recorder {
     readonly #output: LocalOutput;
     readonly #sampler: () => PageSampler | undefined;
 
-    /** Called by `createRecorder`. */
+    /** Only `createRecorder` calls this. */
     constructor(output: LocalOutput, time: TimeSource, settings: RecorderSettings, sink: Sink, ready: Promise<void>, sampler: () => PageSampler | undefined) {
         super(output, time, settings);
         this.#sampler = sampler;
@@ -65,8 +65,8 @@ export class PageRecorder extends Recorder {
     }
 
     /**
-     * Fulfilled when the clock runs, and the sampler, if one is wanted: what is recorded before has the times of a ticker that
-     * stands still, and no samples.
+     * Fulfilled when the clock and the sampler (if there is one) run. Before that, each event reads the clock itself, and there
+     * are no samples.
      */
     get ready(): Promise<void> {
         const sampler = this.#sampler();
@@ -86,7 +86,7 @@ export class PageRecorder extends Recorder {
         this.#output.write();
     }
 
-    /** The page is being closed: what is known now is all that can be said. */
+    /** Ends the recording of a page that is being closed, with what is known now. */
     leave(): void {
         this.#sampler()?.leave();
         void this.end(Reason.Interrupted);
@@ -98,14 +98,14 @@ export class PageRecorder extends Recorder {
         return summary;
     }
 
-    /** The trace so far, where it is kept in memory. */
+    /** The trace so far, if it is kept in memory. */
     blob(): Blob {
         if (!(this.sink instanceof MemorySink)) throw new Error('kperf: the trace is not kept in this page');
         if (!this.finished) this.flush();
         return this.sink.blob();
     }
 
-    /** Offers the trace as a file, where it is kept in memory. */
+    /** Lets the user save the trace as a file, if it is kept in memory. */
     async download(name = 'page.kperf'): Promise<void> {
         if (!(this.sink instanceof MemorySink)) throw new Error('kperf: the trace is not kept in this page');
         await this.finish();
@@ -116,45 +116,62 @@ export class PageRecorder extends Recorder {
 /** Begins a recording in this thread. */
 export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     const choice = parseClock(options.clock ?? 'auto');
-    const clock = threadClock(0, choice.kind === 'test');
+    const made = madeUp(choice);
+    const clock = threadClock(0, made);
+    // The kind that it has as long as no ticker runs.
+    const kind = made === 'instructions' ? made : 'precise';
     const now = (): number => ticksOf(clock);
     const resolution = measureResolution(clock);
-    const info: ClockInfo = { kind: 'precise', source: clock.source, ticks_per_second: 1e9, resolution_nanos: resolution };
-    let time: TimeSource = { kind: 'precise', now: clock.ticks, halt: clock.halt };
-    let memory: WebAssembly.Memory | undefined;
+    const info: ClockInfo = { kind, source: clock.source, ticks_per_second: 1e9, resolution_nanos: resolution };
+    let time: TimeSource = { kind, now: clock.ticks, halt: clock.halt };
+    let ticker: Started | undefined;
     let ready = Promise.resolve();
     if (choice.kind === 'ticker' && !tickerWorks()) throw new Error(`kperf: the ticker can't work: ${whyNoTicker()}; use the clock \`precise\``);
     if (choice.kind === 'ticker' || (choice.kind === 'auto' && options.record !== 'profile' && tickerWorks())) {
-        const period = choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS;
-        const ticker = startTicker(now(), period, resolution);
-        memory = ticker.clock;
-        time = ticker;
-        ready = until(() => tickerRuns(ticker.clock) || ticker.failed());
-        Object.assign(info, { kind: 'ticker', resolution_nanos: period, period_nanos: period });
+        const periodNanos = choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS;
+        const started = startTicker(clock, { periodNanos, resolutionNanos: resolution });
+        ticker = started;
+        time = started.time;
+        ready = until(() => hasTicked(started.memory) || started.failed());
     }
+    // This is called when the trace begins or the recording ends. A ticker that doesn't run by then never will.
+    const settled = (): ClockInfo => {
+        if (!ticker) return info;
+        const { memory, periodNanos, failed } = ticker;
+        if (hasTicked(memory)) return { ...info, kind: 'ticker', resolution_nanos: periodNanos, period_nanos: periodNanos };
+        stopTicker(memory);
+        ticker = undefined;
+        info.no_ticker = failed() ? 'its worker was refused: a Content-Security-Policy has to allow `worker-src blob:`' : 'its worker had not started yet';
+        console.warn(`kperf: every event reads the clock instead of a ticker's: ${info.no_ticker}`);
+        return info;
+    };
     const header: Header = {
         clock: info,
         anchor: anchorOf(clock),
         host: { ...browserOf(navigator.userAgent), os: systemOf(navigator.userAgent), arch: '', pid: 0 },
         command: [globalThis.location?.href ?? ''],
     };
-    // A ticker may not run yet: what it says can't be measured then.
-    const cost = (inlined: boolean): Header['probe_cost'] => (options.calibrate === true && !memory ? probeCost(time, clock.now, inlined) : undefined);
+    const measure = (inlined: boolean): Header['probe_cost'] => {
+        const calibration = new Calibration(time, clock);
+        calibration.warmUp(inlined, () => false);
+        return calibration.cost(inlined);
+    };
+    // The cost of a probe with a ticker can be measured only while the ticker runs.
+    const cost = (inlined: boolean): Header['probe_cost'] => (options.calibrate === true && made !== 'instructions' && (!ticker || hasTicked(ticker.memory)) ? measure(inlined) : undefined);
     const sink = options.sink ?? new MemorySink();
-    const output = new LocalOutput(sink, header, { now, memory }, (run) => setTimeout(run, 0));
-    const turn = memory && ((): void => {
-        if (!tickerRuns(memory)) setClock(memory, now());
-    });
+    const anchor = made ? undefined : () => anchorOf(clock);
+    // The trace's header names the clock, so it must be known first.
+    const output = new LocalOutput(sink, header, { now, ticker: () => ticker, settled, anchor }, (run) => void ready.then(() => setTimeout(run, 0)));
     const sampling = parseSampling({ every: WINDOW, ...options.sampling });
     let sampler: PageSampler | undefined;
     const sample = (): PageSampler => (sampler = new PageSampler(now, output, sampling));
-    const recorder = new PageRecorder(output, time, { turn, cost, parent: options.parent, sampler: sample }, sink, ready, () => sampler);
-    // Its worker begins only when this thread rests. Where it can't, the first module that wants it is told.
+    const recorder = new PageRecorder(output, time, { cost, parent: options.parent, sampler: sample }, sink, ready, () => sampler);
+    // The worker starts only when this thread rests. If it can't start, the first module that needs it throws.
     if (options.record === 'profile' && globalThis.crossOriginIsolated === true) recorder.startSampler();
     return recorder;
 }
 
-/** Fulfilled when something holds, or after five seconds in which it doesn't. */
+/** Fulfilled when the condition holds, or after five seconds. */
 async function until(holds: () => boolean): Promise<void> {
     for (let n = 0; n < 1000 && !holds(); n++) await new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -4,5 +4,5 @@ export function isIsolated(): boolean {
     return globalThis.crossOriginIsolated === true;
 }
 
-/** What such a page is, for people who have another. */
+/** The hint for users whose page isn't isolated. */
 export const ISOLATED = 'cross-origin isolated (headers Cross-Origin-Opener-Policy: same-origin, Cross-Origin-Embedder-Policy: require-corp)';

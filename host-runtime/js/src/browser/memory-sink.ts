@@ -17,7 +17,7 @@ export class MemorySink implements Sink {
         return new Blob(this.#chunks, { type: 'application/octet-stream' });
     }
 
-    /** Offers the trace as a file. */
+    /** Lets the user save the trace as a file. */
     download(name: string): void {
         const link = document.createElement('a');
         link.href = URL.createObjectURL(this.blob());

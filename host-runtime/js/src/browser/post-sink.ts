@@ -2,13 +2,19 @@
 
 import type { Sink } from '../common/trace.js';
 
-/** Chunks wait so long for others, in milliseconds, before they are posted together, if nobody says. */
-const DELAY = 500;
-/** How often a post is tried, and how long it waits after the first time, in milliseconds; then twice as long. */
+/**
+ * The default of how long chunks wait for others to be posted with, in milliseconds. It is short, because what waits when a page is
+ * closed may be lost. The first ones, which have the names of functions, don't wait.
+ */
+const DELAY = 20;
+/** How often a post is tried, and the pause after the first time, in milliseconds. Each pause is twice the one before. */
 const TRIES = 5;
 const PAUSE = 500;
-/** What browsers send of a page that is closed: 64 KiB in all. */
+/** A part has so many bytes at most, but for a chunk that has more. */
+const MOST = 16_000_000;
+/** Browsers send at most 64 KiB of a page that is closed. Some of it is for the chunk that ends the trace. */
 const KEPT_ALIVE = 60_000;
+const END = 2_000;
 
 /** A part of the trace as it is posted. */
 interface Part {
@@ -17,9 +23,10 @@ interface Part {
 }
 
 /**
- * Posts a trace in parts: bodies of whole chunks that make the file when they are put one behind the other. Each request
- * has `kperf-trace`, a random number of the trace, and `kperf-part`, the part's number from 0; the last one has `kperf-last`. A part that was not
- * acknowledged is posted again, so a server may see one twice.
+ * Posts a trace in parts. Each part has complete chunks; all parts one after the other are the trace's file. The headers of a
+ * request are `kperf-trace`, a random number of the trace, `kperf-part`, the part's number from 0, and for the last part
+ * `kperf-last`. A part that isn't acknowledged is posted again, so a server may get one twice. If the page is closed with more than
+ * browsers send then, the last part has `kperf-unsent`, the number of bytes that may be missing.
  */
 export class PostSink implements Sink {
     readonly #url: string;
@@ -28,10 +35,12 @@ export class PostSink implements Sink {
     #waiting: Uint8Array<ArrayBuffer>[] = [];
     #part = 0;
     #timer: ReturnType<typeof setTimeout> | undefined;
-    /** The posts, one after the other, and what of them is not acknowledged. */
+    /** The posts, which go one after the other, and the parts that are not acknowledged. */
     #posts = Promise.resolve();
     readonly #open = new Set<Part>();
     #keptAlive = 0;
+    /** Of a page that goes: the bytes that browsers may not send. */
+    #unsent = 0;
     #failure: Error | undefined;
     #leaving = false;
     #closing = false;
@@ -45,41 +54,71 @@ export class PostSink implements Sink {
     chunk(bytes: Uint8Array): void {
         if (this.#failure) throw this.#failure;
         this.#waiting.push(bytes as Uint8Array<ArrayBuffer>);
-        this.#timer ??= setTimeout(() => this.#post(), this.#delay);
+        this.#schedule();
     }
 
     async close(): Promise<void> {
         this.#closing = true;
-        this.#post();
+        clearTimeout(this.#timer);
+        if (this.#leaving) this.#postEnd();
+        else while (this.#waiting.length > 0) this.#post();
         await this.#posts;
         if (this.#failure) throw this.#failure;
     }
 
     /**
-     * The page is being closed: from here on nothing waits for an answer, and browsers send 64 KiB at most. What is on its way may not
-     * get there: it is posted again.
+     * The page is being closed. From now on no post waits for an answer, and browsers send at most 64 KiB. A request on its way may
+     * be dropped, so its part is posted again.
      */
     leave(): void {
         this.#leaving = true;
-        for (const part of this.#open) this.#postLast(part);
+        for (const part of this.#open) this.#postLast(part, END);
+    }
+
+    #schedule(): void {
+        // While a part is on its way, more gathers for the next.
+        if (this.#timer !== undefined || this.#open.size > 0) return;
+        this.#timer = setTimeout(() => {
+            this.#timer = undefined;
+            if (!this.#leaving && this.#waiting.length > 0) this.#post();
+        }, this.#part === 0 ? 0 : this.#delay);
     }
 
     #post(): void {
-        clearTimeout(this.#timer);
-        this.#timer = undefined;
-        const chunks = this.#waiting.splice(0);
-        if (chunks.length === 0) return;
-        const headers: Record<string, string> = { 'content-type': 'application/octet-stream', 'kperf-trace': this.#trace, 'kperf-part': String(this.#part++) };
-        if (this.#closing) headers['kperf-last'] = '1';
-        const part = { headers, body: new Blob(chunks) };
-        if (this.#leaving) return this.#postLast(part);
+        let count = 0;
+        for (let bytes = 0; count < this.#waiting.length && (count === 0 || bytes + this.#waiting[count]!.length <= MOST); count++) bytes += this.#waiting[count]!.length;
+        const part = this.#next(this.#waiting.splice(0, count), this.#closing && this.#waiting.length === 0);
         this.#open.add(part);
-        this.#posts = this.#posts.then(() => this.#send(part)).finally(() => this.#open.delete(part));
+        this.#posts = this.#posts.then(() => this.#send(part)).finally(() => {
+            this.#open.delete(part);
+            if (this.#waiting.length > 0) this.#schedule();
+        });
     }
 
-    #postLast({ headers, body }: Part): void {
-        const keepalive = this.#keptAlive + body.size <= KEPT_ALIVE;
+    #next(chunks: Uint8Array<ArrayBuffer>[], isLast: boolean): Part {
+        const headers: Record<string, string> = { 'content-type': 'application/octet-stream', 'kperf-trace': this.#trace, 'kperf-part': String(this.#part++) };
+        if (isLast) headers['kperf-last'] = '1';
+        return { headers, body: new Blob(chunks) };
+    }
+
+    /** The page goes: as much as browsers send, and the chunk that ends the trace. */
+    #postEnd(): void {
+        const chunks = this.#waiting.splice(0);
+        const end = chunks.pop();
+        if (!end) return;
+        let room = KEPT_ALIVE - this.#keptAlive - end.length;
+        const sent = chunks.filter(({ length }) => length <= room && ((room -= length), true));
+        this.#unsent += chunks.reduce((sum, { length }) => sum + length, 0) - sent.reduce((sum, { length }) => sum + length, 0);
+        const part = this.#next([...sent, end], true);
+        if (this.#unsent > 0) part.headers['kperf-unsent'] = String(this.#unsent);
+        this.#postLast(part, 0);
+    }
+
+    /** Posts a part of a page that goes, if it leaves so many bytes for another. */
+    #postLast({ headers, body }: Part, rest: number): void {
+        const keepalive = this.#keptAlive + body.size + rest <= KEPT_ALIVE;
         if (keepalive) this.#keptAlive += body.size;
+        else this.#unsent += body.size;
         void fetch(this.#url, { method: 'POST', headers, body, keepalive }).catch(() => undefined);
     }
 

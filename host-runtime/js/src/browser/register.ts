@@ -1,15 +1,16 @@
 /**
  * `import 'kperf-wasm/register'` or `<script src="kperf.js">` before anything else in a page: records every probed module
- * that the page instantiates. What is recorded is `globalThis.kperf`.
+ * that the page instantiates. The recording is `globalThis.kperf`.
  *
- * Workers that the page starts get the script too, and make traces of their own, if these are posted or sent as spans.
+ * Workers that the page starts get the script too, if traces are posted or sent as spans. They make traces of their own.
  *
  * Settings are in `globalThis.kperfConfig`, or attributes of the script's tag: `data-clock="precise"`, `data-post="URL"`,
- * `data-otlp="ENDPOINT"` with `data-service="NAME"`, `data-core="URL"`.
+ * `data-otlp="ENDPOINT"` with `data-service="NAME"`, `data-core="URL"`, `data-probe="auto"`.
  */
 
 import { Reason } from '../common/constants.js';
-import { hook } from '../common/hook.js';
+import '../common/global.js';
+import { hook, type Hooks } from '../common/hook.js';
 import { isProfile } from '../common/profile.js';
 import type { SamplingOptions } from '../common/sampler.js';
 import { hookSuspension } from '../common/suspension.js';
@@ -18,8 +19,11 @@ import type { OtlpOptions } from '../common/otlp-settings.js';
 import { OtlpSink } from '../common/otlp-sink.js';
 import type { Sink } from '../common/trace.js';
 import { coreModule } from './core.js';
+import { reachFrames } from './frames.js';
+import { loadingOf } from './loading.js';
 import { createRecorder, PostSink, type PageRecorder } from './index.js';
-import { reachWorkers } from './workers.js';
+import { tell } from './tell.js';
+import { reachWorkers, reachWorklets } from './workers.js';
 
 /** The settings of a page. */
 export interface PageConfig {
@@ -31,71 +35,91 @@ export interface PageConfig {
     sampling?: SamplingOptions;
     /** Where to post the trace while it is recorded. Without it the page keeps it: `kperf.download()`, `kperf.blob()`. */
     post?: string;
-    /** Sends spans to a Collector while it is recorded; as an attribute the endpoint: `data-otlp="http://localhost:4318"`. */
+    /** Sends spans to a Collector while the page records. The attribute has the endpoint: `data-otlp="http://localhost:4318"`. */
     otlp?: OtlpOptions;
-    /** Where `core.wasm` is, which makes the spans, if not beside `kperf.js`. */
+    /** The address of `core.wasm`, which makes the spans. Default: beside `kperf.js`. */
     core?: string;
-    /** Whose children the guest's calls are; the active span of `@opentelemetry/api` if left out. */
+    /** Gives the parent span of the guest's calls. Default: the active span of `@opentelemetry/api`. */
     parent?: AskParent;
+    /**
+     * Modules without probes get them when they are loaded: `auto` puts the recorder inside where that can be. Left out: only modules
+     * that were rewritten before are recorded.
+     */
+    probe?: 'auto' | 'import' | 'inline';
+    /** Which functions get probes, as `kperf-wasm rewrite` has it; as attributes `data-only`, `data-skip`, `data-match`, one pattern each. */
+    only?: string[];
+    skip?: string[];
+    match?: 'auto' | 'glob' | 'regex' | 'text';
+    /** Whether calls of the page's functions get probes too; as an attribute `data-imports="true"`. */
+    imports?: boolean;
+    /** Where `rewriter.wasm` is, if not beside `kperf.js`. */
+    rewriter?: string;
+    /** Where `kperf-wasm serve` puts probes into modules, by its own filters; it says so itself. */
+    server?: string;
     /** False: nothing is recorded. */
     enabled?: boolean;
     /** False: workers are left alone. */
     workers?: boolean;
-    /** Where this script is, for workers of workers; set for workers that are reached. */
+    /** The address of `kperf.js`, for workers, if this isn't that script. It is set in workers that get the script. */
     script?: string;
+    /** Where `worklet.js` is, if not beside `kperf.js`. */
+    worklet?: string;
 }
 
 declare global {
     /** Settings, read when `kperf-wasm/register` is loaded. */
     var kperfConfig: PageConfig | undefined;
-    /** The page's recording; it begins with the first probed module, or when this is asked for. */
-    var kperf: PageRecorder;
+    /** In a page it is the page's. */
+    interface KperfGlobal extends PageRecorder {}
 }
 
-/** Milliseconds after which what a page has recorded is handed over, though its block isn't full. */
-const FLUSH = 1000;
-/** The same for workers, and how long it then waits to be posted: nothing tells them that they are terminated. */
-const WORKER_FLUSH = 100;
-const WORKER_DELAY = 20;
+/** After so many milliseconds what is recorded is handed over, even if its block isn't full: nobody tells when a page or a worker ends. */
+const FLUSH = 100;
 
+const ownTag = globalThis.document?.currentScript as HTMLScriptElement | null | undefined;
 const config: PageConfig = { ...dataset(), ...globalThis.kperfConfig };
-/** Requests of a page are small and frequent: what isn't sent when it is closed has to fit into 64 KiB. */
+/** Requests of a page are small and frequent, because what is left when it is closed must fit into 64 KiB. */
 const REQUEST_BYTES = 48_000;
 const DELAY = 1000;
 const isWorker = 'WorkerGlobalScope' in globalThis;
 let recorder: PageRecorder | undefined;
 
-// Not a second time, where it comes by two ways.
+// The script may be loaded twice, in two ways.
 if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
     Object.defineProperty(globalThis, 'kperf', { configurable: true, get: () => begin() });
-    hook(begin, (module) => begin(module).prepare(module));
+    const hooks: Hooks = { recorder: begin, ready: async (module) => begin(module).prepare(module), loading: config.probe && loadingOf(config), tell };
+    hook(hooks);
     hookSuspension(() => recorder?.suspension);
-    const script = (globalThis.document?.currentScript as HTMLScriptElement | null)?.src || config.script;
-    // Their memory ends with them: only a trace that is sent comes out of a worker.
+    const script = config.script ?? ownTag?.src;
+    // A worker's memory ends with it, so only a trace that is sent leaves a worker.
     const isSent = config.post !== undefined || config.otlp !== undefined;
     if (script && isSent && config.workers !== false && typeof Worker === 'function') reachWorkers(script, settingsOfWorkers(script));
+    // (A trace that isn't sent would end with the frame.)
+    if (typeof HTMLIFrameElement === 'function') reachFrames(isSent && config.script === undefined ? ownTag?.outerHTML : undefined, (realm) => hook(hooks, realm));
+    if (script && typeof Worklet === 'function') reachWorklets(config.worklet ?? new URL('worklet.js', script));
     if (isWorker) beforeClose();
     globalThis.addEventListener?.('pagehide', (event) => {
         if (event.persisted) recorder?.flush();
         else leave();
     });
-    // A page that is hidden may never be shown again, nor told of its end.
+    // A hidden page may be closed without another event.
     globalThis.document?.addEventListener('visibilitychange', () => {
         if (document.visibilityState === 'hidden') recorder?.flush();
     });
 }
 
-/** These settings with addresses that mean the same in a worker. */
+/** The settings for a worker, with absolute addresses. */
 function settingsOfWorkers(script: string): PageConfig {
     const base = globalThis.document?.baseURI;
-    const post = config.post === undefined ? {} : { post: new URL(config.post, base).href };
+    const [post, server] = [config.post, config.server].map((url) => url && new URL(url, base).href);
     const core = config.core === undefined ? new URL('core.wasm', script) : new URL(config.core, base);
-    return { ...config, ...post, core: core.href };
+    const rewriter = config.rewriter === undefined ? new URL('rewriter.wasm', script) : new URL(config.rewriter, base);
+    return { ...config, ...(post && { post }), ...(server && { server }), core: core.href, rewriter: rewriter.href };
 }
 
 function begin(module?: WebAssembly.Module): PageRecorder {
     if (recorder) return recorder;
-    // The first module decides: a profile needs no ticker.
+    // The first module decides whether there is a ticker: a profile needs none.
     const record = config.record ?? (module && isProfile(module) ? 'profile' : 'trace');
     recorder = createRecorder({
         record,
@@ -105,7 +129,8 @@ function begin(module?: WebAssembly.Module): PageRecorder {
         ...sink(),
     });
     const recording = recorder;
-    if (config.post !== undefined) setInterval(() => recording.finished || recording.flush(), isWorker ? WORKER_FLUSH : FLUSH);
+    // Spans need to know the clock.
+    if (config.post !== undefined) void recording.ready.then(() => setInterval(() => recording.finished || recording.flush(), FLUSH));
     return recorder;
 }
 
@@ -114,7 +139,7 @@ function sink(): { sink?: Sink } {
         const spans = { request_bytes: REQUEST_BYTES, ...config.otlp.spans };
         return { sink: new OtlpSink(coreModule(config.core), { delay: DELAY, ...config.otlp, spans }) };
     }
-    return config.post !== undefined ? { sink: new PostSink(config.post, isWorker ? WORKER_DELAY : undefined) } : {};
+    return config.post !== undefined ? { sink: new PostSink(config.post) } : {};
 }
 
 /** The page is being closed. */
@@ -125,10 +150,10 @@ function leave(): void {
     void recorder.finish('page closed').catch(() => undefined);
 }
 
-/** How long a worker that ends itself may go on, for its last request. Milliseconds. */
+/** How long a worker that closes itself is kept alive for its last request, in milliseconds. */
 const CLOSING = 5000;
 
-/** A worker that ends itself is heard: it ends when its last request is answered, since browsers drop what it leaves behind. */
+/** Lets a worker that closes itself end only when its last request is answered. Browsers drop requests of a worker that is gone. */
 function beforeClose(): void {
     const scope = globalThis as unknown as { close: () => void };
     const { close } = scope;
@@ -141,7 +166,7 @@ function beforeClose(): void {
 }
 
 function dataset(): PageConfig {
-    const { clock, record, period, spanMin, every, post, otlp, service, core, enabled, workers } = (globalThis.document?.currentScript as HTMLScriptElement | null)?.dataset ?? {};
+    const { clock, record, period, spanMin, every, post, otlp, service, core, probe, only, skip, match, imports, rewriter, server, enabled, workers } = ownTag?.dataset ?? {};
     return {
         ...(clock !== undefined && { clock }),
         ...(record !== undefined && { record: record as 'trace' | 'profile' }),
@@ -151,6 +176,13 @@ function dataset(): PageConfig {
         ...(post !== undefined && { post }),
         ...(otlp !== undefined && { otlp: { endpoint: otlp, spans: service === undefined ? {} : { service_name: service } } }),
         ...(core !== undefined && { core }),
+        ...(probe !== undefined && probe !== 'none' && { probe: probe as NonNullable<PageConfig['probe']> }),
+        ...(only !== undefined && { only: [only] }),
+        ...(skip !== undefined && { skip: [skip] }),
+        ...(match !== undefined && { match: match as NonNullable<PageConfig['match']> }),
+        ...(imports !== undefined && { imports: imports !== 'false' }),
+        ...(rewriter !== undefined && { rewriter }),
+        ...(server !== undefined && { server }),
         ...(enabled !== undefined && { enabled: enabled !== 'false' }),
         ...(workers !== undefined && { workers: workers !== 'false' }),
     };

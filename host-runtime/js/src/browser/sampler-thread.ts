@@ -3,7 +3,7 @@
 import type { ProfiledInstance } from '../common/profiled-instance.js';
 import { SamplerLoop, type Sampling } from '../common/sampler.js';
 
-/** What the worker is sent first; then instances. */
+/** The first message to the worker. All others are instances. */
 export interface SamplerData {
     /** See `SamplerControl`. */
     control: SharedArrayBuffer;
@@ -12,7 +12,7 @@ export interface SamplerData {
     timeOrigin: number;
 }
 
-/** What it sends. */
+/** What the worker sends. */
 export type Found =
     | { kind: 'window'; number: number; body: Uint8Array; counted: Float64Array; endTicks: number }
     | { kind: 'span'; number: number; block: Uint8Array }

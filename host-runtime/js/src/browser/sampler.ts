@@ -1,4 +1,4 @@
-/** The way of a page to the worker that samples. */
+/** How a page talks to the worker that samples. */
 
 import { countsAlone, type SamplerLink } from '../common/profile.js';
 import type { Output } from '../common/output.js';
@@ -9,15 +9,15 @@ import { ISOLATED, isIsolated } from './isolation.js';
 import { SAMPLER_SOURCE } from './sampler-source.js';
 import { SAMPLER_NAME } from './workers.js';
 
-/** Milliseconds that it may take to write what is left. */
+/** How many milliseconds the worker may take to write what is left. */
 const PATIENCE = 5000;
 
-/** An instance that has not ended, and up to when its counts are in the trace. */
+/** An instance that has not ended, and the time up to which its counts are in the trace. */
 interface Known {
     instance: ProfiledInstance;
     counted: Float64Array;
     until: number;
-    /** Whoever waits for its end is told of that. */
+    /** Called when the worker has ended. */
     ended: (() => void) | undefined;
 }
 
@@ -33,7 +33,7 @@ export class PageSampler implements SamplerLink {
     #isLeaving = false;
     readonly #known = new Map<number, Known>();
 
-    /** Throws where memory can't be shared with a worker. */
+    /** Throws if memory can't be shared with a worker. */
     constructor(now: () => number, output: Output, sampling: Sampling) {
         if (!isIsolated()) {
             throw new Error(`kperf: a module that makes a profile wants a page that is ${ISOLATED}; rewrite it without --record profile`);
@@ -50,7 +50,7 @@ export class PageSampler implements SamplerLink {
         this.#worker.postMessage(data);
     }
 
-    /** Whether the worker runs, or can't. */
+    /** Whether the worker runs, or can't run. */
     get isSettled(): boolean {
         return this.#control.runs || this.#failed;
     }
@@ -76,7 +76,7 @@ export class PageSampler implements SamplerLink {
         });
     }
 
-    /** The page is being closed: nobody waits for the worker any more. */
+    /** The page is being closed, so the worker isn't waited for any more. */
     leave(): void {
         this.#isLeaving = true;
         for (const known of this.#known.values()) if (known.ended) this.#countsAlone(known);

@@ -10,7 +10,8 @@ export interface TickerData extends Omit<TickerOptions, 'offset'> {
 
 let ticker: TickerLoop | undefined;
 
-// The first message starts it, all others tell of lanes: those are waited for that were announced.
+// The first message starts the ticker, all others change its lanes. `run` blocks the event loop, so it isn't called while
+// announced changes are still on their way.
 addEventListener('message', ({ data }: MessageEvent<TickerData | CellChange>) => {
     if ('id' in data) ticker?.change(data);
     else ticker = new TickerLoop({ ...data, offset: performance.timeOrigin - data.timeOrigin });

@@ -1,47 +1,58 @@
 /** Starts the ticker's worker. */
 
-import { askForCells, clockMemory, type CellChange } from '../common/ticker.js';
+import { ticksOf, type Clock } from '../common/clock.js';
+import { askForCells, clockMemory, type CellChange, type Ticker, type TickerPace } from '../common/ticker.js';
+import { TickerWatch } from '../common/ticker-watch.js';
 import { hasMultiMemory, type TimeSource } from '../common/lane.js';
 import { ISOLATED, isIsolated } from './isolation.js';
 import type { TickerData } from './ticker-thread.js';
 import { TICKER_SOURCE } from './ticker-source.js';
 import { TICKER_NAME } from './workers.js';
 
-/** Whether a ticker can work here: memory can be shared with a worker, there is a processor for it, and recorders can load from it. */
+/** Whether a ticker works here: memory can be shared with a worker, there is a second processor, and a module may have two memories. */
 export function tickerWorks(): boolean {
     return isIsolated() && navigator.hardwareConcurrency > 1 && hasMultiMemory;
 }
 
-/** Why it can't, for people. */
+/** Why a ticker doesn't work here, for users. */
 export function whyNoTicker(): string {
     if (!isIsolated()) return `the page is not ${ISOLATED}`;
     return hasMultiMemory ? 'there is no second processor' : 'this browser gives a module only one memory';
 }
 
-/** Starts a ticker. Its memory has the time from the beginning; until the worker runs, it stands still. */
-export function startTicker(now: number, periodNanos: number, resolutionNanos: number): TimeSource & { kind: 'ticker'; failed: () => boolean } {
-    const clock = clockMemory();
-    setClock(clock, now);
-    const url = URL.createObjectURL(new Blob([TICKER_SOURCE], { type: 'text/javascript' }));
-    const worker = new Worker(url, { name: TICKER_NAME });
-    let failed = false;
-    worker.addEventListener('error', () => (failed = true));
-    const data: TickerData = { memory: clock, timeOrigin: performance.timeOrigin, periodNanos, resolutionNanos };
-    worker.postMessage(data);
-    let cells = 0;
-    const tell = (change: CellChange): void => {
-        worker.postMessage(change);
-        askForCells(clock);
-    };
-    const add = (memory: WebAssembly.Memory): (() => void) => {
-        const id = String(cells++);
-        tell({ id, memory });
-        return () => tell({ id });
-    };
-    return { kind: 'ticker', clock, add, failed: () => failed };
+/** A ticker whose worker may not run yet, or may have failed to start. */
+export interface Started extends Ticker {
+    time: TimeSource;
+    /** Whether the worker can't run. */
+    failed: () => boolean;
 }
 
-/** Puts the time into a memory whose ticker doesn't run yet. */
-export function setClock(memory: WebAssembly.Memory, now: number): void {
-    new BigInt64Array(memory.buffer, 0, 1)[0] = BigInt(now);
+/** Starts a ticker. Until its worker runs, recorders read the clock. */
+export function startTicker(clock: Clock, pace: TickerPace): Started {
+    const memory = clockMemory();
+    let failed = false;
+    let worker: Worker | undefined;
+    try {
+        const url = URL.createObjectURL(new Blob([TICKER_SOURCE], { type: 'text/javascript' }));
+        worker = new Worker(url, { name: TICKER_NAME });
+        worker.addEventListener('error', () => (failed = true));
+        const data: TickerData = { memory, timeOrigin: performance.timeOrigin, ...pace };
+        worker.postMessage(data);
+    } catch {
+        // Some browsers throw if a Content-Security-Policy forbids the worker.
+        failed = true;
+    }
+    let cells = 0;
+    const tell = (change: CellChange): void => {
+        worker?.postMessage(change);
+        askForCells(memory);
+    };
+    const add = (cell: WebAssembly.Memory): (() => void) => {
+        const id = String(cells++);
+        tell({ id, memory: cell });
+        return () => tell({ id });
+    };
+    const ticker = { memory, ...pace };
+    const watch = (cell: WebAssembly.Memory): TickerWatch => new TickerWatch(ticker, cell, () => ticksOf(clock));
+    return { ...ticker, time: { kind: 'ticker', clock: memory, now: clock.ticks, halt: clock.halt, add, watch }, failed: () => failed };
 }

@@ -1,46 +1,101 @@
-/** Brings the recorder into the workers that a page starts, and into those that they start. */
+/** Loads the recorder into the workers that a page starts, and into their workers. */
 
-/** What makes a request of an address, and may be given one that is relative. */
+/** Functions and classes that make a request of an address, which may be relative. */
 const REQUESTS = ['Request', 'EventSource', 'WebSocket'] as const;
 
 /**
- * Wraps `Worker`: a worker of the page's own origin loads `script`, this package's, with these settings before its own. It
- * begins as a text of ours, so what it takes its own address from is put right: `location`, relative addresses of
- * `importScripts` and of requests. Shared workers and those of other origins are left alone.
+ * Wraps `Worker`. A worker of the page's own origin first loads `script`, which is this package, with these settings, and then
+ * its own script. The worker starts from a blob of ours, so everything that depends on its address is corrected: `location`, and
+ * relative addresses in `importScripts` and in requests. Shared workers and workers of other origins stay as they are.
  */
 export function reachWorkers(script: string, config: object): void {
-    // Within a worker that was reached `location` is put right already.
+    // In a worker that has the recorder, `location` is corrected already.
     const base = globalThis.document?.baseURI ?? location.href;
+    rememberBlobs();
     globalThis.Worker = new Proxy(Worker, {
         construct(target, [url, options]: ConstructorParameters<typeof Worker>, newTarget) {
-            const address = isOurs(options) ? undefined : reachable(url, base);
+            const address = isOurs(options) || !mayStartBlobs() ? undefined : reachable(url, base);
             const entry = address ? begin(script, config, address, options?.type === 'module') : url;
             return Reflect.construct(target, [entry, options], newTarget) as object;
         },
     });
 }
 
-/** Names of workers of ours. */
-export const [TICKER_NAME, SAMPLER_NAME] = ['kperf-ticker', 'kperf-sampler'];
-
-/** Whether a worker is one of ours. */
-function isOurs(options: WorkerOptions | undefined): boolean {
-    return options?.name === TICKER_NAME || options?.name === SAMPLER_NAME;
+/** Lets the page's worklets run modules with probes, though they can't record them. `url` is that of `worklet.js`. */
+export function reachWorklets(url: string | URL): void {
+    const { prototype } = globalThis.Worklet;
+    const { addModule } = prototype;
+    const reached = new WeakMap<Worklet, Promise<void>>();
+    prototype.addModule = async function (...parameters) {
+        // If that isn't there, the worklet is as it was.
+        if (!reached.has(this)) reached.set(this, addModule.call(this, url).catch(() => undefined));
+        await reached.get(this);
+        return addModule.apply(this, parameters);
+    };
 }
 
-/** The whole address of a worker that is reached. One that makes no sense is the browser's to refuse. */
+/** The names of our own workers. */
+export const [TICKER_NAME, SAMPLER_NAME, REWRITER_NAME] = ['kperf-ticker', 'kperf-sampler', 'kperf-rewriter'];
+
+/** Whether this is one of our own workers. */
+function isOurs(options: WorkerOptions | undefined): boolean {
+    return [TICKER_NAME, SAMPLER_NAME, REWRITER_NAME].includes(options?.name ?? '');
+}
+
+/** The blobs that have addresses. */
+const blobs = new Map<string, Blob>();
+
+function rememberBlobs(): void {
+    const { createObjectURL, revokeObjectURL } = URL;
+    URL.createObjectURL = (object) => {
+        const url = createObjectURL.call(URL, object);
+        if (object instanceof Blob) blobs.set(url, object);
+        return url;
+    };
+    URL.revokeObjectURL = (url) => {
+        blobs.delete(url);
+        revokeObjectURL.call(URL, url);
+    };
+}
+
+/** What a policy says of workers: the first of these that it has. */
+const OF_WORKERS = ['worker-src', 'child-src', 'script-src', 'default-src'];
+
+/** Whether the policies in the page's head, if it has any, let workers begin as texts of ours. (Those of headers nobody can ask for.) */
+function mayStartBlobs(): boolean {
+    const metas = globalThis.document?.querySelectorAll<HTMLMetaElement>('meta[http-equiv="Content-Security-Policy" i]') ?? [];
+    return [...metas].every(({ content }) => {
+        const directives = content.split(';').map((directive) => directive.trim().toLowerCase().split(/\s+/));
+        const sources = OF_WORKERS.map((name) => directives.find(([own]) => own === name)).find((directive) => directive !== undefined);
+        return !sources || sources.includes('blob:');
+    });
+}
+
+/** A worker that is a text of its own, in its address. Such a one would be of no origin, and could load nothing of ours: it becomes a blob. */
+function unfold(address: string): Blob | undefined {
+    const [, type, content] = /^data:([^,]*),(.*)$/s.exec(address.split('#')[0]!) ?? [];
+    if (content === undefined) return undefined;
+    // A character for each byte. Addresses have no others.
+    const text = content.replace(/%([0-9a-f]{2})/gi, (_, digits) => String.fromCharCode(parseInt(digits, 16)));
+    const bytes = type!.endsWith(';base64') ? atob(text) : text;
+    return new Blob([Uint8Array.from(bytes, (character) => character.charCodeAt(0))], { type: 'text/javascript' });
+}
+
+/** The absolute address of a worker that can get the recorder. The browser refuses an address that makes no sense. */
 function reachable(url: string | URL, base: string): string | undefined {
     if (!URL.canParse(String(url), base)) return undefined;
     const { href, origin, protocol } = new URL(url, base);
-    return origin === location.origin || protocol === 'blob:' ? href : undefined;
+    return origin === location.origin || protocol === 'blob:' || protocol === 'data:' ? href : undefined;
 }
 
-/** The address of a script that loads ours and then the worker's. */
+/** The address of a blob that loads our script and then the worker's. */
 function begin(script: string, config: object, address: string, isModule: boolean): string {
     const settings = `globalThis.kperfConfig = ${JSON.stringify({ ...config, script })};\n(${asIf.toString()})(${JSON.stringify(address)}, ${JSON.stringify(REQUESTS)});`;
-    const [first, then] = [script, address].map((url) => JSON.stringify(url));
+    const blob = blobs.get(address) ?? unfold(address);
+    // A page may revoke the address of a blob as soon as it has made the worker.
+    const [first, then] = [script, blob ? URL.createObjectURL(blob) : address].map((url) => JSON.stringify(url));
     if (!isModule) return textUrl(`${settings}\nimportScripts(${first});\nimportScripts(${then});`);
-    // Static imports alone: a worker that waits for one misses the messages that come meanwhile.
+    // Only static imports: a worker that awaits a dynamic import misses messages that come meanwhile.
     return textUrl(`import ${JSON.stringify(textUrl(settings))};\nimport ${first};\nimport ${then};`);
 }
 
@@ -48,7 +103,7 @@ function textUrl(text: string): string {
     return URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
 }
 
-/** Runs in the worker: makes it look as if it had begun at an address. It is sent as a text, and knows nothing else of this file. */
+/** Runs in the worker and makes it look as if it had started at an address. It is sent as text, so it can't use the rest of this file. */
 function asIf(address: string, requests: readonly string[]): void {
     const absolute = (url: unknown): unknown =>
         typeof url === 'string' || url instanceof URL ? new URL(url, address).href : url;

@@ -3,6 +3,7 @@
 import { HOST_MODULE, MEMORY_PAGES, POSITION } from './constants.js';
 import { instantiate } from './instantiate.js';
 import type { Seat, TimeSource } from './lane.js';
+import type { TickerWatch } from './ticker-watch.js';
 import { RECORDER_PRECISE, RECORDER_TICKER } from './wasm.js';
 
 interface RecorderExports {
@@ -13,6 +14,10 @@ interface RecorderExports {
     switch: (stack: number) => void;
     mark: (value: number) => void;
     depth: () => number;
+    allocating: (token: number) => void;
+    allocated: (token: number, old: bigint, size: bigint, given: bigint) => void;
+    grew: (memory: number, pages: bigint, before: bigint) => void;
+    created: (size: bigint) => void;
     'state.stack': { readonly value: number };
 }
 
@@ -20,30 +25,31 @@ interface RecorderExports {
 export class Beside implements Seat {
     readonly memory: WebAssembly.Memory;
     readonly marked = false;
+    readonly watch: TickerWatch | undefined;
     /** What a probed module imports from `kperf`. */
     readonly probes: Record<string, WebAssembly.ImportValue>;
     readonly #words: Uint32Array;
     readonly #recorder: RecorderExports;
-    readonly #halt: ((on: boolean) => void) | undefined;
+    readonly #halt: (on: boolean) => void;
     #drop: (() => void) | undefined;
 
     /** `flush` is called when its block is full. */
     constructor(time: TimeSource, flush: (length: number) => void) {
         this.memory = new WebAssembly.Memory({ initial: MEMORY_PAGES, maximum: MEMORY_PAGES, shared: true });
         this.#words = new Uint32Array(this.memory.buffer);
-        const host: WebAssembly.ModuleImports = { memory: this.memory, flush: (_address: number, length: number) => flush(length) };
+        const host: WebAssembly.ModuleImports = { memory: this.memory, now: time.now, flush: (_address: number, length: number) => flush(length) };
+        this.#halt = time.halt;
         let wasm = RECORDER_PRECISE;
-        if (time.kind === 'precise') [host['now'], this.#halt] = [time.now, time.halt];
-        else if (!time.oneMemory) [wasm, host['clock']] = [RECORDER_TICKER, time.clock];
-        else {
-            // The lane's own memory has the time.
-            wasm = time.oneMemory;
-            new BigInt64Array(this.memory.buffer, 0, 1)[0] = new BigInt64Array(time.clock.buffer, 0, 1)[0]!;
-            this.#drop = time.add(this.memory);
+        if (time.kind === 'ticker') {
+            // Without several memories the lane's own has the time: 0 until the ticker has heard of it.
+            wasm = time.oneMemory ?? RECORDER_TICKER;
+            host['clock'] = time.clock;
+            this.watch = time.watch?.(time.oneMemory ? this.memory : time.clock);
+            if (time.oneMemory) this.#drop = time.add(this.memory);
         }
         this.#recorder = instantiate<RecorderExports>(wasm, { [HOST_MODULE]: host });
-        const { enter, leave, unwind } = this.#recorder;
-        this.probes = { enter, leave, unwind };
+        const { enter, leave, unwind, depth, close, allocating, allocated, grew, created } = this.#recorder;
+        this.probes = { enter, leave, unwind, depth, close, allocating, allocated, grew, created };
     }
 
     get position(): number {
@@ -85,7 +91,7 @@ export class Beside implements Seat {
     clear(): void {}
 
     setRecording(on: boolean): void {
-        this.#halt?.(!on);
+        this.#halt(!on);
     }
 
     end(): void {

@@ -12,26 +12,36 @@ export type ClockChoice =
     | { kind: 'precise' }
     /** Every event loads a time that a worker renews. */
     | { kind: 'ticker'; periodNanos: number }
+    /** Modules count the instructions that they execute (`kperf-wasm rewrite --clock instructions`). */
+    | { kind: 'instructions' }
     /** For tests: every reading is a microsecond after the one before. */
     | { kind: 'test' };
+
+/** The clocks that are no clock of the machine's. */
+export type MadeUp = 'test' | 'instructions';
 
 /** A ticker's usual period. */
 export const PERIOD_NANOS = 2000;
 
-/** Reads `auto`, `precise`, `test`, `ticker`, `ticker:1.5us`. Throws a `TypeError` for anything else. */
+/** Reads `auto`, `precise`, `instructions`, `test`, `ticker`, `ticker:1.5us`. Throws a `TypeError` for anything else. */
 export function parseClock(text: string): ClockChoice {
-    if (text === 'auto' || text === 'precise' || text === 'test') return { kind: text };
+    if (text === 'auto' || text === 'precise' || text === 'instructions' || text === 'test') return { kind: text };
     if (text === 'ticker') return { kind: 'ticker', periodNanos: PERIOD_NANOS };
     const [, number, unit] = /^ticker:([0-9.]+)(ns|us|µs|ms)$/.exec(text) ?? [];
     const periodNanos = Math.round(Number(number) * { ns: 1, us: 1e3, µs: 1e3, ms: 1e6 }[unit as 'ns' | 'us' | 'µs' | 'ms']);
     if (periodNanos >= 100 && periodNanos <= 1e9) return { kind: 'ticker', periodNanos };
-    throw new TypeError(`no clock is called \`${text}\`: use auto, precise, ticker or ticker:PERIOD (100ns to 1000ms)`);
+    throw new TypeError(`no clock is called \`${text}\`: use auto, precise, ticker, ticker:PERIOD (100ns to 1000ms) or instructions`);
+}
+
+/** The clock, if it is none of the machine's. */
+export function madeUp({ kind }: ClockChoice): MadeUp | undefined {
+    return kind === 'test' || kind === 'instructions' ? kind : undefined;
 }
 
 /** Looked up once: the global is a getter, which costs as much as a reading. */
 const { performance } = globalThis;
 
-/** What leaves a reading in a memory, in milliseconds since this thread's beginning: so no object is made, as for an answer. */
+/** Writes a reading to a memory, in milliseconds since this thread began. It returns nothing, as an answer would be an object. */
 export function reader(memory: WebAssembly.Memory, address: number, now?: () => number): () => void {
     const place = new Float64Array(memory.buffer, address, 1);
     // Two functions: one that called either clock would be slower.
@@ -53,18 +63,20 @@ export interface Clock {
 }
 
 /** The clock of this thread. */
-export function threadClock(offset: number, test: boolean): Clock {
+export function threadClock(origin: number, kind?: MadeUp): Clock {
     let reading = 0;
-    const testNow = test ? () => ++reading / 1000 : undefined;
+    const made = { test: () => ++reading / 1000, instructions: () => 0 };
+    const now = kind && made[kind];
+    const offset = kind === 'instructions' ? 0 : origin;
     const memory = new WebAssembly.Memory({ initial: 1, maximum: 1 });
-    const read = reader(memory, 0, testNow);
+    const read = reader(memory, 0, now);
     const { now: ticks } = instantiate<{ now: WebAssembly.ExportValue }>(CLOCK, { js: { memory, read, offset } });
     const halted = new Int32Array(memory.buffer, 8, 1);
     const halt = (on: boolean): void => {
         if (on) read();
         halted[0] = on ? 1 : 0;
     };
-    return { source: test ? 'test' : 'performance.now', now: testNow ?? (() => performance.now()), offset, ticks, halt };
+    return { source: kind ?? 'performance.now', now: now ?? (() => performance.now()), offset, ticks, halt };
 }
 
 /** A reading of a clock, in ticks, as the recorder would have it. */
@@ -75,6 +87,7 @@ export function ticksOf(clock: Clock): number {
 /** The smallest step that the clock takes, in nanoseconds, as far as readings one after the other show it. */
 export function measureResolution(clock: Clock): number {
     if (clock.source === 'test') return 1000;
+    if (clock.source === 'instructions') return 1;
     let smallest = Infinity;
     const begin = clock.now();
     let last = begin;
@@ -92,6 +105,7 @@ export function measureResolution(clock: Clock): number {
 /** Ties the clock to the calendar, at a moment when the calendar's milliseconds step. */
 export function anchorOf(clock: Clock): Header['anchor'] {
     if (clock.source === 'test') return { ticks: '0', unix_nanos: '0' };
+    if (clock.source === 'instructions') return { ticks: '0', unix_nanos: `${Date.now()}000000` };
     const first = Date.now();
     let unix = first;
     const begin = clock.now();

@@ -2,18 +2,22 @@
 
 /** Import module of the probes. */
 export const MODULE = 'kperf';
+/** Its function that every probe calls. Whoever supplies it answers the probes. */
+export const ENTER = 'enter';
 /** Custom section with the symbol table of a probed module. */
 export const SYMBOLS_SECTION = 'kperf.symbols';
 /** Import module of what a recorder wants from its host. */
 export const HOST_MODULE = 'kperf:host';
-/** What stands before the names of a recorder's exports where it is a part of the module. */
+/** Its function that every recorder inside of a module imports. */
+export const HOST_FLUSH = 'flush';
+/** Prefix of the recorder's export names when it is a part of the module. */
 export const EXPORT_PREFIX = 'kperf.';
 
 /** Pages of a lane's memory. */
 export const MEMORY_PAGES = 2;
-/** What stands at the front of a lane's memory where its recorder, a part of a module, is to record nothing: all ones. */
+/** The time, at the front of a lane's memory, that switches off a recorder that is a part of a module: all ones. */
 export const CLOCK_OFF = -1n;
-/** What stands behind the last word of such a recorder. */
+/** Fills a block behind its last word, if its recorder is a part of a module. */
 export const END_MARK = 0xffffffff;
 /** Address of the write position, a u32. */
 export const POSITION = 64;
@@ -55,15 +59,17 @@ export const Reason = {
 export type Reason = (typeof Reason)[keyof typeof Reason];
 
 /** First bytes of a trace: magic and version. */
-export const PREAMBLE = /* @__PURE__ */ Uint8Array.of(0x4b, 0x50, 0x45, 0x52, 0x46, 0, 1, 0);
+export const PREAMBLE = /* @__PURE__ */ Uint8Array.of(0x4b, 0x50, 0x45, 0x52, 0x46, 0, 1, 2);
 /** First bytes of every chunk. */
 export const SYNC = /* @__PURE__ */ Uint8Array.of(0xf5, 0x6b, 0x70, 0x66);
 /** Length of a chunk's header in bytes. */
 export const CHUNK_HEADER = 28;
-/** What stands for the recorder where a stall concerns all. */
+/** Takes the place of the recorder's number in a stall that concerns all recorders. */
 export const NO_RECORDER = 0xffffffff;
 /** The first id for functions of the host: those of modules count from 0. */
 export const HOST_IDS = 1 << 29;
+/** Ids of modules that get their probes when they are loaded begin here: those of files that were rewritten before count from 0. */
+export const LOADED_IDS = 1 << 20;
 
 /** Of a module that makes a profile: address of the outermost call's slot, of the last slot, and of the first count. */
 export const SHADOW_STACK = 64;

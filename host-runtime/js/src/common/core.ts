@@ -1,20 +1,21 @@
-/** What comes after recording: call tree, report and OTLP requests of a trace, by the same code as in `kperf-wasm` (core/). */
+/** Makes the call tree, the report and the OTLP requests of a trace, by the same code as `kperf-wasm` (core/). */
 
 import { CoreInstance } from './core-instance.js';
+import { engine } from './engine.js';
 
 /** What becomes a span, and how. What is left out has the default of `kperf-wasm export --format otlp`. */
 export interface SpanOptions {
-    /** Where ids come from; what the trace says of itself if left out, so that a trace that is sent twice has the same ids. */
+    /** The seed of all ids. If left out it is made from the trace's header, so that a trace that is sent twice has the same ids. */
     seed?: number;
     /** Whether the whole run is one trace, instead of each call from the host. */
     per_run?: boolean;
-    /** Whose children the spans are. */
+    /** The parent of the spans. */
     parent?: { traceparent: string; tracestate?: string };
     /** Calls that took less get no span, in nanoseconds. They are counted on the spans around them. */
     min_nanos?: number;
     /** How many levels of calls get spans. */
     max_depth?: number;
-    /** At most so many spans: those of the calls that begin first. */
+    /** At most so many calls get spans: those that begin first. */
     max_spans?: number;
     /** `service.name`; the module's name if left out. */
     service_name?: string;
@@ -127,7 +128,7 @@ export class TraceCore {
 
     /** Begins with a trace of which nothing is there yet. Wants the core's module. */
     static async open(module: WebAssembly.Module, options: CoreOptions): Promise<TraceCore> {
-        return new TraceCore(new CoreInstance(await WebAssembly.instantiate(module)), options);
+        return new TraceCore(new CoreInstance(await engine.instantiate(module)), options);
     }
 
     /** The trace's next bytes. Throws if it is no trace. */
@@ -165,7 +166,7 @@ export class TraceCore {
         return JSON.parse(this.reportText(compensate)) as Report;
     }
 
-    /** The same as text: the very bytes of `kperf-wasm report --format json`. */
+    /** The report as text, byte for byte what `kperf-wasm report --format json` writes. */
     reportText(compensate = false): string {
         this.#core.check(this.#core.exports.kperf_report(compensate ? 1 : 0));
         return this.#core.text();

@@ -72,13 +72,13 @@ export class Counts {
     }
 }
 
-/** Comes behind what it stands for: who reads meanwhile goes by the other base. */
+/** Written after the base that it selects: until then readers use the other base. */
 function note(buffer: SharedArrayBuffer, switches: number, now: number): void {
     new Float64Array(buffer, SWITCHED_AT, 1)[0] = now;
     Atomics.store(new Int32Array(buffer), 0, switches);
 }
 
-/** While it is on, what of each count doesn't count; while it is off, what does. */
+/** For each function: while the instance is on, the calls that don't count; while it is off, the calls that do. */
 function baseOf({ switched, functions }: ProfiledInstance, switches: number): Float64Array {
     return new Float64Array(switched, BASES + (switches % 2) * 8 * functions, functions);
 }

@@ -1,12 +1,13 @@
 /** The recorder inside of a module (`kperf-wasm rewrite --probe inline`): what its instance shows of it. Each instance is a lane. */
 
-import { BLOCK_HEADER, CAPACITY, CLOCK_OFF, EXPORT_PREFIX, HOST_MODULE, LEAVE, MARK, Reason, START } from './constants.js';
+import { BLOCK_HEADER, CAPACITY, CLOCK_OFF, EXPORT_PREFIX, HOST_FLUSH, HOST_MODULE, LEAVE, MARK, Reason, START } from './constants.js';
+import { exportsOf, importsOf } from './engine.js';
 import { markedEnd } from './rest.js';
 import { instantiate } from './instantiate.js';
 import type { MakeSeat, Seat, TimeSource } from './lane.js';
 import { ARMED } from './shared-lane.js';
-import { tickerRuns } from './ticker.js';
-import { CLEAR, LOAD } from './wasm.js';
+import type { TickerWatch } from './ticker-watch.js';
+import { CLEAR } from './wasm.js';
 
 interface Cell<Value> {
     value: Value;
@@ -23,20 +24,27 @@ interface Inner {
     'state.stack': Cell<number>;
     'state.last': Cell<bigint>;
     'state.position': Cell<number>;
+    /** How many instructions it has executed, if it counts them. */
+    'state.instructions'?: Cell<bigint>;
 }
 
 /** Whether a module has its recorder inside. */
 export function isInlined(module: WebAssembly.Module): boolean {
-    return WebAssembly.Module.imports(module).some(({ module }) => module === HOST_MODULE);
+    return importsOf(module).some(({ module, name }) => module === HOST_MODULE && name === HOST_FLUSH);
+}
+
+/** Whether a module counts the instructions that it executes, which are its clock. */
+export function countsInstructions(module: WebAssembly.Module): boolean {
+    return exportsOf(module).some(({ name }) => name === `${EXPORT_PREFIX}state.instructions`);
 }
 
 /** The memory of an instance's own recorder, if it has one. */
 export function innerMemory(exports: WebAssembly.Exports): WebAssembly.Memory | undefined {
     const memory = exports[`${EXPORT_PREFIX}memory`];
-    return memory instanceof WebAssembly.Memory ? memory : undefined;
+    return memory as WebAssembly.Memory | undefined;
 }
 
-/** Set while an instance is asked whose `flush` it calls. */
+/** Set while we find out which `flush` an instance calls. */
 let asked: { answer?: Expected } | undefined;
 
 /** Which of the expected instances this is; none if it has come already. Leaves it as it was. */
@@ -71,8 +79,7 @@ export class Expected {
     constructor(time: TimeSource, isProfile = false) {
         this.#time = time;
         this.isProfile = isProfile;
-        const now = time.kind === 'precise' ? time.now : instantiate<{ now: WebAssembly.ExportValue }>(LOAD, { js: { clock: time.clock } }).now;
-        this.imports = { now, flush: (_address: number, length: number) => this.#full(length) };
+        this.imports = { now: time.now, flush: (_address: number, length: number) => this.#full(length) };
     }
 
     /** Whether it has begun. */
@@ -110,6 +117,7 @@ export class Expected {
 class Inside implements Seat {
     readonly memory: WebAssembly.Memory;
     readonly marked = true;
+    readonly watch: TickerWatch | undefined;
     readonly #exports: WeakRef<WebAssembly.Exports>;
     readonly #words: Uint32Array;
     readonly #clear: (from: number, to: number) => void;
@@ -117,19 +125,19 @@ class Inside implements Seat {
 
     constructor(exports: WebAssembly.Exports, time: TimeSource) {
         this.#exports = new WeakRef(exports);
-        const { memory, 'state.last': last, 'state.position': position } = inner(exports);
+        const { memory, 'state.last': last, 'state.position': position, 'state.instructions': instructions } = inner(exports);
         this.memory = memory;
         this.#words = new Uint32Array(memory.buffer);
         if (position.value === 0) {
             // As a recorder beside the module does when it begins. The header is written at the first event.
-            last.value = ticks(time);
+            last.value = instructions?.value ?? (time.now as () => bigint)();
             position.value = START + BLOCK_HEADER;
         }
         this.#clear = instantiate<{ clear: (from: number, to: number) => void }>(CLEAR, { js: { memory } }).clear;
         this.#clear(position.value, START + CAPACITY);
         if (time.kind !== 'ticker') return;
-        // Until the ticker has heard of it the time stands still here; if none runs yet, the host is asked at every event.
-        if (tickerRuns(time.clock)) new BigInt64Array(memory.buffer, 0, 1)[0] = ticks(time);
+        // Until the ticker has heard of it, or if none runs yet, the host is asked at every event.
+        this.watch = time.watch?.(memory);
         this.#drop = time.add(memory);
     }
 
@@ -204,12 +212,6 @@ class Inside implements Seat {
     #of<Name extends keyof Inner>(name: Name): Inner[Name] | undefined {
         return this.#exports.deref()?.[EXPORT_PREFIX + name] as Inner[Name] | undefined;
     }
-}
-
-/** The time, where a BigInt does no harm. */
-function ticks(time: TimeSource): bigint {
-    if (time.kind === 'precise') return (time.now as () => bigint)();
-    return new BigInt64Array(time.clock.buffer, 0, 1)[0]!;
 }
 
 function inner(exports: WebAssembly.Exports): Inner {

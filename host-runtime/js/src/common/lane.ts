@@ -5,17 +5,29 @@ import { restOf } from './rest.js';
 import {
     ARMED, BLOCKS, CHANGES, CONTROL, EARLIER_ARMED, EARLIER_LENGTH, GIVES, GIVES_EARLIER, GIVES_OWN, SENT, type SharedLane,
 } from './shared-lane.js';
+import type { TickerWatch } from './ticker-watch.js';
 import { RECORDER_TICKER } from './wasm.js';
 
 /** Where a recorder has its time from. */
 export type TimeSource =
     /** `now() -> i64`, an export of a module: each event calls it. `halt` makes that cheap, and its answers worth nothing. */
     | { kind: 'precise'; now: WebAssembly.ExportValue; halt: (on: boolean) => void }
+    /** Modules count their instructions, and want no time. To the host this clock stands still. */
+    | { kind: 'instructions'; now: WebAssembly.ExportValue; halt: (on: boolean) => void }
     /**
-     * A memory that a ticker writes. `add` makes it write to the front of a lane's memory too, until what that answers is called.
-     * `oneMemory` is the recorder, where the engine gives a module only one.
+     * A memory that a ticker writes; `now` is called while the time in it is 0. `add` makes the ticker write to the front of a lane's
+     * memory too, until what that answers is called; `watch` watches it for a recorder that loads the time from a memory. `oneMemory` is
+     * the recorder, where the engine gives a module only one.
      */
-    | { kind: 'ticker'; clock: WebAssembly.Memory; add: (memory: WebAssembly.Memory) => () => void; oneMemory?: Uint8Array<ArrayBuffer> };
+    | {
+          kind: 'ticker';
+          clock: WebAssembly.Memory;
+          now: WebAssembly.ExportValue;
+          halt: (on: boolean) => void;
+          add: (memory: WebAssembly.Memory) => () => void;
+          watch?: (cell: WebAssembly.Memory) => TickerWatch;
+          oneMemory?: Uint8Array<ArrayBuffer>;
+      };
 
 /** Takes a full block, or what there is. The bytes are only borrowed. */
 export type TakeBlock = (block: Uint8Array) => void;
@@ -25,6 +37,8 @@ export interface Seat {
     readonly memory: WebAssembly.Memory;
     /** Whether all words behind its last one are marks, instead of a position in its memory. */
     readonly marked: boolean;
+    /** If it has its time from a ticker. */
+    readonly watch: TickerWatch | undefined;
     /** Where the next word goes. */
     position: number;
     /** How many frames of the running stack are open. */
@@ -52,7 +66,7 @@ export const hasMultiMemory: boolean = WebAssembly.validate(RECORDER_TICKER);
 
 /** One recorder's lane. Belongs to the thread that made it. */
 export class Lane {
-    /** What another thread needs to see what this one has recorded. */
+    /** With this another thread can read what this one has recorded. */
     readonly shared: SharedLane;
     readonly #words: Uint32Array;
     readonly #bytes: Uint8Array;
@@ -67,9 +81,9 @@ export class Lane {
     readonly #settle = (): void => this.settle();
 
     /**
-     * `turn` is told when the guest begins to run in a turn of the event loop. What is recorded is kept in `earlier` when a
-     * turn is over: a `SharedArrayBuffer` where another thread shall see it. If it is not `on`, nothing is recorded before
-     * that is switched, not even what a start section has left.
+     * `turn` is called when the guest begins to run in a turn of the event loop. When the turn is over, its events move to
+     * `earlier`, a `SharedArrayBuffer` if another thread is to see them. If the lane is not `on`, nothing is recorded until
+     * somebody switches it on, not even the events of a start section.
      */
     constructor(seat: MakeSeat, take: TakeBlock, turn?: () => void, earlier: SharedLane['earlier'] = new ArrayBuffer(CONTROL + CAPACITY), on = true) {
         this.#control = new Int32Array(earlier, 0, CONTROL / 4);
@@ -141,7 +155,7 @@ export class Lane {
         this.#changes();
     }
 
-    /** No guest is on this thread's stack: what the outermost stack has open was left by an exception. */
+    /** Called when no guest is on this thread's stack: frames that the outermost stack still has open were left by an exception. */
     settle(): void {
         if (this.#closed) return;
         this.#recorder.switch(0);
@@ -182,6 +196,7 @@ export class Lane {
         this.#given();
         this.#changes();
         this.#closed = true;
+        this.#recorder.watch?.end();
         this.#recorder.end();
     }
 
@@ -202,6 +217,7 @@ export class Lane {
             // The recorder begins a block when this returns; until then it has none, as its position says.
             this.#control[EARLIER_ARMED] = 0;
             if (this.#closed) return;
+            this.#recorder.watch?.begin();
             this.#turn?.();
             queueMicrotask(this.#settle);
             return;
@@ -215,6 +231,8 @@ export class Lane {
         this.#control[SENT] = 1;
         this.#given();
         this.#changes();
+        // At last: it may have waited for the writer.
+        this.#recorder.watch?.check();
     }
 
     /** Makes the next event hand the block over; what the block holds is put aside. */
@@ -228,6 +246,7 @@ export class Lane {
         this.#recorder.clear(end);
         this.#recorder.position = ARMED;
         this.#changes();
+        this.#recorder.watch?.end();
     }
 
     #keepEarlier(end: number): void {
@@ -255,7 +274,7 @@ export class Lane {
         this.#take(block);
     }
 
-    /** What was given is not shown any more. */
+    /** Stops showing other threads what was handed over. */
     #given(): void {
         this.#control[GIVES] = 0;
     }

@@ -15,22 +15,22 @@ export interface Lane {
     setRecording(on: boolean): void;
     /** Closes what is open on any stack, and hands over the rest; it may take until the answer is fulfilled. Nothing that comes after is kept. */
     end(reason: Reason): void | Promise<void>;
-    /** The same for a lane whose instance is gone. */
+    /** Ends a lane whose instance is gone. */
     retire(reason: Reason): void | Promise<void>;
 }
 
-/** The lanes of a thread: the same of its stacks runs in each. */
+/** The lanes of a thread. The same stack runs in all of them. */
 export class Lanes {
     readonly #all: Lane[] = [];
 
-    /** Another lane. */
+    /** Adds a lane. */
     add(lane: Lane): void {
         const { stack } = this;
         this.#all.push(lane);
         if (stack !== 0) lane.switch(stack);
     }
 
-    /** One whose recorder is gone. */
+    /** Removes a lane whose recorder is gone. */
     remove(lane: Lane): void {
         const at = this.#all.indexOf(lane);
         if (at >= 0) this.#all.splice(at, 1);

@@ -2,16 +2,22 @@
 
 import { CAPACITY, HOST_IDS } from './constants.js';
 import type { Output } from './output.js';
-import { stallsOf, stopTicker } from './ticker.js';
-import { noStalls, type Header, type Sink, type Summary } from './trace.js';
+import { stopTicker, tickedOf, type Ticker } from './ticker.js';
+import { noStalls, type ClockInfo, type Header, type Sink, type Summary } from './trace.js';
 import { TraceWriter } from './trace-writer.js';
 
 /** What a recording ends with. */
 export interface Clockwork {
     /** A reading of the clock, in ticks. */
     now: () => number;
-    /** The ticker's memory, if there is one. */
-    memory: WebAssembly.Memory | undefined;
+    /** The ticker, if there is one; asked when the recording ends. */
+    ticker: () => Ticker | undefined;
+    /** Which clock it has become, if that is not known before the trace begins. */
+    settled?: () => ClockInfo;
+    /** Reads one moment on the trace's clock and on the calendar's; nothing under the clock for tests. */
+    anchor?: (() => Header['anchor']) | undefined;
+    /** For how long the process's threads ran on processors since the recording began, in nanoseconds; if the host knows. */
+    cpu?: (() => number) | undefined;
 }
 
 /** Blocks whose words are written, for the next ones of this thread: fresh memory costs four times what the copy does. */
@@ -40,7 +46,9 @@ export class LocalOutput implements Output {
 
     /** The trace begins when there is something to say, or nothing more. */
     get #writer(): TraceWriter {
-        return (this.#writing ??= new TraceWriter(this.#sink, this.#header));
+        if (this.#writing) return this.#writing;
+        if (this.#clockwork.settled) this.#header.clock = this.#clockwork.settled();
+        return (this.#writing = new TraceWriter(this.#sink, this.#header, { anchor: this.#clockwork.anchor }));
     }
 
     probeCost(cost: Header['probe_cost']): void {
@@ -97,15 +105,18 @@ export class LocalOutput implements Output {
 
     finish(outcome: string): Summary | Promise<Summary> {
         const end_ticks = this.#clockwork.now();
-        const stalls = stallsOf(this.#clockwork.memory);
-        if (this.#clockwork.memory) stopTicker(this.#clockwork.memory);
+        const ticker = this.#clockwork.ticker();
+        const { first, total, ticks } = tickedOf(ticker, end_ticks);
+        if (ticker) stopTicker(ticker.memory);
         this.write();
-        for (const [start, nanos] of stalls.first) this.#writer.stall(start, nanos);
+        for (const [start, nanos] of first) this.#writer.stall(start, nanos);
         const summary = this.#writer.finish({
             outcome,
             end_ticks,
             recorders: this.#lanes,
-            ticker_stalls: stalls.total,
+            ticker_stalls: total,
+            ...(ticks && { ticks }),
+            ...(this.#clockwork.cpu && { cpu_nanos: this.#clockwork.cpu() }),
             writer_stalls: noStalls(),
         });
         const answer = (): Summary => {

@@ -22,12 +22,12 @@ export interface Delivery {
     failure?: string;
 }
 
-/** So many bytes may wait to be sent; what comes when there are more is dropped, and counted. */
+/** So many bytes may wait to be sent. Requests that come when there are more are dropped, and counted. */
 const MAX_WAITING = 64 << 20;
 /** The first wait before a request is sent again, in milliseconds; then twice as long each time. */
 const FIRST_WAIT = 1000;
 const LONGEST_WAIT = 30_000;
-/** What browsers send of a page that is closed is 64 KiB in all, of everything. */
+/** When a page is closed, browsers send at most 64 KiB for it, all requests together. */
 const KEPT_ALIVE = 60_000;
 
 const GIVEN_UP = 'the Collector was given up';

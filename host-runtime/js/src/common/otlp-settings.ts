@@ -18,7 +18,7 @@ export interface OtlpOptions {
     giveUpAfter?: number;
     /** How long spans wait for others before they are sent, in milliseconds; 5000 by default. */
     delay?: number;
-    /** What becomes a span, and what all spans say. */
+    /** Which calls become spans, and the attributes of the resource. */
     spans?: SpanOptions;
 }
 

@@ -12,7 +12,7 @@ export interface Output {
     block(recorder: number, block: Uint8Array): void;
     /** Takes a symbol table, before the first events that need it. One that is known already is dropped. */
     symbols(table: Uint8Array): void;
-    /** Takes what says whose children a recorder's next calls are: the payload of a `PRNT` chunk. */
+    /** Takes the parent of a recorder's next calls: the payload of a `PRNT` chunk. */
     parent(recorder: number, payload: Uint8Array): void;
     /** Takes what a probe costs, before anything else; later it is of no use. */
     probeCost(cost: Header['probe_cost']): void;

@@ -2,6 +2,7 @@
 
 import { EXPORT_PREFIX, Reason, SHADOW_LAST, SHADOW_STACK } from './constants.js';
 import { Counts, switchBuffer, switchCounts } from './counts.js';
+import { exportsOf } from './engine.js';
 import { equalParents, parentPayload, type Parent } from './parent.js';
 import type { ProfiledInstance } from './profiled-instance.js';
 import {
@@ -16,7 +17,7 @@ export interface SamplerLink {
     now(): number;
     /** Looks at one more. */
     add(instance: ProfiledInstance): void;
-    /** Ends one, whose control says so already; when that is done, what was counted and seen of it is on its way to the trace. */
+    /** Ends an instance whose control says so already. When it is done, what was counted and seen is on its way to the trace. */
     end(instance: ProfiledInstance): void | Promise<void>;
 }
 
@@ -35,7 +36,7 @@ const TOP = `${EXPORT_PREFIX}state.top`;
 
 /** Whether a module makes a profile. Throws for one whose stack JavaScript can't see: the thread's own. */
 export function isProfile(module: WebAssembly.Module): boolean {
-    const names = WebAssembly.Module.exports(module).map(({ name }) => name);
+    const names = exportsOf(module).map(({ name }) => name);
     if (names.includes(TOP)) return true;
     if (names.includes(`${EXPORT_PREFIX}state.functions`)) throw new Error('the module keeps no stack: rewrite it with --stack shadow');
     return false;
@@ -55,7 +56,7 @@ export class Profile {
     readonly #slots: Uint32Array;
     readonly #control: Int32Array;
     #on: boolean;
-    /** Whose children the outermost calls of the running stack are. */
+    /** The parent of the outermost calls of the running stack. */
     #parent: Parent | undefined;
     /** What stacks that don't run have open. */
     readonly #saved = new Map<number, Saved>();
@@ -124,7 +125,7 @@ export class Profile {
         top.value = SHADOW_STACK + 4 * saved.slots.length;
     }
 
-    /** Whose children the outermost calls from here on are. While calls are open nothing is said: those have theirs. */
+    /** Sets the parent of the outermost calls from here on. Does nothing while calls are open: they have their parent. */
     setParent(parent: Parent | undefined): void {
         const payload = this.depth === 0 && !equalParents(parent, this.#parent) && parentPayload(parent);
         if (!payload) return;

@@ -2,8 +2,8 @@
 
 import { Beside } from './beside.js';
 import { CAPACITY, HOST_MODULE, MODULE, Reason, SYMBOLS_SECTION } from './constants.js';
-import { guard, type Exit } from './guard.js';
-import { Expected, expectedOf, innerMemory, isInlined } from './inside.js';
+import { engine, instanceExportsOf, isModule, sectionsOf } from './engine.js';
+import { countsInstructions, Expected, expectedOf, innerMemory, isInlined } from './inside.js';
 import { hasMultiMemory, Lane, type MakeSeat, type TimeSource } from './lane.js';
 import { CONTROL, type SharedLane } from './shared-lane.js';
 import { Lanes, type Lane as AnyLane } from './lanes.js';
@@ -13,6 +13,7 @@ import { HostSpans } from './spans.js';
 import { activeSpan, equalParents, parentPayload, type AskParent, type Parent } from './parent.js';
 import { Stacks } from './stacks.js';
 import { Suspension, type Jspi } from './suspension.js';
+import { supply, type Exit } from './supply.js';
 import { equalBytes, readSymbols } from './symbols.js';
 import type { Header, Summary } from './trace.js';
 
@@ -26,13 +27,11 @@ function jspi(): Jspi {
 
 /** What a host adds to a recorder. */
 export interface RecorderSettings {
-    /** Is told when guests begin to run in a turn of the event loop. */
-    turn?: (() => void) | undefined;
-    /** Whose children the guest's calls are, asked then; the active span of `@opentelemetry/api` if nobody says. */
+    /** Answers the parent of the guest's calls whenever the recorder asks. Without it that is the active span of `@opentelemetry/api`. */
     parent?: AskParent | undefined;
-    /** Is told of each lane when it begins. Then other threads may look into them. */
+    /** Is told of each lane when it begins, so that other threads can look into it. */
     opened?: ((number: number, lane: SharedLane) => void) | undefined;
-    /** Measures what a probe costs, of a recorder inside of a module or of one beside. */
+    /** Measures what a probe costs: with the recorder inside of a module, or beside it. */
     cost?: ((inlined: boolean) => Header['probe_cost']) | undefined;
     /** Is told when the first module with its recorder inside comes, before it is compiled for speed. */
     inside?: (() => void) | undefined;
@@ -40,30 +39,30 @@ export interface RecorderSettings {
     sampler?: (() => SamplerLink) | undefined;
 }
 
-/** Milliseconds after which frames are closed at the latest that an exception has left in an instance that makes a profile. */
+/** An exception may leave frames open in an instance that makes a profile. They are closed within so many milliseconds. */
 const SETTLE = 10;
 
-/** A lane, and what the trace says of it. */
+/** A lane, and what the trace says about it. */
 interface Member {
     lane: Lane;
     number: number;
-    /** Whose children its calls are, as the trace says it last. */
+    /** The parent of its calls, as the trace has it last. */
     parent: Parent | undefined;
 }
 
 /** Records probed modules that are instantiated in this thread. */
 export class Recorder {
-    /** What keeps suspended stacks apart. */
+    /** Keeps suspended stacks apart. */
     readonly suspension: Suspension;
-    /** Is told when a WASI program calls `proc_exit`, before that does what it does. */
+    /** Is called when a WASI program calls `proc_exit`, before the program ends. */
     onExit: ((code: number, exit: Exit) => void) | undefined;
     readonly #output: Output;
     readonly #time: TimeSource;
     readonly #settings: RecorderSettings;
     readonly #lanes = new Lanes();
-    /** Their numbers in the trace. */
+    /** The numbers of the lanes in the trace. */
     #numbers: number[] = [];
-    /** Is told of instances that are gone. */
+    /** Is told when the garbage collector has taken an instance. */
     readonly #gone = new FinalizationRegistry<{ lane: AnyLane; number: number }>((member) => this.#retire(member));
     /** The lane of all modules whose recorder is beside them, and its recorder. */
     #own: { lane: Lane; seat: Beside } | undefined;
@@ -73,17 +72,17 @@ export class Recorder {
     /** The instances that make a profile. */
     readonly #profiles = new Set<Profile>();
     #settling: ReturnType<typeof setInterval> | undefined;
-    /** The ends of lanes whose instances are gone, as far as they take time. */
+    /** Promises for the ends of lanes whose instances are gone. */
     readonly #retiring = new Set<Promise<void>>();
     /** The lane of the first instance that has its recorder inside. */
     #inner: Lane | undefined;
     /** Instances that are to come. */
     #expected: Expected[] = [];
-    /** The memories of those that have come. */
+    /** The memories of the instances that have come. */
     readonly #attached = new WeakSet<WebAssembly.Memory>();
-    /** What `setRecording` was told. */
+    /** The value that `setRecording` was given. */
     #on = true;
-    /** What `setParent` was told. */
+    /** The parent that `setParent` was given. */
     #told: Parent | undefined;
     readonly #spans: HostSpans;
     /** The tables that are known, by their first id. */
@@ -106,12 +105,12 @@ export class Recorder {
         return this.#numbers;
     }
 
-    /** How many instances make a profile that are there. */
+    /** How many instances that make a profile are there. */
     get profiles(): number {
         return this.#profiles.size;
     }
 
-    /** How many instances have recorded something that is not in the trace: those that failed in their start section, or that nobody told of. */
+    /** How many instances recorded something that is not in the trace: they failed in their start section, or nobody called `attach`. */
     get unseen(): number {
         return this.#expected.filter(({ isLost }) => isLost).length;
     }
@@ -122,39 +121,51 @@ export class Recorder {
     }
 
     /**
-     * The imports with which a probed module is instantiated, once: those given, and the recorder. For a module without
-     * probes they are those given. Wants the module, or its bytes. A module that has its recorder inside wants `attach` too.
+     * Adds the recorder to the imports of a probed module. Use what it answers for one instance only. For a module without
+     * probes it answers the imports as they are. Wants the module, or its bytes. If the recorder is inside the module, call
+     * `attach` with the instance, too.
      *
-     * Throws where the module has ids that another one has already: such modules are rewritten together, or with `--id-base`.
+     * Throws if another module has the same function ids: rewrite such modules together, or with `--id-base`.
      */
     imports(imports: WebAssembly.Imports | undefined, module: WebAssembly.Module | BufferSource): WebAssembly.Imports {
-        const compiled = module instanceof WebAssembly.Module ? module : new WebAssembly.Module(module);
-        const sections = WebAssembly.Module.customSections(compiled, SYMBOLS_SECTION);
-        const table = sections[0];
+        const compiled = isModule(module) ? module : new engine.Module(module);
+        const table = sectionsOf(compiled, SYMBOLS_SECTION)[0];
         if (!table) return imports ?? {};
         const inlined = isInlined(compiled);
         const profile = inlined && isProfile(compiled);
+        this.#checkClock(inlined && countsInstructions(compiled));
         if (profile) this.startSampler();
-        if (this.#tables.length === 0) {
-            const cost = profile ? undefined : this.#settings.cost?.(inlined);
-            if (cost) this.#output.probeCost(cost);
-        }
-        this.#addSymbols(new Uint8Array(table));
-        const guarded = guard(imports ?? {}, this.#lanes, (code, exit) => this.onExit?.(code, exit));
+        this.#begin(new Uint8Array(table), profile, inlined);
         if (inlined && !this.#hasInside) this.#settings.inside?.();
         this.#hasInside ||= inlined;
-        if (!inlined) return { ...guarded, [MODULE]: this.#beside().seat.probes };
+        const supplied = (ours: WebAssembly.Imports): WebAssembly.Imports => supply(compiled, imports, ours, this.#lanes, (code, exit) => this.onExit?.(code, exit));
+        if (!inlined) return supplied({ [MODULE]: this.#beside().seat.probes });
         const expected = new Expected(this.#time, profile);
         this.#expected.push(expected);
-        return { ...guarded, [HOST_MODULE]: expected.imports };
+        return supplied({ [HOST_MODULE]: expected.imports });
+    }
+
+    /** The probes that a module with this symbol table imports from `kperf`: for one whose instance somebody else makes. */
+    probes(symbols: Uint8Array): WebAssembly.ModuleImports {
+        this.#begin(symbols, false, false);
+        return this.#beside().seat.probes;
+    }
+
+    #checkClock(counts: boolean): void {
+        if (counts === (this.#time.kind === 'instructions')) return;
+        throw new Error(
+            counts
+                ? 'kperf: the module counts its instructions: record it with the clock `instructions`'
+                : "kperf: the module doesn't count its instructions: rewrite the original with `--clock instructions`, or use another clock",
+        );
     }
 
     /**
-     * An instance that was made with such imports is there: from here on what it records is seen, if it has its recorder
-     * inside. Others need not be told of. Answers the instance.
+     * Makes an instance known that was made with such imports, and answers it. If the recorder is inside the module, what it
+     * records is seen from here on. Other instances don't need this.
      */
     attach<Instance extends WebAssembly.Instance>(instance: Instance): Instance {
-        const { exports } = instance;
+        const exports = instanceExportsOf(instance);
         const memory = innerMemory(exports);
         if (!memory || this.#attached.has(memory)) return instance;
         const profile = makesProfile(exports);
@@ -174,17 +185,17 @@ export class Recorder {
         return instance;
     }
 
-    /** Stands for `WebAssembly.instantiate`: an instance that is recorded, wherever its recorder is. */
+    /** Use this instead of `WebAssembly.instantiate`: the instance is recorded, wherever its recorder is. */
     async instantiate(source: WebAssembly.Module | BufferSource, imports?: WebAssembly.Imports): Promise<WebAssembly.WebAssemblyInstantiatedSource> {
-        const module = source instanceof WebAssembly.Module ? source : await WebAssembly.compile(source);
-        const instance = await WebAssembly.instantiate(module, this.imports(imports, module));
+        const module = isModule(source) ? source : await engine.compile(source);
+        const instance = await engine.instantiate(module, this.imports(imports, module));
         return { module, instance: this.attach(instance) };
     }
 
     /**
-     * Calls a function; what guests have left open below it when it throws is closed at once, as trapped or as ended by
-     * the host. (Without this, that is done when the present turn of the event loop ends.) Slow calls of a profile are children
-     * of the span that the recorder is told of then, or that is active.
+     * Calls a function. If it throws, the frames that guests left open inside it are closed at once, as trapped or as ended by
+     * the host. (Without this, they are closed when the present turn of the event loop ends.) In a profile, slow calls become
+     * children of the span that is set or active now.
      */
     call<R>(call: () => R): R {
         const depths = this.#lanes.depths();
@@ -200,20 +211,20 @@ export class Recorder {
     }
 
     /**
-     * Calls a function as a span of the timeline, among those of the guest. Where it returns a promise, a second span,
-     * `NAME (await)`, lasts until that is settled.
+     * Calls a function and records the call under a name, among the guest's calls. If the function returns a promise, a second
+     * call, `NAME (await)`, lasts until the promise is settled.
      */
     span<R>(name: string, call: () => R): R {
         return this.#spans.run(name, call);
     }
 
-    /** Stands for `WebAssembly.promising`: a function of a guest that may be suspended is recorded on a stack of its own. */
+    /** Use this instead of `WebAssembly.promising`: a guest's function that may be suspended is recorded on a stack of its own. */
     promising(call: Guest): Guest {
         const started = jspi().promising(call);
         return (...parameters) => this.suspension.start(() => started(...parameters));
     }
 
-    /** Stands for `new WebAssembly.Suspending`: an import that suspends the guest if it returns a promise. */
+    /** Use this instead of `new WebAssembly.Suspending`, for an import that suspends the guest if it returns a promise. */
     suspending(call: Guest): object {
         return new (jspi().Suspending)((...parameters) => this.suspension.suspend(() => call(...parameters)));
     }
@@ -225,8 +236,8 @@ export class Recorder {
     }
 
     /**
-     * From here on the guest's calls are children of this span; with `undefined` the recorder asks again for itself, when
-     * guests begin to run in a turn of the event loop. Where they run under several spans in one turn it has to be told.
+     * From here on the guest's calls are children of this span. With `undefined` the recorder goes back to asking for itself: it
+     * does so when guests begin to run in a turn of the event loop. If they run under several spans in one turn, call this.
      */
     setParent(parent: Parent | undefined): void {
         this.#told = parent;
@@ -236,9 +247,9 @@ export class Recorder {
     }
 
     /**
-     * Switches the probes of this thread's instances off or on again, of those to come too. Calls that are open when they are
-     * switched off are closed as unfinished, and those that begin meanwhile are not recorded; instances that make a profile
-     * count on and are not looked at, and what they counted is left out. Other threads have a recorder of their own.
+     * Switches the probes of this thread's instances off or on again; instances to come too. Switching off closes open calls as
+     * unfinished. Calls that begin while the probes are off are not recorded. (An instance that makes a profile goes on
+     * counting then, but isn't sampled, and these counts are left out.) Other threads have a recorder of their own.
      */
     setRecording(on: boolean): void {
         if (this.finished) return;
@@ -246,17 +257,17 @@ export class Recorder {
         this.#lanes.setRecording(on);
     }
 
-    /** Hands over what this thread has recorded so far; full blocks are handed over anyway. */
+    /** Hands over what this thread has recorded so far. Only needed for a block that isn't full: full ones go by themselves. */
     flush(): void {
         this.#lanes.flush();
     }
 
-    /** Closes what is open of the stack that runs, for a reason. */
+    /** Closes all open frames of the stack that runs, for a reason. */
     close(reason: Reason): void {
         this.#lanes.close(reason);
     }
 
-    /** Ends this thread's part: closes what is open, and hands it over. Nothing that comes after is kept. */
+    /** Ends this thread's part: closes open frames, and hands over what is left. Nothing that comes after is kept. */
     end(reason: Reason): void | Promise<void> {
         clearInterval(this.#settling);
         const ended = this.#lanes.end(reason);
@@ -268,7 +279,7 @@ export class Recorder {
         return this.#finish(outcome, Reason.Unfinished);
     }
 
-    /** The same before it returns, where the sink can do that: a page's can't. */
+    /** Ends the recording before it returns, if the sink can do that. In a page it can't. */
     finishSync(outcome = 'completed', reason: Reason = Reason.Unfinished): Summary {
         const summary = this.#finish(outcome, reason);
         if (summary instanceof Promise) throw new Error('kperf: this sink can only be closed by finish()');
@@ -294,12 +305,9 @@ export class Recorder {
 
     /** Another lane of this thread. */
     #open(seat: MakeSeat): Member {
-        const { opened, turn } = this.#settings;
+        const { opened } = this.#settings;
         const number = this.#output.lane();
-        const begin = (): void => {
-            turn?.();
-            this.#say(member, this.#told ?? this.#askParent());
-        };
+        const begin = (): void => this.#say(member, this.#told ?? this.#askParent());
         const earlier = opened ? new SharedArrayBuffer(CONTROL + CAPACITY) : undefined;
         const member: Member = { lane: new Lane(seat, (block) => this.#output.block(number, block), begin, earlier, this.#on), number, parent: undefined };
         this.#numbers.push(number);
@@ -356,12 +364,12 @@ export class Recorder {
         return this.#settings.parent ?? activeSpan;
     }
 
-    /** Instances that make a profile are told whose children their next calls are: nothing tells when those begin. */
+    /** Tells instances that make a profile the parent of their next calls: they don't notice when calls begin. */
     #adopt(parent: Parent | undefined): void {
         for (const profile of this.#profiles) profile.setParent(parent);
     }
 
-    /** Tells the trace whose children a lane's next calls are. */
+    /** Writes the parent of a lane's next calls to the trace. */
     #say(member: Member, parent: Parent | undefined): void {
         if (equalParents(parent, member.parent)) return;
         member.parent = parent;
@@ -369,6 +377,15 @@ export class Recorder {
         if (!payload) return;
         member.lane.handOver();
         this.#output.parent(member.number, payload);
+    }
+
+    /** A module comes. */
+    #begin(symbols: Uint8Array, profile: boolean, inlined: boolean): void {
+        if (this.#tables.length === 0) {
+            const cost = profile ? undefined : this.#settings.cost?.(inlined);
+            if (cost) this.#output.probeCost(cost);
+        }
+        this.#addSymbols(symbols);
     }
 
     #addSymbols(bytes: Uint8Array): void {

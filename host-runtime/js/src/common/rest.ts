@@ -1,4 +1,4 @@
-/** What another thread's lane holds: of a thread that is gone, or that runs on. */
+/** Reads what the lane of another thread holds, whether that thread is gone or runs on. */
 
 import { BLOCK_HEADER, CAPACITY, END_MARK, LEAVE, POSITION, SAVED_DEPTHS, STACKS, START, SWITCH, TIME, UNWIND, WIDE_TIME, type Reason } from './constants.js';
 import {
@@ -7,8 +7,8 @@ import {
 import { wordsOf } from './columns.js';
 
 /**
- * The block that the lane will hand over next, as far as it has come; empty, or only its header, if it has none. `received`: how many
- * came already, which tells whether that one has which was handed over last.
+ * The block that the lane will hand over next, as far as it is written. If there is none it is empty, or only a header. `received` is
+ * how many blocks came already: it tells whether the last one that was handed over has come.
  */
 export function pendingOf({ memory, marked, earlier }: SharedLane, received?: number): Uint8Array {
     const control = new Int32Array(earlier, 0, CONTROL / 4);
@@ -46,7 +46,7 @@ export function behind(block: Uint8Array, bytes: number): Uint8Array {
     return rest;
 }
 
-/** The lane's last block (see `pendingOf`), with what is open closed for a reason at a time; `undefined` if there is nothing to say. */
+/** The lane's last block (see `pendingOf`), in which open frames are closed for a reason, at a time; `undefined` if it would be empty. */
 export function restOf(lane: SharedLane, reason: Reason, now: number, received?: number): Uint8Array | undefined {
     const block = pendingOf(lane, received);
     if (block.length <= BLOCK_HEADER) return undefined;

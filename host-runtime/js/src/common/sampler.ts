@@ -14,21 +14,22 @@ import { encodeWindow } from './window.js';
 export interface Sampling {
     /** How often a sample is taken, in nanoseconds. */
     periodNanos: number;
-    /** Calls that are seen to last that long are told one by one; `undefined`: none. */
+    /** Calls that samples see last that long, in nanoseconds, are in the trace one by one; `undefined`: none are. */
     spanMinNanos: number | undefined;
     /** How often what is known goes to the trace, in nanoseconds; `undefined`: after a second, then twice as long each time. */
     everyNanos: number | undefined;
 }
 
 /**
- * Words of an instance's control: how often calls were unwound, twice, and odd while that is done; the least depth since the sampler
- * has heard of that, why, and how many calls were open at the first of these times: those deeper had returned.
+ * Words of an instance's control. The first is twice the number of unwinds so far, and odd while one is being written. The others
+ * describe the unwinds that the sampler hasn't heard of yet: the least depth; the reason; and how many calls were open at the first
+ * of them. Calls deeper than that had returned.
  */
 export const CONTROL_UNWOUND = 0;
 export const CONTROL_DEPTH = 1;
 export const CONTROL_REASON = 2;
 export const CONTROL_HEARD = 3;
-/** What is open shall be closed for a reason (that and one more), and nothing is to be looked at after that. */
+/** Set to the reason plus one to end the instance: the sampler closes its open calls for this reason, and looks at it no more. */
 export const CONTROL_END = 4;
 /** 1 when that is done. */
 export const CONTROL_ENDED = 5;
@@ -37,11 +38,11 @@ export const CONTROL_BYTES = 32;
 
 /** Takes what a sampler found. */
 export interface TakeFound {
-    /** The body of a `PROF`, how often each function was called up to its end, and when that is. */
+    /** Takes the body of a `PROF`, the time of the window's end, and how often each function was called until then. */
     window(number: number, body: Uint8Array, counted: Float64Array, endTicks: number): void;
     /** A block of slow calls; the bytes are only borrowed. */
     span(number: number, block: Uint8Array): void;
-    /** Whose children the calls of the next blocks are: the payload of a `PRNT`. */
+    /** Takes the parent of the calls in the next blocks: the payload of a `PRNT`. */
     parent(number: number, payload: Uint8Array): void;
     /** That was all. */
     ended(number: number): void;
@@ -62,12 +63,12 @@ interface LookExports {
 interface OpenCall {
     func: number;
     hasSerial: boolean;
-    /** Its path; that of the call around it where the tree has no room. */
+    /** The call's path; if the tree has no room for it, the path of the call around it. */
     node: number;
     cut: boolean;
-    /** In the middle between the sample before the first one that saw it and that one. */
+    /** When the call is taken to have begun: halfway between the first sample that saw it and the sample before that. */
     start: number;
-    /** Whose child it is, if it is the outermost. */
+    /** Its parent span, if it is the outermost call. */
     parent: Uint8Array | undefined;
 }
 
@@ -84,7 +85,7 @@ export class Profiled {
     readonly #tree = new SampleTree();
     readonly #pen: Pen;
     readonly #toldParent: ToldParent;
-    /** Whose children calls are that begin now, and what the trace says of that. */
+    /** The parent of calls that begin now, and the parent that the trace has. */
     #parent: Uint8Array | undefined;
     #said: Uint8Array | undefined;
     /** The outermost first. Those that are told are the first ones: an outer call lasts longer. */
@@ -92,7 +93,7 @@ export class Profiled {
     #told = 0;
     /** How often each function was called until the window began. */
     readonly #counted: Float64Array;
-    /** How often it was switched off or on, as far as that was heard of. */
+    /** How often it was switched off or on, as far as the sampler has heard of it. */
     #switches = 0;
     #start: number;
     /** When the last sample was taken that was not torn. */
@@ -209,7 +210,7 @@ export class Profiled {
         Atomics.notify(this.#control, CONTROL_ENDED);
     }
 
-    /** A sample found calls. What changed since the one before has changed in the middle between them. Answers how many are the same. */
+    /** Takes in a sample. What changed since the one before is taken to have changed halfway between them. Answers how many calls are the same. */
     #see(middle: number): number {
         const same = Math.min(this.#look.same.value, this.#open.length);
         this.#leave(same, middle);
@@ -231,7 +232,7 @@ export class Profiled {
         this.#open.push({ func, hasSerial, node: child ?? path, cut: child === undefined, start, parent });
     }
 
-    /** Tells those of the first `same` calls, which were seen twice, that have lasted long enough. */
+    /** The first `same` calls were seen twice. Writes those of them that have lasted long enough. */
     #tell(same: number, now: number): void {
         const least = this.#sampling.spanMinNanos;
         if (least === undefined) return;
@@ -279,7 +280,7 @@ export class Profiled {
 const MESSAGES = 0;
 const STOP = 1;
 const WAKE = 2;
-/** How it is itself: nobody asked for it; it runs; somebody waits for it; it is being started. */
+/** The sampler's states: nobody asked for it; it runs; somebody waits for it; it is being started. */
 export const STATE = 3;
 export const IS_NONE = 0;
 export const IS_RUNNING = 1;
@@ -320,7 +321,7 @@ export class SamplerLoop {
         return Atomics.load(this.#words, MESSAGES);
     }
 
-    /** All of the first so many messages are here that will ever be. */
+    /** Notes that of the first so many messages no more will come. */
     hasReceived(messages: number): void {
         this.#received = messages;
     }
@@ -393,10 +394,10 @@ export class SamplerControl {
     }
 }
 
-/** The least and the longest period, in nanoseconds: below, the guest pays more for being looked at than for anything else of ours. */
+/** The shortest and the longest period, in nanoseconds. With a shorter one samples would cost the guest more than anything else of ours. */
 const PERIODS = [10_000, 1e9] as const;
 const SHORTEST_WINDOW = 10e6;
-/** What is taken if nothing is said, and how many periods a call lasts at least that is told. */
+/** The default period, and how many periods a call must last, by default, to be in the trace by itself. */
 const PERIOD = 100_000;
 const SPAN_PERIODS = 10;
 
@@ -404,7 +405,7 @@ const SPAN_PERIODS = 10;
 export interface SamplingOptions {
     /** How often a sample is taken; `100us` if left out. */
     period?: string;
-    /** Calls that are seen to last so long are told one by one; ten periods if left out, `off`: none. */
+    /** Calls that samples see last so long are in the trace one by one; ten periods if left out, `off`: none. */
     spanMin?: string;
     /** How often what is known goes to the trace; after a second if left out, then twice as long each time. */
     every?: string;

@@ -7,7 +7,7 @@ import { equalBytes, readSymbols } from './symbols.js';
 import type { Header, Sink, Summary, Told } from './trace.js';
 
 /** Which kind a chunk is of. */
-export type Kind = 'HEAD' | 'SYMS' | 'EVTS' | 'SPAN' | 'PROF' | 'STAL' | 'LOST' | 'PRNT' | 'ENDT';
+export type Kind = 'HEAD' | 'SYMS' | 'EVTS' | 'SPAN' | 'PROF' | 'STAL' | 'LOST' | 'PRNT' | 'ANCH' | 'ENDT';
 
 /** Length of what stands before a window's body. */
 const WINDOW_HEADER = 8;
@@ -21,7 +21,12 @@ export interface Codecs {
     /** Without it windows are stored as they are. */
     zstd?: Pack;
     columns?: Encoder;
+    /** Reads one moment on the trace's clock and on the calendar's. Called once a minute: clocks drift, and people set calendars. */
+    anchor?: (() => Header['anchor']) | undefined;
 }
+
+/** How often a trace gets an anchor, in milliseconds. */
+const ANCHOR_PERIOD = 60_000;
 
 /**
  * Writes a trace to a sink. When the sink throws, what it was given is lost, and counted: later chunks are tried again,
@@ -32,6 +37,9 @@ export class TraceWriter {
     readonly #crc32: (bytes: Uint8Array) => number;
     readonly #columns: Encoder;
     readonly #zstd: Pack | undefined;
+    readonly #anchor: Codecs['anchor'];
+    /** When the last anchor was written, in milliseconds of the thread's clock. */
+    #anchored = performance.now();
     /** The number of each recorder's next block, and how many of its events were lost since it was told. */
     readonly #recorders = new Map<number, { next: number; lost: number }>();
     /** The tables that are written, by their first id, and how many functions of guests they have. */
@@ -48,6 +56,7 @@ export class TraceWriter {
         this.#crc32 = codecs.crc32 ?? crc32;
         this.#columns = codecs.columns ?? new Columns();
         this.#zstd = codecs.zstd;
+        this.#anchor = codecs.anchor;
         this.#give(PREAMBLE.slice());
         this.#json('HEAD', header);
     }
@@ -67,6 +76,7 @@ export class TraceWriter {
         if (block.length <= BLOCK_HEADER) return;
         let state = this.#recorders.get(recorder);
         if (!state) this.#recorders.set(recorder, (state = { next: 0, lost: 0 }));
+        this.#renewAnchor();
         const { payload, events } = this.#columns.encode(block);
         this.#blocks++;
         this.#events += events;
@@ -78,8 +88,9 @@ export class TraceWriter {
         }
     }
 
-    /** Adds a while of a recorder that makes a profile. */
+    /** Adds a window of a recorder that makes a profile. */
     window(recorder: number, body: Uint8Array): void {
+        this.#renewAnchor();
         const packed = this.#zstd?.(body);
         const stored = packed && packed.length < body.length ? packed : body;
         const payload = new Uint8Array(WINDOW_HEADER + stored.length);
@@ -89,7 +100,7 @@ export class TraceWriter {
         this.#put('PROF', recorder, 0, payload);
     }
 
-    /** Adds a while in which the ticker stood still. */
+    /** Adds a stall: a span of time in which the ticker stood still. */
     stall(start: number, nanos: number): void {
         const payload = new Uint8Array(17);
         const view = new DataView(payload.buffer);
@@ -98,7 +109,7 @@ export class TraceWriter {
         this.#put('STAL', NO_RECORDER, 0, payload);
     }
 
-    /** Says whose children the recorder's calls are from here on: the payload of a `PRNT`. */
+    /** Sets the parent of the recorder's calls from here on: the payload of a `PRNT`. */
     parent(recorder: number, payload: Uint8Array): void {
         this.#put('PRNT', recorder, 0, payload);
     }
@@ -110,6 +121,18 @@ export class TraceWriter {
         const summary = { ...told, ...counted, probes: this.#probes };
         this.#json('ENDT', summary);
         return summary;
+    }
+
+    /** Writes an anchor if the last one is a minute old. */
+    #renewAnchor(): void {
+        if (!this.#anchor || performance.now() - this.#anchored < ANCHOR_PERIOD) return;
+        this.#anchored = performance.now();
+        const { ticks, unix_nanos } = this.#anchor();
+        const payload = new Uint8Array(16);
+        const view = new DataView(payload.buffer);
+        view.setBigUint64(0, BigInt(ticks), true);
+        view.setBigUint64(8, BigInt(unix_nanos), true);
+        this.#put('ANCH', 0, 0, payload);
     }
 
     #lost(recorder: number, state: { next: number; lost: number }): void {

@@ -12,19 +12,21 @@ export interface Sink {
 
 /** The clock that ticks are readings of. A tick is a nanosecond. */
 export interface ClockInfo {
-    kind: 'precise' | 'ticker';
-    source: 'performance.now' | 'test';
+    kind: 'precise' | 'ticker' | 'instructions';
+    source: 'performance.now' | 'instructions' | 'test';
     ticks_per_second: number;
     /** The smallest step it takes, in nanoseconds. */
     resolution_nanos: number;
     /** Ticker only: how often the time is renewed, in nanoseconds. */
     period_nanos?: number;
+    /** Why events read the clock though there was to be a ticker. */
+    no_ticker?: string;
 }
 
-/** What a trace says of itself before its first event. */
+/** What a trace says about itself before its first event. */
 export interface Header {
     clock: ClockInfo;
-    /** One moment on two clocks, in decimal digits. */
+    /** One moment, read on the trace's clock and on the calendar's, in decimal digits. */
     anchor: { ticks: string; unix_nanos: string };
     /** What a probed call costs more than a plain one, in nanoseconds. */
     probe_cost?: { inside_nanos: number; outside_nanos: number };
@@ -37,6 +39,13 @@ export interface StallTotal {
     count: number;
     nanos: number;
     longest_nanos: number;
+}
+
+/** The ticks before which a guest ran: how many; how long it ran, in nanoseconds; and the squares of the parts without a better clock. */
+export interface TickTotal {
+    count: number;
+    nanos: number;
+    squares: number;
 }
 
 /** What a trace says at its end. */
@@ -53,13 +62,19 @@ export interface Summary {
     /** How many functions had probes. */
     probes: number;
     ticker_stalls: StallTotal;
+    /** With a ticker only. */
+    ticks?: TickTotal;
     writer_stalls: StallTotal;
+    /** For how many nanoseconds the process's threads ran on processors since the recording began; in node only. */
+    cpu_nanos?: number;
     /** What became of the spans, where the recording sent some; not in the trace. */
     sent?: { delivery?: Delivery; failure?: string };
+    /** The process that ran at the same time and has the trace's file: this trace is in `NAME-PID.kperf` beside it. Not in the trace; in node only. */
+    other?: number;
 }
 
-/** What a writer counts itself; the rest of a summary it is told. */
-export type Told = Omit<Summary, 'events' | 'blocks' | 'dropped_events' | 'probes' | 'sent'>;
+/** The part of a summary that a writer counts itself. */
+export type Told = Omit<Summary, 'events' | 'blocks' | 'dropped_events' | 'probes' | 'sent' | 'other'>;
 
 /** No stalls. */
 export function noStalls(): StallTotal {

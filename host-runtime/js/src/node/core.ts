@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { TraceCore, type CoreOptions } from '../common/core.js';
+import { engine } from '../common/engine.js';
 
 const FILE = new URL('../core.wasm', import.meta.url);
 
@@ -10,13 +11,13 @@ let module: Promise<WebAssembly.Module> | undefined;
 
 /** The core, read and compiled when it is first asked for. */
 export function coreModule(): Promise<WebAssembly.Module> {
-    module ??= readFile(FILE).then((bytes) => WebAssembly.compile(bytes));
+    module ??= readFile(FILE).then((bytes) => engine.compile(bytes));
     return module;
 }
 
-/** The same for a thread that has no event loop. */
+/** The core's module, compiled synchronously, for a thread without an event loop. */
 export function coreModuleSync(): WebAssembly.Module {
-    return new WebAssembly.Module(readFileSync(FILE));
+    return new engine.Module(readFileSync(FILE));
 }
 
 /** Begins to read a trace. */

@@ -1,17 +1,17 @@
-/** What V8 is told in this process. */
+/** Settings of V8 for this process. */
 
 import { setFlagsFromString } from 'node:v8';
 
-/** What a function may grow to by what is put into it: nodes of V8's graphs, 5000 otherwise, and so many times what it was, 3 otherwise. */
+/** How large inlining may make a function: the most nodes of V8's graph (default 5000), and the most times its own size (default 3). */
 const LIMITS: [flag: string, firstNode: number][] = [
-    // Older ones give modules one memory, and run none that have a recorder inside.
+    // Older versions allow one memory in a module, so they run no module with a recorder inside.
     ['--wasm-inlining-budget=20000', 22],
     ['--wasm-inlining-factor=6', 24],
 ];
 
 /**
- * Lets V8 put functions into their callers as it would have without probes. With a recorder inside they are larger, and what
- * V8 then calls instead costs as much as the probe does. Holds for what is compiled from here on, in all threads.
+ * Lets V8 inline functions as it would without probes. A recorder inside makes functions larger, so V8 would inline fewer of them,
+ * and those calls would cost as much as the probes do. This changes all code that is compiled later, in all threads.
  */
 export function allowInlining(): void {
     const node = Number(process.versions.node.split('.')[0]);
@@ -19,9 +19,9 @@ export function allowInlining(): void {
 }
 
 /**
- * Lets the process end while functions of ours are compiled, which have much to do then: in a thread of its own Sparkplug may wait for a
- * garbage collection, by a thread that waits for it (https://github.com/nodejs/node/issues/54918). In Node 26 1 of 50 processes that an
- * exception ended never did.
+ * Lets the process end while our functions are being compiled. Otherwise it may hang: Sparkplug, compiling in a thread of its own, may
+ * wait for a garbage collection by a thread that waits for Sparkplug (https://github.com/nodejs/node/issues/54918). In Node 26, 1 of 50
+ * processes that an exception ended never did end.
  */
 export function allowExit(): void {
     setFlagsFromString('--no-concurrent-sparkplug');

@@ -1,21 +1,30 @@
 /** A trace in a file. */
 
-import { closeSync, openSync, writeSync } from 'node:fs';
+import { closeSync, writeSync } from 'node:fs';
 import type { Sink } from '../common/trace.js';
+import { openTrace } from './trace-file.js';
 
-/** Writes a file, unbuffered: whatever ends the process leaves whole chunks. */
+/** Writes a file without a buffer, so that it has complete chunks however the process ends. */
 export class FileSink implements Sink {
     #file: number | undefined;
     readonly #path: string;
+    /** See `openTrace`. */
+    other: number | undefined;
 
-    /** The file is made when the first bytes come. */
+    /** Makes the file when the first bytes come. */
     constructor(path: string) {
         this.#path = path;
     }
 
     chunk(bytes: Uint8Array): void {
-        this.#file ??= openSync(this.#path, 'w');
+        this.#file ??= this.#open();
         for (let at = 0; at < bytes.length; ) at += writeSync(this.#file, bytes, at);
+    }
+
+    #open(): number {
+        const { file, other } = openTrace(this.#path);
+        this.other = other;
+        return file;
     }
 
     close(): void {

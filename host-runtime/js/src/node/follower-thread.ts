@@ -1,4 +1,4 @@
-/** The thread that reads a trace's file while it is written, and sends its spans. What it has yet to send is in the file, not in memory. */
+/** The thread that reads a trace's file while it grows, and sends its spans. Spans that wait are in the file, not in memory. */
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -7,10 +7,11 @@ import * as zlib from 'node:zlib';
 import { TraceCore } from '../common/core.js';
 import { OtlpExporter } from '../common/otlp-exporter.js';
 import { coreModule } from './core.js';
-import { Follower, type Followed, type FollowerData } from './follower.js';
+import { BESIDE, Follower, type Followed, type FollowerData } from './follower.js';
 import { giveWay } from './priority.js';
+import { pathBeside } from './trace-file.js';
 
-/** How often it looks for more, in milliseconds. */
+/** How many milliseconds it waits before it looks for more. */
 const LOOK = 50;
 const DELAY = 5000;
 const PIECE = 1 << 20;
@@ -25,11 +26,11 @@ async function follow({ path, options }: FollowerData): Promise<Followed> {
         if (follower.ended) return {};
         await sleep();
     }
-    // A third of the time of node's streams, for a twentieth more bytes.
+    // Level 1 takes a third of the time of `CompressionStream`, for 5 % more bytes.
     const gzip = promisify<Uint8Array, zlib.ZlibOptions, Uint8Array<ArrayBuffer>>(zlib.gzip);
     const exporter = new OtlpExporter(options, (bytes) => gzip(bytes, { level: 1 }));
     const core = await TraceCore.open(await coreModule(), { spans: options.spans ?? {} });
-    const file = openSync(path, 'r');
+    const file = openSync(follower.begun === BESIDE ? pathBeside(path) : path, 'r');
     const buffer = new Uint8Array(PIECE);
     let partial = performance.now();
     const send = async (): Promise<void> => {
@@ -40,7 +41,7 @@ async function follow({ path, options }: FollowerData): Promise<Followed> {
     };
     try {
         for (;;) {
-            // Asked before it looks: what is written in between is found next time.
+            // This is read before the file, so that bytes which come in between are found next time.
             const { ended } = follower;
             const length = readSync(file, buffer);
             if (length > 0) {
@@ -57,7 +58,7 @@ async function follow({ path, options }: FollowerData): Promise<Followed> {
         await send();
     } finally {
         closeSync(file);
-        // After a failure too: what is on its way is the Collector's.
+        // After a failure too, the answers to requests on their way are awaited.
         await exporter.settled();
     }
     return { delivery: exporter.delivery };

@@ -1,4 +1,4 @@
-/** The thread that sends a trace's file as spans while it is written: what the others know of it. */
+/** The other threads' side of the thread that sends a growing trace as spans. */
 
 import type { Delivery } from '../common/otlp-exporter.js';
 import type { OtlpOptions } from '../common/otlp-settings.js';
@@ -11,13 +11,16 @@ export interface FollowerData {
     buffer: SharedArrayBuffer;
 }
 
-/** Words of the shared memory; behind them the answer. */
+/** Words of the shared memory. The answer follows them. */
 const BEGUN = 0;
 const ENDED = 1;
 const DONE = 2;
 const LENGTH = 3;
 const ANSWER = 16;
 const SIZE = 4096;
+/** What `BEGUN` says. */
+const HERE = 1;
+export const BESIDE = 2;
 
 /** What the thread answers. */
 export interface Followed {
@@ -37,21 +40,23 @@ export class Follower {
         this.#answer = new Uint8Array(buffer, ANSWER);
     }
 
-    /** The file is this recording's. */
-    begin(): void {
-        Atomics.store(this.#words, BEGUN, 1);
+    /** Says that the file belongs to this recording, or the one beside it. */
+    begin(isBeside: boolean): void {
+        Atomics.store(this.#words, BEGUN, isBeside ? BESIDE : HERE);
     }
 
-    get begun(): boolean {
-        return Atomics.load(this.#words, BEGUN) === 1;
+    /** Which file belongs to it, when that is known. */
+    get begun(): typeof HERE | typeof BESIDE | undefined {
+        const begun = Atomics.load(this.#words, BEGUN);
+        return begun === HERE || begun === BESIDE ? begun : undefined;
     }
 
-    /** Nothing is added to the file any more. */
+    /** Says that the file is complete. */
     get ended(): boolean {
         return Atomics.load(this.#words, ENDED) === 1;
     }
 
-    /** The thread is through. */
+    /** The thread has finished its work. */
     answer(answer: Followed): void {
         const bytes = new TextEncoder().encode(JSON.stringify(answer)).subarray(0, SIZE - ANSWER);
         this.#answer.set(bytes);
@@ -59,13 +64,13 @@ export class Follower {
         this.gone();
     }
 
-    /** It doesn't run any more, with an answer or without. */
+    /** The thread doesn't run any more; it may have answered or not. */
     gone(): void {
         Atomics.store(this.#words, DONE, 1);
         Atomics.notify(this.#words, DONE);
     }
 
-    /** Ends it, and waits as long as it may take. */
+    /** Ends the thread, and waits for it as long as is allowed. */
     finish(milliseconds: number): Followed {
         Atomics.store(this.#words, ENDED, 1);
         const waited = Atomics.wait(this.#words, DONE, 0, milliseconds);

@@ -1,17 +1,17 @@
-/** A thread's way to the thread that writes. */
+/** How a thread sends what it records to the thread that writes. */
 
 import type { Clockwork } from '../common/local-output.js';
 import type { Output } from '../common/output.js';
-import { stallsOf, stopTicker } from '../common/ticker.js';
-import type { Header, Summary } from '../common/trace.js';
+import { stopTicker, tickedOf } from '../common/ticker.js';
+import type { ClockInfo, Header, Summary } from '../common/trace.js';
 import type { Followed } from './follower.js';
 import { Hub, Message } from './hub.js';
 import type { Ending, Written } from './writer-thread.js';
 
-/** Milliseconds that the writer may take to write what is in the queue. */
+/** How many milliseconds the writer may take to write what is in the queue. */
 const PATIENCE = 60_000;
 
-/** Sends blocks to the hub. Only the thread that has the clockwork ends the recording. */
+/** Sends blocks to the hub. Only the thread that owns the clock ends the recording. */
 export class HubOutput implements Output {
     readonly #hub: Hub;
     readonly #clockwork: Clockwork | undefined;
@@ -33,7 +33,7 @@ export class HubOutput implements Output {
         return this.#hub.ids(count);
     }
 
-    /** Blocks will come from this memory. */
+    /** Announces a memory that blocks will come from. */
     adopt(memory: WebAssembly.Memory): void {
         this.#hub.adopt(memory);
     }
@@ -54,6 +54,11 @@ export class HubOutput implements Output {
         this.#hub.send(Message.ProbeCost, 0, new TextEncoder().encode(JSON.stringify(cost)));
     }
 
+    /** Sends the clock that is really used, before anything else. */
+    clock(clock: ClockInfo): void {
+        this.#hub.send(Message.Clock, 0, new TextEncoder().encode(JSON.stringify(clock)));
+    }
+
     window(recorder: number, body: Uint8Array): void {
         this.#hub.send(Message.Window, recorder, body);
     }
@@ -71,25 +76,28 @@ export class HubOutput implements Output {
         if (!clockwork) throw new Error('kperf: the recording is ended by the thread that began it');
         const end_ticks = clockwork.now();
         this.#endSampler?.();
-        const stalls = stallsOf(clockwork.memory);
-        if (clockwork.memory) stopTicker(clockwork.memory);
+        const ticker = clockwork.ticker();
+        const { first, total, ticks } = tickedOf(ticker, end_ticks);
+        if (ticker) stopTicker(ticker.memory);
         const told = {
             outcome,
             end_ticks,
             recorders: this.#hub.lanes,
-            ticker_stalls: stalls.total,
+            ticker_stalls: total,
+            ...(ticks && { ticks }),
+            ...(clockwork.cpu && { cpu_nanos: clockwork.cpu() }),
             writer_stalls: this.#hub.stalls,
         };
-        const ending: Ending = { told, stalls: stalls.first };
+        const ending: Ending = { told, stalls: first };
         this.#hub.send(Message.Finish, 0, new TextEncoder().encode(JSON.stringify(ending)));
         const answer = this.#hub.wait(PATIENCE);
         if (answer === undefined) throw new Error('kperf: the thread that writes the trace is gone; the trace is cut off');
-        const { summary, failure } = JSON.parse(answer) as Written;
+        const { summary, failure, other } = JSON.parse(answer) as Written;
         if (failure !== undefined) {
             const loss = summary ? `${summary.dropped_events} events are not in the trace` : 'the trace is cut off';
             throw new Error(`kperf: ${loss}: ${failure}`);
         }
         if (!summary) return { ...told, events: 0, blocks: 0, dropped_events: 0, probes: 0 };
-        return { ...told, ...summary, ...(this.#follower && { sent: this.#follower.finish() }) };
+        return { ...told, ...summary, ...(other !== undefined && { other }), ...(this.#follower && { sent: this.#follower.finish() }) };
     }
 }

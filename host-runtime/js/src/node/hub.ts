@@ -1,20 +1,20 @@
-/** The queue from all threads of a process to the one that writes: a ring of blocks in shared memory. No event loop is needed to get through. */
+/** The queue from all threads of a process to the one that writes: a ring of blocks in shared memory. It works without event loops. */
 
 import { CAPACITY, HOST_IDS } from '../common/constants.js';
 import { instantiate } from '../common/instantiate.js';
 import { hasMultiMemory } from '../common/lane.js';
 import { COPY } from '../common/wasm.js';
 
-/** What the writer is told. */
+/** The kinds of messages to the writer. */
 export const Message = {
     Block: 1,
-    /** A symbol table, in as many messages as it takes. */
+    /** A symbol table, in as many messages as it needs. */
     Symbols: 2,
     /** The payload of a `PRNT` chunk. */
     Parent: 5,
-    /** How it ended: JSON. */
+    /** How the recording ended: JSON. */
     Finish: 3,
-    /** A lane has ended, and handed over what it had. */
+    /** A lane has ended and handed over everything. */
     Ended: 4,
     /** What a probe costs: JSON. */
     ProbeCost: 6,
@@ -22,6 +22,8 @@ export const Message = {
     Window: 7,
     /** A block of slow calls of a profile. */
     Span: 8,
+    /** The recording's clock: JSON. */
+    Clock: 9,
 } as const;
 export type Message = (typeof Message)[keyof typeof Message];
 
@@ -36,19 +38,19 @@ const STALLS = 6;
 const LISTENS = 7;
 const MEASURED = 8;
 const REFUSES = 9;
-/** From here on: two doubles, the stalls' nanoseconds together and the longest's; the writer's answer. */
+/** Two doubles begin here: the nanoseconds of all stalls and of the longest. The writer's answer follows. */
 const STALL_NANOS = 64;
 const ANSWER = 128;
 const CONTROL = 4096;
 
 /** 32 MiB: room for eight million events. */
 const SLOTS = 256;
-/** How many of them have memory before the guest runs. */
+/** How many slots get memory before the guest runs. */
 const WARM = SLOTS / 2;
 const PAGE = 4096;
 /**
- * To wake a thread costs the one that wakes as much as ten thousand events: the writer is woken when so many blocks wait, and looks by
- * itself now and then; a sender for which there was no room, when so many slots are free.
+ * Waking a thread costs as much as ten thousand events. So the writer is woken only when so many blocks wait (it also looks by itself
+ * now and then), and a sender that found no room only when so many slots are free.
  */
 const WORTH_WAKING_WRITER = 16;
 const WORTH_WAKING_SENDER = SLOTS / 4;
@@ -56,28 +58,28 @@ const SLOT_HEADER = 16;
 const SLOT = SLOT_HEADER + CAPACITY;
 const PAGES = Math.ceil((CONTROL + SLOTS * SLOT) / 65536);
 
-/** Which part of a message a slot has. */
+/** Whether a slot has the first part of a message, and whether more follow. */
 const FIRST = 2;
 const MORE = 1;
 
-/** How the writer is. */
+/** The writer's state. */
 const RUNS = 0;
 const DONE = 1;
 const GONE = 2;
 
-/** A thread that was terminated while it held the lock will not give it back. */
+/** After so long, the thread that holds the lock counts as terminated. */
 const LOCK_TIMEOUT = 2000;
 
-/** Copies so many bytes from an address to an address. */
+/** Copies `length` bytes from one address to another. */
 type Copy = (to: number, from: number, length: number) => void;
 
-/** A message as the writer sees it; the bytes are gone when it asks for the next. */
+/** A message as the writer gets it. Its bytes are valid until the writer asks for the next one. */
 export interface Received {
     kind: Message;
     recorder: number;
-    /** Whether it begins here: the one before may be cut off, by a thread that was terminated. */
+    /** Whether a message begins here. The one before may be cut off, if its thread was terminated. */
     first: boolean;
-    /** Whether more of it follows. */
+    /** Whether more of the message follows. */
     more: boolean;
     bytes: Uint8Array;
 }
@@ -100,14 +102,14 @@ export class Hub {
         this.#bytes = new Uint8Array(buffer);
     }
 
-    /** Blocks will come from this memory: then it takes half the time to copy them. */
+    /** Announces a memory that blocks will come from. Copying them then takes half the time. */
     adopt(memory: WebAssembly.Memory): void {
         if (!hasMultiMemory) return;
         const { copy } = instantiate<{ copy: Copy }>(COPY, { js: { from: memory, to: this.memory } });
         this.#copiers.set(memory.buffer, copy);
     }
 
-    /** A number for a lane. */
+    /** The next lane's number. */
     lane(): number {
         return Atomics.add(this.#words, LANES, 1);
     }
@@ -117,12 +119,12 @@ export class Hub {
         return Atomics.load(this.#words, LANES);
     }
 
-    /** The first of some ids for functions of the host. */
+    /** Reserves ids for functions of the host; returns the first. */
     ids(count: number): number {
         return HOST_IDS + Atomics.add(this.#words, IDS, count);
     }
 
-    /** Whether nobody has measured yet what a probe costs; whoever asks first shall. */
+    /** Whether the caller is to measure what a probe costs. True for the first caller only. */
     get isFirst(): boolean {
         return Atomics.exchange(this.#words, MEASURED, 1) === 0;
     }
@@ -155,13 +157,18 @@ export class Hub {
         Atomics.notify(this.#words, LOCK, 1);
     }
 
-    /** The writer's thread runs, and hears of lanes. */
+    /** Says that the writer's thread runs and listens for lanes. */
     listen(): void {
         Atomics.store(this.#words, LISTENS, 1);
         Atomics.notify(this.#words, LISTENS);
     }
 
-    /** Takes memory for the slots that a burst of events needs: a sender would wait for it eight times as long as for its own writing. */
+    /** Whether the writer's thread runs. */
+    get isHeard(): boolean {
+        return Atomics.load(this.#words, LISTENS) === 1;
+    }
+
+    /** Touches the memory of the slots that a burst of events needs. For a sender a fresh page takes eight times as long as writing it. */
     warm(): void {
         for (let at = 0; at < slotOf(WARM); at += PAGE) Atomics.add(this.#words, at >> 2, 0);
     }
@@ -171,7 +178,7 @@ export class Hub {
         Atomics.wait(this.#words, LISTENS, 0, milliseconds);
     }
 
-    /** The next message; waits for one, for so many milliseconds at most. A few blocks may be there and be noticed only then. */
+    /** The next message. Waits for one, for so many milliseconds at most. If few blocks wait, they may be noticed only at the end of that time. */
     receive(milliseconds: number): Received | undefined {
         const tail = this.#words[TAIL]!;
         while (this.waiting === 0) {
@@ -184,19 +191,19 @@ export class Hub {
         return { kind, recorder, first: (part & FIRST) !== 0, more: (part & MORE) !== 0, bytes };
     }
 
-    /** The message that was received last is done with. */
+    /** Frees the slot of the message that was received last. */
     done(): void {
         Atomics.add(this.#words, TAIL, 1);
         if (this.waiting <= SLOTS - WORTH_WAKING_SENDER) Atomics.notify(this.#words, TAIL);
     }
 
-    /** From here on messages are dropped. Those that have their place come. */
+    /** From now on new messages are dropped. Those that already have a slot still come. */
     refuse(): void {
         Atomics.store(this.#words, REFUSES, 1);
         Atomics.notify(this.#words, TAIL);
     }
 
-    /** The writer has ended; what it says of that in JSON. */
+    /** Says that the writer has ended, with its answer as JSON. */
     answer(text: string): void {
         const bytes = new TextEncoder().encode(text).subarray(0, CONTROL - ANSWER - 4);
         this.#words[ANSWER >> 2] = bytes.length;
@@ -204,7 +211,7 @@ export class Hub {
         this.#end(DONE);
     }
 
-    /** The writer's thread is gone, with an answer or without. */
+    /** Says that the writer's thread is gone; it may have answered or not. */
     gone(): void {
         if (Atomics.load(this.#words, STATE) === RUNS) this.#end(GONE);
     }
@@ -217,14 +224,14 @@ export class Hub {
         return new TextDecoder().decode(this.#bytes.slice(ANSWER + 4, ANSWER + 4 + length));
     }
 
-    /** How many messages the writer isn't done with. */
+    /** How many messages the writer still has to handle. */
     get waiting(): number {
         return (Atomics.load(this.#words, HEAD) - Atomics.load(this.#words, TAIL)) | 0;
     }
 
     #end(state: number): void {
         Atomics.store(this.#words, STATE, state);
-        // Nor is its start worth waiting for.
+        // Then the writer's start isn't waited for either.
         Atomics.store(this.#words, LISTENS, 1);
         for (const awaited of [STATE, TAIL, LISTENS]) Atomics.notify(this.#words, awaited);
     }
@@ -232,14 +239,14 @@ export class Hub {
     #lock(): void {
         while (Atomics.compareExchange(this.#words, LOCK, 0, 1) !== 0) {
             const head = Atomics.load(this.#words, HEAD);
-            // Who has it may wait for room, and not have seen yet that there is some.
+            // The thread that holds the lock may be waiting for room, and not know yet that there is some.
             const hadRoom = this.waiting < SLOTS;
             const waited = Atomics.wait(this.#words, LOCK, 1, LOCK_TIMEOUT);
             if (waited === 'timed-out' && hadRoom && head === Atomics.load(this.#words, HEAD)) return;
         }
     }
 
-    /** Where the next message goes; waits until there is room, and counts that. */
+    /** The slot for the next message. Waits until there is room, and counts the wait. */
     #place(): number | undefined {
         const head = this.#words[HEAD]!;
         let begin = 0;

@@ -3,8 +3,8 @@
 import { availableParallelism } from 'node:os';
 import { basename, extname } from 'node:path';
 import { BroadcastChannel, getEnvironmentData, isMainThread, setEnvironmentData, threadId, Worker } from 'node:worker_threads';
-import { probeCost } from '../common/calibrate.js';
-import { anchorOf, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf, type Clock } from '../common/clock.js';
+import { Calibration } from '../common/calibrate.js';
+import { anchorOf, madeUp, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf, type Clock, type MadeUp } from '../common/clock.js';
 import { Reason } from '../common/constants.js';
 import { hasMultiMemory, type TimeSource } from '../common/lane.js';
 import { LocalOutput } from '../common/local-output.js';
@@ -14,7 +14,8 @@ import type { ProfiledInstance } from '../common/profiled-instance.js';
 import { Recorder } from '../common/recorder.js';
 import { IS_NONE, IS_STARTING, IS_WANTED, parseSampling, SamplerControl, type Sampling, type SamplingOptions } from '../common/sampler.js';
 import type { SharedLane } from '../common/shared-lane.js';
-import { askForCells, clockMemory, forgetStalls, waitForTicker, type CellChange } from '../common/ticker.js';
+import { askForCells, clockMemory, forgetTicks, hasTicked, stopTicker, waitForTicker, type CellChange, type Ticker } from '../common/ticker.js';
+import { TickerWatch } from '../common/ticker-watch.js';
 import type { ClockInfo, Header, Sink } from '../common/trace.js';
 import { RECORDER_ONE_MEMORY } from '../common/wasm.js';
 import type { OtlpOptions } from '../common/otlp-settings.js';
@@ -43,127 +44,148 @@ export type { Header, Sink, Summary } from '../common/trace.js';
 
 /** How to record. */
 export interface RecorderOptions {
-    /** The trace's file, written by a thread of its own; `NAME.kperf` in the working directory, after the program, if left out. */
+    /** The trace's file, which a thread of its own writes. Default: `NAME.kperf` in the working directory, named after the program. */
     path?: string;
-    /** Where the trace goes instead of a file, in this thread. */
+    /** Takes the trace instead of a file, in this thread. */
     sink?: Sink;
     /** `auto` (default: the ticker where there are two processors), `precise`, `ticker`, `ticker:PERIOD`, `test`. */
     clock?: string;
     /** Sends the file as spans while it is written, by a thread of its own. Not with `sink`. */
     otlp?: OtlpOptions;
-    /** Whose children the guest's calls are, asked when guests begin to run; the active span of `@opentelemetry/api` if left out. */
+    /** Gives the parent span of the guest's calls. It is called when guests begin to run. Default: the active span of `@opentelemetry/api`. */
     parent?: AskParent;
     /**
-     * What the program's modules are there for: `trace` (default), or `profile`, which needs no ticker. Modules that make a
-     * profile (`kperf-wasm rewrite --record profile`) are sampled in any case.
+     * What the program's modules record: `trace` (default), or `profile`, which needs no ticker. Modules that make a profile
+     * (`kperf-wasm rewrite --record profile`) are sampled in any case.
      */
     record?: 'trace' | 'profile';
-    /** How instances are sampled that make a profile. */
+    /** How instances that make a profile are sampled. */
     sampling?: SamplingOptions;
-    /** Whether V8 may put more into one function where modules have their recorder inside (`--wasm-inlining-budget`, `.._factor`). True by default. */
+    /** Whether V8's limits of inlining are raised for modules with a recorder inside (`--wasm-inlining-budget`, `.._factor`). Default: true. */
     inlining?: boolean;
-    /** Whether to measure what a probe costs; takes some ten milliseconds. True by default, but for the test clock. */
+    /** Whether to measure what a probe costs, which takes some ten milliseconds. Default: true, except with the test clock. */
     calibrate?: boolean;
 }
 
 /** What other threads of the process need to join. */
 interface Shared {
     hub: WebAssembly.Memory;
-    /** The ticker's memory; none in a precise recording. */
-    memory?: WebAssembly.Memory;
+    /** The ticker's memory; none if the clock is precise. */
+    ticker?: Ticker;
     origin: number;
-    test: boolean;
+    made?: MadeUp | undefined;
     /** Whether to measure what a probe costs. */
     calibrate: boolean;
     process: number;
     /** See `RecorderOptions`. */
     inlining: boolean;
-    /** How instances are sampled, and the thread that does it, if it runs. */
+    /** How instances are sampled, and the memory of the sampler's thread, if it runs. */
     sampling: Sampling;
     sampler: SharedArrayBuffer;
     channels: Channels;
 }
 
-/** Names of broadcast channels, of this recording alone. */
+/** The names of this recording's broadcast channels. */
 interface Channels {
-    /** On which lanes tell the ticker of their memories, where they need to. */
+    /** Lanes that keep the time in their own memory send it to the ticker here. */
     cells: string;
-    /** On which threads tell the writer of their lanes. */
+    /** Threads announce their lanes to the writer here. */
     lanes: string;
-    /** On which they tell the sampler of instances that make a profile. */
+    /** Threads announce instances that make a profile to the sampler here. */
     instances: string;
-    /** On which they ask the thread that began the recording for a sampler. */
+    /** Threads ask the thread that began the recording for a sampler here. */
     samplers: string;
 }
 
-/** As it was when this was loaded: `register` wraps it later. */
+/** The original; `register` wraps it later. */
 const OwnWorker = Worker;
 
 const SHARED = 'kperf-wasm';
-/** Milliseconds that a thread of ours may take to start. */
+/** How many milliseconds one of our threads may take to start. */
 const THREAD_START = 5000;
-/** And the thread that began the recording, to begin with one: it may be busy. */
+/** How many milliseconds the thread that began the recording may take to start a sampler; it may be busy. */
 const OWNER_PATIENCE = 500;
-/** Milliseconds after which a Collector that doesn't answer is given up: the program's end waits for it. */
+/** After so many milliseconds without an answer the Collector is given up, because the program's end waits for it. */
 const GIVE_UP = 10_000;
-/** Milliseconds that all of the spans may take at the program's end, as long as the Collector takes them. */
+/** How many milliseconds sending may take at the program's end, as long as the Collector goes on taking spans. */
 const FOLLOWER_PATIENCE = 120_000;
-/** How many recordings this thread began. */
+/** How many recordings this thread has begun. */
 let recordings = 0;
-/** For so many of them it is waited until they have it; many more would be a program that makes instances all the time. */
+/** For the first so many of these lanes, the start waits until the ticker knows them, because their guests read the clock until then. A program with more makes instances all the time, and doesn't wait. */
 const AWAITED_CELLS = 8;
-/** Milliseconds that a ticker may take to hear of a lane; it takes some 0.2. */
+/** How many milliseconds the ticker may take to learn of a lane. It takes some 0.2. */
 const TICK = 5;
-/** How many lanes of this thread had the time in a memory of their own. */
+/** For so many lanes of a thread at once the ticker writes the time. Each more makes it slower, and takes a millisecond to tell it. */
+const MOST_CELLS = 256;
+/** How many lanes of this thread had the time in a memory of their own, and how many have it. */
 let cells = 0;
+let live = 0;
 
 /** Begins a recording. In worker threads that the process starts after that, `joinRecorder` takes part. */
 export function createRecorder(options: RecorderOptions = {}): Recorder {
     const choice = parseClock(options.clock ?? 'auto');
-    const test = choice.kind === 'test';
-    const clock = threadClock(0, test);
+    const made = madeUp(choice);
+    if (made === 'instructions' && options.otlp) throw new Error('kperf: spans have times, and the clock `instructions` tells none; leave `otlp` out');
+    const test = made === 'test';
+    const clock = threadClock(0, made);
     const origin = threadOrigin();
     const resolution = measureResolution(clock);
-    const info: ClockInfo = { kind: 'precise', source: clock.source, ticks_per_second: 1e9, resolution_nanos: resolution };
+    const info: ClockInfo = { kind: made === 'instructions' ? made : 'precise', source: clock.source, ticks_per_second: 1e9, resolution_nanos: resolution };
     const name = `kperf-${process.pid}-${threadId}-${recordings++}`;
     const channels: Channels = { cells: `${name}-cells`, lanes: `${name}-lanes`, instances: `${name}-instances`, samplers: `${name}-samplers` };
-    let memory: WebAssembly.Memory | undefined;
+    let ticker: Ticker | undefined;
     if (choice.kind === 'ticker' || (choice.kind === 'auto' && options.record !== 'profile' && availableParallelism() > 1)) {
         if (availableParallelism() < 2) throw new Error('kperf: the ticker needs a second processor; use the clock `precise`');
-        const period = choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS;
-        memory = clockMemory();
-        Object.assign(info, { kind: 'ticker', resolution_nanos: period, period_nanos: period });
+        const periodNanos = choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS;
+        ticker = { memory: clockMemory(), periodNanos, resolutionNanos: resolution };
     }
-    const calibrate = options.calibrate ?? !test;
+    // A probe executes no instruction of the guest's.
+    const calibrate = made !== 'instructions' && (options.calibrate ?? !test);
     const sampling = parseSampling(options.sampling ?? {});
     const sampler = new SamplerControl().buffer;
-    const shared: Shared = { hub: new Hub().memory, ...(memory && { memory }), origin, test, calibrate, process: process.pid, inlining: options.inlining ?? true, sampling, sampler, channels };
-    const time = timeSource(shared, clock);
+    const shared: Shared = { hub: new Hub().memory, ...(ticker && { ticker }), origin, made, calibrate, process: process.pid, inlining: options.inlining ?? true, sampling, sampler, channels };
     const header: Header = {
-        clock: info,
+        clock: ticker ? tickingClock(info, ticker) : info,
         anchor: anchorOf(clock),
         host: { name: 'node', version: process.versions.node, os: process.platform, arch: process.arch, pid: process.pid },
         command: process.argv,
     };
-    const output = openOutput(options, header, clock, shared);
-    // The writer takes memory, for which it would need four times as long beside a thread that spins.
-    if (memory) startTicker({ kperf: 'ticker', memory, cells: channels.cells, origin, periodNanos: info.resolution_nanos, resolutionNanos: resolution });
+    // The code that is measured later is compiled now, while threads start.
+    let calibration = new Calibration(timeSource(shared, clock), clock);
+    let isWarm = !calibrate || options.record === 'profile';
+    const meanwhile: Meanwhile = (isThere) => {
+        if (isWarm) return;
+        isWarm = true;
+        for (const inlined of hasMultiMemory ? [true, false] : [false]) calibration.warmUp(inlined, isThere);
+    };
+    const output = openOutput(options, header, clock, shared, meanwhile);
+    // The writer touches its memory first: beside a thread that spins that takes four times as long.
+    if (ticker && !startTicker({ kperf: 'ticker', ...ticker, cells: channels.cells, origin }, meanwhile)) {
+        if (choice.kind === 'ticker') throw new Error('kperf: the ticker did not start; use the clock `precise`');
+        stopTicker(ticker.memory);
+        delete shared.ticker;
+        header.clock = { ...info, no_ticker: `its thread did not start within ${THREAD_START / 1000} s` };
+        if (output instanceof HubOutput) output.clock(header.clock);
+    }
+    if (!options.sink) setEnvironmentData(SHARED, shared as unknown as Parameters<typeof setEnvironmentData>[1]);
+    const time = timeSource(shared, clock);
+    if (!shared.ticker) calibration = new Calibration(time, clock);
     const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(shared, clock, output, true));
-    return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, time, clock), opened: output instanceof HubOutput ? announce(shared, output) : undefined, sampler: sample, inside: insideOf(shared) });
+    return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, calibration, clock), opened: output instanceof HubOutput ? announce(shared, output) : undefined, sampler: sample, inside: insideOf(shared) });
 }
 
-/** Takes part in the recording of the thread that started this one; `undefined` where there is none. */
+/** Joins the recording of the thread that started this one; `undefined` if there is none. */
 export function joinRecorder(): Recorder | undefined {
     if (isMainThread) return undefined;
     const shared = getEnvironmentData(SHARED) as unknown as Shared | undefined;
     if (!shared || shared.process !== process.pid) return undefined;
-    const clock = threadClock(threadOffset(shared.origin), shared.test);
+    const clock = threadClock(threadOffset(shared.origin), shared.made);
     const hub = new Hub(shared.hub);
     const time = timeSource(shared, clock);
-    // This thread may be terminated at any moment: the writer then looks for itself. It hears only what is said when it runs.
+    // This thread may be terminated at any moment; then the writer reads its lanes. It must run before they are announced.
     hub.waitForWriter(THREAD_START);
     const output = new HubOutput(hub);
-    return new Recorder(output, time, { cost: costOf(shared, time, clock), opened: announce(shared, output), sampler: () => startSampler(shared, clock, output, false), inside: insideOf(shared) });
+    return new Recorder(output, time, { cost: costOf(shared, new Calibration(time, clock), clock), opened: announce(shared, output), sampler: () => startSampler(shared, clock, output, false), inside: insideOf(shared) });
 }
 
 /** Hands over what this thread has recorded, when it ends. */
@@ -174,7 +196,7 @@ export function leaveRecorder(recorder: Recorder): void {
     for (const number of recorder.numbers) output.ended(number);
 }
 
-/** Tells the writer of lanes, which it may look into from here on, and the queue of the memories that blocks will come from. */
+/** Announces lanes to the writer, which may read them from now on, and their memories to the queue. */
 function announce({ channels }: Shared, output: HubOutput): (number: number, lane: SharedLane) => void {
     return (number, lane) => {
         output.adopt(lane.memory);
@@ -187,11 +209,11 @@ function insideOf({ inlining }: Shared): (() => void) | undefined {
 }
 
 /** Measures what a probe costs, once in a recording. */
-function costOf(shared: Shared, time: TimeSource, clock: Clock): (inlined: boolean) => Header['probe_cost'] {
+function costOf(shared: Shared, calibration: Calibration, clock: Clock): (inlined: boolean) => Header['probe_cost'] {
     return (inlined) => {
         if (!shared.calibrate || !new Hub(shared.hub).isFirst) return undefined;
-        const cost = probeCost(time, clock.now, inlined);
-        if (shared.memory && isMainThread) forgetStalls(shared.memory);
+        const cost = calibration.cost(inlined);
+        if (shared.ticker && isMainThread) forgetTicks(shared.ticker.memory, ticksOf(clock));
         return cost;
     };
 }
@@ -202,35 +224,59 @@ function tell(name: string, message?: CellChange | AnnouncedLane | ProfiledInsta
     channel.close();
 }
 
-/** The trace's file if nobody says: after the program. */
+/** The default name of the trace's file, which is named after the program. */
 export function defaultPath(): string {
     const program = process.argv[1] ?? 'node';
     return `${basename(program, extname(program))}.kperf`;
 }
 
-function openOutput(options: RecorderOptions, header: Header, clock: Clock, shared: Shared): Output {
+/** Calls a function until a thread has started. */
+type Meanwhile = (isThere: () => boolean) => void;
+
+function openOutput(options: RecorderOptions, header: Header, clock: Clock, shared: Shared, meanwhile: Meanwhile): Output {
     const now = (): number => ticksOf(clock);
-    if (options.sink) return new LocalOutput(options.sink, header, { now, memory: shared.memory });
+    const anchor = shared.made ? undefined : () => anchorOf(clock);
+    const clockwork = { now, ticker: () => shared.ticker, anchor, cpu: shared.made === 'test' ? undefined : cpuSince(process.cpuUsage()) };
+    if (options.sink) return new LocalOutput(options.sink, header, clockwork);
     const hub = new Hub(shared.hub);
     const path = options.path ?? defaultPath();
     const follower = options.otlp && new Follower();
-    const data: WriterData = { kperf: 'writer', hub: hub.memory, path, header, lanes: shared.channels.lanes, ...(follower && { follower: follower.buffer }) };
+    const data: WriterData = { kperf: 'writer', hub: hub.memory, path, header, lanes: shared.channels.lanes, origin: shared.origin, ...(follower && { follower: follower.buffer }) };
     const writer = startThread('./writer-thread.js', data);
     writer.on('exit', () => hub.gone());
-    // A thread that starts takes a processor for a while: better from us than from the guest.
+    // A thread takes a processor while it starts. That should happen before the guest runs.
+    meanwhile(() => hub.isHeard);
     hub.waitForWriter(THREAD_START);
-    setEnvironmentData(SHARED, shared as unknown as Parameters<typeof setEnvironmentData>[1]);
-    return new HubOutput(hub, { now, memory: shared.memory }, samplerOnRequest(shared), follower && startFollower(follower, path, options.otlp ?? {}));
+    return new HubOutput(hub, clockwork, samplerOnRequest(shared), follower && startFollower(follower, path, options.otlp ?? {}));
 }
 
-function timeSource(shared: Shared, clock: Clock): TimeSource {
-    const { memory, channels } = shared;
-    if (!memory) return { kind: 'precise', now: clock.ticks, halt: clock.halt };
+/** Tells for how many nanoseconds the process's threads have run since. */
+function cpuSince(began: NodeJS.CpuUsage): () => number {
+    return () => {
+        const { user, system } = process.cpuUsage(began);
+        return 1000 * (user + system);
+    };
+}
+
+function tickingClock(clock: ClockInfo, { periodNanos }: Ticker): ClockInfo {
+    return { ...clock, kind: 'ticker', resolution_nanos: periodNanos, period_nanos: periodNanos };
+}
+
+function timeSource({ ticker, channels }: Shared, clock: Clock): TimeSource {
+    const { ticks: now, halt } = clock;
+    if (!ticker) return { kind: clock.source === 'instructions' ? 'instructions' : 'precise', now, halt };
+    const { memory } = ticker;
     return {
         kind: 'ticker',
         clock: memory,
+        now,
+        halt,
+        watch: (cell) => new TickerWatch(ticker, cell, () => ticksOf(clock)),
         ...(!hasMultiMemory && { oneMemory: RECORDER_ONE_MEMORY }),
         add(cell) {
+            // Its recorder asks the host for the time then.
+            if (live >= MOST_CELLS) return () => undefined;
+            live++;
             const id = `${threadId}-${cells++}`;
             const change = (change: CellChange): void => {
                 tell(channels.cells, change);
@@ -238,31 +284,33 @@ function timeSource(shared: Shared, clock: Clock): TimeSource {
             };
             change({ id, memory: cell });
             if (cells <= AWAITED_CELLS) waitForTick(cell);
-            // It stood still on our behalf.
-            if (isMainThread && new Hub(shared.hub).lanes <= 1) forgetStalls(memory);
-            return () => change({ id });
+            return () => {
+                live--;
+                change({ id });
+            };
         },
     };
 }
 
-/** Waits until the ticker has heard of a lane. */
+/** Waits until the ticker knows a lane. */
 function waitForTick(cell: WebAssembly.Memory): void {
     const words = new Int32Array(cell.buffer, 0, 16);
     const [before, begin] = [words[0], performance.now()];
-    // Nobody writes the last of these words: that is the shortest sleep there is.
+    // Nobody writes the last of these words, so this is only a short sleep.
     while (words[0] === before && performance.now() - begin < TICK) Atomics.wait(words, 15, words[15]!, 0.05);
 }
 
-function startTicker(data: TickerData): void {
+/** Whether the sampler's thread runs. */
+function startTicker(data: TickerData, meanwhile: Meanwhile): boolean {
     startThread('./ticker-thread.js', data);
-    if (!waitForTicker(data.memory, THREAD_START)) throw new Error('kperf: the ticker did not start; use the clock `precise`');
-    forgetStalls(data.memory);
+    meanwhile(() => hasTicked(data.memory));
+    return waitForTicker(data.memory, THREAD_START);
 }
 
-/** The way to the thread that samples. A thread that was started would end with this one: that which began the recording is asked first. */
+/** How this thread reaches the sampler. A sampler ends with the thread that started it, so the thread that began the recording is asked first to start one. */
 function startSampler(shared: Shared, clock: Clock, output: Output, isOwner: boolean): SamplerLink {
     const now = (): number => ticksOf(clock);
-    if (shared.test) return new CountsAlone(now, output, shared.sampling);
+    if (shared.made === 'test') return new CountsAlone(now, output, shared.sampling);
     const control = new SamplerControl(shared.sampler);
     if (!control.runs) {
         control.become(IS_NONE, IS_WANTED);
@@ -272,7 +320,7 @@ function startSampler(shared: Shared, clock: Clock, output: Output, isOwner: boo
         }
         startSamplerThread(shared);
         waitForSampler(control, THREAD_START);
-        // Who was about to start it may have been terminated.
+        // The thread that was about to start it may have been terminated.
         if (control.become(IS_STARTING, IS_WANTED)) {
             startSamplerThread(shared);
             waitForSampler(control, THREAD_START);
@@ -282,7 +330,7 @@ function startSampler(shared: Shared, clock: Clock, output: Output, isOwner: boo
     return new NodeSampler(now, control, (instance) => tell(shared.channels.instances, instance));
 }
 
-/** Starts the thread that samples when another thread asks for it; what ends it. */
+/** Starts the sampler when another thread asks for it. Returns a function that ends it. */
 function samplerOnRequest(shared: Shared): () => void {
     const requests = new BroadcastChannel(shared.channels.samplers);
     requests.onmessage = () => startSamplerThread(shared);
@@ -293,7 +341,7 @@ function samplerOnRequest(shared: Shared): () => void {
     };
 }
 
-/** Starts the thread that samples, if it is wanted and nobody does. */
+/** Starts the sampler if it is needed and doesn't run. */
 function startSamplerThread({ sampling, sampler, hub, origin, channels: { instances } }: Shared): void {
     if (!new SamplerControl(sampler).become(IS_WANTED, IS_STARTING)) return;
     const data: SamplerData = { kperf: 'sampler', hub, control: sampler, instances, origin, sampling };
@@ -304,7 +352,7 @@ function refuseToSample(): never {
     throw new Error('kperf: a module that makes a profile is recorded to a file: `createRecorder({ path })`, not with a sink');
 }
 
-/** Starts the thread that sends the file; what ends it and says what became of the spans. */
+/** Starts the thread that sends the file. Returns a function that ends it and says what became of the spans. */
 function startFollower(follower: Follower, path: string, options: OtlpOptions): { finish(): Followed } {
     const giveUpAfter = options.giveUpAfter ?? GIVE_UP;
     const data: FollowerData = { kperf: 'follower', path, options: { ...options, giveUpAfter }, buffer: follower.buffer };
@@ -312,7 +360,7 @@ function startFollower(follower: Follower, path: string, options: OtlpOptions): 
     return { finish: () => follower.finish(FOLLOWER_PATIENCE) };
 }
 
-/** Starts a thread of ours. It keeps nobody alive, and nothing of the program's options reaches it. */
+/** Starts one of our threads. It doesn't keep the process alive, and gets none of the program's options. */
 function startThread(file: string, data: TickerData | WriterData | FollowerData | SamplerData): Worker {
     const env = { ...process.env };
     delete env['NODE_OPTIONS'];

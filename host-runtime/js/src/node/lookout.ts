@@ -1,4 +1,4 @@
-/** Looks into the lanes of threads that run, so that a process which is killed has written all but its last moments. */
+/** Reads the lanes of threads that run, so that the trace of a killed process lacks only its last moments. */
 
 import { BLOCK_HEADER, LEAVE, SWITCH, WIDE_TIME, type Reason } from '../common/constants.js';
 import { wordsOf } from '../common/columns.js';
@@ -7,13 +7,13 @@ import { behind, pendingOf, restOf } from '../common/rest.js';
 
 interface Watched {
     shared?: SharedLane;
-    /** How many blocks came from it. */
+    /** How many blocks came from the lane. */
     received: number;
-    /** How many bytes of its next block's words are written already. */
+    /** How many bytes of the next block's words are in the trace already. */
     written: number;
     /** The last of these words as it was written: an enter may have become a leaf since. */
     last: number;
-    /** How many were there at the last look. */
+    /** How many bytes were there at the last look. */
     seen: number;
 }
 
@@ -26,12 +26,12 @@ export class Lookout {
         this.#of(lane).shared = shared;
     }
 
-    /** The lane has ended, and handed over all it had. */
+    /** The lane has ended and handed over everything. */
     end(lane: number): void {
         delete this.#of(lane).shared;
     }
 
-    /** A block that came from a lane: what of it is not written yet. */
+    /** Returns the part of a lane's block that is not in the trace yet. */
     unwritten(lane: number, block: Uint8Array): Uint8Array {
         const watched = this.#of(lane);
         const rest = unwritten(watched, block);
@@ -42,8 +42,8 @@ export class Lookout {
     }
 
     /**
-     * What lanes hold by now and held at the last look: other processors' writes are seen in any order, but not as late as
-     * that, and what was sent before them has come. Counts as written.
+     * Returns the words that lanes hold now and held at the last look already. Other processors' writes may be seen out of order, but
+     * not that late, and blocks that were sent before have arrived. These words count as written.
      */
     *look(): Generator<[lane: number, block: Uint8Array]> {
         for (const [lane, watched] of this.#lanes) {
@@ -60,8 +60,8 @@ export class Lookout {
     }
 
     /**
-     * What lanes hold that have not ended, with what is open closed for a reason at a time. Nobody takes their blocks any more: what
-     * comes behind one that was dropped is left out.
+     * Returns what lanes hold that have not ended, and closes their open frames, for a reason and at a time. Their later blocks are
+     * refused, and what follows a dropped block is left out.
      */
     *rest(reason: Reason, now: number): Generator<[lane: number, block: Uint8Array]> {
         for (const [lane, watched] of this.#lanes) {
@@ -78,12 +78,12 @@ export class Lookout {
     }
 }
 
-/** What is read of a lane while it doesn't change; `undefined` where it does, or where blocks have gone before that nobody took. */
+/** Reads a lane. `undefined` if the lane changes meanwhile, or if earlier blocks of it were dropped. */
 function atOnce<R>({ earlier }: SharedLane, received: number, read: () => R): R | undefined {
     const control = new Int32Array(earlier, 0, CONTROL / 4);
     for (let tries = 0; tries < 3; tries++) {
         const changes = Atomics.load(control, CHANGES);
-        // One that its thread was giving when it was terminated is still there, and counted already.
+        // If the thread was terminated while it handed over a block, the block is still there, but counted.
         if (Atomics.load(control, BLOCKS) - received > (changes & 1)) return undefined;
         const found = read();
         if (Atomics.load(control, CHANGES) === changes) return found;
@@ -91,14 +91,14 @@ function atOnce<R>({ earlier }: SharedLane, received: number, read: () => R): R 
     return undefined;
 }
 
-/** The lane's next block as far as it has come and no switch is in it; `undefined` where it changes right now, or others are on their way. */
+/** The lane's next block up to now, or up to the first switch. `undefined` if it changes right now, or earlier blocks are on their way. */
 function steady(shared: SharedLane, received: number): Uint8Array | undefined {
     const control = new Int32Array(shared.earlier, 0, CONTROL / 4);
     const changes = Atomics.load(control, CHANGES);
     if (changes % 2 !== 0 || Atomics.load(control, BLOCKS) !== received) return undefined;
     const block = pendingOf(shared);
     if (Atomics.load(control, CHANGES) !== changes || block.length <= BLOCK_HEADER) return undefined;
-    // Behind a switch nobody knows the depth who has not seen where the other stack began.
+    // After a switch the depth is unknown to a reader that hasn't seen the other stack's beginning.
     const words = wordsOf(block);
     let at = 0;
     // The two words of a wide time may look like a switch.
@@ -106,7 +106,7 @@ function steady(shared: SharedLane, received: number): Uint8Array | undefined {
     return block.subarray(0, BLOCK_HEADER + 4 * at);
 }
 
-/** What of a block is not written yet. If the enter that was written last has become a leaf, that is its leave first. */
+/** The part of a block that is not in the trace yet. If the last enter in the trace has become a leaf, its leave comes first. */
 function unwritten({ written, last }: Watched, block: Uint8Array): Uint8Array {
     const bytes = Math.min(written, block.length - BLOCK_HEADER);
     const end = BLOCK_HEADER + bytes;

@@ -1,10 +1,10 @@
 /** `performance.now()` counts from each thread's own beginning; `process.hrtime` doesn't. */
 
-/** How far this thread's `performance.now()` is behind the system's clock, in milliseconds. */
+/** The system's clock minus this thread's `performance.now()`, in milliseconds. */
 export function threadOrigin(): number {
     let best = Infinity;
     let origin = 0;
-    // The closest of a few tries: a thread may be put aside between two readings.
+    // The best of a few tries, because the thread may be interrupted between two readings.
     for (let n = 0; n < 16; n++) {
         const before = performance.now();
         const [seconds, nanos] = process.hrtime();
@@ -16,7 +16,7 @@ export function threadOrigin(): number {
     return origin;
 }
 
-/** What to add to this thread's readings, so that they count from the beginning of the thread with this origin. */
+/** What to add to this thread's readings, so that they count from the start of the thread with this origin. */
 export function threadOffset(origin: number): number {
     return threadOrigin() - origin;
 }

@@ -1,12 +1,12 @@
-/** Which thread goes first. */
+/** Gives a thread less priority. */
 
 import { constants, setPriority } from 'node:os';
 
 /**
- * This thread gives way to others. Where the guest and the ticker take both processors, the guest shall have its own: what waits
- * to be written has room for eight million events.
+ * Lets other threads go before this one. If the guest and the ticker need both processors, the writer can wait: the queue has room
+ * for eight million events.
  */
 export function giveWay(): void {
-    // Elsewhere than on Linux the priority is that of the whole process.
+    // Only Linux has priorities of threads; elsewhere this would change the whole process.
     if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 }

@@ -3,92 +3,172 @@
  * instantiate, and writes the trace when the process ends.
  */
 
-import { syncBuiltinESMExports } from 'node:module';
-import threads, { isMainThread, workerData } from 'node:worker_threads';
+import { fileURLToPath } from 'node:url';
+import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads';
 import { Reason } from '../common/constants.js';
+import '../common/global.js';
 import { hook } from '../common/hook.js';
+import type { Loading } from '../common/loading.js';
 import { isProfile } from '../common/profile.js';
+import { reasonOf } from '../common/reason.js';
 import { hookSuspension } from '../common/suspension.js';
 import { tracesUrl } from '../common/otlp-settings.js';
 import { undelivered } from '../common/otlp-sink.js';
 import type { Recorder } from '../common/recorder.js';
 import type { Summary } from '../common/trace.js';
 import { allowExit } from './engine.js';
+import { loadingOf } from './loading.js';
 import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
-import { readSettings } from './settings.js';
+import { reachRealms } from './realms.js';
+import { readSettings, type Settings } from './settings.js';
+import { tell } from './tell.js';
+import { pathBeside } from './trace-file.js';
+import { hookImports } from './wasm-imports.js';
 
-const settings = readSettings(process.env);
-const path = settings.path ?? defaultPath();
+/** The variable that has the id of the first process. */
+const FIRST = 'KPERF_PROCESS';
+const ENVIRONMENT = 'kperf-wasm-environment';
+/** Worker threads may be given another environment than the process has. */
+const environment = isMainThread ? { ...process.env } : ((getEnvironmentData(ENVIRONMENT) as NodeJS.ProcessEnv | undefined) ?? process.env);
+if (isMainThread) setEnvironmentData(ENVIRONMENT, Object.fromEntries(Object.entries(environment).filter(([name]) => /^(KPERF|OTEL|XDG)_|^LOCALAPPDATA$/.test(name))));
+const settings = settingsOf(environment);
+const path = ownPath(settings.path ?? defaultPath());
 let recorder: Recorder | undefined;
+let loading: Loading | undefined;
 
-/** Threads of ours have nothing to record. */
-const isOurs = typeof workerData === 'object' && workerData !== null && 'kperf' in workerData;
+/** Our own threads have nothing to record. */
+const isOurs = !isMainThread && /^\w+-thread\.js$/.test(process.argv[1]?.replace(fileURLToPath(new URL('.', import.meta.url)), '') ?? '');
 if (settings.enabled && !isOurs) {
+    try {
+        register();
+    } catch (error) {
+        tell(`nothing is recorded: ${Object.isFrozen(WebAssembly) ? 'WebAssembly is frozen (--frozen-intrinsics)' : reasonOf(error)}`);
+    }
+}
+
+function register(): void {
     hookSuspension(() => recorder?.suspension);
     const begin = isMainThread ? registerMain() : registerWorker();
-    // As in a page: the thread's recorder, which begins with the first probed module, or when this is asked for.
-    Object.defineProperty(globalThis, 'kperf', { configurable: true, get: () => begin() });
-    hook(begin);
+    // As in a page: the recording begins with the first probed module, or when this property is read.
+    Object.defineProperty(globalThis, 'kperf', {
+        configurable: true,
+        get: () => begin(),
+        // A program that has something of this name keeps it.
+        set: (value: unknown) => Object.defineProperty(globalThis, 'kperf', { value, writable: true, enumerable: true, configurable: true }),
+    });
+    loading = settings.loading && loadingOf(settings.loading);
+    const hooks = { recorder: begin, loading, tell };
+    const reached = new WeakSet<object>([WebAssembly]);
+    hook(hooks);
+    hookImports(begin, loading);
+    /** What a program starts is started, whatever we make of it. */
+    const attempt = (reach: () => void): void => {
+        try {
+            reach();
+        } catch (error) {
+            tell(`not all is recorded: ${reasonOf(error)}`);
+        }
+    };
+    reachRealms(() => isMainThread && attempt(begin), (realm) => {
+        if (reached.has(realm)) return;
+        reached.add(realm);
+        attempt(() => hook(hooks, realm));
+    });
+}
+
+/** Settings that make no sense end the process, before it does anything. */
+function settingsOf(environment: NodeJS.ProcessEnv): Settings {
+    try {
+        return readSettings(environment);
+    } catch (error) {
+        tell(reasonOf(error));
+        process.exit(1);
+    }
 }
 
 function registerMain(): (module?: WebAssembly.Module) => Recorder {
     let uncaught: string | undefined;
-    const begin = (module?: WebAssembly.Module): Recorder => {
-        if (recorder) return recorder;
-        // The first module decides: a profile needs no ticker.
+    const begin = once((module?: WebAssembly.Module): Recorder => {
+        // The first module decides whether there is a ticker: a profile needs none.
         const record = settings.record ?? (module && isProfile(module) ? 'profile' : 'trace');
         const { clock, calibrate, inlining, otlp, sampling } = settings;
         allowExit();
         recorder = createRecorder({ path, clock, record, sampling, calibrate, inlining, ...(otlp && { otlp }) });
         recorder.onExit = (code, exit) => {
-            // That of `node:wasi` with `returnOnExit: false` ends the process at once, past all handlers.
+            // `proc_exit` of `node:wasi` with `returnOnExit: false` ends the process at once, without calling handlers.
             if (exit.name !== 'bound proc_exit') return;
             end(code === 0 ? 'completed' : `exit ${code}`);
             (process as unknown as { reallyExit: (code: number) => never }).reallyExit(code);
         };
         return recorder;
-    };
+    });
     process.on('uncaughtExceptionMonitor', (error) => {
         uncaught = `${error instanceof WebAssembly.RuntimeError ? 'trap' : 'error'}: ${error?.message ?? String(error)}`;
         recorder?.close(error instanceof WebAssembly.RuntimeError ? Reason.Trap : Reason.Host);
     });
     process.on('exit', (code) => end(uncaught ?? (code === 0 ? 'completed' : `exit ${code}`)));
-    // A thread takes part in the recording that is there when it starts.
-    const { Worker } = threads;
-    threads.Worker = new Proxy(Worker, {
-        construct(target, parameters: ConstructorParameters<typeof Worker>, newTarget) {
-            begin();
-            return Reflect.construct(target, parameters, newTarget) as object;
-        },
-    });
-    syncBuiltinESMExports();
     return begin;
 }
 
 function registerWorker(): () => Recorder | undefined {
     process.on('exit', () => recorder && leaveRecorder(recorder));
-    return () => (recorder ??= joinRecorder());
+    return once(() => (recorder = joinRecorder()));
 }
 
-/** Writes the rest of the trace, and says where it is. */
+/** A recording begins once; if it can't, it can't. */
+function once<Given extends unknown[], Begun>(begin: (...given: Given) => Begun): (...given: Given) => Begun {
+    let begun: { is: Begun } | undefined;
+    let failure: unknown;
+    return (...given) => {
+        if (failure !== undefined) throw failure;
+        try {
+            return (begun ??= { is: begin(...given) }).is;
+        } catch (error) {
+            throw (failure = error);
+        }
+    };
+}
+
+/** Writes the rest of the trace, and prints where it is. */
 function end(outcome: string): void {
-    if (!recorder) return;
+    if (!recorder) return tellOfNothing();
     try {
-        const { events, probes, dropped_events, sent } = recorder.finishSync(outcome, Reason.Exit);
-        tellSent(sent);
+        const { events, probes, dropped_events, sent, other } = recorder.finishSync(outcome, Reason.Exit);
+        const written = other === undefined ? path : pathBeside(path);
+        tellSent(sent, written);
+        if (other !== undefined) tell(`${path} has the trace of process ${other}, which ran at the same time; that of this process is in ${written}`);
         const { unseen } = recorder;
         if (unseen > 0) process.stderr.write(`kperf: what ${unseen} instance${unseen > 1 ? 's' : ''} did in a start section that failed is not in the trace; \`--probe import\` keeps it\n`);
         if (settings.quiet || probes === 0) return;
         const lost = dropped_events > 0 ? `, ${dropped_events} lost` : '';
         const what = recorder.profiles > 0 ? `a profile of ${probes} functions` : `${events} events of ${probes} functions`;
-        process.stderr.write(`kperf: ${what}${lost}: kperf-wasm report ${path}\n`);
+        process.stderr.write(`kperf: ${what}${lost}: kperf-wasm report ${written}\n`);
     } catch (error) {
         process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
     }
 }
 
-/** Says what became of the spans: what was lost in any case. */
-function tellSent(sent: Summary['sent']): void {
+/**
+ * The trace's file of this process: with its id, if it was started by a process that records, or may do so, to a file of that name. The
+ * environment tells.
+ */
+function ownPath(path: string): string {
+    if (!isMainThread || !settings.enabled) return path;
+    const first = process.env[FIRST];
+    process.env[FIRST] ??= String(process.pid);
+    if (first === undefined || first === String(process.pid) || settings.isOwnPath) return path;
+    return pathBeside(path);
+}
+
+/** Says why there is no trace, if the filters have left nothing. */
+function tellOfNothing(): void {
+    const { meant, seen } = loading ?? { meant: 1, seen: 0 };
+    if (settings.quiet || seen === 0 || meant > 0) return;
+    process.stderr.write(`kperf: no function of the program's ${seen} module${seen > 1 ? 's' : ''} is meant by KPERF_ONLY, KPERF_SKIP, KPERF_MIN_INSTRUCTIONS and KPERF_EXPORTS\n`);
+}
+
+/** Prints what became of the spans. Lost spans are printed even with KPERF_QUIET. */
+function tellSent(sent: Summary['sent'], path: string): void {
     if (!settings.otlp || !sent) return;
     const url = tracesUrl(settings.otlp);
     const trouble = sent.failure ?? (sent.delivery && undelivered(sent.delivery, url));

@@ -24,12 +24,12 @@ export interface SamplerData {
 const data = workerData as SamplerData;
 const channel = new BroadcastChannel(data.instances);
 channel.unref();
-const clock = threadClock(threadOffset(data.origin), false);
+const clock = threadClock(threadOffset(data.origin));
 const sampler = new SamplerLoop(data.control, data.sampling, () => ticksOf(clock), new HubOutput(new Hub(data.hub)));
 while (sampler.run()) {
-    // A thread sends its message before it says so, unless it is terminated in between.
+    // A thread sends its message before it counts it, unless it is terminated in between.
     const { announced } = sampler;
-    // It takes broadcast channels too; the types do not say so.
+    // The function takes broadcast channels too, which the types don't say.
     for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) sampler.add(message.message as ProfiledInstance);
     sampler.hasReceived(announced);
 }

@@ -1,11 +1,11 @@
-/** The way of a thread of node to the one that samples. */
+/** How a thread of node talks to the one that samples. */
 
 import type { Output } from '../common/output.js';
 import { countsAlone, hasEnded, type SamplerLink } from '../common/profile.js';
 import type { ProfiledInstance } from '../common/profiled-instance.js';
 import { CONTROL_ENDED, IS_NONE, IS_RUNNING, SamplerControl, STATE, type Sampling } from '../common/sampler.js';
 
-/** Milliseconds that the thread may take to write what is left. */
+/** How many milliseconds the thread may take to write what is left. */
 const PATIENCE = 10_000;
 
 /** Waits until the thread runs, for so many milliseconds at most. */
@@ -17,13 +17,13 @@ export function waitForSampler({ buffer }: SamplerControl, milliseconds: number)
     }
 }
 
-/** Ends the thread, also one that is only being started. If it runs, it writes what is left before. */
+/** Ends the thread, even if it is only being started. If it runs, it writes what is left first. */
 export function endSampler(control: SamplerControl): void {
     control.stop();
     Atomics.wait(new Int32Array(control.buffer), STATE, IS_RUNNING, PATIENCE);
 }
 
-/** Tells the thread of instances, and waits for it at their end. */
+/** Announces instances to the thread, and waits for it when they end. */
 export class NodeSampler implements SamplerLink {
     readonly now: () => number;
     readonly #control: SamplerControl;
@@ -44,12 +44,12 @@ export class NodeSampler implements SamplerLink {
         if (hasEnded(instance) || !this.#control.runs) return;
         this.#control.wake();
         const waited = Atomics.wait(new Int32Array(instance.control), CONTROL_ENDED, 0, PATIENCE);
-        // It has ended with the thread that started it: nobody shall wait for it again.
+        // The sampler has ended with the thread that started it, so it isn't waited for again.
         if (waited === 'timed-out') this.#control.become(IS_RUNNING, IS_NONE);
     }
 }
 
-/** Under the clock for tests, whose readings are counted, nobody samples; counts are told at the end. */
+/** With the test clock nothing is sampled, because each reading counts. The counts are written at the end. */
 export class CountsAlone implements SamplerLink {
     readonly now: () => number;
     readonly #output: Output;

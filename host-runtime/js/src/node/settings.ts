@@ -1,49 +1,139 @@
-/** What the environment says, read when the package is loaded: some tools empty the environment later. */
+/** The settings of the environment. They are read when the package is loaded, because some tools empty the environment later. */
 
 import { parseClock } from '../common/clock.js';
 import { parseSampling, type SamplingOptions } from '../common/sampler.js';
+import { hasMultiMemory } from '../common/lane.js';
 import { otlpFromEnvironment, type OtlpOptions } from '../common/otlp-settings.js';
+import { reasonOf } from '../common/reason.js';
+import type { RewriteOptions } from '../common/rewriter.js';
+import type { LoadingSettings } from './loading.js';
+import { cacheFolder } from './module-cache.js';
 
 /** The settings of `kperf-wasm/register`. */
 export interface Settings {
     enabled: boolean;
-    /** The trace's file; `%p` in it is the process's id. */
+    /** The trace's file. */
     path: string | undefined;
+    /** Whether that has the process's id in it, by `%p`. */
+    isOwnPath: boolean;
     clock: string;
-    /** What is to be recorded, if that is said; else the first module decides. */
+    /** What to record, if it is set; otherwise the first module decides. */
     record: 'trace' | 'profile' | undefined;
     sampling: SamplingOptions;
     calibrate: boolean;
-    /** Whether V8's limits are raised for modules that have their recorder inside. */
+    /** Whether V8's limits of inlining are raised for modules with a recorder inside. */
     inlining: boolean;
     quiet: boolean;
+    /** How modules get probes when they are loaded, if they do. */
+    loading: LoadingSettings | undefined;
     /** Where spans are sent, if they are. */
     otlp: OtlpOptions | undefined;
 }
 
-/** Reads `KPERF_TRACE`, `KPERF_RECORD`, `KPERF_PERIOD`, `KPERF_SPAN_MIN`, `KPERF_EVERY`, `KPERF_CLOCK`, `KPERF_CALIBRATE`, `KPERF_INLINING`, `KPERF_QUIET`, `KPERF_SPAN_*` and `OTEL_*`. Throws where they make no sense. */
-export function readSettings(env: NodeJS.ProcessEnv): Settings {
+/**
+ * Reads `KPERF_TRACE`, `KPERF_RECORD`, `KPERF_PERIOD`, `KPERF_SPAN_MIN`, `KPERF_EVERY`, `KPERF_CLOCK`, `KPERF_CALIBRATE`, `KPERF_INLINING`, `KPERF_QUIET`, `KPERF_SPAN_*`, `OTEL_*`,
+ * and what `loadingFromEnvironment` reads. Throws where they make no sense.
+ */
+export function readSettings(environment: NodeJS.ProcessEnv): Settings {
+    // Empty is as good as not there.
+    const env = Object.fromEntries(Object.entries(environment).filter(([name, value]) => value !== '' || !name.startsWith('KPERF_')));
     const clock = env['KPERF_CLOCK'] ?? 'auto';
-    parseClock(clock);
+    naming(['KPERF_CLOCK'], () => parseClock(clock));
     const record = env['KPERF_RECORD'];
     if (record !== undefined && record !== 'trace' && record !== 'profile') throw new TypeError(`KPERF_RECORD is \`${record}\`: use trace or profile`);
     const sampling: SamplingOptions = {};
-    for (const [name, key] of [['KPERF_PERIOD', 'period'], ['KPERF_SPAN_MIN', 'spanMin'], ['KPERF_EVERY', 'every']] as const) {
+    const times = [['KPERF_PERIOD', 'period'], ['KPERF_SPAN_MIN', 'spanMin'], ['KPERF_EVERY', 'every']] as const;
+    for (const [name, key] of times) {
         const text = env[name];
         if (text !== undefined) sampling[key] = text;
     }
-    parseSampling(sampling);
+    naming(times.filter(([, key]) => sampling[key] !== undefined).map(([name]) => name), () => parseSampling(sampling));
     return {
         enabled: !isTrue(env['OTEL_SDK_DISABLED']),
         path: env['KPERF_TRACE']?.replaceAll('%p', String(process.pid)),
+        isOwnPath: env['KPERF_TRACE']?.includes('%p') ?? false,
         clock,
         record,
         sampling,
         calibrate: env['KPERF_CALIBRATE'] === undefined ? clock !== 'test' : isTrue(env['KPERF_CALIBRATE']),
         inlining: env['KPERF_INLINING'] === undefined || isTrue(env['KPERF_INLINING']),
         quiet: isTrue(env['KPERF_QUIET']),
+        loading: loadingFromEnvironment(env),
         otlp: otlpFromEnvironment(env),
     };
+}
+
+const PROBES = ['auto', 'import', 'inline', 'none'] as const;
+const MATCHES = ['auto', 'glob', 'regex', 'text'] as const;
+const LEAVES = ['time', 'count'] as const;
+
+/**
+ * Reads `KPERF_PROBE`, `KPERF_ONLY`, `KPERF_SKIP`, `KPERF_MATCH`, `KPERF_MIN_INSTRUCTIONS`, `KPERF_EXPORTS`, `KPERF_IMPORTS`, `KPERF_LEAF`, `KPERF_ALLOCATIONS`, `KPERF_ALLOCATOR`,
+ * `KPERF_RECORD`, `KPERF_SPAN_MIN` and `KPERF_CACHE`: the flags of `kperf-wasm rewrite`. `undefined` if modules are to stay as they are.
+ */
+function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undefined {
+    const chosen = oneOf(env, 'KPERF_PROBE', PROBES);
+    if (chosen === 'none') return undefined;
+    const isProfile = env['KPERF_RECORD'] === 'profile';
+    if (isProfile && chosen === 'import') throw new TypeError('KPERF_PROBE is `import`: a profile has its recorder inside the module; leave it out');
+    const least = env['KPERF_MIN_INSTRUCTIONS'];
+    if (least !== undefined && !/^\d{1,9}$/.test(least)) throw new TypeError(`KPERF_MIN_INSTRUCTIONS is \`${least}\`: a number is wanted`);
+    // Without several memories a module has no room for a recorder.
+    const counts = env['KPERF_CLOCK'] === 'instructions';
+    if (counts && (isProfile || chosen === 'import')) throw new TypeError(`KPERF_CLOCK is \`instructions\`, which are counted inside the module, for traces: leave ${isProfile ? 'KPERF_RECORD' : 'KPERF_PROBE'} out`);
+    const probe = counts ? 'inline' : isProfile ? (env['KPERF_SPAN_MIN'] === 'off' ? 'profile-without-spans' : 'profile') : chosen === 'auto' && !hasMultiMemory ? 'import' : chosen;
+    const options: RewriteOptions = {
+        only: patterns(env['KPERF_ONLY']),
+        skip: patterns(env['KPERF_SKIP']),
+        match: oneOf(env, 'KPERF_MATCH', MATCHES),
+        min_instructions: Number(least ?? 0),
+        exports: isTrue(env['KPERF_EXPORTS']),
+        imports: isTrue(env['KPERF_IMPORTS']),
+        leaf: oneOf(env, 'KPERF_LEAF', LEAVES),
+        clock: counts ? 'instructions' : 'host',
+        ...allocationsFromEnvironment(env, isProfile),
+        probe,
+        description: described(env),
+    };
+    const folder = env['KPERF_CACHE'];
+    return { options, cache: ['0', 'off'].includes(folder ?? '') ? undefined : (folder ?? cacheFolder(env)) };
+}
+
+/** `KPERF_ALLOCATIONS` is `all`, or in how many bytes there is one sample; `KPERF_ALLOCATOR` names functions. */
+function allocationsFromEnvironment(env: NodeJS.ProcessEnv, isProfile: boolean): Pick<RewriteOptions, 'allocations' | 'allocator'> {
+    const sample = env['KPERF_ALLOCATIONS'];
+    if (!sample) return {};
+    if (isProfile) throw new TypeError('KPERF_ALLOCATIONS is set, and allocations are recorded in a trace: leave KPERF_RECORD out');
+    if (!/^(all|[1-9]\d{0,11})$/.test(sample)) throw new TypeError(`KPERF_ALLOCATIONS is \`${sample}\`: use all, or a number of bytes`);
+    const allocator = env['KPERF_ALLOCATOR'];
+    return { allocations: sample === 'all' ? 0 : Number(sample), allocator: allocator ? allocator.split(',') : [] };
+}
+
+/** One pattern a line: names have all other signs in them. */
+function patterns(text: string | undefined): string[] {
+    return (text ?? '').split('\n').filter((pattern) => pattern !== '');
+}
+
+/** What is set of all that, as one would type it. */
+function described(env: NodeJS.ProcessEnv): string {
+    const names = ['KPERF_CLOCK', 'KPERF_PROBE', 'KPERF_RECORD', 'KPERF_SPAN_MIN', 'KPERF_ONLY', 'KPERF_SKIP', 'KPERF_MATCH', 'KPERF_MIN_INSTRUCTIONS', 'KPERF_EXPORTS', 'KPERF_IMPORTS', 'KPERF_LEAF', 'KPERF_ALLOCATIONS', 'KPERF_ALLOCATOR'];
+    return names.filter((name) => env[name]).map((name) => `${name}='${env[name]}'`).join(' ');
+}
+
+/** One of several words; the first if nothing is said. */
+function oneOf<const Words extends readonly string[]>(env: NodeJS.ProcessEnv, name: string, words: Words): Words[number] {
+    const word = env[name] || words[0]!;
+    if (words.includes(word)) return word;
+    throw new TypeError(`${name} is \`${word}\`: use ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`);
+}
+
+/** What is said of a value names the variables that have it. */
+function naming(names: readonly string[], parse: () => unknown): void {
+    try {
+        parse();
+    } catch (error) {
+        throw new TypeError(`${names.join(', ')}: ${reasonOf(error)}`);
+    }
 }
 
 function isTrue(value: string | undefined): boolean {

@@ -8,7 +8,7 @@ import { threadOffset } from './offset.js';
 export interface TickerData {
     kperf: 'ticker';
     memory: WebAssembly.Memory;
-    /** The channel on which lanes come that want a cell. */
+    /** The channel for lanes that keep the time in their own memory. */
     cells: string;
     /** See `threadOffset`. */
     origin: number;
@@ -21,6 +21,6 @@ const channel = new BroadcastChannel(data.cells);
 channel.unref();
 const ticker = new TickerLoop({ ...data, offset: threadOffset(data.origin) });
 while (ticker.run()) {
-    // It takes broadcast channels too; the types do not say so.
+    // The function takes broadcast channels too, which the types don't say.
     for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) ticker.change(message.message as CellChange);
 }

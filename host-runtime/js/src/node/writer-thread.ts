@@ -1,4 +1,4 @@
-/** The thread that makes chunks of blocks and gives them to the sink. */
+/** The thread that turns blocks into chunks and gives them to the sink. */
 
 import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import * as zlib from 'node:zlib';
@@ -8,7 +8,9 @@ import { FileSink } from './file-sink.js';
 import { Follower } from './follower.js';
 import { Hub, Message } from './hub.js';
 import { Lookout } from './lookout.js';
+import { threadOffset } from './offset.js';
 import { giveWay } from './priority.js';
+import { anchorOf, threadClock } from '../common/clock.js';
 import { Reason } from '../common/constants.js';
 import type { SharedLane } from '../common/shared-lane.js';
 import { TraceWriter } from '../common/trace-writer.js';
@@ -21,8 +23,10 @@ export interface WriterData {
     hub: WebAssembly.Memory;
     path: string;
     header: Header;
-    /** The channel on which other threads tell of their lanes. */
+    /** The channel on which other threads announce their lanes. */
     lanes: string;
+    /** See `threadOffset`. */
+    origin: number;
     /** Shared with the thread that sends the file. */
     follower?: SharedArrayBuffer;
 }
@@ -32,26 +36,28 @@ export interface AnnouncedLane extends SharedLane {
     number: number;
 }
 
-/** What it says at the end, as JSON, beside what it was told; without a summary where there was nothing to write. */
+/** The thread's answer at the end, as JSON. It has no summary if there was nothing to write. */
 export interface Written {
     summary?: Omit<Summary, keyof Told>;
+    /** See `Summary`. */
+    other?: number;
     failure?: string;
 }
 
-/** What it is told at the end, as JSON. */
+/** What the thread is told at the end, as JSON. */
 export interface Ending {
     told: Told;
     stalls: [start: number, nanos: number][];
 }
 
-/** Newer than the types of the oldest node. */
+/** Functions that the types of the oldest supported node don't have. */
 interface ZlibOfToday {
     crc32: (bytes: Uint8Array) => number;
     zstdCompressSync: (bytes: Uint8Array, options: { params: Record<number, number> }) => Uint8Array;
     constants: { ZSTD_c_compressionLevel: number };
 }
 
-/** How often lanes are looked into, in milliseconds, while no blocks wait; and how late a few blocks may be noticed. */
+/** While no blocks wait, lanes are read every so many milliseconds. A few blocks may be noticed that late. */
 const LOOK = 100;
 
 const data = workerData as WriterData;
@@ -65,8 +71,8 @@ try {
 }
 hub.answer(JSON.stringify(written));
 
-/** What this node has: a checksum from 20.15 on, zstd from 22.15 on. */
-function codecsOf(): Codecs {
+/** The checksum that node has from 20.15 on, and zstd, from 22.15 on. */
+function codecsOf({ header, origin }: WriterData): Codecs {
     const { crc32, zstdCompressSync, constants } = zlib as unknown as Partial<ZlibOfToday>;
     const codecs: Codecs = {};
     if (crc32) codecs.crc32 = crc32;
@@ -74,19 +80,24 @@ function codecsOf(): Codecs {
         const params = { [constants?.ZSTD_c_compressionLevel ?? 100]: 1 };
         codecs.zstd = (bytes) => zstdCompressSync(bytes, { params });
     }
+    if (header.clock.source !== 'test' && header.clock.kind !== 'instructions') {
+        const clock = threadClock(threadOffset(origin));
+        codecs.anchor = () => anchorOf(clock);
+    }
     codecs.columns = new CoreColumns(coreModuleSync(), codecs.zstd);
     return codecs;
 }
 
-function write({ path, header, lanes, follower }: WriterData): Written {
-    const codecs = codecsOf();
+function write(data: WriterData): Written {
+    const { path, header, lanes, follower } = data;
+    const codecs = codecsOf(data);
     const sink = new FileSink(path);
-    // Not before something comes: a program without probed modules leaves no file.
+    // The file is made when the first message comes, so a program without probed modules leaves none.
     let writer: TraceWriter | undefined;
     const begin = (): TraceWriter => {
         if (!writer) {
             writer = new TraceWriter(sink, header, codecs);
-            if (follower && !writer.failure) new Follower(follower).begin();
+            if (follower && !writer.failure) new Follower(follower).begin(sink.other !== undefined);
         }
         return writer;
     };
@@ -96,18 +107,18 @@ function write({ path, header, lanes, follower }: WriterData): Written {
     hub.listen();
     const lookout = new Lookout();
     const hear = (): void => {
-        // It takes broadcast channels too; the types do not say so.
+        // The function takes broadcast channels too, which the types don't say.
         for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) {
             const { number, ...shared } = message.message as AnnouncedLane;
             lookout.add(number, shared);
         }
     };
-    // Under the clock for tests a trace is the same each time.
+    // With the test clock a trace is the same each time.
     const patience = header.clock.source === 'test' ? Infinity : LOOK;
     let looked = performance.now();
     let parts: Uint8Array[] = [];
     let ending: Ending | undefined;
-    // Other threads run on at the end. What they have sent by then is written.
+    // Other threads may go on after the end. Only what they have sent by then is written.
     while (!ending || hub.waiting > 0) {
         const received = hub.receive(Math.max(0, looked + patience - performance.now()));
         if (!received) {
@@ -138,6 +149,10 @@ function write({ path, header, lanes, follower }: WriterData): Written {
             if (!writer) header.probe_cost = JSON.parse(whole.toString()) as NonNullable<Header['probe_cost']>;
             continue;
         }
+        if (kind === Message.Clock) {
+            if (!writer) header.clock = JSON.parse(whole.toString()) as Header['clock'];
+            continue;
+        }
         if (kind === Message.Window) {
             begin().window(recorder, whole);
             continue;
@@ -166,5 +181,5 @@ function write({ path, header, lanes, follower }: WriterData): Written {
     const { events, blocks, dropped_events, probes } = writer.finish(told);
     sink.close();
     const summary = { events, blocks, dropped_events, probes };
-    return writer.failure ? { summary, failure: writer.failure.message } : { summary };
+    return { summary, ...(writer.failure && { failure: writer.failure.message }), ...(sink.other !== undefined && { other: sink.other }) };
 }

@@ -1,0 +1,144 @@
+//! A module that a program loads, with probes. Filters are for all modules of the program: one that they leave nothing of has
+//! no fault.
+
+use crate::options::{Options, ProbeChoice};
+use kperf_rewriter::{Error, ErrorKind, Filter, Probe, Rewritten, stands_alone};
+use serde::Serialize;
+
+/// What became of a module.
+pub enum Outcome {
+    /// It has probes now.
+    Probed(Vec<u8>, Summary),
+    /// It stays as it is: it has probes already, or none of its functions is meant.
+    Untouched,
+}
+
+/// What was done, for people.
+#[derive(Debug, Serialize)]
+pub struct Summary {
+    /// How many functions it has, imported ones too.
+    pub functions: usize,
+    /// How many got a probe.
+    pub probed: usize,
+    /// Whether the recorder is inside.
+    pub inline: bool,
+    /// The first id that is free.
+    pub id_end: u32,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+}
+
+/// Puts probes into a module.
+pub fn rewrite(wasm: &[u8], options: &Options) -> Result<Outcome, Error> {
+    if kperf_rewriter::probed(wasm)?.is_some() {
+        return Ok(Outcome::Untouched);
+    }
+    let with = |probe| rewrite_as(wasm, options, probe);
+    match options.probe {
+        ProbeChoice::Import => with(Probe::Import),
+        ProbeChoice::Inline => with(Probe::Inline),
+        ProbeChoice::Profile => with(Probe::Profile { spans: true }),
+        ProbeChoice::ProfileWithoutSpans => with(Probe::Profile { spans: false }),
+        ProbeChoice::Auto if stands_alone(wasm) => match with(Probe::Inline) {
+            // It may have no room for a recorder.
+            Err(_) => with(Probe::Import),
+            outcome => outcome,
+        },
+        ProbeChoice::Auto => with(Probe::Import),
+    }
+}
+
+fn rewrite_as(wasm: &[u8], options: &Options, probe: Probe) -> Result<Outcome, Error> {
+    let mut filter = options.filter()?;
+    let chooses_some = !filter.only.is_empty();
+    loop {
+        // Patterns that match nothing here are meant for other modules.
+        if chooses_some && filter.only.is_empty() {
+            return Ok(Outcome::Untouched);
+        }
+        match kperf_rewriter::rewrite(wasm, &options.with(probe, filter.clone())) {
+            Ok(Rewritten { symbols, .. }) if symbols.symbols.is_empty() => return Ok(Outcome::Untouched),
+            Ok(Rewritten { wasm, symbols, plan, warnings, .. }) => {
+                let summary = Summary {
+                    functions: plan.functions.len(),
+                    probed: symbols.symbols.len(),
+                    inline: probe != Probe::Import,
+                    id_end: symbols.id_end(),
+                    warnings: warnings.iter().map(ToString::to_string).collect(),
+                };
+                return Ok(Outcome::Probed(wasm, summary));
+            }
+            Err(error) => match error.kind() {
+                ErrorKind::PatternMatchesNothing { pattern, .. } => leave_out(&mut filter, pattern),
+                ErrorKind::NothingMatched { .. } => return Ok(Outcome::Untouched),
+                _ => return Err(error),
+            },
+        }
+    }
+}
+
+fn leave_out(filter: &mut Filter, text: &str) {
+    for patterns in [&mut filter.only, &mut filter.skip] {
+        patterns.retain(|pattern| pattern.as_str() != text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The names of the functions that get a probe.
+    fn probed(text: &str, options: Options) -> Option<Vec<String>> {
+        let wasm = wat::parse_str(text).expect("a module");
+        match rewrite(&wasm, &options).expect("it can be rewritten") {
+            Outcome::Untouched => None,
+            Outcome::Probed(wasm, _) => {
+                let table = kperf_rewriter::probed(&wasm).expect("a module").expect("it has probes");
+                Some(table.symbols.iter().map(|symbol| symbol.name.to_string()).collect())
+            }
+        }
+    }
+
+    const MODULE: &str = r#"(module (func $alloc) (func $run (call $alloc)))"#;
+
+    fn choosing(only: &[&str], skip: &[&str]) -> Options {
+        let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
+        Options { only: texts(only), skip: texts(skip), ..Options::default() }
+    }
+
+    #[test]
+    fn patterns_may_be_meant_for_other_modules() {
+        assert_eq!(probed(MODULE, choosing(&[], &["fmt*", "alloc"])), Some(vec!["run".to_owned()]));
+        assert_eq!(probed(MODULE, choosing(&["run", "elsewhere"], &[])), Some(vec!["run".to_owned()]));
+        assert_eq!(probed(MODULE, choosing(&["elsewhere"], &[])), None);
+        assert_eq!(probed(MODULE, choosing(&[], &["*"])), None);
+        assert_eq!(probed("(module)", Options::default()), None);
+    }
+
+    #[test]
+    fn a_bad_pattern_is_an_error() {
+        let wasm = wat::parse_str(MODULE).expect("a module");
+        assert!(rewrite(&wasm, &choosing(&["a[b"], &[])).is_err());
+    }
+
+    #[test]
+    fn what_is_linked_or_starts_by_itself_gets_imported_probes() {
+        let inline = |text: &str| match rewrite(&wat::parse_str(text).expect("a module"), &Options::default())
+        {
+            Ok(Outcome::Probed(_, summary)) => summary.inline,
+            _ => panic!("it gets probes"),
+        };
+        assert!(inline(MODULE));
+        assert!(!inline("(module (func $main) (start $main))"));
+        assert!(!inline(r#"(module (@custom "dylink.0" (before first) "") (func $side))"#));
+    }
+
+    #[test]
+    fn a_module_that_has_probes_stays_as_it_is() {
+        let wasm = wat::parse_str(MODULE).expect("a module");
+        let Ok(Outcome::Probed(wasm, _)) = rewrite(&wasm, &Options::default()) else {
+            panic!("it gets probes")
+        };
+        assert!(matches!(rewrite(&wasm, &Options::default()), Ok(Outcome::Untouched)));
+    }
+}

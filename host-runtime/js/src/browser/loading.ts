@@ -1,0 +1,118 @@
+/** Probes for the modules that a page loads. */
+
+import { LOADED_IDS } from '../common/constants.js';
+import { engine } from '../common/engine.js';
+import { hasMultiMemory } from '../common/lane.js';
+import { Loading, type LoadingHost } from '../common/loading.js';
+import type { RewriteOptions, Rewriting } from '../common/rewriter.js';
+import { script } from './core.js';
+import { isIsolated } from './isolation.js';
+import { keepModule, keptModule } from './module-cache.js';
+import { tell } from './tell.js';
+import { REWRITER_SOURCE } from './rewriter-source.js';
+import type { RewriterData } from './rewriter-thread.js';
+import { rewriteThere, rewriteThereNow } from './server.js';
+import { REWRITER_NAME } from './workers.js';
+
+/** What is said of loading: see `PageConfig`. */
+export interface PageLoading extends Pick<RewriteOptions, 'only' | 'skip' | 'match' | 'imports'> {
+    probe?: 'auto' | 'import' | 'inline';
+    record?: 'trace' | 'profile';
+    sampling?: { spanMin?: string };
+    rewriter?: string;
+    server?: string;
+}
+
+/** As it was when this was loaded: `reachWorkers` wraps it later. */
+const OwnWorker = globalThis.Worker;
+/** The rewriter of another version makes other modules. */
+let fetched: Promise<{ module: WebAssembly.Module; version: string }> | undefined;
+
+/** Puts probes into the modules that this page, or worker, loads. */
+export function loadingOf(config: PageLoading): Loading {
+    const { only, skip, match, imports, server } = config;
+    const isProfile = config.record === 'profile';
+    const profile = config.sampling?.spanMin === 'off' ? 'profile-without-spans' : 'profile';
+    // Without a ticker a recorder inside gains nothing.
+    const trace = config.probe === 'auto' && !(hasMultiMemory && isIsolated()) ? 'import' : config.probe!;
+    const ids = new Map<string, number>();
+    let next = LOADED_IDS;
+    const host: LoadingHost = {
+        options: { only: only ?? [], skip: skip ?? [], match: match ?? 'auto', imports: imports ?? false, probe: isProfile ? profile : trace },
+        // It is known with the rewriter; keys of modules are put together with it then.
+        version: '',
+        ids(hash, count) {
+            const known = ids.get(hash);
+            if (known !== undefined) return known;
+            ids.set(hash, next);
+            return (next += count) - count;
+        },
+        hash: quickHash,
+        hashLater: async (bytes) => (globalThis.crypto?.subtle ? digits(await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>)) : quickHash(bytes)),
+        small: 0,
+        known: () => undefined,
+        keep: () => undefined,
+        rewriteNow(wasm, options) {
+            if (server !== undefined) return rewriteThereNow(server, wasm, options);
+            throw new Error('a page compiles it without waiting (new WebAssembly.Module); rewrite it before, or use WebAssembly.compile');
+        },
+        rewriteElsewhere: (wasm, options, key) => (server === undefined ? rewriteElsewhere(config.rewriter, wasm, options, key) : rewriteThere(server, wasm, options)),
+        isOwn: () => false,
+        tell,
+    };
+    return new Loading(host);
+}
+
+async function rewriteElsewhere(url: string | undefined, wasm: Uint8Array, options: RewriteOptions, key: string): Promise<Rewriting> {
+    fetched ??= fetchRewriter(url);
+    const { module, version } = await fetched;
+    const name = `${version} ${key}`;
+    const kept = await keptModule(name);
+    if (kept) return kept.rewriting;
+    const rewriting = await inWorker({ rewriter: module, wasm, options });
+    void keepModule(name, rewriting);
+    return rewriting;
+}
+
+async function fetchRewriter(url: string | undefined): Promise<{ module: WebAssembly.Module; version: string }> {
+    // Spelled out for bundlers, which take the file along where they see this.
+    const response = await fetch(url ?? (script ? new URL('rewriter.wasm', script) : new URL('../rewriter.wasm', import.meta.url)));
+    if (!response.ok) throw new Error(`${response.url} can't be loaded: ${response.status}`);
+    const bytes = new Uint8Array(await response.arrayBuffer());
+    return { module: await engine.compile(bytes), version: quickHash(bytes) };
+}
+
+function inWorker(data: RewriterData): Promise<Rewriting> {
+    return new Promise((resolve, reject) => {
+        const url = URL.createObjectURL(new Blob([REWRITER_SOURCE], { type: 'text/javascript' }));
+        // (Some browsers throw where a Content-Security-Policy has no place for it.)
+        const worker = new OwnWorker(url, { name: REWRITER_NAME });
+        const end = (): void => {
+            worker.terminate();
+            URL.revokeObjectURL(url);
+        };
+        worker.onmessage = ({ data }: MessageEvent<{ rewriting: Rewriting }>) => {
+            end();
+            resolve(data.rewriting);
+        };
+        worker.onerror = ({ message }) => {
+            end();
+            reject(new Error(message || 'its worker was refused: a Content-Security-Policy has to allow `worker-src blob:`'));
+        };
+        worker.postMessage(data);
+    });
+}
+
+function digits(hash: ArrayBuffer): string {
+    return Array.from(new Uint8Array(hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** A hash for where nobody means harm: two of 32 bits, in both directions. */
+function quickHash(bytes: Uint8Array): string {
+    let [a, b] = [0x811c9dc5, bytes.length];
+    for (let at = 0; at < bytes.length; at++) {
+        a = Math.imul(a ^ bytes[at]!, 0x01000193);
+        b = Math.imul(b ^ bytes[bytes.length - 1 - at]!, 0x85ebca6b) + 1;
+    }
+    return [a, b].map((word) => (word >>> 0).toString(16).padStart(8, '0')).join('').repeat(4);
+}

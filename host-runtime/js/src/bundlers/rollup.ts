@@ -1,0 +1,93 @@
+/** A plugin for Rollup, and for Vite with its development server: `kperf-wasm/rollup`, `kperf-wasm/vite`. */
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { addressesIn, contentOf, FILES, FOLDER, HERE, pathOf, settings, type PluginOptions } from './page.js';
+import { traces } from './traces.js';
+
+/** What the plugin needs of a Vite server. */
+interface ViteServer {
+    middlewares: { use(path: string, answer: (request: IncomingMessage, response: ServerResponse, next: () => void) => void): void };
+    config: { logger: { info(line: string): void } };
+}
+interface ViteConfig {
+    base: string;
+    command: 'build' | 'serve';
+}
+interface Headers {
+    headers?: Record<string, unknown>;
+}
+interface Tag {
+    tag: string;
+    attrs?: Record<string, string>;
+    children?: string;
+    injectTo: 'head-prepend';
+}
+/** What the plugin needs of Rollup's context. */
+interface Context {
+    emitFile(file: { type: 'asset'; fileName: string; source: Uint8Array }): string;
+    getModuleInfo(id: string): { isEntry: boolean } | null;
+}
+/** The plugin, as Rollup and Vite see it. */
+export interface KperfPlugin {
+    name: string;
+    config(user: { server?: Headers; preview?: Headers }): { server: Headers; preview: Headers };
+    configResolved(config: ViteConfig): void;
+    configureServer(server: ViteServer): void;
+    transformIndexHtml: { order: 'post'; handler: () => Tag[] };
+    resolveId(id: string): string | undefined;
+    load(id: string): string | undefined;
+    transform(this: Context, code: string, id: string): { code: string; map: null } | undefined;
+    generateBundle(this: Context): void;
+}
+
+/** Where the pages of the development server post their traces. */
+const TRACE = `${FOLDER}trace`;
+const SETTINGS = '\0kperf-wasm:settings';
+/** These make a page cross-origin isolated: it then has a fine clock, and a ticker. */
+const ISOLATED = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'credentialless' };
+
+/** Records the app's modules. With Vite's development server traces become files; elsewhere `post` says where they go. */
+export default function kperf(options: PluginOptions = {}): KperfPlugin {
+    let vite: ViteConfig | undefined;
+    const isolated = ({ headers = {} }: Headers = {}): Headers => ({ headers: { ...ISOLATED, ...headers } });
+    return {
+        name: 'kperf-wasm',
+        config: ({ server, preview }) => ({ server: isolated(server), preview: isolated(preview) }),
+        configResolved(config) {
+            vite = config;
+        },
+        configureServer({ middlewares, config }) {
+            const take = traces((line) => config.logger.info(line));
+            middlewares.use(`/${FOLDER}`, (request, response, next) => {
+                const file = request.url?.replace(/^\/|\?.*$/g, '') ?? '';
+                if (`${FOLDER}${file}` === TRACE) return take(request, response);
+                if (!Object.values(FILES).includes(file)) return next();
+                response.writeHead(200, { ...ISOLATED, 'content-type': file.endsWith('.wasm') ? 'application/wasm' : 'text/javascript', 'cache-control': 'no-cache' }).end(contentOf(file));
+            });
+        },
+        transformIndexHtml: {
+            // After Vite's own, which would take our script for a part of the app.
+            order: 'post',
+            handler: () => {
+                const base = JSON.stringify(vite?.base ?? '/');
+                const post = vite?.command === 'serve' ? { post: `${vite.base}${TRACE}`, ...options } : options;
+                return [
+                    { tag: 'script', children: settings(post, addressesIn(base), HERE), injectTo: 'head-prepend' },
+                    { tag: 'script', attrs: { src: `${vite?.base ?? '/'}${FOLDER}${FILES.script}` }, injectTo: 'head-prepend' },
+                ];
+            },
+        },
+        // Without Vite there is no page to put it into: the app's entries import it.
+        resolveId: (id) => (id === SETTINGS ? id : undefined),
+        load: (id) => (id === SETTINGS ? settings(options, addressesIn("''"), HERE) : undefined),
+        transform(code, id) {
+            if (vite || !this.getModuleInfo(id)?.isEntry) return undefined;
+            const first = [SETTINGS, pathOf(FILES.script)].map((module) => `import ${JSON.stringify(module)};`).join(' ');
+            // In the first line, so that all others keep their numbers.
+            return { code: `${first} ${code}`, map: null };
+        },
+        generateBundle() {
+            for (const file of Object.values(FILES)) this.emitFile({ type: 'asset', fileName: FOLDER + file, source: contentOf(file) });
+        },
+    };
+}

@@ -1,0 +1,62 @@
+/** What a guest's thread does about a ticker: it says when guests run, and notices that the time stands still. */
+
+import { CLOCK_OFF } from './constants.js';
+import { GUEST_SINCE, GUEST_TOTAL, GUESTS, guestsRan, LAST_TICK, NAP_LIMIT, NAPS, SINCE, SINCE_RAN, type Ticker } from './ticker.js';
+
+/** The ticker was not run if its time is older than this, in nanoseconds. */
+const LIMIT = 100_000;
+
+/** Watches the ticker for one recorder. */
+export class TickerWatch {
+    readonly #now: () => number;
+    readonly #clock: WebAssembly.Memory;
+    readonly #limit: number;
+    readonly #control: Int32Array;
+    readonly #numbers: Float64Array;
+    readonly #cell: BigInt64Array;
+    #runs = false;
+
+    /** `cell` is the memory from whose front the recorder loads the time; `now` reads the clock, in ticks. */
+    constructor({ memory, periodNanos, resolutionNanos }: Ticker, cell: WebAssembly.Memory, now: () => number) {
+        this.#now = now;
+        this.#clock = memory;
+        this.#limit = Math.max(LIMIT, 10 * periodNanos, 3 * resolutionNanos);
+        this.#control = new Int32Array(memory.buffer);
+        this.#numbers = new Float64Array(memory.buffer);
+        this.#cell = new BigInt64Array(cell.buffer, 0, 1);
+    }
+
+    /** The recorder's guest begins to run. */
+    begin(): void {
+        const now = this.#now();
+        this.#check(now);
+        if (this.#runs) return;
+        this.#runs = true;
+        if (Atomics.load(this.#control, GUESTS / 4) === 0) this.#numbers[GUEST_SINCE / 8] = now;
+        Atomics.add(this.#control, GUESTS / 4, 1);
+    }
+
+    /** It rests. */
+    end(): void {
+        if (!this.#runs) return;
+        this.#runs = false;
+        // Another thread's guest may begin between the two: then a moment counts twice, or not at all.
+        if (Atomics.sub(this.#control, GUESTS / 4, 1) === 1) this.#numbers[GUEST_TOTAL / 8]! += this.#now() - this.#numbers[GUEST_SINCE / 8]!;
+    }
+
+    /** If the time stands still, events read the clock until the ticker is run again: 0 asks the host. */
+    check(): void {
+        this.#check(this.#now());
+    }
+
+    #check(now: number): void {
+        const limit = this.#control[NAPS / 4] === 0 ? this.#limit : NAP_LIMIT;
+        if (now - this.#numbers[LAST_TICK / 8]! <= limit) return;
+        const seen = Atomics.load(this.#cell, 0);
+        // Nor if it has ticked just now.
+        if (seen === 0n || seen === CLOCK_OFF || now - Number(seen) <= limit) return;
+        this.#numbers[SINCE_RAN / 8] = guestsRan(this.#clock, now);
+        this.#numbers[SINCE / 8] = now;
+        Atomics.compareExchange(this.#cell, 0, seen, 0n);
+    }
+}

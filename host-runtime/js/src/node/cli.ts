@@ -1,0 +1,202 @@
+#!/usr/bin/env node
+/** `npx kperf-wasm rewrite|report|run`: what this package can do without the command of Rust. */
+
+import { spawnSync } from 'node:child_process';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import type { Report } from '../common/core.js';
+import { rewrite, type RewriteOptions } from '../common/rewriter.js';
+import { openTrace } from './core.js';
+import { rewriterModule } from './loading.js';
+
+const HELP = `Where does the time go in a WebAssembly module?
+
+  node --import kperf-wasm/register app.mjs     records the modules that a program loads (app.kperf)
+  npx kperf-wasm report TRACE                   what it says
+  npx kperf-wasm rewrite MODULE -o FILE         a module with probes, for a page or another host
+  npx kperf-wasm run MODULE [-- ARGUMENTS]      a WASI command: runs it, and reports
+
+report: --format table|json, --limit N, --compensate
+rewrite: --only PATTERN, --skip PATTERN, --match auto|glob|regex|text, --min-instructions N, --exports, --imports,
+    --probe import|inline, --leaf time|count, --record trace|profile, --span-min off, --id-base N
+run: --trace FILE (MODULE.kperf), --limit N; -q: no report; --only, --skip, --match, --imports, --probe, --record, --clock as in \`rewrite\`
+
+The command of the same name, which is built with cargo, has these and all others: replay, view, flame, graph, diff, export, send, serve.
+`;
+
+/** What is wrong with what was typed. */
+class Usage extends Error {}
+
+const REWRITE = {
+    output: { type: 'string', short: 'o' },
+    only: { type: 'string', multiple: true, default: [] as string[] },
+    skip: { type: 'string', multiple: true, default: [] as string[] },
+    match: { type: 'string', default: 'auto' },
+    'min-instructions': { type: 'string', default: '0' },
+    exports: { type: 'boolean', default: false },
+    imports: { type: 'boolean', default: false },
+    probe: { type: 'string' },
+    leaf: { type: 'string', default: 'time' },
+    record: { type: 'string', default: 'trace' },
+    'span-min': { type: 'string' },
+    'id-base': { type: 'string', default: '0' },
+} as const satisfies ParseArgsConfig['options'];
+
+const REPORT = {
+    format: { type: 'string', default: 'table' },
+    limit: { type: 'string', default: '30' },
+    compensate: { type: 'boolean', default: false },
+} as const satisfies ParseArgsConfig['options'];
+
+const RUN = {
+    trace: { type: 'string' },
+    limit: { type: 'string', default: '30' },
+    quiet: { type: 'boolean', short: 'q', default: false },
+    only: { type: 'string', multiple: true, default: [] as string[] },
+    skip: { type: 'string', multiple: true, default: [] as string[] },
+    match: { type: 'string', default: 'auto' },
+    imports: { type: 'boolean', default: false },
+    probe: { type: 'string', default: 'auto' },
+    record: { type: 'string', default: 'trace' },
+    clock: { type: 'string', default: 'auto' },
+} as const satisfies ParseArgsConfig['options'];
+
+function number(flag: string, text: string): number {
+    if (!/^\d{1,9}$/.test(text)) throw new Usage(`${flag} ${text}: a number is wanted`);
+    return Number(text);
+}
+
+function oneOf<Word extends string>(flag: string, text: string, ...words: Word[]): Word {
+    if (!words.includes(text as Word)) throw new Usage(`${flag} ${text}: use ${words.join(' or ')}`);
+    return text as Word;
+}
+
+/** The one file that a subcommand is about. */
+function onlyFile(files: string[], what: string): string {
+    if (files.length !== 1) throw new Usage(`one ${what} is wanted, and there are ${files.length}`);
+    return files[0]!;
+}
+
+function runRewrite(args: string[]): void {
+    const { values, positionals } = parseArgs({ args, options: REWRITE, allowPositionals: true });
+    const path = onlyFile(positionals, 'module');
+    const { output } = values;
+    if (output === undefined) throw new Usage('-o FILE is wanted: where the module with probes goes');
+    const name = basename(path, '.wasm');
+    const isProfile = oneOf('--record', values.record, 'trace', 'profile') === 'profile';
+    if (values['span-min'] !== undefined && (!isProfile || values['span-min'] !== 'off')) throw new Usage('--span-min may be `off`, with --record profile');
+    if (isProfile && values.probe === 'import') throw new Usage('a profile has its recorder inside the module; leave --probe import out');
+    const probe = isProfile ? (values['span-min'] === 'off' ? 'profile-without-spans' : 'profile') : oneOf('--probe', values.probe ?? 'import', 'import', 'inline');
+    const options: RewriteOptions = {
+        only: values.only,
+        skip: values.skip,
+        match: oneOf('--match', values.match, 'auto', 'glob', 'regex', 'text'),
+        min_instructions: number('--min-instructions', values['min-instructions']),
+        exports: values.exports,
+        imports: values.imports,
+        probe,
+        leaf: oneOf('--leaf', values.leaf, 'time', 'count'),
+        id_base: number('--id-base', values['id-base']),
+        module_name: name,
+        description: args.filter((arg) => arg !== path && arg !== output && !/^(-o|--output)/.test(arg)).join(' '),
+    };
+    const wasm = readFileSync(path);
+    const rewritten = rewrite(rewriterModule(), wasm, options);
+    if (!rewritten) throw new Error(`\`${path}\` has probes already, or none of its functions is meant`);
+    const { summary } = rewritten;
+    writeFileSync(output, rewritten.wasm);
+    process.stderr.write(`${path} -> ${output}: ${summary.probed} of ${summary.functions} functions probed, ${wasm.length} -> ${rewritten.wasm.length} bytes\n`);
+    for (const warning of summary.warnings) process.stderr.write(`warning: ${warning}\n`);
+}
+
+/** How much of a trace is read at a time. */
+const PIECE = 1 << 24;
+
+async function runReport(args: string[]): Promise<void> {
+    const { values, positionals } = parseArgs({ args, options: REPORT, allowPositionals: true });
+    const path = onlyFile(positionals, 'trace');
+    await report(path, oneOf('--format', values.format, 'table', 'json'), number('--limit', values.limit), values.compensate);
+}
+
+async function report(path: string, format: 'table' | 'json', limit: number, compensate: boolean): Promise<void> {
+    const bytes = readFileSync(path);
+    const trace = await openTrace({ tree: true });
+    for (let at = 0; at < bytes.length; at += PIECE) trace.push(bytes.subarray(at, at + PIECE));
+    trace.end();
+    process.stdout.write(format === 'json' ? trace.reportText(compensate) : table(trace.report(compensate), limit));
+}
+
+/** When a file was written, if it is there. */
+function changed(path: string): number | undefined {
+    return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
+}
+
+/** Runs a WASI command in a process of its own, as it would run without probes. Its exit code is ours. */
+async function runRun(args: string[]): Promise<void> {
+    const end = args.indexOf('--');
+    const [own, its] = end < 0 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
+    const { values, positionals } = parseArgs({ args: own, options: RUN, allowPositionals: true });
+    const path = onlyFile(positionals, 'module');
+    const limit = number('--limit', values.limit);
+    const trace = values.trace ?? `${basename(path, '.wasm')}.kperf`;
+    // As the environment has them.
+    const patterns = (flag: string, texts: string[]): string => {
+        if (texts.some((text) => text.includes('\n'))) throw new Usage(`${flag}: a pattern has one line`);
+        return texts.join('\n');
+    };
+    const settings = {
+        KPERF_TRACE: trace,
+        KPERF_ONLY: patterns('--only', values.only),
+        KPERF_SKIP: patterns('--skip', values.skip),
+        KPERF_MATCH: oneOf('--match', values.match, 'auto', 'glob', 'regex', 'text'),
+        KPERF_IMPORTS: values.imports ? '1' : '0',
+        KPERF_PROBE: oneOf('--probe', values.probe, 'auto', 'import', 'inline'),
+        KPERF_RECORD: oneOf('--record', values.record, 'trace', 'profile'),
+        KPERF_CLOCK: values.clock,
+        KPERF_QUIET: '1',
+    };
+    const [register, runner] = ['register.js', 'run-wasi.js'].map((file) => new URL(file, import.meta.url));
+    if (!statSync(path).isFile()) throw new Error(`\`${path}\` is no file`);
+    const before = changed(trace);
+    const child = spawnSync(process.execPath, ['--no-warnings', '--import', register!.href, fileURLToPath(runner!), path, ...its], { stdio: 'inherit', env: { ...process.env, ...settings } });
+    if (child.error) throw child.error;
+    if (!values.quiet && changed(trace) !== before) {
+        await report(trace, 'table', limit, false);
+        process.stderr.write(`the trace is ${trace}\n`);
+    }
+    process.exitCode = child.status ?? 128 + (child.signal ? constants.signals[child.signal] : 0);
+}
+
+/** The functions with the most time of their own, as lines. */
+function table({ outcome, wall_nanos, calls, functions, warnings }: Report, limit: number): string {
+    const head = ['self %', 'self', 'total', 'calls', 'function'];
+    const rows = functions.slice(0, limit).map(({ name, calls, total_nanos, self_nanos, share }) => [
+        share === null ? '-' : (100 * share).toFixed(1), millis(self_nanos), millis(total_nanos), calls.toLocaleString('en'), name,
+    ]);
+    const widths = head.map((title, n) => Math.max(title.length, ...rows.map((row) => row[n]!.length)));
+    const line = (row: string[]): string => row.map((text, n) => (n === head.length - 1 ? text : text.padStart(widths[n]!))).join('  ');
+    const more = functions.length > limit ? [`(${functions.length - limit} more: --limit ${functions.length})`] : [];
+    const first = `# wall: ${millis(wall_nanos)}, ${outcome ?? 'not completed'}; ${calls.toLocaleString('en')} calls of ${functions.length} functions`;
+    return [first, line(head), ...rows.map(line), ...more, ...warnings.map((warning) => `# ${warning}`), ''].join('\n');
+}
+
+function millis(nanos: number | null): string {
+    return nanos === null ? '-' : `${(nanos / 1e6).toFixed(3)} ms`;
+}
+
+async function main([command, ...args]: string[]): Promise<void> {
+    if (command === 'rewrite') runRewrite(args);
+    else if (command === 'report') await runReport(args);
+    else if (command === 'run') await runRun(args);
+    else if (command === undefined || command === '--help' || command === 'help') process.stdout.write(HELP);
+    else throw new Usage(`this package has no \`${command}\`: it has rewrite, report and run`);
+}
+
+main(process.argv.slice(2)).catch((error: Error & { code?: string }) => {
+    const isUsage = error instanceof Usage || error.code?.startsWith('ERR_PARSE_ARGS') === true;
+    process.stderr.write(`error: ${error.message.replace(/^kperf: /, '')}\n`);
+    process.exitCode = isUsage ? 2 : 1;
+});

@@ -1,0 +1,99 @@
+/** Reaches what a program starts beside its main thread: worker threads, contexts of `vm`, processes. */
+
+import childProcess, { type ForkOptions } from 'node:child_process';
+import { syncBuiltinESMExports } from 'node:module';
+import vm, { type Context, type CreateContextOptions, type RunningScriptInNewContextOptions } from 'node:vm';
+import threads, { type WorkerOptions } from 'node:worker_threads';
+
+const REGISTER = new URL('./register.js', import.meta.url).href;
+const IMPORT = ['--import', REGISTER];
+
+/** Wraps what starts them. `begin` is called before a thread starts, `hook` for the `WebAssembly` of each context. */
+export function reachRealms(begin: () => void, hook: (realm: typeof WebAssembly) => void): void {
+    reachThreads(begin);
+    reachContexts(hook);
+    reachProcesses();
+    syncBuiltinESMExports();
+}
+
+/** A thread has `register` too, whatever flags and environment it is given, and takes part in the recording that is there when it starts. */
+function reachThreads(begin: () => void): void {
+    threads.Worker = new Proxy(threads.Worker, {
+        construct(target, [file, options, ...rest]: [string | URL, WorkerOptions?], newTarget) {
+            begin();
+            return Reflect.construct(target, [file, reachable(options), ...rest], newTarget) as object;
+        },
+    });
+}
+
+/** (A second `--import` of the same module does nothing.) */
+function reachable(options: WorkerOptions | undefined): WorkerOptions | undefined {
+    if (options?.execArgv) return { ...options, execArgv: [...options.execArgv, ...IMPORT] };
+    const { NODE_OPTIONS } = process.env;
+    const env = options?.env;
+    // It has our flags, but not those of an environment that it isn't given.
+    if (!NODE_OPTIONS || typeof env !== 'object' || env['NODE_OPTIONS'] !== undefined) return options;
+    return { ...options, env: { ...env, NODE_OPTIONS: IMPORT.join(' ') } };
+}
+
+/**
+ * Runs in a context whose `WebAssembly` is wrapped: what is promised there, and the object with module and instance, are the context's
+ * own, as the engine's are.
+ */
+const OWN_RESULTS = `(realm) => {
+    for (const name of ['compile', 'compileStreaming', 'instantiate', 'instantiateStreaming']) {
+        const original = Object.getOwnPropertyDescriptor(realm, name);
+        if (!original) continue;
+        const made = { async [name](...parameters) {
+            const result = await original.value.apply(this, parameters);
+            return Object.prototype.toString.call(result) === '[object Object]' ? { ...result } : result;
+        } }[name];
+        Object.defineProperty(made, 'length', { value: original.value.length });
+        Object.defineProperty(realm, name, { ...original, value: made });
+    }
+}`;
+
+/** A context has a `WebAssembly` of its own. */
+function reachContexts(hook: (realm: typeof WebAssembly) => void): void {
+    const { createContext, runInContext, runInNewContext, Script } = vm;
+    const known = new WeakSet<object>();
+    const reached = <Made extends Context>(context: Made, options?: CreateContextOptions): Made => {
+        const realm = runInContext('typeof WebAssembly === "object" ? WebAssembly : undefined', context) as typeof WebAssembly | undefined;
+        if (!realm || known.has(realm)) return context;
+        known.add(realm);
+        hook(realm);
+        // One with microtasks of its own would wait for itself.
+        if (realm !== WebAssembly && options?.microtaskMode === undefined) (runInContext(OWN_RESULTS, context) as (realm: typeof WebAssembly) => void)(realm);
+        return context;
+    };
+    vm.createContext = (...parameters) => reached(createContext(...parameters), parameters[1]);
+    /** What would be made a context is made one before. */
+    const made = (object: Context | number | undefined, options: string | RunningScriptInNewContextOptions | undefined): Context => {
+        if (typeof object === 'object' && vm.isContext(object)) return object;
+        const { contextName, contextOrigin, contextCodeGeneration, microtaskMode } = typeof options === 'object' ? options : {};
+        const settings: CreateContextOptions = {
+            ...(contextName !== undefined && { name: contextName }),
+            ...(contextOrigin !== undefined && { origin: contextOrigin }),
+            ...(contextCodeGeneration !== undefined && { codeGeneration: contextCodeGeneration }),
+            ...(microtaskMode !== undefined && { microtaskMode }),
+        };
+        // (Or a constant that stands for one.)
+        return reached(createContext(object as Context, settings), settings);
+    };
+    vm.runInNewContext = (code, object, options) => runInNewContext(code, made(object, options), options);
+    const run = Script.prototype.runInNewContext;
+    Script.prototype.runInNewContext = function (object, options) {
+        return run.call(this, made(object, options), options) as unknown;
+    };
+}
+
+/** A process that is forked has `register` too, if it is given flags of its own. */
+function reachProcesses(): void {
+    const { fork } = childProcess;
+    childProcess.fork = ((file: string | URL, ...rest: [(readonly string[] | ForkOptions)?, ForkOptions?]) => {
+        const options = rest.find((given) => typeof given === 'object' && given !== null && !Array.isArray(given)) as ForkOptions | undefined;
+        if (!options?.execArgv) return fork(file, ...(rest as [readonly string[], ForkOptions]));
+        const others = rest.filter((given) => given !== options) as [readonly string[]];
+        return fork(file, ...others, { ...options, execArgv: [...options.execArgv, ...IMPORT] });
+    }) as typeof fork;
+}

@@ -1,0 +1,16 @@
+/** The thread that rewrites a large module, while the program goes on. */
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { rewriting, type RewriteOptions } from '../common/rewriter.js';
+
+/** What the thread begins with. */
+export interface RewriterData {
+    kperf: 'rewriter';
+    rewriter: WebAssembly.Module;
+    wasm: Uint8Array;
+    options: RewriteOptions;
+}
+
+const { rewriter, wasm, options } = workerData as RewriterData;
+const answer = rewriting(rewriter, wasm, options);
+parentPort?.postMessage({ rewriting: answer }, typeof answer === 'object' ? [answer.buffer] : []);

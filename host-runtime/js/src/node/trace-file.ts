@@ -1,0 +1,129 @@
+/** Whose a trace's file is. */
+
+import { closeSync, linkSync, openSync, readSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { join, parse } from 'node:path';
+import { CHUNK_HEADER, PREAMBLE } from '../common/constants.js';
+import type { Header } from '../common/trace.js';
+
+/** A file's first chunk is longer only with a very long command, its last never. */
+const ENOUGH = 1 << 16;
+/** How many milliseconds a process may take between a file's making and its first chunk. It takes less than one. */
+const PATIENCE = 50;
+
+/** The file of this process beside that of another. */
+export function pathBeside(path: string): string {
+    const { dir, name, ext } = parse(path);
+    return join(dir, `${name}-${process.pid}${ext}`);
+}
+
+/** Opens the file, or that of this process beside it if an `other` process that ran at the same time has its trace there. An older trace is replaced. */
+export function openTrace(path: string): { file: number; other?: number } {
+    const file = made(path);
+    if (file !== undefined) return { file };
+    const other = writerOf(path);
+    if (other !== undefined) return { file: openSync(pathBeside(path), 'w'), other };
+    return takeOver(path);
+}
+
+/** A file that nobody else has made; `undefined` if there is one. */
+function made(path: string, mode?: number): number | undefined {
+    try {
+        return openSync(path, 'wx', mode);
+    } catch (error) {
+        if (codeOf(error) === 'EEXIST') return undefined;
+        throw error;
+    }
+}
+
+/** Several processes may want to replace the same file: the first that moves it away does so. */
+function takeOver(path: string): { file: number; other?: number } {
+    const { isFile, mode } = describe(path);
+    if (!isFile) return { file: openSync(path, 'w') };
+    const real = realpathSync(path);
+    const aside = `${real}.${process.pid}`;
+    try {
+        renameSync(real, aside);
+    } catch (error) {
+        return codeOf(error) === 'ENOENT' ? openTrace(path) : { file: openSync(path, 'w') };
+    }
+    // Another process may have been faster: what is moved is its file, then.
+    const other = writerOf(aside);
+    if (other !== undefined) {
+        linkSync(aside, real);
+        rmSync(aside);
+        return { file: openSync(pathBeside(path), 'w'), other };
+    }
+    rmSync(aside);
+    const file = made(real, mode);
+    return file === undefined ? openTrace(path) : { file };
+}
+
+function codeOf(error: unknown): string | undefined {
+    return (error as NodeJS.ErrnoException).code;
+}
+
+/** The other process that is writing its trace to a file, or did so since this one began, if there is one. */
+function writerOf(path: string): number | undefined {
+    for (const begin = performance.now(); ; sleep()) {
+        const found = lookIfPossible(path);
+        if (found !== 'begun') return found;
+        if (performance.now() - begin > PATIENCE) return undefined;
+    }
+}
+
+/** A file that can't be read may still be written. */
+function lookIfPossible(path: string): ReturnType<typeof look> {
+    try {
+        return look(path);
+    } catch {
+        return undefined;
+    }
+}
+
+/** The same; `begun` if the file has not said yet. */
+function look(path: string): number | 'begun' | undefined {
+    const { size, isFile, changed } = describe(path);
+    // Nobody owns a terminal, or a pipe.
+    if (!isFile) return undefined;
+    const file = openSync(path, 'r');
+    try {
+        const start = read(file, 0);
+        const payload = PREAMBLE.length + CHUNK_HEADER;
+        if (start.length < payload) return 'begun';
+        const end = payload + start.readUInt32LE(PREAMBLE.length + 16);
+        if (!start.subarray(0, 6).equals(PREAMBLE.subarray(0, 6))) return undefined;
+        if (end > start.length) return end > ENOUGH ? undefined : 'begun';
+        const { host } = JSON.parse(start.toString('utf8', payload, end)) as Partial<Header>;
+        if (typeof host?.pid !== 'number' || host.pid === process.pid) return undefined;
+        // It may have ended since this process began: they ran at once all the same.
+        const isRecent = changed > Date.now() - 1000 * process.uptime();
+        const isWhole = read(file, Math.max(0, size - ENOUGH)).includes('\xf5kpfENDT', 'latin1');
+        return isRecent || (!isWhole && isAlive(host.pid)) ? host.pid : undefined;
+    } finally {
+        closeSync(file);
+    }
+}
+
+function describe(path: string): { size: number; isFile: boolean; mode: number | undefined; changed: number } {
+    const found = statSync(path, { throwIfNoEntry: false });
+    return { size: found?.size ?? 0, isFile: found?.isFile() ?? false, mode: found && found.mode & 0o777, changed: found?.mtimeMs ?? 0 };
+}
+
+function read(file: number, at: number): Buffer {
+    const buffer = Buffer.alloc(ENOUGH);
+    return buffer.subarray(0, readSync(file, buffer, 0, ENOUGH, at));
+}
+
+function isAlive(pid: number): boolean {
+    try {
+        process.kill(pid, 0);
+        return true;
+    } catch (error) {
+        // It may be another user's.
+        return codeOf(error) === 'EPERM';
+    }
+}
+
+function sleep(): void {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+}

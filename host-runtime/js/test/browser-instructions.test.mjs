@@ -1,0 +1,88 @@
+// The clock `instructions`: every function has executed as many under wasmtime, in node and in a page, to the last one.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { launch, open } from './support/chromium.mjs';
+import { folder, hasMultiMemory, kperf, PACKAGE, probed, ROOT } from './support/cli.mjs';
+import { page } from './support/pages.mjs';
+import { serve } from './support/server.mjs';
+
+const work = folder();
+const browser = await launch();
+after(() => browser.close());
+const STEPS = '20';
+const register = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
+// Node 20 gives a module one memory.
+const NODES = ['node-24', 'node-current'].map((name) => join(PACKAGE, `node_modules/${name}/bin/node`));
+
+/** What depends on the host's answers: how many buffers it writes at a time, what kind of file stdout is. */
+const OUTPUT = /isatty|writev?$|fd_write|stdio|vfprintf|printf|fwrite|std::io|once_lock|__towrite|__stdout/;
+
+/** What Go's runtime does depends on clocks and random numbers, which only `run --deterministic` fixes. */
+const GO_RUNTIME = /^(?!main\.)/;
+
+/** What each function has executed itself, in all of its calls. */
+function table(trace, hosts) {
+    const { clock, functions } = JSON.parse(kperf('report', trace, '--format', 'json', '--limit', '0'));
+    assert.deepEqual([clock.kind, clock.source], ['instructions', 'instructions']);
+    const counted = functions.filter(({ name }) => !hosts.test(name));
+    return Object.fromEntries(counted.map(({ name, calls, self_instructions }) => [name, [calls, self_instructions]]));
+}
+
+function inNode(node, wasm, trace) {
+    const program = join(work, 'program.mjs');
+    writeFileSync(program, `
+        import { readFileSync } from 'node:fs';
+        import { WASI } from 'node:wasi';
+        const wasi = new WASI({ version: 'preview1', args: ['life', '${STEPS}'], returnOnExit: true });
+        const { instance } = await WebAssembly.instantiate(readFileSync(${JSON.stringify(wasm)}), wasi.getImportObject());
+        wasi.start(instance);`);
+    const env = { ...process.env, KPERF_TRACE: trace, KPERF_CLOCK: 'instructions' };
+    const { status, stderr } = spawnSync(node, ['--no-warnings', '--import', register, program], { env, encoding: 'utf8' });
+    assert.equal(status, 0, stderr);
+    return stderr;
+}
+
+async function inChromium(wasm, trace) {
+    const script = `globalThis.result = life(${STEPS}).then(async () => {
+        await kperf.finish();
+        return { trace: await encoded(kperf.blob()) };
+    });`;
+    const files = { '/': page(script, '<script src="/dist/kperf.js" data-clock="instructions"></script>'), '/life.wasm': wasm };
+    const server = await serve(files, { isolated: true });
+    const { result } = await open(browser, server.url);
+    await server.close();
+    writeFileSync(trace, Buffer.from(result.trace));
+}
+
+for (const language of ['rust', 'c', 'wat', 'assemblyscript', 'kotlin', 'go']) {
+    test(language, async () => {
+        // Its name is the first of its arguments, and they are counted with all else.
+        mkdirSync(join(work, language));
+        const wasm = join(work, language, 'life');
+        const bytes = probed(join(ROOT, `examples/game-of-life/${language}/life.wasm`), wasm, '--probe', 'inline', '--clock', 'instructions', '--imports');
+        const trace = (host) => join(work, `${language}.${host}.kperf`);
+        kperf('run', wasm, '--deterministic', '--trace', trace('wasmtime'), '--', STEPS);
+        const hosts = language === 'go' ? GO_RUNTIME : OUTPUT;
+        const expected = table(trace('wasmtime'), hosts);
+        const step = Object.entries(expected).find(([name]) => /(^|[:./])step$/.test(name));
+        assert.equal(step[1][0], Number(STEPS));
+        for (const node of NODES) {
+            inNode(node, wasm, trace('node'));
+            assert.deepEqual(table(trace('node'), hosts), expected);
+        }
+        await inChromium(bytes, trace('chromium'));
+        assert.deepEqual(table(trace('chromium'), hosts), expected);
+    });
+}
+
+test('a module with another clock than the recording is not recorded, and that is told', () => {
+    const wasm = join(work, 'times.wasm');
+    probed(join(ROOT, 'examples/game-of-life/wat/life.wasm'), wasm, '--probe', 'import');
+    assert.match(inNode(NODES[0], wasm, join(work, 'refused.kperf')), /doesn't count its instructions: rewrite the original/);
+    if (hasMultiMemory) return;
+    assert.equal(WebAssembly.validate(probed(join(ROOT, 'examples/game-of-life/wat/life.wasm'), wasm, '--probe', 'inline')), false);
+});

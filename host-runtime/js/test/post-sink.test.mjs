@@ -1,0 +1,109 @@
+// When parts of a trace are posted, and what becomes of them when the page goes. The clock and the server are made up.
+import assert from 'node:assert/strict';
+import { mock, test } from 'node:test';
+import { PostSink } from '../dist/browser/post-sink.js';
+
+/** Lets promises go on. `CompressionStream` works in a thread of its own, so there is none. */
+const rest = async () => {
+    for (let n = 0; n < 50; n++) await null;
+};
+
+/** A sink, what it posts, and how each post is answered. */
+function posting() {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    const posts = [];
+    const { fetch, CompressionStream } = globalThis;
+    globalThis.CompressionStream = undefined;
+    globalThis.fetch = (url, { headers, body, keepalive }) => new Promise((resolve) => {
+        posts.push({ part: Number(headers['kperf-part']), isLast: 'kperf-last' in headers, unsent: headers['kperf-unsent'], bytes: body.size, keepalive, answer: (status = 200) => resolve(new Response(null, { status })) });
+    });
+    return {
+        sink: new PostSink('http://here/traces'),
+        posts,
+        pass: async (milliseconds) => {
+            mock.timers.tick(milliseconds);
+            await rest();
+        },
+        end() {
+            Object.assign(globalThis, { fetch, CompressionStream });
+            mock.timers.reset();
+        },
+    };
+}
+const shown = (posts) => posts.map(({ part, bytes, isLast, keepalive }) => `${part}: ${bytes}${isLast ? ', last' : ''}${keepalive ? ', kept alive' : ''}`);
+
+test('the first part goes at once, later ones soon, and what comes meanwhile goes together', async () => {
+    const { sink, posts, pass, end } = posting();
+    sink.chunk(new Uint8Array(10));
+    sink.chunk(new Uint8Array(20));
+    await pass(0);
+    assert.deepEqual(shown(posts), ['0: 30']);
+    for (let n = 0; n < 5; n++) sink.chunk(new Uint8Array(100));
+    await pass(1000);
+    assert.deepEqual(shown(posts), ['0: 30']);
+    posts[0].answer();
+    await rest();
+    await pass(20);
+    assert.deepEqual(shown(posts), ['0: 30', '1: 500']);
+    posts[1].answer();
+    await rest();
+    sink.chunk(new Uint8Array(1));
+    await pass(20);
+    posts[2].answer();
+    await rest();
+    sink.chunk(new Uint8Array(2));
+    const closed = sink.close();
+    await rest();
+    posts[3].answer();
+    await closed;
+    assert.deepEqual(shown(posts).slice(2), ['2: 1', '3: 2, last']);
+    end();
+});
+
+test('a part that fails is tried again, and much goes in several parts', async () => {
+    const { sink, posts, pass, end } = posting();
+    sink.chunk(new Uint8Array(1));
+    await pass(0);
+    posts[0].answer(503);
+    await rest();
+    for (let n = 0; n < 3; n++) sink.chunk(new Uint8Array(9_000_000));
+    await pass(500);
+    posts[1].answer();
+    await rest();
+    const closed = sink.close();
+    for (let n = 2; n < 5; n++) {
+        await rest();
+        posts[n].answer();
+    }
+    await closed;
+    assert.deepEqual(shown(posts), ['0: 1', '0: 1', '1: 9000000', '2: 9000000', '3: 9000000, last']);
+    end();
+});
+
+test('a page that goes sends what browsers take, and says what may be missing', async () => {
+    const { sink, posts, pass, end } = posting();
+    sink.chunk(new Uint8Array(10_000));
+    await pass(0);
+    // It isn't answered any more.
+    sink.leave();
+    for (const length of [40_000, 30_000, 5_000]) sink.chunk(new Uint8Array(length));
+    sink.chunk(new Uint8Array(100));
+    void sink.close();
+    await rest();
+    assert.deepEqual(shown(posts), ['0: 10000', '0: 10000, kept alive', '1: 45100, last, kept alive']);
+    assert.equal(posts[2].unsent, '30000');
+    end();
+});
+
+test('a part that is too large leaves room for the end', async () => {
+    const { sink, posts, pass, end } = posting();
+    sink.chunk(new Uint8Array(70_000));
+    await pass(0);
+    sink.leave();
+    sink.chunk(new Uint8Array(100));
+    void sink.close();
+    await rest();
+    assert.deepEqual(shown(posts), ['0: 70000', '0: 70000', '1: 100, last, kept alive']);
+    assert.equal(posts[2].unsent, '70000');
+    end();
+});

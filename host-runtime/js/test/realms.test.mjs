@@ -1,0 +1,152 @@
+// `node --import kperf-wasm/register`: wherever a program loads modules, beside its main thread too.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import wabt from 'wabt';
+import { folder, kperf, PACKAGE } from './support/cli.mjs';
+
+const work = folder();
+const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
+const { parseWat } = await wabt();
+const module = parseWat('fib.wat', `(module (func $fib (export "fib") (param i32) (result i32)
+    (if (result i32) (i32.lt_s (local.get 0) (i32.const 2)) (then (local.get 0))
+        (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1))) (call $fib (i32.sub (local.get 0) (i32.const 2))))))))`, {});
+writeFileSync(join(work, 'fib.wasm'), module.toBinary({ write_debug_names: true }).buffer);
+const FIB = join(work, 'fib.wasm');
+kperf('rewrite', FIB, '-o', join(work, 'probed.wasm'));
+/** How many calls fib makes. */
+const CALLS = { 5: 15, 6: 25, 7: 41, 8: 67 };
+
+function run(program, { env = {}, flags = ['--import', REGISTER], name = 'app.mjs', files = {} } = {}) {
+    const cwd = mkdtempSync(join(work, 'run-'));
+    writeFileSync(join(cwd, name), program.replaceAll('FIB', FIB));
+    for (const [name, from] of Object.entries(files)) copyFileSync(from, join(cwd, name));
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', ...flags, name], {
+        cwd, encoding: 'utf8', env: { ...process.env, KPERF_CACHE: join(work, 'cache'), ...env },
+    });
+    const traces = readdirSync(cwd).filter((name) => name.endsWith('.kperf')).sort();
+    return { status, stdout, stderr, cwd, traces, trace: existsSync(join(cwd, 'app.kperf')) ? join(cwd, 'app.kperf') : undefined };
+}
+
+const callsOf = (trace) => JSON.parse(kperf('report', trace, '--format', 'json')).functions.find(({ name }) => name === 'fib')?.calls;
+const [major] = process.versions.node.split('.').map(Number);
+
+const LOAD = `const { readFileSync } = require('node:fs'); const fib = new WebAssembly.Instance(new WebAssembly.Module(readFileSync('FIB'))).exports.fib;`;
+
+test('worker threads, whatever flags and environment they are given', () => {
+    const program = `
+        import { createRequire } from 'node:module';
+        import { Worker, isMainThread } from 'node:worker_threads';
+        const require = createRequire(import.meta.url);
+        if (isMainThread) {
+            for (const options of [undefined, {}, { env: { A: '1' } }, { execArgv: [] }, { execArgv: ['--no-warnings'], env: {} }]) {
+                await new Promise((resolve, reject) => new Worker(new URL(import.meta.url), options).on('exit', resolve).on('error', reject));
+            }
+        } else {
+            ${LOAD}
+            console.log(fib(5));
+        }`;
+    for (const how of [{}, { flags: [], env: { NODE_OPTIONS: `--import ${REGISTER}` } }]) {
+        const { stdout, stderr, trace } = run(program, how);
+        assert.equal(stdout, '5\n'.repeat(5), stderr);
+        assert.equal(callsOf(trace), 5 * CALLS[5], stderr);
+    }
+    // What is said of filters holds in threads that have another environment.
+    const { traces } = run(program, { env: { KPERF_SKIP: '*' } });
+    assert.deepEqual(traces, []);
+});
+
+test('threads of threads', () => {
+    const { stdout, stderr, trace } = run(`
+        import { createRequire } from 'node:module';
+        import { Worker, workerData } from 'node:worker_threads';
+        const require = createRequire(import.meta.url);
+        const depth = workerData ?? 0;
+        ${LOAD}
+        console.log(fib(5 + depth));
+        if (depth < 2) new Worker(new URL(import.meta.url), { execArgv: [], workerData: depth + 1 });`);
+    assert.equal(stdout.split('\n').sort().join(), ',13,5,8', stderr);
+    assert.equal(callsOf(trace), CALLS[5] + CALLS[6] + CALLS[7]);
+});
+
+test('contexts of vm, made in any way', () => {
+    const { stdout, stderr, trace } = run(`
+        import { readFileSync } from 'node:fs';
+        import vm, { createContext, runInContext, runInNewContext, Script } from 'node:vm';
+        const bytes = readFileSync('FIB');
+        const run = 'new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.fib(5)';
+        const own = createContext({ bytes });
+        console.log(runInContext(run, own), runInContext(run, own), runInNewContext(run, { bytes }), new Script(run).runInNewContext({ bytes }), vm.runInNewContext(run, { bytes }, { contextName: 'named' }));
+        const { instance } = await runInContext('WebAssembly.instantiate(bytes)', own);
+        console.log(instance.exports.fib(5), instance instanceof WebAssembly.Instance, runInContext('WebAssembly', own) === WebAssembly, Object.keys(instance.exports).join());
+        const module = new WebAssembly.Module(bytes);
+        own.module = module;
+        console.log(runInContext('new WebAssembly.Instance(module).exports.fib(5)', own), runInContext('this.WebAssembly.Module.imports(module).length', own), Object.keys(own).join());
+        const results = runInContext("globalThis.made = []; const p = WebAssembly.instantiate(bytes); p.then((both) => made.push(both instanceof Object, both.instance instanceof WebAssembly.Instance), made.push); const bad = WebAssembly.compile(new Uint8Array(3)); bad.catch((error) => made.push(error instanceof WebAssembly.CompileError)); [p instanceof Promise, WebAssembly.instantiate.length, WebAssembly.compile.name, Promise.all([p, bad.catch(() => 0)])]", own);
+        await results.pop();
+        console.log(results.join(), own.made.sort().join());
+        console.log(runInNewContext('1 + 1'), runInContext('typeof WebAssembly', createContext()));`);
+    assert.equal(stdout, '5 5 5 5 5\n5 false false fib\n5 0 bytes,module\ntrue,1,compile true,true,true\n2 object\n', stderr);
+    assert.equal(callsOf(trace), 7 * CALLS[5]);
+});
+
+test('processes of a program write a trace each', () => {
+    const { stdout, stderr, traces, cwd } = run(`
+        import { fork, spawnSync } from 'node:child_process';
+        import cluster from 'node:cluster';
+        import { createRequire } from 'node:module';
+        const require = createRequire(import.meta.url);
+        const ended = (child) => new Promise((resolve) => child.on('exit', resolve));
+        if (cluster.isPrimary && process.argv[2] === undefined) {
+            ${LOAD}
+            fib(5);
+            await Promise.all([cluster.fork({ N: '6' }), cluster.fork({ N: '6' })].map(ended));
+            const file = import.meta.filename;
+            await ended(fork(file, ['7']));
+            await ended(fork(file, ['7'], { execArgv: ['--no-warnings'] }));
+            await ended(fork(file, ['7'], { execArgv: [] }));
+            spawnSync(process.execPath, [...process.execArgv, file, '8'], { stdio: 'inherit' });
+        } else {
+            ${LOAD}
+            console.log(fib(Number(process.argv[2] ?? process.env.N)));
+            process.exit();
+        }`);
+    assert.equal(stdout.split('\n').sort().join(), ',13,13,13,21,8,8', stderr);
+    assert.equal(traces.filter((name) => /^app-\d+\.kperf$/.test(name)).length, 6, traces.join());
+    const counts = traces.map((name) => callsOf(join(cwd, name))).sort((a, b) => a - b);
+    assert.deepEqual(counts, [CALLS[5], CALLS[6], CALLS[6], CALLS[7], CALLS[7], CALLS[7], CALLS[8]]);
+});
+
+test('a name that has the process in it stays', () => {
+    const { cwd, traces } = run(`
+        import { fork } from 'node:child_process';
+        import { createRequire } from 'node:module';
+        const require = createRequire(import.meta.url);
+        ${LOAD}
+        console.log(fib(5));
+        if (!process.argv[2]) fork(import.meta.filename, ['child']);`, { env: { KPERF_TRACE: 'of-%p.kperf' } });
+    assert.equal(traces.length, 2);
+    for (const name of traces) assert.deepEqual([/^of-\d+\.kperf$/.test(name), callsOf(join(cwd, name))], [true, CALLS[5]]);
+});
+
+test('`require` loads it too', { skip: major < 22 }, () => {
+    const { stdout, stderr, trace } = run(`${LOAD} console.log(fib(5));`, { name: 'app.cjs', flags: ['--require', join(PACKAGE, 'dist/node/register.js')] });
+    assert.equal(stdout, '5\n', stderr);
+    assert.equal(callsOf(trace), CALLS[5]);
+});
+
+test('modules that are imported', { skip: major < 24 }, () => {
+    for (const wasm of ['fib.wasm', 'probed.wasm']) {
+        const { stdout, stderr, trace } = run(`
+            import { fib } from './app.wasm';
+            import * as all from './app.wasm';
+            import source module from './app.wasm';
+            const { exports } = await WebAssembly.instantiate(module);
+            console.log(fib(5), Object.keys(all).join(), exports.fib(6), WebAssembly.Module.imports(module).length, fib.name);`, { files: { 'app.wasm': join(work, wasm) } });
+        assert.match(stdout, /^5 fib 8 0 \d\n$/, stderr);
+        assert.equal(callsOf(trace), CALLS[5] + CALLS[6]);
+    }
+});

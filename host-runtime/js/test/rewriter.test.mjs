@@ -1,0 +1,98 @@
+// The rewriter as a module of the package: it makes what the command line makes, is small, and built from the sources that are here.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { rewrite, rewriting } from '../dist/common/rewriter.js';
+import { CLI, folder, kperf, ROOT } from './support/cli.mjs';
+
+const work = folder();
+const rewriter = new WebAssembly.Module(readFileSync('dist/rewriter.wasm'));
+
+/** Modules of other people's, and ours. */
+const MODULES = {
+    life: join(ROOT, 'examples/game-of-life/rust/life.wasm'),
+    'sql-wasm': 'node_modules/sql.js/dist/sql-wasm.wasm',
+    index_bg: 'node_modules/@resvg/resvg-wasm/index_bg.wasm',
+};
+
+/** Options of the rewriter, and the same as flags of the command. */
+const WAYS = [
+    [{ probe: 'import' }, []],
+    [{ probe: 'import', imports: true, id_base: 1000 }, ['--imports', '--id-base', '1000']],
+    [{ probe: 'inline', leaf: 'count' }, ['--probe', 'inline', '--leaf', 'count']],
+    [{ probe: 'profile' }, ['--record', 'profile']],
+    [{ probe: 'profile-without-spans', min_instructions: 20 }, ['--record', 'profile', '--span-min', 'off', '--min-instructions', '20']],
+    [{ probe: 'import', exports: true }, ['--exports']],
+    [{ probe: 'import', only: ['/a/'], skip: ['m*'] }, ['--only', '/a/', '--skip', 'm*']],
+    [{ probe: 'import', only: ['al'], match: 'text' }, ['--only', 'al', '--match', 'text']],
+];
+
+for (const [name, path] of Object.entries(MODULES)) {
+    test(`${name} with probes is that of the command line, to the byte`, () => {
+        const wasm = readFileSync(path);
+        const to = join(work, 'probed.wasm');
+        for (const [options, flags] of WAYS) {
+            // Only this one has names.
+            if (options.only && name !== 'life') continue;
+            kperf('rewrite', path, '-o', to, ...flags);
+            const { wasm: probed, summary } = rewrite(rewriter, wasm, { ...options, module_name: name, description: flags.join(' ') });
+            assert.equal(Buffer.compare(probed, readFileSync(to)), 0, flags.join(' '));
+            assert.equal(summary.probed > 0 && summary.probed <= summary.functions, true);
+            assert.equal(summary.inline, options.probe !== 'import');
+        }
+    });
+}
+
+test('what can not be rewritten is told, and what has nothing to rewrite stays', () => {
+    const life = readFileSync(MODULES.life);
+    assert.match(rewriting(rewriter, life.subarray(0, 5000), {}), /^not a well-formed module: .* \(at offset 0x/);
+    assert.match(rewriting(rewriter, life, { only: ['a[b'] }), /^bad pattern `a\[b`: unclosed character class/);
+    assert.match(rewriting(rewriter, life, { prob: 'import' }), /^bad options: unknown field `prob`/);
+    assert.equal(rewriting(rewriter, life, { only: ['nothing::*'] }), undefined);
+    assert.equal(rewriting(rewriter, rewriting(rewriter, life, {}), {}), undefined);
+});
+
+test('its size and its speed', (t) => {
+    const wasm = readFileSync('dist/rewriter.wasm');
+    const packed = gzipSync(wasm, { level: 9 }).length;
+    t.diagnostic(`rewriter.wasm: ${wasm.length} bytes, ${packed} gzip, ${brotliCompressSync(wasm).length} brotli`);
+    // (560,000 until it knew components, allocators and debug information that moves.)
+    assert.equal(packed < 610_000, true, `${packed} bytes gzipped`);
+    assert.deepEqual(WebAssembly.Module.imports(rewriter), []);
+    for (const [name, path] of Object.entries(MODULES)) {
+        // In a process of its own, as where a program loads its first module.
+        const { bytes, ...millis } = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '-e', MEASURE, path, join(work, 'timed.wasm'), CLI], { encoding: 'utf8' }));
+        const told = Object.entries(millis).map(([what, millis]) => `${what} ${millis.toFixed(0)} ms, ${(bytes / 1000 / millis).toFixed(1)} MB/s`);
+        t.diagnostic(`${name}, ${(bytes / 1e6).toFixed(2)} MB: ${told.join('; ')}`);
+        assert.equal(told.length, 4);
+    }
+});
+
+const MEASURE = `
+    import { execFileSync } from 'node:child_process';
+    import { readFileSync } from 'node:fs';
+    import { rewriting } from './dist/common/rewriter.js';
+    const [path, to, command] = process.argv.slice(1);
+    const wasm = readFileSync(path);
+    const timed = async (act) => {
+        const start = performance.now();
+        await act();
+        return performance.now() - start;
+    };
+    const rewriter = readFileSync('dist/rewriter.wasm');
+    const first = () => rewriting(new WebAssembly.Module(rewriter), wasm, {});
+    console.log(JSON.stringify({
+        bytes: wasm.length,
+        'WebAssembly.compile': await timed(() => WebAssembly.compile(wasm)),
+        'rewritten first': await timed(first),
+        'rewritten again': await timed(first),
+        'by the command': await timed(() => execFileSync(command, ['rewrite', path, '-o', to, '--probe', 'inline'], { stdio: 'ignore' })),
+    }));`;
+
+test('it is built from these sources: scripts/js-core rewriter', () => {
+    const sources = execFileSync(join(ROOT, 'scripts/js-core'), ['--sources', 'rewriter'], { encoding: 'utf8' });
+    assert.equal(sources, readFileSync('rewriter/rewriter.sources', 'utf8'), 'scripts/js-core builds it anew');
+});

@@ -1,0 +1,49 @@
+// `kperf-wasm serve`, as tests start and end it.
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import { CLI, kperf } from './cli.mjs';
+
+/** Starts `kperf-wasm serve`, with traces below `work`; `end` sends it a signal and answers what it said. */
+export async function start(work, ...args) {
+    const traces = join(work, `traces-${Math.random()}`);
+    const child = spawn(CLI, ['serve', ...args, '--listen', '127.0.0.1:0', '--traces', traces], { stdio: ['ignore', 'pipe', 'pipe'] });
+    // A test that fails leaves it behind.
+    after(() => child.kill());
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (text) => (stdout += text));
+    child.stderr.on('data', (text) => (stderr += text));
+    const ended = new Promise((resolve) => child.on('close', resolve));
+    const until = async (what) => {
+        for (let n = 0; !what(); n++) {
+            if (n > 600 || child.exitCode !== null) throw new Error(`it never came:\n${stdout}\n${stderr}`);
+            await new Promise((resolve) => setTimeout(resolve, 50));
+        }
+    };
+    await until(() => /^http:\S+ serves/m.test(stderr));
+    const reports = () => {
+        const files = existsSync(traces) ? readdirSync(traces).filter((name) => name.endsWith('.kperf')).sort() : [];
+        return files.map((name) => JSON.parse(kperf('report', join(traces, name), '--format', 'json')));
+    };
+    return {
+        url: /^http:\S+/m.exec(stderr)[0],
+        until: (what) => until(what instanceof RegExp ? () => what.test(stdout) : what),
+        /** Waits for reports of the traces so far of which something holds. */
+        untilReported: (what) => until(() => {
+            try {
+                return what(reports());
+            } catch {
+                // A trace may have no chunk yet.
+                return false;
+            }
+        }),
+        /** The reports of the traces so far. */
+        reports,
+        async end() {
+            child.kill('SIGINT');
+            const status = await ended;
+            return { status, stdout, stderr, reports: reports() };
+        },
+    };
+}

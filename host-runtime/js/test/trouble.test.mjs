@@ -1,0 +1,322 @@
+// `node --import kperf-wasm/register`: whatever goes wrong on our side, the program runs as it did, and one line says why nothing is recorded.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
+import wabt from 'wabt';
+import { folder, kperf, PACKAGE, ROOT } from './support/cli.mjs';
+
+const work = folder();
+const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
+const LIFE = join(ROOT, 'examples/game-of-life/rust/life.wasm');
+const { parseWat } = await wabt();
+const module = parseWat('fib.wat', `(module (func $fib (export "fib") (param i32) (result i32)
+    (if (result i32) (i32.lt_s (local.get 0) (i32.const 2)) (then (local.get 0))
+        (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1))) (call $fib (i32.sub (local.get 0) (i32.const 2))))))))`, {});
+const FIB = join(work, 'fib.wasm');
+writeFileSync(FIB, module.toBinary({ write_debug_names: true }).buffer);
+/** How many calls fib(5) makes. */
+const CALLS = 15;
+const [major] = process.versions.node.split('.').map(Number);
+
+const LOAD = `
+    import { readFileSync } from 'node:fs';
+    const bytes = readFileSync('FIB');
+    const run = (bytes) => new WebAssembly.Instance(new WebAssembly.Module(bytes)).exports.fib(5);
+`;
+
+/** Runs a program in a folder of its own; what it said, how it ended, and its trace, if any. */
+function run(program, { env = {}, flags = [], cwd = mkdtempSync(join(work, 'run-')) } = {}) {
+    writeFileSync(join(cwd, 'app.mjs'), program.replaceAll('FIB', FIB).replaceAll('LIFE', LIFE));
+    const given = { ...process.env, KPERF_CACHE: join(work, 'cache'), ...env };
+    for (const name of Object.keys(given)) if (given[name] === undefined) delete given[name];
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', ...flags, '--import', REGISTER, 'app.mjs'], { cwd, encoding: 'utf8', env: given });
+    const trace = join(cwd, 'app.kperf');
+    return { status, stdout, stderr, cwd, trace: existsSync(trace) ? trace : undefined };
+}
+
+const callsOf = (trace) => JSON.parse(kperf('report', trace, '--format', 'json')).functions.filter(({ name }) => name === 'fib').reduce((sum, { calls }) => sum + calls, 0);
+/** That the program ran and was recorded, and nobody complains. */
+function assertRecorded({ status, stdout, stderr, trace }, expected = '5\n', calls = CALLS) {
+    assert.deepEqual([status, stdout], [0, expected], stderr);
+    assert.match(stderr, /^kperf: \d+ events of \d+ functions?: kperf-wasm report app.kperf\n$/);
+    assert.equal(callsOf(trace), calls);
+}
+
+test('the same module under several names', () => {
+    assertRecorded(run(`${LOAD}
+        import { createServer } from 'node:http';
+        const server = createServer((_, answer) => answer.setHeader('content-type', 'application/wasm').end(bytes)).listen(0);
+        await new Promise((resolve) => server.on('listening', resolve));
+        const at = (name) => fetch('http://localhost:' + server.address().port + '/' + name);
+        for (const name of ['app.wasm', 'other.wasm', 'app.wasm']) console.log((await WebAssembly.instantiateStreaming(at(name))).instance.exports.fib(5));
+        console.log(run(bytes));
+        server.close();
+        server.closeAllConnections();`), '5\n5\n5\n5\n', 4 * CALLS);
+});
+
+test('the same module imported and loaded', { skip: major < 24 }, () => {
+    const cwd = mkdtempSync(join(work, 'run-'));
+    writeFileSync(join(cwd, 'fib.wasm'), readFileSync(FIB));
+    assertRecorded(run(`${LOAD}
+        import { fib } from './fib.wasm';
+        console.log(fib(5), run(bytes));`, { cwd }), '5 5\n', 2 * CALLS);
+});
+
+test('modules with the same ids: the second one is not recorded', () => {
+    const others = ['import', 'inline'].map((probe) => {
+        const path = join(work, `other.${probe}.wasm`);
+        kperf('rewrite', LIFE, '-o', path, '--probe', probe);
+        return path;
+    });
+    kperf('rewrite', FIB, '-o', join(work, 'fib.probed.wasm'));
+    for (const other of major < 22 ? others.slice(0, 1) : others) {
+        const { status, stdout, stderr, trace } = run(`${LOAD}
+            import { WASI } from 'node:wasi';
+            console.log(run(readFileSync('${join(work, 'fib.probed.wasm')}')));
+            const wasi = new WASI({ version: 'preview1', args: ['life', '5'] });
+            for (let n = 0; n < 2; n++) {
+                const { instance } = await WebAssembly.instantiate(readFileSync('${other}'), wasi.getImportObject());
+                if (n === 1) wasi.start(instance);
+            }`);
+        assert.deepEqual([status, stdout], [0, '5\n5 steps, 19 live cells\n'], stderr);
+        assert.match(stderr, /^kperf: a module is not recorded: two modules have the ids 0 to 0; rewrite them together, or one with --id-base 1\nkperf: 30 events of 1 functions: kperf-wasm report app.kperf\n$/);
+        assert.equal(callsOf(trace), CALLS);
+    }
+});
+
+const RUN_LIFE = `
+    import { readFileSync } from 'node:fs';
+    import { WASI } from 'node:wasi';
+    const wasi = new WASI({ version: 'preview1', args: ['life', '5'] });
+    const { instance } = await WebAssembly.instantiate(readFileSync('LIFE'), wasi.getImportObject());
+    wasi.start(instance);`;
+/** That the game of life ran and was recorded. */
+function assertLife({ status, stdout, stderr }) {
+    assert.deepEqual([status, stdout], [0, '5 steps, 19 live cells\n'], stderr);
+    assert.match(stderr, /^kperf: \d+ events of 152 functions: kperf-wasm report app.kperf\n$/);
+}
+
+test('what is kept and broken is replaced', () => {
+    const cache = join(work, 'broken-cache');
+    const env = { KPERF_CACHE: cache };
+    assertLife(run(RUN_LIFE, { env }));
+    const [name] = readdirSync(cache);
+    const kept = readFileSync(join(cache, name));
+    const changed = Buffer.from(kept);
+    changed[kept.length - 100] ^= 1;
+    for (const content of [...[0, 1, 8, 32, 40, kept.length - 1].map((length) => kept.subarray(0, length)), changed, 'another version has written this']) {
+        writeFileSync(join(cache, name), content);
+        assertLife(run(RUN_LIFE, { env }));
+        assert.equal(readFileSync(join(cache, name)).equals(kept), true);
+    }
+    assert.deepEqual(readdirSync(cache), [name]);
+});
+
+test('a cache that nobody can write to', () => {
+    // A file, or something below one, isn't a folder, not even for root.
+    writeFileSync(join(work, 'file'), '');
+    const env = { KPERF_CACHE: undefined, XDG_CACHE_HOME: undefined, HOME: join(work, 'file') };
+    for (const given of [env, { KPERF_CACHE: join(work, 'file') }, { KPERF_CACHE: '/proc/1/fd' }]) assertLife(run(RUN_LIFE, { env: given }));
+});
+
+test('a user without a home', { skip: process.getuid?.() !== 0 }, () => {
+    const path = join(PACKAGE, 'dist/node/module-cache.js');
+    const program = `const { cacheFolder } = await import('${pathToFileURL(path)}'); process.setuid(54321); console.log(cacheFolder({}));`;
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8', env: {} });
+    assert.deepEqual([stdout, stderr], ['undefined\n', '']);
+});
+
+for (const [name, program] of Object.entries({
+    'a frozen Error': `Object.freeze(Error);`,
+    'an Error without a limit': `delete Error.stackTraceLimit;`,
+    'an Error that has its stack from the program': `Error.prepareStackTrace = () => { throw new Error('none of yours'); };`,
+    'an Error with setters': `Object.defineProperty(Error, 'stackTraceLimit', { configurable: true, get: () => 3, set() { throw new Error('mine'); } });`,
+})) {
+    test(`a program with ${name}`, () => {
+        const descriptors = `JSON.stringify(Object.getOwnPropertyDescriptors(Error), (_, value) => (typeof value === 'function' ? String(value) : value))`;
+        assertRecorded(run(`${LOAD}
+            ${program}
+            const before = ${descriptors};
+            console.log(run(bytes));
+            if (${descriptors} !== before) console.log('changed', before, ${descriptors});`));
+    });
+}
+
+test('bytes that are no module use up no ids', () => {
+    // A section of functions that says it has 2^32 - 1.
+    assertRecorded(run(`${LOAD}
+        console.log(run(bytes));
+        const claims = [0, 97, 115, 109, 1, 0, 0, 0, 3, 5, 255, 255, 255, 255, 15];
+        for (let n = 0; n < 3; n++) {
+            try {
+                new WebAssembly.Module(Uint8Array.from([...claims, 0, 2, 1, n]));
+            } catch (error) {
+                console.log(error.name);
+            }
+        }
+        console.log(run(Buffer.concat([bytes, Buffer.from([0, 2, 1, 120])])));`), `5\n${'CompileError\n'.repeat(3)}5\n`, 2 * CALLS);
+});
+
+test('a process that has used up all ids', () => {
+    const ids = pathToFileURL(join(PACKAGE, 'dist/node/module-ids.js'));
+    const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', `
+        const { ModuleIds } = await import('${ids}');
+        const ids = new ModuleIds();
+        const key = (n) => n.toString(16).padStart(32, '0');
+        console.log(ids.of(key(1), 100) === ids.of(key(1), 100), ids.of(key(2), 2 ** 28) === new ModuleIds(ids.buffer).of(key(2), 2 ** 28));
+        for (let n = 0; n < 2; n++) try { ids.of(key(3), 2 ** 28); } catch ({ message }) { console.log(message); }
+        const few = Array.from({ length: 6000 }, (_, n) => ids.of(key(n + 4), 1));
+        console.log(new Set(few).size, few.every((first, n) => ids.of(key(n + 4), 1) === first));`], { encoding: 'utf8' });
+    const message = 'the modules of this process have used up the ids for functions\n';
+    assert.equal(stdout, `true true\n${message}${message}6000 true\n`, stderr);
+});
+
+test('frozen intrinsics leave nothing to hook into', () => {
+    const { status, stdout, stderr, trace } = run(`${LOAD} console.log(run(bytes));`, { flags: ['--frozen-intrinsics'] });
+    assert.deepEqual([status, stdout, stderr, trace], [0, '5\n', 'kperf: nothing is recorded: WebAssembly is frozen (--frozen-intrinsics)\n', undefined]);
+});
+
+test('a program has a global `kperf` of its own', () => {
+    assertRecorded(run(`${LOAD}
+        globalThis.kperf = { mine: 1 };
+        console.log(run(bytes), kperf.mine, JSON.stringify(Object.getOwnPropertyDescriptor(globalThis, 'kperf')));`),
+        '5 1 {"value":{"mine":1},"writable":true,"enumerable":true,"configurable":true}\n');
+});
+
+test('a worker whose data has our name', () => {
+    assertRecorded(run(`${LOAD}
+        import { Worker, isMainThread, workerData } from 'node:worker_threads';
+        if (isMainThread) new Worker(new URL(import.meta.url), { workerData: { kperf: 'writer', module: new WebAssembly.Module(bytes) } });
+        else console.log(new WebAssembly.Instance(workerData.module).exports.fib(5));`));
+});
+
+test('settings that make no sense are told in one line', () => {
+    for (const [env, line] of [
+        [{ KPERF_CLOCK: 'sundial' }, /^kperf: KPERF_CLOCK: no clock is called `sundial`: .*\n$/],
+        [{ KPERF_PERIOD: 'often' }, /^kperf: KPERF_PERIOD: `often` is no .*\n$/],
+        [{ KPERF_PROBE: 'some' }, /^kperf: KPERF_PROBE is `some`: .*\n$/],
+        [{ KPERF_RECORD: 'all' }, /^kperf: KPERF_RECORD is `all`: use trace or profile\n$/],
+        [{ OTEL_TRACES_EXPORTER: 'otlp', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }, /^kperf: OTEL_EXPORTER_OTLP_PROTOCOL=grpc: .*\n$/],
+    ]) {
+        const { status, stdout, stderr } = run(`${LOAD} console.log(run(bytes));`, { env });
+        assert.deepEqual([status, stdout], [1, ''], JSON.stringify(env));
+        assert.match(stderr, line);
+    }
+});
+
+test('empty settings are none', () => {
+    const names = ['TRACE', 'RECORD', 'PERIOD', 'SPAN_MIN', 'EVERY', 'CLOCK', 'CALIBRATE', 'INLINING', 'QUIET', 'PROBE', 'ONLY', 'SKIP', 'MATCH', 'MIN_INSTRUCTIONS', 'EXPORTS', 'IMPORTS', 'LEAF', 'CACHE'];
+    const env = Object.fromEntries(names.map((name) => [`KPERF_${name}`, '']));
+    assertRecorded(run(`${LOAD} console.log(run(bytes));`, { env: { ...env, XDG_CACHE_HOME: join(work, 'xdg') } }));
+});
+
+test('a recording that can not begin', () => {
+    // One processor is too few for the ticker; this stands for whatever fails then.
+    const cpus = pathToFileURL(join(work, 'one-processor.cjs'));
+    writeFileSync(cpus, `require('node:os').availableParallelism = () => 1; require('node:module').syncBuiltinESMExports();`);
+    const { status, stdout, stderr, trace } = run(`${LOAD}
+        import { Worker } from 'node:worker_threads';
+        for (let n = 0; n < 2; n++) console.log(run(bytes));
+        new Worker('console.log(1)', { eval: true });`, { env: { KPERF_CLOCK: 'ticker' }, flags: ['--import', cpus.href] });
+    const reason = 'the ticker needs a second processor; use the clock `precise`';
+    assert.deepEqual([status, stdout, stderr, trace], [0, '5\n5\n1\n', `kperf: a module is not recorded: ${reason}\nkperf: not all is recorded: ${reason}\n`, undefined]);
+});
+
+/** Starts processes that record and answer `pid` and their results, when they are told to end. */
+async function together(count, cwd) {
+    writeFileSync(join(cwd, 'app.mjs'), `${LOAD} console.log(run(bytes)); process.stdin.resume();`.replaceAll('FIB', FIB));
+    const children = Array.from({ length: count }, () => spawn(process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'], { cwd, env: { ...process.env, KPERF_CACHE: join(work, 'cache') } }));
+    // One that a failed test left would keep this process.
+    after(() => children.forEach((child) => child.kill('SIGKILL')));
+    return Promise.all(children.map(async (child) => {
+        let stderr = '';
+        child.stderr.on('data', (text) => (stderr += text));
+        await once(child.stdout, 'data');
+        return { child, end: async () => { child.stdin.end(); await once(child, 'close'); return stderr; } };
+    }));
+}
+
+test('processes with the same file at once have a trace each', async () => {
+    const cwd = mkdtempSync(join(work, 'run-'));
+    // Also where the trace of a process before lies there.
+    for (let round = 0; round < 4; round++) {
+        const processes = await together(3, cwd);
+        const said = await Promise.all(processes.map(({ end }) => end()));
+        const moved = said.filter((stderr) => stderr.includes('at the same time'));
+        assert.equal(moved.length, 2, said.join());
+        assert.match(moved[0], /^kperf: app.kperf has the trace of process \d+, which ran at the same time; that of this process is in (app-\d+.kperf)\nkperf: 30 events of 1 functions: kperf-wasm report \1\n$/);
+    }
+    const traces = readdirSync(cwd).filter((name) => name.endsWith('.kperf'));
+    assert.equal(traces.length, 9);
+    for (const name of traces) assert.equal(callsOf(join(cwd, name)), CALLS, name);
+});
+
+test('a process that was killed leaves its trace, until the next one takes the name', async () => {
+    const cwd = mkdtempSync(join(work, 'run-'));
+    const [{ child }] = await together(1, cwd);
+    // What threads have recorded is looked at ten times a second; before the first look there is nothing to read.
+    const callsSoFar = () => {
+        try {
+            return callsOf(join(cwd, 'app.kperf'));
+        } catch {
+            return 0;
+        }
+    };
+    while (callsSoFar() < CALLS) await sleep(20);
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    assert.equal(callsOf(join(cwd, 'app.kperf')), CALLS);
+    assertRecorded(run(`${LOAD} console.log(run(bytes));`, { cwd }));
+    assert.deepEqual(readdirSync(cwd).filter((name) => name.endsWith('.kperf')), ['app.kperf']);
+});
+
+test('shared memory is no source where the engine says so', () => {
+    const program = `${LOAD}
+        const shared = new SharedArrayBuffer(bytes.length);
+        new Uint8Array(shared).set(bytes);
+        for (const source of [shared, new Uint8Array(shared)]) {
+            for (const act of [() => new WebAssembly.Module(source), () => WebAssembly.compile(source), () => WebAssembly.instantiate(source)]) {
+                try {
+                    const made = await act();
+                    console.log('taken', new WebAssembly.Instance(made.module ?? made).exports.fib(5));
+                } catch (error) {
+                    console.log(String(error));
+                }
+            }
+        }`;
+    const cwd = mkdtempSync(join(work, 'run-'));
+    const { stdout, stderr, trace } = run(program, { cwd });
+    assert.equal(stdout, spawnSync(process.execPath, ['app.mjs'], { cwd, encoding: 'utf8' }).stdout);
+    assert.equal(stdout.split('\n').length, 7);
+    const taken = stdout.split('taken').length - 1;
+    if (taken > 0) assert.equal(callsOf(trace), taken * CALLS, stderr);
+});
+
+test('a module that was cloned or posted has no table to be seen', () => {
+    kperf('rewrite', FIB, '-o', join(work, 'fib.table.wasm'));
+    assertRecorded(run(`${LOAD}
+        import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
+        const { port1, port2 } = new MessageChannel();
+        const module = new WebAssembly.Module(bytes);
+        port1.postMessage(module);
+        // Who has rewritten a module knows of its table.
+        for (const seen of [module, structuredClone(module), receiveMessageOnPort(port2).message, new WebAssembly.Module(readFileSync('${join(work, 'fib.table.wasm')}'))]) {
+            console.log(WebAssembly.Module.customSections(seen, 'kperf.symbols').length, new WebAssembly.Instance(seen).exports.fib(5));
+        }
+        port1.close();`), '0 5\n0 5\n0 5\n1 5\n', 4 * CALLS);
+});
+
+test('more instances than the ticker serves are recorded too', { skip: major < 22 }, () => {
+    const { status, stdout, stderr, trace } = run(`${LOAD}
+        const module = new WebAssembly.Module(bytes);
+        const all = Array.from({ length: 300 }, () => new WebAssembly.Instance(module));
+        for (const { exports } of all) exports.fib(5);
+        console.log(all.at(-1).exports.fib(20));`, { env: { KPERF_CLOCK: 'ticker' } });
+    assert.deepEqual([status, stdout], [0, '6765\n'], stderr);
+    assert.equal(callsOf(trace), 300 * CALLS + 21891);
+});
