@@ -1,13 +1,13 @@
-//! Spans on their way to a Collector: where they go, a bar meanwhile, a table in the end.
+//! Sends spans to a Collector: the flags that say where, the progress bar, and the table at the end.
 
 use crate::output::tell;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
-use kperf_otlp::exporter::{Compression, Config, Delivery, Protocol, Sending, Settings};
+use kperf_otlp::exporter::{Compression, Config, Delivery, Protocol, Sending, Settings, Signal};
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
-/// Where spans go, and how. What isn't said here, OpenTelemetry's environment variables say.
+/// Where spans go, and how. OpenTelemetry's environment variables are the defaults.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Where spans go")]
 pub struct DeliveryArgs {
@@ -23,20 +23,26 @@ pub struct DeliveryArgs {
     /// `gzip` or `none` [default: OTEL_EXPORTER_OTLP_COMPRESSION, or none].
     #[arg(long, value_name = "COMPRESSION")]
     compression: Option<Compression>,
-    /// How long a request is tried again before sending ends [default: 1m].
+    /// How long to retry a request before giving up [default: 1m].
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     give_up_after: Option<Duration>,
 }
 
 impl DeliveryArgs {
-    /// The configuration, with the environment.
+    /// The exporter's configuration for spans, from the flags and the environment.
     pub fn config(&self) -> anyhow::Result<Config> {
+        self.config_for(Signal::Traces)
+    }
+
+    /// The same for any signal.
+    pub fn config_for(&self, signal: Signal) -> anyhow::Result<Config> {
         let header = |text: &String| {
             let (name, value) =
                 text.split_once('=').with_context(|| format!("`{text}` is no header; give NAME=VALUE"))?;
             anyhow::Ok((name.to_owned(), value.to_owned()))
         };
         let settings = Settings {
+            signal,
             endpoint: self.endpoint.clone(),
             protocol: self.protocol,
             headers: self.headers.iter().map(header).collect::<Result<_, _>>()?,
@@ -48,10 +54,10 @@ impl DeliveryArgs {
     }
 }
 
-/// How often the bar moves.
+/// How long the bar waits between two updates.
 const FRAME: Duration = Duration::from_millis(50);
 
-/// Waits until all is sent that can be, with a bar over the trace's bytes if stderr is a terminal.
+/// Waits until everything that can be sent is sent. If stderr is a terminal, a bar shows how much of the trace that is.
 pub fn wait(sending: Sending, trace_bytes: Option<u64>, quiet: bool) -> Delivery {
     let bar = match trace_bytes {
         Some(length) if !quiet && io::stderr().is_terminal() => bar(length),
@@ -62,7 +68,7 @@ pub fn wait(sending: Sending, trace_bytes: Option<u64>, quiet: bool) -> Delivery
         bar.set_position(sending.trace_bytes());
         let trouble =
             if delivery.retries > 0 { format!(", {} retries", delivery.retries) } else { String::new() };
-        bar.set_message(format!("{} spans acknowledged{trouble}", delivery.acknowledged));
+        bar.set_message(format!("{} acknowledged{trouble}", delivery.acknowledged));
         std::thread::sleep(FRAME);
     }
     let delivery = sending.wait();
@@ -70,19 +76,24 @@ pub fn wait(sending: Sending, trace_bytes: Option<u64>, quiet: bool) -> Delivery
     delivery
 }
 
-/// Tells on stderr what became of the spans.
+/// Prints on stderr what became of the spans, or of what else was sent.
 pub fn show(delivery: &Delivery, config: &Config) {
+    let things = match config.signal {
+        Signal::Traces => "spans",
+        Signal::Metrics => "points of metrics",
+        Signal::Profiles => "samples of profiles",
+    };
     let seconds = delivery.elapsed.as_secs_f64();
     let megabytes = delivery.bytes as f64 / 1e6;
     tell(format_args!(
-        "# spans to {} ({}): {} requests, {megabytes:.1} MB in {seconds:.1} s\n{delivery}",
+        "# {things} to {} ({}): {} requests, {megabytes:.1} MB in {seconds:.1} s\n{delivery}",
         config.endpoint, config.protocol, delivery.requests
     ));
 }
 
 fn bar(length: u64) -> ProgressBar {
     let bar = ProgressBar::new(length);
-    // The template is ours; were it wrong, the default style is fine.
+    // If this template were wrong, the default style would do.
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent} %, {msg}") {
         bar.set_style(style);
     }

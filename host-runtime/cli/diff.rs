@@ -10,7 +10,7 @@ use crate::records::{self, Cell, Column, Format};
 use crate::table::{TableOptions, clock_text, host_text, plural};
 use crate::{input, traces};
 use anyhow::{Context, bail};
-use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, nanos_text};
+use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit};
 use names::Names;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
@@ -19,24 +19,24 @@ use verdict::Limit;
 
 /// Show what changed between two traces of the same program, from two versions, compilers, languages or hosts
 ///
-/// Functions are matched by their names: calls, self time and total of each on both sides, what is new and what is gone,
-/// those first whose self time changed most. With several runs on both sides (`A1 A2 A3 -- B1 B2 B3`) figures are means,
-/// and Welch's t-test says what is more than chance: `95 %` is the range in which the change lies with that confidence,
-/// and a `*` marks changes that are significant at 5 %, with regard to how many functions are looked at (Benjamini and
-/// Hochberg). One run a side can't tell change from chance; counts of calls usually don't vary, times do.
+/// Functions are matched by their names. For each the table has the calls, self time and total of both sides; the largest
+/// change of self time comes first, and functions that only one side has are shown too. One run a side can't tell a change of
+/// times from chance. With several runs a side (`A1 A2 A3 -- B1 B2 B3`) figures are means, and Welch's t-test is applied:
+/// `95 % from` and `to` are the confidence interval of the change, and a `*` marks changes that are significant at 5 %,
+/// corrected for the number of functions (Benjamini and Hochberg).
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The trace before and the one after; or, with `--`, all traces before.
+    /// The trace before and the trace after; with `--`, all traces before.
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
     /// All traces after.
     #[arg(value_name = "AFTER", last = true)]
     after: Vec<PathBuf>,
-    /// What the changes are ordered and judged by.
+    /// The figure that changes are sorted and judged by.
     #[arg(long, value_enum, value_name = "METRIC", default_value = "self")]
     metric: MetricArg,
-    /// What is matched: functions, or paths of calls from the outermost on.
+    /// What is compared: functions, or paths of calls from the outermost call on.
     #[arg(long, value_enum, value_name = "WHAT", default_value = "function")]
     by: By,
     /// How names are matched: `loose` takes their last part and leaves out case and underscores, so that
@@ -46,11 +46,11 @@ pub struct Opts {
     /// Only functions that have at least this share of the metric on one side: `1%`.
     #[arg(long, value_name = "SHARE", value_parser = verdict::share, default_value = "0%")]
     min_share: f64,
-    /// Exit with code 3 if a function of at least 1 % (or --min-share, if that is more), or all together, grew by more
-    /// than this: `10%`. With several runs only what is significant counts.
+    /// Exit with code 3 if the whole grew by more than this, or a function did that has at least 1 % of it (or --min-share,
+    /// if that is more): `10%`. With several runs a side only significant changes count.
     #[arg(long, value_name = "CHANGE", value_parser = verdict::share)]
     fail_on: Option<f64>,
-    /// Take off what the probes themselves cost on each side, as it was measured there.
+    /// Subtract the measured cost of the probes from the times of each side.
     #[arg(long, conflicts_with = "by")]
     compensate: bool,
     /// Show only the first N changes, 0 for all [default: 30 in a table, else all]
@@ -59,11 +59,11 @@ pub struct Opts {
     /// `table` for people; `json` and `csv` with exact figures.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "table")]
     format: Format,
-    /// Also draw the call graph of both sides, red where more time is spent than before, blue where less: `.svg`, `.png`
-    /// or `.dot`. Functions below 0.5 % (or --min-share, if that is more) are left out.
+    /// Also draw the call graph of both sides: red functions take more time than before, blue ones less. The ending is
+    /// `.svg`, `.png` or `.dot`. Functions below 0.5 % (or --min-share, if that is more) are left out.
     #[arg(long, value_name = "FILE")]
     graph: Option<PathBuf>,
-    /// Also draw a flame graph of the side after, in the same colors.
+    /// Also draw a flame graph of the traces after, in the same colors.
     #[arg(long, value_name = "FILE.svg")]
     flame: Option<PathBuf>,
     /// Don't shorten long names in the table.
@@ -101,25 +101,22 @@ enum By {
 }
 
 impl Opts {
-    /// Compares. Exit code 3 says that it grew by more than was allowed.
+    /// Compares. Returns exit code 3 if --fail-on finds growth.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let (before, after) = match (self.traces.as_slice(), self.after.as_slice()) {
             ([before, after], []) => (std::slice::from_ref(before), std::slice::from_ref(after)),
             (before, after @ [_, ..]) => (before, after),
             (traces, []) => bail!(
-                "two traces are compared, or several with `--` between those before and those after; here {} given",
+                "give two traces, or several with `--` between those before and those after; {} given",
                 if traces.len() == 1 {
-                    "is one".to_owned()
+                    "only one is".to_owned()
                 } else {
-                    format!("are {} without `--`", traces.len())
+                    format!("{} without `--` are", traces.len())
                 }
             ),
         };
         if let Some(option) = after.iter().find(|path| path.to_string_lossy().starts_with("--")) {
-            bail!(
-                "`{}` stands behind the `--`, where only traces do; options stand before it",
-                option.display()
-            );
+            bail!("`{}` follows the `--`, where only traces may be; put options before it", option.display());
         }
         let metric = match self.metric {
             MetricArg::Own => Metric::Own,
@@ -133,7 +130,16 @@ impl Opts {
             let mut side = |paths| self.side(paths, self.by, &calls, &mut known);
             (side(before)?, side(after)?)
         };
+        calls.symbols().check()?;
         calls.check_known(&known)?;
+        let mut units = before.samples.iter().chain(&after.samples).map(|sample| sample.unit);
+        if let Some(first) = units.next()
+            && units.any(|unit| unit != first)
+        {
+            bail!(
+                "some of the traces tell times, others instructions (`--clock instructions`): they can't be compared"
+            );
+        }
         let mut diff = ProfileDiff::new(&before.samples, &after.samples, metric);
         let limit = self.fail_on.map(|growth| Limit { growth, least: self.min_share.max(0.01), metric });
         let grown = limit.map(|limit| limit.exceeded_by(&diff)).unwrap_or_default();
@@ -166,14 +172,9 @@ impl Opts {
             side.samples.push(match by {
                 By::Path => Sample::by_path(&profile, name_of),
                 By::Function => {
-                    let cost = profile.header.probe_cost.as_ref();
-                    if self.compensate && cost.is_none() {
-                        bail!(
-                            "the trace `{}` doesn't say what its probes cost, so that nothing can be compensated",
-                            input::name(path)
-                        );
-                    }
-                    Sample::by_function(&profile, cost.filter(|_| self.compensate), name_of)
+                    let cost = traces::compensation(&profile, self.compensate)
+                        .with_context(|| format!("failed to compensate `{}`", input::name(path)))?;
+                    Sample::by_function(&profile, cost.as_ref(), name_of)
                 }
             });
         }
@@ -199,7 +200,7 @@ impl Opts {
                 let ratio = change.ratio().map(|ratio| format!(", x{ratio:.2}")).unwrap_or_default();
                 format!("{} to {}{ratio}", text(change.before), text(change.after))
             };
-            let nanos = |nanos: f64| nanos_text(nanos.round() as u64);
+            let nanos = |nanos: f64| diff.unit.text(nanos.round() as u64);
             writeln!(out, "# self: {}", whole(&diff.whole.self_nanos, &nanos))?;
             writeln!(
                 out,
@@ -211,14 +212,15 @@ impl Opts {
                 let functions = plural(counted as u64, "function");
                 writeln!(
                     out,
-                    "# {functions} counted only on a side: the time is in that of the callers there"
+                    "# {functions} counted only on one side: there the time is part of the callers' time"
                 )?;
             }
-            if !tested {
+            if !tested && diff.unit == Unit::Time {
                 writeln!(out, "# one run a side: times may differ by chance")?;
             }
         }
-        let options = TableOptions { full_names: self.full_names };
+        let options =
+            TableOptions { full_names: self.full_names, unit: diff.unit, ..TableOptions::default() };
         records::write(self.format, &columns(metric, tested), &records, limit, options, out)
     }
 }
@@ -226,7 +228,7 @@ impl Opts {
 /// The runs of one side.
 struct Side {
     samples: Vec<Sample>,
-    /// What the first of them is of.
+    /// The module, host and clock of the first run.
     about: String,
 }
 
@@ -234,10 +236,10 @@ fn about(profile: &Profile) -> String {
     let modules: Vec<&str> =
         profile.symbols.tables().iter().map(|table| table.module.name.as_str()).collect();
     let module = kperf_profile::printable(&modules.join(", ")).into_owned();
-    format!("{module}, {}, {}", host_text(&profile.header), clock_text(&profile.header))
+    format!("{module}, {}, {}", host_text(&profile.header), clock_text(&profile.header, profile.ticks()))
 }
 
-/// The columns; the table has those of the metric's test only where there is one.
+/// The columns. The table has the columns of the metric's test only if several runs are compared.
 fn columns(metric: Metric, tested: bool) -> [Column; 17] {
     let if_tested = |title| if tested { title } else { "" };
     let change = match metric {
@@ -272,7 +274,7 @@ fn record(row: &DiffRow, metric: Metric) -> Vec<Cell> {
     let in_unit = |value: f64| if metric == Metric::Calls { Cell::Number(value) } else { time(value) };
     let test = change.test;
     let ratio = |change: &Change| change.ratio().map_or(Cell::Nothing, Cell::Ratio);
-    // A mean of several runs need not be a whole number.
+    // The mean of several runs may be a fraction.
     let calls =
         |calls: f64| if calls.fract() == 0.0 { Cell::Count(calls as u64) } else { Cell::Number(calls) };
     vec![

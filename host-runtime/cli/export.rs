@@ -16,13 +16,13 @@ use std::process::ExitCode;
 
 /// Write a trace in another tool's format
 ///
-/// What lists calls (chrome, perfetto, speedscope, csv, parquet, kieker, kperf) is written while the trace is read and has
-/// every call; pprof and folded have a line per path of calls, firefox has samples of the trace. Names are demangled and
-/// unique; times are nanoseconds since the recording began unless the format says otherwise.
+/// chrome, perfetto, speedscope, csv, parquet, kieker and kperf have every call and are written while the trace is read. pprof
+/// and folded have one entry for each path of calls, firefox has samples. Names are demangled and unique. Times are
+/// nanoseconds since the recording began, unless the format has its own unit.
 ///
-/// otlp is one protobuf message `TracesData` with a span for each call; otlp-json is the same as lines of JSON, 10,000 spans
-/// each, which the Collector's `otlpjsonfile` receiver reads. With --metrics they say how often each function was called and
-/// how long that took (`MetricsData`).
+/// otlp is one protobuf message `TracesData` with a span for each call. otlp-json is the same as lines of JSON with 10,000
+/// spans each, for the Collector's `otlpjsonfile` receiver. With --metrics both have `MetricsData` instead: the calls of each
+/// function and their time. With --profiles both have `ProfilesData`: the calls and the self time of each path of calls.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -32,13 +32,13 @@ pub struct Opts {
     /// The format.
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Format,
-    /// Where to write: a file, or `-` for stdout; for `kperf` and `kieker` a folder, which is made if it isn't there.
+    /// Where to write: a file, or `-` for stdout. For `kperf` and `kieker` it is a folder, which is made if it is missing.
     #[arg(short, long, value_name = "OUTPUT")]
     output: PathBuf,
-    /// kperf: repeat the function's id in each leave (`<;id;microseconds`), as older versions of k-perf do.
+    /// kperf: write the function's id in each leave too (`<;id;microseconds`), as older versions of k-perf do.
     #[arg(long)]
     leave_ids: bool,
-    /// firefox: the time between two samples [default: a millionth of the whole, 1us at least]
+    /// firefox: the time between two samples [default: a millionth of the whole time, but at least 1us]
     #[arg(long, value_name = "DURATION", value_parser = crate::filters::duration_nanos)]
     interval: Option<u64>,
     #[command(flatten)]
@@ -46,6 +46,9 @@ pub struct Opts {
     /// otlp, otlp-json: metrics of functions instead of spans.
     #[arg(long)]
     metrics: bool,
+    /// otlp, otlp-json: profiles (OpenTelemetry's `v1development`) instead of spans.
+    #[arg(long, conflicts_with = "metrics")]
+    profiles: bool,
     #[command(flatten)]
     spans: SpanArgs,
 }
@@ -59,6 +62,7 @@ Examples:
   kperf-wasm export app.kperf --format kperf -o kperf/            python graph-visualizer.py kperf/trace_app_0.txt
   kperf-wasm export app.kperf --format otlp-json -o app.jsonl --min-time 10us
   kperf-wasm export app.kperf --format otlp -o - --roots run > app.pb
+  kperf-wasm export app.kperf --format otlp --profiles -o app.pb
 
 Exit codes:
   0 fine (a damaged trace is exported as far as it can be read), 1 failure, 2 wrong usage";
@@ -76,6 +80,8 @@ enum Format {
     Speedscope,
     /// pprof's protobuf, compressed: calls and self time of each path.
     Pprof,
+    /// pprof's profile of memory, of a trace with allocations: what each path allocated, and what of it is left.
+    PprofHeap,
     /// Folded stacks: a line per path of calls.
     Folded,
     /// Kieker's records, for its trace analysis.
@@ -93,26 +99,29 @@ enum Format {
 }
 
 impl Opts {
-    /// Exports, and says on stderr what was written.
+    /// Exports, and prints on stderr what was written.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let otlp = matches!(self.format, Format::Otlp | Format::OtlpJson);
-        if !otlp && (self.metrics || self.spans != SpanArgs::default()) {
-            bail!("the flags for OpenTelemetry spans and --metrics go with --format otlp or otlp-json");
+        if !otlp && (self.metrics || self.profiles || self.spans != SpanArgs::default()) {
+            bail!("--metrics, --profiles and the flags for spans need --format otlp or otlp-json");
         }
         if self.format != Format::Kperf && self.leave_ids {
-            bail!("--leave-ids goes with --format kperf");
+            bail!("--leave-ids needs --format kperf");
         }
+        crate::product::keep(&self.trace, &self.output)?;
         match self.format {
             Format::Chrome => stream::chrome(&self)?,
             Format::Perfetto => stream::perfetto(&self)?,
             Format::Firefox => firefox::run(&self)?,
             Format::Speedscope => speedscope::run(&self)?,
             Format::Pprof => pprof::pprof(&self)?,
+            Format::PprofHeap => pprof::pprof_heap(&self)?,
             Format::Folded => pprof::folded(&self)?,
             Format::Kieker => kieker::run(&self)?,
             Format::Csv => stream::csv(&self)?,
             Format::Parquet => stream::parquet(&self)?,
             Format::Kperf => kperf::run(&self)?,
+            Format::Otlp | Format::OtlpJson if self.profiles => otlp::profiles(&self)?,
             Format::Otlp | Format::OtlpJson => otlp::run(&self)?,
         }
         Ok(ExitCode::SUCCESS)

@@ -1,5 +1,6 @@
-//! The flags that choose functions and calls, which read the same wherever they stand.
+//! The flags that choose functions and calls. They mean the same in every command.
 
+use crate::symbols::SymbolArgs;
 use anyhow::{Context, bail};
 use kperf_profile::frames::LaneStatus;
 use kperf_profile::{CallFilter, Health, LaneChoice, Range, Symbols, WindowChoice};
@@ -10,28 +11,28 @@ use std::collections::BTreeSet;
 /// Which functions.
 #[derive(clap::Args, Clone, Debug, Default, PartialEq, Eq)]
 pub struct FilterArgs {
-    /// Only functions whose demangled name matches: a glob (`life::*`) or a `/regex/`. May be repeated.
+    /// Only functions whose demangled name matches a glob (`life::*`) or a `/regex/`. May be repeated.
     #[arg(long, value_name = "PATTERN")]
     only: Vec<String>,
-    /// Not the functions whose demangled name matches; stronger than --only. May be repeated.
+    /// Leave out functions whose demangled name matches, even if --only has them. May be repeated.
     #[arg(long, value_name = "PATTERN")]
     skip: Vec<String>,
-    /// How the patterns of --only and --skip are meant: `text` is found anywhere in the name, as it stands.
+    /// How to read the patterns of --only and --skip.
     #[arg(long = "match", value_enum, value_name = "HOW", default_value = "auto")]
     how: Match,
 }
 
-/// How patterns are meant.
+/// How to read patterns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum Match {
-    /// A regular expression between slashes, else a glob.
+    /// `/regex/` between slashes, otherwise a glob.
     #[default]
     Auto,
     /// A glob that matches the whole name.
     Glob,
     /// A regular expression that matches anywhere in the name.
     Regex,
-    /// What the name has in it, with nothing special about `*`, `[` and `<`.
+    /// A text anywhere in the name; `*`, `[` and `<` have no special meaning.
     Text,
 }
 
@@ -49,7 +50,7 @@ impl FilterArgs {
         Ok(Filter { only: parse("--only", &self.only)?, skip: parse("--skip", &self.skip)? })
     }
 
-    /// The flags as one would type them.
+    /// The flags as they would be typed.
     pub fn describe(&self, words: &mut Vec<String>) {
         for (flag, texts) in [("--only", &self.only), ("--skip", &self.skip)] {
             for text in texts {
@@ -73,7 +74,7 @@ impl Match {
     }
 }
 
-/// Which calls of a trace: those of other functions, and shorter ones, are passed through as if they had had no probes.
+/// Which calls of a trace. Other calls are left out as if their functions had no probes.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Which calls")]
 pub struct CallArgs {
@@ -85,13 +86,15 @@ pub struct CallArgs {
     /// Only calls that took at least this long: `10us`, `1.5ms`, `2s`.
     #[arg(long, alias = "min-duration", value_name = "DURATION", value_parser = duration_nanos)]
     min_time: Option<u64>,
-    /// Only calls that were open at some time in this range, counted from the trace's beginning; either end may be left
-    /// out: `1ms~2ms`, `~500us`, `2s~`. Lists show such calls whole, sums only the part in the range.
+    /// Only calls that were open in this range of time, counted from the trace's beginning: `1ms~2ms`, `~500us`, `2s~`. Lists
+    /// show these calls in full; sums have only the part in the range.
     #[arg(long, value_name = "START~END", value_parser = range)]
     range: Option<Range>,
-    /// Only this lane: `3` for all stacks of that recorder, `3.1` for one. May be repeated.
+    /// Only this lane: `3` is all stacks of lane 3, `3.1` one of them. May be repeated.
     #[arg(long, value_name = "LANE", value_parser = lane)]
     lane: Vec<LaneChoice>,
+    #[command(flatten)]
+    pub symbols: SymbolArgs,
 }
 
 impl CallArgs {
@@ -100,10 +103,10 @@ impl CallArgs {
         Ok(Calls { functions: self.functions.filter()?, windows: WindowChoice::Sum, args: self })
     }
 
-    /// What OpenTelemetry's spans can be chosen by. Fails if more was asked for.
+    /// The choice for OpenTelemetry's spans. Fails if --range or --lane is given, which they don't support.
     pub fn without_range_and_lane(&self) -> anyhow::Result<CallChoice> {
         if self.range.is_some() || !self.lane.is_empty() {
-            bail!("spans can't be chosen by --range and --lane yet; leave them out");
+            bail!("--range and --lane don't work for spans yet; leave them out");
         }
         Ok(CallChoice {
             functions: self.functions.filter()?,
@@ -113,18 +116,23 @@ impl CallArgs {
     }
 }
 
-/// Which calls, whenever and wherever they were made.
+/// Which calls, at any time and in any lane.
 pub struct CallChoice {
-    /// Of which functions.
+    /// Their functions.
     pub functions: Filter,
-    /// How many levels.
+    /// How many of the outermost levels.
     pub depth: Option<u32>,
-    /// How long at least, in nanoseconds.
+    /// How long they took at least, in nanoseconds.
     pub min_nanos: u64,
 }
 
 impl Calls<'_> {
-    /// The flag that chooses calls by when they were or how long they took, if one does.
+    /// Where names come from.
+    pub fn symbols(&self) -> &SymbolArgs {
+        &self.args.symbols
+    }
+
+    /// The flag that chooses calls by their time or their length, if one is given.
     pub fn of_single_calls(&self) -> Option<&'static str> {
         match self.args {
             CallArgs { min_time: Some(1..), .. } => Some("--min-time"),
@@ -134,16 +142,16 @@ impl Calls<'_> {
     }
 }
 
-/// Which calls, ready to be asked.
+/// The filter of calls, with its patterns compiled.
 pub struct Calls<'a> {
     functions: Filter,
-    /// Of a profile that was sampled.
+    /// Which windows count, if the profile was sampled.
     pub windows: WindowChoice,
     args: &'a CallArgs,
 }
 
 impl Calls<'_> {
-    /// Does `work` with the filter for `kperf-profile`. (It borrows a function of ours, so it can't be handed out.)
+    /// Calls `work` with the filter for `kperf-profile`, which borrows a function from here and so can't be returned.
     pub fn with<T>(&self, work: impl FnOnce(&CallFilter<'_>) -> T) -> T {
         let CallArgs { depth, min_time, range, ref lane, .. } = *self.args;
         let (min_nanos, range, lanes) = (min_time.unwrap_or(0), range.unwrap_or_default(), lane.clone());
@@ -158,9 +166,9 @@ impl Calls<'_> {
         })
     }
 
-    /// Whether every call is meant.
+    /// Whether no call is left out.
     pub fn are_all(&self) -> bool {
-        let CallArgs { functions: _, depth, min_time, range, lane } = self.args;
+        let CallArgs { functions: _, depth, min_time, range, lane, symbols: _ } = self.args;
         self.functions.is_empty()
             && self.windows == WindowChoice::Sum
             && depth.is_none()
@@ -169,25 +177,24 @@ impl Calls<'_> {
             && lane.is_empty()
     }
 
-    /// Whether calls of this lane are meant.
+    /// Whether calls of this lane are chosen.
     pub fn want_lane(&self, lane: LaneId) -> bool {
         self.args.lane.is_empty() || self.args.lane.iter().any(|choice| choice.has(lane))
     }
 
-    /// The least time that was asked for; `None` if it was left out.
+    /// The value of --min-time, if it is given.
     pub fn min_nanos(&self) -> Option<u64> {
         self.args.min_time
     }
 
-    /// Fails if a pattern or a lane means nothing that a trace has, or if no function is left. Known when the trace is
-    /// read.
+    /// Fails if a pattern or a lane matches nothing in a trace, or if no function is left. Call it after the trace was read.
     pub fn check(&self, symbols: &Symbols, health: &Health, lanes: &[LaneStatus]) -> anyhow::Result<()> {
         let mut known = Known::default();
         known.add(symbols, health, lanes);
         self.check_known(&known)
     }
 
-    /// [`check`](Calls::check) with what several traces have.
+    /// [`check`](Calls::check) with the functions and lanes of several traces.
     pub fn check_known(&self, known: &Known) -> anyhow::Result<()> {
         check_names(&self.functions, known.names.iter().map(String::as_str))?;
         for choice in &self.args.lane {
@@ -209,17 +216,20 @@ pub struct Known {
 }
 
 impl Known {
-    /// Adds those of a trace.
+    /// Adds the functions and lanes of a trace.
     pub fn add(&mut self, symbols: &Symbols, health: &Health, lanes: &[LaneStatus]) {
         self.names.extend(symbols.iter().map(|symbol| symbol.display_name().to_owned()));
         if health.counts.without_enter > 0 {
             self.names.insert(symbols.name(kperf_profile::LOST).into_owned());
         }
+        if health.beyond.calls() > 0 {
+            self.names.insert(symbols.name(kperf_profile::OTHER).into_owned());
+        }
         self.lanes.extend(lanes.iter().map(|lane| lane.id));
     }
 }
 
-/// Fails if a filter leaves none of the functions, or has a pattern that means none of them.
+/// Fails if a filter leaves no function, or if one of its patterns matches none.
 pub fn check_names<'n>(filter: &Filter, names: impl Iterator<Item = &'n str> + Clone) -> anyhow::Result<()> {
     for (flag, patterns) in [("--only", &filter.only), ("--skip", &filter.skip)] {
         for pattern in patterns {
@@ -251,7 +261,7 @@ fn lane(text: &str) -> Result<LaneChoice, String> {
 
 fn range(text: &str) -> Result<Range, String> {
     let Some((start, end)) = text.split_once('~') else {
-        return Err("two durations with a `~` between them are wanted, such as `1ms~2ms`".to_owned());
+        return Err("give two durations with a `~` between them, such as `1ms~2ms`".to_owned());
     };
     let all = Range::default();
     let end_of = |text: &str, default| if text.is_empty() { Ok(default) } else { duration_nanos(text) };

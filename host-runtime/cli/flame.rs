@@ -1,22 +1,24 @@
 //! `kperf-wasm flame`: flame graphs.
 
-use crate::filters::CallArgs;
+use crate::filters::{CallArgs, Calls};
 use crate::input;
-use crate::output::{Product, tell};
+use crate::output::tell;
+use crate::product::{self, Product};
+use crate::report::allocations;
 use crate::traces::{self, Again, Trace};
-use anyhow::Context;
-use kperf_profile::CallFilter;
+use anyhow::{Context, bail};
+use kperf_profile::Unit;
 use kperf_profile::export::flame::{self, Options};
 use kperf_profile::export::folded::{self, Weight};
-use kperf_profile::nanos_text;
+use kperf_profile::{CallFilter, Heap, Profile};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// Draw a flame graph: each path of calls is a box as wide as its time
 ///
-/// The picture is an SVG: click on a box to zoom, Ctrl-F to search. --reverse puts the innermost functions at the root:
-/// which functions take the time, and who calls them. --chart draws what ran when, from left to right. --folded writes
-/// the paths as text, for other tools.
+/// The picture is an SVG: click on a box to zoom, press Ctrl-F to search. --reverse puts the innermost functions at the
+/// root, with their callers above them. --chart draws what ran when, from left to right. --folded writes the paths as text,
+/// for other tools.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -29,13 +31,13 @@ pub struct Opts {
     /// Put the innermost functions at the root.
     #[arg(long)]
     reverse: bool,
-    /// Draw a chart over time. Calls too short to be seen are left out, unless --min-time says which.
+    /// Draw a chart over time. Calls that are too short to be seen are left out; --min-time sets the limit.
     #[arg(long, conflicts_with = "reverse")]
     chart: bool,
     /// Write folded stacks, a line per path: `main;step 1234`.
     #[arg(long, conflicts_with_all = ["reverse", "chart"])]
     folded: bool,
-    /// What the widths and numbers are: `time` in nanoseconds, or `calls`.
+    /// What widths and numbers mean: `time` in nanoseconds, `calls`, or bytes of a trace with allocations.
     #[arg(long, value_enum, value_name = "WHAT", default_value = "time", conflicts_with = "chart")]
     by: By,
     #[command(flatten)]
@@ -57,42 +59,80 @@ Exit codes:
 enum By {
     Time,
     Calls,
+    /// Bytes that were allocated (`run --allocations`).
+    Allocated,
+    /// Bytes that were there when there were most.
+    Peak,
+    /// Bytes that were there at the end.
+    Live,
 }
 
-/// A chart leaves out calls of less than this part of the whole time: some are not a pixel wide.
+/// A chart leaves out calls that take less than one part in 4,000 of the whole time: they may be narrower than a pixel.
 const PARTS: u64 = 4_000;
 
 impl Opts {
-    /// Draws, and says on stderr of what.
+    /// Draws, and prints on stderr how many calls are in the picture.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let calls = self.calls.parse()?;
+        product::keep(&self.trace, &self.output)?;
         let again = Again::new(&self.trace)?;
-        let profile = again.profile_of(&calls)?;
+        let weight = match self.by {
+            By::Time => Weight::Nanos,
+            By::Calls => Weight::Calls,
+            By::Allocated | By::Peak | By::Live => Weight::Bytes,
+        };
+        let profile = match weight {
+            Weight::Bytes => self.bytes(&again, &calls)?,
+            _ => again.profile_of(&calls)?,
+        };
         traces::tell_warnings(&profile.health);
-        let weight = if self.by == By::Calls { Weight::Calls } else { Weight::Nanos };
+        let what = |profile: &Profile| match weight {
+            Weight::Bytes => format!("{} bytes", profile.tree.total_ticks()),
+            Weight::Nanos | Weight::Calls => format!("{} calls", profile.calls()),
+        };
         let program = input::module_name(&self.trace);
-        let options = Options { title: program, reverse: self.reverse, weight, width: None };
+        let unit = Unit::of(&profile.header);
+        let options = Options { title: program, reverse: self.reverse, weight, width: None, unit };
         let mut out = Product::create(&self.output, false)?;
         let name = out.name();
         let context = || format!("failed to write `{name}`");
         if self.chart {
             let least = calls.min_nanos().unwrap_or(profile.header.nanos(profile.tree.total_ticks()) / PARTS);
-            let Trace { reader, progress } = again.open()?;
+            let Trace { reader, progress } = again.open(calls.symbols())?;
             let exported = calls.with(|filter| {
                 let filter = CallFilter { min_nanos: least, ..filter.clone() };
                 flame::write_chart(reader, &filter, &options, &mut out, |bytes| progress.set_position(bytes))
             });
             progress.finish_and_clear();
             let shown = exported.with_context(context)?.calls;
-            let least = nanos_text(least);
+            out.finish()?;
+            let least = unit.text(least);
             tell(format_args!("{name}: {shown} of {} calls, those of at least {least}", profile.calls()));
         } else if self.folded {
-            folded::write(&profile, weight, &mut out).with_context(context)?;
-            tell(format_args!("{name}: {} calls", profile.calls()));
+            traces::tell_shortened(folded::write(&profile, weight, &mut out).with_context(context)?);
+            out.finish()?;
+            tell(format_args!("{name}: {}", what(&profile)));
         } else {
-            flame::write(&profile, &options, &mut out).with_context(context)?;
-            tell(format_args!("{name}: {} calls", profile.calls()));
+            traces::tell_shortened(flame::write(&profile, &options, &mut out).with_context(context)?);
+            out.finish()?;
+            tell(format_args!("{name}: {}", what(&profile)));
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The profile, with bytes in the place of times.
+    fn bytes(&self, again: &Again, calls: &Calls<'_>) -> anyhow::Result<Profile> {
+        if let Some(flag) = calls.of_single_calls() {
+            bail!("blocks are followed through the whole trace; leave {flag} out");
+        }
+        let (profile, heap) = again.profile_observed(calls, Heap::default())?;
+        allocations::check(&profile, &heap)?;
+        heap.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));
+        let tree = heap.tree(&profile.tree, |figures| match self.by {
+            By::Peak => (figures.peak_blocks, figures.peak_bytes),
+            By::Live => (figures.live_blocks, figures.live_bytes),
+            _ => (figures.allocated(), figures.allocated_bytes()),
+        });
+        Ok(Profile { tree, ..profile })
     }
 }

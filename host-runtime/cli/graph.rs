@@ -2,13 +2,14 @@
 
 use crate::filters::CallArgs;
 use crate::input;
-use crate::output::{Product, tell};
+use crate::output::tell;
 use crate::picture::{self, Layout};
+use crate::product::{self, Product};
 use crate::table::grouped;
 use crate::traces;
 use anyhow::{Context, bail};
 use kperf_profile::export::graph::{self, Picture};
-use kperf_profile::{Profile, nanos_text};
+use kperf_profile::{Profile, Unit};
 use kperf_rewriter::Pattern;
 use std::io::Write;
 use std::path::PathBuf;
@@ -16,43 +17,44 @@ use std::process::ExitCode;
 
 /// Draw who calls whom: functions with their times, arrows with the numbers of calls
 ///
-/// A box has a function's name, its total and self time with their shares of the whole, and the number of its calls; an
-/// arrow the number of calls and their total. The more time, the redder. Functions below --min-share are folded into
-/// boxes `n others`.
+/// A box has a function's name, its total and self time with their shares of the whole, and the number of its calls. An arrow
+/// has the number of calls and their total. What takes more time is redder. A chain of functions that do little but make a single
+/// call of the next is one box. Functions below --min-share are left out, or together are a box `n others`. The title counts
+/// what has no box of its own.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
     /// The trace, or `-` for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// Where to write the picture; the ending says the format: `.svg`, `.png`, `.dot`, `.mmd`.
+    /// Where to write the picture. The ending chooses the format: `.svg`, `.png`, `.dot`, `.mmd`.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// The format, whatever the ending is; needed for `-`, stdout.
+    /// The format, whatever the ending is. Needed if the output is `-`, stdout.
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
-    /// Fold what has less than this part of the whole time, in percent.
+    /// Leave out functions that have less than this share of the whole time, in percent.
     #[arg(long, value_name = "PERCENT", default_value = "0.5", value_parser = percent)]
     min_share: f64,
-    /// Draw at most N boxes, those with the most time, and fold the others.
-    #[arg(long, value_name = "N", default_value_t = 60)]
-    max_nodes: usize,
+    /// Draw at most N boxes, the ones with the most time.
+    #[arg(long, alias = "max-nodes", value_name = "N", default_value_t = 40)]
+    boxes: usize,
     /// Draw a box for each path of calls, as k-perf does, rather than for each function.
     #[arg(long)]
     tree: bool,
-    /// Draw only what these functions did, as if they were the program.
+    /// Draw only these functions and what they call, as if they were the program.
     #[arg(long, value_name = "PATTERN")]
     root: Option<String>,
-    /// Draw only the paths through these functions: who calls them and whom they call.
+    /// Draw only the paths of calls through these functions: their callers and callees.
     #[arg(long, value_name = "PATTERN")]
     focus: Option<String>,
-    /// Take off what the probes themselves cost, as it was measured when the recording began.
+    /// Subtract the cost of the probes, which was measured when the recording ended.
     #[arg(long)]
     compensate: bool,
-    /// Who lays it out.
+    /// Which Graphviz lays the graph out.
     #[arg(long, value_enum, value_name = "WHO", default_value = "auto")]
     layout: Layout,
-    /// PNG: how many pixels for one of the SVG's.
+    /// PNG: how many pixels stand for one pixel of the SVG.
     #[arg(long, value_name = "FACTOR", default_value_t = 2.0)]
     scale: f32,
     #[command(flatten)]
@@ -72,9 +74,9 @@ Exit codes:
 /// Formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Format {
-    /// A picture for browsers, that follows their light or dark style.
+    /// A picture for browsers; it follows their light or dark style.
     Svg,
-    /// A picture on white.
+    /// A picture on a white ground.
     Png,
     /// Graphviz's language.
     Dot,
@@ -86,18 +88,16 @@ impl Opts {
     /// Draws. A pattern that matches no function is an error.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let format = self.format()?;
+        product::keep(&self.trace, &self.output)?;
         let mut profile = traces::profile_of(&self.trace, &self.calls.parse()?)?;
         self.choose(&mut profile)?;
-        let compensate = profile.header.probe_cost.filter(|_| self.compensate);
-        if self.compensate && compensate.is_none() {
-            bail!("the trace doesn't say what its probes cost, so that nothing can be compensated");
-        }
+        let compensate = traces::compensation(&profile, self.compensate)?;
         if profile.tree.nodes().len() < 2 {
             bail!("there are no calls to draw");
         }
         let options = graph::Options {
             min_share: self.min_share / 100.0,
-            max_vertices: self.max_nodes.max(1),
+            max_vertices: self.boxes,
             tree: self.tree,
             title: self.title(&profile),
             compensate,
@@ -106,8 +106,10 @@ impl Opts {
         traces::tell_warnings(&profile.health);
         let mut out = Product::create(&self.output, format == Format::Png)?;
         self.write(&picture, format, &mut out)?;
+        let name = out.name();
+        out.finish()?;
         let Picture { vertices, edges, .. } = &picture;
-        tell(format_args!("{}: {} boxes, {} arrows", out.name(), vertices.len(), edges.len()));
+        tell(format_args!("{name}: {} boxes, {} arrows", vertices.len(), edges.len()));
         Ok(ExitCode::SUCCESS)
     }
 
@@ -120,13 +122,13 @@ impl Opts {
             (None, Some("dot" | "gv")) => Format::Dot,
             (None, Some("mmd" | "mermaid")) => Format::Mermaid,
             (None, _) => bail!(
-                "`{}` doesn't say which format it is to have; end it in .svg, .png, .dot or .mmd, or say --format",
+                "the ending of `{}` is no known format; use .svg, .png, .dot or .mmd, or give --format",
                 self.output.display()
             ),
         })
     }
 
-    /// Leaves of the calls what --root and --focus ask for.
+    /// Keeps only the calls that --root and --focus ask for.
     fn choose(&self, profile: &mut Profile) -> anyhow::Result<()> {
         for (flag, text) in [("--root", &self.root), ("--focus", &self.focus)] {
             let Some(text) = text else { continue };
@@ -162,7 +164,7 @@ impl Opts {
             "{}{of}: {} calls in {}",
             input::module_name(&self.trace),
             grouped(calls),
-            nanos_text(nanos)
+            Unit::of(&profile.header).text(nanos)
         )]
     }
 
@@ -181,13 +183,13 @@ impl Opts {
                 out.write_all(&picture::png(&drawn()?, self.scale)?).with_context(context)?;
             }
         }
-        out.flush().with_context(context)
+        Ok(())
     }
 }
 
 fn percent(text: &str) -> Result<f64, String> {
     match text.trim_end_matches('%').trim().parse::<f64>() {
         Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent),
-        _ => Err("a number from 0 to 100 is wanted".to_owned()),
+        _ => Err("give a number from 0 to 100".to_owned()),
     }
 }

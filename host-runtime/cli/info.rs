@@ -1,10 +1,12 @@
 //! `kperf-wasm info`: what a file is.
 
+mod component;
 mod module;
 mod proposals;
 mod trace;
 
 use crate::input;
+use crate::symbols::SymbolArgs;
 use crate::table::grouped;
 use crate::traces;
 use anyhow::Context;
@@ -17,19 +19,22 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// Say what a module or a trace is
+/// Describe a module, a component or a trace
 ///
-/// Of a module: its size, the proposals that it uses, functions, imports and exports, and whether it has probes. Of a
-/// trace: the clock, the host, the program, events, lanes, and what was lost.
+/// For a module: its size, the proposals that it uses, its functions, imports and exports, and its probes. For a
+/// component: its core modules, imports, exports and probes. For a trace: the
+/// clock, the host, the command, the events, the lanes, and what was lost.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// A module, binary or text, or a trace; `-` is stdin.
+    /// A module or component, binary or text, or a trace; `-` is stdin.
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// `text` for people, `json` for programs.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     format: Format,
+    #[command(flatten)]
+    symbols: SymbolArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -38,7 +43,7 @@ Examples:
   kperf-wasm info app.kperf --format json
 
 Exit codes:
-  0 fine (a damaged trace is described as far as it can be read), 1 failure (a module that doesn't validate is one),
+  0 success (a damaged trace is described as far as it can be read), 1 failure (also if a module doesn't validate),
   2 wrong usage";
 
 /// Output formats.
@@ -48,23 +53,21 @@ enum Format {
     Json,
 }
 
-/// What every trace begins with.
-const TRACE_MAGIC: &[u8] = b"KPERF\0";
-
 impl Opts {
     /// Describes the file.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let context = || format!("failed to read `{}`", input::name(&self.file));
         let text = if !traces::can_be_read_twice(&self.file) {
             let bytes = input::read(&self.file)?;
-            if bytes.starts_with(TRACE_MAGIC) {
+            if input::is_trace(&bytes) {
                 let reader = TraceReader::new(bytes.as_slice()).with_context(context)?;
+                let reader = reader.with_names(self.symbols.namer(&self.file, true)?);
                 self.trace(&Profile::read(reader, |_| ()).with_context(context)?)?
             } else {
                 self.module(&input::assemble(&self.file, bytes)?)?
             }
         } else if is_trace(&self.file)? {
-            self.trace(&traces::profile(&self.file)?)?
+            self.trace(&traces::profile(&self.file, &self.symbols)?)?
         } else {
             self.module(&input::read_module(&self.file)?)?
         };
@@ -74,11 +77,15 @@ impl Opts {
 
     fn trace(&self, profile: &Profile) -> anyhow::Result<String> {
         traces::tell_warnings(&profile.health);
+        traces::tell_hints(profile);
         self.formatted(&trace::describe(profile), trace::text)
     }
 
     fn module(&self, bytes: &[u8]) -> anyhow::Result<String> {
         let context = || format!("failed to read `{}`", input::name(&self.file));
+        if kperf_rewriter::is_component(bytes) {
+            return self.formatted(&component::describe(bytes).with_context(context)?, component::text);
+        }
         self.formatted(&module::describe(bytes).with_context(context)?, module::text)
     }
 
@@ -98,7 +105,7 @@ fn is_trace(path: &Path) -> anyhow::Result<bool> {
     let context = || format!("failed to read `{}`", path.display());
     let mut start = Vec::new();
     File::open(path).with_context(context)?.take(16).read_to_end(&mut start).with_context(context)?;
-    Ok(start.starts_with(TRACE_MAGIC))
+    Ok(input::is_trace(&start))
 }
 
 /// How many functions are counted only, if any are.
@@ -109,7 +116,7 @@ fn counted_text(functions: usize) -> String {
     }
 }
 
-/// Lines of a name and a value, the values below each other.
+/// Lines with a name and a value each; the values are aligned.
 #[derive(Default)]
 struct Lines(String);
 

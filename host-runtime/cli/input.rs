@@ -1,4 +1,4 @@
-//! Reading what the user names: files, `-` for stdin, text or binary modules.
+//! Reads the files that the user names; `-` is stdin, and modules may be text or binary.
 
 use anyhow::{Context, bail};
 use std::io::Read;
@@ -19,10 +19,13 @@ pub fn read_module(path: &Path) -> anyhow::Result<Vec<u8>> {
     assemble(path, read(path)?)
 }
 
-/// A module's bytes, made of the binary or the text that was read from `path`.
+/// A module's bytes, from the binary or the text that was read from `path`.
 pub fn assemble(path: &Path, bytes: Vec<u8>) -> anyhow::Result<Vec<u8>> {
     if bytes.starts_with(b"\0asm") {
         return Ok(bytes);
+    }
+    if is_trace(&bytes) {
+        bail!("`{}` is a trace, not a WebAssembly module; `kperf-wasm report` reads it", name(path));
     }
     let is_wat = path.extension().is_some_and(|extension| extension == "wat");
     let looks_like_wat =
@@ -38,6 +41,11 @@ pub fn assemble(path: &Path, bytes: Vec<u8>) -> anyhow::Result<Vec<u8>> {
         error
     })?;
     Ok(module.into_owned())
+}
+
+/// Whether these are the first bytes of a trace.
+pub fn is_trace(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"KPERF\0")
 }
 
 /// What a path is called in messages.

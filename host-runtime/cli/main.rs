@@ -2,7 +2,7 @@
 //!
 //! One file per subcommand; this one picks the subcommand and prints its error.
 
-// A binary has no public items; `pub` here tells what a file offers to the others.
+// A binary has no public items. `pub` here marks what a file offers to the other files.
 #![allow(unreachable_pub)]
 
 mod delivery;
@@ -11,12 +11,14 @@ mod export;
 mod filters;
 mod flame;
 mod graph;
+mod host;
 mod info;
 mod input;
 mod output;
 mod parents;
 mod picture;
 mod probes;
+mod product;
 mod records;
 mod replay;
 mod report;
@@ -27,7 +29,9 @@ mod send;
 mod serve;
 mod signals;
 mod spans;
+mod symbols;
 mod table;
+mod top;
 mod traces;
 mod view;
 
@@ -42,6 +46,8 @@ use std::process::ExitCode;
 #[command(name = "kperf-wasm", version, after_help = EXAMPLES)]
 enum Cli {
     Run(run::Opts),
+    #[command(after_help = top::EXAMPLES)]
+    Top(top::Opts),
     Report(report::Opts),
     Replay(replay::Opts),
     View(view::Opts),
@@ -58,6 +64,7 @@ enum Cli {
 const EXAMPLES: &str = "\
 Examples:
   kperf-wasm run app.wasm                       run it, show where the time went, keep app.kperf
+  kperf-wasm top app.wasm                       run it, show each second where the time goes
   kperf-wasm report app.kperf --sort calls      every function: calls, total, self
   kperf-wasm replay app.kperf --min-time 100us  the calls one by one, as a tree
   kperf-wasm view app.kperf                     timeline, flame graph and table in the browser
@@ -66,15 +73,16 @@ Examples:
   kperf-wasm diff old.kperf new.kperf           what got slower, what is new
   kperf-wasm send app.kperf                     the calls as spans, to an OpenTelemetry Collector
   kperf-wasm serve dist/                        a web app whose pages record, without a change to it
-  kperf-wasm rewrite app.wasm -o probed.wasm    only put the probes in
+  kperf-wasm rewrite app.wasm -o probed.wasm    only add the probes
 
 Exit codes:
-  0 fine, 1 failure, 2 wrong usage; 3 from `diff --fail-on`; `run` passes the guest's own exit code through";
+  0 success, 1 failure, 2 wrong usage, 3 from `diff --fail-on`; `run` ends with the guest's own exit code";
 
 impl Cli {
     fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Cli::Run(opts) => opts.run(),
+            Cli::Top(opts) => opts.run(),
             Cli::Report(opts) => opts.run(),
             Cli::Replay(opts) => opts.run(),
             Cli::View(opts) => opts.run(),
@@ -105,7 +113,7 @@ fn main() -> ExitCode {
                 let cause = cause.to_string().replace('\n', "\n       ");
                 text.push_str(&format!("    {n}: {cause}\n"));
             }
-            // There is nobody left to tell when stderr is closed.
+            // If stderr is closed, nobody can be told.
             let _ = std::io::stderr().write_all(text.as_bytes());
             ExitCode::FAILURE
         }

@@ -1,4 +1,4 @@
-//! Pictures of graphs: Graphviz's language becomes SVG, SVG becomes PNG.
+//! Draws graphs: turns Graphviz's language into SVG, and SVG into PNG.
 
 mod graphviz;
 mod png;
@@ -10,10 +10,10 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Who lays a graph out.
+/// Which Graphviz lays a graph out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Layout {
-    /// The `dot` of this machine, where it has one, else the one that is built in.
+    /// The `dot` of this machine if it has one, else the built-in Graphviz.
     #[default]
     Auto,
     /// The `dot` of this machine.
@@ -51,10 +51,10 @@ fn run_dot(program: &PathBuf, dot: &str) -> anyhow::Result<String> {
     let mut child = command.spawn().with_context(context)?;
     let stdin = child.stdin.take();
     let output = std::thread::scope(|scope| {
-        // It reads all before it writes, but for its warnings.
+        // `dot` reads everything before it writes anything but warnings.
         let fed = scope.spawn(move || stdin.map_or(Ok(()), |mut stdin| stdin.write_all(dot.as_bytes())));
         let output = child.wait_with_output();
-        // It says itself why it stopped reading.
+        // If `dot` stopped reading, its own error says why.
         let _ = fed.join();
         output
     })
@@ -65,7 +65,7 @@ fn run_dot(program: &PathBuf, dot: &str) -> anyhow::Result<String> {
     String::from_utf8(output.stdout).with_context(|| format!("`{}` wrote no UTF-8", program.display()))
 }
 
-/// For readers with a dark ground: what stands on the ground itself is lighter there.
+/// On a dark ground, what stands outside of boxes gets lighter colors.
 const STYLE: &str = "<style>
 text { font-family: Helvetica, Arial, 'Liberation Sans', sans-serif }
 @media (prefers-color-scheme: dark) {
@@ -74,7 +74,7 @@ text { font-family: Helvetica, Arial, 'Liberation Sans', sans-serif }
 </style>
 ";
 
-/// Adds the style, and leaves out what comes before the picture.
+/// Adds the style, and drops what stands before the `<svg>`.
 fn styled(svg: &str) -> String {
     let start = svg.find("<svg").unwrap_or(0);
     let svg = svg.get(start..).unwrap_or(svg);

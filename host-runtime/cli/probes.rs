@@ -2,10 +2,14 @@
 
 use crate::filters::FilterArgs;
 use crate::output::tell;
+use crate::report::allocations::found;
 use crate::sampling::RecordArgs;
+use crate::symbols;
 use anyhow::{Context, bail};
-use kperf_rewriter::{Leaf, NameMap, Options, Probe, Warning};
-use std::path::PathBuf;
+use kperf_abi::SymbolTable;
+use kperf_rewriter::{AllocationOptions, Clock, Host, Leaf, Options, Probe, Warning, Weights};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Which functions get probes.
 #[derive(clap::Args, Clone, Debug, Default)]
@@ -19,18 +23,41 @@ pub struct ProbeArgs {
     /// Only functions that the module exports.
     #[arg(long)]
     exports: bool,
-    /// Names for a stripped module: lines `index:name`, as `emcc --emit-symbol-map` writes them.
-    #[arg(long, value_name = "MAP")]
-    names: Option<PathBuf>,
-    /// What a probe is: `import` calls a recorder beside the module, which any host can supply; `inline` puts the recorder
-    /// into the module, for engines that give a module several memories: a third of the cost with a ticker, but each
-    /// instance has a call tree of its own; `auto` is inline for `run` and `serve` with a ticker, import otherwise.
+    /// Names and source lines for a stripped module: an unstripped module of the same build, a symbol map (lines
+    /// `index:name`, as `emcc --emit-symbol-map` writes them), or a source map. Without it, the file that the module
+    /// itself names and the folders of `KPERF_SYMBOLS` are looked at.
+    #[arg(long, visible_alias = "names", value_name = "FILE")]
+    symbols: Option<PathBuf>,
+    /// Leave debug information (DWARF, source maps) out of the rewritten module. It follows the code otherwise, so that
+    /// debuggers and backtraces show the same lines as before.
+    #[arg(long)]
+    drop_debug: bool,
+    /// What a probe is. `import`: calls to a recorder module, which any host can supply. `inline`: the recorder's code inside
+    /// the module; with a ticker this costs a third, but the engine must allow several memories, and each instance has its
+    /// own call tree. `auto`: inline for `run` and `serve` with a ticker, import otherwise.
     #[arg(long, value_enum, value_name = "PROBE", default_value = "auto")]
     pub probe: ProbeArg,
-    /// Functions that call nothing, don't loop, can't trap and are cheaper than their probe: `time` them as all others, or
-    /// `count` their calls, by one event instead of two. Their time is in that of their callers then. For inlined probes.
+    /// What to do with small functions that call nothing, don't loop and can't trap: `time` them like all others, or only
+    /// `count` their calls, which costs less. The time of counted functions is then part of their callers' time. Needs
+    /// inline probes.
     #[arg(long, value_enum, value_name = "HOW", default_value = "time")]
     pub leaf: LeafArg,
+    /// What each instruction counts where instructions are the clock: `fuel`, as wasmtime's fuel does, or a file with lines `NAME
+    /// WEIGHT` (`i32.div_s 20`, `all 1`; `bulk 8`: what copies or fills 8 bytes counts one more; `entry 1`: so does a call). By default
+    /// an operator is 1, structure (`block`, `return`, `drop`) 0, and bulk 8.
+    #[arg(long, value_name = "FILE")]
+    weights: Option<PathBuf>,
+    /// Record what is allocated too: in each call of an allocator's function and at each `memory.grow`. The functions are found by
+    /// their names or exports (malloc and its family, C++, Rust, Go, AssemblyScript, wasm-bindgen); `report --by allocations`
+    /// says which. With BYTES (`512KiB`) only samples are recorded, one in so many bytes on average, and figures are estimates:
+    /// for programs that allocate a lot. That needs inline probes.
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = "all")]
+    pub allocations: Option<SampleArg>,
+    /// Functions of an allocator of another name: `malloc=my_alloc,free=my_free`. There are malloc, calloc, realloc, reallocarray,
+    /// free, aligned_alloc, posix_memalign, alloc (size, ..), rust_realloc (block, old size, alignment, size) and new
+    /// (AssemblyScript).
+    #[arg(long, value_name = "KIND=FUNC", value_delimiter = ',', requires = "allocations")]
+    allocator: Vec<String>,
     #[command(flatten)]
     pub record: RecordArgs,
 }
@@ -44,6 +71,35 @@ pub enum ProbeArg {
     Auto,
 }
 
+/// `--allocations`: one sample is recorded in so many bytes; 0: all of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SampleArg(u64);
+
+impl FromStr for SampleArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<SampleArg, String> {
+        if text == "all" {
+            return Ok(SampleArg(0));
+        }
+        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, unit) = text.split_at(digits);
+        let unit: Option<u64> = match unit {
+            "" | "B" => Some(1),
+            "kB" => Some(1_000),
+            "KiB" => Some(1 << 10),
+            "MB" => Some(1_000_000),
+            "MiB" => Some(1 << 20),
+            _ => None,
+        };
+        let bytes = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
+        bytes.filter(|bytes| (1..=1 << 40).contains(bytes)).map(SampleArg).ok_or_else(|| {
+            "neither `all` nor a number of bytes as `512KiB`; a module stands in front of --allocations, or after `--`"
+                .to_owned()
+        })
+    }
+}
+
 /// `--leaf`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum LeafArg {
@@ -53,8 +109,8 @@ pub enum LeafArg {
 }
 
 impl ProbeArgs {
-    /// The options for a module of this name, whose calls of the host get probes too if `imports`. `auto` is what that
-    /// means here.
+    /// The rewriter's options for a module of this name. `imports`: whether calls of imported functions get probes.
+    /// `auto`: the probe that `--probe auto` stands for.
     pub fn options(
         &self,
         module_name: String,
@@ -64,45 +120,95 @@ impl ProbeArgs {
     ) -> anyhow::Result<Options> {
         let probe = match (self.record.probe(auto)?, self.probe) {
             (Some(_), ProbeArg::Import) => {
-                bail!("a profile has its recorder inside the module; leave --probe import out")
+                bail!("--record profile needs the recorder inside the module; leave --probe import out")
             }
             (Some(probe), _) => probe,
             (None, ProbeArg::Import) => Probe::Import,
             (None, ProbeArg::Inline) => Probe::Inline,
             (None, ProbeArg::Auto) => auto,
         };
+        let allocations = self.allocations()?;
+        if allocations.is_some() && self.record.is_profile() {
+            bail!("allocations are recorded in a trace of the calls; leave --record profile out");
+        }
         let leaf = match (self.leaf, probe) {
             (LeafArg::Time, _) => Leaf::Time,
             (LeafArg::Count, Probe::Inline) => Leaf::Count,
             (LeafArg::Count, Probe::Import) => bail!("--leaf count is for --probe inline"),
             (LeafArg::Count, Probe::Profile { .. } | Probe::Count) => {
-                bail!("a profile counts all calls, and times none; leave --leaf count out")
+                bail!("--leaf count is for traces: a profile only counts every call anyway; leave it out")
             }
         };
-        let names = match &self.names {
-            Some(path) => {
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| format!("failed to read the symbol map `{}`", path.display()))?;
-                Some(NameMap::parse(&text).with_context(|| format!("in `{}`", path.display()))?)
-            }
+        let names = match &self.symbols {
+            Some(path) => Some(
+                symbols::read(path)
+                    .with_context(|| format!("failed to read the symbols `{}`", path.display()))?,
+            ),
             None => None,
         };
+        if self.weights.is_some() {
+            bail!("--weights says what instructions count; it goes with --clock instructions");
+        }
         Ok(Options {
             probe,
+            clock: Clock::Host,
             leaf,
             filter: self.filter.filter()?,
             min_instructions: self.min_instructions,
             exports_only: self.exports,
             imports,
+            host: Host::default(),
+            allocations,
             id_base,
             names,
+            drops_debug: self.drop_debug,
+            source_map_url: None,
             module_name,
             description: self.describe(probe, imports, id_base),
             validate: false,
         })
     }
 
-    /// The flags as one would type them.
+    /// The file that the user says names come from.
+    pub fn symbols(&self) -> Option<&Path> {
+        self.symbols.as_deref()
+    }
+
+    /// As [`options`](Self::options), for a module that counts its instructions.
+    pub fn counting(&self, module_name: String, imports: bool, id_base: u32) -> anyhow::Result<Options> {
+        if self.record.is_profile() {
+            bail!("--clock instructions is for traces, a profile is sampled; leave --record profile out");
+        }
+        if self.probe == ProbeArg::Import {
+            bail!("instructions are counted inside of the module; leave --probe import out");
+        }
+        let mut clock = "--clock instructions".to_owned();
+        let weights = match &self.weights {
+            None => Weights::default(),
+            Some(path) => {
+                clock += &format!(" --weights {}", path.display());
+                if path == Path::new("fuel") { Weights::fuel() } else { read_weights(path)? }
+            }
+        };
+        let probes = ProbeArgs { weights: None, ..self.clone() };
+        let options = probes.options(module_name, imports, id_base, Probe::Inline)?;
+        let description = format!("{clock} {}", options.description).trim_end().to_owned();
+        Ok(Options { clock: Clock::Instructions(weights), description, ..options })
+    }
+
+    /// `--allocations` and `--allocator`.
+    fn allocations(&self) -> anyhow::Result<Option<AllocationOptions>> {
+        let told = self.allocator.iter().map(|text| match text.split_once('=') {
+            Some((role, name)) if !role.is_empty() && !name.is_empty() => {
+                Ok((role.to_owned(), name.to_owned()))
+            }
+            _ => bail!("--allocator `{text}` is not of the form `malloc=FUNCTION`"),
+        });
+        let told = told.collect::<anyhow::Result<_>>()?;
+        Ok(self.allocations.map(|SampleArg(sample)| AllocationOptions { told, sample }))
+    }
+
+    /// The flags as they would be typed.
     fn describe(&self, probe: Probe, imports: bool, id_base: u32) -> String {
         let mut words = Vec::new();
         if probe == Probe::Inline {
@@ -110,6 +216,13 @@ impl ProbeArgs {
         }
         if self.leaf == LeafArg::Count {
             words.extend(["--leaf".to_owned(), "count".to_owned()]);
+        }
+        if let Some(SampleArg(sample)) = self.allocations {
+            words.push("--allocations".to_owned());
+            words.extend((sample > 0).then(|| sample.to_string()));
+        }
+        if !self.allocator.is_empty() {
+            words.extend(["--allocator".to_owned(), self.allocator.join(",")]);
         }
         self.record.describe(probe, &mut words);
         self.filter.describe(&mut words);
@@ -129,7 +242,24 @@ impl ProbeArgs {
     }
 }
 
-/// Tells what the rewriter warned of; dropped sections, of which there often are many, in one line.
+fn read_weights(path: &Path) -> anyhow::Result<Weights> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("failed to read the weights `{}`", path.display()))?;
+    Weights::parse(&text).with_context(|| format!("in `{}`", path.display()))
+}
+
+/// Says which functions are an allocator's, if allocations are recorded.
+pub fn tell_allocators(symbols: &SymbolTable) {
+    match &symbols.module.allocations {
+        Some(allocations) if allocations.allocators.is_empty() => tell(format_args!(
+            "warning: no function of an allocator was found by its name, only memory.grow is recorded (--allocator names functions)"
+        )),
+        Some(allocations) => tell(found(allocations)),
+        None => {}
+    }
+}
+
+/// Prints the rewriter's warnings. Dropped sections share one line, because there are often many.
 pub fn tell_warnings(warnings: &[Warning]) {
     let mut dropped = Vec::new();
     for warning in warnings {
@@ -140,7 +270,7 @@ pub fn tell_warnings(warnings: &[Warning]) {
     }
     if !dropped.is_empty() {
         tell(format_args!(
-            "warning: dropped the custom section{} {}: what they say doesn't hold for the rewritten module",
+            "warning: dropped the custom section{} {}, which would be wrong for the rewritten module",
             if dropped.len() > 1 { "s" } else { "" },
             dropped.join(", "),
         ));

@@ -1,8 +1,7 @@
-//! Rows of figures in three formats: a table for people, JSON and CSV with exact numbers.
+//! Writes rows of figures in three formats: a table for people, JSON and CSV with exact numbers.
 
 use crate::table::{TableOptions, grouped, name_text};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use kperf_profile::nanos_text;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 
@@ -14,7 +13,7 @@ pub enum Format {
     Csv,
 }
 
-/// A column: its key in JSON and CSV, its title in the table (`""` for one that the table doesn't have).
+/// A column: its key in JSON and CSV, and its title in the table (`""` if the table doesn't have it).
 pub type Column = (&'static str, &'static str);
 
 /// One figure.
@@ -35,7 +34,7 @@ pub enum Cell {
     Ratio(f64),
     /// A number without a unit.
     Number(f64),
-    /// What there isn't.
+    /// No figure.
     Nothing,
     /// A time that nobody knows.
     Untimed,
@@ -45,7 +44,7 @@ pub enum Cell {
 const NAME: usize = 48;
 
 impl Cell {
-    /// A duration, unless calls were counted only.
+    /// A duration, or `Untimed` if the calls were counted only.
     pub fn time(nanos: f64, is_counted: bool) -> Cell {
         if is_counted { Cell::Untimed } else { Cell::Nanos(nanos) }
     }
@@ -58,7 +57,7 @@ impl Cell {
             Cell::Count(count) => grouped(*count),
             Cell::Nanos(nanos) => {
                 let sign = if nanos.round() < 0.0 { "-" } else { "" };
-                format!("{sign}{}", nanos_text(nanos.abs().round() as u64))
+                format!("{sign}{}", options.unit.text(nanos.abs().round() as u64))
             }
             Cell::Share(share) => format!("{:.1}", 100.0 * share),
             Cell::Ratio(ratio) => format!("x{ratio:.2}"),
@@ -74,7 +73,7 @@ impl Cell {
             Cell::Word(word) => (*word).into(),
             Cell::Flag(flag) => (*flag).into(),
             Cell::Count(count) => (*count).into(),
-            // Thousandths of a nanosecond are far below what a clock says.
+            // No clock is finer than a thousandth of a nanosecond.
             Cell::Nanos(nanos) => ((nanos * 1e3).round() / 1e3).into(),
             Cell::Share(number) | Cell::Ratio(number) | Cell::Number(number) => {
                 ((number * 1e6).round() / 1e6).into()
@@ -84,8 +83,7 @@ impl Cell {
     }
 }
 
-/// Writes the rows. The table has at most `limit` of them (all for 0) and says how many are left out; so do the others,
-/// without a word.
+/// Writes at most `limit` rows (all for 0). The table also says how many are left out.
 pub fn write(
     format: Format,
     columns: &[Column],
@@ -105,14 +103,14 @@ pub fn write(
         }
         Format::Json => {
             let object = |row: &Vec<Cell>| -> Map<String, Value> {
-                columns.iter().zip(row).map(|((key, _), cell)| ((*key).to_owned(), cell.json())).collect()
+                columns.iter().zip(row).map(|((key, _), cell)| (options.unit.key(key), cell.json())).collect()
             };
             let objects: Vec<_> = shown.iter().map(object).collect();
             serde_json::to_writer_pretty(&mut *out, &objects)?;
             writeln!(out)
         }
         Format::Csv => {
-            let keys: Vec<&str> = columns.iter().map(|(key, _)| *key).collect();
+            let keys: Vec<String> = columns.iter().map(|(key, _)| options.unit.key(key)).collect();
             writeln!(out, "{}", keys.join(","))?;
             for row in shown {
                 let fields: Vec<String> = row.iter().map(|cell| csv_field(&cell.json())).collect();
@@ -150,7 +148,7 @@ fn write_table(
     Ok(())
 }
 
-/// A field as RFC 4180 wants it.
+/// A field of CSV, quoted by RFC 4180.
 pub fn csv_text(field: &str) -> String {
     if field.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", field.replace('"', "\"\""))

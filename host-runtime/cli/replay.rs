@@ -1,6 +1,7 @@
 //! `kperf-wasm replay`: the calls of a trace, one by one.
 
 use crate::filters::CallArgs;
+use crate::symbols::SymbolArgs;
 use crate::traces::{self, Trace};
 use anyhow::Context;
 use indicatif::ProgressBar;
@@ -12,10 +13,10 @@ use std::process::ExitCode;
 
 /// Show a trace's calls one by one, as an indented tree with times
 ///
-/// A call that called nothing takes one line, others have a line where they begin and one, with the duration, where they
-/// end. Where a call ended without leaving, a comment says how. If there are several lanes (or the trace
-/// comes from a pipe, where that isn't known), each line has its lane; they
-/// come in the order in which their blocks were written, and in the order of time within a lane.
+/// A call that called nothing has one line. Other calls have a line where they begin, and one with the duration where they
+/// end. If a call didn't return, a comment says how it ended. Within a lane, lines are in the order of time; lanes come in
+/// the order in which their blocks were written. If there are several lanes, or the trace comes from a pipe, each line
+/// names its lane.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -40,10 +41,11 @@ impl Opts {
     /// Replays. A filter that matches nothing is an error.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let calls = self.calls.parse()?;
-        let lanes = !traces::can_be_read_twice(&self.trace) || several_lanes(&self.trace)?;
-        // A bar between the lines of the product would be no help.
+        let lanes =
+            !traces::can_be_read_twice(&self.trace) || several_lanes(&self.trace, &self.calls.symbols)?;
+        // On a terminal a progress bar would stand between the lines of the replay.
         let quiet = io::stdout().is_terminal();
-        let Trace { reader, progress } = traces::open(&self.trace, quiet)?;
+        let Trace { reader, progress } = traces::open(&self.trace, &self.calls.symbols, quiet)?;
         let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         let replayed = calls.with(|filter| {
             let options = ReplayOptions { filter: filter.clone(), lanes };
@@ -57,9 +59,9 @@ impl Opts {
     }
 }
 
-/// Whether a file has more than one lane: read ahead, for the width of all lines depends on it.
-fn several_lanes(path: &Path) -> anyhow::Result<bool> {
-    let Trace { mut reader, progress } = traces::open(path, false)?;
+/// Whether a trace has more than one lane. That is read before the first line, whose width depends on it.
+fn several_lanes(path: &Path, symbols: &SymbolArgs) -> anyhow::Result<bool> {
+    let Trace { mut reader, progress } = traces::open(path, symbols, false)?;
     let several = first_two_lanes(&mut reader, &progress);
     progress.finish_and_clear();
     several.with_context(|| format!("failed to read the trace `{}`", path.display()))

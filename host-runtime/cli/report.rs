@@ -1,5 +1,6 @@
 //! `kperf-wasm report`: the flat profile of a trace.
 
+pub(crate) mod allocations;
 mod callgraph;
 mod formats;
 mod groups;
@@ -9,13 +10,14 @@ mod windows;
 
 use crate::filters::CallArgs;
 use crate::records::Format;
+use crate::table::color::ColorArg;
 use crate::table::{self, TableOptions};
 use crate::traces;
 use anyhow::{Context, bail};
 use callgraph::End;
 use groups::By;
 use kperf_profile::export::report::write_json;
-use kperf_profile::{CallGraph, Histogram, Histograms, Profile, Row, nanos_text};
+use kperf_profile::{CallGraph, Histogram, Histograms, Precision, Profile, Row, Unit};
 use kperf_rewriter::Pattern;
 use kperf_trace::ProbeCost;
 use std::io::{self, BufWriter, Write};
@@ -25,22 +27,22 @@ use windows::Window;
 
 /// Show where a trace's time went: calls, total and self time of each function
 ///
-/// `total` is the time from a function's enter to its leave, recursion counted once; `self` leaves out the calls that it
-/// made; `avg`, `min` and `max` are those of single calls. `callers` is the most frequent caller and how many others
-/// there are; `[host]` is the world outside the module. What makes the figures doubtful is told on stderr.
+/// `total` is the time from a function's enter to its leave; recursion counts once. `self` is total without the calls that
+/// the function made. `avg`, `min` and `max` are of single calls. `callers` is the most frequent caller and the number of
+/// other callers; `[host]` is everything outside the module. Warnings on stderr say what makes figures doubtful.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
     /// The trace, or `-` for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// What comes first: the most, the longest; or `name` in alphabetical order.
+    /// The figure to sort by, the largest first; or `name` for alphabetical order.
     #[arg(long, value_enum, value_name = "KEY", default_value = "self")]
     sort: Key,
     /// Show only the first N functions, 0 for all [default: 30 in a table, else all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Take off what the probes themselves cost, as it was measured when the recording began.
+    /// Subtract the cost of the probes, which was measured when the recording ended.
     #[arg(long)]
     compensate: bool,
     /// `table` for people; `json` and `csv` with exact nanoseconds.
@@ -49,11 +51,14 @@ pub struct Opts {
     /// Don't shorten long names in the table.
     #[arg(long)]
     full_names: bool,
-    /// Add what half, nine tenths and 99 hundredths of a function's calls didn't exceed, each to within 3.2 %.
+    /// Bars and colors in the table.
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
+    color: ColorArg,
+    /// Add the 50th, 90th and 99th percentile of each function's calls; each is right to within 3.2 %.
     #[arg(long, conflicts_with_all = ["compensate", "by"])]
     percentiles: bool,
-    /// Of a profile: the `sum` of all windows; the `last` one of each lane, or its N-th, counted from 1; or the `series` of all,
-    /// a row for each function in each (--limit is for each then).
+    /// Profiles: show the `sum` of all windows, only the `last` or the N-th window of each lane (counted from 1), or the `series`
+    /// of all windows, with a row for each function in each window (--limit then applies to each window).
     #[arg(long, value_name = "WHICH", default_value = "sum")]
     window: Window,
     #[command(flatten)]
@@ -67,16 +72,17 @@ pub struct Opts {
 #[group(multiple = false)]
 #[command(next_help_heading = "Instead of the functions one by one")]
 struct What {
-    /// Functions taken together.
+    /// Add up functions of the same file, module or namespace; or show what functions allocated (`allocations`), or calls on each
+    /// path (`allocation-paths`), in a trace that was recorded with --allocations.
     #[arg(long, value_enum, value_name = "WHAT", default_value = "function", hide_default_value = true)]
     by: By,
-    /// The call graph as gprof has it: each function with its callers above and its callees below.
+    /// The call graph in the style of gprof: each function with its callers above it and its callees below.
     #[arg(long)]
     call_graph: bool,
-    /// Who calls the functions whose name matches: a glob or a `/regex/`.
+    /// The callers of the functions whose name matches: a glob or a `/regex/`.
     #[arg(long, value_name = "PATTERN")]
     callers: Option<String>,
-    /// Whom these functions call.
+    /// The functions that these functions call.
     #[arg(long, value_name = "PATTERN")]
     callees: Option<String>,
     /// How long the calls of these functions took, as a histogram.
@@ -93,6 +99,7 @@ Examples:
   kperf-wasm report app.kperf --callers '*::malloc'
   kperf-wasm report app.kperf --histogram app::handle
   kperf-wasm report app.kperf --by namespace --format json
+  kperf-wasm report app.kperf --by allocations               of `run --allocations`
   kperf-wasm report app.kperf --window series --only main    of a profile, window by window
   kperf-wasm report - --format csv < app.kperf > app.csv
 
@@ -113,8 +120,12 @@ enum Key {
 }
 
 impl Opts {
-    /// Reports. A filter that matches nothing is an error, and so is compensation without a measured cost.
+    /// Reports. Fails if a filter matches nothing, or if --compensate finds no measured cost.
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        if let By::Allocations | By::AllocationPaths = self.what.by {
+            allocations::run(&self, self.what.by == By::AllocationPaths)?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let observer = (self.percentiles || self.what.histogram.is_some()).then(Histograms::default);
         let mut calls = self.calls.parse()?;
         calls.windows = self.window.0;
@@ -125,15 +136,11 @@ impl Opts {
         }
         if profile.sampling().is_some() && (self.percentiles || self.what.histogram.is_some()) {
             bail!(
-                "the trace is a profile, which knows how long calls took on average only: leave --percentiles and --histogram out"
+                "the trace is a profile, which has only the average time of calls; leave --percentiles and --histogram out"
             );
         }
-        let cost = match (&profile.header.probe_cost, self.compensate) {
-            (None, true) => {
-                bail!("the trace doesn't say what its probes cost, so that nothing can be compensated");
-            }
-            (cost, compensate) => cost.as_ref().filter(|_| compensate),
-        };
+        let cost = traces::compensation(&profile, self.compensate)?;
+        let cost = cost.as_ref();
         let graph = CallGraph::new(&profile.tree, &profile.symbols, &profile.header, cost);
         let mut rows: Vec<&Row> = graph.flat.rows.iter().collect();
         if let Some((flag, pattern)) = self.what.pattern() {
@@ -145,6 +152,9 @@ impl Opts {
         self.write(&profile, &graph, &rows, histograms.as_ref(), cost, &mut out)
             .and_then(|()| out.flush())
             .context("failed to write to stdout")?;
+        if self.format == Format::Table {
+            traces::tell_hints(&profile);
+        }
         Ok(ExitCode::SUCCESS)
     }
 
@@ -158,7 +168,7 @@ impl Opts {
         out: &mut impl Write,
     ) -> io::Result<()> {
         let limit = self.limit.unwrap_or(if self.format == Format::Table { 30 } else { 0 });
-        let options = TableOptions { full_names: self.full_names };
+        let options = self.table_options(profile);
         let (symbols, how) = (&profile.symbols, (self.format, limit));
         let listed = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };
         if self.format == Format::Table {
@@ -189,7 +199,10 @@ impl Opts {
                 callgraph::write_graph(graph, symbols, rows, how, options, out)
             }
             (What { by: By::Function, .. }, _) => match self.format {
-                Format::Table => self.write_table(profile, rows, limit, histograms, out),
+                Format::Table => {
+                    let precision = profile.precision(graph.flat.self_nanos);
+                    self.write_table(profile, precision.as_ref(), rows, limit, histograms, out)
+                }
                 Format::Json => write_json(profile, &graph.flat, listed, histograms, cost.is_some(), out),
                 Format::Csv => out.write_all(formats::csv(profile, listed, histograms).as_bytes()),
             },
@@ -197,33 +210,44 @@ impl Opts {
         }
     }
 
+    fn table_options(&self, profile: &Profile) -> TableOptions {
+        let color = self.color.of(&io::stdout());
+        TableOptions { full_names: self.full_names, unit: Unit::of(&profile.header), color }
+    }
+
     fn write_table(
         &self,
         profile: &Profile,
+        precision: Option<&Precision>,
         rows: &[&Row],
         limit: usize,
         histograms: Option<&Histograms>,
         out: &mut impl Write,
     ) -> io::Result<()> {
-        let (symbols, options) = (&profile.symbols, TableOptions { full_names: self.full_names });
+        let symbols = &profile.symbols;
+        let options = self.table_options(profile);
         let Some(histograms) = histograms else {
-            return table::write_rows(profile, rows, limit, options, out);
+            return table::write_rows(profile, precision, rows, limit, options, out);
         };
         let titles = percentiles::PERCENTILES.map(|(name, _)| name);
-        let more =
-            |row: &Row| percentiles::of(profile, histograms, row.func).map(nanos_text).into_iter().collect();
-        table::write_rows_with(symbols, rows, limit, options, (&titles, &more), out)?;
+        let more = |row: &Row| {
+            percentiles::of(profile, histograms, row.func)
+                .map(|nanos| options.unit.text(nanos))
+                .into_iter()
+                .collect()
+        };
+        table::write_rows_with(symbols, precision, rows, limit, options, (&titles, &more), out)?;
         writeln!(out, "# percentiles are right to within {} %", Histogram::ERROR_PERCENT)
     }
 }
 
 impl What {
-    /// Whether it is anything else than the functions one by one.
+    /// Whether one of these flags is given.
     fn is_given(&self) -> bool {
         self.by != By::Function || self.call_graph || self.pattern().is_some()
     }
 
-    /// The pattern of the functions that it is about, and its flag.
+    /// The flag that has a pattern, and the pattern.
     fn pattern(&self) -> Option<(&'static str, &str)> {
         let flags =
             [("--callers", &self.callers), ("--callees", &self.callees), ("--histogram", &self.histogram)];
@@ -231,7 +255,7 @@ impl What {
     }
 }
 
-/// Leaves the rows whose name matches.
+/// Keeps the rows whose name matches.
 fn choose(rows: &mut Vec<&Row>, flag: &str, text: &str) -> anyhow::Result<()> {
     let pattern = Pattern::parse(text).with_context(|| format!("failed to read the pattern of {flag}"))?;
     let names = rows.iter().map(|row| row.name.as_str());
@@ -245,7 +269,7 @@ fn choose(rows: &mut Vec<&Row>, flag: &str, text: &str) -> anyhow::Result<()> {
 }
 
 impl Key {
-    /// Rows that are equal by the key stay in the order of their self times.
+    /// Sorts the rows. Equal rows stay in the order of their self times.
     fn sort(self, rows: &mut [&Row]) {
         let descending = |key: fn(&Row) -> f64| move |a: &&Row, b: &&Row| key(b).total_cmp(&key(a));
         match self {

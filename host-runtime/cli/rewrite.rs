@@ -1,26 +1,35 @@
-//! `kperf-wasm rewrite`: the pass alone, for modules that run elsewhere.
+//! `kperf-wasm rewrite`: only adds the probes, for modules that run elsewhere.
 
+use crate::host::HostArgs;
 use crate::input;
 use crate::output::{self, tell};
 use crate::probes::{self, ProbeArgs};
+use crate::product::{self, Product, is_same};
 use crate::sampling::SpanMin;
+use crate::symbols;
 use anyhow::{Context, bail};
-use kperf_rewriter::{Decision, Plan, Probe, Rewritten};
+use kperf_abi::SymbolTable;
+use kperf_rewriter::{
+    Clock, Decision, Options, Plan, Probe, RewrittenComponent, SkipReason, SymbolFile, Warning,
+};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 use wasmparser::{Validator, WasmFeatures};
 
-/// Put enter/leave probes into modules
+/// Add enter/leave probes to modules and components
 ///
-/// Every function calls `kperf.enter` and `kperf.leave`, which a host must supply (`kperf-wasm run` does). With `--probe
-/// inline` the module has its own recorder, and wants `kperf:host.now` and `kperf:host.flush`. What was done is told on
-/// stderr.
+/// Every function then calls `kperf.enter` and `kperf.leave`, which the host must supply (`kperf-wasm run` does). With
+/// `--probe inline` the module contains its own recorder and imports `kperf:host.now` and `kperf:host.flush` instead. In a
+/// component every core module gets probes, and the recorder stands beside them; it imports the instance
+/// `kperf:host/recorder`. A summary is written to stderr.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The modules, binary or text; `-` is stdin. Several get disjoint ids, so that they can run in one program.
+    /// The modules or components, binary or text; `-` is stdin. Several modules get different function ids, so that they can run in one
+    /// program.
     #[arg(required = true, value_name = "MODULE")]
     modules: Vec<PathBuf>,
     /// Where to write: a file, `-` for stdout, a folder for several modules [default: NAME.probed.wasm beside the input]
@@ -28,16 +37,23 @@ pub struct Opts {
     output: Option<PathBuf>,
     #[command(flatten)]
     probes: ProbeArgs,
-    /// Probe calls of the host's functions too, so that their time stands beside the guest's. Engine builtins never.
+    #[command(flatten)]
+    host: HostArgs,
+    /// Probe calls of imported functions too, so that their time is shown beside the guest's. Engine builtins (`wasm:*`) get
+    /// no probes.
     #[arg(long, help_heading = "Which functions")]
     imports: bool,
+    /// What the times of events are: the host's, or the number of instructions that the module has executed, which it counts
+    /// itself: with inlined probes, and the same on every machine and in every run.
+    #[arg(long, value_enum, value_name = "CLOCK", default_value = "host")]
+    clock: ClockArg,
     /// The first function id.
     #[arg(long, value_name = "N", default_value_t = 0)]
     id_base: u32,
     /// Write the symbol table as JSON too; `-` is stdout.
     #[arg(long, value_name = "FILE")]
-    symbols: Option<PathBuf>,
-    /// Only say which functions would get a probe, and why the others wouldn't. Writes nothing.
+    symbol_table: Option<PathBuf>,
+    /// Only list which functions would get a probe, and why the others wouldn't. Writes no module.
     #[arg(long)]
     list: bool,
     /// Validate the result.
@@ -45,20 +61,30 @@ pub struct Opts {
     validate: bool,
 }
 
+/// `--clock`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum ClockArg {
+    Host,
+    Instructions,
+}
+
 const EXAMPLES: &str = "\
 Examples:
   kperf-wasm rewrite app.wasm -o probed.wasm
   kperf-wasm rewrite app.wasm --only 'app::*' --skip '/alloc|fmt/' --list
-  kperf-wasm rewrite main.wasm side.wasm -o probed/      disjoint ids for one program
+  kperf-wasm rewrite app.wasm -o counted.wasm --clock instructions
+  kperf-wasm rewrite main.wasm side.wasm -o probed/      two modules of one program
   kperf-wasm rewrite - -o - < app.wasm > probed.wasm
 
 Exit codes:
-  0 fine, 1 failure (a filter that leaves no function is one), 2 wrong usage";
+  0 success, 1 failure (also if a filter leaves no function), 2 wrong usage";
 
 impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         if let Some(SpanMin::Time(_)) = self.probes.record.span_min {
-            bail!("how long calls are at least that are told is said to `run`; here --span-min may be `off`");
+            bail!(
+                "`rewrite` takes only `--span-min off`; give the duration to `run`, which takes the samples"
+            );
         }
         let targets = self.targets()?;
         let mut id_base = self.id_base;
@@ -66,10 +92,17 @@ impl Opts {
         for (path, target) in self.modules.iter().zip(&targets) {
             let module = input::read_module(path)?;
             let name = input::module_name(path);
-            let mut options = self.probes.options(name, self.imports, id_base, Probe::Import)?;
+            let options = match self.clock {
+                ClockArg::Host => self.probes.options(name, self.imports, id_base, Probe::Import)?,
+                ClockArg::Instructions => self.probes.counting(name, self.imports, id_base)?,
+            };
+            let mut options = self.host.apply(options)?;
             options.validate = self.validate;
+            if options.names.is_none() && !kperf_rewriter::is_component(&module) {
+                options.names = symbols::of_module(path, &module);
+            }
             let context = || format!("failed to rewrite `{}`", input::name(path));
-            // A module that can't be read says so below.
+            // The rewriter below reports a module that can't be read.
             if matches!(kperf_rewriter::probed(&module), Ok(Some(_))) {
                 bail!("`{}` has probes already; rewrite the original", input::name(path));
             }
@@ -79,22 +112,31 @@ impl Opts {
                 valid.with_context(|| format!("`{}` is invalid", input::name(path)))?;
             }
             if self.list {
-                output::print(&list(&kperf_rewriter::plan(&module, &options).with_context(context)?))?;
+                output::print(&listed(&module, &options).with_context(context)?)?;
                 continue;
             }
+            let map = map_beside(target).filter(|_| matches!(options.names, Some(SymbolFile::SourceMap(_))));
+            if let (Some((path, _)), Some(symbols)) = (&map, self.probes.symbols()) {
+                product::keep(symbols, path)?;
+            }
+            options.source_map_url = map.as_ref().map(|(_, name)| name.clone());
             let begun = Instant::now();
-            let rewritten = kperf_rewriter::rewrite(&module, &options).with_context(context)?;
+            let rewritten = Rewritten::of(&module, &options).with_context(context)?;
             if let Some(folder) = self.folder() {
                 std::fs::create_dir_all(folder)
                     .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;
             }
-            output::write_binary(target, &rewritten.wasm)?;
+            Product::write(target, true, &rewritten.wasm)?;
+            if let (Some((path, _)), Some(map)) = (&map, &rewritten.source_map) {
+                Product::write(path, false, map.as_bytes())?;
+            }
             tell(summary(path, target, module.len(), &rewritten, begun));
             probes::tell_warnings(&rewritten.warnings);
-            id_base = rewritten.symbols.id_end();
-            tables.push(rewritten.symbols);
+            rewritten.symbols.iter().for_each(probes::tell_allocators);
+            id_base = rewritten.symbols.last().map_or(id_base, SymbolTable::id_end);
+            tables.extend(rewritten.symbols);
         }
-        if let Some(path) = &self.symbols {
+        if let Some(path) = &self.symbol_table {
             let json = match tables.as_slice() {
                 [table] => serde_json::to_string_pretty(table)?,
                 tables => serde_json::to_string_pretty(tables)?,
@@ -102,14 +144,13 @@ impl Opts {
             if path == Path::new("-") {
                 output::print(&(json + "\n"))?;
             } else {
-                std::fs::write(path, json + "\n")
-                    .with_context(|| format!("failed to write `{}`", path.display()))?;
+                Product::write(path, false, (json + "\n").as_bytes())?;
             }
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Where each module's rewritten form goes. Nothing is written onto an input, or twice to the same file.
+    /// Where each rewritten module goes. Fails if that would overwrite an input, or write one file twice.
     fn targets(&self) -> anyhow::Result<Vec<PathBuf>> {
         if self.modules.len() > 1 && self.output.as_deref() == Some(Path::new("-")) {
             bail!("several modules can't go to stdout; name a folder with -o");
@@ -121,12 +162,12 @@ impl Opts {
         for (n, (path, flag)) in targets
             .iter()
             .map(|path| (path, "-o"))
-            .chain(self.symbols.iter().map(|path| (path, "--symbols")))
+            .chain(self.symbol_table.iter().map(|path| (path, "--symbol-table")))
             .enumerate()
         {
             if self.modules.iter().any(|module| is_same(module, path)) {
                 bail!(
-                    "`{}` would be overwritten, which is an input; name another file with {flag}",
+                    "`{}` is an input and would be overwritten; name another file with {flag}",
                     path.display()
                 );
             }
@@ -147,15 +188,74 @@ impl Opts {
         }
     }
 
-    /// The folder that modules go to, if the output is one.
+    /// The output, if it is a folder.
     fn folder(&self) -> Option<&Path> {
         self.output.as_deref().filter(|output| self.modules.len() > 1 || output.is_dir())
     }
 }
 
-/// Whether two paths are the same file, which is there.
-fn is_same(a: &Path, b: &Path) -> bool {
-    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+/// The file for the source map of a rewritten module, and its name. None for what goes to stdout or to a device.
+fn map_beside(target: &Path) -> Option<(PathBuf, String)> {
+    let is_file = target != Path::new("-") && (target.is_file() || !target.exists());
+    let name = format!("{}.map", target.file_name().filter(|_| is_file)?.to_str()?);
+    Some((target.with_file_name(&name), name))
+}
+
+/// A module or a component with probes.
+struct Rewritten {
+    wasm: Vec<u8>,
+    /// Of its modules that have probes. Of a module alone in any case.
+    symbols: Vec<SymbolTable>,
+    plans: Vec<Plan>,
+    warnings: Vec<Warning>,
+    /// The module's source map, if it has one beside it.
+    source_map: Option<String>,
+}
+
+impl Rewritten {
+    fn of(wasm: &[u8], options: &Options) -> anyhow::Result<Rewritten> {
+        if kperf_rewriter::is_component(wasm) {
+            if !matches!(options.clock, Clock::Host) {
+                bail!("--clock instructions is for modules, not for components");
+            }
+            let rewritten = kperf_rewriter::rewrite_component(wasm, options)?;
+            let symbols = rewritten.symbols().cloned().collect();
+            let RewrittenComponent { wasm, modules, warnings } = rewritten;
+            let plans = modules.into_iter().filter_map(|module| module.plan).collect();
+            return Ok(Rewritten { wasm, symbols, plans, warnings, source_map: None });
+        }
+        let kperf_rewriter::Rewritten { wasm, symbols, plan, warnings, source_map } =
+            kperf_rewriter::rewrite(wasm, options)?;
+        Ok(Rewritten { wasm, symbols: vec![symbols], plans: vec![plan], warnings, source_map })
+    }
+
+    fn counted(&self) -> usize {
+        self.plans.iter().map(Plan::counted).sum()
+    }
+
+    fn skipped(&self) -> BTreeMap<SkipReason, usize> {
+        let mut all = BTreeMap::new();
+        for (reason, count) in self.plans.iter().flat_map(Plan::skipped) {
+            *all.entry(reason).or_default() += count;
+        }
+        all
+    }
+}
+
+/// What would become of each function; of a component module by module.
+fn listed(wasm: &[u8], options: &Options) -> anyhow::Result<String> {
+    if !kperf_rewriter::is_component(wasm) {
+        return Ok(list(&kperf_rewriter::plan(wasm, options)?));
+    }
+    let mut text = String::new();
+    for module in kperf_rewriter::rewrite_component(wasm, options)?.modules {
+        let told = match (&module.plan, module.left) {
+            (Some(plan), _) => list(plan),
+            (None, left) => left.map(|left| format!("no probes: {left}\n")).unwrap_or_default(),
+        };
+        let _ = write!(text, "{}\n{told}", kperf_profile::printable(&module.name));
+    }
+    Ok(text)
 }
 
 fn summary(module: &Path, target: &Path, size: usize, rewritten: &Rewritten, begun: Instant) -> String {
@@ -165,15 +265,15 @@ fn summary(module: &Path, target: &Path, size: usize, rewritten: &Rewritten, beg
         "{} -> {}: {} of {} functions probed, {size} -> {after} bytes ({growth:+.1} %), {:.0?}",
         input::name(module),
         if target == Path::new("-") { "stdout".to_owned() } else { target.display().to_string() },
-        rewritten.symbols.symbols.len(),
-        rewritten.plan.functions.len(),
+        rewritten.symbols.iter().map(|table| table.symbols.len()).sum::<usize>(),
+        rewritten.plans.iter().map(|plan| plan.functions.len()).sum::<usize>(),
         begun.elapsed(),
     );
-    let counted = rewritten.plan.counted();
+    let counted = rewritten.counted();
     if counted > 0 {
         let _ = write!(text, "\n  {counted} counted only: their time is in that of their callers");
     }
-    for (reason, count) in rewritten.plan.skipped() {
+    for (reason, count) in rewritten.skipped() {
         let _ = write!(text, "\n  {count} without a probe: {reason}");
     }
     text

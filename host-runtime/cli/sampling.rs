@@ -1,4 +1,4 @@
-//! What is recorded, and how profiles are sampled: flags of `run` and `rewrite`.
+//! Flags that say what is recorded, and how profiles are sampled.
 
 use anyhow::bail;
 use kperf_rewriter::Probe;
@@ -47,18 +47,18 @@ impl FromStr for SpanMin {
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "What is recorded")]
 pub struct RecordArgs {
-    /// `trace` records every call; `profile` counts them and looks every now and then which are open: exact counts, times of a
-    /// sampler, in constant memory. The recorder is inside the module then.
+    /// `trace` records every call. `profile` counts all calls and takes samples of the open ones: counts are exact, times are
+    /// those of a sampler, and memory stays constant. A profile's recorder is always inside the module.
     #[arg(long, value_enum, value_name = "WHAT", default_value = "trace")]
     pub record: RecordArg,
-    /// Of a profile: calls that are seen to last so long are told one by one too, for `replay`, `view` and spans [default:
-    /// ten periods]. `off` tells none.
+    /// Profiles: list calls one by one that last at least this long, for `replay`, `view` and spans [default: ten periods]. `off`
+    /// lists none.
     #[arg(long, value_name = "TIME")]
     pub span_min: Option<SpanMin>,
-    /// Of a profile: where the open calls are found. `native`: on the stack of the thread that makes them, which is interrupted
-    /// for that; the module only counts, and both cost some 5 % of its time. For `run` on Linux on x86-64. `shadow`: on a stack that the
-    /// module keeps, 0.5 to 2 ns a call: any host can look at it, and slow calls are told of functions too that have called
-    /// themselves meanwhile. `auto` is native for `run` where that can be, shadow otherwise.
+    /// Profiles: where samples find the open calls. `native`: on the thread's own stack, for which the thread is interrupted; the
+    /// module only counts. That costs some 5 % of its time, but needs `run`, Linux and x86-64. `shadow`: on a stack that the
+    /// module keeps, for 0.5 to 2 ns a call. Every host can read it, and slow calls of functions that call themselves are
+    /// listed too. `auto`: native if possible, shadow otherwise.
     #[arg(long, value_enum, value_name = "STACK", default_value = "auto")]
     pub stack: StackArg,
 }
@@ -68,12 +68,12 @@ impl RecordArgs {
         self.record == RecordArg::Profile
     }
 
-    /// The probes that it takes, if not those of a trace. `auto` is what that means here.
+    /// The probes of a profile; `None` for a trace. `auto`: the probe that `--stack auto` stands for.
     pub fn probe(&self, auto: Probe) -> anyhow::Result<Option<Probe>> {
         let shadow = Probe::Profile { spans: self.span_min != Some(SpanMin::Off) };
         match (self.record, self.stack) {
             (RecordArg::Trace, _) if self.span_min.is_some() => {
-                bail!("--span-min is for --record profile; a trace tells every call")
+                bail!("--span-min is for --record profile; a trace has every call anyway")
             }
             (RecordArg::Trace, StackArg::Auto) => Ok(None),
             (RecordArg::Trace, _) => bail!("--stack is for --record profile"),
@@ -83,7 +83,7 @@ impl RecordArgs {
         }
     }
 
-    /// The flags as one would type them, as far as the module with these probes shows them.
+    /// The flags as they would be typed, as far as they changed the module.
     pub fn describe(&self, probe: Probe, words: &mut Vec<String>) {
         let flags: &[&str] = match probe {
             Probe::Import | Probe::Inline => &[],
@@ -99,28 +99,33 @@ impl RecordArgs {
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "What is recorded")]
 pub struct SamplingArgs {
-    /// Of a profile: how often a sample is taken [default: 1ms on a native stack, or a tenth of --span-min if that is less;
-    /// 100us on a shadow stack]
+    /// Profiles: the time between two samples [default: 1ms, or a tenth of --span-min if that is less, on a native stack; 100us
+    /// on a shadow stack]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     period: Option<Duration>,
-    /// Of a profile: write what was counted and seen so often, so that the trace grows by it, and a process that is killed
-    /// loses no more [default: after 1 s, 2 s more, 4 s more, ..]
+    /// Profiles: write a window of counts and samples to the trace after each TIME. A process that is killed loses at most one
+    /// window [default: windows of 1 s, 2 s, 4 s, ..]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     every: Option<Duration>,
 }
 
-/// Below this the guest pays more for being looked at than for anything else of ours.
+/// With a shorter period the samples would cost the guest more than the rest of the recorder does.
 const SHORTEST_PERIOD: Duration = Duration::from_micros(10);
 const LONGEST_PERIOD: Duration = Duration::from_secs(1);
 const SHORTEST_WINDOW: Duration = Duration::from_millis(10);
 
 impl SamplingArgs {
-    /// Whether any of it was given.
+    /// Whether one of these flags is given.
     pub fn is_given(&self) -> bool {
         self.period.is_some() || self.every.is_some()
     }
 
-    /// `native`: the guest keeps no stack of its own.
+    /// Windows of this length, if the flags don't say another.
+    pub fn every_or(&mut self, every: Duration) {
+        self.every.get_or_insert(every);
+    }
+
+    /// The sampling that these flags ask for. `native`: samples are taken of the thread's own stack.
     pub fn sampling(&self, span_min: Option<SpanMin>, native: bool) -> anyhow::Result<Sampling> {
         let usual = match span_min {
             Some(SpanMin::Time(least)) if native => {

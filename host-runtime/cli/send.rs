@@ -1,14 +1,15 @@
 //! `kperf-wasm send`: a trace's calls as spans, to a Collector.
 
 mod journal;
+mod sums;
 
 use crate::delivery::{self, DeliveryArgs};
 use crate::filters::CallArgs;
 use crate::output::tell;
 use crate::signals::{self, Signal};
-use crate::spans::{SpanArgs, tell_warnings};
+use crate::spans::{SpanArgs, check_times, tell_warnings};
 use crate::{input, traces};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use journal::{Journal, Task};
 use kperf_otlp::exporter::{BoxError, Config, Receipt, Resume, Sending, Source, SourceProgress};
 use kperf_otlp::{Account, Request, SpanOptions, Spans};
@@ -19,14 +20,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc;
 
-/// Send a trace's calls to an OpenTelemetry Collector, as spans
+/// Send a trace to an OpenTelemetry Collector: its calls as spans, and with --signals its metrics and its profile
 ///
-/// One call is one span, over OTLP: HTTP or gRPC. What the Collector is too busy for is tried again as OTLP's specification
-/// says. In the end a table on stderr tells what became of each span. What wasn't acknowledged can be sent later: until all
-/// is, `TRACE.sent` remembers what was.
+/// Each call is one span, over OTLP: HTTP or gRPC. A busy Collector is asked again, as OTLP's specification says. At the end a
+/// table on stderr says what became of the spans. Spans that were not acknowledged can be sent later with --resume:
+/// `TRACE.sent` remembers the others until all are.
 ///
-/// OpenTelemetry's variables are read: OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT,
-/// _CERTIFICATE, _CLIENT_CERTIFICATE, _CLIENT_KEY and _INSECURE, all of these also with TRACES_ before the last word,
+/// These environment variables are read: OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT,
+/// _CERTIFICATE, _CLIENT_CERTIFICATE, _CLIENT_KEY and _INSECURE, each also as OTEL_EXPORTER_OTLP_TRACES_...;
 /// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -34,9 +35,13 @@ pub struct Opts {
     /// The trace, or `-` for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// Go on where an earlier `send` or `run --otlp` of this trace was interrupted.
+    /// Continue an earlier `send` or `run --otlp` of this trace: send only what was not acknowledged.
     #[arg(long)]
     resume: bool,
+    /// What to send, as a list with commas, one after the other; what fails ends it. Metrics are the calls of each function and their time. A profile has the self time and
+    /// the calls of each path of calls; Collectors take it behind the feature gate `service.profilesSupport`.
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "traces")]
+    signals: Vec<SignalArg>,
     /// Show no progress.
     #[arg(short, long)]
     quiet: bool,
@@ -54,12 +59,52 @@ Examples:
   kperf-wasm send app.kperf --endpoint http://collector:4317 --protocol grpc --compression gzip
   kperf-wasm send app.kperf --min-time 10us --depth 8
   kperf-wasm send app.kperf --resume
+  kperf-wasm send app.kperf --signals metrics,profiles
 
 Exit codes:
-  0 every span was acknowledged, 1 not all were, or failure, 2 wrong usage; 130 after SIGINT, 143 after SIGTERM";
+  0 everything was acknowledged, 1 not all were, or failure, 2 wrong usage; 130 after SIGINT, 143 after SIGTERM";
+
+/// OpenTelemetry's signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum SignalArg {
+    /// Each call as a span.
+    Traces,
+    /// Metrics of functions.
+    Metrics,
+    /// The profile.
+    Profiles,
+}
 
 impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        let has = |signal| self.signals.contains(&signal);
+        let sums = [SignalArg::Metrics, SignalArg::Profiles].map(has);
+        let only_traces = sums == [false, false];
+        if self.resume && !only_traces {
+            bail!("--resume continues to send spans; leave out --signals");
+        }
+        let is_one = has(SignalArg::Traces) as u8 + sums[0] as u8 + sums[1] as u8 == 1;
+        if !is_one && !traces::can_be_read_twice(&self.trace) {
+            bail!("several signals need several readings of the trace; give it as a file");
+        }
+        // A filter or a trace that is refused is refused before anything is sent.
+        if has(SignalArg::Traces) || sums[0] {
+            self.spans.options(&self.calls)?;
+        }
+        if sums[1] {
+            self.spans.profile_options()?;
+        }
+        let mut code = if has(SignalArg::Traces) { self.send_spans()? } else { ExitCode::SUCCESS };
+        if sums[0] && code == ExitCode::SUCCESS {
+            code = self.send_metrics()?;
+        }
+        if sums[1] && code == ExitCode::SUCCESS {
+            code = self.send_profile()?;
+        }
+        Ok(code)
+    }
+
+    fn send_spans(&self) -> anyhow::Result<ExitCode> {
         let config = self.delivery.config()?;
         let again = traces::can_be_read_twice(&self.trace);
         let header = if again { Some(self.open()?.header().clone()) } else { None };
@@ -81,7 +126,7 @@ impl Opts {
         let (tell_signal, signal) = mpsc::channel();
         let stopper = sending.stopper();
         signals::watch(move |signal| {
-            // It is listened to until the process ends.
+            // The receiver lives until the process ends.
             let _ = tell_signal.send(signal);
             stopper.stop();
         })?;
@@ -106,17 +151,20 @@ impl Opts {
             true => Box::new(io::stdin()),
             false => Box::new(File::open(&self.trace).with_context(context)?),
         };
-        TraceReader::new(input).with_context(context)
+        let reader = TraceReader::new(input).with_context(context)?;
+        let reader = reader.with_names(self.calls.symbols.namer(&self.trace, true)?);
+        check_times(reader.header())?;
+        Ok(reader)
     }
 
-    /// What is known of earlier, and who writes down what comes.
+    /// What was acknowledged before, and the journal for what follows.
     fn journal(&self, task: &Task) -> anyhow::Result<Resume> {
         let path = journal::path(&self.trace);
         if self.resume {
             if let Some((journal, earlier)) = Journal::resume(&path, task)? {
                 return Ok(kept(journal, earlier));
             }
-            tell(format_args!("there is no `{}`: all is sent", path.display()));
+            tell(format_args!("there is no `{}`, so everything is sent", path.display()));
         } else {
             let acknowledged = journal::acknowledged(&path);
             if acknowledged > 0 {
@@ -130,7 +178,7 @@ impl Opts {
     }
 }
 
-/// Spans that tell in the end how sound the trace was.
+/// Spans that pass on their account at the end, with the trace's health.
 struct Watched<R: Read> {
     spans: Spans<R>,
     tell: mpsc::Sender<Account>,
@@ -140,7 +188,7 @@ impl<R: Read> Source for Watched<R> {
     fn next_request(&mut self) -> Result<Option<Request>, BoxError> {
         let request = self.spans.next_request()?;
         if request.is_none() {
-            // It isn't asked again. Nobody listens once sending was stopped.
+            // This happens once. If sending was stopped, nobody receives it.
             let _ = self.tell.send(self.spans.account());
         }
         Ok(request)
@@ -151,30 +199,30 @@ impl<R: Read> Source for Watched<R> {
     }
 }
 
-/// What decides which spans there are, and what is said of them.
+/// Everything that decides which spans there are and what is in them.
 fn described(calls: &CallArgs, spans: &SpanArgs, options: &SpanOptions) -> String {
     format!("{calls:?} {spans:?} {:?}", options.resource)
 }
 
-/// A journal for a trace that is still to be recorded, whose spans are all sent.
+/// The journal for a trace that is about to be recorded; all of its spans are sent.
 pub fn live_journal(trace: &Path, options: &SpanOptions, config: &Config) -> anyhow::Result<Resume> {
     let task =
         Task::new(&Header::default(), described(&CallArgs::default(), &SpanArgs::default(), options), config);
     Ok(kept(Journal::create(&journal::path(trace), &task)?, Vec::new()))
 }
 
-/// Lets the thread that sends write the journal.
+/// Hands the journal to the thread that sends.
 fn kept(mut journal: Journal, earlier: Vec<Receipt>) -> Resume {
     Resume { earlier, on_receipt: Some(Box::new(move |receipt| journal.note(receipt))) }
 }
 
-/// All is acknowledged: nothing is left to go on with.
+/// Deletes a trace's journal: --resume has nothing to continue.
 pub fn forget(trace: &Path) {
-    // It may never have been there, for stdin.
+    // A trace from stdin has no journal.
     let _ = fs::remove_file(journal::path(trace));
 }
 
-/// How the rest can be sent.
+/// Tells the user how to send the rest.
 pub fn how_to_resume(trace: &Path) -> String {
-    format!("`kperf-wasm send {} --resume` sends what is missing", trace.display())
+    format!("`kperf-wasm send {} --resume` sends the missing spans", trace.display())
 }

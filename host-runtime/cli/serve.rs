@@ -1,14 +1,19 @@
 //! `kperf-wasm serve`: a development server whose pages record.
 
+mod answer;
 mod folder;
+mod hosts;
 mod html;
 mod modules;
+mod own;
 mod pages;
+mod policy;
 mod proxy;
 mod report;
 mod server;
 mod site;
 
+use crate::host::HostArgs;
 use crate::input;
 use crate::output::tell;
 use crate::probes::{ProbeArg, ProbeArgs};
@@ -16,6 +21,7 @@ use crate::sampling::{RecordArg, RecordArgs, SpanMin, StackArg};
 use crate::signals;
 use anyhow::{Context, bail};
 use folder::Folder;
+use hosts::Hosts;
 use kperf_otlp::exporter::Settings;
 use kperf_rewriter::Probe;
 use modules::Modules;
@@ -32,48 +38,57 @@ use tokio::sync::oneshot;
 
 /// Serve a web app so that its pages record: open it in a browser, use it, close it, see where the time went
 ///
-/// Stands in front of a folder, or of another development server (--proxy). Modules get probes on their way to the browser,
-/// pages get the recorder as their first script, which brings it into their workers (not into shared ones), and headers that
-/// make them cross-origin isolated, so that the clock is fine (--no-isolation leaves these away, for pages that need windows
-/// of other sites). A header Content-Security-Policy is left away. Nothing of the app changes on disk. Each page and each
-/// worker writes a trace; when a page is closed, the top of its profile is printed, and at Ctrl-C that of those that are
-/// still open.
+/// `serve` stands in front of a folder, or of another development server (--proxy). No file of the app changes. Pages get the
+/// recorder as their first script, which also reaches their workers. Where it is, modules get probes when they are compiled;
+/// where it can't be (shared workers, service workers), they are as they were. So nothing with probes is left in a cache when
+/// `serve` is gone. Pages also get headers that make them cross-origin isolated, which gives them a fine clock;
+/// --no-isolation leaves these out, for pages that need windows of other sites. A Content-Security-Policy of the site gets
+/// room for the recorder, and stays as it was otherwise.
 ///
-/// Modules get the recorder inside every function (`--probe inline`) where the page has a ticker, the browser takes that
-/// (Chromium, Firefox), and the module has neither a start section nor others that it is linked with.
+/// Each page and each worker writes a trace. When a page is closed, the top of its profile is printed. Ctrl-C prints those of
+/// the pages that are still open; a second Ctrl-C ends it at once.
+///
+/// The recorder is inside the module (`--probe inline`) if the page has a ticker, the browser supports it (Chromium,
+/// Firefox), and the module has no start section and isn't linked with other modules.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
     /// The folder with the app.
     #[arg(value_name = "DIR", required_unless_present = "proxy", conflicts_with = "proxy")]
     folder: Option<PathBuf>,
-    /// Another development server in place of a folder, such as http://localhost:5173.
+    /// Another development server instead of a folder, such as http://localhost:5173.
     #[arg(long, value_name = "URL")]
     proxy: Option<String>,
-    /// Where to listen. Port 0 takes any that is free. An address that others reach too is for networks one trusts.
+    /// Where to listen. Port 0 takes any free port. Use an address that others can reach only in a network that you trust: they
+    /// can read the app, and add files to the folder for traces.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
+    /// A name of this machine that the server answers to, beside addresses and localhost. Can be given several times.
+    #[arg(long, value_name = "NAME")]
+    allow_host: Vec<String>,
     /// The folder for traces.
     #[arg(long, value_name = "FOLDER", default_value = ".")]
     traces: PathBuf,
-    /// Send the traces' spans to a Collector too, while pages record [default endpoint: that of OTEL_EXPORTER_OTLP_ENDPOINT,
-    /// or http://localhost:4318].
+    /// Also send the calls as spans to a Collector, while pages record [default ENDPOINT: OTEL_EXPORTER_OTLP_ENDPOINT, or
+    /// http://localhost:4318].
     #[arg(long, value_name = "ENDPOINT", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     otlp: Option<String>,
-    /// How pages tell the time: `auto`, `precise`, `ticker` or `ticker:PERIOD`.
+    /// The clock of pages: `auto`, `precise`, `ticker` or `ticker:PERIOD`.
     #[arg(long, value_name = "CLOCK", default_value = "auto", value_parser = clock)]
     clock: String,
     /// Don't make pages cross-origin isolated. Their clock then takes steps of 100 us.
     #[arg(long)]
     no_isolation: bool,
-    /// How many functions of a profile to print, 0 for all.
+    /// How many functions of each profile to print, 0 for all.
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
-    /// Probe calls of the page's JavaScript too.
+    /// Probe calls of imported JavaScript functions too.
     #[arg(long)]
     imports: bool,
     #[command(flatten)]
     probes: ProbeArgs,
+    #[command(flatten)]
+    host: HostArgs,
 }
 
 const EXAMPLES: &str = "\
@@ -95,7 +110,7 @@ impl Opts {
             (None, None) => bail!("give a folder, or --proxy URL"),
         };
         if let Some(endpoint) = self.otlp.clone() {
-            // Now rather than when a page comes.
+            // Wrong settings fail now rather than when the first page records.
             Settings {
                 endpoint: Some(endpoint).filter(|endpoint| !endpoint.is_empty()),
                 ..Settings::default()
@@ -103,27 +118,28 @@ impl Opts {
             .config()?;
         }
         if self.probes.record.stack == StackArg::Native {
-            bail!("a page's threads can't be asked for their stacks; leave --stack native out");
+            bail!("a page's threads have no stack that can be read; leave --stack native out");
         }
         if self.probes.record.is_profile() && self.no_isolation {
-            bail!("a profile wants pages that are cross-origin isolated; leave --no-isolation out");
+            bail!("a profile needs pages that are cross-origin isolated; leave --no-isolation out");
         }
         let name = self.folder.as_deref().and_then(|folder| folder.canonicalize().ok());
         let name = name.as_deref().map_or_else(|| "page".to_owned(), input::module_name);
-        let options = |auto| self.probes.options(String::new(), self.imports, 0, auto);
-        // It pays where a ticker has the time, which wants an isolated page.
+        let options = |auto| self.host.apply(self.probes.options(String::new(), self.imports, 0, auto)?);
+        // A recorder inside costs less only with a ticker, which needs an isolated page.
         let pays = !self.no_isolation && (self.clock == "auto" || self.clock.starts_with("ticker"));
         let inline = match self.probes.probe {
             ProbeArg::Auto if pays && !self.probes.record.is_profile() => Some(options(Probe::Inline)?),
             _ => None,
         };
+        let local = self.listen.ip().is_loopback();
         let server = Arc::new(Server {
             site,
             modules: Modules::new(options(Probe::Import)?, inline),
-            pages: Pages::new(self.traces.clone(), name, self.otlp.clone(), self.top),
+            pages: Arc::new(Pages::new(self.traces.clone(), name, self.otlp.clone(), self.top)),
             attributes: self.attributes(),
             isolate: !self.no_isolation,
-            local: self.listen.ip().is_loopback(),
+            hosts: Hosts { local, names: self.allow_host.clone() },
         });
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -131,7 +147,7 @@ impl Opts {
             .context("failed to start the server")?;
         let (stop, stopped) = oneshot::channel();
         signals::watch(move |_| {
-            // Nobody waits where the server failed meanwhile.
+            // If the server has failed, nobody receives this.
             let _ = stop.send(());
         })?;
         runtime.block_on(async {
@@ -143,21 +159,33 @@ impl Opts {
                 .as_deref()
                 .unwrap_or_else(|| self.folder.as_deref().and_then(Path::to_str).unwrap_or("the folder"));
             tell(format_args!("http://{address}/ serves {what}; Ctrl-C ends it"));
+            if !local {
+                tell(format_args!(
+                    "others in your network can read {what} here, and add files to `{}`; names other than addresses are \
+                     answered only with --allow-host",
+                    self.traces.display()
+                ));
+            }
             tokio::spawn(server::serve(listener, server.clone()));
-            // The sender is gone only when the thread is: then nothing would end this.
+            // The sender lives as long as the thread that waits for signals.
             let _ = stopped.await;
             anyhow::Ok(())
         })?;
+        // Nobody waits for connections that are open, nor for modules that are being rewritten.
+        runtime.shutdown_background();
         server.pages.stop();
         Ok(ExitCode::SUCCESS)
     }
 }
 
 impl Opts {
-    /// What the script's tag says of how pages record.
+    /// The attributes of the script's tag, which say how pages record.
     fn attributes(&self) -> String {
         let RecordArgs { record, span_min, .. } = self.probes.record;
         let mut attributes = format!("data-clock=\"{}\"", self.clock);
+        if self.imports {
+            attributes += " data-imports=\"true\"";
+        }
         if record == RecordArg::Profile {
             attributes += " data-record=\"profile\"";
         }
@@ -168,7 +196,7 @@ impl Opts {
     }
 }
 
-/// Checks a clock's name, so that it can stand in a page as it is.
+/// Checks the name of a clock, which is put into pages without quoting.
 fn clock(text: &str) -> Result<String, String> {
     let period = text.strip_prefix("ticker:");
     let is_period = |text: &str| {
@@ -177,5 +205,5 @@ fn clock(text: &str) -> Result<String, String> {
     if matches!(text, "auto" | "precise" | "ticker" | "test") || period.is_some_and(is_period) {
         return Ok(text.to_owned());
     }
-    Err("it is `auto`, `precise`, `ticker`, or `ticker:PERIOD` such as `ticker:2us`".to_owned())
+    Err("use auto, precise, ticker, or ticker:PERIOD such as ticker:2us".to_owned())
 }

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM: the first is answered in order, a second one meanwhile ends the process at once.
+//! SIGINT and SIGTERM: the first one lets the process finish its work, a second one ends it at once.
 
 use std::process::ExitCode;
 
@@ -9,18 +9,18 @@ pub struct Signal(i32);
 impl Signal {
     /// Its name, such as `SIGINT`.
     pub fn name(self) -> &'static str {
-        // POSIX has the number.
+        // POSIX fixes this number.
         if self.0 == 2 { "SIGINT" } else { "SIGTERM" }
     }
 
-    /// The exit code that tells of it.
+    /// The exit code of a process that this signal ended.
     pub fn code(self) -> ExitCode {
         ExitCode::from(128_u8.saturating_add(self.0 as u8))
     }
 
     /// Ends the process with that code.
     pub fn exit(self) -> ! {
-        // Not that of the standard library: it would wait for a guest that is stuck in a write to stdout.
+        // The standard library's `exit` would wait for a guest that is stuck in a write to stdout.
         #[cfg(unix)]
         signal_hook::low_level::exit(128 + self.0);
         #[cfg(not(unix))]
@@ -28,7 +28,7 @@ impl Signal {
     }
 }
 
-/// Starts a thread that waits for a signal and calls `answer` with the first.
+/// Starts a thread that waits for the first signal and calls `answer` with it.
 #[cfg(unix)]
 pub fn watch(answer: impl FnOnce(Signal) + Send + 'static) -> anyhow::Result<()> {
     use anyhow::Context;
@@ -55,10 +55,10 @@ pub fn watch(answer: impl FnOnce(Signal) + Send + 'static) -> anyhow::Result<()>
     Ok(())
 }
 
-/// Signals are not handled here: they end the process, and what was written until then is in the files.
+/// On this system signals aren't handled: they end the process. The files have what was written until then.
 #[cfg(not(unix))]
 pub fn watch(answer: impl FnOnce(Signal) + Send + 'static) -> anyhow::Result<()> {
-    // Who waits to be told must not take its end for a signal.
+    // If `answer` were dropped, a channel in it would close, and its receiver would take that for a signal.
     std::mem::forget(answer);
     Ok(())
 }

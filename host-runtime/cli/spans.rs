@@ -4,25 +4,25 @@ use crate::filters::{CallArgs, CallChoice, check_names};
 use crate::output::tell;
 use crate::parents::ParentArgs;
 use crate::traces;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use kperf_otlp::exporter::parse_pairs;
-use kperf_otlp::{Account, ResourceOptions, Roots, SpanOptions, Spans};
-use kperf_profile::Symbols;
-use kperf_trace::{Item, TraceReader};
+use kperf_otlp::{Account, ProfileOptions, ResourceOptions, Roots, SpanOptions, Spans};
+use kperf_profile::{Symbols, Unit};
+use kperf_trace::{Header, Item, TraceReader};
 use std::io::Read;
 
 /// Which calls become spans.
 #[derive(clap::Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = "OpenTelemetry spans")]
 pub struct SpanArgs {
-    /// What is one trace: each call from the host into the guest, or the whole run, with a span of its own around all.
+    /// What becomes one trace: each call from the host into the guest, or the whole run, with one span around all calls.
     #[arg(long, value_enum, value_name = "WHAT", default_value_t)]
     roots: RootsArg,
-    /// At most N spans; the calls that begin first have them.
+    /// Make at most N spans, of the calls that begin first.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_spans: Option<u64>,
-    /// Make the ids from this number. Without it they come from what the trace says of itself, so that the same trace has
-    /// the same ids each time.
+    /// Make the ids from this number. Without it they are made from the trace's header, so the same trace always gets the
+    /// same ids.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// The name of the service [default: `OTEL_SERVICE_NAME`, or the module's name]
@@ -32,7 +32,7 @@ pub struct SpanArgs {
     parent: ParentArgs,
 }
 
-/// What is one trace.
+/// What becomes one trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 enum RootsArg {
     /// Each call from the host.
@@ -43,15 +43,9 @@ enum RootsArg {
 }
 
 impl SpanArgs {
-    /// The options of the library for these calls, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` of the environment
-    /// included.
+    /// The library's options for these calls. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` are read too.
     pub fn options(&self, calls: &CallArgs) -> anyhow::Result<SpanOptions> {
         let CallChoice { functions, depth, min_nanos } = calls.without_range_and_lane()?;
-        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let attributes = variable("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
-        let attributes =
-            parse_pairs(&attributes).context("failed to read OTEL_RESOURCE_ATTRIBUTES of the environment")?;
-        let service_name = self.service_name.clone().or_else(|| variable("OTEL_SERVICE_NAME"));
         Ok(SpanOptions {
             roots: match self.roots {
                 RootsArg::Call => Roots::PerCall,
@@ -64,12 +58,34 @@ impl SpanArgs {
             max_spans: self.max_spans,
             keep: (!functions.is_empty())
                 .then(|| -> kperf_otlp::Keep { Box::new(move |name| functions.matches(name)) }),
-            resource: ResourceOptions { service_name, attributes },
+            resource: self.resource()?,
             ..SpanOptions::default()
         })
     }
 
-    /// Fails for a pattern that means none of a trace's functions, as far as these are told before its first events.
+    /// The options of a profile, which has no spans. The environment is read as for [`options`](Self::options).
+    pub fn profile_options(&self) -> anyhow::Result<ProfileOptions> {
+        if self.roots != RootsArg::default() || self.max_spans.is_some() {
+            bail!("--roots and --max-spans are about spans, and --profiles has none");
+        }
+        Ok(ProfileOptions {
+            resource: self.resource()?,
+            seed: self.seed,
+            parent: self.parent.context()?,
+            ..ProfileOptions::default()
+        })
+    }
+
+    fn resource(&self) -> anyhow::Result<ResourceOptions> {
+        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let attributes = variable("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
+        let attributes =
+            parse_pairs(&attributes).context("failed to read OTEL_RESOURCE_ATTRIBUTES of the environment")?;
+        let service_name = self.service_name.clone().or_else(|| variable("OTEL_SERVICE_NAME"));
+        Ok(ResourceOptions { service_name, attributes })
+    }
+
+    /// Fails if a pattern matches no function of the symbol tables that stand before the trace's first events.
     pub fn check_early<R: Read>(&self, calls: &CallArgs, mut reader: TraceReader<R>) -> anyhow::Result<()> {
         let mut symbols = Symbols::default();
         while let Some(Item::Symbols(bytes)) = reader.next()? {
@@ -79,8 +95,8 @@ impl SpanArgs {
         check_names(&functions, symbols.iter().map(|symbol| symbol.display_name()))
     }
 
-    /// Tells what is to be told when all spans were made: warnings about the trace, calls left out because the caller's
-    /// span isn't sampled. A pattern that matches nothing is an error.
+    /// Prints warnings about the trace, and how many calls are left out because their caller's span isn't sampled. Call it when
+    /// all spans are made. Fails if a pattern matches nothing.
     pub fn check<R: Read>(&self, calls: &CallArgs, spans: &mut Spans<R>) -> anyhow::Result<Account> {
         let account = spans.account();
         tell_warnings(&account);
@@ -90,19 +106,30 @@ impl SpanArgs {
     }
 }
 
-/// Tells on stderr what is doubtful in spans that were made.
+/// Fails if the trace has no times, which spans and metrics are made of.
+pub fn check_times(header: &Header) -> anyhow::Result<()> {
+    match Unit::of(header) {
+        Unit::Time => Ok(()),
+        Unit::Instructions => bail!(
+            "the trace counts instructions and tells no times, which OpenTelemetry wants; record another one without \
+             `--clock instructions`"
+        ),
+    }
+}
+
+/// Prints on stderr what is doubtful in the spans that were made.
 pub fn tell_warnings(account: &Account) {
     traces::tell_warnings(&account.health);
     let unsampled = account.elided.unsampled.calls;
     if unsampled > 0 {
         tell(format_args!(
-            "warning: {unsampled} calls have no spans, since the span that called them isn't sampled; \
+            "warning: {unsampled} calls have no spans, because the span that called them isn't sampled; \
              --traceparent names another"
         ));
     }
 }
 
-/// What was left out, in words; empty if nothing was.
+/// Lists how many calls were left out and why; empty if none were.
 pub fn left_out(account: &Account) -> String {
     let reasons = account.elided.reasons();
     let told: Vec<String> = reasons

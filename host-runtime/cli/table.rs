@@ -1,10 +1,13 @@
-//! The flat profile as a table: for `report`, and for the end of `run`.
+//! Writes the flat profile as a table, for `report` and for the end of `run`.
 
+pub mod color;
 pub mod sampled;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-use kperf_profile::{Caller, FlatProfile, Profile, Row, Symbols, nanos_text, printable};
-use kperf_trace::{ClockKind, Header};
+use kperf_profile::{
+    Caller, FlatProfile, Precision, Profile, Row, Symbols, Unit, nanos_text, printable, rough_text,
+};
+use kperf_trace::{ClockKind, Header, TickTotal};
 use std::io::{self, Write};
 
 /// How a table is written.
@@ -12,22 +15,27 @@ use std::io::{self, Write};
 pub struct TableOptions {
     /// Whether names are written in full, however long they are.
     pub full_names: bool,
+    /// What times are in.
+    pub unit: Unit,
+    /// Whether there are bars and colors.
+    pub color: bool,
 }
 
 /// Longest name of a function, in characters, unless names are wanted in full.
 const NAME: usize = 48;
-/// The first columns are numbers.
+/// How many of the first columns are numbers.
 const NUMBERS: usize = 7;
 /// Longest name of a caller.
 const CALLER: usize = 32;
 
-/// Writes the head of the profile and its first `limit` functions (all for 0), those with the most self time first: what
-/// one wants to see after a run.
-pub fn print_top(profile: &Profile, limit: usize, mut out: impl Write) -> io::Result<()> {
+/// Writes the lines above the table and the first `limit` functions (all for 0), the ones with the most self time first.
+pub fn print_top(profile: &Profile, limit: usize, color: bool, mut out: impl Write) -> io::Result<()> {
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
     let rows: Vec<&Row> = flat.rows.iter().collect();
     write_head(profile, &flat, false, &mut out)?;
-    write_rows(profile, &rows, limit, TableOptions::default(), &mut out)
+    let precision = profile.precision(flat.self_nanos);
+    let options = TableOptions { unit: Unit::of(&profile.header), color, ..TableOptions::default() };
+    write_rows(profile, precision.as_ref(), &rows, limit, options, &mut out)
 }
 
 /// Writes the lines above a table: clock, host, time, calls.
@@ -49,21 +57,28 @@ pub fn write_head(
     };
     match profile.sampling() {
         Some(sampling) => writeln!(out, "# times: {}", sampled::text(sampling))?,
-        None => writeln!(out, "# clock: {}{cost}", clock_text(header))?,
+        None => writeln!(out, "# clock: {}{cost}", clock_text(header, profile.ticks()))?,
     }
     writeln!(out, "# host:  {}", host_text(header))?;
     let outcome = health.outcome().map(|outcome| format!(", {}", printable(outcome))).unwrap_or_default();
-    writeln!(out, "# wall:  {}{outcome}", nanos_text(profile.wall_nanos()))?;
+    let unit = Unit::of(header);
+    // Several instances count side by side: what the longest has counted says nothing.
+    let wall = match unit {
+        Unit::Time => unit.text(profile.wall_nanos()),
+        Unit::Instructions => unit.text(flat.self_nanos.max(0.0).round() as u64),
+    };
+    writeln!(out, "# {} {wall}{outcome}", if unit == Unit::Time { "wall: " } else { "count:" })?;
     if let Some(sampling) = profile.sampling() {
         writeln!(out, "# seen:  {}", sampled::busy_text(profile, sampling))?;
     }
-    if let Some(host) = flat.host_nanos(&profile.symbols) {
+    // The host's functions execute no instructions of the guest's.
+    if let Some(host) = flat.host_nanos(&profile.symbols).filter(|_| unit == Unit::Time) {
         let share = 100.0 * host / flat.self_nanos.max(f64::MIN_POSITIVE);
-        let guest = nanos_text((flat.self_nanos - host).max(0.0).round() as u64);
+        let guest = unit.text((flat.self_nanos - host).max(0.0).round() as u64);
         writeln!(
             out,
             "# time:  {guest} in the guest, {} in the host's functions ({share:.1} %)",
-            nanos_text(host.round() as u64)
+            unit.text(host.round() as u64)
         )?;
     }
     write!(
@@ -89,32 +104,45 @@ pub fn write_head(
     Ok(())
 }
 
-/// Titles of columns, and what a row has in them.
+/// The titles of columns, and a function that gives the cells of a row.
 pub type Columns<'a> = (&'a [&'a str], &'a dyn Fn(&Row) -> Vec<String>);
 
-/// Writes the first `limit` rows (all for 0), and how many are left out. `more` are columns before that of the longest
-/// call: their titles, and what is in them.
+/// Writes the first `limit` rows (all for 0), and how many are left out. `more` are additional columns, in front of the
+/// column of the longest call.
 pub fn write_rows_with(
     symbols: &Symbols,
+    precision: Option<&Precision>,
     rows: &[&Row],
     limit: usize,
     options: TableOptions,
     (titles, more): Columns<'_>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let header = ["self %", "self", "total", "calls", "avg", "min"].iter().chain(titles);
+    let error: &[&str] = if precision.is_some() { &["±"] } else { &[] };
+    let header =
+        ["self %"].iter().chain(error).chain(&["self", "total", "calls", "avg", "min"]).chain(titles);
     let header: Vec<&str> = header.chain(&["max", "function", "callers"]).copied().collect();
+    let unit = options.unit;
     let cells = |row: &Row| {
         let known = |text: String| if row.is_counted { "-".to_owned() } else { text };
-        let time = |nanos: f64| known(nanos_text(nanos.round() as u64));
-        let mut cells = vec![
-            known(format!("{:.1}", 100.0 * row.share)),
-            time(row.self_nanos),
-            time(row.total_nanos),
-            grouped(row.calls),
-            known(fine_text(row.average_nanos)),
-            time(row.min_nanos),
-        ];
+        // The time of a single call. Its beginning and end each lie somewhere between two ticks.
+        let time = |nanos: f64| match precision {
+            Some(precision) => known(rough_text(nanos, precision.resolution_nanos)),
+            None => known(unit.text(nanos.round() as u64)),
+        };
+        let mut cells = vec![known(format!("{:.1}", 100.0 * row.share))];
+        let [own, total, average] = match precision {
+            Some(precision) => {
+                cells.push(known(error_text(precision, row)));
+                sampled_times(precision, row)
+            }
+            None => [
+                unit.text(row.self_nanos.round() as u64),
+                unit.text(row.total_nanos.round() as u64),
+                unit.fine_text(row.average_nanos),
+            ],
+        };
+        cells.extend([known(own), known(total), grouped(row.calls), known(average), time(row.min_nanos)]);
         cells.extend(more(row).into_iter().map(known));
         cells.extend([
             time(row.max_nanos),
@@ -123,29 +151,54 @@ pub fn write_rows_with(
         ]);
         cells
     };
-    write_table(&header, NUMBERS + titles.len(), rows, limit, cells, out)
+    write_table(&header, NUMBERS + error.len() + titles.len(), (rows, limit), options, cells, out)
 }
 
-/// Writes the first `limit` rows (all for 0) under these titles, the first `numbers` of which are of numbers, and how many
-/// rows are left out.
+/// How far a share may be off, in points.
+fn error_text(precision: &Precision, row: &Row) -> String {
+    format!("{:.1}", 100.0 * precision.share_error(row.share, row.calls))
+}
+
+/// Self time, total and mean time of a function, with the digits that are known.
+fn sampled_times(precision: &Precision, row: &Row) -> [String; 3] {
+    let total_error = precision.nanos_error(row.total_nanos, row.calls);
+    [
+        rough_text(row.self_nanos, precision.nanos_error(row.self_nanos, row.calls)),
+        rough_text(row.total_nanos, total_error),
+        rough_text(row.average_nanos, total_error / row.calls.max(1) as f64),
+    ]
+}
+
+/// Writes the first `limit` rows (all for 0) under these titles, and how many rows are left out. The first `numbers` columns
+/// are numbers.
 fn write_table(
     titles: &[&str],
     numbers: usize,
-    rows: &[&Row],
-    limit: usize,
+    (rows, limit): (&[&Row], usize),
+    options: TableOptions,
     cells: impl Fn(&Row) -> Vec<String>,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let shown = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(titles);
+    let bars = usize::from(options.color);
+    if options.color {
+        table.enforce_styling();
+        table
+            .set_header([color::title("")].into_iter().chain(titles.iter().map(|title| color::title(title))));
+    } else {
+        table.set_header(titles);
+    }
     for row in shown {
-        table.add_row(cells(row));
+        match options.color {
+            true => table.add_row(color::cells(row, cells(row), numbers)),
+            false => table.add_row(cells(row)),
+        };
     }
     for (n, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
-        if n < numbers {
+        if (bars..bars + numbers).contains(&n) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
@@ -158,37 +211,48 @@ fn write_table(
     }
 }
 
-/// The same without more columns, or with those that fit a profile that was sampled.
+/// Writes the rows of a trace without additional columns, or the rows of a sampled profile with the columns that it has.
 pub fn write_rows(
     profile: &Profile,
+    precision: Option<&Precision>,
     rows: &[&Row],
     limit: usize,
     options: TableOptions,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let symbols = &profile.symbols;
-    match profile.sampling() {
-        Some(sampling) => sampled::write_rows(symbols, sampling, rows, limit, options, out),
-        None => write_rows_with(symbols, rows, limit, options, (&[], &|_| Vec::new()), out),
+    match (profile.sampling(), precision) {
+        (Some(_), Some(precision)) => sampled::write_rows(symbols, precision, rows, limit, options, out),
+        _ => write_rows_with(symbols, precision, rows, limit, options, (&[], &|_| Vec::new()), out),
     }
 }
 
-/// What a clock is, and how fine.
-pub fn clock_text(header: &Header) -> String {
+/// A trace's clock, and how fine it was.
+pub fn clock_text(header: &Header, ticks: Option<&TickTotal>) -> String {
     let clock = &header.clock;
     let source = printable(&clock.source);
-    match (clock.kind, clock.period_nanos) {
-        (ClockKind::Precise, _) => {
+    match (clock.kind, ticks, clock.period_nanos) {
+        (ClockKind::Instructions, ..) => "instructions that were executed: the same in every run".to_owned(),
+        (ClockKind::Precise, ..) => {
             format!("precise ({source}), resolution {}", fine_text(clock.resolution_nanos))
         }
-        (ClockKind::Ticker, Some(period)) => {
-            format!("ticker ({source}), one tick in {}: times are those of a sampler", nanos_text(period))
+        (ClockKind::Ticker, Some(ticks), _) if ticks.squares <= 0.0 => {
+            format!("precise ({source}): the ticker was not run, and each event read the clock itself")
         }
-        (ClockKind::Ticker, None) => format!("ticker ({source}): times are those of a sampler"),
+        (ClockKind::Ticker, Some(ticks), _) => {
+            let usual = ticks.resolution_nanos();
+            let text = rough_text(usual, usual / 10.0);
+            format!("ticker ({source}), one tick in {text}: times are those of a sampler")
+        }
+        (ClockKind::Ticker, None, Some(period)) => format!(
+            "ticker ({source}), one tick in {} was wanted: times are those of a sampler",
+            nanos_text(period)
+        ),
+        (ClockKind::Ticker, None, None) => format!("ticker ({source}): times are those of a sampler"),
     }
 }
 
-/// Who ran the guest, on what.
+/// The engine that ran the guest, and the system.
 pub fn host_text(header: &Header) -> String {
     let host = &header.host;
     let engine = [&host.name, &host.version];
@@ -227,12 +291,12 @@ pub fn plural(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", grouped(count), if count == 1 { "" } else { "s" })
 }
 
-/// A duration of which the fractions of a nanosecond matter.
+/// A duration in which fractions of a nanosecond matter.
 pub fn fine_text(nanos: f64) -> String {
-    if nanos < 999.95 { format!("{nanos:.1} ns") } else { nanos_text(nanos.round() as u64) }
+    Unit::Time.fine_text(nanos)
 }
 
-/// The caller with the most calls, and how many others there are.
+/// The caller with the most calls, and the number of other callers.
 fn callers_text(symbols: &Symbols, callers: &[Caller], options: TableOptions) -> String {
     match callers {
         [] => String::new(),
@@ -243,7 +307,7 @@ fn callers_text(symbols: &Symbols, callers: &[Caller], options: TableOptions) ->
     }
 }
 
-/// A name with its middle left out, if it is too long: both ends say more.
+/// A name; if it is too long, the middle is left out, because both ends say more.
 pub fn name_text(name: String, limit: usize, options: TableOptions) -> String {
     let length = name.chars().count();
     if options.full_names || length <= limit {
@@ -275,7 +339,10 @@ mod tests {
         let short = TableOptions::default();
         assert_eq!(name_text("x".repeat(10), 10, short), "xxxxxxxxxx");
         assert_eq!(name_text("äbcdefghijk".to_owned(), 10, short), "äbcd..hijk");
-        assert_eq!(name_text("abcdefghijk".to_owned(), 10, TableOptions { full_names: true }), "abcdefghijk");
+        assert_eq!(
+            name_text("abcdefghijk".to_owned(), 10, TableOptions { full_names: true, ..short }),
+            "abcdefghijk"
+        );
     }
 
     #[test]
@@ -292,7 +359,7 @@ mod tests {
     fn clock_and_host_are_said_as_far_as_they_are_known() {
         let mut header = Header::default();
         assert_eq!(
-            (clock_text(&header), host_text(&header)),
+            (clock_text(&header, None), host_text(&header)),
             ("precise (unknown), resolution 1.0 ns".into(), "unknown".into())
         );
         header.clock = ClockInfo {
@@ -302,7 +369,23 @@ mod tests {
             ..ClockInfo::default()
         };
         header.host = HostInfo { name: "node".into(), os: "linux".into(), ..HostInfo::default() };
-        let clock = "ticker (tsc), one tick in 2.000 us: times are those of a sampler";
-        assert_eq!((clock_text(&header), host_text(&header)), (clock.into(), "node on linux".into()));
+        let clock = "ticker (tsc), one tick in 2.000 us was wanted: times are those of a sampler";
+        assert_eq!((clock_text(&header, None), host_text(&header)), (clock.into(), "node on linux".into()));
+        let text = |gaps: &[(u64, u64)]| {
+            let mut ticks = TickTotal::default();
+            gaps.iter().for_each(|&(nanos, coarse)| ticks.add(nanos, coarse));
+            clock_text(&header, Some(&ticks))
+        };
+        assert_eq!(
+            text(&[(2_100, 2_100); 3]),
+            "ticker (tsc), one tick in 2.1 us: times are those of a sampler"
+        );
+        // The real period is not the one that was asked for.
+        assert_eq!(
+            text(&[(1_000_000, 1_000_000); 3]),
+            "ticker (tsc), one tick in 1.0 ms: times are those of a sampler"
+        );
+        let never = "precise (tsc): the ticker was not run, and each event read the clock itself";
+        assert_eq!(text(&[(1_000_000, 0)]), never);
     }
 }

@@ -1,35 +1,50 @@
-//! Opening traces, and telling what is wrong with them.
+//! Opens traces, and prints what is wrong with them.
 
 use crate::filters::Calls;
 use crate::input;
 use crate::output::tell;
+use crate::symbols::SymbolArgs;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use kperf_profile::{CallObserver, Health, Profile};
-use kperf_trace::TraceReader;
+use kperf_profile::export::Shortened;
+use kperf_profile::{CallObserver, FlatProfile, Health, Profile};
+use kperf_trace::{Namer, ProbeCost, TraceReader};
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Large enough that a read takes its whole share of a disk's bandwidth.
+/// Large enough to use a disk's full bandwidth.
 const BUFFER: usize = 1 << 20;
-/// Below this a bar would be gone before anybody could look at it.
+/// A smaller trace is read before anybody could look at a progress bar.
 const WORTH_A_BAR: u64 = 16 << 20;
 
-/// Any input of a trace.
+/// Where a trace is read from.
 pub type Input = BufReader<Box<dyn Read>>;
 
-/// A trace that is being read, and how far.
+/// A trace that is being read, and its progress.
 pub struct Trace {
-    /// Its reader.
+    /// The trace's reader.
     pub reader: TraceReader<Input>,
     /// Shown on stderr if that is a terminal and the file is large.
     pub progress: ProgressBar,
 }
 
+/// The cost of the probes to subtract from each call, if `wanted`. Fails if the trace doesn't have it.
+pub fn compensation(profile: &Profile, wanted: bool) -> anyhow::Result<Option<ProbeCost>> {
+    match profile.compensation() {
+        Ok(cost) => Ok(Some(cost).filter(|_| wanted)),
+        Err(_) if !wanted => Ok(None),
+        Err(why) => bail!("the cost of probes can't be subtracted in this trace: {why}"),
+    }
+}
+
 /// Opens a trace: a file, or stdin for `-`. `quiet` leaves the progress bar out.
-pub fn open(path: &Path, quiet: bool) -> anyhow::Result<Trace> {
+pub fn open(path: &Path, symbols: &SymbolArgs, quiet: bool) -> anyhow::Result<Trace> {
+    open_with(path, symbols.namer(path, true)?, quiet)
+}
+
+fn open_with(path: &Path, namer: Box<dyn Namer + Send>, quiet: bool) -> anyhow::Result<Trace> {
     let context = || format!("failed to read the trace `{}`", input::name(path));
     let (input, length): (Box<dyn Read>, Option<u64>) = if path == Path::new("-") {
         (Box::new(io::stdin()), None)
@@ -39,6 +54,7 @@ pub fn open(path: &Path, quiet: bool) -> anyhow::Result<Trace> {
         (Box::new(file), metadata.is_file().then_some(metadata.len()))
     };
     let reader = TraceReader::new(BufReader::with_capacity(BUFFER, input)).with_context(context)?;
+    let reader = reader.with_names(namer);
     let progress = match length {
         Some(length) if length >= WORTH_A_BAR && !quiet && io::stderr().is_terminal() => bar(length),
         _ => ProgressBar::hidden(),
@@ -46,43 +62,53 @@ pub fn open(path: &Path, quiet: bool) -> anyhow::Result<Trace> {
     Ok(Trace { reader, progress })
 }
 
-/// A trace that can be opened again and again: what comes from a pipe is kept.
+/// A trace that can be opened several times. What comes from a pipe is kept in memory.
 pub struct Again {
     path: PathBuf,
     bytes: Option<Arc<[u8]>>,
 }
 
 impl Again {
-    /// Of a file, or of stdin for `-`.
+    /// A trace from a file, or from stdin for `-`.
     pub fn new(path: &Path) -> anyhow::Result<Again> {
         let bytes = if can_be_read_twice(path) { None } else { Some(input::read(path)?.into()) };
         Ok(Again { path: path.to_owned(), bytes })
     }
 
-    /// The trace from its beginning.
-    pub fn open(&self) -> anyhow::Result<Trace> {
-        let Some(bytes) = &self.bytes else { return open(&self.path, false) };
+    /// Opens the trace at its beginning.
+    pub fn open(&self, symbols: &SymbolArgs) -> anyhow::Result<Trace> {
+        let Some(bytes) = &self.bytes else { return open(&self.path, symbols, false) };
         let input: Box<dyn Read> = Box::new(io::Cursor::new(bytes.clone()));
         let reader = TraceReader::new(BufReader::new(input))
             .with_context(|| format!("failed to read the trace `{}`", input::name(&self.path)))?;
+        let reader = reader.with_names(symbols.namer(&self.path, true)?);
         Ok(Trace { reader, progress: ProgressBar::hidden() })
     }
 
-    /// The profile of those calls that are wanted. Wanting what isn't there is an error.
+    /// The profile of the chosen calls. Fails if a filter matches nothing.
     pub fn profile_of(&self, calls: &Calls<'_>) -> anyhow::Result<Profile> {
-        read(&self.path, self.open()?, calls, ()).map(|(profile, ())| profile)
+        self.profile_observed(calls, ()).map(|(profile, ())| profile)
+    }
+
+    /// The profile of the chosen calls, and the observer that has seen each of them. Fails if a filter matches nothing.
+    pub fn profile_observed<O: CallObserver>(
+        &self,
+        calls: &Calls<'_>,
+        observer: O,
+    ) -> anyhow::Result<(Profile, O)> {
+        read(&self.path, self.open(calls.symbols())?, calls, observer)
     }
 }
 
-/// Whether a path may be opened again to read the same: not so for stdin and pipes.
+/// Whether opening the path again reads the same. Not so for stdin and pipes.
 pub fn can_be_read_twice(path: &Path) -> bool {
-    // What isn't there fails when it is opened.
+    // If there is no such file, opening it gives the error.
     path != Path::new("-") && path.metadata().map_or(true, |metadata| metadata.is_file())
 }
 
 fn bar(length: u64) -> ProgressBar {
     let bar = ProgressBar::new(length);
-    // The template is ours; were it wrong, the default style is fine.
+    // If this template were wrong, the default style would do.
     if let Ok(style) =
         ProgressStyle::with_template("{bar:40} {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left")
     {
@@ -92,34 +118,35 @@ fn bar(length: u64) -> ProgressBar {
 }
 
 /// The profile of a trace: a file, or stdin for `-`.
-pub fn profile(path: &Path) -> anyhow::Result<Profile> {
-    let Trace { reader, progress } = open(path, false)?;
+pub fn profile(path: &Path, symbols: &SymbolArgs) -> anyhow::Result<Profile> {
+    let Trace { reader, progress } = open(path, symbols, false)?;
     let profile = Profile::read(reader, |bytes| progress.set_position(bytes));
     progress.finish_and_clear();
     profile.with_context(|| format!("failed to read the trace `{}`", input::name(path)))
 }
 
-/// The profile of those calls of a trace that are wanted. Wanting what isn't there is an error.
+/// The profile of the chosen calls of a trace. Fails if a filter matches nothing.
 pub fn profile_of(path: &Path, calls: &Calls<'_>) -> anyhow::Result<Profile> {
     profile_observed(path, calls, ()).map(|(profile, ())| profile)
 }
 
-/// The profile of those calls of a trace that are wanted, and who saw every one of them. Wanting what isn't there is an
-/// error.
+/// The profile of the chosen calls of a trace, and the observer that has seen each of them. Fails if a filter matches
+/// nothing.
 pub fn profile_observed<O: CallObserver>(
     path: &Path,
     calls: &Calls<'_>,
     observer: O,
 ) -> anyhow::Result<(Profile, O)> {
-    read(path, open(path, false)?, calls, observer)
+    read(path, open(path, calls.symbols(), false)?, calls, observer)
 }
 
-/// [`profile_of`], but wanting what isn't there is no error: it may be in another trace.
+/// [`profile_of`], but a filter may match nothing, and a file with symbols no module: they may be of another trace.
 pub fn profile_of_one(path: &Path, calls: &Calls<'_>) -> anyhow::Result<Profile> {
-    read_unchecked(path, open(path, false)?, calls, ()).map(|(profile, ())| profile)
+    let trace = open_with(path, calls.symbols().namer(path, false)?, false)?;
+    read_unchecked(path, trace, calls, ()).map(|(profile, ())| profile)
 }
 
-/// Reads to the end.
+/// Reads a trace to its end.
 fn read<O: CallObserver>(
     path: &Path,
     trace: Trace,
@@ -150,17 +177,32 @@ fn read_unchecked<O: CallObserver>(
         && let Some(flag) = calls.of_single_calls()
     {
         bail!(
-            "`{}` is a profile, which doesn't know when single calls were and how long they took, but for slow ones, which \
-             `replay` lists; leave {flag} out",
+            "`{}` is a profile, which knows the times of single calls only if they are slow (`replay` lists these); leave \
+             {flag} out",
             input::name(path)
         );
     }
     Ok((profile, observer))
 }
 
-/// Tells on stderr what makes a trace's figures doubtful.
+/// Warns on stderr if some paths of calls were shortened.
+pub fn tell_shortened(shortened: Shortened) {
+    if let Some(warning) = shortened.warning() {
+        tell(format_args!("warning: {warning}"));
+    }
+}
+
+/// Prints on stderr what makes a trace's figures doubtful.
 pub fn tell_warnings(health: &Health) {
     for warning in health.warnings() {
         tell(format_args!("warning: {warning}"));
+    }
+}
+
+/// Prints on stderr what to do about figures that say little.
+pub fn tell_hints(profile: &Profile) {
+    let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
+    for hint in kperf_profile::hints(profile, &flat) {
+        tell(format_args!("hint: {hint}"));
     }
 }

@@ -3,21 +3,23 @@
 use crate::filters::CallArgs;
 use crate::input;
 use crate::output::tell;
+use crate::product::{self, Product};
 use crate::table::{grouped, plural};
 use crate::traces;
 use anyhow::{Context, bail};
 use kperf_profile::export::view::{self, SPANS, Written};
-use kperf_profile::{Profile, Timeline, nanos_text};
-use std::fs::{self, File};
+use kperf_profile::{Profile, Slices, Timeline, Unit, WindowChoice};
+use std::fs;
 use std::io::{self, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Look at a trace in the browser: timeline, flame graph, table and call graph in one page
 ///
-/// The page is one HTML file that needs nothing else, no network either: it can be sent to others as it is. Counts, times
-/// and callers in it are those of all calls. The timeline has levels of detail: where several short calls fall into one
-/// pixel, they are drawn together, and zooming in takes them apart, down to single calls as far as --detail goes.
+/// The page is one HTML file that needs no other file and no network, so you can send it to others. Its counts, times and
+/// callers are of all calls, or of those in a stretch of time that you select. In the timeline, short calls that fall into
+/// one pixel are drawn as one. Zooming in takes them apart, down to single calls if --detail allows it; what stays together
+/// is hatched.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -27,10 +29,11 @@ pub struct Opts {
     /// Where to write the page, or `-` for stdout [default: NAME.html in the current folder]
     #[arg(short, long, value_name = "FILE.html")]
     output: Option<PathBuf>,
-    /// Only write it, don't open it in the browser.
+    /// Only write the page, don't open it in the browser.
     #[arg(long)]
     no_open: bool,
-    /// How many spans the timeline's finest level may have; a million are some megabytes of the page.
+    /// How many spans the timeline's finest level may have. A million take some megabytes of the page. A stretch of time is
+    /// summed up from a quarter as many figures.
     #[arg(long, value_name = "SPANS", default_value_t = SPANS)]
     detail: usize,
     #[command(flatten)]
@@ -47,7 +50,7 @@ Exit codes:
   0 fine (a damaged trace is shown as far as it can be read), 1 failure, 2 wrong usage";
 
 impl Opts {
-    /// Writes the page and opens it. That no browser can be opened is only told: the page is there.
+    /// Writes the page and opens it. If no browser can be opened, that is only a warning.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let title = input::module_name(&self.trace);
         let output = self.output.clone().unwrap_or_else(|| PathBuf::from(format!("{title}.html")));
@@ -55,22 +58,38 @@ impl Opts {
         if to_stdout && io::stdout().is_terminal() {
             bail!("the page is long and stdout is a terminal; name a file with -o FILE.html, or pipe it");
         }
-        let (profile, timeline) =
-            traces::profile_observed(&self.trace, &self.calls.parse()?, Timeline::new(self.detail))?;
+        product::keep(&self.trace, &output)?;
+        let (profile, seen) = self.read()?;
         traces::tell_warnings(&profile.health);
         if to_stdout {
             let out = BufWriter::new(io::stdout().lock());
-            view::write_html(&profile, timeline, &title, out).context("failed to write to stdout")?;
+            view::write_html(&profile, seen, &title, out).context("failed to write to stdout")?;
             return Ok(ExitCode::SUCCESS);
         }
-        let written = File::create(&output)
-            .and_then(|file| view::write_html(&profile, timeline, &title, BufWriter::new(file)))
+        let mut out = Product::create(&output, false)?;
+        let written = view::write_html(&profile, seen, &title, &mut out)
             .with_context(|| format!("failed to write `{}`", output.display()))?;
+        out.finish()?;
         tell(format_args!("{}: {}", output.display(), describe(&profile, written)));
         if !self.no_open {
             open(&output);
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Opts {
+    /// The trace, and what the page needs of its single calls.
+    fn read(&self) -> anyhow::Result<(Profile, (Timeline, Slices))> {
+        let observers = || (Timeline::new(self.detail), Slices::new(view::entries(self.detail)));
+        let mut calls = self.calls.parse()?;
+        let read = traces::profile_observed(&self.trace, &calls, observers())?;
+        if read.0.sampling().is_none() || !traces::can_be_read_twice(&self.trace) {
+            return Ok(read);
+        }
+        // Only now it is known that there are windows. A profile is short.
+        calls.windows = WindowChoice::Each;
+        traces::profile_observed(&self.trace, &calls, observers())
     }
 }
 
@@ -82,18 +101,19 @@ fn describe(profile: &Profile, written: Written) -> String {
     match written.resolution_nanos {
         0 => format!("{calls}, each a span of its own"),
         nanos => {
-            let (spans, nanos) = (plural(written.spans as u64, "span"), nanos_text(nanos));
+            let (spans, nanos) =
+                (plural(written.spans as u64, "span"), Unit::of(&profile.header).text(nanos));
             format!("{calls}, those that fit into {nanos} together as one: {spans}")
         }
     }
 }
 
 fn open(page: &Path) {
-    // Browsers take paths from the root only.
+    // Browsers need an absolute path.
     let page = fs::canonicalize(page).unwrap_or_else(|_| page.to_owned());
     if let Err(error) = opener::open(&page) {
         tell(format_args!(
-            "warning: the page could not be opened ({error}); open it in a browser, or say --no-open"
+            "warning: no browser could be opened ({error}); open the page yourself, or give --no-open"
         ));
     }
 }

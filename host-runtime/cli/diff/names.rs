@@ -1,4 +1,4 @@
-//! What functions are matched by.
+//! The names by which functions of two traces are matched.
 
 use kperf_abi::FuncId;
 use kperf_profile::{Symbols, namespace};
@@ -6,14 +6,14 @@ use kperf_profile::{Symbols, namespace};
 /// How names are matched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Names {
-    /// They are the same.
+    /// The names are the same.
     Exact,
-    /// Their last parts are the same but for case and underscores.
+    /// The last parts of the names are the same, except for case and underscores.
     Loose,
 }
 
 impl Names {
-    /// What the function is matched by.
+    /// The name by which a function is matched.
     pub fn name_of(self, symbols: &Symbols, func: FuncId) -> String {
         let name = symbols.name(func);
         match self {
@@ -32,7 +32,7 @@ fn loose(name: &str) -> String {
         false => name.get(name.find(namespace).unwrap_or(0) + namespace.len()..).unwrap_or(name),
     };
     let rest = rest.trim_start_matches([':', '.', '/']);
-    // A parameter list and what a template is made with are no part of the name, unless nothing else is there.
+    // Parameters and template arguments don't belong to the name, unless there is nothing else.
     let end = rest.find(['(', '<']).filter(|&end| end > 0).unwrap_or(rest.len());
     let text: String =
         rest.get(..end).unwrap_or(rest).chars().filter(|&c| c != '_').flat_map(char::to_lowercase).collect();

@@ -2,20 +2,21 @@
 
 use super::{By, Opts, Side};
 use crate::filters::{Calls, Known};
-use crate::output::{Product, tell};
+use crate::output::tell;
 use crate::picture::{self, Layout};
+use crate::product::Product;
 use anyhow::{Context, bail};
 use kperf_profile::export::{flame, graph};
 use kperf_profile::{Metric, ProfileDiff};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// A picture leaves out what has a smaller share than this, and has no more boxes than that.
+/// The least share of a function in a picture, and the most boxes.
 const LEAST: f64 = 0.005;
 const BOXES: usize = 60;
 
 impl Opts {
-    /// Draws what was asked for. What the table doesn't match by is read once more.
+    /// Draws the pictures that the flags ask for. If a picture matches by something else than the table does, the traces are read
+    /// again.
     pub(super) fn draw(
         &self,
         metric: Metric,
@@ -55,14 +56,14 @@ impl Opts {
                 &mut out,
             )
             .with_context(|| format!("failed to write `{}`", path.display()))?;
-            tell(format_args!("{}: red grew, blue shrank", out.name()));
+            out.finish()?;
+            tell(format_args!("{}: red grew, blue shrank", path.display()));
         }
         Ok(())
     }
 }
 
 fn write_graph(picture: &graph::Picture, path: &Path) -> anyhow::Result<()> {
-    let context = || format!("failed to write `{}`", path.display());
     let mut dot = Vec::new();
     graph::dot(picture, &mut dot)?;
     let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
@@ -72,12 +73,11 @@ fn write_graph(picture: &graph::Picture, path: &Path) -> anyhow::Result<()> {
         "svg" => drawn()?.into_bytes(),
         "png" => picture::png(&drawn()?, 1.0)?,
         _ => {
-            bail!("`{}` doesn't say which format it is to have; end it in .svg, .png or .dot", path.display())
+            bail!("the ending of `{}` is no known format; use .svg, .png or .dot", path.display())
         }
     };
-    let mut out = Product::create(path, ending == "png")?;
-    out.write_all(&bytes).and_then(|()| out.flush()).with_context(context)?;
+    Product::write(path, ending == "png", &bytes)?;
     let graph::Picture { vertices, edges, .. } = picture;
-    tell(format_args!("{}: {} boxes, {} arrows", out.name(), vertices.len(), edges.len()));
+    tell(format_args!("{}: {} boxes, {} arrows", path.display(), vertices.len(), edges.len()));
     Ok(())
 }

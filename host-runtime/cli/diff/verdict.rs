@@ -1,39 +1,40 @@
 //! `--fail-on`: whether anything grew by more than is allowed.
 
-use kperf_profile::{Change, DiffRow, Metric, ProfileDiff, nanos_text, printable};
+use kperf_profile::{Change, DiffRow, Metric, ProfileDiff, Unit, printable};
 
-/// What is allowed. Shares and growth as fractions: 0.1 are 10 %.
+/// How much growth is allowed. Shares and growth are fractions: 0.1 is 10 %.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
-    /// How much more than before something may take.
+    /// How much more a function, or the whole, may take than before.
     pub growth: f64,
-    /// What has a smaller share than this, before and after, doesn't count.
+    /// Functions whose share is smaller than this on both sides don't count.
     pub least: f64,
-    /// What is looked at.
+    /// The metric to judge by.
     pub metric: Metric,
 }
 
 impl Limit {
-    /// What grew too much, a line for each, all together first.
+    /// A line for each function that grew too much, after one for the whole if that did.
     pub fn exceeded_by(self, diff: &ProfileDiff) -> Vec<String> {
         let rows = diff.rows.iter().filter(|row| largest_share(row, &diff.whole, self.metric) >= self.least);
-        std::iter::once(&diff.whole).chain(rows).filter_map(|row| self.judge(row)).collect()
+        std::iter::once(&diff.whole).chain(rows).filter_map(|row| self.judge(row, diff.unit)).collect()
     }
 
-    fn judge(self, row: &DiffRow) -> Option<String> {
+    fn judge(self, row: &DiffRow, unit: Unit) -> Option<String> {
         let change = row.change(self.metric);
         let grew = change.after > change.before * (1.0 + self.growth);
         if !grew || change.is_significant() == Some(false) {
             return None;
         }
+        let noun = unit.noun();
         let what = match self.metric {
-            Metric::Own => "self time",
-            Metric::Total => "total time",
-            Metric::Calls => "calls",
+            Metric::Own => format!("self {noun}"),
+            Metric::Total => format!("total {noun}"),
+            Metric::Calls => "calls".to_owned(),
         };
         let text = |value: f64| match self.metric {
             Metric::Calls => format!("{value}"),
-            _ => nanos_text(value.round() as u64),
+            _ => unit.text(value.round() as u64),
         };
         let Change { before, after, .. } = *change;
         let grown = match change.ratio() {
@@ -50,7 +51,7 @@ impl Limit {
     }
 }
 
-/// A row's part of all, on the side where that is larger.
+/// A row's share of the whole, on the side where it is larger.
 pub fn largest_share(row: &DiffRow, whole: &DiffRow, metric: Metric) -> f64 {
     let (part, all) = (row.change(metric), whole.change(metric));
     let share = |part: f64, all: f64| if all > 0.0 { part / all } else { 0.0 };
@@ -65,7 +66,7 @@ pub fn share(text: &str) -> Result<f64, String> {
     };
     match number.parse::<f64>() {
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number / divisor),
-        _ => Err("a share such as `10%` or `0.1` is wanted".to_owned()),
+        _ => Err("give a share such as `10%` or `0.1`".to_owned()),
     }
 }
 

@@ -3,12 +3,12 @@
 use super::Opts;
 use super::stream::finish;
 use crate::input;
-use crate::output::Product;
+use crate::product::Product;
 use crate::traces::{Again, Trace};
 use anyhow::Context;
 use kperf_profile::export::firefox;
 
-/// What the profiler loads without trouble.
+/// The most samples that the profiler loads without trouble.
 const MOST_SAMPLES: u64 = 1_000_000;
 
 /// Exports.
@@ -19,11 +19,11 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
         Some(nanos) => nanos,
         None => (again.profile_of(&calls)?.wall_nanos() / MOST_SAMPLES).max(1_000),
     };
-    let Trace { reader, progress } = again.open()?;
+    let Trace { reader, progress } = again.open(calls.symbols())?;
     let mut out = Product::create(&opts.output, false)?;
     let program = input::module_name(&opts.trace);
     let advance = |bytes| progress.set_position(bytes);
     let exported = calls.with(|filter| firefox::write(reader, filter, interval, &program, &mut out, advance));
     progress.finish_and_clear();
-    finish(&calls, &exported.context("failed to export the trace")?, &out.name())
+    finish(&calls, &exported.context("failed to export the trace")?, out)
 }

@@ -1,32 +1,32 @@
 //! Kieker's files, in a folder.
 
 use super::Opts;
-use super::stream::finish;
+use super::stream::{check, tell_calls};
 use crate::input;
+use crate::product::Product;
 use crate::traces::{self, Trace};
 use anyhow::Context;
 use kperf_profile::export::kieker;
-use std::fs::{self, File};
-use std::io::BufWriter;
+use std::fs;
 
 /// Exports.
 pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
     let folder = &opts.output;
-    let Trace { reader, progress } = traces::open(&opts.trace, false)?;
+    let Trace { reader, progress } = traces::open(&opts.trace, &opts.calls.symbols, false)?;
     fs::create_dir_all(folder)
         .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;
-    let create = |name: &str| {
-        let path = folder.join(name);
-        File::create(&path)
-            .map(|file| BufWriter::with_capacity(1 << 16, file))
-            .with_context(|| format!("failed to create `{}`", path.display()))
-    };
-    kieker::write_map(create(kieker::MAP_FILE)?).context("failed to write the map")?;
-    let out = create(kieker::RECORDS_FILE)?;
+    let mut map = Product::create(&folder.join(kieker::MAP_FILE), false)?;
+    kieker::write_map(&mut map).context("failed to write the map")?;
+    let mut out = Product::create(&folder.join(kieker::RECORDS_FILE), false)?;
     let program = input::module_name(&opts.trace);
     let advance = |bytes| progress.set_position(bytes);
-    let exported = calls.with(|filter| kieker::write_records(reader, filter, &program, out, advance));
+    let exported = calls.with(|filter| kieker::write_records(reader, filter, &program, &mut out, advance));
     progress.finish_and_clear();
-    finish(&calls, &exported.context("failed to export the trace")?, &folder.display().to_string())
+    let exported = exported.context("failed to export the trace")?;
+    check(&calls, &exported)?;
+    map.finish()?;
+    out.finish()?;
+    tell_calls(&exported, &folder.display().to_string());
+    Ok(())
 }

@@ -2,25 +2,29 @@
 
 use crate::input;
 use crate::output::tell;
+use crate::product::Product;
 use crate::traces::{self, Trace};
 use anyhow::{Context, bail};
 use kperf_profile::export::kperf;
-use std::fs::{self, File};
-use std::io::{self, BufWriter};
+use std::cell::RefCell;
+use std::fs;
+use std::io;
 
 /// Exports.
 pub(super) fn run(opts: &super::Opts) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
     let folder = &opts.output;
-    let Trace { reader, progress } = traces::open(&opts.trace, false)?;
+    let Trace { reader, progress } = traces::open(&opts.trace, &opts.calls.symbols, false)?;
     fs::create_dir_all(folder)
         .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;
     let program = input::module_name(&opts.trace);
+    // No file is put into its place before all are complete.
+    let products = RefCell::new(Vec::new());
     let create = |name: &str| {
-        let path = folder.join(name);
-        File::create(&path)
-            .map(|file| BufWriter::with_capacity(1 << 16, file))
-            .map_err(|error| io::Error::new(error.kind(), format!("`{}`: {error}", path.display())))
+        let product = Product::create(&folder.join(name), false).map_err(io::Error::other)?;
+        let writer = product.writer();
+        products.borrow_mut().push(product);
+        writer
     };
     let options = kperf::Options { leave_ids: opts.leave_ids };
     let exported = calls.with(|filter| {
@@ -31,7 +35,7 @@ pub(super) fn run(opts: &super::Opts) -> anyhow::Result<()> {
     let exported = exported.context("failed to export the trace")?;
     calls.check(&exported.symbols, &exported.health, &exported.lanes)?;
     if exported.lanes.is_empty() {
-        bail!("the trace has no calls, so that there is nothing to export");
+        bail!("the trace has no calls to export");
     }
     let mut files = 0;
     for lane in exported.lanes.iter().filter(|lane| calls.want_lane(lane.id)) {
@@ -40,6 +44,9 @@ pub(super) fn run(opts: &super::Opts) -> anyhow::Result<()> {
             .and_then(|out| kperf::write_symbols(&exported.symbols, out))
             .context("failed to write the symbols")?;
         files += 2;
+    }
+    for product in products.into_inner() {
+        product.finish()?;
     }
     traces::tell_warnings(&exported.health);
     tell(format_args!("{}: {} calls in {files} files", folder.display(), exported.calls));

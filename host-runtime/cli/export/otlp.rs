@@ -3,25 +3,26 @@
 use super::{Format, Opts};
 use crate::input;
 use crate::output::tell;
-use crate::spans::left_out;
+use crate::product::Product;
+use crate::spans::{check_times, left_out};
 use crate::table::plural;
 use crate::traces::{self, Trace};
 use anyhow::{Context, bail};
-use kperf_otlp::{Spans, json};
-use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
+use kperf_otlp::{Request, Spans, json};
+use std::io::Write;
 
-/// Exports to a file, request by request. Protobuf messages that follow each other are one message with the fields of
-/// all, so that the file is a whole `TracesData` however many requests went into it.
+/// Exports to a file, request by request. Protobuf messages one after the other are one message with the fields of all, so
+/// the file is one `TracesData`.
 pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     let mut options = opts.spans.options(&opts.calls)?;
     options.metrics = opts.metrics;
-    let Trace { reader, progress } = traces::open(&opts.trace, false)?;
+    let Trace { reader, progress } = traces::open(&opts.trace, &opts.calls.symbols, false)?;
+    check_times(reader.header())?;
     let mut spans = Spans::new(reader, options);
     let is_json = opts.format == Format::OtlpJson;
-    let mut out = create(&opts.output, is_json)?;
-    let failed = || format!("failed to write `{}`", output_name(&opts.output));
+    let mut out = Product::create(&opts.output, !is_json)?;
+    let name = out.name();
+    let failed = || format!("failed to write `{name}`");
     let reading = || format!("failed to read the trace `{}`", input::name(&opts.trace));
     let mut write = |body: &[u8]| match (is_json, opts.metrics) {
         (false, _) => out.write_all(body),
@@ -39,12 +40,11 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     for request in &metrics {
         write(&request.body).with_context(failed)?;
     }
-    out.flush().with_context(failed)?;
     let account = opts.spans.check(&opts.calls, &mut spans)?;
     if account.calls == 0 {
-        bail!("the trace has no calls, so that there is nothing to export");
+        bail!("the trace has no calls to export");
     }
-    let name = output_name(&opts.output);
+    out.finish()?;
     if opts.metrics {
         let points: u64 = metrics.iter().map(|request| request.spans).sum();
         tell(format_args!(
@@ -63,18 +63,31 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn output_name(path: &Path) -> String {
-    if path == Path::new("-") { "stdout".into() } else { path.display().to_string() }
-}
-
-fn create(path: &Path, is_text: bool) -> anyhow::Result<Box<dyn Write>> {
-    if path != Path::new("-") {
-        let file = File::create(path).with_context(|| format!("failed to create `{}`", path.display()))?;
-        return Ok(Box::new(BufWriter::with_capacity(1 << 16, file)));
+/// Exports the profile to a file, request by request, as [`run`] does it.
+pub(super) fn profiles(opts: &Opts) -> anyhow::Result<()> {
+    let options = opts.spans.profile_options()?;
+    let profile = traces::profile_of(&opts.trace, &opts.calls.parse()?)?;
+    traces::tell_warnings(&profile.health);
+    if profile.calls() == 0 {
+        bail!("the trace has no calls to export");
     }
-    let stdout = io::stdout();
-    if !is_text && stdout.is_terminal() {
-        bail!("protobuf is binary and stdout is a terminal; name a file with -o FILE, or pipe it");
-    }
-    Ok(Box::new(BufWriter::with_capacity(1 << 16, stdout)))
+    let is_json = opts.format == Format::OtlpJson;
+    let mut out = Product::create(&opts.output, !is_json)?;
+    let name = out.name();
+    let mut samples = 0;
+    let write = |Request { body, spans, .. }: Request| -> anyhow::Result<()> {
+        samples += spans;
+        if is_json {
+            writeln!(out, "{}", json::profiles(&body)?)?;
+        } else {
+            out.write_all(&body)?;
+        }
+        Ok(())
+    };
+    let shortened = kperf_otlp::profiles(&profile, &options, write)
+        .with_context(|| format!("failed to write `{name}`"))?;
+    out.finish()?;
+    traces::tell_shortened(shortened);
+    tell(format_args!("{name}: {} of {}", plural(samples, "sample"), plural(profile.calls(), "call")));
+    Ok(())
 }

@@ -1,9 +1,9 @@
-//! speedscope's JSON, which has each lane's events together: the trace is read once for each lane.
+//! speedscope's JSON. It keeps each lane's events together, so the trace is read once for each lane.
 
 use super::Opts;
 use super::stream::finish;
 use crate::input;
-use crate::output::Product;
+use crate::product::Product;
 use crate::traces::Again;
 use anyhow::{Context, bail};
 use kperf_profile::export::speedscope;
@@ -18,15 +18,15 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     let lanes: Vec<LaneId> =
         profile.lanes.iter().map(|lane| lane.id).filter(|&lane| calls.want_lane(lane)).collect();
     let mut out = Product::create(&opts.output, false)?;
-    let open = || again.open().map(|trace| trace.reader).map_err(io::Error::other);
+    let open = || again.open(calls.symbols()).map(|trace| trace.reader).map_err(io::Error::other);
     let program = input::module_name(&opts.trace);
-    let progress = again.open()?.progress;
+    let progress = again.open(calls.symbols())?.progress;
     let exported = calls.with(|filter| {
         speedscope::write(open, filter, &lanes, &program, &mut out, |bytes| progress.set_position(bytes))
     });
     progress.finish_and_clear();
     match exported.context("failed to export the trace")? {
-        Some(exported) => finish(&calls, &exported, &out.name()),
-        None => bail!("the trace has no calls, so that there is nothing to export"),
+        Some(exported) => finish(&calls, &exported, out),
+        None => bail!("the trace has no calls to export"),
     }
 }

@@ -1,9 +1,10 @@
-//! Formats with a record per call or event, written to one file while the trace is read.
+//! Formats with a record for each call or event, written to one file while the trace is read.
 
 use super::Opts;
 use crate::filters::Calls;
 use crate::input;
-use crate::output::{Product, tell};
+use crate::output::tell;
+use crate::product::Product;
 use crate::table::plural;
 use crate::traces::{self, Input, Trace};
 use anyhow::Context;
@@ -32,7 +33,7 @@ pub(super) fn parquet(opts: &Opts) -> anyhow::Result<()> {
     write(opts, true, |reader, filter, out, progress| parquet::write(reader, filter, out, progress))
 }
 
-/// Opens the trace and the file, and does `work`.
+/// Opens the trace and the file, and calls `work` with them.
 fn write(
     opts: &Opts,
     is_binary: bool,
@@ -44,18 +45,29 @@ fn write(
     ) -> io::Result<Exported>,
 ) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
-    let Trace { reader, progress } = traces::open(&opts.trace, false)?;
+    let Trace { reader, progress } = traces::open(&opts.trace, &opts.calls.symbols, false)?;
     let mut out = Product::create(&opts.output, is_binary)?;
     let mut advance = |bytes| progress.set_position(bytes);
     let exported = calls.with(|filter| work(reader, filter, &mut out, &mut advance));
     progress.finish_and_clear();
-    finish(&calls, &exported.context("failed to export the trace")?, &out.name())
+    finish(&calls, &exported.context("failed to export the trace")?, out)
 }
 
-/// Says what is to be said of an export.
-pub(super) fn finish(calls: &Calls<'_>, exported: &Exported, name: &str) -> anyhow::Result<()> {
-    traces::tell_warnings(&exported.health);
-    calls.check(&exported.symbols, &exported.health, &exported.lanes)?;
-    tell(format_args!("{name}: {}", plural(exported.calls, "call")));
+/// Puts an export into its place, and prints how many calls it has.
+pub(super) fn finish(calls: &Calls<'_>, exported: &Exported, out: Product) -> anyhow::Result<()> {
+    check(calls, exported)?;
+    let name = out.name();
+    out.finish()?;
+    tell_calls(exported, &name);
     Ok(())
+}
+
+/// Warns of what the trace lacks. Fails if a filter matches nothing.
+pub(super) fn check(calls: &Calls<'_>, exported: &Exported) -> anyhow::Result<()> {
+    traces::tell_warnings(&exported.health);
+    calls.check(&exported.symbols, &exported.health, &exported.lanes)
+}
+
+pub(super) fn tell_calls(exported: &Exported, name: &str) {
+    tell(format_args!("{name}: {}", plural(exported.calls, "call")));
 }

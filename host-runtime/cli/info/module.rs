@@ -2,17 +2,17 @@
 
 use super::{Lines, proposals};
 use crate::table::{grouped, plural};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_profile::printable;
 use serde::Serialize;
-use wasmparser::{Encoding, ExternalKind, KnownCustom, Name, Parser, Payload, TypeRef};
+use wasmparser::{ExternalKind, KnownCustom, Name, Parser, Payload, TypeRef};
 
-/// What is said of a module.
+/// The description of a module.
 #[derive(Debug, Default, Serialize)]
 pub struct Module {
     bytes: usize,
-    /// Those without which it doesn't validate.
+    /// The proposals without which it doesn't validate.
     proposals: Vec<String>,
     /// Functions with a body.
     functions: u32,
@@ -28,7 +28,7 @@ pub struct Module {
     data_segments: u32,
     /// Index of the function that runs when it is instantiated.
     start: Option<u32>,
-    /// How many functions with a body the name section names; `null` without one.
+    /// How many functions with a body the name section names; `null` if there is no name section.
     named_functions: Option<usize>,
     custom_sections: Vec<CustomSection>,
     /// `null` if it has none.
@@ -51,12 +51,12 @@ struct CustomSection {
     bytes: usize,
 }
 
-/// What the rewriter left.
+/// The module's probes, as its symbol table has them.
 #[derive(Debug, Serialize)]
 struct Probes {
     functions: usize,
     imported_functions: usize,
-    /// How many of them are counted only.
+    /// How many of the probed functions are counted only.
     #[serde(skip_serializing_if = "is_zero")]
     counted_functions: usize,
     first_id: u32,
@@ -70,9 +70,6 @@ pub fn describe(bytes: &[u8]) -> anyhow::Result<Module> {
     let mut named = None;
     for payload in Parser::new(0).parse_all(bytes) {
         match payload? {
-            Payload::Version { encoding: Encoding::Component, .. } => {
-                bail!("it is a component, of which there is nothing to say yet");
-            }
             Payload::TypeSection(section) => module.types = section.count(),
             Payload::ImportSection(section) => {
                 for import in section.into_imports() {
@@ -103,7 +100,7 @@ pub fn describe(bytes: &[u8]) -> anyhow::Result<Module> {
             _ => {}
         }
     }
-    // Names of imported functions count for nothing: only now is it known which these are.
+    // Names of imported functions don't count, and how many functions are imported is known only now.
     let (imported, defined) = (module.imports.functions, module.functions);
     module.named_functions = named.map(|names| named_functions(names, imported, defined));
     module.proposals = proposals::used(bytes).context("the module is invalid")?;
@@ -122,7 +119,7 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// A name section may be damaged without harm to the module: what can be read counts.
+/// Counts the named functions as far as the name section can be read: a damaged one doesn't make the module invalid.
 fn named_functions(names: wasmparser::NameSectionReader<'_>, imported: u32, defined: u32) -> usize {
     let maps = names.filter_map(|name| if let Ok(Name::Function(map)) = name { Some(map) } else { None });
     maps.flat_map(|map| map.into_iter().filter_map(Result::ok))

@@ -1,4 +1,4 @@
-//! Which proposals a module uses: those without which it doesn't validate.
+//! Finds the proposals that a module uses: those without which it doesn't validate.
 
 use wasmparser::{Validator, WasmFeatures};
 
@@ -14,11 +14,11 @@ pub fn used(module: &[u8]) -> Result<Vec<String>, wasmparser::BinaryReaderError>
     Ok(used)
 }
 
-/// Flags that are no proposal of their own: what every module may use, and components.
+/// Flags that are no proposals of core modules.
 const PARTS: [&str; 3] = ["FLOATS", "GC_TYPES", "COMPONENT_MODEL"];
 
-/// Finds those of `names` that the module can't do without. All at once are dropped first, and the halves only if that
-/// fails: most modules use few proposals, and a validation that fails mostly fails early.
+/// Finds those of `names` that the module needs. First all are left out at once, and only if that fails each half of them:
+/// most modules use few proposals, and a validation that fails mostly fails early.
 fn narrow(module: &[u8], names: &[(&str, WasmFeatures)], used: &mut Vec<String>) {
     let dropped = names.iter().fold(WasmFeatures::empty(), |all, &(_, flag)| all | own_bits(flag));
     let rest = WasmFeatures::all().difference(dropped);

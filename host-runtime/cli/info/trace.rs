@@ -3,26 +3,34 @@
 use super::Lines;
 use crate::table::{clock_text, fine_text, grouped, host_text, plural, sampled};
 use kperf_abi::symbols::ModuleIdentity;
-use kperf_profile::{Profile, nanos_text, printable};
-use kperf_trace::{Header, StallTotal};
+use kperf_profile::{Profile, Unit, nanos_text, printable};
+use kperf_trace::{ClockKind, Header, StallTotal, TickTotal};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// What is said of a trace.
+/// The description of a trace.
 #[derive(Debug, Serialize)]
 pub struct Trace {
     bytes: u64,
     #[serde(flatten)]
     header: Header,
+    #[serde(skip)]
+    clock_text: String,
+    /// The number and the gaps of the ticks, if the trace has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ticks: Option<TickTotal>,
     /// When the first lane began, in nanoseconds since 1970.
     began_unix_nanos: u64,
     began_utc: String,
     wall_nanos: u64,
+    /// Of all threads of the host's process.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cpu_nanos: Option<u64>,
     outcome: Option<String>,
     events: u64,
     calls: u64,
-    /// How many of them are slow calls of a profile.
+    /// How many of the calls are slow calls of a profile.
     #[serde(skip_serializing_if = "is_zero")]
     spans: u64,
     /// How a profile was sampled.
@@ -52,7 +60,7 @@ struct Lane {
 #[derive(Debug, Serialize)]
 struct Table {
     functions: usize,
-    /// How many of them are counted only.
+    /// How many of the functions are counted only.
     #[serde(skip_serializing_if = "is_none")]
     counted_functions: usize,
     first_id: u32,
@@ -81,9 +89,12 @@ pub fn describe(profile: &Profile) -> Trace {
     Trace {
         bytes: profile.bytes,
         header: header.clone(),
+        clock_text: clock_text(header, profile.ticks()),
+        ticks: profile.ticks().copied(),
         began_unix_nanos,
         began_utc: humantime::format_rfc3339_nanos(began).to_string(),
         wall_nanos: profile.wall_nanos(),
+        cpu_nanos: health.summary.as_ref().and_then(|summary| summary.cpu_nanos),
         outcome: health.outcome().map(str::to_owned),
         events: counts.events(),
         calls: profile.calls(),
@@ -124,20 +135,42 @@ pub fn text(trace: &Trace) -> String {
     lines.add("command", if command.is_empty() { "unknown".to_owned() } else { command.join(" ") });
     let process = if header.host.pid == 0 { String::new() } else { format!(", process {}", header.host.pid) };
     lines.add("host", format_args!("{}{process}", host_text(header)));
-    lines.add("clock", clock_text(header));
-    lines.add("", format_args!("{} ticks a second", grouped(header.clock.ticks_per_second.round() as u64)));
+    lines.add("clock", &trace.clock_text);
+    if header.clock.kind != ClockKind::Instructions {
+        lines.add(
+            "",
+            format_args!("{} ticks a second", grouped(header.clock.ticks_per_second.round() as u64)),
+        );
+    }
     if let Some(cost) = &header.probe_cost {
         let (inside, outside) = (fine_text(cost.inside_nanos), fine_text(cost.outside_nanos));
-        lines.add("probe cost", format_args!("{inside} within a call, {outside} to its caller"));
+        match header.clock.kind {
+            ClockKind::Precise => {
+                lines.add("probe cost", format_args!("{inside} within a call, {outside} to its caller"))
+            }
+            // With a ticker, chance decides which part of the cost falls into the call, so only the sum is known.
+            ClockKind::Ticker | ClockKind::Instructions => lines.add(
+                "probe cost",
+                format_args!("{} a call", fine_text(cost.inside_nanos + cost.outside_nanos)),
+            ),
+        }
     }
     lines.add("began", &trace.began_utc);
-    lines.add("took", nanos_text(trace.wall_nanos));
+    let unit = Unit::of(header);
+    lines.add("took", unit.text(trace.wall_nanos));
+    if let Some(cpu) = trace.cpu_nanos {
+        let processors = match unit {
+            Unit::Time => format!(": {:.1} processors", cpu as f64 / trace.wall_nanos.max(1) as f64),
+            Unit::Instructions => String::new(),
+        };
+        lines.add("cpu", format_args!("{} in all threads of the host{processors}", nanos_text(cpu)));
+    }
     lines.add("outcome", printable(outcome));
     let Trace { calls, leaves, unwinds, marks, .. } = *trace;
     if let Some(sampling) = &trace.sampling {
         lines.add("profile", format_args!("{}, {sampling}", plural(calls, "call")));
     }
-    // A profile has enters for its slow calls only.
+    // A profile has enters only for its slow calls.
     let enters = if trace.sampling.is_some() { trace.spans } else { calls };
     let kinds = [(enters, "enter"), (leaves, "leave"), (unwinds, "unwind"), (marks, "mark")];
     let kinds: Vec<String> =
@@ -162,7 +195,7 @@ pub fn text(trace: &Trace) -> String {
     for lane in trace.lanes.iter().take(LANES) {
         lines.add(
             "",
-            format_args!("{}: {} in {}", lane.id, plural(lane.calls, "call"), nanos_text(lane.nanos)),
+            format_args!("{}: {} in {}", lane.id, plural(lane.calls, "call"), unit.text(lane.nanos)),
         );
     }
     for table in &trace.symbols {

@@ -1,8 +1,8 @@
-//! Graphviz as a WebAssembly module, run under the wasmtime that is here anyway.
+//! The built-in Graphviz: a WebAssembly module, which runs under wasmtime as guests do.
 //!
 //! `graphviz.wasm.zst` is the module of the package `@viz-js/viz` 3.31.0 (MIT), which is Graphviz 16.1.0 (EPL) built by
-//! Emscripten; `README.md` beside it says how it is taken from there. It wants 25 functions of its host, of which it
-//! needs hardly any: memory to grow, and somebody to tell its errors.
+//! Emscripten; `README.md` beside it says how it was taken from there. It imports 25 functions, but needs only those that
+//! grow its memory and take its errors.
 
 use anyhow::{Context, bail};
 use wasmtime::{
@@ -11,10 +11,10 @@ use wasmtime::{
 
 /// zstd, 362 kB.
 const MODULE: &[u8] = include_bytes!("graphviz.wasm.zst");
-/// How long it is unpacked.
+/// The module's length when it is unpacked.
 const MODULE_BYTES: usize = 1_004_108;
 
-/// The module's names, which its compiler has shortened: those of one release of the package.
+/// The module's names, which the compiler has shortened. They hold for this release of the package only.
 mod names {
     pub(super) const MODULE: &str = "a";
     pub(super) const MEMORY: &str = "z";
@@ -24,24 +24,24 @@ mod names {
     pub(super) const CREATE_CONTEXT: &str = "V";
     pub(super) const LAYOUT: &str = "X";
     pub(super) const RENDER: &str = "_";
-    /// Of what it imports: what ends it.
+    /// The imports that it calls to end itself.
     pub(super) const FATAL: [&str; 4] = ["a", "b", "c", "h"];
     pub(super) const GROW_MEMORY: &str = "k";
     pub(super) const WRITE: &str = "d";
     pub(super) const ERROR: &str = "p";
 }
 
-/// A graph of some hundred boxes: its language has so many bytes.
+/// From this length on, in bytes, a graph's text is worth optimised code. It has some hundred boxes.
 const LARGE: usize = 60_000;
 
-/// What WASI calls `EBADF`: there are no files.
+/// WASI's `badf`, the answer to every use of a file.
 const BAD_FILE: i32 = 8;
 
 /// Lays a graph out as a hierarchy and draws it as SVG.
 pub(super) fn svg(dot: &str) -> anyhow::Result<String> {
     let wasm = zstd::bulk::decompress(MODULE, MODULE_BYTES).context("the module can't be unpacked")?;
     let mut config = Config::new();
-    // For one small graph, to compile quickly is worth more than to run fast.
+    // A small graph is laid out sooner if the compiler doesn't optimise.
     let level = if dot.len() < LARGE { wasmtime::OptLevel::None } else { wasmtime::OptLevel::Speed };
     config.cranelift_opt_level(level).max_wasm_stack(4 << 20).async_stack_size(8 << 20);
     let engine = Engine::new(&config)?;
@@ -67,7 +67,7 @@ pub(super) fn svg(dot: &str) -> anyhow::Result<String> {
     }
 }
 
-/// `None` where it failed and said why.
+/// Returns `None` if Graphviz failed and wrote why.
 fn draw(store: &mut Store<Vec<u8>>, instance: &Instance, dot: &str) -> anyhow::Result<Option<String>> {
     let memory = instance.get_memory(&mut *store, names::MEMORY).context("it has no memory")?;
     function::<(), ()>(store, instance, names::INITIALIZE)?.call(&mut *store, ())?;
@@ -98,7 +98,7 @@ fn function<P: wasmtime::WasmParams, R: wasmtime::WasmResults>(
     Ok(instance.get_typed_func(&mut *store, name)?)
 }
 
-/// Puts a text into the module's memory, with a zero behind it. Nothing is freed: the store is dropped soon.
+/// Puts a text and a zero into the module's memory. Nothing is freed, since the store is dropped soon.
 fn put(store: &mut Store<Vec<u8>>, instance: &Instance, memory: Memory, text: &str) -> anyhow::Result<i32> {
     let bytes = [text.as_bytes(), b"\0"].concat();
     let malloc = function::<i32, i32>(store, instance, names::MALLOC)?;
@@ -116,7 +116,7 @@ fn text_at(memory: &[u8], at: i32) -> &[u8] {
     rest.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
-/// A function that the module imports. What it says goes to the store's bytes.
+/// A function that the module imports. What the module writes is added to the store's bytes.
 fn host_function(store: &mut Store<Vec<u8>>, name: String, ty: wasmtime::FuncType) -> Func {
     let result = ty.results().next();
     Func::new(store, ty, move |mut caller, params, results| {
@@ -133,7 +133,7 @@ fn host_function(store: &mut Store<Vec<u8>>, name: String, ty: wasmtime::FuncTyp
                 caller.data_mut().extend(text);
                 0
             }
-            // No files, no clock, no environment: it does without.
+            // The module works without files, a clock and an environment.
             _ => BAD_FILE,
         };
         if let (Some(place), Some(ty)) = (results.first_mut(), &result) {
@@ -147,14 +147,14 @@ fn host_function(store: &mut Store<Vec<u8>>, name: String, ty: wasmtime::FuncTyp
     })
 }
 
-/// Whether the memory could be made as large as that.
+/// Grows the memory to `bytes`. Returns whether that worked.
 fn grow(caller: &mut Caller<'_, Vec<u8>>, memory: Memory, bytes: i32) -> bool {
     let wanted = u64::from(bytes as u32).div_ceil(1 << 16);
     let more = wanted.saturating_sub(memory.size(&*caller));
     memory.grow(&mut *caller, more).is_ok()
 }
 
-/// `fd_write`: takes what it writes, wherever to.
+/// `fd_write`, the same for every file descriptor.
 fn write(caller: &mut Caller<'_, Vec<u8>>, memory: Memory, [pieces, count, written]: [i32; 3]) -> i32 {
     let (data, told) = memory.data_and_store_mut(&mut *caller);
     let word = |data: &[u8], at: usize| -> Option<usize> {

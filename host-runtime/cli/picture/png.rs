@@ -4,11 +4,11 @@ use anyhow::{Context, bail};
 use resvg::{tiny_skia, usvg};
 use std::sync::Arc;
 
-/// A subset of Liberation Sans, whose metrics are those that boxes are measured with: Latin, Greek and Cyrillic letters.
-/// `README.md` beside it says how it was made.
+/// The Latin, Greek and Cyrillic letters of Liberation Sans. Boxes are measured with the same metrics. `README.md` beside it
+/// says how it was made.
 const FONT: &[u8] = include_bytes!("KperfSans-Regular.ttf");
 const FAMILY: &str = "Kperf Sans";
-/// More pixels than anybody can open.
+/// The most pixels that a picture may have.
 const MOST_PIXELS: f32 = 400e6;
 
 /// Draws an SVG on white, `scale` pixels for each of its own.
@@ -25,7 +25,7 @@ pub fn png(svg: &str, scale: f32) -> anyhow::Result<Vec<u8>> {
     let (width, height) = (size.width() * scale, size.height() * scale);
     if width * height > MOST_PIXELS {
         bail!(
-            "the picture would have {width:.0} x {height:.0} pixels; draw less (--min-share, --max-nodes) or write an SVG"
+            "the picture would have {width:.0} x {height:.0} pixels; draw less (--min-share, --boxes) or write an SVG"
         );
     }
     let mut pixels = tiny_skia::Pixmap::new(width.ceil() as u32, height.ceil() as u32)

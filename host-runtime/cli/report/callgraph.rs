@@ -1,13 +1,13 @@
-//! The report's call graph: who calls whom, as gprof shows it, or the callers or callees of some functions.
+//! The report's call graph in the style of gprof, and the lists of callers and callees.
 
 use crate::records::{self, Cell, Column, Format};
 use crate::table::{TableOptions, grouped, name_text};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use kperf_abi::FuncId;
-use kperf_profile::{Arc, CallGraph, Row, Symbols, nanos_text};
+use kperf_profile::{Arc, CallGraph, Row, Symbols};
 use std::io::{self, Write};
 
-/// Which end of the arcs a list is about.
+/// Which end of the arcs a list shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Callers,
@@ -75,8 +75,8 @@ pub fn write_ends(
     records::write(format, columns, &records, limit, options, out)
 }
 
-/// Writes the call graph: a block for each of the first `limit` rows (all for 0) with the function's callers above it and
-/// its callees below, or, in the other formats, a record for each two functions.
+/// Writes the call graph. The table has a block for each of the first `limit` rows (all for 0), with the function's callers
+/// above it and its callees below. The other formats have a record for each pair of caller and callee.
 pub fn write_graph(
     graph: &CallGraph,
     symbols: &Symbols,
@@ -120,7 +120,7 @@ fn write_blocks(
     table.set_header(["total", "self", "calls", "function"]);
     let time = |nanos: f64, func| match symbols.is_counted(func) {
         true => "-".to_owned(),
-        false => nanos_text(nanos.round() as u64),
+        false => options.unit.text(nanos.round() as u64),
     };
     let name = |func: FuncId| name_text(symbols.label(func), NAME, options);
     let calls_of = |func| graph.row(func).map_or(0, |row| row.calls);
@@ -129,7 +129,7 @@ fn write_blocks(
             table.add_row([""; 4]);
         }
         let mut arc = |arc: &Arc, other: FuncId| {
-            // Of all calls of the callee, as gprof has it.
+            // As in gprof: of all calls of the callee.
             let calls = format!("{} of {}", grouped(arc.calls), grouped(calls_of(arc.callee)));
             let recursion = if arc.is_recursive() { " (itself)" } else { "" };
             let name = format!("    {}{recursion}", name(other));

@@ -3,7 +3,7 @@
 use super::percentiles;
 use crate::records::csv_text;
 use kperf_profile::export::report::id_of;
-use kperf_profile::{Histograms, Profile, Row};
+use kperf_profile::{Histograms, Profile, Row, Unit};
 use std::fmt::Write as _;
 
 /// The report as CSV, a line per function; callers as `name:calls`, the most frequent first, separated by semicolons.
@@ -14,6 +14,7 @@ pub fn csv(profile: &Profile, rows: &[&Row], histograms: Option<&Histograms>) ->
     if histograms.is_some() {
         percentiles::PERCENTILES.iter().for_each(|(name, _)| text.push_str(&format!(",{name}_nanos")));
     }
+    text = Unit::of(&profile.header).key(&text);
     text.push('\n');
     for row in rows {
         let callers: Vec<String> = row
@@ -21,7 +22,7 @@ pub fn csv(profile: &Profile, rows: &[&Row], histograms: Option<&Histograms>) ->
             .iter()
             .map(|caller| format!("{}:{}", profile.symbols.name(caller.func), caller.calls))
             .collect();
-        // Nothing where nothing is known.
+        // An unknown figure is an empty field.
         let figure = |figure: f64, digits: usize| {
             if row.is_counted { String::new() } else { format!("{figure:.digits$}") }
         };

@@ -7,18 +7,22 @@ use kperf_profile::{Group, Profile, namespace, printable};
 use kperf_trace::ProbeCost;
 use std::io::{self, Write};
 
-/// What functions are taken together by.
+/// By what functions are grouped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum By {
-    /// Each for itself.
+    /// No groups.
     #[default]
     Function,
-    /// The source file that they are declared in, where the module has DWARF that says it.
+    /// The source file of the declaration, if the module's DWARF has it.
     File,
-    /// The module that they are of; functions of the host by the module they are imported from.
+    /// The module; for the host's functions, the module that they are imported from.
     Module,
-    /// What their names begin with: `std::io`, `main`, `kotlin.Array`.
+    /// The first part of the name: `std::io`, `main`, `kotlin.Array`.
     Namespace,
+    /// What each function allocated.
+    Allocations,
+    /// What calls on each path allocated.
+    AllocationPaths,
 }
 
 const COLUMNS: [Column; 7] = [
@@ -62,7 +66,7 @@ fn name_of(profile: &Profile, by: By, func: FuncId) -> String {
     let name = symbols.name(func);
     let imported = symbols.get(func).is_some_and(|symbol| symbol.imported);
     let text = match by {
-        By::Function => &name,
+        By::Function | By::Allocations | By::AllocationPaths => &name,
         By::Module | By::File if imported => namespace(&name),
         By::File => symbols.source(func).map_or("(unknown)", |(file, _)| file),
         By::Module => symbols.module(func).unwrap_or(&name),

@@ -3,7 +3,7 @@
 use super::percentiles::PERCENTILES;
 use crate::records::{self, Cell, Column, Format};
 use crate::table::{TableOptions, grouped, plural};
-use kperf_profile::{Histogram, Histograms, Profile, Row, nanos_text};
+use kperf_profile::{Histogram, Histograms, Profile, Row, Unit};
 use std::io::{self, Write};
 
 /// Most rows of one histogram.
@@ -14,7 +14,7 @@ const BAR: usize = 50;
 const COLUMNS: [Column; 4] =
     [("function", "function"), ("start_nanos", "from"), ("end_nanos", "to"), ("calls", "calls")];
 
-/// Writes a histogram for each function; in the other formats, each bucket that has calls.
+/// Writes a histogram for each function. The other formats have a record for each bucket that has calls.
 pub fn write(
     profile: &Profile,
     histograms: &Histograms,
@@ -33,7 +33,8 @@ pub fn write(
             })
         });
         let records: Vec<_> = records.collect();
-        return records::write(format, &COLUMNS, &records, 0, TableOptions::default(), out);
+        let options = TableOptions { unit: Unit::of(&profile.header), ..TableOptions::default() };
+        return records::write(format, &COLUMNS, &records, 0, options, out);
     }
     for (n, row) in rows.iter().enumerate() {
         let Some(histogram) = histograms.get(row.func) else { continue };
@@ -53,13 +54,13 @@ pub fn write(
 }
 
 fn write_one(profile: &Profile, histogram: &Histogram, out: &mut impl Write) -> io::Result<()> {
-    let text = |ticks| nanos_text(profile.header.nanos(ticks));
+    let text = |ticks| Unit::of(&profile.header).text(profile.header.nanos(ticks));
     let buckets = histogram.rows(ROWS);
     let most = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0).max(1);
     let digits = grouped(most).len().max(5);
     writeln!(out, "{:>11}    {:>11}  {:>digits$}", "from", "to", "calls")?;
     for bucket in &buckets {
-        // In eighths; a call is never nothing.
+        // In eighths of a character. A bucket with calls has at least one.
         let eighths = (bucket.count as f64 / most as f64 * (BAR * 8) as f64).round() as usize;
         let eighths = if bucket.count > 0 { eighths.max(1) } else { 0 };
         let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"].get(eighths % 8).copied().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! Which windows of a profile are reported: all together, one, or each for itself.
+//! Which windows of a profile are reported: their sum, one of them, or each one.
 
 use crate::records::{self, Cell, Column, Format};
-use crate::table::{TableOptions, grouped};
+use crate::table::{TableOptions, grouped, plural};
 use anyhow::bail;
-use kperf_profile::{FlatProfile, Profile, Row, WindowChoice, nanos_text};
+use kperf_profile::{FlatProfile, Precision, Profile, Row, WindowChoice, nanos_text};
 use std::fmt;
 use std::io::{self, Write};
 use std::str::FromStr;
@@ -40,27 +40,30 @@ impl fmt::Display for Window {
 }
 
 impl Window {
-    /// Whether each window is shown for itself.
+    /// Whether each window has its own rows.
     pub fn is_series(self) -> bool {
         self.0 == WindowChoice::Each
     }
 
-    /// Fails if the trace has no such window.
+    /// Fails if the trace doesn't have the window that was asked for.
     pub fn check(self, profile: &Profile) -> anyhow::Result<()> {
         match (self.0, profile.sampling()) {
             (WindowChoice::Sum, _) => {}
             (_, None) => {
-                bail!("--window is for profiles, and the trace is of calls; --range chooses some of them")
+                bail!("--window is for profiles, and this trace has calls; choose a time with --range")
             }
             (WindowChoice::Nth(number), Some(sampling)) if sampling.windows == 0 => {
-                bail!("--window {number} is not there: no lane has more than {}", sampling.most_windows);
+                bail!(
+                    "there is no --window {number}: no lane has more than {}",
+                    plural(sampling.most_windows, "window")
+                );
             }
             _ => {}
         }
         Ok(())
     }
 
-    /// Says which windows these are, unless they are all.
+    /// Says which windows are reported, unless all are.
     pub fn write_head(self, profile: &Profile, out: &mut impl Write) -> io::Result<()> {
         let Some(sampling) = profile.sampling().filter(|_| self.0 != WindowChoice::Sum) else {
             return Ok(());
@@ -92,11 +95,11 @@ const COLUMNS: [Column; 11] = [
     ("function", "function"),
 ];
 
-/// Functions of a window that a table shows if nothing is said.
+/// How many functions of each window a table shows without --limit.
 const SHOWN: usize = 5;
 
-/// Writes a row for each function in each window, of each window the first `limit` (0 for all) in an order. Times count from
-/// the trace's beginning.
+/// Writes a row for each function in each window: the first `limit` of each window (0 for all). Times count from the
+/// trace's beginning.
 pub fn write_series(
     profile: &Profile,
     sort: impl Fn(&mut [&Row]),
@@ -110,6 +113,7 @@ pub fn write_series(
     let (symbols, mut records, mut more) = (&profile.symbols, Vec::new(), 0);
     for window in &profile.windows {
         let flat = FlatProfile::new(&window.tree, symbols, &profile.header, None);
+        let precision = Precision::of_samples(&window.sampling, flat.self_nanos, flat.calls);
         let mut rows: Vec<&Row> = flat.rows.iter().collect();
         sort(&mut rows);
         let shown = if limit == 0 { rows.len() } else { limit.min(rows.len()) };
@@ -121,7 +125,7 @@ pub fn write_series(
                 nanos(window.start_ticks.saturating_sub(profile.start_ticks)),
                 nanos(window.end_ticks.saturating_sub(profile.start_ticks)),
                 Cell::Share(row.share),
-                Cell::Share(window.sampling.error(row.share)),
+                Cell::Share(precision.share_error(row.share, row.calls)),
                 Cell::Nanos(row.self_nanos),
                 Cell::Nanos(row.total_nanos),
                 Cell::Count(row.calls),

@@ -12,7 +12,7 @@ pub enum ClockArg {
 }
 
 impl ClockArg {
-    /// The clock that it means on this machine.
+    /// The clock that this stands for on this machine.
     pub fn choose(self) -> ClockChoice {
         match self {
             ClockArg::Chosen(clock) => clock,
@@ -31,6 +31,7 @@ pub fn describe(clock: ClockChoice) -> String {
             "clock: ticker, every {}, on a second processor (`--clock precise` reads the time at every event)",
             period_text(period)
         ),
+        ClockChoice::Instructions => "clock: the instructions that the guest executes".to_owned(),
         ClockChoice::Precise | ClockChoice::Test => {
             "clock: precise (the ticker, which costs less, needs a second processor)".to_owned()
         }
@@ -52,10 +53,11 @@ impl FromStr for ClockArg {
             "auto" => ClockArg::Auto,
             "precise" => ClockArg::Chosen(ClockChoice::Precise),
             "ticker" => ClockArg::Chosen(ClockChoice::ticker()),
+            "instructions" => ClockArg::Chosen(ClockChoice::Instructions),
             "test" => ClockArg::Chosen(ClockChoice::Test),
             _ => match text.strip_prefix("ticker:") {
                 Some(period) => ClockArg::Chosen(ClockChoice::Ticker { period: parse_period(period)? }),
-                None => return Err("use auto, precise, ticker or ticker:PERIOD".to_owned()),
+                None => return Err("use auto, precise, ticker, ticker:PERIOD or instructions".to_owned()),
             },
         })
     }
@@ -97,6 +99,6 @@ mod tests {
         assert_eq!(period("ticker:2"), Err("`2` is not a period such as 500ns, 2us or 1ms".into()));
         assert_eq!(period("ticker:us"), Err("`us` is not a period such as 500ns, 2us or 1ms".into()));
         assert_eq!(period("ticker:0us"), Err("a period of 0us is outside of 100ns to 1000ms".into()));
-        assert_eq!(period("tsc"), Err("use auto, precise, ticker or ticker:PERIOD".into()));
+        assert_eq!(period("tsc"), Err("use auto, precise, ticker, ticker:PERIOD or instructions".into()));
     }
 }

@@ -1,18 +1,19 @@
-//! What is called in a guest, and with what.
+//! Which functions of the guest are called, and with which arguments.
 
 use super::guest::Guest;
 use crate::output;
+use crate::table::plural;
 use anyhow::{Context, anyhow, bail};
 use std::fmt::Write as _;
 use std::path::Path;
 use wasmtime::{AsContextMut, ExternType, Instance, Result, Store, Val, ValType};
 
-/// The program's beginning, as WASI names it.
+/// The function that runs a WASI command.
 const START: &str = "_start";
-/// What a reactor wants to be called before anything else.
+/// The function of a WASI reactor that must be called before any other.
 const INITIALIZE: &str = "_initialize";
 
-/// What is called, in order, after the instantiation.
+/// What is called after the instantiation, in order.
 #[derive(Default)]
 pub struct Entry {
     initialize: bool,
@@ -34,11 +35,11 @@ impl Entry {
             }
             match list(guest) {
                 Some(names) => bail!(
-                    "`{}` is no command, it exports no `{START}`; name a function with --invoke: {names}",
+                    "`{}` is not a WASI command: it exports no `{START}`. Name a function with --invoke: {names}",
                     path.display()
                 ),
                 None => bail!(
-                    "`{}` exports no functions, and has none that starts by itself: there is nothing to run",
+                    "`{}` has nothing to run: it exports no functions and has no start function",
                     path.display()
                 ),
             }
@@ -48,7 +49,7 @@ impl Entry {
             bail!("`{}` exports no function `{name}`; it exports {names}", path.display());
         };
         if ty.params().len() != args.len() {
-            bail!("`{name}` takes {} arguments, {} are given", ty.params().len(), args.len());
+            bail!("`{name}` takes {}; given: {}", plural(ty.params().len() as u64, "argument"), args.len());
         }
         let values = ty.params().zip(args).map(|(ty, arg)| parse(&ty, arg));
         let values =
@@ -60,7 +61,7 @@ impl Entry {
         })
     }
 
-    /// Calls it, and prints the results of a function that the user named.
+    /// Calls it, and prints the results if the user named the function.
     pub fn call<T: 'static>(&self, store: &mut Store<T>, instance: Instance) -> Result<()> {
         if self.initialize {
             instance.get_typed_func::<(), ()>(&mut *store, INITIALIZE)?.call(&mut *store, ())?;
@@ -82,7 +83,7 @@ impl Entry {
     }
 }
 
-/// The functions to choose from, if there are any.
+/// The names of the exported functions for an error, if there are any.
 fn list(guest: &Guest) -> Option<String> {
     let names: Vec<String> = guest.functions().map(|name| format!("`{name}`")).collect();
     match names.len() {

@@ -1,4 +1,4 @@
-//! `--otlp`: spans leave while the program runs.
+//! `--otlp`: sends spans while the guest runs.
 
 use crate::delivery;
 use crate::filters::CallArgs;
@@ -10,7 +10,7 @@ use kperf_otlp::exporter::{Config, Sending, Settings, Spool};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What is sent while the guest runs. All clones are the same.
+/// The sending that goes on while the guest runs. Clones share it.
 #[derive(Clone, Default)]
 pub struct Live(Arc<Mutex<Option<Begun>>>);
 
@@ -22,11 +22,10 @@ struct Begun {
 }
 
 impl Live {
-    /// Makes the trace's file, and begins to send what is written to it. `endpoint` is that of `--otlp`, empty if it has
-    /// none.
+    /// Makes the trace's file, and begins to send what is written to it. `endpoint` is the value of `--otlp`, or empty.
     pub fn begin(&self, endpoint: &str, trace: &Path, quiet: bool) -> anyhow::Result<Spool> {
         if trace.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            bail!("`{}` is no file, which --otlp needs to send the trace from", trace.display());
+            bail!("`{}` is not a file; --otlp sends from the trace, which must be one", trace.display());
         }
         let endpoint = Some(endpoint.to_owned()).filter(|endpoint| !endpoint.is_empty());
         let config = Settings { endpoint, ..Settings::default() }.config()?;
@@ -40,8 +39,8 @@ impl Live {
         Ok(spool)
     }
 
-    /// Waits until all is sent that can be, when the trace is whole, and tells what became of it. Answers whether all was
-    /// acknowledged; `true` where nothing was to be sent.
+    /// Waits until everything that can be sent is sent, and prints what became of it. Call it when the trace is complete.
+    /// Returns whether all spans were acknowledged; `true` if there were none to send.
     pub fn finish(&self) -> bool {
         let begun = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(Begun { sending, config, trace, quiet }) = begun else { return true };

@@ -1,8 +1,8 @@
-//! Makes what runs of what the user gave.
+//! Turns the user's module, or component, into the one that runs.
 
 use anyhow::bail;
 use kperf_abi::SymbolTable;
-use kperf_abi::names::{HOST_MODULE, MODULE};
+use kperf_abi::names::{STATE_INSTRUCTIONS, exported, is_of_probes};
 use kperf_rewriter::{Leaf, Options, Plan, PlannedFunc, Warning};
 use std::collections::HashMap;
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
@@ -10,36 +10,38 @@ use wasmtime::Module;
 
 /// A module that is ready to run.
 pub struct Prepared {
-    /// The module as it runs.
+    /// The bytes of the module that runs.
     pub wasm: Vec<u8>,
-    /// Its functions, if it has probes.
-    pub symbols: Option<SymbolTable>,
-    /// What was lost on the way.
+    /// The symbol tables of its modules with probes. A module alone has one at most.
+    pub symbols: Vec<SymbolTable>,
+    pub is_component: bool,
+    /// What the rewriter warned of.
     pub warnings: Vec<Warning>,
-    /// Whether the module runs something when it is instantiated.
+    /// Whether the user's module has a start section.
     pub has_start: bool,
 }
 
 impl Prepared {
-    /// The module as it is.
+    /// The module without a change.
     pub fn plain(wasm: Vec<u8>) -> anyhow::Result<Prepared> {
         if matches!(kperf_rewriter::probed(&wasm), Ok(Some(_))) {
-            bail!("it has probes, which nobody answers with --plain; run the original");
+            bail!("it has probes, which need a recorder, and --plain has none; run the original");
         }
-        let has_start = has_start(&wasm);
-        Ok(Prepared { wasm, symbols: None, warnings: Vec::new(), has_start })
+        let (has_start, is_component) = (has_start(&wasm), kperf_rewriter::is_component(&wasm));
+        Ok(Prepared { wasm, symbols: Vec::new(), is_component, warnings: Vec::new(), has_start })
     }
 
-    /// The module with probes: those that it has, or new ones.
+    /// The module with probes: the ones that it has, or new ones.
     pub fn probed(wasm: &[u8], options: &Options) -> anyhow::Result<Prepared> {
         let has_start = has_start(wasm);
         let Some(symbols) = kperf_rewriter::probed(wasm)? else {
-            // Here rather than by the engine, which would speak of places in the rewritten module.
+            // The engine would give offsets in the rewritten module.
             Validator::new_with_features(WasmFeatures::all()).validate_all(wasm)?;
             let rewritten = kperf_rewriter::rewrite(wasm, options)?;
             return Ok(Prepared {
                 wasm: rewritten.wasm,
-                symbols: Some(rewritten.symbols),
+                symbols: vec![rewritten.symbols],
+                is_component: false,
                 warnings: rewritten.warnings,
                 has_start,
             });
@@ -49,20 +51,44 @@ impl Prepared {
                 "it has probes already, which time all functions; run the original, or leave --leaf count out"
             );
         }
-        if chooses(options) {
+        if options.allocations.is_some() && symbols.module.allocations.is_none() {
             bail!(
-                "it has probes already, so that functions can't be chosen any more; run the original, or leave the filters out"
+                "it has probes already, which record no allocations; run the original, or leave --allocations out"
             );
         }
-        Ok(Prepared { wasm: wasm.to_vec(), symbols: Some(symbols), warnings: Vec::new(), has_start })
+        if chooses(options) {
+            bail!(
+                "it has probes already, so functions can't be chosen any more; run the original, or leave the filters out"
+            );
+        }
+        let symbols = vec![symbols];
+        Ok(Prepared { wasm: wasm.to_vec(), symbols, is_component: false, warnings: Vec::new(), has_start })
     }
 
-    /// The functions' names for people.
+    /// The same for a component.
+    pub fn probed_component(wasm: &[u8], options: &Options) -> anyhow::Result<Prepared> {
+        let known = kperf_rewriter::probed_component(wasm)?;
+        let (wasm, symbols, warnings) = if known.is_empty() {
+            let rewritten = kperf_rewriter::rewrite_component(wasm, options)?;
+            let symbols = rewritten.symbols().cloned().collect();
+            (rewritten.wasm, symbols, rewritten.warnings)
+        } else if chooses(options) {
+            bail!(
+                "it has probes already, so functions can't be chosen any more; run the original, or leave the filters out"
+            );
+        } else {
+            (wasm.to_vec(), known, Vec::new())
+        };
+        Ok(Prepared { wasm, symbols, is_component: true, warnings, has_start: false })
+    }
+
+    /// The functions' demangled names.
     pub fn names(&self) -> Names {
-        match &self.symbols {
-            Some(table) => Names::of_symbols(table),
-            // Only for the names: nothing is rewritten.
-            None => match kperf_rewriter::plan(&self.wasm, &Options::default()) {
+        match &self.symbols[..] {
+            tables if self.is_component => Names::of_component(tables),
+            [table, ..] => Names::of_symbols(table),
+            // The plan is made only for its names.
+            [] => match kperf_rewriter::plan(&self.wasm, &Options::default()) {
                 Ok(plan) => Names::of_plan(&plan),
                 Err(_) => Names::default(),
             },
@@ -70,24 +96,47 @@ impl Prepared {
     }
 }
 
+/// The clock that a module with probes wants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    Host,
+    /// It counts its instructions.
+    Instructions,
+}
+
+/// The clock of a module's probes; `None` if it has none.
+pub fn clock_of_probes(wasm: &[u8]) -> Option<Clock> {
+    if !matches!(kperf_rewriter::probed(wasm), Ok(Some(_))) {
+        return None;
+    }
+    let count = exported(STATE_INSTRUCTIONS);
+    let counts = Parser::new(0).parse_all(wasm).any(|payload| match payload {
+        Ok(Payload::ExportSection(exports)) => {
+            exports.into_iter().any(|export| export.is_ok_and(|export| export.name == count))
+        }
+        _ => false,
+    });
+    Some(if counts { Clock::Instructions } else { Clock::Host })
+}
+
 fn has_start(wasm: &[u8]) -> bool {
     Parser::new(0).parse_all(wasm).any(|payload| matches!(payload, Ok(Payload::StartSection { .. })))
 }
 
-/// Whether the user said which functions, or what they are called.
+/// Whether the user chose functions, or gave names for them.
 pub fn chooses(options: &Options) -> bool {
     let named = options.names.is_some();
     named || !options.filter.is_empty() || options.exports_only || options.min_instructions > 0
 }
 
-/// What functions are called, for people.
+/// The functions' demangled names.
 #[derive(Default)]
 pub struct Names {
-    /// Of a module with probes.
+    /// The symbol table of a module with probes.
     symbols: SymbolTable,
-    /// Of one without, by the index.
+    /// The names of a module without probes, by function index.
     by_index: HashMap<u32, String>,
-    /// By the name in the module, for functions without a probe.
+    /// Demangled names by the names in the module, for functions without a probe.
     demangled: HashMap<Box<str>, Box<str>>,
 }
 
@@ -96,6 +145,12 @@ impl Names {
         let demangled =
             table.symbols.iter().filter_map(|symbol| Some((symbol.name.clone(), symbol.demangled.clone()?)));
         Names { demangled: demangled.collect(), symbols: table.clone(), ..Names::default() }
+    }
+
+    /// Which module a function is of isn't known: only its name tells.
+    fn of_component(tables: &[SymbolTable]) -> Names {
+        let demangled = tables.iter().flat_map(|table| Names::of_symbols(table).demangled).collect();
+        Names { demangled, ..Names::default() }
     }
 
     fn of_plan(plan: &Plan) -> Names {
@@ -107,7 +162,7 @@ impl Names {
     pub fn of(&self, module: &Module, index: u32, name: Option<&str>) -> String {
         let funcs = |import: &wasmtime::ImportType<'_>| matches!(import.ty(), wasmtime::ExternType::Func(_));
         let imported = module.imports().filter(funcs).count() as u32;
-        let probes = |import: &wasmtime::ImportType<'_>| [MODULE, HOST_MODULE].contains(&import.module());
+        let probes = |import: &wasmtime::ImportType<'_>| is_of_probes(import.module(), import.name());
         let added = module.imports().filter(probes).count() as u32;
         let probed = self.symbols.placed(imported, added).find(|(placed, _)| *placed == index);
         let known = probed.map(|(_, symbol)| symbol.display_name());

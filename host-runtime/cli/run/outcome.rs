@@ -1,4 +1,4 @@
-//! How the guest ended, and what the user is told of it.
+//! How the guest ended, and what the user is told about it.
 
 use super::guest::FRAMES;
 use super::module::Prepared;
@@ -6,21 +6,21 @@ use crate::output::tell;
 use kperf_abi::names::EXPORT_PREFIX;
 use std::fmt;
 use std::process::ExitCode;
-use wasmtime::{Trap, WasmBacktrace};
+use wasmtime::{FrameInfo, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
-/// The exit code of a process that was aborted, as wasmtime's own program ends after a trap.
+/// The exit code after a trap: that of a process that was aborted, as the command `wasmtime` has it.
 const ABORTED: u8 = 134;
 
 /// How the guest ended.
 pub enum Outcome {
     Completed,
     Exit(i32),
-    /// Its text, and the frames that were open.
+    /// The trap's message, and the frames that were open.
     Trap(String, Vec<String>),
     /// A host function failed, or an exception left the guest.
     Failed(String, Vec<String>),
-    /// It didn't come to run.
+    /// The guest was never called.
     NotStarted,
 }
 
@@ -40,8 +40,7 @@ impl Outcome {
         }
     }
 
-    /// Tells the user, if there is something to tell. Answers the exit code; an error that is not the guest's is one of
-    /// ours.
+    /// Prints the guest's error, if it ended with one. Returns the exit code, or the error if the guest never started.
     pub fn tell(&self, result: wasmtime::Result<()>) -> anyhow::Result<ExitCode> {
         let (message, frames, code) = match self {
             Outcome::Completed => return Ok(ExitCode::SUCCESS),
@@ -63,7 +62,7 @@ impl Outcome {
 }
 
 impl fmt::Display for Outcome {
-    /// What the trace says of it.
+    /// The text that the trace's summary gets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Outcome::Completed => f.write_str("completed"),
@@ -82,8 +81,13 @@ fn frames(backtrace: &WasmBacktrace, prepared: &Prepared) -> Vec<String> {
         let inside = frame.func_name().is_some_and(|name| name.starts_with(EXPORT_PREFIX));
         frame.module().name() != Some("kperf_recorder") && !inside
     });
-    let mut frames: Vec<String> =
-        guest.map(|frame| names.of(frame.module(), frame.func_index(), frame.func_name())).collect();
+    let text = |frame: &FrameInfo| {
+        let name = names.of(frame.module(), frame.func_index(), frame.func_name());
+        // wasmtime reads debug information if `WASMTIME_BACKTRACE_DETAILS=1` asks for it.
+        let place = frame.symbols().first().and_then(|symbol| Some((symbol.file()?, symbol.line()?)));
+        place.map_or(name.clone(), |(file, line)| format!("{name} at {file}:{line}"))
+    };
+    let mut frames: Vec<String> = guest.map(text).collect();
     if backtrace.frames().len() >= FRAMES {
         frames.push("and more".to_owned());
     }

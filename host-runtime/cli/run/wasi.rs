@@ -1,29 +1,41 @@
-//! What the guest may see of the world.
+//! What the guest can see of the machine.
 
+use super::deterministic;
 use anyhow::{Context, anyhow};
 use std::path::Path;
 use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
 
-/// What the guest may see of the world.
+/// What the guest can see of the machine.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "What the guest sees")]
 pub struct WasiArgs {
-    /// Let the guest read and write this folder, under the same name or as GUEST. May be repeated.
+    /// Let the guest read and write this folder, under its own name or as GUEST. May be repeated.
     #[arg(long = "dir", value_name = "HOST[::GUEST]")]
     dirs: Vec<String>,
-    /// Set an environment variable; without a value, pass on ours. May be repeated.
+    /// Set an environment variable of the guest. Without a value it gets the one that kperf-wasm has. May be repeated.
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     vars: Vec<String>,
+    /// The same random numbers and times in every run: clocks begin in 2000, and each reading is a microsecond later.
+    #[arg(long)]
+    deterministic: bool,
 }
 
 impl WasiArgs {
-    /// The guest's world: our stdio, these arguments behind the module's file name, and nothing else but the flags.
+    /// The guest gets our stdio, the module's file name and `args` as its arguments, and what the flags give; nothing else.
     pub fn context(&self, module: &Path, args: &[String]) -> anyhow::Result<WasiP1Ctx> {
+        Ok(self.builder(module, args)?.build_p1())
+    }
+
+    /// The same before it is made for a module or for a component.
+    pub fn builder(&self, module: &Path, args: &[String]) -> anyhow::Result<WasiCtxBuilder> {
         let mut builder = WasiCtxBuilder::new();
         builder.inherit_stdio().allow_blocking_current_thread(true);
         let program = module.file_name().unwrap_or(module.as_os_str()).to_string_lossy();
         builder.arg(program).args(args);
+        if self.deterministic {
+            deterministic::fix(&mut builder);
+        }
         for var in &self.vars {
             match var.split_once('=') {
                 Some((name, value)) => builder.env(name, value),
@@ -44,6 +56,6 @@ impl WasiArgs {
                 .map_err(anyhow::Error::from)
                 .with_context(|| format!("failed to open the folder `{host}` of --dir"))?;
         }
-        Ok(builder.build_p1())
+        Ok(builder)
     }
 }

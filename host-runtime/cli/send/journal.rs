@@ -1,7 +1,7 @@
-//! `TRACE.sent`: what of a trace was acknowledged, for `--resume`.
+//! `TRACE.sent`: the spans of a trace that were acknowledged, for `--resume`.
 //!
-//! A line of JSON that says what was being sent, then one for each request that was acknowledged. It is there from the
-//! first request to the last: what interrupts a sending, a kill too, leaves it.
+//! The first line of JSON says what is being sent. Each request that is acknowledged adds a line. The file exists from the
+//! first request to the last, so it stays if the sending is interrupted or the process is killed.
 
 use anyhow::{Context, anyhow};
 use kperf_otlp::exporter::{Config, Receipt};
@@ -12,15 +12,15 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// What is being sent, and where to: requests are the same only if this is.
+/// What is being sent, and where to. If this is the same, the requests are the same.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Task {
-    /// The version of this program, whose requests may differ from another's.
+    /// The version of this program. Another version may make other requests.
     pub kperf_wasm: String,
-    /// What tells the trace from others: when it began, on which process. Empty in the journal of a `run`, which begins
-    /// before the trace does.
+    /// Identifies the trace: when it began, and in which process. Empty in the journal of `run`, which is made before the
+    /// trace.
     pub trace: String,
-    /// What decides which spans there are, and what is said of them.
+    /// Everything that decides which spans there are and what is in them.
     pub options: String,
     /// The whole address.
     pub endpoint: String,
@@ -48,7 +48,7 @@ impl Task {
     }
 }
 
-/// The journal's path of a trace.
+/// The path of a trace's journal.
 pub fn path(trace: &Path) -> PathBuf {
     let mut name: OsString = trace.as_os_str().to_owned();
     name.push(".sent");
@@ -56,7 +56,7 @@ pub fn path(trace: &Path) -> PathBuf {
 }
 
 impl Journal {
-    /// Begins anew.
+    /// Makes an empty journal.
     pub fn create(path: &Path, task: &Task) -> anyhow::Result<Journal> {
         let context = || format!("failed to write `{}`, which remembers what was sent", path.display());
         let mut file = File::create(path).with_context(context)?;
@@ -64,13 +64,13 @@ impl Journal {
         Ok(Journal(file))
     }
 
-    /// Goes on, with what was acknowledged before; `None` if there is nothing to go on with.
+    /// Opens a journal to continue it, and returns what was acknowledged before; `None` if there is no journal.
     pub fn resume(path: &Path, task: &Task) -> anyhow::Result<Option<(Journal, Vec<Receipt>)>> {
         let Some((then, receipts)) = read(path)? else { return Ok(None) };
         let bad = |what: &str| {
             anyhow!("`{}` is of {what}; give the same again, or begin anew without --resume", path.display())
         };
-        // A `run` truncates the trace's file before it writes its journal: the trace that is there is its own.
+        // `run` truncates the trace before it makes the journal, so an empty name means the trace that is there.
         if then.trace != task.trace && !then.trace.is_empty() {
             return Err(bad("another trace"));
         }
@@ -88,14 +88,14 @@ impl Journal {
         Ok(Some((Journal(file), receipts)))
     }
 
-    /// Notes a request. One that can't be noted is sent again by `--resume`: no span is lost.
+    /// Notes a request. If that fails, `--resume` sends the request again: no span is lost.
     pub fn note(&mut self, receipt: Receipt) {
         let Receipt { first_span, spans, rejected } = receipt;
         let _ = write_line(&mut self.0, &Line { first_span, spans, rejected });
     }
 }
 
-/// How many spans an earlier sending of this trace got acknowledged.
+/// How many spans of this trace were acknowledged before.
 pub fn acknowledged(path: &Path) -> u64 {
     match read(path) {
         Ok(Some((_, receipts))) => receipts.iter().map(|receipt| receipt.spans - receipt.rejected).sum(),
@@ -113,7 +113,7 @@ fn read(path: &Path) -> anyhow::Result<Option<(Task, Vec<Receipt>)>> {
     let task = lines.next().and_then(|line| serde_json::from_str(line).ok());
     let task =
         task.with_context(|| format!("`{}` is damaged; begin anew without --resume", path.display()))?;
-    // A last line may be cut off: its request is sent again.
+    // The last line may be cut off. Its request is sent again.
     let receipts = lines.map_while(|line| serde_json::from_str::<Line>(line).ok());
     let receipt = |line: Line| Receipt {
         first_span: line.first_span,

@@ -1,94 +1,90 @@
 //! A site that is a folder of files.
 
-use super::server::{full, text};
-use super::site::Answer;
+use super::answer::{Answer, BoxError, text};
 use anyhow::Context;
+use http_body_util::BodyExt;
 use hyper::header::{self, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::{Method, Request, StatusCode, Uri};
 use percent_encoding::percent_decode_str;
 use std::io;
 use std::path::{Path, PathBuf};
+use tower_http::services::ServeDir;
 
-/// A folder whose files are served, and nothing outside of it.
+/// A folder. Its files are served, and nothing outside of it, nor files whose names begin with a dot.
 pub struct Folder {
-    /// Without links.
+    /// The folder's path with all links resolved.
     root: PathBuf,
+    files: ServeDir,
 }
 
-enum Found {
-    File {
-        path: PathBuf,
-        bytes: Vec<u8>,
-    },
-    /// A folder that was asked for without a slash at its end: links in its page would lead elsewhere.
-    Folder,
-}
+/// The only folder of such a name that is for everybody (RFC 8615).
+const WELL_KNOWN: &str = ".well-known";
 
 impl Folder {
-    /// Fails if it isn't there.
+    /// Fails if there is no such folder.
     pub fn new(path: &Path) -> anyhow::Result<Folder> {
         let root =
             path.canonicalize().with_context(|| format!("failed to open the folder `{}`", path.display()))?;
-        anyhow::ensure!(root.is_dir(), "`{}` is no folder", path.display());
-        Ok(Folder { root })
+        anyhow::ensure!(root.is_dir(), "`{}` is not a folder", path.display());
+        let files = ServeDir::new(&root).ignore_multi_range_requests(true).precompressed_br();
+        Ok(Folder { files: files.precompressed_gzip().precompressed_zstd(), root })
     }
 
-    /// The file that is asked for.
-    pub async fn answer<B>(&self, request: Request<B>) -> Answer {
+    /// Answers with the file that is asked for, or with a part of it, its packed form, or that the browser has it already.
+    pub async fn answer<B>(&self, mut request: Request<B>) -> Answer {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return text(StatusCode::METHOD_NOT_ALLOWED, "a folder only answers GET and HEAD");
         }
         let path = request.uri().path().to_owned();
-        let root = self.root.clone();
-        let asked = path.clone();
-        match tokio::task::spawn_blocking(move || find(&root, &asked)).await {
-            Ok(Ok(Found::File { path, bytes })) => {
-                let mut answer = Response::new(full(bytes));
-                let content = mime_guess::from_path(path).first_raw().unwrap_or("application/octet-stream");
-                answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content));
-                // A file may be made anew while somebody works on it.
-                answer.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-                answer
-            }
-            Ok(Ok(Found::Folder)) => {
-                let mut answer = text(StatusCode::MOVED_PERMANENTLY, "");
-                // As it came, so that it stays encoded; one slash, or it would name another server.
-                let to = format!("/{}/", path.trim_matches('/'));
-                if let Ok(to) = HeaderValue::from_str(&to) {
-                    answer.headers_mut().insert(header::LOCATION, to);
-                }
-                answer
-            }
-            _ => text(StatusCode::NOT_FOUND, &format!("there is no {path}")),
+        let missing = || text(StatusCode::NOT_FOUND, &format!("there is no {path}"));
+        let (root, asked) = (self.root.clone(), path.clone());
+        let is_ours = tokio::task::spawn_blocking(move || is_inside(&root, &asked)).await;
+        if !matches!(is_ours, Ok(true)) {
+            return missing();
         }
+        *request.uri_mut() = with_one_slash(request.uri());
+        let answer = match self.files.clone().try_call(request.map(|_| String::new())).await {
+            Ok(answer) if answer.status() == StatusCode::NOT_FOUND => return missing(),
+            Ok(answer) => answer,
+            Err(error) => {
+                return text(StatusCode::INTERNAL_SERVER_ERROR, &format!("{path} can't be read: {error}"));
+            }
+        };
+        let mut answer = answer.map(|body| body.map_err(|error| -> BoxError { error.into() }).boxed_unsync());
+        // The app is being worked on: a file may change at any time.
+        answer.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache"));
+        answer
     }
 }
 
-fn find(root: &Path, asked: &str) -> io::Result<Found> {
-    let decoded = percent_decode_str(asked).decode_utf8().map_err(io::Error::other)?;
+/// The address with one slash in front of its path: where the answer is a redirect, two would name another server.
+fn with_one_slash(uri: &Uri) -> Uri {
+    let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+    let path = format!("/{}{query}", uri.path().trim_start_matches('/'));
+    path.parse().unwrap_or_else(|_| Uri::from_static("/"))
+}
+
+/// Whether the path leads to something in the folder that is for others. Links may lead out of it.
+fn is_inside(root: &Path, asked: &str) -> bool {
+    let Ok(decoded) = percent_decode_str(asked).decode_utf8() else { return false };
     let mut path = root.to_owned();
     for part in decoded.split('/').filter(|part| !part.is_empty()) {
         let is_name = Path::new(part)
             .components()
             .all(|component| matches!(component, std::path::Component::Normal(_)));
-        if !is_name {
-            return Err(io::ErrorKind::NotFound.into());
+        if !is_name || (part.starts_with('.') && part != WELL_KNOWN) {
+            return false;
         }
         path.push(part);
     }
-    let mut path = path.canonicalize()?;
-    if path.is_dir() && !decoded.ends_with('/') {
-        return Ok(Found::Folder);
+    let resolved = |path: &Path| -> io::Result<PathBuf> {
+        let path = path.canonicalize()?;
+        if path.is_dir() { path.join("index.html").canonicalize() } else { Ok(path) }
+    };
+    match resolved(&path) {
+        Ok(path) => path.starts_with(root),
+        Err(_) => false,
     }
-    if path.is_dir() {
-        path = path.join("index.html").canonicalize()?;
-    }
-    // A link may lead out.
-    if !path.starts_with(root) {
-        return Err(io::ErrorKind::NotFound.into());
-    }
-    let bytes = std::fs::read(&path)?;
-    Ok(Found::File { path, bytes })
 }
 
 #[cfg(test)]
@@ -96,22 +92,82 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    #[test]
-    fn nothing_outside_is_found() {
+    fn site() -> tempfile::TempDir {
         let outer = tempfile::tempdir().unwrap();
         let root = outer.path().join("site");
-        std::fs::create_dir_all(root.join("a b")).unwrap();
-        std::fs::write(outer.path().join("secret"), "x").unwrap();
-        std::fs::write(root.join("a b/index.html"), "page").unwrap();
+        std::fs::create_dir_all(root.join("a b/.git")).unwrap();
+        std::fs::create_dir_all(root.join(".well-known")).unwrap();
+        for (name, content) in [
+            ("secret", "x"),
+            ("site/a b/index.html", "page"),
+            ("site/.env", "PASSWORD=1"),
+            ("site/a b/.git/config", "x"),
+            ("site/.well-known/x", "well"),
+            ("site/app.js", "0123456789"),
+            ("site/app.js.gz", "packed"),
+        ] {
+            std::fs::write(outer.path().join(name), content).unwrap();
+        }
         #[cfg(unix)]
         std::os::unix::fs::symlink(outer.path().join("secret"), root.join("link")).unwrap();
-        let root = root.canonicalize().unwrap();
-        assert!(matches!(find(&root, "/a%20b/"), Ok(Found::File { bytes, .. }) if bytes == b"page"));
-        assert!(matches!(find(&root, "/a%20b"), Ok(Found::Folder)));
-        for outside in
-            ["/../secret", "/%2e%2e/secret", "/a%20b/..%2f..%2fsecret", "/link", "/%ff", "/missing"]
-        {
-            assert!(find(&root, outside).is_err(), "{outside}");
+        outer
+    }
+
+    #[test]
+    fn nothing_outside_is_found_and_nothing_with_a_dot() {
+        let outer = site();
+        let root = outer.path().join("site").canonicalize().unwrap();
+        for inside in ["/a%20b/", "/a%20b", "/app.js", "/.well-known/x"] {
+            assert!(is_inside(&root, inside), "{inside}");
         }
+        for outside in [
+            "/../secret",
+            "/%2e%2e/secret",
+            "/a%20b/..%2f..%2fsecret",
+            "/link",
+            "/%ff",
+            "/missing",
+            "/.env",
+            "/%2eenv",
+            "/a%20b/.git/config",
+        ] {
+            assert!(!is_inside(&root, outside), "{outside}");
+        }
+    }
+
+    #[test]
+    fn it_answers_as_a_file_server_does() {
+        let outer = site();
+        let folder = Folder::new(&outer.path().join("site")).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let get = |path: &str, headers: &[(&str, &str)]| {
+            let mut request = Request::get(path);
+            for (name, value) in headers {
+                request = request.header(*name, *value);
+            }
+            runtime.block_on(async {
+                let answer = folder.answer(request.body(()).unwrap()).await;
+                let (head, body) = answer.into_parts();
+                (head.status.as_u16(), head.headers, body.collect().await.unwrap().to_bytes())
+            })
+        };
+        let (status, headers, body) = get("/app.js", &[]);
+        assert_eq!((status, &body[..]), (200, &b"0123456789"[..]));
+        let tag = headers["etag"].to_str().unwrap();
+        assert_eq!(headers["content-type"], "text/javascript");
+        assert_eq!(get("/app.js", &[("if-none-match", tag)]).0, 304);
+        let (status, headers, body) = get("/app.js", &[("range", "bytes=2-4")]);
+        assert_eq!(
+            (status, &body[..], headers["content-range"].to_str().unwrap()),
+            (206, &b"234"[..], "bytes 2-4/10")
+        );
+        let (_, headers, body) = get("/app.js", &[("accept-encoding", "gzip")]);
+        assert_eq!((headers["content-encoding"].to_str().unwrap(), &body[..]), ("gzip", &b"packed"[..]));
+        let (status, headers, _) = get("/a%20b?q=1", &[]);
+        assert_eq!((status, headers["location"].to_str().unwrap()), (307, "/a%20b/?q=1"));
+        // Two slashes would name another server.
+        let (_, headers, _) = get("//a%20b?q=1", &[]);
+        assert_eq!(headers["location"], "/a%20b/?q=1");
+        assert_eq!(get("/.env", &[]).0, 404);
     }
 }

@@ -1,9 +1,9 @@
-//! Puts a tag into a page, before everything that the page itself does.
+//! Puts a tag into a page, before anything that the page does.
 
 /// The page with `tag` as the first thing in its head. Nothing else changes.
 ///
-/// HTML's parser takes comments, a doctype, `<html ..>` and `<head ..>` in this order, each of which may be missing, before
-/// anything that has an effect; the tag goes behind those that are there.
+/// A page begins with comments, `<?xml ..?>`, a doctype, `<html ..>` and `<head ..>`, in this order, and each may be missing. The tag
+/// goes behind those that are there.
 pub fn insert(page: &[u8], tag: &str) -> Vec<u8> {
     let at = head(page);
     let (before, behind) = page.split_at(at.min(page.len()));
@@ -13,7 +13,7 @@ pub fn insert(page: &[u8], tag: &str) -> Vec<u8> {
 /// Where the head's content begins.
 fn head(page: &[u8]) -> usize {
     let mut at = if page.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-    // Spaces and comments belong to what follows them: without a doctype, html or head behind them the tag goes before.
+    // If spaces and comments aren't followed by a doctype, html or head, the tag goes in front of them.
     let mut found = at;
     loop {
         let rest = page.get(at..).unwrap_or_default();
@@ -22,6 +22,10 @@ fn head(page: &[u8]) -> usize {
         } else if rest.starts_with(b"<!--") {
             let Some(length) = find(rest, b"-->") else { return found };
             at += length + 3;
+        } else if rest.starts_with(b"<?") {
+            let Some(length) = find(rest, b">") else { return found };
+            at += length + 1;
+            found = at;
         } else if begins_with_tag(rest, b"<!doctype") || begins_with_tag(rest, b"<html") {
             let Some(length) = end_of_tag(rest) else { return found };
             at += length;
@@ -80,6 +84,11 @@ mod tests {
             ("<script>1</script>", "<T><script>1</script>"),
             ("\u{feff}<head>x", "\u{feff}<head><T>x"),
             ("", "<T>"),
+            (
+                "<?xml version=\"1.0\"?>\n<html xmlns='x'><head><title/>",
+                "<?xml version=\"1.0\"?>\n<html xmlns='x'><head><T><title/>",
+            ),
+            ("<?xml", "<T><?xml"),
             ("text <head>", "<T>text <head>"),
             ("<!doctype html", "<T><!doctype html"),
             ("<!-- never ends", "<T><!-- never ends"),

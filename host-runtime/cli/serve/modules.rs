@@ -1,96 +1,161 @@
-//! Modules on their way to the browser: each gets probes, once.
+//! Adds probes to the modules that pages hand over, once for each module.
 
 use crate::output::tell;
 use crate::probes;
 use bytes::Bytes;
-use kperf_rewriter::{Options, Probe};
-use std::collections::HashMap;
+use kperf_rewriter::{Error, ErrorKind, Filter, Options, Probe, Rewritten, stands_alone};
+use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
-use wasmparser::{Parser, Payload};
 
-/// The modules so far.
+/// The modules that pages have handed over.
 pub struct Modules {
     options: Options,
-    /// With the recorder inside, for modules and browsers that can have that; else as `options` say.
+    /// The options with the recorder inside, for modules and pages that can have that. The others get `options`.
     inline: Option<Options>,
-    known: Mutex<Known>,
+    /// Few, and most differ in more than their bytes: looking through them is faster than a hash of megabytes.
+    known: Mutex<VecDeque<(Module, Outcome)>>,
 }
 
-#[derive(Default)]
-struct Known {
-    /// What became of each, by the bytes as they came and whether the recorder may be inside.
-    rewritten: HashMap<(Bytes, bool), Bytes>,
-    /// The next module's first id: all of a page's modules write one trace.
-    id_base: u32,
+/// A module as a page hands it over.
+#[derive(PartialEq, Eq)]
+pub struct Module {
+    /// What it is called if it doesn't say its name.
+    pub name: String,
+    /// Its first function id: the modules of a page share a trace.
+    pub id_base: u32,
+    /// Whether the page can have a recorder inside of modules.
+    pub inline: bool,
+    /// Its bytes.
+    pub wasm: Bytes,
 }
+
+/// What became of a module.
+#[derive(Clone)]
+pub enum Outcome {
+    /// Its bytes with probes.
+    Probed(Bytes),
+    /// The filters leave none of its functions.
+    AsItIs,
+    /// Why it can't have probes.
+    Refused(String),
+}
+
+/// So many modules are remembered: an app's, for its pages and workers.
+const REMEMBERED: usize = 64;
 
 impl Modules {
-    /// None yet. Each gets probes by these options, or those of `inline`, with a name and ids of its own.
+    /// Starts without modules. Each one will get probes by `options` or `inline`, with its own name and ids.
     pub fn new(options: Options, inline: Option<Options>) -> Modules {
         Modules { options, inline, known: Mutex::default() }
     }
 
-    /// The module with probes, from the cache if it was asked for before. One that can't have any stays as it is, which is
-    /// told. Takes as long as rewriting does. `inline`: whether the browser takes modules with the recorder inside.
-    pub fn probed(&self, name: &str, wasm: &Bytes, inline: bool) -> Bytes {
-        // While one is rewritten others wait: ids follow each other.
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(self.options.probe, Probe::Profile { .. }) && !inline {
-            tell(format_args!("{name}: served without probes: this browser gives a module one memory"));
-            return wasm.clone();
+    /// The module with probes. Blocks while it is rewritten.
+    pub fn probed(&self, module: Module) -> Outcome {
+        let known = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, outcome)) = known().iter().find(|(other, _)| *other == module) {
+            return outcome.clone();
         }
-        let inline = self.inline.as_ref().filter(|_| inline && stands_alone(wasm));
-        let key = (wasm.clone(), inline.is_some());
-        if let Some(rewritten) = known.rewritten.get(&key) {
-            return rewritten.clone();
-        }
-        let rewritten = self.rewrite(name, wasm, inline, &mut known.id_base).unwrap_or_else(|| wasm.clone());
-        known.rewritten.insert(key, rewritten.clone());
-        rewritten
+        let outcome = self.rewrite(&module);
+        let mut known = known();
+        known.truncate(REMEMBERED - 1);
+        known.push_front((module, outcome.clone()));
+        outcome
     }
 
-    fn rewrite(&self, name: &str, wasm: &[u8], inline: Option<&Options>, id_base: &mut u32) -> Option<Bytes> {
-        if let Ok(Some(table)) = kperf_rewriter::probed(wasm) {
-            tell(format_args!("{name}: has probes already"));
-            *id_base = (*id_base).max(table.id_end());
-            return None;
+    fn rewrite(&self, Module { name, id_base, inline, wasm }: &Module) -> Outcome {
+        if matches!(self.options.probe, Probe::Profile { .. }) && !inline {
+            return Outcome::Refused("a profile needs a page that is cross-origin isolated".to_owned());
         }
-        let module_name = name.rsplit('/').next().unwrap_or(name).trim_end_matches(".wasm").to_owned();
         let with = |options: &Options| {
-            let options = Options { id_base: *id_base, module_name: module_name.clone(), ..options.clone() };
-            kperf_rewriter::rewrite(wasm, &options).map(|rewritten| (rewritten, options.probe))
+            let options = Options { id_base: *id_base, module_name: name.clone(), ..options.clone() };
+            rewrite_one_of_several(wasm, options)
         };
         let begun = Instant::now();
-        // One that has no room for a recorder gets imported probes.
-        let rewritten = inline.and_then(|options| with(options).ok());
+        // A module without room for a recorder gets imported probes.
+        let inside = self.inline.as_ref().filter(|_| *inline && stands_alone(wasm));
+        let rewritten = inside.and_then(|options| with(options).ok());
         match rewritten.map_or_else(|| with(&self.options), Ok) {
-            Ok((rewritten, probe)) => {
-                *id_base = rewritten.symbols.id_end();
+            // The filters are meant for other modules of the app.
+            Ok(None) => Outcome::AsItIs,
+            Ok(Some((rewritten, probe))) => {
                 let (probed, all) = (rewritten.symbols.symbols.len(), rewritten.plan.functions.len());
                 let (before, after) = (wasm.len(), rewritten.wasm.len());
                 tell(format_args!(
-                    "{name}: {probed} of {all} functions probed{}, {before} -> {after} bytes, {:.0?}",
+                    "{}: {probed} of {all} functions probed{}, {before} -> {after} bytes, {:.0?}",
+                    kperf_profile::printable(name),
                     if probe == Probe::Inline { " (inline)" } else { "" },
                     begun.elapsed()
                 ));
                 probes::tell_warnings(&rewritten.warnings);
-                Some(rewritten.wasm.into())
+                Outcome::Probed(rewritten.wasm.into())
             }
             Err(error) => {
-                tell(format_args!("{name}: served without probes: {:#}", anyhow::Error::from(error)));
-                None
+                let reason = format!("{:#}", anyhow::Error::from(error));
+                tell(format_args!("{}: runs without probes: {reason}", kperf_profile::printable(name)));
+                Outcome::Refused(reason)
             }
         }
     }
 }
 
-/// Whether a module can have a recorder to itself in a page: one that is linked with others shares its call tree with them,
-/// and what a start section does can't be seen from JavaScript before it has ended.
-fn stands_alone(wasm: &[u8]) -> bool {
-    Parser::new(0).parse_all(wasm).all(|payload| match payload {
-        Ok(Payload::StartSection { .. }) => false,
-        Ok(Payload::CustomSection(section)) => !section.name().starts_with("dylink"),
-        _ => true,
-    })
+/// Puts probes into a module of an app that may have others: a pattern that matches nothing here may be meant for these. `None` if the
+/// filters leave nothing.
+fn rewrite_one_of_several(wasm: &[u8], mut options: Options) -> Result<Option<(Rewritten, Probe)>, Error> {
+    let chooses = !options.filter.only.is_empty();
+    loop {
+        match kperf_rewriter::rewrite(wasm, &options) {
+            Ok(rewritten) if rewritten.symbols.symbols.is_empty() => return Ok(None),
+            Ok(rewritten) => return Ok(Some((rewritten, options.probe))),
+            Err(error) => match error.kind() {
+                ErrorKind::PatternMatchesNothing { pattern, .. } => {
+                    let Filter { only, skip } = &mut options.filter;
+                    for patterns in [&mut *only, skip] {
+                        patterns.retain(|other| other.as_str() != pattern);
+                    }
+                    if chooses && only.is_empty() {
+                        return Ok(None);
+                    }
+                }
+                ErrorKind::NothingMatched { .. } => return Ok(None),
+                _ => return Err(error),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use kperf_rewriter::Pattern;
+
+    fn probed(only: &[&str], skip: &[&str], text: &str) -> Outcome {
+        let patterns = |texts: &[&str]| texts.iter().map(|text| Pattern::parse(text).unwrap()).collect();
+        let filter = Filter { only: patterns(only), skip: patterns(skip) };
+        let modules = Modules::new(Options { filter, ..Options::default() }, None);
+        let wasm = wat::parse_str(text).unwrap().into();
+        modules.probed(Module { name: "m".into(), id_base: 7, inline: true, wasm })
+    }
+
+    #[test]
+    fn patterns_may_be_meant_for_other_modules() {
+        const MODULE: &str = "(module (func $alloc) (func $run (call $alloc)))";
+        let ids = |outcome| match outcome {
+            Outcome::Probed(wasm) => {
+                let table = kperf_rewriter::probed(&wasm).unwrap().unwrap();
+                Some((table.id_base, table.symbols.len()))
+            }
+            Outcome::AsItIs => None,
+            Outcome::Refused(reason) => panic!("{reason}"),
+        };
+        assert_eq!(ids(probed(&[], &[], MODULE)), Some((7, 2)));
+        assert_eq!(ids(probed(&["run", "elsewhere"], &["fmt*"], MODULE)), Some((7, 1)));
+        assert_eq!(ids(probed(&["elsewhere"], &[], MODULE)), None);
+        assert_eq!(ids(probed(&[], &["*"], MODULE)), None);
+        assert!(matches!(
+            probed(&[], &[], "(module (import \"kperf\" \"enter\" (func)))"),
+            Outcome::Refused(_)
+        ));
+    }
 }

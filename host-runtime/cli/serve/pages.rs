@@ -1,4 +1,4 @@
-//! What pages send: the parts of their traces, which become files, reports and spans.
+//! Takes the parts of traces that pages send, and makes files, reports and spans of them.
 
 use super::report;
 use crate::output::tell;
@@ -9,40 +9,46 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 /// The traces of all pages and workers so far.
 pub struct Pages {
     folder: PathBuf,
-    /// What the files are called: `NAME-1.kperf`.
+    /// The files' name: `NAME-1.kperf` and so on.
     name: String,
-    /// Where spans go, if they do: an endpoint, empty for that of the environment.
+    /// The endpoint for spans, if they are sent. Empty: the one of the environment.
     otlp: Option<String>,
     /// How many functions a report has.
     top: usize,
     traces: Mutex<HashMap<String, Trace>>,
+    /// Those who print reports and wait for spans.
+    finishing: Mutex<Vec<JoinHandle<()>>>,
 }
 
 /// A part of a page's trace.
 pub struct Part {
-    /// The trace's random number, as the page says it.
+    /// The trace's random number, which the page chose.
     pub trace: String,
     /// The part's number, from 0.
     pub number: u32,
-    /// Whether no other has a higher number.
+    /// Whether this is the trace's last part.
     pub is_last: bool,
-    /// Whole chunks of the trace.
+    /// How many bytes of the trace the browser may not have sent when the page was closed.
+    pub unsent: u64,
+    /// Complete chunks of the trace.
     pub bytes: Vec<u8>,
 }
 
-/// A trace to which nothing is added any more.
+/// A trace that has all of its parts.
 pub struct Whole {
     path: PathBuf,
     live: Live,
 }
 
-/// Parts that came before their turn; more are refused, and come again.
+/// How many parts may wait for an earlier one, and how many bytes. More are refused; the page sends them again.
 const EARLY: usize = 64;
+const EARLY_BYTES: usize = 512 << 20;
 
 struct Trace {
     path: PathBuf,
@@ -55,12 +61,12 @@ struct Trace {
 }
 
 impl Pages {
-    /// None yet.
+    /// Starts without traces.
     pub fn new(folder: PathBuf, name: String, otlp: Option<String>, top: usize) -> Pages {
-        Pages { folder, name, otlp, top, traces: Mutex::default() }
+        Pages { folder, name, otlp, top, traces: Mutex::default(), finishing: Mutex::default() }
     }
 
-    /// Takes a part; one that is there already changes nothing. Answers the trace if that makes it whole.
+    /// Takes a part. A part that was taken before changes nothing. Returns the trace if that completes it.
     pub fn take(&self, part: Part) -> anyhow::Result<Option<Whole>> {
         let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
         let trace = match traces.entry(part.trace.clone()) {
@@ -71,8 +77,24 @@ impl Pages {
         Ok(trace.is_whole().then(|| trace.end()))
     }
 
-    /// Ends and reports the traces that are not whole: the server is about to stop.
+    /// Finishes a trace while the server goes on.
+    pub fn finish_later(self: &Arc<Self>, whole: Whole) {
+        let pages = self.clone();
+        let mut finishing = self.finishing.lock().unwrap_or_else(PoisonError::into_inner);
+        finishing.retain(|thread| !thread.is_finished());
+        finishing.push(std::thread::spawn(move || pages.finish(whole)));
+    }
+
+    /// Ends and reports the traces that are not complete, before the server stops. Waits for those that are being finished.
     pub fn stop(&self) {
+        let finishing = std::mem::take(&mut *self.finishing.lock().unwrap_or_else(PoisonError::into_inner));
+        if self.otlp.is_some() && finishing.iter().any(|thread| !thread.is_finished()) {
+            tell("waits until the spans are sent; Ctrl-C again ends it at once");
+        }
+        for thread in finishing {
+            // It panicked, and said so.
+            let _ = thread.join();
+        }
         let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
         for trace in traces.values_mut().filter(|trace| trace.file.is_some()) {
             if let Err(error) = trace.write_all() {
@@ -82,7 +104,7 @@ impl Pages {
         }
     }
 
-    /// Makes the next free file.
+    /// Makes a file with the next free name.
     fn begin(&self) -> anyhow::Result<Trace> {
         std::fs::create_dir_all(&self.folder)
             .with_context(|| format!("failed to make the folder `{}`", self.folder.display()))?;
@@ -103,8 +125,8 @@ impl Pages {
         Ok(Trace { path, file: Some(file), live, next: 0, early: BTreeMap::new(), last: None })
     }
 
-    /// Reports a trace, and waits until its spans are sent.
-    pub fn finish(&self, Whole { path, live }: Whole) {
+    /// Prints a trace's report, and waits until its spans are sent.
+    fn finish(&self, Whole { path, live }: Whole) {
         if let Err(error) = report::show(&path, self.top) {
             tell(format_args!("error: {error:#}"));
         }
@@ -120,8 +142,17 @@ impl Trace {
         if part.is_last {
             self.last = Some(part.number);
         }
-        if self.early.len() >= EARLY && part.number != self.next {
-            anyhow::bail!("too many parts came before the part {}", self.next);
+        if part.unsent > 0 {
+            tell(format_args!(
+                "{}: up to {} bytes of its end may be missing: browsers send 64 KiB of a page that is closed",
+                self.path.display(),
+                part.unsent
+            ));
+        }
+        let waiting: usize = self.early.values().map(Vec::len).sum();
+        if part.number != self.next && (self.early.len() >= EARLY || waiting + part.bytes.len() > EARLY_BYTES)
+        {
+            anyhow::bail!("part {} is missing, and too many later parts wait for it", self.next);
         }
         self.early.insert(part.number, part.bytes);
         while let Some(bytes) = self.early.remove(&self.next) {
@@ -135,7 +166,7 @@ impl Trace {
         self.file.is_some() && self.last.is_some_and(|last| self.next > last)
     }
 
-    /// Writes what waits for parts that never came: a reader tells of the gap.
+    /// Writes the parts that wait for others. If some are missing, readers report a gap.
     fn write_all(&mut self) -> anyhow::Result<()> {
         for bytes in std::mem::take(&mut self.early).into_values() {
             self.write(&bytes)?;

@@ -1,7 +1,6 @@
-//! A site that another development server has.
+//! A site that another development server serves.
 
-use super::server::text;
-use super::site::{Answer, BoxError};
+use super::answer::{Answer, BoxError, text};
 use anyhow::{Context, ensure};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -11,14 +10,14 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
-/// Another server, whose answers are handed on.
+/// Another server. Its answers are passed on.
 pub struct Proxy {
     authority: String,
     client: Client<HttpConnector, Incoming>,
 }
 
 impl Proxy {
-    /// Fails for what is no address of an HTTP server. Nothing is asked of it yet.
+    /// Fails if `url` is no address of an HTTP server. Sends nothing yet.
     pub fn new(url: &str) -> anyhow::Result<Proxy> {
         let uri: Uri = url.parse().with_context(|| format!("`{url}` is no URL"))?;
         ensure!(
@@ -33,7 +32,7 @@ impl Proxy {
         Ok(Proxy { authority, client: Client::builder(TokioExecutor::new()).build_http() })
     }
 
-    /// What the server says.
+    /// Answers as the server does.
     pub async fn answer(&self, request: Request<Incoming>) -> Answer {
         match self.ask(request).await {
             Ok(answer) => answer,
@@ -53,13 +52,9 @@ impl Proxy {
         let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
         let uri = format!("http://{}{path}", self.authority).parse()?;
         *request.uri_mut() = uri;
-        let is_module = request.uri().path().ends_with(".wasm");
         let headers = request.headers_mut();
-        // What concerns one connection only, or would keep us from seeing the answer as it is: whole, anew, and not packed.
+        // Headers of one connection.
         for name in [
-            header::ACCEPT_ENCODING,
-            header::IF_MODIFIED_SINCE,
-            header::IF_NONE_MATCH,
             header::TRANSFER_ENCODING,
             header::TE,
             header::TRAILER,
@@ -67,9 +62,6 @@ impl Proxy {
             HeaderName::from_static("keep-alive"),
         ] {
             headers.remove(name);
-        }
-        if is_module {
-            headers.remove(header::RANGE);
         }
         if !wants_upgrade {
             headers.remove(header::CONNECTION);
@@ -80,7 +72,7 @@ impl Proxy {
             let theirs = upgrade::on(&mut answer);
             tokio::spawn(async move {
                 let (Ok(ours), Ok(theirs)) = (ours.await, theirs.await) else { return };
-                // Ends when either side does.
+                // Runs until one side closes.
                 let _ =
                     tokio::io::copy_bidirectional(&mut TokioIo::new(ours), &mut TokioIo::new(theirs)).await;
             });
@@ -89,7 +81,7 @@ impl Proxy {
         Ok(answer.map(|body| body.map_err(|error| -> BoxError { error.into() }).boxed_unsync()))
     }
 
-    /// A redirection to the server itself leads here.
+    /// Makes a redirection to the server lead to us.
     fn localize(&self, answer: &mut Response<Incoming>) {
         let base = format!("http://{}", self.authority);
         let location = answer.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());

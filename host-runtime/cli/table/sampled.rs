@@ -1,10 +1,12 @@
-//! The flat profile of a trace that was sampled: exact counts, times with their errors.
+//! The flat profile of a sampled trace: exact counts, times with their errors.
 
-use super::{NAME, TableOptions, callers_text, fine_text, grouped, name_text, plural, write_table};
-use kperf_profile::{Profile, Row, Sampling, Symbols, nanos_text};
+use super::{
+    NAME, TableOptions, callers_text, error_text, grouped, name_text, plural, sampled_times, write_table,
+};
+use kperf_profile::{Precision, Profile, Row, Sampling, Symbols, nanos_text};
 use std::io::{self, Write};
 
-/// Says how the times came about: instead of the clock.
+/// The line about sampling that stands in place of the clock.
 pub fn text(sampling: &Sampling) -> String {
     let torn = match sampling.torn {
         0 => String::new(),
@@ -17,7 +19,7 @@ pub fn text(sampling: &Sampling) -> String {
     )
 }
 
-/// How long calls were open, and not, by the samples; and which are told one by one.
+/// For how long calls were open and for how long not, by the samples; and how many calls are listed one by one.
 pub fn busy_text(profile: &Profile, sampling: &Sampling) -> String {
     let nanos = |ticks| nanos_text(profile.header.nanos(ticks));
     let spans = match sampling.span_min_nanos {
@@ -31,10 +33,11 @@ pub fn busy_text(profile: &Profile, sampling: &Sampling) -> String {
     format!("{} in calls, {} outside{spans}", nanos(sampling.busy_ticks), nanos(sampling.idle_ticks))
 }
 
-/// Writes the first `limit` rows (all for 0), and how many are left out. Shortest and longest calls are not known.
+/// Writes the first `limit` rows (all for 0), and how many are left out. There are no columns for the shortest and the longest
+/// call, which samples don't show.
 pub fn write_rows(
     symbols: &Symbols,
-    sampling: &Sampling,
+    precision: &Precision,
     rows: &[&Row],
     limit: usize,
     options: TableOptions,
@@ -42,16 +45,17 @@ pub fn write_rows(
 ) -> io::Result<()> {
     let titles = ["self %", "±", "self", "total", "calls", "avg", "function", "callers"];
     let cells = |row: &Row| {
+        let [own, total, average] = sampled_times(precision, row);
         vec![
             format!("{:.1}", 100.0 * row.share),
-            format!("{:.1}", 100.0 * sampling.error(row.share)),
-            nanos_text(row.self_nanos.round() as u64),
-            nanos_text(row.total_nanos.round() as u64),
+            error_text(precision, row),
+            own,
+            total,
             grouped(row.calls),
-            fine_text(row.average_nanos),
+            average,
             name_text(symbols.label(row.func), NAME, options),
             callers_text(symbols, &row.callers, options),
         ]
     };
-    write_table(&titles, titles.len() - 2, rows, limit, cells, out)
+    write_table(&titles, titles.len() - 2, (rows, limit), options, cells, out)
 }

@@ -1,0 +1,238 @@
+//! The report by what calls allocated.
+
+use super::{Key, Opts};
+use crate::output::tell;
+use crate::records::{self, Cell, Column, Format};
+use crate::table::{TableOptions, grouped, plural};
+use crate::traces;
+use anyhow::{Context, bail};
+use kperf_abi::symbols::{Allocations, Allocator};
+use kperf_profile::{Heap, HeapFigures, NodeId, PAGE, Profile, WindowChoice, printable};
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write};
+
+const COLUMNS: [Column; 13] = [
+    ("allocated_bytes", "allocated"),
+    ("allocations", "blocks"),
+    ("total_allocated_bytes", "with callees"),
+    ("resized", ""),
+    ("freed_bytes", "freed"),
+    ("peak_bytes", "at the peak"),
+    ("live_bytes", "at the end"),
+    ("live_blocks", "blocks left"),
+    ("lifetime_nanos", "lived for"),
+    ("failed", ""),
+    ("grown_pages", "pages grown"),
+    ("failed_growths", ""),
+    ("name", "name"),
+];
+
+/// How many calls of a path are named, the innermost first.
+const MAX_NAMED: usize = 64;
+
+/// A function, or a path of calls.
+struct Row {
+    name: String,
+    own: HeapFigures,
+    /// With all that it called.
+    total_bytes: u64,
+}
+
+/// Reports. `by_path`: a row for each path of calls, not for each function.
+pub(super) fn run(opts: &Opts, by_path: bool) -> anyhow::Result<()> {
+    let calls = opts.calls.parse()?;
+    if let Some(flag) = calls.of_single_calls() {
+        bail!("blocks are followed through the whole trace; leave {flag} out");
+    }
+    if opts.compensate || opts.window.0 != WindowChoice::Sum {
+        bail!("allocations have no times of calls; leave --compensate and --window out");
+    }
+    let (profile, heap) = traces::profile_observed(&opts.trace, &calls, Heap::default())?;
+    check(&profile, &heap)?;
+    let mut rows = if by_path { by_paths(&profile, &heap) } else { by_functions(&profile, &heap) };
+    match opts.sort {
+        Key::Own => rows.sort_by_key(|row| std::cmp::Reverse(row.own.allocated_bytes())),
+        Key::Total => rows.sort_by_key(|row| std::cmp::Reverse(row.total_bytes)),
+        Key::Calls => rows.sort_by_key(|row| std::cmp::Reverse(row.own.allocated())),
+        Key::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
+        Key::Avg | Key::Min | Key::Max => bail!("allocations are sorted by self, total, calls or name"),
+    }
+    traces::tell_warnings(&profile.health);
+    heap.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));
+    let mut out = BufWriter::new(io::stdout().lock());
+    write(opts, &profile, &heap, &rows, &mut out)
+        .and_then(|()| out.flush())
+        .context("failed to write to stdout")
+}
+
+/// Fails if a trace has no allocations because nobody recorded any.
+pub(crate) fn check(profile: &Profile, heap: &Heap) -> anyhow::Result<()> {
+    if heap.records() == 0 && recorded(profile).next().is_none() {
+        bail!("the trace has no allocations; `run --allocations` or `rewrite --allocations` records them");
+    }
+    Ok(())
+}
+
+fn recorded(profile: &Profile) -> impl Iterator<Item = &Allocations> {
+    profile.symbols.tables().iter().filter_map(|table| table.module.allocations.as_ref())
+}
+
+fn by_functions(profile: &Profile, heap: &Heap) -> Vec<Row> {
+    let tree = heap.tree(&profile.tree, |figures| (0, figures.allocated_bytes()));
+    let mut rows: HashMap<_, Row> = HashMap::new();
+    // How many nodes of each function are open on the way.
+    let mut open: HashMap<_, u32> = HashMap::new();
+    let mut add = |id: NodeId, entered: bool| {
+        let Some(node) = tree.get(id) else { return };
+        let open = open.entry(node.func).or_default();
+        if !entered {
+            *open -= 1;
+            return;
+        }
+        if node.total_ticks > 0 || heap.of(id) != HeapFigures::default() {
+            let row = rows.entry(node.func).or_insert_with(|| Row {
+                name: profile.symbols.label(node.func),
+                own: HeapFigures::default(),
+                total_bytes: 0,
+            });
+            row.own.add(&heap.of(id));
+            if *open == 0 {
+                row.total_bytes = row.total_bytes.saturating_add(node.total_ticks);
+            }
+        }
+        *open += 1;
+    };
+    tree.walk(&mut add);
+    let host = heap.of(kperf_profile::CallTree::ROOT);
+    let mut rows: Vec<Row> = rows.into_values().collect();
+    if host != HeapFigures::default() {
+        rows.push(Row { name: "[host]".to_owned(), own: host, total_bytes: host.allocated_bytes() });
+    }
+    rows.sort_by(|a, b| a.name.cmp(&b.name));
+    rows
+}
+
+fn by_paths(profile: &Profile, heap: &Heap) -> Vec<Row> {
+    let tree = heap.tree(&profile.tree, |figures| (0, figures.allocated_bytes()));
+    let mut rows = Vec::new();
+    for (id, node) in std::iter::once((kperf_profile::CallTree::ROOT, None))
+        .chain(tree.iter().map(|(id, node)| (id, Some(node))))
+    {
+        let own = heap.of(id);
+        if own == HeapFigures::default() {
+            continue;
+        }
+        let Some(node) = node else {
+            rows.push(Row { name: "[host]".to_owned(), own, total_bytes: own.allocated_bytes() });
+            continue;
+        };
+        let mut names = Vec::new();
+        let mut at = id;
+        while at != kperf_profile::CallTree::ROOT && names.len() < MAX_NAMED {
+            let Some(node) = tree.get(at) else { break };
+            names.push(profile.symbols.label(node.func));
+            at = node.parent;
+        }
+        if at != kperf_profile::CallTree::ROOT {
+            names.push("..".to_owned());
+        }
+        rows.push(Row { name: names.join(" < "), own, total_bytes: node.total_ticks });
+    }
+    rows
+}
+
+fn write(opts: &Opts, profile: &Profile, heap: &Heap, rows: &[Row], out: &mut impl Write) -> io::Result<()> {
+    let limit = opts.limit.unwrap_or(if opts.format == Format::Table { 30 } else { 0 });
+    let options = opts.table_options(profile);
+    if opts.format == Format::Table {
+        write_head(profile, heap, options, out)?;
+    }
+    let record = |row: &Row| {
+        let Row { name, own, total_bytes } = row;
+        let lifetime = profile.header.nanos(own.lifetime_ticks) as f64 / own.freed_blocks.max(1) as f64;
+        vec![
+            Cell::Count(own.allocated_bytes()),
+            Cell::Count(own.allocated()),
+            Cell::Count(*total_bytes),
+            Cell::Count(own.resized),
+            Cell::Count(own.freed_bytes),
+            Cell::Count(own.peak_bytes),
+            Cell::Count(own.live_bytes),
+            Cell::Count(own.live_blocks),
+            if own.freed_blocks == 0 { Cell::Untimed } else { Cell::Nanos(lifetime) },
+            Cell::Count(own.failed),
+            Cell::Count(own.grown_pages),
+            Cell::Count(own.failed_growths),
+            Cell::Name(printable(name).into_owned()),
+        ]
+    };
+    let records: Vec<_> = rows.iter().map(record).collect();
+    records::write(opts.format, &COLUMNS, &records, limit, options, out)
+}
+
+fn write_head(profile: &Profile, heap: &Heap, options: TableOptions, out: &mut impl Write) -> io::Result<()> {
+    for allocations in recorded(profile) {
+        writeln!(out, "# {}", found(allocations))?;
+        if allocations.sample > 0 {
+            let sample = grouped(allocations.sample);
+            writeln!(
+                out,
+                "# samples, one in {sample} bytes on average: all figures of blocks are estimates"
+            )?;
+        }
+    }
+    let total = heap.total();
+    let bytes = |bytes: u64, blocks: u64| format!("{} bytes in {}", grouped(bytes), plural(blocks, "block"));
+    writeln!(
+        out,
+        "# allocated {}; freed {}",
+        bytes(total.bytes, total.blocks),
+        bytes(total.freed_bytes, total.freed_blocks)
+    )?;
+    let (peak, ticks) = heap.peak();
+    let when = options.unit.text(profile.header.nanos(ticks.saturating_sub(profile.start_ticks)));
+    writeln!(
+        out,
+        "# at the peak {} bytes, after {when}; at the end {}",
+        grouped(peak),
+        bytes(total.live_bytes, total.live_blocks)
+    )?;
+    if total.objects > 0 {
+        writeln!(
+            out,
+            "# collected objects: {} bytes in {}; nobody tells when they are gone",
+            grouped(total.object_bytes),
+            plural(total.objects, "object")
+        )?;
+    }
+    if total.failed > 0 {
+        writeln!(out, "# {} failed", plural(total.failed, "allocation"))?;
+    }
+    let pages: u64 = heap.pages().map(|(_, pages)| pages).sum();
+    if pages > 0 || total.failed_growths > 0 {
+        let failed = match total.failed_growths {
+            0 => String::new(),
+            failed => format!("; {} not", plural(failed, "time")),
+        };
+        writeln!(
+            out,
+            "# memory grew by {} to {} bytes{failed}",
+            plural(total.grown_pages, "page"),
+            grouped(pages.saturating_mul(PAGE))
+        )?;
+    }
+    Ok(())
+}
+
+/// Which functions are an allocator's.
+pub(crate) fn found(allocations: &Allocations) -> String {
+    let name = |allocator: &Allocator| match allocator.found_by.as_str() {
+        "told" => format!("{} (as {})", printable(&allocator.name), printable(&allocator.role)),
+        "export" => format!("{} (an export)", printable(&allocator.name)),
+        _ => printable(&allocator.name).into_owned(),
+    };
+    match allocations.allocators.as_slice() {
+        [] => "no function of an allocator was found; memory.grow is recorded".to_owned(),
+        allocators => format!("allocator: {}", allocators.iter().map(name).collect::<Vec<_>>().join(", ")),
+    }
+}

@@ -1,0 +1,281 @@
+//! Components: the host that they run in, and which of their functions is called.
+
+use super::module::Prepared;
+use super::program::{Probes, Program};
+use super::wasi::WasiArgs;
+use super::wave;
+use crate::output;
+use anyhow::{Context, bail};
+use kperf_abi::names::COMPONENT_HOST;
+use kperf_wasmtime::{ComponentLanes, RecordedStore, Recorder};
+use std::path::Path;
+use wasmparser::{ComponentExternalKind, Parser, Payload};
+use wasmtime::component::types::{ComponentFunc, ComponentItem};
+use wasmtime::component::{Component, Func, Instance, Linker, ResourceTable, Val};
+use wasmtime::{AsContextMut, Engine, Store};
+use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxView, WasiView, p2};
+
+/// What a command exports, without its version.
+const RUN: &str = "wasi:cli/run@0.2.";
+/// What `run` supplies: all that these packages have in WASI 0.2.
+const SUPPLIED: [&str; 6] =
+    ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/", "wasi:sockets/"];
+/// How many names an error lists.
+const MOST: usize = 20;
+
+/// What a store has for its component.
+pub struct State {
+    wasi: WasiCtx,
+    table: ResourceTable,
+    lanes: ComponentLanes,
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// A component that is ready to run.
+pub struct ComponentProgram {
+    engine: Engine,
+    component: Component,
+    linker: Linker<State>,
+    store: Option<AnyStore>,
+    entry: Entry,
+    has_probes: bool,
+}
+
+enum AnyStore {
+    Plain(Store<State>),
+    Recorded(RecordedStore<State>),
+}
+
+/// What is called.
+enum Entry {
+    /// `wasi:cli/run`.
+    Command,
+    /// A function of the component, or of an instance that it exports, with arguments in WAVE.
+    Function { instance: Option<String>, name: String, args: Vec<Val>, results: usize },
+}
+
+impl ComponentProgram {
+    /// Compiles a component, and finds what to call.
+    pub fn new(
+        engine: Engine,
+        prepared: &Prepared,
+        path: &Path,
+        wasi: &WasiArgs,
+        args: &[String],
+        invoke: Option<&str>,
+    ) -> anyhow::Result<ComponentProgram> {
+        let component = Component::new(&engine, &prepared.wasm)
+            .map_err(anyhow::Error::from)
+            .with_context(|| format!("failed to compile `{}`", path.display()))?;
+        let entry = Entry::find(&component, &engine, invoke, args, path)?;
+        let args = if invoke.is_some() { &[] } else { args };
+        let state = State {
+            wasi: wasi.builder(path, args)?.build(),
+            table: ResourceTable::new(),
+            lanes: ComponentLanes::default(),
+        };
+        let mut linker = Linker::new(&engine);
+        p2::add_to_linker_sync(&mut linker)?;
+        let store = Some(AnyStore::Plain(Store::new(&engine, state)));
+        let has_probes = !prepared.symbols.is_empty();
+        Ok(ComponentProgram { engine, component, linker, store, entry, has_probes })
+    }
+}
+
+/// Fails if a component imports what nobody supplies, and lists it. One that can't be read passes: the rewriter reports it.
+pub fn check_imports(wasm: &[u8], path: &Path) -> anyhow::Result<()> {
+    let mut missing = Vec::new();
+    let mut nested = 0;
+    for payload in Parser::new(0).parse_all(wasm) {
+        match payload {
+            Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => nested += 1,
+            Ok(Payload::End(_)) if nested > 0 => nested -= 1,
+            Ok(Payload::ComponentImportSection(imports)) if nested == 0 => {
+                for import in imports.into_iter().flatten() {
+                    let name = import.name.name;
+                    let is_supplied = name == COMPONENT_HOST
+                        || SUPPLIED.iter().any(|package| name.starts_with(package)) && name.contains("@0.2.");
+                    if !is_supplied && import.ty.kind() != ComponentExternalKind::Type {
+                        missing.push(format!("`{name}`"));
+                    }
+                }
+            }
+            Err(_) => break,
+            Ok(_) => {}
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "`{}` imports what `run` doesn't supply: {}{}; `run` has WASI 0.2 only. For a host of your own, add probes with `rewrite`",
+        path.display(),
+        missing[..missing.len().min(MOST)].join(", "),
+        if missing.len() > MOST { format!(" and {} more", missing.len() - MOST) } else { String::new() },
+    )
+}
+
+impl Entry {
+    fn find(
+        component: &Component,
+        engine: &Engine,
+        invoke: Option<&str>,
+        args: &[String],
+        path: &Path,
+    ) -> anyhow::Result<Entry> {
+        let exports = exports(component, engine);
+        let list = || {
+            let names: Vec<String> = exports.iter().map(|export| format!("`{}`", export.full())).collect();
+            match names.len() {
+                0 => "no functions".to_owned(),
+                count if count > MOST => format!("{} and {} more", names[..MOST].join(", "), count - MOST),
+                _ => names.join(", "),
+            }
+        };
+        let Some(invoke) = invoke else {
+            let is_run = |export: &Export| {
+                export.name == "run" && export.instance.as_ref().is_some_and(|name| name.starts_with(RUN))
+            };
+            if exports.iter().any(is_run) {
+                return Ok(Entry::Command);
+            }
+            bail!(
+                "`{}` is not a WASI 0.2 command: it exports no `wasi:cli/run`. Name a function with --invoke: it exports {}",
+                path.display(),
+                list()
+            );
+        };
+        let (wanted, given) = match invoke.split_once('(') {
+            Some((wanted, given)) if args.is_empty() => (wanted.trim(), format!("({given}")),
+            Some(_) => bail!("--invoke has arguments in parentheses; leave the others out"),
+            None => (invoke, format!("({})", args.join(", "))),
+        };
+        let mut found: Vec<&Export> = exports.iter().filter(|export| export.full() == wanted).collect();
+        if found.is_empty() {
+            found = exports.iter().filter(|export| export.name == wanted).collect();
+        }
+        match found[..] {
+            [Export { instance, name, ty }] => {
+                let args =
+                    wave::arguments(ty, &given).with_context(|| format!("in the arguments of `{wanted}`"))?;
+                let results = ty.results().len();
+                Ok(Entry::Function { instance: instance.clone(), name: name.clone(), args, results })
+            }
+            [] => bail!("`{}` exports no function `{wanted}`; it exports {}", path.display(), list()),
+            _ => bail!("`{}` exports several functions `{wanted}`; it exports {}", path.display(), list()),
+        }
+    }
+}
+
+/// A function that a component exports, by itself or in an instance.
+struct Export {
+    instance: Option<String>,
+    name: String,
+    ty: ComponentFunc,
+}
+
+impl Export {
+    /// `demo:lib/store#get`.
+    fn full(&self) -> String {
+        match &self.instance {
+            Some(instance) => format!("{instance}#{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
+fn exports(component: &Component, engine: &Engine) -> Vec<Export> {
+    let mut found = Vec::new();
+    for (name, item) in component.component_type().exports(engine) {
+        match item.ty {
+            ComponentItem::ComponentFunc(ty) => {
+                found.push(Export { instance: None, name: name.to_owned(), ty })
+            }
+            ComponentItem::ComponentInstance(instance) => {
+                for (function, item) in instance.exports(engine) {
+                    if let ComponentItem::ComponentFunc(ty) = item.ty {
+                        found.push(Export { instance: Some(name.to_owned()), name: function.to_owned(), ty });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+impl Program for ComponentProgram {
+    fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    fn probes(&self) -> Probes {
+        Probes { are_there: self.has_probes, ..Probes::default() }
+    }
+
+    fn link(&mut self, recorder: &Recorder, _: &Prepared) -> anyhow::Result<()> {
+        if self.has_probes {
+            recorder.add_to_component_linker(&mut self.linker, |state: &mut State| &mut state.lanes)?;
+        }
+        if let Some(AnyStore::Plain(store)) = self.store.take() {
+            let store = recorder.component_store(store, |state| &mut state.lanes)?;
+            self.store = Some(AnyStore::Recorded(store));
+        }
+        Ok(())
+    }
+
+    fn run(&mut self) -> wasmtime::Result<()> {
+        let Self { component, linker, store, entry, .. } = self;
+        match store {
+            Some(AnyStore::Plain(store)) => call(store, component, linker, entry),
+            Some(AnyStore::Recorded(store)) => store.call(|store| call(store, component, linker, entry)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn call(
+    store: &mut impl AsContextMut<Data = State>,
+    component: &Component,
+    linker: &Linker<State>,
+    entry: &Entry,
+) -> wasmtime::Result<()> {
+    match entry {
+        Entry::Command => {
+            let command = p2::bindings::sync::Command::instantiate(&mut *store, component, linker)?;
+            match command.wasi_cli_run().call_run(&mut *store)? {
+                Ok(()) => Ok(()),
+                Err(()) => Err(wasmtime::Error::from(I32Exit(1))),
+            }
+        }
+        Entry::Function { instance, name, args, results } => {
+            let linked = linker.instantiate(&mut *store, component)?;
+            let function = function(&mut *store, &linked, instance.as_deref(), name)?;
+            let mut results = vec![Val::Bool(false); *results];
+            function.call(&mut *store, args, &mut results)?;
+            let lines: String = results.iter().map(|result| wave::display(result) + "\n").collect();
+            output::print(&lines).map_err(wasmtime::Error::from_anyhow)
+        }
+    }
+}
+
+fn function(
+    store: &mut impl AsContextMut,
+    linked: &Instance,
+    instance: Option<&str>,
+    name: &str,
+) -> wasmtime::Result<Func> {
+    let index = match instance {
+        Some(instance) => linked
+            .get_export_index(&mut *store, None, instance)
+            .and_then(|within| linked.get_export_index(&mut *store, Some(&within), name)),
+        None => linked.get_export_index(&mut *store, None, name),
+    };
+    let function = index.and_then(|index| linked.get_func(&mut *store, index));
+    function.ok_or_else(|| wasmtime::Error::msg(format!("the component exports no function `{name}`")))
+}

@@ -1,0 +1,99 @@
+//! Finds imports that the host doesn't supply, before the module is rewritten and compiled, which may take minutes.
+
+use anyhow::bail;
+use kperf_abi::names;
+use std::collections::HashSet;
+use std::path::Path;
+use wasmparser::{CompositeInnerType, Parser, Payload, TypeRef, ValType};
+use wasmtime::{ExternType, FuncType, Linker, Store};
+
+/// How many missing imports an error names.
+const MOST: usize = 20;
+
+/// Fails if the module imports what `linker` doesn't supply, and lists it. A module that can't be read passes: the rewriter
+/// or the engine reports what is wrong with it.
+pub(super) fn check<T>(
+    wasm: &[u8],
+    linker: &Linker<T>,
+    store: &mut Store<T>,
+    path: &Path,
+) -> anyhow::Result<()> {
+    let (mut missing, mut known) = (Vec::new(), HashSet::new());
+    let mut types = Vec::new();
+    for payload in Parser::new(0).parse_all(wasm) {
+        let imports = match payload {
+            Ok(Payload::TypeSection(section)) => {
+                types = section.into_iter().flatten().flat_map(|group| group.into_types()).collect();
+                continue;
+            }
+            Ok(Payload::ImportSection(imports)) => imports,
+            Ok(Payload::FunctionSection(_) | Payload::CodeSectionStart { .. }) | Err(_) => break,
+            Ok(_) => continue,
+        };
+        for import in imports.into_imports().flatten() {
+            if [names::MODULE, names::HOST_MODULE].contains(&import.module) {
+                continue;
+            }
+            let signature = match import.ty {
+                TypeRef::Func(index) | TypeRef::FuncExact(index) => types.get(index as usize),
+                _ => None,
+            };
+            let signature = signature.and_then(|ty| match &ty.composite_type.inner {
+                CompositeInnerType::Func(signature) => Some(signature),
+                _ => None,
+            });
+            let text = match linker.get(&mut *store, import.module, import.name) {
+                Ok(supplied) if signature.is_some_and(|wanted| fits(&supplied.ty(&*store), wanted)) => {
+                    continue;
+                }
+                Ok(_) => format!("`{}.{}` (of another type)", import.module, import.name),
+                Err(_) => format!("`{}.{}` ({})", import.module, import.name, kind(&import.ty)),
+            };
+            if known.insert(text.clone()) {
+                missing.push(text);
+            }
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let count = missing.len();
+    bail!(
+        "`{}` imports what `run` doesn't supply: {}{}; `run` has WASI preview 1 only. For a host of your own, add probes with `rewrite`",
+        path.display(),
+        missing[..count.min(MOST)].join(", "),
+        if count > MOST { format!(" and {} more", count - MOST) } else { String::new() },
+    )
+}
+
+/// Whether the supplied function has the wanted type. WASI supplies only functions, and they take only numbers.
+fn fits(supplied: &ExternType, wanted: &wasmparser::FuncType) -> bool {
+    let ExternType::Func(supplied) = supplied else { return false };
+    let same = |supplied: &mut dyn Iterator<Item = wasmtime::ValType>, wanted: &[ValType]| {
+        let supplied: Vec<_> = supplied.map(|ty| number(&ty)).collect();
+        supplied.len() == wanted.len()
+            && supplied.iter().zip(wanted).all(|(supplied, wanted)| *supplied == Some(*wanted))
+    };
+    let supplied: &FuncType = supplied;
+    same(&mut supplied.params(), wanted.params()) && same(&mut supplied.results(), wanted.results())
+}
+
+fn number(ty: &wasmtime::ValType) -> Option<ValType> {
+    Some(match ty {
+        wasmtime::ValType::I32 => ValType::I32,
+        wasmtime::ValType::I64 => ValType::I64,
+        wasmtime::ValType::F32 => ValType::F32,
+        wasmtime::ValType::F64 => ValType::F64,
+        _ => return None,
+    })
+}
+
+fn kind(ty: &TypeRef) -> &'static str {
+    match ty {
+        TypeRef::Func(_) | TypeRef::FuncExact(_) => "function",
+        TypeRef::Global(_) => "global",
+        TypeRef::Memory(_) => "memory",
+        TypeRef::Table(_) => "table",
+        TypeRef::Tag(_) => "tag",
+    }
+}

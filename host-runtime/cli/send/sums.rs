@@ -1,0 +1,80 @@
+//! What is sent of a whole trace: metrics of its functions, its profile.
+
+use super::Opts;
+use crate::spans::check_times;
+use crate::traces::{self, Trace};
+use crate::{delivery, input, signals};
+use anyhow::{Context, bail};
+use kperf_otlp::exporter::{Resume, Sending, Signal};
+use kperf_otlp::{Request, SpanOptions, Spans};
+use std::process::ExitCode;
+use std::sync::mpsc;
+
+/// How many requests wait for being sent.
+const READY: usize = 2;
+
+impl Opts {
+    /// Sends the metrics of all functions.
+    pub(super) fn send_metrics(&self) -> anyhow::Result<ExitCode> {
+        let options = SpanOptions { metrics: true, ..self.spans.options(&self.calls)? };
+        let Trace { reader, progress } = traces::open(&self.trace, &self.calls.symbols, self.quiet)?;
+        check_times(reader.header())?;
+        let mut spans = Spans::new(reader, options);
+        let reading = || format!("failed to read the trace `{}`", input::name(&self.trace));
+        while spans.next().with_context(reading)?.is_some() {
+            progress.set_position(spans.offset());
+        }
+        progress.finish_and_clear();
+        let metrics = spans.metrics();
+        let account = self.spans.check(&self.calls, &mut spans)?;
+        if account.calls == 0 && metrics.is_empty() {
+            bail!("the trace has no calls to send");
+        }
+        self.send_all(Signal::Metrics, move |send| metrics.into_iter().try_for_each(send))
+    }
+
+    /// Sends the profile.
+    pub(super) fn send_profile(&self) -> anyhow::Result<ExitCode> {
+        let options = self.spans.profile_options()?;
+        let profile = traces::profile_of(&self.trace, &self.calls.parse()?)?;
+        traces::tell_warnings(&profile.health);
+        if profile.calls() == 0 {
+            bail!("the trace has no calls to send");
+        }
+        self.send_all(Signal::Profiles, move |send| {
+            traces::tell_shortened(kperf_otlp::profiles(&profile, &options, send)?);
+            Ok(())
+        })
+    }
+
+    /// Sends the requests that `make` gives.
+    fn send_all(
+        &self,
+        signal: Signal,
+        make: impl FnOnce(&mut dyn FnMut(Request) -> Result<(), Stopped>) -> Result<(), Stopped> + Send + 'static,
+    ) -> anyhow::Result<ExitCode> {
+        let config = self.delivery.config_for(signal)?;
+        let (sender, requests) = mpsc::sync_channel(READY);
+        let sending = Sending::start(config.clone(), Resume::default(), move || Ok(requests))
+            .context("failed to send the trace")?;
+        let (tell_signal, told_signal) = mpsc::channel();
+        let stopper = sending.stopper();
+        signals::watch(move |signal| {
+            // The receiver lives until the process ends.
+            let _ = tell_signal.send(signal);
+            stopper.stop();
+        })?;
+        // If nobody takes requests any more, the delivery says why.
+        let _ = make(&mut |request| sender.send(request).map_err(|_| Stopped));
+        drop(sender);
+        let delivery = delivery::wait(sending, None, self.quiet);
+        delivery::show(&delivery, &config);
+        if delivery.is_complete() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        Ok(told_signal.try_recv().map_or(ExitCode::FAILURE, signals::Signal::code))
+    }
+}
+
+/// Nobody takes requests any more.
+struct Stopped;

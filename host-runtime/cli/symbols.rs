@@ -1,0 +1,237 @@
+//! Names from elsewhere: what a trace's functions are called and where they stand in the source, by files that the
+//! trace's modules were stripped of.
+//!
+//! A trace is opened once or several times; what was found stays with the flags that say where to look.
+
+mod beside;
+mod search;
+
+use crate::input;
+use crate::output::tell;
+use crate::table::plural;
+use anyhow::Context;
+use kperf_abi::SymbolTable;
+use kperf_abi::symbols::ModuleIdentity;
+use kperf_rewriter::{Mismatch, SymbolFile};
+use kperf_trace::Namer;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use wasmparser::{Parser, Payload};
+
+/// Where names come from.
+#[derive(clap::Args, Clone, Default)]
+#[command(next_help_heading = "Names")]
+pub struct SymbolArgs {
+    /// Names and source lines of functions, for modules that were stripped: an unstripped module of the same build, a symbol
+    /// map (`emcc --emit-symbol-map`), or a source map. May be repeated. Without it the folders of `KPERF_SYMBOLS` are
+    /// searched. `TRACE.symbols` remembers them.
+    #[arg(long, value_name = "FILE")]
+    symbols: Vec<PathBuf>,
+    #[arg(skip)]
+    known: Arc<Mutex<Known>>,
+}
+
+/// What decides which names there are.
+impl fmt::Debug for SymbolArgs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.symbols.fmt(f)
+    }
+}
+
+/// What was found out.
+#[derive(Default)]
+struct Known {
+    files: Vec<Given>,
+    /// The bytes to use instead of a table.
+    tables: HashMap<TableKey, Option<Vec<u8>>>,
+    /// The traces whose tables were looked for in the file beside them, and these tables.
+    beside: HashMap<PathBuf, Vec<SymbolTable>>,
+}
+
+/// A trace, if it is a file, and the bytes of one of its tables.
+type TableKey = (Option<PathBuf>, Vec<u8>);
+
+/// A file that the user named.
+struct Given {
+    path: PathBuf,
+    file: SymbolFile,
+    /// Hashes of the modules that have its names.
+    used: HashSet<String>,
+    /// The module that it doesn't fit, and why.
+    refused: Option<(String, Mismatch)>,
+}
+
+impl SymbolArgs {
+    /// Who names the functions of a trace. With `strict`, a file that fits none of its modules is an error.
+    pub fn namer(&self, trace: &Path, strict: bool) -> anyhow::Result<Box<dyn Namer + Send>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.files.is_empty() {
+            known.files = self.symbols.iter().map(|path| Given::read(path)).collect::<anyhow::Result<_>>()?;
+        }
+        let trace = trace.metadata().is_ok_and(|metadata| metadata.is_file()).then(|| trace.to_owned());
+        Ok(Box::new(Names { known: self.known.clone(), trace, strict, applied: Vec::new() }))
+    }
+
+    /// Fails if a file that the user named fits no module of the traces that were read.
+    pub fn check(&self) -> anyhow::Result<()> {
+        Ok(self.known.lock().unwrap_or_else(PoisonError::into_inner).check()?)
+    }
+}
+
+impl Given {
+    fn read(path: &Path) -> anyhow::Result<Given> {
+        let file =
+            read(path).with_context(|| format!("failed to read the symbols `{}`", input::name(path)))?;
+        Ok(Given { path: path.to_owned(), file, used: HashSet::new(), refused: None })
+    }
+
+    /// Whether a module shall have its names. A map doesn't say which module it is of: of several it is the one with the
+    /// map's name, or else the first that it fits.
+    fn is_for(&self, module: &ModuleIdentity) -> bool {
+        match self.file {
+            SymbolFile::Module(_) => true,
+            SymbolFile::Map(_) | SymbolFile::SourceMap(_) => {
+                self.used.is_empty()
+                    || self.used.contains(&module.sha256)
+                    || search::names(module)
+                        .any(|name| self.path.file_name().is_some_and(|own| own == name.as_str()))
+            }
+        }
+    }
+}
+
+/// Reads a file with symbols, and warns of what can't be read of it.
+pub fn read(path: &Path) -> io::Result<SymbolFile> {
+    if path.extension().is_some_and(|extension| extension == "wat") {
+        let module = input::read_module(path).map_err(|error| io::Error::other(format!("{error:#}")))?;
+        return SymbolFile::read(&mut io::Cursor::new(module));
+    }
+    let file = SymbolFile::read(&mut BufReader::with_capacity(1 << 16, File::open(path)?))?;
+    if let SymbolFile::Module(twin) = &file {
+        for problem in &twin.problems {
+            tell(format_args!("warning: in `{}`: {problem}", path.display()));
+        }
+    }
+    Ok(file)
+}
+
+impl Known {
+    fn check(&self) -> io::Result<()> {
+        for given in self.files.iter().filter(|given| given.used.is_empty()) {
+            if let Some((module, why)) = &given.refused {
+                let path = given.path.display();
+                return Err(io::Error::other(format!(
+                    "`{path}` is not of the build of the module `{module}`: {why}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// The table to use instead of one that a trace has, and the files that it is from.
+    fn table(
+        &mut self,
+        bytes: &[u8],
+        trace: Option<&Path>,
+        applied: &mut Vec<SymbolTable>,
+    ) -> Option<Vec<u8>> {
+        let key = (trace.map(Path::to_owned), bytes.to_vec());
+        if let Some(known) = self.tables.get(&key) {
+            return known.clone();
+        }
+        // What is wrong with it the reader says.
+        let mut table = SymbolTable::from_bytes(bytes).ok()?;
+        if table.module.functions == 0 {
+            // Of the host.
+            return None;
+        }
+        let mut changed = 0;
+        if let Some(trace) = trace {
+            let beside = self.beside.entry(trace.to_owned()).or_insert_with(|| beside::read(trace));
+            changed += beside::name(beside, &mut table);
+        }
+        let mut given = 0;
+        for file in &mut self.files {
+            if !file.is_for(&table.module) {
+                continue;
+            }
+            match file.file.fits(&table) {
+                Ok(()) => {
+                    file.used.insert(table.module.sha256.clone());
+                    let renamed = file.file.name(&mut table);
+                    given += renamed;
+                    if renamed > 0 {
+                        tell(format_args!(
+                            "names of {} of `{}` are from `{}`",
+                            plural(renamed as u64, "function"),
+                            kperf_profile::printable(&table.module.name),
+                            file.path.display()
+                        ));
+                    }
+                }
+                Err(why) => file.refused = Some((table.module.name.clone(), why)),
+            }
+        }
+        if given > 0 {
+            applied.push(table.clone());
+        } else if changed == 0 {
+            changed += search::find(&mut table);
+        }
+        let instead = (changed + given > 0).then(|| table.to_bytes());
+        self.tables.insert(key, instead.clone());
+        instead
+    }
+}
+
+/// Names the functions of one trace.
+struct Names {
+    known: Arc<Mutex<Known>>,
+    /// If it is a file.
+    trace: Option<PathBuf>,
+    strict: bool,
+    /// The tables with names from files that the user named.
+    applied: Vec<SymbolTable>,
+}
+
+impl Namer for Names {
+    fn rename(&mut self, table: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(known.table(table, self.trace.as_deref(), &mut self.applied))
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        if self.strict {
+            self.known.lock().unwrap_or_else(PoisonError::into_inner).check()?;
+        }
+        if let (Some(trace), false) = (&self.trace, self.applied.is_empty()) {
+            beside::remember(trace, &self.applied);
+        }
+        Ok(())
+    }
+}
+
+/// The file with the names of a module that is about to be rewritten, if it lacks them: one that the module itself names,
+/// or one of the folders of `KPERF_SYMBOLS`.
+pub fn of_module(path: &Path, wasm: &[u8]) -> Option<SymbolFile> {
+    let sections: HashSet<&str> = Parser::new(0)
+        .parse_all(wasm)
+        .filter_map(|payload| match payload {
+            Ok(Payload::CustomSection(section)) => Some(section.name()),
+            _ => None,
+        })
+        .collect();
+    let has = |name| sections.contains(name);
+    let names_a_file = has("external_debug_info") || has("sourceMappingURL");
+    let is_whole = has("name") && (has(".debug_info") || !names_a_file);
+    if is_whole || has(kperf_abi::names::SYMBOLS_SECTION) || !(names_a_file || search::is_wanted()) {
+        return None;
+    }
+    let module = kperf_rewriter::identity(wasm, &input::module_name(path)).ok()?;
+    let (found, file) = search::of_module(path, &module)?;
+    tell(format_args!("names are from `{}`", found.display()));
+    Some(file)
+}

@@ -1,0 +1,99 @@
+//! `TRACE.symbols`: the names that a trace got later. It is a trace of symbol tables only.
+
+use crate::output::tell;
+use crate::product::Product;
+use kperf_abi::{FuncIndex, Source, Symbol, SymbolTable};
+use kperf_trace::{Header, Item, Summary, TraceReader, TraceWriter};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// How many tables are kept of such a file: as many as there may be modules.
+const MAX_TABLES: usize = 1 << 16;
+
+fn path(trace: &Path) -> PathBuf {
+    let mut name = trace.as_os_str().to_owned();
+    name.push(".symbols");
+    PathBuf::from(name)
+}
+
+/// Whether two tables are of the same module.
+fn is_of(kept: &SymbolTable, table: &SymbolTable) -> bool {
+    !table.module.sha256.is_empty() && kept.module.sha256 == table.module.sha256
+}
+
+/// Gives a table the names of those that were kept, if one of them is of its module. Answers how many functions have others
+/// then.
+pub(super) fn name(kept: &[SymbolTable], table: &mut SymbolTable) -> usize {
+    let Some(kept) = kept.iter().find(|kept| is_of(kept, table)) else { return 0 };
+    let names: HashMap<FuncIndex, &Symbol> =
+        kept.symbols.iter().map(|symbol| (symbol.func_index, symbol)).collect();
+    let first_file = table.files.len() as u32;
+    let mut changed = 0;
+    for symbol in table.symbols.iter_mut().filter(|symbol| !symbol.imported) {
+        let Some(known) = names.get(&symbol.func_index) else { continue };
+        (symbol.name, symbol.demangled) = (known.name.clone(), known.demangled.clone());
+        symbol.unnamed = known.unnamed;
+        if let Some(Source { file, line }) = known.source {
+            symbol.source = Some(Source { file: first_file.saturating_add(file), line });
+        }
+        changed += 1;
+    }
+    table.files.extend_from_slice(&kept.files);
+    changed
+}
+
+/// The tables of the file beside a trace; none if there is no such file.
+pub(super) fn read(trace: &Path) -> Vec<SymbolTable> {
+    let path = path(trace);
+    match tables(&path) {
+        Ok(tables) => tables,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => {
+            tell(format_args!("warning: the names in `{}` can't be read: {error}", path.display()));
+            Vec::new()
+        }
+    }
+}
+
+fn tables(path: &Path) -> io::Result<Vec<SymbolTable>> {
+    let mut reader = TraceReader::new(BufReader::new(File::open(path)?)).map_err(io::Error::other)?;
+    let mut tables = Vec::new();
+    while let Some(item) = reader.next()? {
+        if let Item::Symbols(bytes) = item
+            && tables.len() < MAX_TABLES
+        {
+            tables.extend(SymbolTable::from_bytes(bytes).ok());
+        }
+    }
+    Ok(tables)
+}
+
+/// Keeps tables for the next time. If that fails, the names are there this time all the same.
+pub(super) fn remember(trace: &Path, applied: &[SymbolTable]) {
+    let path = path(trace);
+    match write(&path, applied) {
+        Ok(()) => tell(format_args!("`{}` remembers the names", path.display())),
+        Err(error) => tell(format_args!("warning: the names are not remembered: {error:#}")),
+    }
+}
+
+fn write(path: &Path, applied: &[SymbolTable]) -> anyhow::Result<()> {
+    let mut start = Vec::new();
+    if let Ok(file) = File::open(path) {
+        file.take(6).read_to_end(&mut start)?;
+        anyhow::ensure!(
+            crate::input::is_trace(&start),
+            "`{}` is there already, and is something else",
+            path.display()
+        );
+    }
+    let mut kept = if start.is_empty() { Vec::new() } else { tables(path).unwrap_or_default() };
+    kept.retain(|kept| !applied.iter().any(|table| is_of(kept, table)));
+    let mut writer = TraceWriter::new(Vec::new(), &Header::default())?;
+    for table in kept.iter().chain(applied) {
+        writer.symbols(&table.to_bytes())?;
+    }
+    Product::write(path, false, &writer.finish(&Summary::default())?)
+}

@@ -1,0 +1,47 @@
+//! `kperf-wasm top`: where a program's time goes while it runs.
+
+mod screen;
+mod watch;
+
+pub use watch::Watch;
+
+use crate::run;
+use crate::table::color::ColorArg;
+use std::process::ExitCode;
+
+/// Run a module and show each second which functions took the time
+///
+/// This is `run --record profile --every 1s` with the latest second on stderr: functions by self time, as samples saw it, and
+/// how often they were called, which is exact. In a terminal it is drawn anew each time; anywhere else each second is a few
+/// lines. Send the program's own output elsewhere (`> out.txt`) where it would be in the way. At the end there is the profile of all.
+/// No trace is kept, unless --trace names one. All flags of `run` are flags here, but for those of traces.
+#[derive(clap::Args)]
+pub struct Opts {
+    #[command(flatten)]
+    run: run::Opts,
+    /// Show the first N functions of each second [default: as many as the terminal has room for, else 10]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    limit: Option<u16>,
+    /// Bars and colors.
+    #[arg(long, value_enum, value_name = "WHEN", default_value = "auto")]
+    color: ColorArg,
+}
+
+/// What stands below the help.
+pub const EXAMPLES: &str = "\
+Examples:
+  kperf-wasm top app.wasm
+  kperf-wasm top app.wasm --every 200ms -- --input big.txt > out.txt
+  kperf-wasm top app.wasm --limit 5 2> top.txt
+  kperf-wasm top app.wasm --trace app.kperf             keep the profile, for report and view
+
+Exit codes:
+  those of `run`";
+
+impl Opts {
+    /// Runs the module.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let watch = Watch::new(self.limit.map(usize::from), self.color);
+        self.run.watched(watch)
+    }
+}
