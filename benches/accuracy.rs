@@ -1,13 +1,12 @@
 //! Is the profile true? `cargo bench --bench accuracy`.
 //!
-//! The Game of Life of `examples/` runs in turn without probes, under a sampler that interrupts it and notes where it was,
-//! with probes under both clocks (those of `run`: inside with the ticker, beside with `precise`), and with those of profiles on both
-//! stacks.
-//! Which function had what part of the time must come out the same. Its calls take 2.5 ns on average, so that the probes take
-//! several times as long as what they measure: a hard case. (Published programs: `scripts/bench --part accuracy`.)
+//! The Game of Life of `examples/` runs in turn without probes under a native sampler, with probes under both clocks (as `run` does it:
+//! inside with the ticker, beside the module with `precise`), and as a profile on both stacks. Each function's share of the time must be
+//! the same in all. This is a hard case: a call takes 2.5 ns on average, so probes take several times as long as what they measure.
+//! (Published programs: `scripts/bench --part accuracy`.)
 //!
-//! Goal: with the probes' cost taken off, no function's share of self time is more than 5 points from the sampler's; of a
-//! profile as it is, 3 points.
+//! Goal: with the probes' cost subtracted, no function's share of self time is more than 5 points from the sampler's; for a profile, 3
+//! points.
 //!
 //! `-- c wat` measures other examples, by the names of their folders.
 #![allow(missing_docs, clippy::print_stdout)]
@@ -315,7 +314,6 @@ impl Guest {
         let trace = Trace::default();
         let recorder = Recorder::builder()
             .clock(clock)
-            .inlined(is_inlined(module))
             .symbols(self.symbols.to_bytes())
             .sink(trace.clone())
             .build(&self.engine)?;

@@ -1,11 +1,11 @@
-//! Runs `tests/cli/**/*.{wat,test}`: the command line, as its users see it.
+//! Runs `tests/cli/**/*.{wat,test}`: the command line as its users see it.
 //!
-//! A test is a file whose head says what is done, with what has to come out beside it in `NAME.stdout` and
-//! `NAME.stderr`; a missing file means nothing at all. `tests/cli/how_to_write_a_test.test` documents the format by using
-//! it. `BLESS=1 cargo test --release --test cli` writes what comes out into the files: read the diff. `KPERF_CLI=WORD`
-//! runs only the tests whose path has that word.
+//! The head of a test's file has the commands. The expected output stands beside it, in `NAME.stdout` and `NAME.stderr`; a missing
+//! file stands for no output. `tests/cli/how_to_write_a_test.test` explains the format by using it. `BLESS=1 cargo test --release
+//! --test cli` writes the real output into the files: read the diff. `KPERF_CLI=WORD` runs only the tests whose path has that
+//! word.
 //!
-//! What can't be fixed is normalised, and nothing else: see [`normalised`].
+//! Only what differs from run to run is normalised: see [`normalised`].
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -112,7 +112,7 @@ impl<'a> Run<'a> {
         Run { folder: Path::new(""), name: "", stdout, stderr, done: 0, problems }
     }
 
-    /// Writes the files that the test brings: those behind `;; FILE: NAME` lines, or else itself.
+    /// Writes the test's files: those behind lines `;; FILE: NAME`, or else the test itself.
     fn lay_out(&self, text: &str) {
         let mut files = BTreeMap::<&str, String>::new();
         let mut current = None;
@@ -134,7 +134,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Does what the head says, line by line.
+    /// Runs the steps of the head, line by line.
     fn steps(&mut self, text: &str) {
         let head = text.lines().take_while(|line| !line.starts_with(";; FILE: "));
         let steps: Vec<(&str, &str)> = head
@@ -176,7 +176,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs our program; `< FILE` is its stdin, `> FILE` takes its stdout, `NAME=VALUE` before it its environment.
+    /// Runs our program. `< FILE` is its stdin, `> FILE` takes its stdout, `NAME=VALUE` in front are variables of its environment.
     fn command(&mut self, code: i32, words: &[String]) -> (String, String) {
         let mut command = Command::new(BINARY);
         command.current_dir(self.folder).stdin(Stdio::null());
@@ -207,7 +207,7 @@ impl<'a> Run<'a> {
                 fs::write(self.folder.join(name), output.stdout).unwrap();
                 String::new()
             }
-            // Where it isn't text, the test shows that.
+            // If the output isn't text, the test shows replacement characters.
             None => String::from_utf8_lossy(&output.stdout).into_owned(),
         };
         (stdout, String::from_utf8_lossy(&output.stderr).into_owned())
@@ -254,9 +254,8 @@ fn words(text: &str) -> Vec<String> {
     words
 }
 
-/// Takes out what differs from build to build and from run to run: the program's path, versions, the operating system,
-/// the process's id, how long `rewrite` took, and what depends on the lengths of these: a trace's size, the offsets of
-/// what is damaged in it.
+/// Replaces what differs from build to build and from run to run: the program's path, versions, the operating system, the process's
+/// id, how long `rewrite` took, and what depends on the lengths of these: a trace's size, and offsets of damage in it.
 fn normalised(text: &str) -> String {
     use std::env::consts::{ARCH, OS};
     let mut text = text.replace(BINARY, "kperf-wasm").replace(env!("CARGO_PKG_VERSION"), "X");
@@ -291,7 +290,7 @@ fn normalised(text: &str) -> String {
     masked(&warnings.collect::<String>(), " %), ", "\n", |c| c != '\n')
 }
 
-/// Puts `X` in place of what is made of such characters between the two texts, wherever that stands.
+/// Puts `X` in place of all such characters between the two texts, everywhere.
 fn masked(text: &str, before: &str, after: &str, masks: impl Fn(char) -> bool) -> String {
     let mut parts = text.split(before);
     let mut masked = parts.next().unwrap_or_default().to_owned();

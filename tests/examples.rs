@@ -1,7 +1,7 @@
-//! The Game of Life in every language of `examples/game-of-life`: the guest's output stays, and each call is there, with
-//! its caller and its time.
+//! The Game of Life in every language of `examples/game-of-life`: the guest's output doesn't change, and the trace has each call
+//! with its caller and its time.
 //!
-//! The expected counts follow from the workload (see the folder's README): a 20x20 board, so 400 cells a step, with 8
+//! The expected counts follow from the workload (see the folder's README): the board has 20x20 cells, so a step has 400 cells with 8
 //! neighbors each.
 
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -295,5 +295,31 @@ fn the_main_job_shows_the_profile() {
     assert!(
         stderr.ends_with("# trace: life.kperf\n") && folder.path().join("life.kperf").exists(),
         "{stderr}"
+    );
+}
+
+/// `examples/ci/instructions.sh`: the same build passes each time, another that executes more is named, with exit code 3.
+#[cfg(unix)]
+#[test]
+fn the_test_for_ci_fails_when_a_build_executes_more() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let life = |language: &str| root.join(format!("examples/game-of-life/{language}/life.wasm"));
+    let compare = |before: &str, after: &str| {
+        let output = Command::new(root.join("examples/ci/instructions.sh"))
+            .args([life(before), life(after)])
+            .args(["0.1%", "10"])
+            .env("KPERF_WASM", env!("CARGO_BIN_EXE_kperf-wasm"))
+            .output()
+            .unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(compare("rust", "rust"), (Some(0), String::new()));
+    let (code, told) = compare("c", "rust");
+    assert_eq!(code, Some(3));
+    assert!(
+        told.starts_with(
+            "error: all: self instructions grew by 47.6 %, from 905.552 k instr to 1.336 M instr"
+        ),
+        "{told}"
     );
 }

@@ -1,5 +1,5 @@
-//! The vector that ties the languages together: `tests/golden/life.trace` is what JavaScript hosts write for one step of
-//! the Game of Life under the test clock (host-runtime/js/test/golden.test.mjs makes it). wasmtime writes the same events.
+//! The golden vector that ties the hosts together. JavaScript hosts write `tests/golden/life.trace` for one step of the Game of Life
+//! under the test clock (host-runtime/js/test/golden.test.mjs makes it). wasmtime must write the same events.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 

@@ -1,7 +1,7 @@
-//! Exports, read by the tools they are for.
+//! Reads exports with the tools that they are for.
 //!
-//! `scripts/viewers` puts those tools into `target/viewers`. A tool that isn't there is a printed skip, unless
-//! `KPERF_VIEWERS=all` says that all have to be there.
+//! `scripts/viewers` installs these tools into `target/viewers`. The test of a missing tool is skipped with a message, or fails if
+//! `KPERF_VIEWERS=all` is set.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Spans of real programs: the Game of Life, 500 steps, every one of its calls.
+//! Spans of a real program: every call of 500 steps of the Game of Life.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use kperf_otlp::proto::collector::trace::v1::ExportTraceServiceRequest;

@@ -1,6 +1,4 @@
-//! The README's picture: the call graph of the Game of Life, as the seeds of this project drew it.
-//!
-//! `BLESS=1` draws it anew.
+//! The documentation's picture: the call graph of the Game of Life. `BLESS=1` draws it again.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -24,7 +22,8 @@ fn the_graph_of_the_game_of_life() {
     let options = ["--layout", "wasm", "--min-share", "1", "--root", "main"];
     kperf(folder.path(), &[&["graph", "life.kperf", "-o", "life.svg"], &options[..]].concat());
     let svg = fs::read_to_string(folder.path().join("life.svg")).unwrap();
-    for name in ["main", "play", "step", "shouldBecomeLive", "nLiveNeighbors", "isValidPosition"] {
+    // `main` only calls `play`: they are one box.
+    for name in ["main &gt;", "play", "step", "shouldBecomeLive", "nLiveNeighbors", "isValidPosition"] {
         assert!(svg.contains(&format!(">{name}</text>")), "no box of {name}");
     }
     // In each box, and beside the arrow to it.

@@ -1,4 +1,4 @@
-//! `kperf-wasm run`, as its users see it.
+//! `kperf-wasm run` as its users see it.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 #[cfg(unix)]
@@ -243,13 +243,13 @@ fn functions_are_invoked_with_arguments_of_their_types() {
     for (args, message) in [
         (
             &["lib.wat"][..],
-            "error: `lib.wat` is no command, it exports no `_start`; name a function with --invoke: `_initialize`, `add`\n",
+            "error: `lib.wat` is not a WASI command: it exports no `_start`. Name a function with --invoke: `_initialize`, `add`\n",
         ),
         (
             &["lib.wat", "--invoke", "sub"],
             "error: `lib.wat` exports no function `sub`; it exports `_initialize`, `add`\n",
         ),
-        (&["lib.wat", "--invoke", "add", "1"], "error: `add` takes 2 arguments, 1 are given\n"),
+        (&["lib.wat", "--invoke", "add", "1"], "error: `add` takes 2 arguments; given: 1\n"),
         (
             &["trap.wat", "--invoke", "go", "one"],
             "error: in the arguments of `go`\n\nCaused by:\n    0: `one` is not a number of type i32\n",
@@ -272,9 +272,9 @@ fn imports_that_nobody_supplies_are_listed_before_anything_runs() {
     assert_eq!(ran.code, Some(1));
     assert_eq!(
         ran.stderr,
-        "error: `wants.wat` imports what is not there: `env.abort` (function), `env.memory` (memory), \
-         `wasi_snapshot_preview1.fd_write` (of another type); `run` supplies WASI preview 1 only, `rewrite` makes a \
-         module for a host of your own\n"
+        "error: `wants.wat` imports what `run` doesn't supply: `env.abort` (function), `env.memory` (memory), \
+         `wasi_snapshot_preview1.fd_write` (of another type); `run` has WASI preview 1 only. For a host of your own, add \
+         probes with `rewrite`\n"
     );
     assert!(!folder.path("wants.kperf").exists());
 }
@@ -286,13 +286,13 @@ fn the_module_and_stdout_are_not_overwritten() {
     let ran = folder.run(&[&run[..], &["trap.wat"]].concat());
     assert_eq!(
         ran.stderr,
-        "error: `trap.wat` would be overwritten, which is the module; name another file with --trace\n"
+        "error: `trap.wat` is the module and would be overwritten; name another file with --trace\n"
     );
     assert_eq!(fs::read_to_string(folder.path("trap.wat")).unwrap(), TRAP);
     let ran = folder.run(&[&run[..], &["-"]].concat());
     assert_eq!(
         ran.stderr,
-        "error: stdout is the guest's, the trace can't go there; name a file with --trace\n"
+        "error: the trace can't go to stdout, which is the guest's; name a file with --trace\n"
     );
 }
 

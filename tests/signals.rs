@@ -1,6 +1,6 @@
-//! Signals to `kperf-wasm run`: what was recorded until then can be read.
+//! Signals to `kperf-wasm run`: what was recorded before can be read.
 //!
-//! Nothing here is timed: tests wait for what can be seen, a line that the guest prints or a trace that has grown.
+//! No test depends on times. Each waits for what it can see: a line that the guest prints, or a trace that has grown.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, missing_docs)]
@@ -169,6 +169,33 @@ fn check_counts(report: &Value) {
     assert!(works > 0, "nothing was recorded");
     assert!((1000 * (works - 1)..=1000 * works).contains(&leaves), "{works} of work, {leaves} of leaf");
     assert_eq!(calls("outer"), 1);
+}
+
+/// As soon as there is a trace a signal is answered, before the guest runs too.
+#[test]
+fn a_signal_right_after_the_trace_is_made_leaves_a_whole_one() {
+    for flags in [&["--clock", "ticker"][..], &["--clock", "precise"], &["--record", "profile"]] {
+        // The moment is a short one: one in five signals came too early.
+        for (signal, code) in SIGNALS.repeat(5) {
+            let folder = tempfile::tempdir().unwrap();
+            fs::write(folder.path().join("guest.wat"), ENDLESS).unwrap();
+            let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
+            command.args(["run", "guest.wat"]).args(flags).current_dir(folder.path());
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+            let mut guest = Running { child: command.spawn().unwrap(), folder };
+            let begun = Instant::now();
+            while !guest.trace().exists() {
+                assert!(begun.elapsed() < PATIENCE, "there is no trace");
+                assert!(guest.child.try_wait().unwrap().is_none(), "the guest has ended");
+                std::thread::yield_now();
+            }
+            guest.signal(signal);
+            let (status, stderr) = guest.end();
+            assert_eq!(status.code(), Some(code), "{flags:?}: {status}, {stderr}");
+            let (report, _) = guest.report();
+            assert_eq!(report["outcome"], format!("interrupted by SIG{signal}"), "{flags:?}");
+        }
+    }
 }
 
 #[test]

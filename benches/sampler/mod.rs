@@ -1,9 +1,9 @@
-//! A native sampler: interrupts a thread every so often and notes in which function of a module it was.
+//! A native sampler: it interrupts a thread at fixed intervals and notes in which function of a module it was.
 //!
-//! A signal that can't be delivered since the thread is in the kernel stands for those that came meanwhile too.
+//! While the thread is in the kernel, a signal can't be delivered; it then also stands for those that would have come meanwhile.
 //!
-//! What a function has the engine do (grow its memory, copy it) is its own time: its place is on the stack then. What host
-//! functions take is nobody's, where it is told of them.
+//! What the engine does for a function (grow or copy its memory) counts as the function's time, since the function is on the stack
+//! then. Time of host functions belongs to none, if the sampler knows which these are.
 // A signal handler and the registers that it is given.
 #![allow(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What records modules that have their recorder inside: a trace's, or a profile's.
+//! Records modules that contain their recorder, of a trace or of a profile.
 
 use crate::probes::Probes;
 use kperf_profile::Profile;
@@ -47,8 +47,8 @@ impl Recording {
         Recording { recorder, lanes, trace, is_profile }
     }
 
-    /// Calls the guest. Only a profile's stack is told here how that ended; [`end_of_call`](Recording::end_of_call) looks at
-    /// those of traces before.
+    /// Calls the guest. Only a profile's stack learns here how the call ended; [`end_of_call`](Recording::end_of_call) checks
+    /// traces first.
     pub(crate) fn call<R>(
         &self,
         store: &mut Store<Probes>,
@@ -57,7 +57,7 @@ impl Recording {
         if self.is_profile { self.lanes.call(store, call) } else { call(store) }
     }
 
-    /// A call of the host's is over. What was out of order in it, if anything.
+    /// Ends a call of the host. Returns what was wrong in it, if anything.
     pub(crate) fn end_of_call(&self, store: &mut Store<Probes>, failed: bool) -> Option<String> {
         let lanes = self.lanes.lanes();
         let mut fault = None;
@@ -66,7 +66,7 @@ impl Recording {
             if failed {
                 lane.close(&mut *store, Reason::Trap, 0);
             } else if lanes.len() > 1 {
-                // Another instance may have caught what passed through: nobody tells this one but its host.
+                // Another instance may have caught what passed through this one, which only the host can say.
                 lane.close(&mut *store, Reason::Caught, 0);
             } else if depth != 0 {
                 fault = Some(format!("depth {depth} behind a call that returned, with a recorder inside"));
@@ -75,7 +75,7 @@ impl Recording {
         fault
     }
 
-    /// What was recorded in all.
+    /// The counts of the whole recording.
     pub(crate) fn calls(self) -> Calls {
         self.recorder.finish("completed").unwrap();
         let bytes = std::mem::take(&mut *self.trace.0.lock().unwrap());

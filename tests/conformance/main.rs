@@ -1,14 +1,13 @@
 //! The WebAssembly specification's own test suite, with every module rewritten.
 //!
-//! Each script runs six times under wasmtime: with its modules as they are, with probes on all functions, with probes on
-//! calls of imports too, with the recorder inside the modules (which times small leaves, or counts them), and with that of a
-//! profile. Those inside must record the same calls (see [`inlined`]).
-//! Whatever came of a directive the first time must come of it the others: results, the text of traps, exceptions and their
-//! values, refusals. The probes are answered by one that keeps the depth, which is stricter than a recorder (see
-//! [`probes`]).
+//! Each script runs six times under wasmtime: with its modules as they are, with probes on all functions, with probes on calls of
+//! imports too, with the recorder inside the modules (once with small leaves timed, once counted), and with the recorder of a
+//! profile inside. The recorders inside must record the same calls as the imported probes (see [`inlined`]). Each directive must
+//! end in the same way every time: results, the text of traps, exceptions and their values, refusals. Imported probes are answered
+//! by a stricter recorder than the real ones (see [`probes`]).
 //!
-//! `README.md` holds the counts, which `BLESS=1` renews. `KPERF_CONFORMANCE=try_table` runs only the scripts with that in
-//! their names.
+//! `README.md` has the counts, which `BLESS=1` renews. `KPERF_CONFORMANCE=try_table` runs only the scripts with that in their
+//! names.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -37,7 +36,7 @@ fn rewritten_modules_do_as_the_originals() {
     println!("{}", report.text());
     assert!(report.differences.is_empty(), "{}", report.differences.join("\n"));
     if only.is_none() {
-        // So that a rewriter that does nothing doesn't pass for one that does no harm.
+        // A rewriter that does nothing must not pass.
         let work = report.work;
         assert!(work.entered > 30_000_000 && work.left > 30_000_000, "{work:?}");
         assert!(work.unwound > 10 && work.abandoned > 100_000, "{work:?}");
@@ -45,7 +44,7 @@ fn rewritten_modules_do_as_the_originals() {
     }
 }
 
-/// Everything on that wasmtime has and this suite tests.
+/// An engine with all proposals that wasmtime has and the suite tests.
 fn engine() -> Engine {
     let mut config = Config::new();
     config

@@ -1,14 +1,14 @@
-//! How a step ends, and whether that is what the script asks for.
+//! How a step of a script ends, and whether the script expects that.
 
 use crate::probes::Probes;
 use crate::script::Expected;
 use crate::values;
 use wasmtime::{Store, Trap, Val};
 
-/// What came of a step.
+/// How a step ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outcome {
-    /// Whether it is what the script asks for.
+    /// Whether the script expects this.
     pub(crate) passed: bool,
     /// What happened, in words that don't depend on how the module was encoded.
     pub(crate) text: String,
@@ -18,22 +18,22 @@ pub(crate) struct Outcome {
 pub(crate) enum End {
     Returned(Vec<Val>),
     Trapped(Trap),
-    /// With the values that were thrown.
+    /// An exception left the guest, with these values.
     Threw(String),
-    /// Modules that can't be compiled or linked, exports that aren't there.
+    /// A module can't be compiled or linked, or an export is missing.
     Failed(String),
 }
 
-/// What a step fails with whose module failed before.
+/// The failure of a step whose module failed before.
 pub(crate) const NO_INSTANCE: &str = "the instance isn't there";
 
-/// What a module fails with that the rewriter panicked at.
+/// The failure of a module at which the rewriter panicked.
 pub(crate) const PANICKED: &str = "the rewriter panicked";
 
 impl End {
-    /// The end of a call or an instantiation that failed.
+    /// How a failed call or instantiation ended.
     pub(crate) fn of(error: &wasmtime::Error, store: &mut Store<Probes>) -> End {
-        // It would be thrown into the next call.
+        // A pending exception would be thrown into the next call.
         if let Some(exception) = store.take_pending_exception() {
             let fields: Vec<Val> = match exception.fields(&mut *store) {
                 Ok(fields) => fields.collect(),
@@ -47,7 +47,7 @@ impl End {
         }
     }
 
-    /// A failure in words. The numbers of offsets and of the engine's types are no concern of the script's.
+    /// The text of a failure, without numbers of offsets and of the engine's types, which no script expects.
     pub(crate) fn failed(error: &wasmtime::Error) -> End {
         let text = error.root_cause().to_string();
         let mut words = text.split(' ').map(str::to_owned).collect::<Vec<_>>();
@@ -89,7 +89,7 @@ fn show(store: &Store<Probes>, values: &[Val]) -> String {
     values.iter().map(|value| values::show(store, value)).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether wasmtime's words say what the script's do; the differences are those that wasmtime's own runner allows.
+/// Whether wasmtime's message means the script's. The differences are those that wasmtime's own runner allows.
 fn is_trap(trap: Trap, message: &str) -> bool {
     let text = trap.to_string();
     text.contains(message)

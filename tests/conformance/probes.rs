@@ -1,4 +1,4 @@
-//! What answers the probes here: it keeps the depth, and is stricter than any recorder.
+//! Answers the probes in these tests. It keeps the depth, and is stricter than a real recorder.
 
 use crate::inlined::Calls;
 use kperf_abi::names;
@@ -11,14 +11,14 @@ pub(crate) struct Probes {
     /// Ids below this one have been given to functions.
     pub(crate) ids: u32,
     pub(crate) entered: u64,
-    /// The same by function.
+    /// The number of calls by function.
     pub(crate) calls: Calls,
     pub(crate) left: u64,
-    /// Frames that an `unwind` closed.
+    /// How many frames an `unwind` closed.
     pub(crate) unwound: u64,
-    /// Frames that were open when a call of the host's failed.
+    /// How many frames were open when calls of the host failed.
     pub(crate) abandoned: u64,
-    /// The first thing that was out of order.
+    /// The first thing that was wrong.
     fault: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl Probes {
         self.open
     }
 
-    /// A recorder closes what is above the frame; here there must be nothing: whatever was unwound has been told.
+    /// A real recorder closes what is above the frame. Here nothing may be above it: an `unwind` must have come before.
     fn leave(&mut self, token: i32) {
         if token != self.open || token < 1 {
             self.fault(format!("leave({token}) at depth {}", self.open));
@@ -50,10 +50,10 @@ impl Probes {
         self.open = token;
     }
 
-    /// A call of the host's is over. What was out of order in it, if anything.
+    /// Ends a call of the host. Returns what was wrong in it, if anything.
     pub(crate) fn end_of_call(&mut self, failed: bool) -> Option<String> {
         if failed {
-            // What a host does when a call of its own has failed.
+            // A host closes its frames when its call has failed.
             self.abandoned += u64::from(self.open.unsigned_abs());
         } else if self.open != 0 {
             self.fault(format!("depth {} behind a call that returned", self.open));

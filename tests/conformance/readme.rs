@@ -1,6 +1,6 @@
-//! What `README.md` has between two marks, made from a run.
+//! The part of `README.md` between two marks, which is made from a run.
 
-/// Fails unless this text is what is committed under the name; `BLESS=1` writes it.
+/// Fails if the committed text of this name is another one. `BLESS=1` writes it.
 pub(crate) fn compare(name: &str, text: &str) {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/conformance/README.md");
     let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->"));

@@ -1,4 +1,4 @@
-//! What came out, as the tables of `README.md`.
+//! Makes the tables of `README.md` from the results.
 
 use crate::outcome::NO_INSTANCE;
 use crate::side::Work;
@@ -6,12 +6,12 @@ use crate::suite::{OWN, Ran, Tested};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What the runs of all scripts add up to.
+/// The sums of all scripts.
 pub(crate) struct Report {
     text: String,
-    /// Where a rewritten module did something else than its original.
+    /// The places where a rewritten module differed from its original.
     pub(crate) differences: Vec<String>,
-    /// Of both runs with rewritten modules.
+    /// The sum of both runs with imported probes.
     pub(crate) work: Work,
 }
 
@@ -26,7 +26,7 @@ struct Row {
     refusals: u64,
 }
 
-/// What wasmtime itself doesn't do as a script says, by its outcomes.
+/// Where wasmtime itself doesn't do what a script expects, by its outcomes.
 #[derive(Default)]
 struct NotPassed {
     modules: u64,
@@ -125,7 +125,7 @@ impl Counts {
         let kinds: Vec<String> = self.assertions.iter().map(|(name, n)| format!("{n} `{name}`")).collect();
         writeln!(out, "\nThe assertions: {}.", kinds.join(", "))?;
         let Work { rewritten, functions, .. } = work;
-        writeln!(out, "Both ways together, {rewritten} modules were given {functions} probes.")?;
+        writeln!(out, "In the two runs with imported probes, {rewritten} modules got {functions} probes.")?;
 
         writeln!(out, "\n### What wasmtime does otherwise than a script says\n")?;
         writeln!(out, "| script | modules | assertions | to be refused | what wasmtime says (lines) |")?;
@@ -176,7 +176,7 @@ impl NotPassed {
 
     fn write(&self, path: &str, out: &mut String) -> std::fmt::Result {
         let NotPassed { modules, assertions, refusals, outcomes } = self;
-        // What follows from a module that isn't there needs no line numbers, unless that is all there is.
+        // Failures that follow from a missing module need no line numbers, unless there are no others.
         let outcomes: Vec<String> = outcomes
             .iter()
             .filter(|(text, _)| *text != NO_INSTANCE || outcomes.len() == 1)

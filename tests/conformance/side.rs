@@ -1,4 +1,4 @@
-//! One run of a script: with its modules as they are, or rewritten.
+//! Runs a script once, with its modules as they are or rewritten.
 
 use crate::inlined::{Calls, Recording};
 use crate::outcome::{End, NO_INSTANCE, Outcome, PANICKED};
@@ -11,10 +11,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use wasmparser::{Validator, WasmFeatures};
 use wasmtime::{Engine, Extern, Instance, Linker, Module, Store, Val};
 
-/// What was done beside the steps.
+/// Counts of what was done beside the steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Work {
-    /// Modules with functions of their own that were given probes.
+    /// How many modules with functions of their own got probes.
     pub(crate) rewritten: u64,
     pub(crate) functions: u64,
     pub(crate) entered: u64,
@@ -34,7 +34,7 @@ impl Work {
     }
 }
 
-/// Whose modules run.
+/// Which modules run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Modules {
     Original,
@@ -42,9 +42,9 @@ pub(crate) enum Modules {
     Rewritten {
         imports: bool,
     },
-    /// With their recorder inside.
+    /// Modules with their recorder inside.
     Inlined(Leaf),
-    /// With that of a profile.
+    /// Modules with the recorder of a profile inside.
     Profiled,
 }
 
@@ -87,9 +87,9 @@ struct Side {
     store: Store<Probes>,
     linker: Linker<Probes>,
     inlined: Option<Recording>,
-    /// By name; the last one without any.
+    /// Modules by name; the last one without a name.
     defined: HashMap<Option<String>, Module>,
-    /// By name; the current one without any.
+    /// Instances by name; the current one without a name.
     instances: HashMap<Option<String>, Instance>,
     work: Work,
 }
@@ -136,7 +136,7 @@ impl Side {
                 self.outcome(end, expected)
             }
             Action::Refused { wasm } => {
-                // None of its functions will run. A rewriter that refuses it gives no ids, one that doesn't gives some.
+                // None of its functions will run, whether the rewriter refuses the module or gives ids to its functions.
                 let ids = self.store.data().ids;
                 let compiled = self.compile(wasm, false);
                 self.store.data_mut().ids = ids;
@@ -192,7 +192,7 @@ impl Side {
         instance.ok_or_else(|| End::Failed(NO_INSTANCE.into()))
     }
 
-    /// Makes it the current instance.
+    /// Makes this the current instance.
     fn instantiate(&mut self, name: Option<&str>, module: &Module) -> Result<(), End> {
         let instantiated = self.guarded(|store, linker| linker.instantiate(store, module));
         self.balanced(instantiated.is_err())?;
@@ -202,8 +202,8 @@ impl Side {
         Ok(())
     }
 
-    /// `valid` is what the script says of the module. If a validator that knows all proposals agrees, it must do so on
-    /// the rewritten one, even where wasmtime doesn't know them.
+    /// `valid` is what the script says about the module. If a validator with all proposals agrees, it must also accept the
+    /// rewritten module, even if wasmtime doesn't know the proposals.
     fn compile(&mut self, wasm: &Encoded, valid: bool) -> Result<Module, End> {
         let original = wasm.as_ref().map_err(|error| End::Failed(format!("text: {error}")))?;
         let rewritten = match self.modules {

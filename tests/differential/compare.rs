@@ -1,4 +1,4 @@
-//! What must hold of a module that runs: shared by the test beside this file and the fuzz target `behaviour`.
+//! Compares an original module with the rewritten one. The test beside this file and the fuzz target `behaviour` share it.
 
 use crate::side::Side;
 use kperf_rewriter::{Leaf, Options, Probe, rewrite};

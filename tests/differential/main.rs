@@ -1,8 +1,9 @@
-//! Original and rewritten modules do the same: results, traps, memories, globals, tables. And events balance: after every
-//! call of the host's the depth is back at 0. The fuzz target `behaviour` looks for modules of which that isn't true.
+//! Original and rewritten modules must do the same: results, traps, memories, globals, tables. Events must balance: after every call
+//! of the host the depth is 0 again. The fuzz target `behaviour` looks for modules for which this doesn't hold.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+mod argument;
 mod compare;
 mod shape;
 mod side;

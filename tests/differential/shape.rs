@@ -1,4 +1,4 @@
-//! Modules that wasm-smith makes, of every shape that wasmtime runs.
+//! Makes modules with wasm-smith, of every shape that wasmtime runs.
 
 /// A module of this shape, made from these bytes. It carries its own fuel, so that both sides end, and at the same place.
 pub(crate) fn generate(shape: u64, bytes: &[u8]) -> Option<Vec<u8>> {

@@ -1,13 +1,14 @@
-//! A module that runs, and all that can be seen of it from outside.
+//! A running module, and everything that can be seen of it from outside.
 
 #![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
 
+use crate::argument::argument;
 use kperf_abi::names::{self, EXPORT_PREFIX, exported};
 use kperf_abi::shadow;
 use kperf_wasmtime::{ClockChoice, Inlined, Lane, Recorder, is_inlined, is_native};
 use wasmtime::{
     Config, Engine, Extern, Instance, Linker, Module, Rooted, Store, StoreLimits, StoreLimitsBuilder, Trap,
-    Val, ValType,
+    Val,
 };
 
 /// Everything on that wasm-smith makes and wasmtime runs.
@@ -201,18 +202,6 @@ fn outcome_of(error: &wasmtime::Error) -> String {
         Some(trap) => format!("trap: {trap}"),
         None => error.root_cause().to_string(),
     }
-}
-
-fn argument(ty: &ValType) -> Option<Val> {
-    Some(match ty {
-        ValType::I32 => Val::I32(7),
-        ValType::I64 => Val::I64(-3),
-        ValType::F32 => Val::F32(1.5f32.to_bits()),
-        ValType::F64 => Val::F64(2.5f64.to_bits()),
-        ValType::V128 => Val::V128(5.into()),
-        ValType::Ref(reference) if reference.is_nullable() => Val::null_ref(reference.heap_type()),
-        ValType::Ref(_) => return None,
-    })
 }
 
 /// A value as text; of references only whether they are null.

@@ -1,5 +1,5 @@
-//! Is the profile of a published program true? Which function had what part of the guest's time, by profiles on both stacks, and
-//! by a native sampler of the program without probes.
+//! Is the profile of a published program true? Compares each function's share of the guest's time: by profiles on both stacks, and by
+//! a native sampler of the program without probes.
 
 use crate::guest::{self, Guest};
 use crate::real::{self, Program};
@@ -8,7 +8,7 @@ use crate::workload::Workload;
 use anyhow::{Context, ensure};
 use kperf_abi::{FuncId, SymbolTable, names};
 use kperf_profile::{FlatProfile, Profile};
-use kperf_rewriter::{Filter, Options, Pattern, Probe, rewrite};
+use kperf_rewriter::{Filter, Host, Options, Pattern, Probe, rewrite};
 use kperf_trace::TraceReader;
 use kperf_wasmtime::{HAS_NATIVE_STACKS, Recorder, Sampling, is_native};
 use std::collections::BTreeMap;
@@ -43,7 +43,10 @@ const PROBES: [Probe; STACKS] = [Probe::Count, Probe::Profile { spans: true }];
 const TOLD: usize = 5;
 
 /// What was seen so far, by the index of the function.
-type Times = BTreeMap<u32, f64>;
+pub(crate) type Times = BTreeMap<u32, f64>;
+
+/// A module with probes, and its functions.
+pub(crate) type Probed = (Module, SymbolTable);
 
 /// Runs a program under all, in turn.
 pub(crate) fn measure(root: &Path, program: Program, rounds: usize) -> anyhow::Result<Accuracy> {
@@ -96,7 +99,8 @@ impl Plain {
         let imported = symbols.symbols.iter().filter(|symbol| symbol.imported);
         let only = imported.map(|symbol| Pattern::text(symbol.display_name())).collect::<Result<_, _>>()?;
         let filter = Filter { only, skip: Vec::new() };
-        let rewritten = rewrite(wasm, &Options { filter, imports: true, ..Options::default() })?;
+        let rewritten =
+            rewrite(wasm, &Options { filter, imports: true, host: Host::harmless(), ..Options::default() })?;
         let probed = rewritten.symbols.symbols.iter().all(|symbol| symbol.imported);
         ensure!(probed, "functions of the guest's have probes");
         let module = Module::new(engine, &rewritten.wasm)?;
@@ -121,11 +125,11 @@ impl Plain {
 }
 
 /// Each function's self time in a profile, and how many samples that is worth.
-fn profile(
+pub(crate) fn profile(
     engine: &Engine,
     root: &Path,
     program: Program,
-    (module, symbols): &(Module, SymbolTable),
+    (module, symbols): &Probed,
 ) -> anyhow::Result<(Times, f64)> {
     let out = real::out()?;
     let trace = tempfile::NamedTempFile::new()?;
@@ -144,24 +148,30 @@ fn profile(
     let profile = Profile::read(TraceReader::new(&bytes[..])?, |_| ())?;
     let calls = profile.calls();
     ensure!(calls >= real::CALLS, "{calls} calls counted, which are too few");
+    let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
+    Ok((times(&flat, symbols), profile.sampling().context("it is no profile")?.effective_samples()))
+}
+
+/// Self times of the guest's own functions.
+pub(crate) fn times(flat: &FlatProfile, symbols: &SymbolTable) -> Times {
     let guests = symbols.symbols.iter().filter(|symbol| !symbol.imported);
     let guests: BTreeMap<FuncId, u32> = guests.map(|symbol| (symbol.id, symbol.func_index.0)).collect();
     let mut times = Times::new();
-    for row in FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None).rows {
+    for row in &flat.rows {
         if let Some(index) = guests.get(&row.func) {
             *times.entry(*index).or_default() += row.self_nanos;
         }
     }
-    Ok((times, profile.sampling().context("it is no profile")?.effective_samples()))
+    times
 }
 
 /// Adds what was seen in one more run.
-fn add(times: &mut Times, more: Times) {
+pub(crate) fn add(times: &mut Times, more: Times) {
     more.into_iter().for_each(|(function, time)| *times.entry(function).or_default() += time);
 }
 
 /// Parts of the sum.
-fn shares(times: &Times) -> Times {
+pub(crate) fn shares(times: &Times) -> Times {
     let sum: f64 = times.values().sum();
     times.iter().map(|(function, time)| (*function, time / sum)).collect()
 }

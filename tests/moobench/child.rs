@@ -1,4 +1,4 @@
-//! The process that a configuration runs in, or several in turn.
+//! The process in which a configuration runs, or several in turn.
 
 use crate::configuration::{Configuration, Host, Target, Way};
 use crate::guest;

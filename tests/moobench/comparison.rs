@@ -1,5 +1,5 @@
-//! Figures of configurations that ran in turn, each run between two without probes. A machine whose speed varies within
-//! seconds changes both; so each run is held against the two beside it, and a configuration's figure is the median.
+//! The figures of configurations that ran in turn. Each run stands between two without probes. If the machine's speed varies, it
+//! changes these too. So each run is divided by the two beside it, and a configuration's figure is the median.
 
 use crate::child::{self, Measured};
 use crate::configuration::Configuration;

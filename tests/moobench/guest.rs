@@ -1,4 +1,4 @@
-//! The child under wasmtime.
+//! Runs configurations under wasmtime, in a child process.
 
 use crate::child::{ChildJob, Measured, TRACE};
 use crate::configuration::{Clock, Target, Way};
@@ -74,7 +74,7 @@ impl Compiled<'_> {
                 Clock::Precise => ClockChoice::Precise,
                 Clock::Ticker => ClockChoice::ticker(),
             };
-            return guest.recorded(self, builder().clock(clock).inlined(inside), (inside, target));
+            return guest.recorded(self, builder().clock(clock), (inside, target));
         }
         match self.way {
             Way::None => guest.plain(self),
@@ -82,6 +82,8 @@ impl Compiled<'_> {
                 guest.linker.func_wrap("kperf", "enter", |_: u32| -> u32 { 1 })?;
                 guest.linker.func_wrap("kperf", "leave", |_: u32| ())?;
                 guest.linker.func_wrap("kperf", "unwind", |_: u32| ())?;
+                guest.linker.func_wrap("kperf", "depth", || -> u32 { 0 })?;
+                guest.linker.func_wrap("kperf", "close", |_: u32, _: u32| ())?;
                 guest.plain(self)
             }
             Way::Off => {
@@ -278,7 +280,7 @@ fn measured(work: impl FnOnce(&mut Vec<f64>) -> anyhow::Result<()>) -> anyhow::R
 /// Nanoseconds that this thread has run; `None` where nobody counts them.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
-fn processor_nanos() -> Option<f64> {
+pub(crate) fn processor_nanos() -> Option<f64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: it writes to the one place that it is given.
     let failed = unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
@@ -286,7 +288,7 @@ fn processor_nanos() -> Option<f64> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn processor_nanos() -> Option<f64> {
+pub(crate) fn processor_nanos() -> Option<f64> {
     None
 }
 

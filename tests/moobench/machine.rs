@@ -1,4 +1,4 @@
-//! What the figures were measured on.
+//! Describes the machine on which the figures were measured.
 
 use crate::tools::{self, Tools};
 use std::path::Path;

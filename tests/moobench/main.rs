@@ -1,15 +1,19 @@
-//! MooBench for WebAssembly: what a call costs under each way of recording it. `scripts/bench` runs it; README.md says what
-//! is measured and how.
+//! MooBench for WebAssembly: what a call costs under each way of recording it. `scripts/bench` runs it; README.md says what is measured
+//! and how.
 //!
-//! Each configuration of the recursion runs in a process of its own, in turn with the others, `--loops` times; programs run
-//! in turn in one process. This program is the parent, and under wasmtime the child too. Without `--bench` (`cargo test`) a few thousand calls are enough.
+//! Each configuration of the recursion runs in a process of its own, in turn with the others, `--loops` times. Programs run in turn in
+//! one process. This program is the parent, and under wasmtime also the child. Without `--bench` (`cargo test`) it makes only a few
+//! thousand calls.
 #![allow(missing_docs, clippy::print_stdout, clippy::print_stderr)]
 
 mod accuracy;
+#[path = "../common/burners.rs"]
+mod burners;
 mod child;
 mod comparison;
 mod configuration;
 mod guest;
+mod load;
 mod machine;
 mod plot;
 mod real;
@@ -21,6 +25,7 @@ mod sampler;
 #[allow(dead_code, unreachable_pub, clippy::unwrap_used)]
 mod server;
 mod statistics;
+mod sustained;
 mod tools;
 mod whamm;
 mod workload;
@@ -50,7 +55,7 @@ struct Opts {
     /// Only configurations with this in their name, beside the one without probes.
     #[arg(long, value_name = "WORD")]
     only: Option<String>,
-    /// Only this part: `recursion`, `depths`, `programs`, `real` or `accuracy`.
+    /// Only this part: `recursion`, `depths`, `programs`, `real`, `sustained`, `accuracy` or `clock`.
     #[arg(long, value_name = "PART")]
     part: Option<String>,
     /// Measure.
@@ -84,12 +89,14 @@ fn main() -> anyhow::Result<()> {
     std::fs::create_dir_all(&out).with_context(|| format!("failed to make `{}`", out.display()))?;
     let tools = Tools::find(root)?;
     let mut bench = Bench { root, opts: &opts, tools: &tools, report: Report::new(&tools) };
-    let parts: [Part<'_>; 5] = [
+    let parts: [Part<'_>; 7] = [
         ("recursion", Bench::recursion),
         ("depths", Bench::depths),
         ("programs", Bench::programs),
         ("real", Bench::real),
+        ("sustained", Bench::sustained),
         ("accuracy", Bench::accuracy),
+        ("clock", Bench::clock),
     ];
     for (name, measure) in parts {
         if opts.part.as_ref().is_none_or(|part| part == name) {
@@ -205,6 +212,22 @@ impl Bench<'_> {
         Ok(())
     }
 
+    /// Full traces of programs, for seconds, and who takes what.
+    fn sustained(&mut self) -> anyhow::Result<()> {
+        if !real::are_there(self.root)? {
+            return Ok(());
+        }
+        let life = ["go", "kotlin"].map(|folder| Workload::Life(folder.into()));
+        // libpng makes 70,000 calls in half a second: what one of them costs can't be told.
+        let real = real::Program::ALL.into_iter().filter(|&program| program != real::Program::Png);
+        for workload in real.map(Workload::Real).chain(life) {
+            eprintln!("{workload}, {} rounds of a sustained trace", self.opts.loops);
+            let measured = sustained::measure(self.root, &workload, self.opts.loops);
+            self.report.add_sustained(measured.with_context(|| workload.to_string())?);
+        }
+        Ok(())
+    }
+
     /// Whether profiles of published programs say what a native sampler says.
     fn accuracy(&mut self) -> anyhow::Result<()> {
         if !real::are_there(self.root)? {
@@ -214,6 +237,19 @@ impl Bench<'_> {
             eprintln!("{}, {} runs under each sampler", program.name(), self.opts.loops);
             let measured = accuracy::measure(self.root, program, self.opts.loops);
             self.report.add_accuracy(measured.with_context(|| program.name())?);
+        }
+        Ok(())
+    }
+
+    /// Whether the times of a ticker's traces are true on a busy machine.
+    fn clock(&mut self) -> anyhow::Result<()> {
+        if !real::are_there(self.root)? {
+            return Ok(());
+        }
+        for program in real::Program::ALL {
+            eprintln!("{}, {} runs beside {:?} busy processes", program.name(), self.opts.loops, load::BUSY);
+            let measured = load::measure(self.root, program, self.opts.loops);
+            self.report.add_loaded(measured.with_context(|| program.name())?);
         }
         Ok(())
     }

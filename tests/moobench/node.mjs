@@ -20,7 +20,7 @@ async function run(way, module, n) {
     if (program) real.complete(imports, module);
     let recorder;
     const path = way === 'Profile' ? `profile-${n}.kperf` : 'guest.kperf';
-    if (way === 'Empty') imports.kperf = { enter: (_id) => 1, leave: (_token) => {}, unwind: (_token) => {} };
+    if (way === 'Empty') imports.kperf = { enter: (_id) => 1, leave: (_token) => {}, unwind: (_token) => {}, depth: () => 0, close: (_reason, _depth) => {} };
     else if (way !== 'None') {
         const [clock, target] = way.split('-');
         const { createRecorder, otlpFromEnvironment } = await import('../../host-runtime/js/dist/node/index.js');

@@ -1,5 +1,5 @@
-//! Published programs at their work, which unlike the recursion is not calls alone: a SQL engine, a JavaScript engine, an
-//! image codec, a parser, a compressor. `scripts/bench` fetches them and this makes what they work on.
+//! Published programs that, unlike the recursion, do more than call: a SQL engine, a JavaScript engine, an image codec, a parser, a
+//! compressor. `scripts/bench` fetches them; this makes their input.
 
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};

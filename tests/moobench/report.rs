@@ -3,7 +3,9 @@
 use crate::accuracy::{self, Accuracy};
 use crate::comparison::{self, Comparison};
 use crate::configuration::{Configuration, Host};
+use crate::load::{self, Loaded};
 use crate::statistics::Row;
+use crate::sustained::{self, Sustained};
 use crate::tools::Tools;
 use crate::workload::{Language, Workload};
 use crate::{machine, plot};
@@ -33,6 +35,8 @@ pub(crate) struct Report {
     tables: Vec<Table>,
     comparisons: Vec<Comparisons>,
     accuracies: Vec<Accuracy>,
+    sustained: Vec<Sustained>,
+    loaded: Vec<Loaded>,
     /// By host and depth.
     depths: BTreeMap<(Host, u32), Vec<Row>>,
     left_out: BTreeSet<String>,
@@ -49,6 +53,8 @@ impl Report {
             tables: Vec::new(),
             comparisons: Vec::new(),
             accuracies: Vec::new(),
+            sustained: Vec::new(),
+            loaded: Vec::new(),
             depths: BTreeMap::new(),
             left_out: BTreeSet::new(),
             modules: String::new(),
@@ -75,6 +81,17 @@ impl Report {
     pub(crate) fn add_accuracy(&mut self, accuracy: Accuracy) {
         print!("\n{}", accuracy::table(std::slice::from_ref(&accuracy)));
         self.accuracies.push(accuracy);
+    }
+
+    /// Adds what was seen of a program on a busy machine.
+    pub(crate) fn add_sustained(&mut self, measured: Sustained) {
+        self.sustained.push(measured);
+        print!("\n{}", sustained::table(&self.sustained));
+    }
+
+    pub(crate) fn add_loaded(&mut self, loaded: Vec<Loaded>) {
+        print!("\n{}", load::table(&loaded));
+        self.loaded.extend(loaded);
     }
 
     /// Adds what was measured at a depth.
@@ -148,6 +165,20 @@ impl Report {
         }
         if !self.accuracies.is_empty() {
             writeln!(text, "\n## Are profiles true?\n\n{}", accuracy::table(&self.accuracies).trim_end())?;
+        }
+        if !self.sustained.is_empty() {
+            writeln!(
+                text,
+                "\n## Full traces for seconds, to a file\n\nNanoseconds a call.\n\n{}",
+                sustained::table(&self.sustained).trim_end()
+            )?;
+        }
+        if !self.loaded.is_empty() {
+            writeln!(
+                text,
+                "\n## Are times true on a busy machine?\n\n{}",
+                load::table(&self.loaded).trim_end()
+            )?;
         }
         for host in Host::ALL {
             let depths: BTreeMap<u32, &Vec<Row>> = self

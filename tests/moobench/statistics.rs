@@ -1,4 +1,4 @@
-//! Figures of a configuration: for each loop, then over the loops.
+//! The figures of a configuration: of each loop, then over the loops.
 
 use crate::child::Measured;
 use statrs::distribution::{Binomial, ContinuousCDF, DiscreteCDF, StudentsT};

@@ -1,5 +1,5 @@
-//! What is on this machine beside the repository: other hosts, other tools, a Collector. `scripts/bench` fetches them and
-//! says in the environment where they are.
+//! The tools on this machine: other hosts, other recorders, a Collector. `scripts/bench` fetches them, and variables of the environment
+//! say where they are.
 
 use crate::child::ChildJob;
 use crate::configuration::Way;

@@ -1,5 +1,5 @@
-//! whamm's rewriter (crates.io/crates/whamm): probes at the function's entry and its exits that call a library which does
-//! nothing. `scripts/bench --with-whamm` installs it.
+//! whamm's rewriter (crates.io/crates/whamm). Its probes at the function's entry and exits call a library that does nothing.
+//! `scripts/bench --with-whamm` installs it.
 
 use crate::workload::Job;
 use anyhow::{Context, ensure};

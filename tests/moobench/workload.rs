@@ -1,4 +1,4 @@
-//! What is measured.
+//! The programs that are measured.
 
 use crate::configuration::Host;
 use crate::real::{self, Program};

@@ -1,4 +1,4 @@
-//! A real OpenTelemetry Collector on free ports, which counts what it takes and writes it to a file.
+//! A real OpenTelemetry Collector on free ports. It counts the spans that it takes, and writes them to a file.
 
 use crate::server::{self, Ports, Server};
 use kperf_otlp::proto::trace::v1::{Span, TracesData};

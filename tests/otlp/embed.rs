@@ -1,4 +1,4 @@
-//! The example of an embedder: the same guarantees, under tokio and without.
+//! The example for embedders gives the same guarantees, with tokio and without.
 
 use crate::collector::Collector;
 use crate::support::*;

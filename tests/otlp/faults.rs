@@ -83,7 +83,7 @@ fn an_interrupted_send_goes_on_where_it_stopped() {
     assert_eq!(output.status.code(), Some(130), "{text}");
     let [.., acknowledged, _, _] = table(&text);
     assert!((ACKNOWLEDGED..calls).contains(&acknowledged), "{text}");
-    assert!(text.ends_with("`kperf-wasm send life.kperf --resume` sends what is missing\n"), "{text}");
+    assert!(text.ends_with("`kperf-wasm send life.kperf --resume` sends the missing spans\n"), "{text}");
 
     let again = send(folder.path(), &collector.grpc(), PATIENCE, &["--protocol", "grpc", "--resume"]);
     let output = again.wait_with_output().unwrap();

@@ -1,4 +1,4 @@
-//! What Jaeger shows of a run is the tree that `replay` prints.
+//! Jaeger shows a run as the tree that `replay` prints.
 
 use crate::server::{self, Ports, Server};
 use crate::support::*;

@@ -61,11 +61,16 @@ pub struct Server {
 impl Server {
     /// Starts it with a configuration, and waits until `url` answers with 200.
     pub fn start(binary: &str, folder: &Path, config: &str, url: &str) -> Server {
+        Server::start_with(binary, &[], folder, config, url)
+    }
+
+    /// The same with flags.
+    pub fn start_with(binary: &str, flags: &[&str], folder: &Path, config: &str, url: &str) -> Server {
         let (path, log) = (folder.join("config.yaml"), folder.join("log.txt"));
         fs::write(&path, config).unwrap();
         let log_file = fs::File::options().create(true).append(true).open(&log).unwrap();
         let mut command = Command::new(binary);
-        command.arg("--config").arg(format!("file:{}", path.display())).current_dir(folder);
+        command.arg("--config").arg(format!("file:{}", path.display())).args(flags).current_dir(folder);
         let child = command.stdout(log_file.try_clone().unwrap()).stderr(log_file).spawn().unwrap();
         let mut server = Server { child };
         let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! Two million spans, each of which arrives.
+//! Two million spans: each arrives.
 
 use crate::collector::Collector;
 use crate::support::*;

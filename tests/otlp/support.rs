@@ -1,4 +1,4 @@
-//! Our program, and what it says.
+//! Runs our program and reads its output.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

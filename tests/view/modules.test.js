@@ -5,9 +5,13 @@ import { test } from "node:test";
 const page = (name) => import(`../../host-runtime/profile/src/export/view/page/${name}.js`);
 const { Viewport, firstAbove } = await page("viewport");
 const { Numbers } = await page("data");
-const { axisStep, axisText, lastPart, nanosText, shortName } = await page("format");
+const { axisStep, lastPart, momentText, nanosText, shortName } = await page("format");
 const { layered } = await page("layers");
-const { flameRows } = await page("flame");
+const { around, bottomUp, flameRows } = await page("trees");
+const { Tree, figuresOf } = await page("figures");
+const { Slices } = await page("slices");
+const { tester } = await page("state");
+const { csvText } = await page("save");
 
 test("a viewport stays within its axis and keeps the point under the mouse", () => {
   const viewport = new Viewport(1000, 1);
@@ -35,7 +39,8 @@ test("numbers are read as they were written", () => {
 test("times and names are short", () => {
   assert.deepEqual([0, 0.4, 61, 999.6, 1234, 999_999.6, 56_789_000, 2e9].map(nanosText), ["0 ns", "0.4 ns", "61 ns", "1.000 µs", "1.234 µs", "1.000 ms", "56.789 ms", "2.000 s"]);
   assert.deepEqual([axisStep(1000, 10), axisStep(1000, 7), axisStep(0.03, 4)], [100, 200, 0.01]);
-  assert.equal(axisText(2_500_000, 500_000), "2,500 µs");
+  assert.deepEqual([[2_500_000, 500_000], [4_123_456_700, 100], [-40_000, 20_000], [0, 200_000_000, 1.2e9], [1_999_999_999, 1e8], [12_000, 1e9]].map((args) => momentText(...args)),
+    ["2.5 ms", "4.1234567 s", "\u221240 µs", "0.0 s", "2.0 s", "12 µs"]);
   assert.deepEqual(["life::step", "main.play", "a<b::c>(d::e)", "std::f::<fn() -> x>", "plain"].map(lastPart), ["step", "play", "a<b::c>(d::e)", "std::f::<fn() -> x>", "plain"]);
   assert.deepEqual([30, 24, 14, 9, 3].map((room) => shortName("life::some::should_become_live", room)), ["life::some::should_become_live", "should_become_live", "should_…e_live", "should_b…", "sh…"]);
 });
@@ -61,4 +66,47 @@ test("a flame graph's bars lie below their callers'", () => {
     [[1, 0, 70], [4, 70, 100]],
     [[3, 0, 30], [2, 30, 50]],
   ]);
+});
+
+// main (0) calls a (1), which calls b (2), which calls a again; main calls b. The host is 3.
+const NODES = { parent: Uint32Array.of(0, 0, 1, 2, 3, 1), func: Uint32Array.of(3, 0, 1, 2, 1, 2) };
+const SHEET = { nanosPerTick: 2, functions: ["main", "a", "b"].map((name, index) => ({ name, index })) };
+const TOTAL = Float64Array.of(100, 100, 60, 50, 20, 30);
+const CALLS = Float64Array.of(0, 1, 2, 3, 4, 5);
+
+test("functions' figures count recursion once", () => {
+  const { functions, edges } = figuresOf(new Tree(NODES, 3), SHEET, { total: TOTAL, calls: CALLS });
+  assert.deepEqual(functions.map(({ calls, self, total, average }) => [calls, self, total, average]), [[1, 20, 200, 200], [6, 60, 120, 160 / 6], [8, 120, 160, 20]]);
+  assert.deepEqual(edges.map(({ from, to, calls, total }) => [from, to, calls, total]), [[3, 0, 1, 200], [0, 1, 2, 120], [1, 2, 3, 100], [0, 2, 5, 60], [2, 1, 4, 40]]);
+  assert.deepEqual(functions[1].callers.map(({ from }) => from), [0, 2]);
+});
+
+test("paths go up from functions, and both ways from one", () => {
+  const tree = new Tree(NODES, 3);
+  const { nodes } = figuresOf(tree, SHEET, { total: TOTAL, calls: CALLS });
+  const text = ({ rows }) => rows.map(({ func, start, end }) => [...func].map((func, n) => `${func}:${start[n]}-${end[n]}`).join(" "));
+  assert.deepEqual(text(bottomUp(tree, nodes)), ["2:0-60 1:60-90 0:90-100", "1:0-30 0:30-60 2:60-80 0:80-90", "0:0-30 1:60-80", "0:60-80"]);
+  assert.deepEqual(text(around(tree, nodes, 2)), ["0:0-50", "1:0-50 0:50-80", "2:0-80", "1:0-20"]);
+  assert.deepEqual(around(tree, nodes, null).rows, []);
+});
+
+test("a stretch is whole slices, and calls or shares at its ends", () => {
+  const columns = { start: Float64Array.of(0, 16, 32), end: Float64Array.of(16, 32, 48), first: Uint32Array.of(0, 0, 3, 3), slice: Uint32Array.of(0, 1, 2), ticks: Float64Array.of(8, 16, 4), calls: Float64Array.of(1, 0, 1) };
+  const tree = new Tree({ parent: Uint32Array.of(0, 0, 1), func: Uint32Array.of(2, 0, 1) }, 2);
+  const calls = (resolution, calls) => () => ({ resolution, lanes: [{ rows: [{ start: Float64Array.of(8, 40), end: Float64Array.of(32, 44), func: Uint32Array.of(0, 0), calls: Uint32Array.of(1, calls) }] }] });
+  const sums = (level, from, to) => {
+    const { total, calls, rest } = new Slices(columns, tree, level).between(from, to);
+    return [total[1], calls[1], rest, total[0]];
+  };
+  assert.deepEqual(sums(calls(1, 1), 10, 41), [23, 1, "calls", 23]);
+  assert.deepEqual(sums(calls(2, 3), 10, 41), [23, 3, "merged", 23]);
+  assert.deepEqual(sums(calls(8, 3), 8, 40), [22, 1, "shares", 22]);
+  assert.deepEqual(sums(calls(1, 1), 12, 14), [2, 1, "calls", 2]);
+  assert.deepEqual(sums(calls(1, 1), 100, 200), [0, 0, "calls", 0]);
+});
+
+test("texts and expressions are found; values are one field of a table", () => {
+  assert.deepEqual(["STEP", "/^life::st.p$/", "/p/"].map((typed) => tester(typed)("life::step")), [true, true, true]);
+  assert.deepEqual([tester(""), tester("/(/"), tester("/")("a/b"), tester("//")("a//b")], [undefined, null, true, true]);
+  assert.equal(csvText([["a,b", 'say "x"', 1.5], ["=cmd()", "-1", "@x\ny"]]), "\"a,b\",\"say \"\"x\"\"\",1.5\r\n'=cmd(),-1,\"'@x\ny\"\r\n");
 });

@@ -37,10 +37,11 @@ export function kperf(cwd, ...args) {
   return execFileSync(file, [...before, ...args], { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
 }
 
-/** Records a module and makes its page; answers the page's address. */
+/** Records a module and makes its page; answers the page's address. Last there may be an object: `detail` is view's --detail. */
 export function pageOf(cwd, name, module, ...args) {
+  const { detail } = typeof args.at(-1) === "object" ? args.pop() : {};
   kperf(cwd, "run", "--quiet", "--clock", "test", "--trace", `${name}.kperf`, module, ...args);
-  kperf(cwd, "view", `${name}.kperf`, "--no-open", "-o", `${name}.html`);
+  kperf(cwd, "view", `${name}.kperf`, "--no-open", "-o", `${name}.html`, ...(detail ? ["--detail", String(detail)] : []));
   return `file://${path.join(cwd, name)}.html`;
 }
 
@@ -52,7 +53,7 @@ export async function open(browser, address, options = {}) {
   page.on("pageerror", (error) => wrong.push(String(error)));
   page.on("request", (request) => {
     const url = request.url();
-    if (url !== address && !url.startsWith("data:") && !url.startsWith("blob:")) wrong.push(`it fetches ${url}`);
+    if (url.split("#")[0] !== address.split("#")[0] && !url.startsWith("data:") && !url.startsWith("blob:")) wrong.push(`it fetches ${url}`);
   });
   await page.goto(address);
   await page.waitForSelector("html[data-ready=true]", { state: "attached", timeout: 60_000 });

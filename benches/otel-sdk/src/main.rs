@@ -1,9 +1,9 @@
-//! The spans of a trace through OpenTelemetry's own exporter: `otel-sdk SPANS ENDPOINT`.
+//! Sends the spans of a trace with OpenTelemetry's own exporter: `otel-sdk SPANS ENDPOINT`.
 //!
-//! SPANS is what `kperf-wasm export --format otlp` writes, ENDPOINT where a Collector takes HTTP. The spans become the
-//! SDK's before the time is taken, and go in batches of 10,000, one after the other, as its batch processor sends them.
-//! Prints how many there were and the seconds it took. `cargo bench -p kperf-otlp --features exporter --bench send` runs
-//! it beside ours, where it is built: `cargo build --release --manifest-path benches/otel-sdk/Cargo.toml`.
+//! SPANS is a file that `kperf-wasm export --format otlp` wrote, ENDPOINT the address at which a Collector takes HTTP. The spans are
+//! converted to the SDK's first, which isn't timed. They go in batches of 10,000, one after the other, as the SDK's batch processor
+//! sends them. Prints the number of spans and the seconds. `cargo bench -p kperf-otlp --features exporter --bench send` runs it
+//! beside our exporter, if it is built: `cargo build --release --manifest-path benches/otel-sdk/Cargo.toml`.
 
 use opentelemetry::trace::{SpanContext, SpanId, SpanKind, Status, TraceFlags, TraceId, TraceState};
 use opentelemetry::{InstrumentationScope, KeyValue, Value};

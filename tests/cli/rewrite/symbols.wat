@@ -1,6 +1,6 @@
 ;; The table as JSON, for one module: an object.
-;; RUN: rewrite % -o out.wasm --only same --symbols -
-;; RUN: rewrite % -o out.wasm --imports --symbols symbols.json --skip unseen
+;; RUN: rewrite % -o out.wasm --only same --symbol-table -
+;; RUN: rewrite % -o out.wasm --imports --symbol-table symbols.json --skip unseen
 ;; CAT: symbols.json
 (module
   (import "env" "log" (func $log (param i32)))

@@ -1,5 +1,6 @@
 // package: @astrojs/compiler
 // toolchain: Go, GOOS=js
+// expect: varies
 import { parse, teardown, transform } from '@astrojs/compiler';
 import { depth } from './depth.mjs';
 

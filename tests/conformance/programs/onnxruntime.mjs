@@ -2,7 +2,7 @@
 // toolchain: Emscripten, C++ with JavaScript exceptions (invoke_*), pthreads
 // node: 24
 // covers: SIMD, threads
-// expect: unwound
+// expect: unwound varies
 import * as ort from 'onnxruntime-web';
 import { depth } from './depth.mjs';
 

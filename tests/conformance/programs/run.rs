@@ -1,4 +1,4 @@
-//! Running a program twice.
+//! Runs a program twice: with its own modules, and with rewritten ones. Under node also with `register`.
 
 use crate::case::{Case, Host};
 use crate::packages::Packages;
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 const CLI: &str = env!("CARGO_BIN_EXE_kperf-wasm");
 
-/// What a program's rewritten modules did, or how they behaved otherwise than the originals.
+/// What a program's rewritten modules did, or how they differed from the originals.
 pub(crate) fn compare(case: &Case, packages: &Packages) -> Result<Stats, String> {
     let scratch = tempfile::tempdir().unwrap();
     let [mut plain, mut probed] = match &case.host {
@@ -26,11 +26,7 @@ pub(crate) fn compare(case: &Case, packages: &Packages) -> Result<Stats, String>
             command
         }),
         Host::Node | Host::NewNode => [true, false].map(|plain| {
-            let mut command = match case.host {
-                Host::NewNode => Command::new(packages.new_node()),
-                _ => Command::new("node"),
-            };
-            command.arg(format!("{}.mjs", case.name));
+            let mut command = node(case, packages);
             if !plain {
                 let preload = packages.folder.join("preload.mjs");
                 command.env("NODE_OPTIONS", format!("--import {}", preload.display()));
@@ -58,16 +54,54 @@ pub(crate) fn compare(case: &Case, packages: &Packages) -> Result<Stats, String>
         Host::Node | Host::NewNode => Stats::collect(scratch.path()),
     };
     stats.check(&case.expect).map_err(|wrong| format!("{wrong}: {stats:?}"))?;
+    if !matches!(case.host, Host::Wasmtime { .. }) {
+        compare_registered(case, packages, &before, &stats)?;
+    }
     println!("{:16} {:5.1} s plain, {:5.1} s probed, {stats}", case.name, times[0], times[1]);
     Ok(stats)
 }
 
-/// What counts of a run: what it printed and its exit code. stderr holds times and offsets.
+/// The same under `register`, with modules as they are.
+fn compare_registered(case: &Case, packages: &Packages, before: &str, stats: &Stats) -> Result<(), String> {
+    let register = concat!(env!("CARGO_MANIFEST_DIR"), "/host-runtime/js/dist/node/register.js");
+    assert!(
+        Path::new(register).exists(),
+        "{register} is missing: npm ci && npm run build in host-runtime/js"
+    );
+    let scratch = tempfile::tempdir().unwrap();
+    let trace = scratch.path().join("trace.kperf");
+    let mut command = node(case, packages);
+    command.current_dir(&packages.folder).env("NODE_OPTIONS", format!("--import {register}"));
+    command.env("KPERF_TRACE", &trace).env("KPERF_CACHE", scratch.path().join("cache"));
+    let output = command.output().map_err(|error| error.to_string())?;
+    let after = said(&output);
+    if before != after {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("-- plain\n{before}\n-- under register\n{after}{errors}\n"));
+    }
+    let calls = of_trace(&trace).enters;
+    if calls != stats.enters && !case.expect.iter().any(|word| word == "varies") {
+        return Err(format!("{calls} calls under register, {} where all was rewritten before", stats.enters));
+    }
+    Ok(())
+}
+
+/// The program under its node.
+fn node(case: &Case, packages: &Packages) -> Command {
+    let mut command = match case.host {
+        Host::NewNode => Command::new(packages.new_node()),
+        _ => Command::new("node"),
+    };
+    command.arg(format!("{}.mjs", case.name));
+    command
+}
+
+/// What is compared of a run: stdout and the exit code. stderr has times and offsets in it.
 fn said(output: &Output) -> String {
     format!("{}{}\n", String::from_utf8_lossy(&output.stdout), output.status)
 }
 
-/// The same counts, from what the trace says of itself.
+/// The same counts, from a trace.
 fn of_trace(trace: &Path) -> Stats {
     let output = Command::new(CLI).args(["info", "--format", "json"]).arg(trace).output().unwrap();
     let info: Value = serde_json::from_slice(&output.stdout).unwrap();

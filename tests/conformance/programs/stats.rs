@@ -1,4 +1,4 @@
-//! What the preload counted.
+//! The counts of `preload.mjs`.
 
 use serde::Deserialize;
 use std::fmt;
@@ -18,14 +18,14 @@ pub(crate) struct Stats {
     pub(crate) unwound: u64,
     /// Frames closed because an exception left the guest.
     pub(crate) escaped: u64,
-    /// Frames open in the end.
+    /// Frames that were open at the end.
     pub(crate) depth: u64,
     pub(crate) main: bool,
 }
 
 impl Stats {
-    /// Adds up what the threads counted. A worker is stopped wherever it is, and compiles what others have compiled too:
-    /// its open frames don't count, and of modules the thread with the most does.
+    /// Adds up the counts of the threads. A worker may be stopped at any place, so its open frames don't count. Workers compile
+    /// the same modules, so for modules only the thread with the most counts.
     pub(crate) fn collect(folder: &Path) -> Stats {
         let mut all = Stats::default();
         for entry in std::fs::read_dir(folder).unwrap() {
@@ -48,7 +48,7 @@ impl Stats {
         all
     }
 
-    /// Whether all was rewritten, the events balance, and what the program is to show did happen.
+    /// Whether every module was rewritten, the events balance, and what the program is there to show has happened.
     pub(crate) fn check(&self, expect: &[String]) -> Result<(), &'static str> {
         let expected = |what: &str| expect.iter().any(|word| word == what);
         if !self.refused.is_empty() || self.probed == 0 || self.enters == 0 {

@@ -5,7 +5,7 @@ use crate::packages::Packages;
 use crate::stats::Stats;
 use std::fmt::Write;
 
-/// A row a program. No counts of calls: they differ a little from run to run.
+/// A row for each program, without counts of calls, which differ a little from run to run.
 pub(crate) fn of(mut rows: Vec<(&Case, Stats)>, packages: &Packages) -> String {
     rows.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
     let mut text = String::from(
@@ -18,7 +18,8 @@ pub(crate) fn of(mut rows: Vec<(&Case, Stats)>, packages: &Packages) -> String {
             Host::NewNode => "node 24",
             Host::Wasmtime { .. } => "wasmtime",
         };
-        let closed = case.expect.iter().map(|word| match word.as_str() {
+        let words = case.expect.iter().filter(|word| *word != "varies");
+        let closed = words.map(|word| match word.as_str() {
             "unwound" => "a catch",
             "left" => "leaving the guest",
             _ => "the program's end",

@@ -2,7 +2,7 @@
 // toolchain: Emscripten, R in C and Fortran
 // node: 24
 // covers: a worker, side modules (BLAS), setjmp/longjmp by legacy wasm exceptions
-// expect: unwound
+// expect: unwound varies
 import { WebR } from 'webr';
 
 const r = new WebR({ interactive: false });

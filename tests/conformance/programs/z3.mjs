@@ -2,6 +2,7 @@
 // toolchain: Emscripten, C++ with JavaScript exceptions (invoke_*) and pthreads
 // node: 24
 // covers: threads that run guest code at the same time
+// expect: varies
 import { createRequire } from 'node:module';
 import { depth } from './depth.mjs';
 

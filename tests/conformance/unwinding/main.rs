@@ -1,10 +1,9 @@
-//! Frames that something was thrown through: the call tree is what the source says.
+//! Exceptions through frames: the call tree must be the one that the source says.
 //!
-//! Each case is a module made by a compiler (`build.sh` says how; the modules are committed) or a text here, run with
-//! probes on all its functions. Its calls are replayed, those of the source's own functions, and must be exactly what
-//! `NAME.tree` has: what was unwound is closed where it was caught, and marked; times are those of a clock that steps by
-//! a microsecond with each event, so that a caller's time is right only if all below it closed in its place.
-//! `BLESS=1` renews the files, `KPERF_UNWINDING=cpp` runs the cases with that in their names.
+//! Each case is a module from a compiler (`build.sh` makes it; the modules are committed) or a text, and runs with probes on all its
+//! functions. The replay of the source's own functions must be exactly `NAME.tree`. There, unwound calls are marked and closed where
+//! the exception was caught. The clock steps by a microsecond with each event, so a caller's time is right only if all calls below it
+//! were closed in the right place. `BLESS=1` renews the files, `KPERF_UNWINDING=cpp` runs the cases with that in their names.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
@@ -77,7 +76,7 @@ fn the_tree_is_what_the_source_says() {
         };
         let said = match node {
             None => kperf(&["run", "--clock", "test", "--quiet", "--trace"], &[&trace, &module(name)]),
-            Some(node) => node::run(&node, kind, &module(name), &trace),
+            Some(node) => node::run(&node, kind, &module(name), &trace, &[]),
         };
         let replayed = kperf(&["replay", "--only", only], &[&trace]);
         assert!(replayed.status.success(), "{name}: {}", text(&replayed.stderr));
@@ -95,6 +94,71 @@ fn the_tree_is_what_the_source_says() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is left out when a module is rewritten, and what is left out when a trace of all of it is read, is the same. Those
+/// that catch are among what is left out, and those that the exceptions pass through.
+#[test]
+fn filters_read_the_same_at_rewriting_and_at_reading() {
+    const SETS: [&str; 5] = [
+        "catch",
+        "between|Guard",
+        "throws|jumps|panics",
+        "catch|between|sets",
+        "main|rethrows|resumes|after",
+    ];
+    let mut compared = 0;
+    for (name, host, only) in &CASES {
+        let kind = match host {
+            Host::Wasmtime => None,
+            Host::Node(kind) => Some(*kind),
+            Host::NewNode(_) => continue,
+        };
+        let scratch = tempfile::tempdir().unwrap();
+        let run = |file: &str, probe: &str, filter: &[&str]| {
+            let trace = scratch.path().join(file);
+            let said = match kind {
+                None => {
+                    let args =
+                        [&["run", "--clock", "test", "--quiet", "--probe", probe], filter, &["--trace"]];
+                    kperf(&args.concat(), &[&trace, &module(name)])
+                }
+                Some(kind) => node::run(Path::new("node"), kind, &module(name), &trace, filter),
+            };
+            assert!(said.status.success() || kind.is_none(), "{name}: {}", text(&said.stderr));
+            trace
+        };
+        let replay = |trace: &Path, filter: &[&str]| {
+            let replayed = kperf(&[&["replay", "--only", only], filter].concat(), &[trace]);
+            assert!(replayed.status.success(), "{name}: {}", text(&replayed.stderr));
+            // Functions of the same name are told apart by their ids, which depend on what has a probe.
+            let shape = shape(&text(&replayed.stdout));
+            let words = shape.split_inclusive([' ', '\n']).map(|word| match word.strip_prefix('#') {
+                Some(id) => id.trim_start_matches(char::is_numeric),
+                None => word,
+            });
+            words.collect::<String>()
+        };
+        let all = run("all.kperf", "import", &[]);
+        for set in SETS {
+            let skip = format!("/{set}/");
+            let filter = ["--skip", &skip];
+            let known = kperf(&["replay", "--only", &skip], &[&all]);
+            if !known.status.success() {
+                continue; // None of them is in this one.
+            }
+            let read = replay(&all, &filter);
+            for probe in ["import", "inline"] {
+                if kind.is_some() && probe == "inline" {
+                    continue;
+                }
+                let rewritten = replay(&run("some.kperf", probe, &filter), &[]);
+                assert_eq!(read, rewritten, "{name} {set} {probe}");
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 40, "{compared}");
 }
 
 /// The calls without their times: exceptions are thrown by libraries of different lengths.

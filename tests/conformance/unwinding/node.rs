@@ -1,20 +1,24 @@
-//! Running a module under node, and making a trace of what its recorder wrote.
+//! Runs a module under node, and makes a trace of what its recorder wrote.
 
 use crate::folder;
-use kperf_rewriter::{Options, rewrite};
+use kperf_rewriter::{Filter, Options, Pattern, rewrite};
 use kperf_trace::{Header, Summary, TraceWriter};
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Rewrites a module and runs it by `run.mjs`; the trace goes to a file.
-pub(crate) fn run(node: &Path, kind: &str, module: &Path, trace: &Path) -> Output {
-    let options = Options { module_name: "module".to_owned(), ..Options::default() };
+/// Rewrites a module and runs it by `run.mjs`; the trace goes to a file. `filter`: nothing, or `--skip` and a pattern.
+pub(crate) fn run(node: &Path, kind: &str, module: &Path, trace: &Path, filter: &[&str]) -> Output {
+    let skip = filter.get(1).map(|pattern| Pattern::parse(pattern).unwrap()).into_iter().collect();
+    let filter = Filter { only: Vec::new(), skip };
+    let options = Options { module_name: "module".to_owned(), filter, ..Options::default() };
     let rewritten = rewrite(&wat::parse_file(module).unwrap(), &options).unwrap();
     let scratch = trace.parent().unwrap();
     let probed = scratch.join(module.with_extension("wasm").file_name().unwrap());
     std::fs::write(&probed, rewritten.wasm).unwrap();
 
-    let blocks = scratch.join("blocks");
+    let blocks = trace.with_extension("blocks");
+    // The recorder's blocks are appended.
+    std::fs::write(&blocks, []).unwrap();
     let output = Command::new(node)
         .arg(folder().join("run.mjs"))
         .args([kind.as_ref(), probed.as_os_str(), blocks.as_os_str()])

@@ -20,8 +20,8 @@ const { exports: recorder } = new Instance(new Module(readFileSync(`${shim}/reco
     },
   },
 });
-const { enter, leave, unwind } = recorder;
-const kperf = { enter, leave, unwind };
+const { enter, leave, unwind, depth, close } = recorder;
+const kperf = { enter, leave, unwind, depth, close };
 const probed = new Module(readFileSync(module));
 
 const hosts = {

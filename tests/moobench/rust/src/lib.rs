@@ -1,4 +1,4 @@
-//! What MooBench measures: a function that calls itself, and nothing else. `fib` is a second one, that branches.
+//! The function that MooBench measures: it calls itself, and does nothing else. `fib` is a second one, which calls itself twice.
 #![no_std]
 
 use core::hint::black_box;

@@ -1,0 +1,11 @@
+//! Chunks of a trace with the right checksums: every report and export of it comes to an end.
+
+#![no_main]
+
+#[path = "../../host-runtime/profile/tests/damaged/check.rs"]
+#[allow(dead_code)]
+mod check;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    check::check(&check::trace(bytes));
+});

@@ -1,0 +1,118 @@
+//! What a trace says of memory is what programs know that they allocated.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Bytes, blocks, bytes that were freed, bytes that are left.
+type Account = [u64; 4];
+
+/// Each kind of probe and clock that records allocations.
+const FORMS: [&[&str]; 6] = [
+    &["--probe", "inline", "--clock", "ticker"],
+    &["--probe", "inline", "--clock", "precise"],
+    &["--probe", "import", "--clock", "ticker"],
+    &["--probe", "import", "--clock", "precise"],
+    &["--clock", "instructions"],
+    &["--leaf", "count", "--clock", "test"],
+];
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Folder {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn kperf(&self, args: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
+        let output = command.args(args).current_dir(self.0.path()).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        output
+    }
+
+    /// Runs a module under probes. Answers what it says of itself: the accounts of its parts.
+    fn run(&self, module: &Path, flags: &[&str]) -> BTreeMap<String, Account> {
+        let run = ["run", module.to_str().unwrap(), "-q", "--allocations", "--trace", "trace.kperf"];
+        let output = self.kperf(&[&run, flags].concat());
+        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        let part = |line: &str| {
+            let (name, numbers) = line.split_once(' ').unwrap();
+            let numbers: Vec<u64> = numbers.split(' ').map(|number| number.parse().unwrap()).collect();
+            (name.to_owned(), numbers.try_into().unwrap())
+        };
+        text.lines().map(part).collect()
+    }
+
+    /// What the trace says: for each path of calls that allocated its functions, the innermost first, and the account.
+    fn paths(&self) -> Vec<(Vec<String>, Account)> {
+        let output = self.kperf(&["report", "trace.kperf", "--by", "allocation-paths", "--format", "json"]);
+        // A busy machine's clock may be warned of.
+        let warnings = String::from_utf8(output.stderr).unwrap();
+        assert!(!warnings.contains("blocks"), "{warnings}");
+        let rows: Vec<serde_json::Value> = serde_json::from_slice(&output.stdout).unwrap();
+        let row = |row: &serde_json::Value| {
+            let name = row["name"].as_str().unwrap();
+            let figure = |key: &str| row[key].as_u64().unwrap();
+            let account = ["allocated_bytes", "allocations", "freed_bytes", "live_bytes"].map(figure);
+            (name.split(" < ").map(str::to_owned).collect(), account)
+        };
+        rows.iter().map(row).collect()
+    }
+}
+
+fn module(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/allocations").join(name)
+}
+
+fn sum(accounts: impl Iterator<Item = Account>) -> Account {
+    accounts.fold([0; 4], |sum, account| [0, 1, 2, 3].map(|n| sum[n] + account[n]))
+}
+
+/// Compares the accounts of a module's functions with those that it has itself; `path_of` makes a function's name of a part's.
+fn compare(name: &str, path_of: impl Fn(&str) -> String) {
+    let folder = Folder::new();
+    for flags in FORMS {
+        let known = folder.run(&module(name), flags);
+        assert!(known.len() >= 6, "{known:?}");
+        let paths = folder.paths();
+        for (part, account) in &known {
+            let function = path_of(part);
+            let of_part = paths.iter().filter(|(path, _)| path.contains(&function));
+            assert_eq!(sum(of_part.map(|(_, account)| *account)), *account, "{part}, {flags:?}");
+        }
+        let all = sum(paths.iter().map(|(_, account)| *account));
+        assert_eq!(all, sum(known.values().copied()), "all of it, {flags:?}");
+    }
+}
+
+#[test]
+fn c_allocates_what_it_says() {
+    compare("known.c.wasm", str::to_owned);
+}
+
+#[test]
+fn rust_allocates_what_it_says() {
+    compare("known.rust.wasm", |part| format!("known::{part}"));
+}
+
+/// pprof's profile of memory is the same, and the blocks that are left fit into the memory.
+#[test]
+fn blocks_fit_into_the_memory() {
+    let folder = Folder::new();
+    let known = folder.run(&module("known.rust.wasm"), &[]);
+    let report =
+        String::from_utf8(folder.kperf(&["report", "trace.kperf", "--by", "allocations"]).stdout).unwrap();
+    let number_behind = |text: &str| {
+        let (_, behind) = report.split_once(text).unwrap_or_else(|| panic!("no `{text}` in {report}"));
+        let digits = behind.chars().take_while(|c| c.is_ascii_digit() || *c == ',');
+        digits.filter(|c| *c != ',').collect::<String>().parse::<u64>().unwrap()
+    };
+    let [_, _, _, left] = sum(known.values().copied());
+    let (peak, memory) = (number_behind("# at the peak "), number_behind("pages to "));
+    assert!(number_behind("at the end ") == left && left < peak && peak < memory, "{report}");
+    // A block of a megabyte is most of what it ever had.
+    assert!((1 << 20..1 << 21).contains(&peak) && memory < 1 << 22, "{report}");
+}

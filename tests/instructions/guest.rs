@@ -1,0 +1,107 @@
+//! A module that runs, and what it has counted.
+
+use crate::argument::argument;
+use kperf_abi::names;
+use kperf_wasmtime::Recorder;
+use wasmtime::{
+    Config, Engine, Instance, Linker, Module, OperatorCost, Store, StoreLimits, StoreLimitsBuilder, Trap, Val,
+};
+use wasmtime_wasi::p1::{self, WasiP1Ctx};
+use wasmtime_wasi::{Deterministic, WasiCtxBuilder};
+
+/// More than any module here spends.
+const FUEL: u64 = u64::MAX / 2;
+
+/// Everything on that wasm-smith makes and wasmtime runs.
+pub(crate) fn engine(fuel: bool) -> Engine {
+    let mut config = Config::new();
+    Recorder::configure(&mut config);
+    config.wasm_tail_call(true).wasm_multi_memory(true).wasm_memory64(true).wasm_gc(true);
+    config.wasm_function_references(true).wasm_exceptions(true).wasm_relaxed_simd(true);
+    config.wasm_wide_arithmetic(true).wasm_custom_page_sizes(true);
+    config.max_wasm_stack(256 << 10);
+    if fuel {
+        let mut cost = OperatorCost::new();
+        cost.variable.table_grow_per_element = 0;
+        config.consume_fuel(true).operator_cost(cost);
+    }
+    Engine::new(&config).unwrap()
+}
+
+/// What a guest sees, which is the same each time.
+struct World {
+    limits: StoreLimits,
+    wasi: WasiP1Ctx,
+}
+
+/// How a call ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Returned,
+    /// At a place where a region ends: an exception, `unreachable`, a call that isn't possible.
+    Left,
+    Trapped,
+    Overflowed,
+}
+
+/// A module in a store of its own.
+pub(crate) struct Guest {
+    store: Store<World>,
+    instance: Instance,
+    has_fuel: bool,
+}
+
+impl Guest {
+    /// `None`: wasmtime doesn't know what it wants, or it can't be instantiated.
+    pub(crate) fn new(engine: &Engine, wasm: &[u8]) -> Option<Guest> {
+        let module = Module::new(engine, wasm).ok()?;
+        let limits = StoreLimitsBuilder::new().memory_size(64 << 20).table_elements(100_000).build();
+        let mut wasi = WasiCtxBuilder::new();
+        wasi.secure_random(Deterministic::new(vec![7, 1, 200])).arg("guest");
+        let mut store = Store::new(engine, World { limits, wasi: wasi.build_p1() });
+        store.limiter(|world| &mut world.limits);
+        let has_fuel = store.set_fuel(FUEL).is_ok();
+        let mut linker: Linker<World> = Linker::new(engine);
+        p1::add_to_linker_sync(&mut linker, |world| &mut world.wasi).unwrap();
+        linker.func_wrap(names::HOST_MODULE, names::HOST_FLUSH, |_: i32, _: i32| {}).unwrap();
+        linker.define_unknown_imports_as_default_values(&mut store, &module).ok()?;
+        let instance = linker.instantiate(&mut store, &module).ok()?;
+        Some(Guest { store, instance, has_fuel })
+    }
+
+    /// The names of the functions that it exports.
+    pub(crate) fn functions(&mut self) -> Vec<String> {
+        let exports = self.instance.exports(&mut self.store);
+        let functions = exports.filter(|export| export.clone().into_func().is_some());
+        functions.map(|export| export.name().to_owned()).collect()
+    }
+
+    /// Calls an export with plain arguments.
+    pub(crate) fn call(&mut self, name: &str) -> Option<Outcome> {
+        let function = self.instance.get_func(&mut self.store, name)?;
+        let ty = function.ty(&self.store);
+        let arguments = ty.params().map(|ty| argument(&ty)).collect::<Option<Vec<_>>>()?;
+        let mut results = vec![Val::I32(0); ty.results().len()];
+        let result = function.call(&mut self.store, &arguments, &mut results);
+        // A pending exception would be thrown into the next call.
+        let _ = self.store.take_pending_exception();
+        Some(match result.map_err(|error| error.downcast_ref::<Trap>().copied()) {
+            Ok(()) => Outcome::Returned,
+            Err(Some(Trap::StackOverflow)) => Outcome::Overflowed,
+            Err(
+                None | Some(Trap::UnreachableCodeReached | Trap::IndirectCallToNull | Trap::BadSignature),
+            ) => Outcome::Left,
+            Err(Some(_)) => Outcome::Trapped,
+        })
+    }
+
+    /// The value of this global, or how much fuel was spent.
+    pub(crate) fn count(&mut self, name: &str) -> u64 {
+        if self.has_fuel {
+            return FUEL - self.store.get_fuel().unwrap();
+        }
+        // A module without functions isn't rewritten.
+        let global = self.instance.get_global(&mut self.store, name);
+        global.map_or(0, |global| global.get(&mut self.store).unwrap_i64() as u64)
+    }
+}

@@ -1,0 +1,124 @@
+//! The count of executed instructions is exact: equal to one that counts before every single operator, and to wasmtime's fuel.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+#[path = "../differential/argument.rs"]
+mod argument;
+mod guest;
+mod programs;
+mod reference;
+#[path = "../differential/shape.rs"]
+mod shape;
+
+use guest::{Guest, Outcome};
+use kperf_abi::names::{STATE_INSTRUCTIONS, exported};
+use kperf_rewriter::{Clock, Options, Probe, Weights, rewrite};
+use reference::COUNT;
+
+/// `KPERF_SEEDS=FROM..TO` runs others.
+fn seeds() -> std::ops::Range<u64> {
+    let range = std::env::var("KPERF_SEEDS").ok();
+    let parsed = range.as_deref().and_then(|range| {
+        let (from, to) = range.split_once("..")?;
+        Some(from.parse().ok()?..to.parse().ok()?)
+    });
+    parsed.unwrap_or(0..1_000)
+}
+
+/// How much was compared.
+#[derive(Debug, Default)]
+struct Tally {
+    returned: u64,
+    trapped: u64,
+    instructions: u64,
+}
+
+/// The module with a count of these weights.
+fn counted(wasm: &[u8], weights: Weights) -> Vec<u8> {
+    let clock = Clock::Instructions(weights);
+    let options = Options { probe: Probe::Inline, clock, validate: true, ..Options::default() };
+    rewrite(wasm, &options).unwrap_or_else(|error| panic!("{error}")).wasm
+}
+
+#[test]
+fn the_count_is_that_of_every_single_operator() {
+    let engine = guest::engine(false);
+    let tally = over_seeds(|wasm, tally| {
+        let weights = Weights::parse("bulk off").unwrap();
+        let expected = Guest::new(&engine, &reference::count_each(wasm));
+        let actual = Guest::new(&engine, &counted(wasm, weights));
+        compare(expected, actual, COUNT, tally);
+    });
+    assert!(tally.returned > 300 && tally.trapped > 300 && tally.instructions > 100_000, "{tally:?}");
+}
+
+#[test]
+fn with_the_weights_of_fuel_the_count_is_wasmtimes() {
+    let (engine, fuel) = (guest::engine(false), guest::engine(true));
+    let tally = over_seeds(|wasm, tally| {
+        let expected = Guest::new(&fuel, wasm);
+        let actual = Guest::new(&engine, &counted(wasm, Weights::fuel()));
+        compare(expected, actual, "fuel", tally);
+    });
+    assert!(tally.returned > 300 && tally.instructions > 100_000, "{tally:?}");
+}
+
+#[test]
+fn programs_with_exceptions_tail_calls_and_tables_are_counted_to_the_instruction() {
+    let engine = guest::engine(false);
+    for (name, wasm) in programs::all() {
+        let mut tally = Tally::default();
+        let weights = Weights::parse("bulk off").unwrap();
+        let expected = Guest::new(&engine, &reference::count_each(&wasm));
+        compare(expected, Guest::new(&engine, &counted(&wasm, weights)), COUNT, &mut tally);
+        assert!(tally.returned + tally.trapped > 0, "{name}");
+    }
+}
+
+fn over_seeds(mut run: impl FnMut(&[u8], &mut Tally)) -> Tally {
+    let mut tally = Tally::default();
+    for seed in seeds() {
+        let mut noise = vec![0; 8_000];
+        fastrand::Rng::with_seed(seed).fill(&mut noise);
+        let Some(wasm) = shape::generate(seed, &noise) else { continue };
+        let work = std::panic::AssertUnwindSafe(|| run(&wasm, &mut tally));
+        std::panic::catch_unwind(work).unwrap_or_else(|_| panic!("seed {seed}"));
+    }
+    tally
+}
+
+/// Calls all exports of both. `name` is what the expected count is exported as, or `fuel`.
+fn compare(expected: Option<Guest>, actual: Option<Guest>, name: &str, tally: &mut Tally) {
+    let (Some(mut expected), Some(mut actual)) = (expected, actual) else { return };
+    let own = exported(STATE_INSTRUCTIONS);
+    let (mut expected_before, mut actual_before) = (expected.count(name), actual.count(&own));
+    // What the start function has executed. Fuel is also spent on segments.
+    assert!(name == "fuel" || expected_before == actual_before, "{expected_before} {actual_before}");
+    for export in expected.functions() {
+        let (Some(outcome), Some(same)) = (expected.call(&export), actual.call(&export)) else { continue };
+        if outcome == Outcome::Overflowed || same == Outcome::Overflowed {
+            return;
+        }
+        assert_eq!(outcome, same, "{export}");
+        let (expected_now, actual_now) = (expected.count(name), actual.count(&own));
+        let (wanted, found) = (expected_now - expected_before, actual_now - actual_before);
+        (expected_before, actual_before) = (expected_now, actual_now);
+        match outcome {
+            Outcome::Returned => {
+                assert_eq!(wanted, found, "{export}");
+                tally.returned += 1;
+            }
+            // wasmtime doesn't say what was spent since the last branch.
+            _ if name == "fuel" => {}
+            Outcome::Left => {
+                assert_eq!(wanted, found, "{export} was left");
+                tally.trapped += 1;
+            }
+            _ => {
+                assert!(found >= wanted, "{export}: {wanted} instructions, {found} counted");
+                tally.trapped += 1;
+            }
+        }
+        tally.instructions += found;
+    }
+}

@@ -1,0 +1,103 @@
+//! A real Collector takes profiles, behind its feature gate, and writes what it has understood.
+
+use crate::server::{self, Ports, Server};
+use crate::support::{kperf, record, stderr};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+
+/// Each path of calls and its value, by the kind of value, in OTLP's JSON.
+fn values(data: &Value) -> BTreeMap<(String, String), i64> {
+    let dictionary = &data["dictionary"];
+    let entry = |table: &str, index: &Value| dictionary[table][index.as_u64().unwrap_or(0) as usize].clone();
+    let string = |index: &Value| entry("stringTable", index).as_str().unwrap().to_owned();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let mut values = BTreeMap::new();
+    for profile in list(&data["resourceProfiles"][0]["scopeProfiles"][0]["profiles"]) {
+        let kind = string(&profile["sampleType"]["typeStrindex"]);
+        for sample in list(&profile["samples"]) {
+            let stack = entry("stackTable", &sample["stackIndex"]);
+            let name = |location: &Value| {
+                let location = entry("locationTable", location);
+                let function = entry("functionTable", &location["lines"][0]["functionIndex"]);
+                string(&function["nameStrindex"])
+            };
+            let path: Vec<String> = list(&stack["locationIndices"]).iter().rev().map(name).collect();
+            let value = sample["values"][0].as_str().unwrap().parse().unwrap();
+            assert_eq!(values.insert((kind.clone(), path.join(";")), value), None);
+        }
+    }
+    values
+}
+
+/// A Collector that takes profiles and metrics and writes them to files.
+fn config([http, grpc, health]: [u16; 3]) -> String {
+    format!(
+        "
+extensions: {{health_check: {{endpoint: '127.0.0.1:{health}'}}}}
+receivers:
+  otlp: {{protocols: {{http: {{endpoint: '127.0.0.1:{http}'}}, grpc: {{endpoint: '127.0.0.1:{grpc}'}}}}}}
+exporters:
+  file/profiles: {{path: profiles.json, flush_interval: 100ms}}
+  file/metrics: {{path: metrics.json, flush_interval: 100ms}}
+service:
+  extensions: [health_check]
+  pipelines:
+    profiles: {{receivers: [otlp], exporters: [file/profiles]}}
+    metrics: {{receivers: [otlp], exporters: [file/metrics]}}
+  telemetry: {{logs: {{level: warn}}, metrics: {{level: none}}}}
+"
+    )
+}
+
+#[test]
+fn the_collector_understands_profiles_and_metrics() {
+    let Some(binary) = server::binary("collector", true) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let ports = Ports::<3>::free();
+    let [http, grpc, health] = ports.numbers;
+    let gate = ["--feature-gates=+service.profilesSupport"];
+    let url = format!("http://127.0.0.1:{health}/");
+    let collector = Server::start_with(&binary, &gate, folder.path(), &config(ports.numbers), &url);
+
+    let (trace, calls) = record("rust", "ticker", "5");
+    let run = |args: &[&str]| {
+        let output = kperf(trace.path(), args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        stderr(&output)
+    };
+    run(&["export", "life.kperf", "--profiles", "--format", "otlp-json", "-o", "life.json"]);
+    let ours = fs::read_to_string(trace.path().join("life.json")).unwrap();
+    let ours = values(&serde_json::from_str(&ours).unwrap());
+    for (port, protocol) in [(http, "http/protobuf"), (grpc, "grpc")] {
+        let endpoint = format!("http://127.0.0.1:{port}");
+        let signals = ["--signals", "metrics,profiles", "--endpoint", &endpoint, "--protocol", protocol];
+        let told = run(&[&["send", "life.kperf"], &signals[..]].concat());
+        assert!(
+            told.contains("# points of metrics to") && told.contains("# samples of profiles to"),
+            "{told}"
+        );
+    }
+    collector.signal(libc::SIGTERM);
+    collector.wait();
+
+    let read = |name: &str| -> Vec<Value> {
+        let text = fs::read_to_string(folder.path().join(name)).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let profiles = read("profiles.json");
+    assert_eq!(profiles.len(), 2);
+    for profile in &profiles {
+        let written = values(profile);
+        assert_eq!(written, ours);
+        let counted = written.iter().filter(|((kind, _), _)| kind == "calls").map(|(_, &count)| count as u64);
+        assert_eq!(counted.sum::<u64>(), calls);
+    }
+    let metrics = read("metrics.json");
+    assert_eq!(metrics.len(), 2);
+    for metric in &metrics {
+        let points = &metric["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0]["sum"]["dataPoints"];
+        let counts = points.as_array().unwrap().iter().map(|point| point["asInt"].as_str().unwrap());
+        assert_eq!(counts.map(|count| count.parse::<u64>().unwrap()).sum::<u64>(), calls);
+    }
+}

@@ -1,0 +1,75 @@
+//! `kperf-wasm top` as its users see it.
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+use tempfile::TempDir;
+
+/// Calls `work` as often as it is told, and exits with 7.
+const MODULE: &str = r#"(module
+  (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+  (memory (export "memory") 1)
+  (func $"<b>\1b[31mred" (param i32) (result i32) (i32.mul (local.get 0) (i32.const 3)))
+  (func $work (param i32) (result i32) (local $n i32)
+    (loop $more
+      (local.set 0 (call $"<b>\1b[31mred" (local.get 0)))
+      (local.set $n (i32.add (local.get $n) (i32.const 1)))
+      (br_if $more (i32.lt_u (local.get $n) (i32.const 20000000))))
+    (local.get 0))
+  (func (export "_start") (drop (call $work (i32.const 1))) (call $exit (i32.const 7))))"#;
+
+fn top(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
+    command.arg("top").args(args).current_dir(folder).output().unwrap()
+}
+
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("app.wat"), MODULE).unwrap();
+    folder
+}
+
+#[test]
+fn each_window_is_shown_and_then_all() {
+    let folder = folder();
+    let run = top(folder.path(), &["app.wat", "--every", "20ms", "--limit", "2"]);
+    let text = String::from_utf8(run.stderr).unwrap();
+    assert_eq!((run.status.code(), run.stdout.len()), (Some(7), 0), "{text}");
+    let (windows, all) = text.split_once("# times:").expect(&text);
+    let lines: Vec<&str> = windows.lines().collect();
+    assert!(lines[0].starts_with("# after ") && lines[0].contains(" in calls"), "{text}");
+    assert_eq!(lines[1], " now %   all %        calls/s  function");
+    assert!(lines.iter().filter(|line| line.starts_with("# after ")).count() >= 2, "{text}");
+    assert!(all.contains("20,000,003 calls") || all.contains("20,000,003 of"), "{text}");
+    // The module's names are text: nothing of them reaches the terminal.
+    assert!(text.contains("<b>") && !text.contains('\x1b'), "{text}");
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["app.wat"], "no trace is kept");
+}
+
+#[test]
+fn a_trace_is_kept_where_it_is_wanted() {
+    let folder = folder();
+    let run = top(folder.path(), &["app.wat", "-q", "--color", "always", "--trace", "app.kperf"]);
+    let text = String::from_utf8(run.stderr).unwrap();
+    assert!(text.starts_with("# after ") && !text.contains("# times"), "{text}");
+    assert!(text.contains("\x1b[31m\u{2588}"), "{text}");
+    let mut report = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
+    let report =
+        report.args(["report", "app.kperf", "--format", "csv"]).current_dir(folder.path()).output().unwrap();
+    let csv = String::from_utf8(report.stdout).unwrap();
+    assert!(csv.lines().any(|line| line.contains("20000000") && line.contains("red")), "{csv}");
+}
+
+#[test]
+fn what_a_profile_has_not_is_refused() {
+    let folder = folder();
+    for flags in [&["--clock", "precise"][..], &["--plain"], &["--otlp"]] {
+        let run = top(folder.path(), &[&["app.wat"], flags].concat());
+        let text = String::from_utf8(run.stderr).unwrap();
+        assert!(run.status.code() == Some(1) && text.contains("are for `run`"), "{flags:?}: {text}");
+    }
+    let run = top(folder.path(), &["app.wat", "--limit", "0"]);
+    assert_eq!(run.status.code(), Some(2));
+}
