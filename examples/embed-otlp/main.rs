@@ -1,4 +1,4 @@
-//! Runs a guest and sends its calls to an OpenTelemetry Collector meanwhile, without a trace file.
+//! Runs a guest and, meanwhile, sends its calls to an OpenTelemetry Collector, without a trace file.
 //!
 //!     cargo run --release --example embed-otlp -- probed.wasm
 //!
