@@ -4,14 +4,23 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-const FILES: [&str; 2] = [
+const FILES: [&str; 3] = [
+    "opentelemetry/proto/collector/profiles/v1development/profiles_service.proto",
     "opentelemetry/proto/collector/trace/v1/trace_service.proto",
     "opentelemetry/proto/collector/metrics/v1/metrics_service.proto",
 ];
 
-/// Of the six packages, the last two words.
-const PACKAGES: [&str; 6] =
-    ["collector.metrics", "collector.trace", "common", "metrics", "resource", "trace"];
+/// The last words of the packages' names, without the version, and their versions.
+const PACKAGES: [(&str, &str); 8] = [
+    ("collector.metrics", "v1"),
+    ("collector.profiles", "v1development"),
+    ("collector.trace", "v1"),
+    ("common", "v1"),
+    ("metrics", "v1"),
+    ("profiles", "v1development"),
+    ("resource", "v1"),
+    ("trace", "v1"),
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../host-runtime/otlp");
@@ -20,8 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let files = protox::compile(FILES, [root.join("proto")])?;
     prost_build::Config::new().disable_comments(["."]).out_dir(&made).compile_fds(files)?;
     let mut stale = Vec::new();
-    for package in PACKAGES {
-        let name = format!("opentelemetry.proto.{package}.v1.rs");
+    for (package, version) in PACKAGES {
+        let name = format!("opentelemetry.proto.{package}.{version}.rs");
         let text = fs::read_to_string(made.join(&name))?;
         let path = root.join("src/proto").join(format!("{}.rs", package.replace('.', "_")));
         if std::env::args().any(|arg| arg == "--check") {
