@@ -77,7 +77,7 @@ impl Opts {
 
     fn trace(&self, profile: &Profile) -> anyhow::Result<String> {
         traces::tell_warnings(&profile.health);
-        traces::tell_hints(profile);
+        traces::tell_hints(profile, false);
         self.formatted(&trace::describe(profile), trace::text)
     }
 

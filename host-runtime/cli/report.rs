@@ -153,7 +153,7 @@ impl Opts {
             .and_then(|()| out.flush())
             .context("failed to write to stdout")?;
         if self.format == Format::Table {
-            traces::tell_hints(&profile);
+            traces::tell_hints(&profile, cost.is_some());
         }
         Ok(ExitCode::SUCCESS)
     }

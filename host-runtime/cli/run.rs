@@ -418,7 +418,7 @@ fn show(trace: &Path, quiet: bool) {
             // If stderr is closed, nobody can be told.
             let color = ColorArg::Auto.of(&io::stderr());
             let _ = table::print_top(&profile, TOP, color, io::stderr().lock());
-            traces::tell_hints(&profile);
+            traces::tell_hints(&profile, false);
             tell(format_args!("# trace: {}", trace.display()));
         }
         // A profile that can't be shown doesn't change the exit code.

@@ -200,9 +200,9 @@ pub fn tell_warnings(health: &Health) {
 }
 
 /// Prints on stderr what to do about figures that say little.
-pub fn tell_hints(profile: &Profile) {
+pub fn tell_hints(profile: &Profile, compensated: bool) {
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
-    for hint in kperf_profile::hints(profile, &flat) {
+    for hint in kperf_profile::hints(profile, &flat, compensated) {
         tell(format_args!("hint: {hint}"));
     }
 }

@@ -84,7 +84,7 @@ fn follow(
     screen.clear(&mut io::stderr().lock())?;
     traces::tell_warnings(&profile.health);
     table::print_top(&profile, TOP, color, io::stderr().lock())?;
-    traces::tell_hints(&profile);
+    traces::tell_hints(&profile, false);
     Ok(())
 }
 

@@ -11,13 +11,14 @@ const FEW_SAMPLES: f64 = 100.0;
 const MUCH: f64 = 0.3;
 
 /// What the user may do to learn more from the next trace. Each is a sentence without its full stop. A trace whose figures can be
-/// trusted has none. `flat` is that of the profile, without compensation.
-pub fn hints(profile: &Profile, flat: &FlatProfile) -> Vec<String> {
+/// trusted has none. `flat` is that of the profile, without compensation. If the figures that are shown are `compensated`, what
+/// probes cost needs no word.
+pub fn hints(profile: &Profile, flat: &FlatProfile, compensated: bool) -> Vec<String> {
     // The test clock counts its readings, whatever they cost.
     let timed = |hint: Option<String>| hint.filter(|_| profile.header.clock.source != "test");
     let all = [
         cut_short(profile),
-        timed(probes(profile, flat)),
+        timed(probes(profile, flat).filter(|_| !compensated)),
         timed(samples(profile, flat)),
         busy(profile),
         names(profile, flat),

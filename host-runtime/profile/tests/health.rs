@@ -118,7 +118,7 @@ fn hinted(header: &Header, events: &str, summary: Option<Summary>, cut: usize) -
     file.truncate(file.len() - cut);
     let profile = profile(&file);
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
-    hints(&profile, &flat)
+    hints(&profile, &flat, false)
 }
 
 #[test]
@@ -131,8 +131,8 @@ fn what_to_do_about_figures_that_say_little() {
     let lost = hinted(&plain, "main{ 5 }", Some(dropped), 0);
     assert!(lost.len() == 1 && lost[0].contains("--only PATTERN"), "{lost:?}");
 
-    let mut costly = Header::default();
-    costly.probe_cost = Some(ProbeCost { inside_nanos: 10.0, outside_nanos: 20.0 });
+    let probe_cost = Some(ProbeCost { inside_nanos: 10.0, outside_nanos: 20.0 });
+    let costly = Header { probe_cost, ..Header::default() };
     let probes = |events| hinted(&costly, events, None, 0);
     assert_eq!(probes("main{ 500 step{ 10 } }"), [""; 0]);
     let took = probes("main{ 5 step{ 100 } }");
@@ -178,7 +178,7 @@ fn functions_without_names_are_said() {
         writer.block(0, &block(&mut names, BlockHeader::default(), "a{ 10 b{ 50 } }")).expect("to memory");
         let profile = profile(&writer.finish(&completed()).expect("to memory"));
         let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
-        hints(&profile, &flat)
+        hints(&profile, &flat, false)
     };
     assert_eq!(with(false), [""; 0]);
     let stripped = with(true);
