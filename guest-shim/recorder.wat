@@ -353,7 +353,13 @@
     (if (i64.eq (local.get $now) (i64.const -1)) (then (return)))
     ;; #end
     ;; #if component
-    (if (i32.gt_u (position.get) (global.get $very_last)) (then (if (call $lose (i64.const 1)) (then (return)))))
+    ;; The frame has ended, even if there is no room to say so.
+    (if (i32.gt_u (position.get) (global.get $very_last))
+      (then
+        (if (call $lose (i64.const 1))
+          (then
+            (global.set $depth (i32.sub (global.get $depth) (i32.const 1)))
+            (return)))))
     ;; #end
     (local.set $position (position.get))
     ;; #if ticker inline component instructions

@@ -244,6 +244,25 @@ fn what_a_full_block_can_t_take_inside_of_realloc_is_counted_as_lost() {
     }
 }
 
+/// The first `realloc` is so deep that not all of its functions' ends fit into the block.
+#[test]
+fn what_comes_after_a_loss_is_told_as_it_was() {
+    let folder = Folder::new().with("deep.wat", include_str!("components/deep.wat"));
+    let ran =
+        folder.run(&["run", "deep.wat", "--clock", "test", "--trace", "t.kperf", "--invoke", "lengths(9)"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "162\n"), "{}", ran.stderr);
+    assert!(folder.info("t.kperf")["lost_events"].as_u64().unwrap() > 0);
+    let report = folder.json(&["report", "t.kperf", "--format", "json"]);
+    let len = report["functions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["name"].as_str().unwrap().ends_with("len"));
+    let len = len.expect("len was called");
+    assert_eq!(len["calls"], 9);
+    assert_eq!(len["callers"].to_string().matches("realloc").count(), 0, "{len}");
+}
+
 #[test]
 fn flags_that_are_for_modules_are_refused() {
     let command = example("command.wasm");

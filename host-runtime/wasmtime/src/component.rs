@@ -197,10 +197,11 @@ impl Shared {
         if !core.memory.is_at(block.as_ptr().addr().wrapping_sub(START)) {
             return Err(wasmtime::Error::msg("a block is flushed that is no recorder's"));
         }
+        core.hand_over((START + block.len()) as u32, state);
+        // What found no room came behind what did.
         if lost > 0 {
             core.lose(lost);
         }
-        core.hand_over((START + block.len()) as u32, state);
         Ok(())
     }
 }
