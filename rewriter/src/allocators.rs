@@ -132,6 +132,9 @@ fn role_of(name: &str, demangled: &str) -> Option<&'static Role> {
 
 /// `operator new` and `operator delete`, in all their forms.
 fn cpp_role(name: &str) -> Option<&'static Role> {
+    if let Some(operator) = name.strip_prefix("operator ") {
+        return demangled_cpp_role(operator);
+    }
     let is = |prefix: &str| {
         let rest = name.strip_prefix(prefix)?;
         [
@@ -153,6 +156,27 @@ fn cpp_role(name: &str) -> Option<&'static Role> {
         Some(&FREE)
     } else {
         None
+    }
+}
+
+/// The same where the linker has demangled the names (wasm-ld does): `new[](unsigned long)`. What only constructs in memory that is
+/// there, `new(unsigned long, void*)`, is none.
+fn demangled_cpp_role(operator: &str) -> Option<&'static Role> {
+    let (operator, parameters) = operator.strip_suffix(')')?.split_once('(')?;
+    let mut parameters = parameters.split(", ");
+    let first = parameters.next()?;
+    let size = |parameter: &str| matches!(parameter, "unsigned long" | "unsigned int");
+    let plain = |parameter: &str| {
+        size(parameter) || matches!(parameter, "std::align_val_t" | "std::nothrow_t const&")
+    };
+    match operator {
+        "new" | "new[]"
+            if size(first) && parameters.all(|parameter| plain(parameter) && !size(parameter)) =>
+        {
+            Some(&ALLOC)
+        }
+        "delete" | "delete[]" if first == "void*" && parameters.all(plain) => Some(&FREE),
+        _ => None,
     }
 }
 
@@ -345,6 +369,11 @@ mod tests {
             ("c.malloc.calloc", Some("calloc")),
             ("emscripten_builtin_free", Some("free")),
             ("_Znwm", Some("alloc")),
+            ("operator new(unsigned long)", Some("alloc")),
+            ("operator new[](unsigned int, std::align_val_t, std::nothrow_t const&)", Some("alloc")),
+            ("operator new(unsigned long, void*)", None),
+            ("operator delete[](void*, unsigned long)", Some("free")),
+            ("operator delete(void*, void*)", None),
             ("_ZdlPvmSt11align_val_t", Some("free")),
             ("_ZdlPvxyz", None),
             ("__rust_alloc_zeroed", Some("alloc")),
