@@ -8,7 +8,7 @@ use crate::spans::{check_times, left_out};
 use crate::table::plural;
 use crate::traces::{self, Trace};
 use anyhow::{Context, bail};
-use kperf_otlp::{Request, Spans, json};
+use kperf_otlp::{Limits, Request, Spans, json};
 use std::io::Write;
 
 /// Exports to a file, request by request. Protobuf messages one after the other are one message with the fields of all, so
@@ -41,17 +41,13 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
         write(&request.body).with_context(failed)?;
     }
     let account = opts.spans.check(&opts.calls, &mut spans)?;
-    if account.calls == 0 {
+    if account.calls == 0 && metrics.is_empty() {
         bail!("the trace has no calls to export");
     }
     out.finish()?;
     if opts.metrics {
         let points: u64 = metrics.iter().map(|request| request.spans).sum();
-        tell(format_args!(
-            "{name}: metrics of {}, {}",
-            plural(account.calls, "call"),
-            plural(points, "point")
-        ));
+        tell(format_args!("{name}: metrics, {}", plural(points, "point")));
     } else {
         let left_out = left_out(&account);
         tell(format_args!(
@@ -63,9 +59,13 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Exports the profile to a file, request by request, as [`run`] does it.
+/// Bytes of a file of profiles, at most. Readers take no message of 2 GiB.
+const MAX_PROFILES: usize = 1 << 29;
+
+/// Exports the profile to a file. In protobuf it is one request: each has a dictionary with indices of its own, so several in
+/// a row would read as one message with wrong indices. In JSON each request is a line.
 pub(super) fn profiles(opts: &Opts) -> anyhow::Result<()> {
-    let options = opts.spans.profile_options()?;
+    let mut options = opts.spans.profile_options()?;
     let profile = traces::profile_of(&opts.trace, &opts.calls.parse()?)?;
     traces::tell_warnings(&profile.health);
     if profile.calls() == 0 {
@@ -74,14 +74,21 @@ pub(super) fn profiles(opts: &Opts) -> anyhow::Result<()> {
     let is_json = opts.format == Format::OtlpJson;
     let mut out = Product::create(&opts.output, !is_json)?;
     let name = out.name();
+    if !is_json {
+        options.limits = Limits { bytes: MAX_PROFILES, spans: u64::MAX };
+    }
     let mut samples = 0;
     let write = |Request { body, spans, .. }: Request| -> anyhow::Result<()> {
-        samples += spans;
         if is_json {
             writeln!(out, "{}", json::profiles(&body)?)?;
-        } else {
+        } else if samples == 0 {
             out.write_all(&body)?;
+        } else {
+            bail!(
+                "it would have more than 512 MiB; take --format otlp-json, or less of the trace (--only, --depth)"
+            );
         }
+        samples += spans;
         Ok(())
     };
     let shortened = kperf_otlp::profiles(&profile, &options, write)

@@ -145,9 +145,11 @@ impl<'a> Batch<'a> {
             return None;
         }
         let Profile { header, symbols, .. } = self.profile;
-        let time = match Unit::of(header) {
-            Unit::Time => ("wall", "nanoseconds"),
-            Unit::Instructions => ("instructions", "count"),
+        let from = header.unix_nanos(self.profile.start_ticks);
+        // Instructions say nothing of how long it took.
+        let (time, time_unix_nano, duration_nano) = match Unit::of(header) {
+            Unit::Time => (("wall", "nanoseconds"), from, self.profile.wall_nanos()),
+            Unit::Instructions => (("instructions", "count"), header.anchor.unix_nanos, 0),
         };
         let mut profiles = Vec::new();
         for (n, (samples, (name, unit))) in
@@ -159,8 +161,8 @@ impl<'a> Batch<'a> {
             profiles.push(Message {
                 sample_type: Some(self.dictionary.value_type(name, unit)),
                 samples,
-                time_unix_nano: header.unix_nanos(self.profile.start_ticks),
-                duration_nano: self.profile.wall_nanos(),
+                time_unix_nano,
+                duration_nano,
                 // Numbers that no trace has.
                 profile_id: self.ids.trace(u64::MAX - 2 * self.requests - n as u64).to_vec(),
                 ..Message::default()

@@ -135,8 +135,22 @@ fn address(text: &str, protocol: Protocol, insecure: bool, path: &str) -> Result
     };
     let uri: Uri = whole.parse().map_err(|_| wrong("use http://HOST:PORT or https://HOST:PORT"))?;
     match uri.scheme_str() {
-        Some("http" | "https") if uri.host().is_some_and(|host| !host.is_empty()) => Ok(uri),
+        Some("http" | "https")
+            if uri.host().is_some_and(|host| !host.is_empty()) && has_port_or_none(&uri) =>
+        {
+            Ok(uri)
+        }
         _ => Err(wrong("use http://HOST:PORT or https://HOST:PORT").into()),
+    }
+}
+
+/// A port beyond 65535 is none to the library, which would take the scheme's own.
+fn has_port_or_none(uri: &Uri) -> bool {
+    let host_and_port = uri.authority().map_or("", |authority| authority.as_str());
+    let host_and_port = host_and_port.rsplit_once('@').map_or(host_and_port, |(_, rest)| rest);
+    match host_and_port.rsplit_once(':') {
+        Some((_, port)) => port.is_empty() || port.ends_with(']') || port.parse::<u16>().is_ok(),
+        None => true,
     }
 }
 
