@@ -114,6 +114,13 @@ impl Symbols {
 /// `std::io` of `std::io::copy<T>(a::B)`, `std::fs::File` of `<std::fs::File as std::io::Read>::read`, `main` of
 /// `main.play`, `kotlin.Array` of `kotlin.Array.get`, `~lib/rt` of `~lib/rt/new`. Empty where there is none.
 pub fn namespace(name: &str) -> &str {
+    // A function of an interface as WIT has it: `wasi:io/streams@0.2.12#[method]output-stream.flush`.
+    if let Some((interface, _)) = name.split_once('#')
+        && interface.split_once(':').is_some_and(|(package, rest)| !package.is_empty() && rest.contains('/'))
+        && !interface.contains(['(', '<', ' '])
+    {
+        return interface;
+    }
     // What an `impl` is for.
     if let Some(implementor) = name.strip_prefix('<') {
         let start = implementor.trim_start_matches(['&', '*']);
@@ -170,6 +177,8 @@ mod tests {
             ("kotlin.BooleanArray.get", "kotlin.BooleanArray"),
             ("~lib/rt/itcms/__new", "~lib/rt/itcms"),
             ("wasi_snapshot_preview1.fd_write", "wasi_snapshot_preview1"),
+            ("wasi:cli/environment@0.2.12#get-environment", "wasi:cli/environment@0.2.12"),
+            ("wasi:io/streams@0.2.12#[method]output-stream.flush", "wasi:io/streams@0.2.12"),
             ("[lost]", ""),
             ("func[12]", ""),
             ("", ""),
