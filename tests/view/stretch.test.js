@@ -71,13 +71,16 @@ describe("the page", { skip: reason ?? false }, () => {
     assert.match(await page.locator("#stretch").textContent(), /^Selected: 4\d\.\d+ ms from 40\.\d+ ms \(25\.\d % of the run\)/);
     await page.waitForFunction(() => !kperf.state.figures.value.whole);
     await page.keyboard.press("3");
+    await page.waitForURL(/tab=table/);
     assert.equal(await page.locator(".functions tbody tr", { hasText: "life::is_valid_position" }).locator("td").nth(5).textContent(), "-");
     const calls = Number((await page.locator(".functions tbody tr", { hasText: "life::is_valid_position" }).locator("td").nth(3).textContent()).replaceAll(",", ""));
     assert.ok(calls > 14_000 && calls < 18_000, `${calls} of 64,000`);
     await page.keyboard.press("2");
     await page.waitForFunction(() => Math.abs(kperf.views.flame.chart.viewport.extent / kperf.state.sheet.wallTicks - 0.25) < 0.01);
+    // The address is written in the next frame.
+    await page.waitForURL(/tab=flame/);
     await page.goBack();
-    assert.match(page.url(), /tab=table/);
+    await page.waitForURL(/tab=table/);
     await page.getByRole("button", { name: "All of the run" }).click();
     await page.waitForFunction(() => kperf.state.figures.value.whole);
     assert.equal(await page.locator("#stretch").isVisible(), false);
