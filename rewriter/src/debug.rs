@@ -120,12 +120,18 @@ pub(crate) fn convert(info: &ModuleInfo<'_>, moves: &Moves) -> Result<Converted,
     let mut addresses = found.addresses;
 
     let (lines, line_offsets) = lines::convert(section(LINE), address_size, &code)?;
-    let (ranges, range_offsets) =
-        lists::convert(lists::Kind::Ranges, section(RNGLISTS), &found.ranges, &code, &dwarf, &mut addresses)?;
+    let (ranges, range_offsets) = lists::convert(
+        lists::Kind::Ranges,
+        section(RNGLISTS),
+        &found.ranges.listed,
+        &code,
+        &dwarf,
+        &mut addresses,
+    )?;
     let (locations, location_offsets) = lists::convert(
         lists::Kind::Locations,
         section(LOCLISTS),
-        &found.locations,
+        &found.locations.listed,
         &code,
         &dwarf,
         &mut addresses,
@@ -145,10 +151,10 @@ pub(crate) fn convert(info: &ModuleInfo<'_>, moves: &Moves) -> Result<Converted,
     converted.patches.insert(INFO, info_patches);
     converted
         .patches
-        .insert(RANGES, lists::bare(lists::Kind::Ranges, section(RANGES), &found.ranges, &code)?);
+        .insert(RANGES, lists::bare(lists::Kind::Ranges, section(RANGES), &found.ranges.bare, &code)?);
     converted
         .patches
-        .insert(LOC, lists::bare(lists::Kind::Locations, section(LOC), &found.locations, &code)?);
+        .insert(LOC, lists::bare(lists::Kind::Locations, section(LOC), &found.locations.bare, &code)?);
     converted.patches.insert(ARANGES, aranges::convert(section(ARANGES), &code)?);
     let mut in_table = Vec::new();
     for (at, size) in addresses {

@@ -139,16 +139,23 @@ pub(crate) fn name_by_places(table: &mut SymbolTable) {
     }
 }
 
-/// Bodies end where the next one begins, or earlier: only probed functions are known.
+/// A body ends where the next one begins. Only functions with a probe are known: where the next one has none, nobody knows the end,
+/// and what the map says behind the beginning may be said of others.
 fn name_by_map(map: &SourceMap, table: &mut SymbolTable) -> usize {
-    let end = table.module.code.as_ref().map_or(u64::MAX, |code| code.offset.saturating_add(code.size));
-    let starts: Vec<u64> =
-        table.symbols.iter().filter(|symbol| !symbol.imported).map(|s| s.code_offset).collect();
-    let ends = starts.iter().skip(1).copied().chain([end]);
+    let module = &table.module;
+    let end = module.code.as_ref().map_or(u64::MAX, |code| code.offset.saturating_add(code.size));
+    let behind_last = module.imports.saturating_add(module.functions);
+    let defined = || table.symbols.iter().filter(|symbol| !symbol.imported);
+    let next = defined().skip(1).map(|s| (s.func_index.0, s.code_offset)).chain([(behind_last, end)]);
+    let ends: Vec<Option<u64>> = defined()
+        .zip(next)
+        .map(|(symbol, (index, start))| (symbol.func_index.0.checked_add(1) == Some(index)).then_some(start))
+        .collect();
     let first_file = table.files.len() as u32;
     let mut changed = 0;
     let symbols = table.symbols.iter_mut().filter(|symbol| !symbol.imported);
     for (symbol, end) in symbols.zip(ends) {
+        let Some(end) = end else { continue };
         let range = symbol.code_offset..end.max(symbol.code_offset);
         let Some((file, line)) = map.place(range.clone()) else { continue };
         symbol.source = Some(Source { file: first_file.saturating_add(file), line });

@@ -13,8 +13,8 @@ use wasmparser::{FunctionBody, Operator, Parser, Payload};
 
 type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-const MODULES: [&str; 7] =
-    ["c-dwarf4-O0", "c-dwarf4-O2", "c-dwarf5-O2", "cpp-dwarf4-O2", "cpp-dwarf5-O2", "trap", "zig"];
+const MODULES: [&str; 8] =
+    ["c-dwarf4-O0", "c-dwarf4-O2", "c-dwarf5-O2", "cpp-dwarf4-O2", "cpp-dwarf5-O2", "mixed", "trap", "zig"];
 
 fn module(name: &str) -> Vec<u8> {
     std::fs::read(format!("{}/tests/debug/{name}.wasm", env!("CARGO_MANIFEST_DIR"))).unwrap()

@@ -125,6 +125,17 @@ fn another_build_is_refused() {
     assert_eq!(twin(&other).fits(&table), Err(Mismatch::Code));
 }
 
+/// A source map with one place.
+fn source_map(column: u64, name: &str) -> SymbolFile {
+    let mut mappings = Vec::new();
+    for number in [column as i64, 0, 6, 0, 0] {
+        vlq::encode(number, &mut mappings).unwrap();
+    }
+    let mappings = String::from_utf8(mappings).unwrap();
+    let json = format!(r#"{{"version":3,"sources":["a.kt"],"names":["{name}"],"mappings":"{mappings}"}}"#);
+    SymbolFile::SourceMap(SourceMap::parse(json.as_bytes()).unwrap())
+}
+
 #[test]
 fn maps_name_functions_and_places() {
     let module =
@@ -138,16 +149,6 @@ fn maps_name_functions_and_places() {
     assert_eq!(shown, ["life::step()", "e"]);
 
     let start = table.symbols[1].code_offset;
-    let source_map = |column: u64, name: &str| {
-        let mut mappings = Vec::new();
-        for number in [column as i64, 0, 6, 0, 0] {
-            vlq::encode(number, &mut mappings).unwrap();
-        }
-        let mappings = String::from_utf8(mappings).unwrap();
-        let json =
-            format!(r#"{{"version":3,"sources":["a.kt"],"names":["{name}"],"mappings":"{mappings}"}}"#);
-        SymbolFile::SourceMap(SourceMap::parse(json.as_bytes()).unwrap())
-    };
     assert_eq!(source_map(10_000, "step").fits(&table), Err(Mismatch::Beyond));
     let mut unnamed = self::table(&stripped(&wat::parse_str("(module (func nop))").unwrap()));
     source_map(unnamed.symbols[0].code_offset + 1, "").name(&mut unnamed);
@@ -156,6 +157,14 @@ fn maps_name_functions_and_places() {
     assert_eq!((source_map.fits(&table), source_map.name(&mut table)), (Ok(()), 1));
     let places: Vec<_> = table.symbols.iter().map(|symbol| table.source(symbol)).collect();
     assert_eq!(places, [None, Some(("a.kt", 7))]);
+    // Nobody knows where a body ends if the function behind it has no probe.
+    let three = wat::parse_str("(module (func $a nop) (func $b nop) (func $c nop))").unwrap();
+    let skip = vec![kperf_rewriter::Pattern::parse("b").unwrap()];
+    let filter = kperf_rewriter::Filter { skip, ..Default::default() };
+    let mut filtered = rewrite(&three, &Options { filter, ..Options::default() }).unwrap().symbols;
+    let ends: Vec<u64> = filtered.symbols.iter().map(|symbol| symbol.code_offset).collect();
+    assert_eq!(self::source_map((ends[0] + ends[1]) / 2 + 1, "b").name(&mut filtered), 0);
+    assert_eq!(self::source_map(ends[1] + 1, "c").name(&mut filtered), 1);
     // It says the name of what has none.
     let options = Options { names: Some(source_map), ..Options::default() };
     let anonymous =

@@ -11,17 +11,35 @@ use std::collections::BTreeMap;
 pub(super) struct Found {
     pub(super) patches: Vec<Patch>,
     pub(super) references: Vec<Reference>,
-    /// Lists that units use, by their offsets.
-    pub(super) ranges: BTreeMap<usize, ListUse>,
-    pub(super) locations: BTreeMap<usize, ListUse>,
+    pub(super) ranges: Lists,
+    pub(super) locations: Lists,
     /// Addresses of code in the table of addresses: where, and of how many bytes.
     pub(super) addresses: BTreeMap<usize, u8>,
+}
+
+/// Lists that units use, by their offsets. Those of units of DWARF 4 and older stand in a section of their own, so an offset may
+/// be that of two lists.
+#[derive(Default)]
+pub(super) struct Lists {
+    pub(super) bare: BTreeMap<usize, ListUse>,
+    /// Those of DWARF 5.
+    pub(super) listed: BTreeMap<usize, ListUse>,
+}
+
+impl Lists {
+    fn insert(&mut self, version: u16, offset: usize, list: ListUse) {
+        if version < 5 { &mut self.bare } else { &mut self.listed }.insert(offset, list);
+    }
+
+    fn extend(&mut self, others: Lists) {
+        self.bare.extend(others.bare);
+        self.listed.extend(others.listed);
+    }
 }
 
 /// How a list is to be read.
 #[derive(Clone, Copy)]
 pub(super) struct ListUse {
-    pub(super) version: u16,
     pub(super) address_size: u8,
     /// What its offsets are counted from.
     pub(super) base: u64,
@@ -139,12 +157,8 @@ fn of_unit<'a>(
             }
             bases
         });
-        let list = ListUse {
-            version: encoding.version,
-            address_size: encoding.address_size,
-            base: bases.low,
-            addresses: unit.addresses,
-        };
+        let list =
+            ListUse { address_size: encoding.address_size, base: bases.low, addresses: unit.addresses };
         for (name, value) in &values {
             let word = encoding.format.word_size();
             let mut refer = |to, old| {
@@ -166,24 +180,24 @@ fn of_unit<'a>(
                 }
                 AttributeValue::DebugLineRef(old) => refer(To::Line, old.0),
                 AttributeValue::RangeListsRef(old) => {
-                    found.ranges.insert(old.0, list);
+                    found.ranges.insert(encoding.version, old.0, list);
                     if encoding.version >= 5 {
                         refer(To::Ranges, old.0);
                     }
                 }
                 AttributeValue::DebugRngListsIndex(index) => {
                     let offset = dwarf.ranges.get_offset(encoding, bases.ranges, index)?;
-                    found.ranges.insert(offset.0, list);
+                    found.ranges.insert(encoding.version, offset.0, list);
                 }
                 AttributeValue::LocationListsRef(old) => {
-                    found.locations.insert(old.0, list);
+                    found.locations.insert(encoding.version, old.0, list);
                     if encoding.version >= 5 {
                         refer(To::Locations, old.0);
                     }
                 }
                 AttributeValue::DebugLocListsIndex(index) => {
                     let offset = dwarf.locations.get_offset(encoding, bases.locations, index)?;
-                    found.locations.insert(offset.0, list);
+                    found.locations.insert(encoding.version, offset.0, list);
                 }
                 AttributeValue::DebugRngListsBase(base) => refer(To::Ranges, base.0),
                 AttributeValue::DebugLocListsBase(base) => refer(To::Locations, base.0),

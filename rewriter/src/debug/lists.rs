@@ -25,7 +25,7 @@ pub(super) fn bare(
 ) -> Result<Vec<Patch>, Problem> {
     let mut patches = Vec::new();
     let mut seen = HashSet::new();
-    for (&start, list) in uses.iter().filter(|(_, list)| list.version < 5) {
+    for (&start, list) in uses {
         let size = list.address_size;
         let (width, last) = (usize::from(size), u64::MAX >> (64 - 8 * u32::from(size.clamp(1, 8))));
         let (mut at, mut base) = (start, list.base);

@@ -13,6 +13,12 @@ for version in 4 5; do
     zig cc "${flags[@]}" -gdwarf-$version -O2 shapes.c -o c-dwarf$version-O2.wasm
     zig c++ "${flags[@]}" -gdwarf-$version -O2 -fno-exceptions -fno-rtti shapes.cpp -o cpp-dwarf$version-O2.wasm
 done
+# Units of both versions, whose lists stand in different sections at the same offsets.
+objects=$(mktemp -d)
+trap 'rm -r "$objects"' EXIT
+zig cc "${flags[@]}" -gdwarf-4 -O2 -c shapes.c -o "$objects/4.o"
+zig cc "${flags[@]}" -gdwarf-5 -O2 -Drun=run5 -Darea=area5 -Dfib=fib5 -c shapes.c -o "$objects/5.o"
+zig cc "${flags[@]}" -Wl,--export=run5 "$objects"/[45].o -o mixed.wasm
 zig build-exe shapes.zig -target wasm32-freestanding -fno-entry --export=run -O ReleaseSmall -fno-strip \
     -femit-bin=zig.wasm
 chmod 644 ./*.wasm
