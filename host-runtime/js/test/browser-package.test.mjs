@@ -4,6 +4,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import wabt from 'wabt';
 import { launch, open } from './support/chromium.mjs';
 import { folder, hasMultiMemory, kperf, PACKAGE, probed, ROOT } from './support/cli.mjs';
 import { serve } from './support/server.mjs';
@@ -75,7 +76,7 @@ test('its types are complete', () => {
     }
 });
 
-test('its command rewrites modules and reports, from the package alone', () => {
+test('its command rewrites modules and reports, from the package alone', async () => {
     const npx = (...args) => spawnSync(join(app, 'node_modules/.bin/kperf-wasm'), args, { cwd: app, encoding: 'utf8' });
     const plain = join(ROOT, 'examples/game-of-life/rust/life.wasm');
     for (const flags of [[], ['--probe', 'inline', '--leaf', 'count'], ['--record', 'profile', '--only', 'life::*']]) {
@@ -93,6 +94,10 @@ test('its command rewrites modules and reports, from the package alone', () => {
     assert.match(ran.stdout, /^5 steps, 19 live cells\n# wall: [\d.]+ ms, completed; 18,000 calls of 2 functions\n/);
     assert.equal(npx('run', life, '-q', '--trace', 'profile.kperf', '--record', hasMultiMemory ? 'profile' : 'trace', '--', '7').stdout, '7 steps, 19 live cells\n');
     assert.equal(JSON.parse(kperf('report', join(app, 'profile.kperf'), '--format', 'json')).functions.find(({ name }) => name === 'isValidPosition').calls, 22_400);
+    // A name can't reach the terminal as it is.
+    const odd = (await wabt()).parseWat('odd.wat', '(module (func (export "\\1b[2Jx\\0ay")) (func (export "_start") call 0) (memory (export "memory") 1))', {});
+    writeFileSync(join(app, 'odd.wasm'), odd.toBinary({}).buffer);
+    assert.match(npx('run', 'odd.wasm').stdout, /  \\u\{1b\}\[2Jx\\u\{a\}y\n/);
     for (const [args, message, code] of [
         [['run'], 'error: one module is wanted', 2], [['run', 'none.wasm'], 'error: ENOENT', 1], [['run', 'package.json'], 'error: ', 1],
         [['rewrite', plain], 'error: -o FILE is wanted', 2], [['rewrite', plain, '-o', 'x', '--probe', 'outside'], 'error: --probe outside: use import or inline', 2],

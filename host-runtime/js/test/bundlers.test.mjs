@@ -87,7 +87,7 @@ test('Vite builds it', async () => {
 
 test("Vite's development server records to files", async () => {
     const path = app('vite-dev', `import init from './calls.wasm?init';\nimport moduleUrl from './calls.wasm?url';\nconst load = (imports) => init(imports);`);
-    writeFileSync(join(path, 'vite.config.js'), `import kperf from 'kperf-wasm/vite';\nexport default { plugins: [kperf({ clock: 'precise' })] };`);
+    writeFileSync(join(path, 'vite.config.js'), `import kperf from 'kperf-wasm/vite';\nexport default { plugins: [kperf({ clock: 'precise', post: '/built/only' })] };`);
     const { createServer } = await import('vite');
     const cwd = process.cwd();
     // Where traces go.

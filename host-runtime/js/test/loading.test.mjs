@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -281,6 +281,21 @@ test('what was rewritten is kept, and taken from there', () => {
     run(program, { env: { ...env, KPERF_ONLY: 'life::*' } });
     assert.equal(readdirSync(own).length, 2);
     for (const KPERF_CACHE of ['0', 'off']) assert.equal(existsSync(join(run(program, { env: { KPERF_CACHE, XDG_CACHE_HOME: join(work, 'xdg') } }).cwd, '..', 'xdg')), false);
+});
+
+test('the cache makes room only with what is its own', () => {
+    const own = join(work, 'shared-folder');
+    mkdirSync(own);
+    const ours = 'a'.repeat(64);
+    for (const name of ['backup.tar', ours]) {
+        writeFileSync(join(own, name), 'x');
+        // It takes no room on the disk.
+        truncateSync(join(own, name), 2 ** 30 + 1);
+        utimesSync(join(own, name), 1, 1);
+    }
+    run(`${RUN_LIFE}${WAYS.compile}\nwasi.start(instance);`, { env: { KPERF_CACHE: own } });
+    const left = readdirSync(own);
+    assert.ok(left.includes('backup.tar') && !left.includes(ours) && left.length === 2, left.join());
 });
 
 test('a large module is rewritten while the program goes on', () => {

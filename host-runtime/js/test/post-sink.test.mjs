@@ -32,6 +32,17 @@ function posting() {
 }
 const shown = (posts) => posts.map(({ part, bytes, isLast, keepalive }) => `${part}: ${bytes}${isLast ? ', last' : ''}${keepalive ? ', kept alive' : ''}`);
 
+test('the first part is small, so that it comes even if the page goes at once', async () => {
+    const { sink, posts, pass, end } = posting();
+    sink.chunk(new Uint8Array(100));
+    for (let n = 0; n < 3; n++) sink.chunk(new Uint8Array(1_000_000));
+    await pass(0);
+    assert.deepEqual(shown(posts), ['0: 100']);
+    sink.leave();
+    assert.deepEqual(shown(posts), ['0: 100', '0: 100, kept alive']);
+    end();
+});
+
 test('the first part goes at once, later ones soon, and what comes meanwhile goes together', async () => {
     const { sink, posts, pass, end } = posting();
     sink.chunk(new Uint8Array(10));

@@ -1,7 +1,7 @@
 // `node --import kperf-wasm/register`: wherever a program loads modules, beside its main thread too.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -20,8 +20,9 @@ kperf('rewrite', FIB, '-o', join(work, 'probed.wasm'));
 /** How many calls fib makes. */
 const CALLS = { 5: 15, 6: 25, 7: 41, 8: 67 };
 
-function run(program, { env = {}, flags = ['--import', REGISTER], name = 'app.mjs', files = {} } = {}) {
+function run(program, { env = {}, flags = ['--import', REGISTER], name = 'app.mjs', files = {}, prepare } = {}) {
     const cwd = mkdtempSync(join(work, 'run-'));
+    prepare?.(cwd);
     writeFileSync(join(cwd, name), program.replaceAll('FIB', FIB));
     for (const [name, from] of Object.entries(files)) copyFileSync(from, join(cwd, name));
     const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', ...flags, name], {
@@ -70,6 +71,33 @@ test('threads of threads', () => {
         if (depth < 2) new Worker(new URL(import.meta.url), { execArgv: [], workerData: depth + 1 });`);
     assert.equal(stdout.split('\n').sort().join(), ',13,5,8', stderr);
     assert.equal(callsOf(trace), CALLS[5] + CALLS[6] + CALLS[7]);
+});
+
+test('threads and processes that start in another folder', () => {
+    const program = `
+        import { fork } from 'node:child_process';
+        import { createRequire } from 'node:module';
+        import { fileURLToPath } from 'node:url';
+        import { Worker, isMainThread } from 'node:worker_threads';
+        const require = createRequire(import.meta.url);
+        const ended = (started) => new Promise((resolve, reject) => started.on('exit', (code) => resolve(console.log('ended', code))).on('error', reject));
+        ${LOAD}
+        console.log(fib(5));
+        if (isMainThread && !process.send) {
+            await ended(fork(fileURLToPath(import.meta.url), [], { cwd: '/' }));
+            process.chdir('/');
+            for (const options of [undefined, { execArgv: [] }]) await ended(new Worker(new URL(import.meta.url), options));
+        }`;
+    const files = (cwd) => {
+        mkdirSync(join(cwd, 'node_modules'));
+        symlinkSync(PACKAGE, join(cwd, 'node_modules/kperf-wasm'), 'junction');
+    };
+    const byName = 'kperf-wasm/register';
+    for (const how of [{ flags: ['--max-old-space-size=500', '--import', byName] }, { flags: [`--import=${byName}`] }, { flags: [], env: { NODE_OPTIONS: `--import ${byName}` } }]) {
+        const { stdout, stderr, traces } = run(program, { ...how, prepare: files, env: { ...how.env, KPERF_TRACE: join(work, `folders-${Math.random()}-%p.kperf`) } });
+        assert.equal(stdout, '5\n5\nended 0\n5\nended 0\n5\nended 0\n', stderr);
+        assert.deepEqual(traces, []);
+    }
 });
 
 test('contexts of vm, made in any way', () => {

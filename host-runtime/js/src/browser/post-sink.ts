@@ -12,6 +12,11 @@ const TRIES = 5;
 const PAUSE = 500;
 /** A part has so many bytes at most, but for a chunk that has more. */
 const MOST = 16_000_000;
+/**
+ * And the first part. It has what the others can't be read without, and must be small enough to be posted again when the page goes
+ * before it is acknowledged.
+ */
+const FIRST = 30_000;
 /** Browsers send at most 64 KiB of a page that is closed. Some of it is for the chunk that ends the trace. */
 const KEPT_ALIVE = 60_000;
 const END = 2_000;
@@ -85,8 +90,9 @@ export class PostSink implements Sink {
     }
 
     #post(): void {
+        const most = this.#part === 0 ? FIRST : MOST;
         let count = 0;
-        for (let bytes = 0; count < this.#waiting.length && (count === 0 || bytes + this.#waiting[count]!.length <= MOST); count++) bytes += this.#waiting[count]!.length;
+        for (let bytes = 0; count < this.#waiting.length && (count === 0 || bytes + this.#waiting[count]!.length <= most); count++) bytes += this.#waiting[count]!.length;
         const part = this.#next(this.#waiting.splice(0, count), this.#closing && this.#waiting.length === 0);
         this.#open.add(part);
         this.#posts = this.#posts.then(() => this.#send(part)).finally(() => {

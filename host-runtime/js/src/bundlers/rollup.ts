@@ -70,7 +70,7 @@ export default function kperf(options: PluginOptions = {}): KperfPlugin {
             order: 'post',
             handler: () => {
                 const base = JSON.stringify(vite?.base ?? '/');
-                const post = vite?.command === 'serve' ? { post: `${vite.base}${TRACE}`, ...options } : options;
+                const post = vite?.command === 'serve' ? { ...options, post: `${vite.base}${TRACE}` } : options;
                 return [
                     { tag: 'script', children: settings(post, addressesIn(base), HERE), injectTo: 'head-prepend' },
                     { tag: 'script', attrs: { src: `${vite?.base ?? '/'}${FOLDER}${FILES.script}` }, injectTo: 'head-prepend' },

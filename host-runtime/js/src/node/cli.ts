@@ -161,7 +161,7 @@ async function runRun(args: string[]): Promise<void> {
     const [register, runner] = ['register.js', 'run-wasi.js'].map((file) => new URL(file, import.meta.url));
     if (!statSync(path).isFile()) throw new Error(`\`${path}\` is no file`);
     const before = changed(trace);
-    const child = spawnSync(process.execPath, ['--no-warnings', '--import', register!.href, fileURLToPath(runner!), path, ...its], { stdio: 'inherit', env: { ...process.env, ...settings } });
+    const child = spawnSync(process.execPath, ['--no-warnings', '--import', register!.href, fileURLToPath(runner!), path, ...its], { stdio: 'inherit', env: { ...process.env, ...settings, KPERF_PROCESS: undefined } });
     if (child.error) throw child.error;
     if (!values.quiet && changed(trace) !== before) {
         await report(trace, 'table', limit, false);
@@ -174,13 +174,18 @@ async function runRun(args: string[]): Promise<void> {
 function table({ outcome, wall_nanos, calls, functions, warnings }: Report, limit: number): string {
     const head = ['self %', 'self', 'total', 'calls', 'function'];
     const rows = functions.slice(0, limit).map(({ name, calls, total_nanos, self_nanos, share }) => [
-        share === null ? '-' : (100 * share).toFixed(1), millis(self_nanos), millis(total_nanos), calls.toLocaleString('en'), name,
+        share === null ? '-' : (100 * share).toFixed(1), millis(self_nanos), millis(total_nanos), calls.toLocaleString('en'), printable(name),
     ]);
     const widths = head.map((title, n) => Math.max(title.length, ...rows.map((row) => row[n]!.length)));
     const line = (row: string[]): string => row.map((text, n) => (n === head.length - 1 ? text : text.padStart(widths[n]!))).join('  ');
     const more = functions.length > limit ? [`(${functions.length - limit} more: --limit ${functions.length})`] : [];
     const first = `# wall: ${millis(wall_nanos)}, ${outcome ?? 'not completed'}; ${calls.toLocaleString('en')} calls of ${functions.length} functions`;
-    return [first, line(head), ...rows.map(line), ...more, ...warnings.map((warning) => `# ${warning}`), ''].join('\n');
+    return [first, line(head), ...rows.map(line), ...more, ...warnings.map((warning) => `# ${printable(warning)}`), ''].join('\n');
+}
+
+/** A text of a trace in a line on a terminal: what would move the cursor or turn the text is spelled out. */
+function printable(text: string): string {
+    return text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (letter) => `\\u{${letter.codePointAt(0)!.toString(16)}}`);
 }
 
 function millis(nanos: number | null): string {

@@ -13,6 +13,8 @@ const MOST_BYTES = 2 ** 30;
 const LEAST_BYTES = 1 << 14;
 /** A file begins with the SHA-256 of all that follows. */
 const CHECK_BYTES = 32;
+/** The names of our files: a SHA-256, and while one is written the process and the thread that do it. */
+const OWN = /^[0-9a-f]{64}(\.\d+-\d+)?$/;
 /** The first byte after that in a file with a module. All others say why it can't be one. */
 const MODULE = 0;
 
@@ -73,9 +75,9 @@ export class ModuleCache {
         }
     }
 
-    /** Once in a thread, because it looks at each file. */
+    /** Once in a thread, because it looks at each file. The folder is the user's choice, and may have other files in it. */
     #makeRoom(): void {
-        const files = readdirSync(this.#folder).map((name) => {
+        const files = readdirSync(this.#folder).filter((name) => OWN.test(name)).map((name) => {
             const path = join(this.#folder, name);
             const { size, mtimeMs } = statSync(path);
             return { path, size, mtimeMs };

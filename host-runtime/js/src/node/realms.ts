@@ -2,14 +2,37 @@
 
 import childProcess, { type ForkOptions } from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
+import { pathToFileURL } from 'node:url';
 import vm, { type Context, type CreateContextOptions, type RunningScriptInNewContextOptions } from 'node:vm';
 import threads, { type WorkerOptions } from 'node:worker_threads';
 
 const REGISTER = new URL('./register.js', import.meta.url).href;
 const IMPORT = ['--import', REGISTER];
 
+/** A flag or a part of one that loads us by a name which only holds in this folder. */
+const HERE = process.cwd();
+function isOurs(specifier: string | undefined): boolean {
+    if (specifier === 'kperf-wasm/register') return true;
+    return specifier?.startsWith('.') === true && new URL(specifier, `${pathToFileURL(HERE).href}/`).href === REGISTER;
+}
+
+/** Flags with our address in place of our name: a process or a thread that starts in another folder doesn't find us by name. */
+function resolved(flags: readonly string[]): string[] {
+    return flags.map((flag, n) => {
+        if (flags[n - 1] === '--import' && isOurs(flag)) return REGISTER;
+        return flag.startsWith('--import=') && isOurs(flag.slice('--import='.length)) ? `--import=${REGISTER}` : flag;
+    });
+}
+
+function resolveFlags(): void {
+    process.execArgv = resolved(process.execArgv);
+    const { NODE_OPTIONS } = process.env;
+    if (NODE_OPTIONS) process.env['NODE_OPTIONS'] = resolved(NODE_OPTIONS.split(' ')).join(' ');
+}
+
 /** Wraps what starts them. `begin` is called before a thread starts, `hook` for the `WebAssembly` of each context. */
 export function reachRealms(begin: () => void, hook: (realm: typeof WebAssembly) => void): void {
+    resolveFlags();
     reachThreads(begin);
     reachContexts(hook);
     reachProcesses();
@@ -21,7 +44,16 @@ function reachThreads(begin: () => void): void {
     threads.Worker = new Proxy(threads.Worker, {
         construct(target, [file, options, ...rest]: [string | URL, WorkerOptions?], newTarget) {
             begin();
-            return Reflect.construct(target, [file, reachable(options), ...rest], newTarget) as object;
+            const start = (options: WorkerOptions | undefined): object => Reflect.construct(target, [file, reachable(options), ...rest], newTarget) as object;
+            // It would look for us in the folder that the process is in now.
+            if (options?.execArgv || process.cwd() === HERE) return start(options);
+            try {
+                return start({ ...options, execArgv: process.execArgv });
+            } catch (error) {
+                // There are flags that only processes may have.
+                if ((error as NodeJS.ErrnoException).code !== 'ERR_WORKER_INVALID_EXEC_ARGV') throw error;
+                return start({ ...options, execArgv: [] });
+            }
         },
     });
 }
