@@ -3,8 +3,11 @@
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
+use hyper::body::Frame;
 use hyper::header::{self, HeaderValue};
 use hyper::{Response, StatusCode};
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 /// Any error.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -18,6 +21,32 @@ pub type Answer = Response<Body>;
 /// An answer's body from bytes.
 pub fn full(bytes: impl Into<Bytes>) -> Body {
     Full::new(bytes.into()).map_err(|never| -> BoxError { match never {} }).boxed_unsync()
+}
+
+/// A body that begins with bytes which were read of it, or put there.
+pub fn continued(start: impl Into<Bytes>, rest: Body) -> Body {
+    Continued { start: Some(start.into()), rest }.boxed_unsync()
+}
+
+struct Continued {
+    start: Option<Bytes>,
+    rest: Body,
+}
+
+impl hyper::body::Body for Continued {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let this = self.get_mut();
+        match this.start.take() {
+            Some(start) => Poll::Ready(Some(Ok(Frame::data(start)))),
+            None => Pin::new(&mut this.rest).poll_frame(context),
+        }
+    }
 }
 
 /// An answer with a line of text.

@@ -19,6 +19,8 @@ pub struct Folder {
 
 /// The only folder of such a name that is for everybody (RFC 8615).
 const WELL_KNOWN: &str = ".well-known";
+/// The endings of files that are another file, packed.
+const PACKED: [&str; 3] = [".br", ".gz", ".zst"];
 
 impl Folder {
     /// Fails if there is no such folder.
@@ -43,6 +45,12 @@ impl Folder {
             return missing();
         }
         *request.uri_mut() = with_one_slash(request.uri());
+        // A range of what may be another file by now, or of a form that servers pass over (RFC 9110, 14.2), is no range. What
+        // changes while it is worked on has no strong validator, so any `If-Range` is of that kind.
+        let headers = request.headers_mut();
+        if headers.contains_key(header::IF_RANGE) || !headers.get(header::RANGE).is_some_and(is_range) {
+            headers.remove(header::RANGE);
+        }
         let answer = match self.files.clone().try_call(request.map(|_| String::new())).await {
             Ok(answer) if answer.status() == StatusCode::NOT_FOUND => return missing(),
             Ok(answer) => answer,
@@ -55,6 +63,19 @@ impl Folder {
         answer.headers_mut().entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache"));
         answer
     }
+}
+
+/// Whether this is `bytes=FROM-TO`, or several of them.
+fn is_range(value: &HeaderValue) -> bool {
+    let number = |text: &str| text.is_empty() || text.parse::<u64>().is_ok();
+    let parts = |part: &str| {
+        let (from, to) = part.trim().split_once('-')?;
+        let ordered =
+            from.parse::<u64>().ok().zip(to.parse::<u64>().ok()).is_none_or(|(from, to)| from <= to);
+        (number(from) && number(to) && !(from.is_empty() && to.is_empty()) && ordered).then_some(())
+    };
+    let list = value.to_str().ok().and_then(|value| value.strip_prefix("bytes="));
+    list.is_some_and(|list| list.split(',').all(|part| parts(part).is_some()))
 }
 
 /// The address with one slash in front of its path: where the answer is a redirect, two would name another server.
@@ -72,7 +93,7 @@ fn is_inside(root: &Path, asked: &str) -> bool {
         let is_name = Path::new(part)
             .components()
             .all(|component| matches!(component, std::path::Component::Normal(_)));
-        if !is_name || (part.starts_with('.') && part != WELL_KNOWN) {
+        if !is_name || !is_public(part) {
             return false;
         }
         path.push(part);
@@ -81,10 +102,22 @@ fn is_inside(root: &Path, asked: &str) -> bool {
         let path = path.canonicalize()?;
         if path.is_dir() { path.join("index.html").canonicalize() } else { Ok(path) }
     };
-    match resolved(&path) {
-        Ok(path) => path.starts_with(root),
-        Err(_) => false,
-    }
+    let Ok(path) = resolved(&path) else { return false };
+    // The file's packed forms may be sent in its place.
+    let packed = PACKED.iter().filter_map(|ending| {
+        let mut name = path.file_name()?.to_owned();
+        name.push(ending);
+        path.with_file_name(name).canonicalize().ok()
+    });
+    packed.chain([path.clone()]).all(|path| {
+        let below = path.strip_prefix(root).ok();
+        below.is_some_and(|below| below.iter().all(|part| is_public(&part.to_string_lossy())))
+    })
+}
+
+/// Whether a file or a folder of this name is for others.
+fn is_public(name: &str) -> bool {
+    !name.starts_with('.') || name == WELL_KNOWN
 }
 
 #[cfg(test)]
@@ -105,11 +138,16 @@ mod tests {
             ("site/.well-known/x", "well"),
             ("site/app.js", "0123456789"),
             ("site/app.js.gz", "packed"),
+            ("site/lib.js", "lib"),
         ] {
             std::fs::write(outer.path().join(name), content).unwrap();
         }
         #[cfg(unix)]
-        std::os::unix::fs::symlink(outer.path().join("secret"), root.join("link")).unwrap();
+        for (to, link) in
+            [("secret", "link"), ("secret", "lib.js.gz"), ("site/.env", "linkenv"), ("site/app.js", "ours")]
+        {
+            std::os::unix::fs::symlink(outer.path().join(to), root.join(link)).unwrap();
+        }
         outer
     }
 
@@ -117,7 +155,7 @@ mod tests {
     fn nothing_outside_is_found_and_nothing_with_a_dot() {
         let outer = site();
         let root = outer.path().join("site").canonicalize().unwrap();
-        for inside in ["/a%20b/", "/a%20b", "/app.js", "/.well-known/x"] {
+        for inside in ["/a%20b/", "/a%20b", "/app.js", "/ours", "/.well-known/x"] {
             assert!(is_inside(&root, inside), "{inside}");
         }
         for outside in [
@@ -125,6 +163,9 @@ mod tests {
             "/%2e%2e/secret",
             "/a%20b/..%2f..%2fsecret",
             "/link",
+            "/linkenv",
+            // Its packed form lies outside.
+            "/lib.js",
             "/%ff",
             "/missing",
             "/.env",
@@ -161,6 +202,11 @@ mod tests {
             (status, &body[..], headers["content-range"].to_str().unwrap()),
             (206, &b"234"[..], "bytes 2-4/10")
         );
+        for other in ["lines=1-2", "bytes=abc", "bytes=5-1", "bytes=0-99999999999999999999"] {
+            assert_eq!(get("/app.js", &[("range", other)]).0, 200, "{other}");
+        }
+        assert_eq!(get("/app.js", &[("range", "bytes=2-4"), ("if-range", "\"other\"")]).0, 200);
+        assert_eq!(get("/app.js", &[("range", "bytes=20-")]).0, 416);
         let (_, headers, body) = get("/app.js", &[("accept-encoding", "gzip")]);
         assert_eq!((headers["content-encoding"].to_str().unwrap(), &body[..]), ("gzip", &b"packed"[..]));
         let (status, headers, _) = get("/a%20b?q=1", &[]);

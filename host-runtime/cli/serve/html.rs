@@ -5,13 +5,20 @@
 /// A page begins with comments, `<?xml ..?>`, a doctype, `<html ..>` and `<head ..>`, in this order, and each may be missing. The tag
 /// goes behind those that are there.
 pub fn insert(page: &[u8], tag: &str) -> Vec<u8> {
-    let at = head(page);
+    let (at, _) = head(page);
     let (before, behind) = page.split_at(at.min(page.len()));
     [before, tag.as_bytes(), behind].concat()
 }
 
-/// Where the head's content begins.
-fn head(page: &[u8]) -> usize {
+/// Whether the beginning of a page is enough to say where the tag goes.
+pub fn is_enough(page: &[u8]) -> bool {
+    head(page).1
+}
+
+/// Where the head's content begins, and whether that stays so whatever follows.
+fn head(page: &[u8]) -> (usize, bool) {
+    /// Bytes by which every tag that is looked for can be told from others.
+    const TELLING: usize = "<!doctype>".len();
     let mut at = if page.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
     // If spaces and comments aren't followed by a doctype, html or head, the tag goes in front of them.
     let mut found = at;
@@ -20,20 +27,20 @@ fn head(page: &[u8]) -> usize {
         if rest.first().is_some_and(u8::is_ascii_whitespace) {
             at += 1;
         } else if rest.starts_with(b"<!--") {
-            let Some(length) = find(rest, b"-->") else { return found };
+            let Some(length) = find(rest, b"-->") else { return (found, false) };
             at += length + 3;
         } else if rest.starts_with(b"<?") {
-            let Some(length) = find(rest, b">") else { return found };
+            let Some(length) = find(rest, b">") else { return (found, false) };
             at += length + 1;
             found = at;
         } else if begins_with_tag(rest, b"<!doctype") || begins_with_tag(rest, b"<html") {
-            let Some(length) = end_of_tag(rest) else { return found };
+            let Some(length) = end_of_tag(rest) else { return (found, false) };
             at += length;
             found = at;
         } else if begins_with_tag(rest, b"<head") {
-            return end_of_tag(rest).map_or(found, |length| at + length);
+            return end_of_tag(rest).map_or((found, false), |length| (at + length, true));
         } else {
-            return found;
+            return (found, rest.len() >= TELLING);
         }
     }
 }
@@ -94,6 +101,15 @@ mod tests {
             ("<!-- never ends", "<T><!-- never ends"),
         ] {
             assert_eq!(insert(page), expected);
+            // A beginning that is enough says the same as all of it.
+            let cuts = (0..page.len()).filter(|&cut| page.is_char_boundary(cut));
+            for (start, rest) in cuts.map(|cut| page.split_at(cut)) {
+                if super::is_enough(start.as_bytes()) {
+                    assert_eq!(insert(start) + rest, expected, "{start}");
+                }
+            }
         }
+        assert!(super::is_enough(b"<html><head><title>") && super::is_enough(b"<script>1</script>"));
+        assert!(!super::is_enough(b"<html><hea") && !super::is_enough(b"<!-- <head>"));
     }
 }

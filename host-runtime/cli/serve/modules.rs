@@ -41,8 +41,20 @@ pub enum Outcome {
     Refused(String),
 }
 
+impl Outcome {
+    /// How many bytes it takes, about.
+    fn bytes(&self) -> usize {
+        match self {
+            Outcome::Probed(wasm) => wasm.len(),
+            Outcome::AsItIs | Outcome::Refused(_) => 0,
+        }
+    }
+}
+
 /// So many modules are remembered: an app's, for its pages and workers.
 const REMEMBERED: usize = 64;
+/// And so many bytes of them, with and without probes.
+const REMEMBERED_BYTES: usize = 256 << 20;
 
 impl Modules {
     /// Starts without modules. Each one will get probes by `options` or `inline`, with its own name and ids.
@@ -58,8 +70,14 @@ impl Modules {
         }
         let outcome = self.rewrite(&module);
         let mut known = known();
-        known.truncate(REMEMBERED - 1);
         known.push_front((module, outcome.clone()));
+        let mut bytes = 0;
+        let most = known.iter().take(REMEMBERED).take_while(|(module, outcome)| {
+            bytes += module.wasm.len() + outcome.bytes();
+            bytes <= REMEMBERED_BYTES
+        });
+        let most = most.count().max(1);
+        known.truncate(most);
         outcome
     }
 

@@ -16,6 +16,7 @@ use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// The script that a page loads first: `kperf.js`, made by `npm run bundle` in host-runtime/js.
 const SCRIPT: &str = include_str!("../../js/bundle/kperf.js");
@@ -33,7 +34,9 @@ const PROBE_HEADER: HeaderName = HeaderName::from_static("kperf-probe");
 
 /// The most bytes of a request, and of a part of a trace when it is unpacked. A page sends a part every half second.
 const MAX_POST: usize = 256 << 20;
-const MAX_PART: u64 = 1 << 30;
+const MAX_PART: u64 = 256 << 20;
+/// Parts are unpacked one after the other, so that many at once take no more memory than one.
+static UNPACKING: Semaphore = Semaphore::const_new(1);
 
 /// More bytes than the server takes.
 #[derive(Debug)]
@@ -101,6 +104,7 @@ async fn take_part(server: Arc<Server>, request: Request<Incoming>) -> anyhow::R
     let is_packed = get("content-encoding") == Some("gzip");
     let unsent: u64 = get("kperf-unsent").and_then(|bytes| bytes.parse().ok()).unwrap_or(0);
     let body = body(request).await?;
+    let _permit = UNPACKING.acquire().await?;
     tokio::task::spawn_blocking(move || {
         let bytes = if is_packed { unpacked(&body)? } else { body.into() };
         let whole = server.pages.take(Part { trace, number, is_last, unsent, bytes })?;
@@ -160,11 +164,11 @@ mod tests {
         let packed = |more: &[u8]| {
             let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
             let megabyte = vec![0; 1 << 20];
-            (0..1024).for_each(|_| packed.write_all(&megabyte).unwrap());
+            (0..256).for_each(|_| packed.write_all(&megabyte).unwrap());
             packed.write_all(more).unwrap();
             packed.finish().unwrap()
         };
-        assert_eq!(unpacked(&packed(&[])).unwrap().len(), 1 << 30);
+        assert_eq!(unpacked(&packed(&[])).unwrap().len(), 256 << 20);
         let error = unpacked(&packed(&[0])).unwrap_err();
         assert!(error.is::<TooLarge>(), "{error}");
         assert_eq!(refused("x", &error).status(), StatusCode::PAYLOAD_TOO_LARGE);

@@ -58,6 +58,8 @@ struct Trace {
     next: u32,
     early: BTreeMap<u32, Vec<u8>>,
     last: Option<u32>,
+    /// A part was written in parts, or not at all: what comes behind it would be read as something else.
+    is_broken: bool,
 }
 
 impl Pages {
@@ -97,7 +99,12 @@ impl Pages {
         }
         let mut traces = self.traces.lock().unwrap_or_else(PoisonError::into_inner);
         for trace in traces.values_mut().filter(|trace| trace.file.is_some()) {
-            if let Err(error) = trace.write_all() {
+            if trace.next == 0 {
+                let path = trace.path.display();
+                tell(format_args!("error: {path}: its first part never came, so nothing of it can be read"));
+            } else if !trace.is_broken
+                && let Err(error) = trace.write_all()
+            {
                 tell(format_args!("error: {error:#}"));
             }
             self.finish(trace.end());
@@ -122,7 +129,15 @@ impl Pages {
             }
         };
         tell(format_args!("{}: a page records", path.display()));
-        Ok(Trace { path, file: Some(file), live, next: 0, early: BTreeMap::new(), last: None })
+        Ok(Trace {
+            path,
+            file: Some(file),
+            live,
+            next: 0,
+            early: BTreeMap::new(),
+            last: None,
+            is_broken: false,
+        })
     }
 
     /// Prints a trace's report, and waits until its spans are sent.
@@ -176,7 +191,12 @@ impl Trace {
 
     fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        file.write_all(bytes).with_context(|| format!("failed to write `{}`", self.path.display()))
+        if self.is_broken {
+            anyhow::bail!("an earlier part of `{}` could not be written", self.path.display());
+        }
+        let written = file.write_all(bytes);
+        self.is_broken = written.is_err();
+        written.with_context(|| format!("failed to write `{}`", self.path.display()))
     }
 
     fn end(&mut self) -> Whole {

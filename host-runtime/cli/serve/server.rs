@@ -1,6 +1,6 @@
 //! Answers the browser: with the site's files, into whose pages the recorder is put, and with our own.
 
-use super::answer::{Answer, full, text};
+use super::answer::{Answer, continued, text};
 use super::hosts::Hosts;
 use super::modules::Modules;
 use super::own::{self, OURS, PROBE, TRACE};
@@ -15,7 +15,7 @@ use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,14 +37,26 @@ pub struct Server {
     pub hosts: Hosts,
 }
 
+/// The tag goes into the first bytes of a page, at most so many; the rest is passed on as it comes.
+const MAX_HEAD: usize = 1 << 16;
+/// How long a client may take to say what it wants, and how long a connection may stay open without a request.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 /// Takes connections, for ever.
 pub async fn serve(listener: TcpListener, server: Arc<Server>) {
+    let mut is_told = false;
     loop {
         let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+            Ok((stream, _)) => {
+                is_told = false;
+                stream
+            }
             Err(error) => {
                 // There may be too many open files, for example, which is soon over.
-                tell(format_args!("error: failed to take a connection: {error}"));
+                if !is_told {
+                    tell(format_args!("error: failed to take a connection: {error}"));
+                }
+                is_told = true;
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
@@ -57,6 +69,8 @@ pub async fn serve(listener: TcpListener, server: Arc<Server>) {
             };
             // A browser may go away in the middle of an answer.
             let _ = http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(PATIENCE)
                 .serve_connection(TokioIo::new(stream), service_fn(answer))
                 .with_upgrades()
                 .await;
@@ -77,7 +91,7 @@ impl Server {
         let answer = if request.uri().path().starts_with(OURS) {
             own::answer(self, request).await
         } else if request.method() == Method::GET && asks_for_page(request.headers()) {
-            // The page has to be all there, and readable.
+            // The page has to be there from its beginning, and readable.
             for name in [
                 header::ACCEPT_ENCODING,
                 header::IF_MODIFIED_SINCE,
@@ -114,21 +128,28 @@ impl Server {
             ));
             return Ok(answer);
         }
-        let (mut head, body) = answer.into_parts();
-        let body =
-            body.collect().await.map_err(anyhow::Error::from_boxed).context("failed to read it")?.to_bytes();
+        let (mut head, mut body) = answer.into_parts();
+        let mut start = Vec::new();
+        while start.len() < MAX_HEAD
+            && !html::is_enough(&start)
+            && let Some(frame) = body.frame().await
+        {
+            let frame = frame.map_err(anyhow::Error::from_boxed).context("failed to read it")?;
+            start.extend_from_slice(&frame.into_data().unwrap_or_default());
+        }
+        if start.starts_with(b"\xff\xfe") || start.starts_with(b"\xfe\xff") {
+            tell(format_args!("{path}: it is in UTF-16; it is passed on without a change"));
+            return Ok(Response::from_parts(head, continued(start, body)));
+        }
         let nonce = extend_policies(&mut head.headers, host);
-        let is_xml = head
-            .headers
-            .get(header::CONTENT_TYPE)
-            .is_some_and(|content| content.as_bytes().starts_with(XHTML));
-        let page = html::insert(&body, &self.tag(nonce.as_deref(), is_xml));
+        let is_xml = is_content(&head.headers, XHTML);
+        let page = html::insert(&start, &self.tag(nonce.as_deref(), is_xml));
         // A cached copy would be wrong when this server is gone.
         head.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         for name in [header::CONTENT_LENGTH, header::ETAG, header::LAST_MODIFIED, header::ACCEPT_RANGES] {
             head.headers.remove(name);
         }
-        Ok(Response::from_parts(head, full(page)))
+        Ok(Response::from_parts(head, continued(page, body)))
     }
 
     fn tag(&self, nonce: Option<&str>, is_xml: bool) -> String {
@@ -172,8 +193,12 @@ fn asks_for_page(headers: &HeaderMap) -> bool {
 const XHTML: &[u8] = b"application/xhtml+xml";
 
 fn is_page(answer: &Answer) -> bool {
-    let content = answer.headers().get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
-    content.starts_with(b"text/html") || content.starts_with(XHTML)
+    is_content(answer.headers(), b"text/html") || is_content(answer.headers(), XHTML)
+}
+
+fn is_content(headers: &HeaderMap, kind: &[u8]) -> bool {
+    let content = headers.get(header::CONTENT_TYPE).map(HeaderValue::as_bytes).unwrap_or_default();
+    content.get(..kind.len()).is_some_and(|start| start.eq_ignore_ascii_case(kind))
 }
 
 /// Makes a page cross-origin isolated, which gives it shared memory and a fine clock. `credentialless`, unlike
