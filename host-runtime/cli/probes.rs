@@ -140,10 +140,7 @@ impl ProbeArgs {
             }
         };
         let names = match &self.symbols {
-            Some(path) => Some(
-                symbols::read(path)
-                    .with_context(|| format!("failed to read the symbols `{}`", path.display()))?,
-            ),
+            Some(path) => Some(symbols::read_named(path)?),
             None => None,
         };
         if self.weights.is_some() {

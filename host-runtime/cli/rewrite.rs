@@ -98,8 +98,12 @@ impl Opts {
             };
             let mut options = self.host.apply(options)?;
             options.validate = self.validate;
-            if options.names.is_none() && !kperf_rewriter::is_component(&module) {
-                options.names = symbols::of_module(path, &module);
+            let mut names_from = self.probes.symbols().map(Path::to_owned);
+            if options.names.is_none()
+                && !kperf_rewriter::is_component(&module)
+                && let Some((found, file)) = symbols::of_module(path, &module)
+            {
+                (names_from, options.names) = (Some(found), Some(file));
             }
             let context = || format!("failed to rewrite `{}`", input::name(path));
             // The rewriter below reports a module that can't be read.
@@ -116,8 +120,8 @@ impl Opts {
                 continue;
             }
             let map = map_beside(target).filter(|_| matches!(options.names, Some(SymbolFile::SourceMap(_))));
-            if let (Some((path, _)), Some(symbols)) = (&map, self.probes.symbols()) {
-                product::keep(symbols, path)?;
+            if let (Some((path, _)), Some(names)) = (&map, &names_from) {
+                product::keep(names, path)?;
             }
             options.source_map_url = map.as_ref().map(|(_, name)| name.clone());
             let begun = Instant::now();

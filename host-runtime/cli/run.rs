@@ -250,7 +250,7 @@ impl Opts {
         let counts = clock == ClockChoice::Instructions;
         let found = match self.probes.symbols() {
             Some(_) => None,
-            None => symbols::of_module(&self.module, &wasm),
+            None => symbols::of_module(&self.module, &wasm).map(|(_, file)| file),
         };
         let options = |auto| -> anyhow::Result<Options> {
             let options = if counts {

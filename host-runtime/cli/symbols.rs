@@ -9,7 +9,7 @@ mod search;
 use crate::input;
 use crate::output::tell;
 use crate::table::plural;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use kperf_abi::SymbolTable;
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_rewriter::{Mismatch, SymbolFile};
@@ -63,6 +63,8 @@ struct Given {
     used: HashSet<String>,
     /// The module that it doesn't fit, and why.
     refused: Option<(String, Mismatch)>,
+    /// The module that has names of its own, so that a map of another name is not for it.
+    passed: Option<String>,
 }
 
 impl SymbolArgs {
@@ -84,28 +86,43 @@ impl SymbolArgs {
 
 impl Given {
     fn read(path: &Path) -> anyhow::Result<Given> {
-        let file =
-            read(path).with_context(|| format!("failed to read the symbols `{}`", input::name(path)))?;
-        Ok(Given { path: path.to_owned(), file, used: HashSet::new(), refused: None })
+        let file = read_named(path)?;
+        Ok(Given { path: path.to_owned(), file, used: HashSet::new(), refused: None, passed: None })
     }
 
     /// Whether a module shall have its names. A map doesn't say which module it is of: of several it is the one with the
-    /// map's name, or else the first that it fits.
-    fn is_for(&self, module: &ModuleIdentity) -> bool {
+    /// map's name, or else the first that it fits and that lacks names.
+    fn is_for(&self, module: &ModuleIdentity, lacks_names: bool) -> bool {
+        let has_its_name = || {
+            search::names(module).any(|name| self.path.file_name().is_some_and(|own| own == name.as_str()))
+        };
         match self.file {
             SymbolFile::Module(_) => true,
-            SymbolFile::Map(_) | SymbolFile::SourceMap(_) => {
-                self.used.is_empty()
-                    || self.used.contains(&module.sha256)
-                    || search::names(module)
-                        .any(|name| self.path.file_name().is_some_and(|own| own == name.as_str()))
+            SymbolFile::Map(_) => {
+                self.used.contains(&module.sha256) || has_its_name() || (self.used.is_empty() && lacks_names)
+            }
+            // It also says where functions stand.
+            SymbolFile::SourceMap(_) => {
+                self.used.is_empty() || self.used.contains(&module.sha256) || has_its_name()
             }
         }
     }
 }
 
+/// Reads a file that the user named. Fails if it has nothing to say.
+pub fn read_named(path: &Path) -> anyhow::Result<SymbolFile> {
+    let file = read(path).with_context(|| format!("failed to read the symbols `{}`", input::name(path)))?;
+    if !file.knows_functions() {
+        bail!(
+            "`{}` names no functions: name an unstripped module, or a map that isn't empty",
+            input::name(path)
+        );
+    }
+    Ok(file)
+}
+
 /// Reads a file with symbols, and warns of what can't be read of it.
-pub fn read(path: &Path) -> io::Result<SymbolFile> {
+fn read(path: &Path) -> io::Result<SymbolFile> {
     if path.extension().is_some_and(|extension| extension == "wat") {
         let module = input::read_module(path).map_err(|error| io::Error::other(format!("{error:#}")))?;
         return SymbolFile::read(&mut io::Cursor::new(module));
@@ -124,8 +141,16 @@ impl Known {
         for given in self.files.iter().filter(|given| given.used.is_empty()) {
             if let Some((module, why)) = &given.refused {
                 let path = given.path.display();
+                let module = kperf_profile::printable(module);
                 return Err(io::Error::other(format!(
                     "`{path}` is not of the build of the module `{module}`: {why}"
+                )));
+            }
+            if let Some(module) = &given.passed {
+                let path = given.path.display();
+                let module = kperf_profile::printable(module);
+                return Err(io::Error::other(format!(
+                    "`{path}` is for no module of the trace: `{module}` has names; a map called `{module}.wasm.symbols` replaces them"
                 )));
             }
         }
@@ -149,6 +174,8 @@ impl Known {
             // Of the host.
             return None;
         }
+        // By itself, whatever was remembered.
+        let lacks_names = table.symbols.iter().any(|symbol| symbol.unnamed);
         let mut changed = 0;
         if let Some(trace) = trace {
             let beside = self.beside.entry(trace.to_owned()).or_insert_with(|| beside::read(trace));
@@ -156,7 +183,8 @@ impl Known {
         }
         let mut given = 0;
         for file in &mut self.files {
-            if !file.is_for(&table.module) {
+            if !file.is_for(&table.module, lacks_names) {
+                file.passed = Some(table.module.name.clone());
                 continue;
             }
             match file.file.fits(&table) {
@@ -216,7 +244,7 @@ impl Namer for Names {
 
 /// The file with the names of a module that is about to be rewritten, if it lacks them: one that the module itself names,
 /// or one of the folders of `KPERF_SYMBOLS`.
-pub fn of_module(path: &Path, wasm: &[u8]) -> Option<SymbolFile> {
+pub fn of_module(path: &Path, wasm: &[u8]) -> Option<(PathBuf, SymbolFile)> {
     let sections: HashSet<&str> = Parser::new(0)
         .parse_all(wasm)
         .filter_map(|payload| match payload {
@@ -233,5 +261,5 @@ pub fn of_module(path: &Path, wasm: &[u8]) -> Option<SymbolFile> {
     let module = kperf_rewriter::identity(wasm, &input::module_name(path)).ok()?;
     let (found, file) = search::of_module(path, &module)?;
     tell(format_args!("names are from `{}`", found.display()));
-    Some(file)
+    Some((found, file))
 }
