@@ -103,6 +103,10 @@ test("a stretch is whole slices, and calls or shares at its ends", () => {
   assert.deepEqual(sums(calls(8, 3), 8, 40), [22, 1, "shares", 22]);
   assert.deepEqual(sums(calls(1, 1), 12, 14), [2, 1, "calls", 2]);
   assert.deepEqual(sums(calls(1, 1), 100, 200), [0, 0, "calls", 0]);
+  // No path has more than what called it.
+  const fitted = (total) => (new Slices(columns, tree, () => null).fit(total), [...total]);
+  assert.deepEqual(fitted(Float64Array.of(0, 10, 25)), [0, 10, 10]);
+  assert.deepEqual(fitted(Float64Array.of(0, 10, 5)), [0, 10, 5]);
 });
 
 test("texts and expressions are found; values are one field of a table", () => {

@@ -37,6 +37,8 @@ pub(super) struct Sheet<'a> {
     edges: Edges,
     lanes: Vec<Lane>,
     levels: Vec<LevelInfo>,
+    /// How many paths the call tree lacks; the shortest.
+    paths_left_out: usize,
     #[serde(skip)]
     indices: FxHashMap<FuncId, u64>,
 }
@@ -155,6 +157,7 @@ impl<'a> Sheet<'a> {
                 .iter()
                 .map(|level| LevelInfo { resolution_ticks: level.resolution_ticks, spans: level.spans() })
                 .collect(),
+            paths_left_out,
             indices,
         }
     }

@@ -25,11 +25,24 @@ export class Slices {
     this.addSlices(sums, from, to, ends === null);
     if (ends === null) sums.rest = "shares";
     else if (ends.map(([start, end]) => this.addCalls(sums, start, end)).includes(true)) sums.rest = "merged";
+    if (sums.rest === "merged") this.fit(sums.total);
     for (let n = 1; n < nodes; n++) {
       sums.calls[n] = Math.max(Math.round(sums.calls[n]), sums.total[n] > 0 ? 1 : 0);
       if (this.tree.parent[n] === 0) sums.total[0] += sums.total[n];
     }
     return sums;
+  }
+
+  /** Calls that are drawn together count as the longest of them, which may be more than their caller has: they share what it has. */
+  fit(total) {
+    const { parent } = this.tree;
+    const within = new Float64Array(total.length);
+    for (let n = 1; n < total.length; n++) within[parent[n]] += total[n];
+    // Parents come before children.
+    for (let n = 1; n < total.length; n++) {
+      const above = parent[n];
+      if (above > 0 && within[above] > total[above]) total[n] *= total[above] / within[above];
+    }
   }
 
   /** The parts that are no whole slices, [start, end]; null if the calls that are drawn are too coarse for them. */

@@ -41,8 +41,13 @@ export function watchStretch(state, timeline, tree, slices) {
   });
 }
 
-/** What the figures of a stretch rest on, where that isn't each call. */
-function restText(rest, slices, { nanosPerTick }) {
+/** What the figures of a stretch rest on, where that isn't each call, and what isn't in them. */
+function restText(rest, slices, sheet) {
+  const missing = sheet.pathsLeftOut > 0 ? `Approximate: what ran in the ${sheet.pathsLeftOut.toLocaleString("en")} shortest paths counts as their callers' own. ` : "";
+  return missing + endsText(rest, slices, sheet);
+}
+
+function endsText(rest, slices, { nanosPerTick }) {
   if (rest === "calls") return "";
   if (rest === "merged") return "Approximate: at its ends, calls that are drawn together count as the longest of them.";
   if (!slices.regular) return "Approximate: shares of the profile's windows.";
