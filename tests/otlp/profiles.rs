@@ -2,8 +2,10 @@
 
 use crate::server::{self, Ports, Server};
 use crate::support::{kperf, record, stderr};
+use kperf_otlp::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
+use prost::Message;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 /// Each path of calls and its value, by the kind of value, in OTLP's JSON.
@@ -100,4 +102,53 @@ fn the_collector_understands_profiles_and_metrics() {
         let counts = points.as_array().unwrap().iter().map(|point| point["asInt"].as_str().unwrap());
         assert_eq!(counts.map(|count| count.parse::<u64>().unwrap()).sum::<u64>(), calls);
     }
+}
+
+/// The sums of a file's samples, by the kind of value. Fails if a sample leads outside of the dictionary.
+fn sums(file: &[u8]) -> BTreeMap<String, i64> {
+    let data = ExportProfilesServiceRequest::decode(file).unwrap();
+    let dictionary = data.dictionary.unwrap();
+    let mut sums = BTreeMap::new();
+    let mut stacks = BTreeSet::new();
+    for profile in &data.resource_profiles[0].scope_profiles[0].profiles {
+        let kind = &dictionary.string_table[profile.sample_type.unwrap().type_strindex as usize];
+        for sample in &profile.samples {
+            let stack = dictionary.stack_table[sample.stack_index as usize].location_indices.clone();
+            assert!(stack.iter().all(|&location| (location as usize) < dictionary.location_table.len()));
+            assert!(stacks.insert((kind.clone(), stack)), "a path is there twice");
+            *sums.entry(kind.clone()).or_default() += sample.values[0];
+        }
+    }
+    sums
+}
+
+/// More paths than a request to a Collector may have.
+#[test]
+fn a_file_of_many_paths_has_them_all_with_one_dictionary() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let output = kperf(folder.path(), args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", stderr(&output));
+        output
+    };
+    let functions: String = (0..8_000).map(|n| format!("(func $f{n} (call $leaf))")).collect();
+    let calls: String = (0..8_000).map(|n| format!("(call $f{n})")).collect();
+    let module = format!("(module (func $leaf) {functions} (func (export \"main\") {calls}))");
+    fs::write(folder.path().join("many.wat"), module).unwrap();
+    run(&["run", "many.wat", "--clock", "instructions", "--invoke", "main", "--trace", "many.kperf", "-q"]);
+    run(&["export", "many.kperf", "--format", "otlp", "--profiles", "-o", "many.otlp"]);
+    let sums = sums(&fs::read(folder.path().join("many.otlp")).unwrap());
+    let report: Value =
+        serde_json::from_slice(&run(&["report", "many.kperf", "--format", "json"]).stdout).unwrap();
+    assert_eq!(sums["calls"], 16_001);
+    let own =
+        report["functions"].as_array().unwrap().iter().map(|f| f["self_instructions"].as_i64().unwrap());
+    assert_eq!(sums["instructions"], own.sum::<i64>());
+
+    // Instructions are no nanoseconds.
+    let data = ExportProfilesServiceRequest::decode(&fs::read(folder.path().join("many.otlp")).unwrap()[..])
+        .unwrap();
+    let profile = &data.resource_profiles[0].scope_profiles[0].profiles[0];
+    assert_eq!(profile.duration_nano, 0);
+    assert!(profile.time_unix_nano > 0);
 }

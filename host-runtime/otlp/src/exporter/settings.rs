@@ -203,6 +203,17 @@ mod tests {
     }
 
     #[test]
+    fn a_port_is_a_port() {
+        let of = |endpoint| super::tests::endpoint(&Settings::default(), &[("ENDPOINT", endpoint)]);
+        for wrong in ["http://127.0.0.1:99999", "http://user:1@a:65536/x", "http://[::1]:70000"] {
+            assert!(of(wrong).is_err(), "{wrong}");
+        }
+        for right in ["http://a:65535", "http://[::1]", "http://user:99999@a", "http://a"] {
+            assert!(of(right).is_ok(), "{right}");
+        }
+    }
+
+    #[test]
     fn the_path_is_appended_to_the_general_endpoint_only() {
         let none = Settings::default();
         let of = |variables: &[(&str, &str)]| endpoint(&none, variables).expect("a URL");
