@@ -10,6 +10,9 @@
 //! | `0xe000_0000`, low, high | many ticks have passed: 64 bits, in the two words behind |
 //! | `0xe400_0000 \| s` | switch: what follows belongs to stack `s` |
 //! | `0xe800_0000 \| n` | mark `n` (26 bits), a point in time |
+//! | `0xec00_0000 \| b` | a record of memory begins, with 26 bits `b` |
+//! | `0xf000_0000 \| b` | 26 bits more of it |
+//! | `0xf400_0000 \| n` | pause: the last `n` ticks (26 bits) were not the guest's |
 
 /// Largest FuncId that an enter can carry.
 pub const MAX_FUNC_ID: u32 = (1 << 30) - 1;
@@ -38,6 +41,8 @@ pub const MARK: u32 = 0xe800_0000;
 pub const RECORD: u32 = 0xec00_0000;
 /// Tag of its two other words. 26 bits of it are added to each.
 pub const RECORD_MORE: u32 = 0xf000_0000;
+/// Tag of a pause. Its ticks are added.
+pub const PAUSE: u32 = 0xf400_0000;
 
 /// Why frames were closed without a leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -103,6 +108,8 @@ pub enum Word {
     Record(u32),
     /// 26 bits more of it.
     RecordMore(u32),
+    /// For the last so many ticks the guest's thread worked for the recorder, or waited for it.
+    Pause(u32),
 }
 
 impl Word {
@@ -122,6 +129,7 @@ impl Word {
                 10 => Word::Mark(payload),
                 11 => Word::Record(payload),
                 12 => Word::RecordMore(payload),
+                13 => Word::Pause(payload),
                 _ => return None,
             },
             _ => return None,
@@ -142,6 +150,7 @@ impl Word {
             Word::Mark(value) => MARK | value & MAX_PAYLOAD,
             Word::Record(bits) => RECORD | bits & MAX_PAYLOAD,
             Word::RecordMore(bits) => RECORD_MORE | bits & MAX_PAYLOAD,
+            Word::Pause(ticks) => PAUSE | ticks.min(MAX_PAYLOAD),
         }
     }
 }
@@ -160,6 +169,8 @@ mod tests {
             Word::Record(MAX_PAYLOAD),
             Word::RecordMore(0),
             Word::RecordMore(MAX_PAYLOAD),
+            Word::Pause(1),
+            Word::Pause(MAX_PAYLOAD),
         ]);
         words.extend(Reason::ALL.map(|reason| Word::Unwind { depth: MAX_PAYLOAD, reason }));
         for word in words {

@@ -67,7 +67,14 @@ pub fn write_head(
         Unit::Time => unit.text(profile.wall_nanos()),
         Unit::Instructions => unit.text(flat.self_nanos.max(0.0).round() as u64),
     };
-    writeln!(out, "# {} {wall}{outcome}", if unit == Unit::Time { "wall: " } else { "count:" })?;
+    // Below a hundredth of all time it isn't worth a word.
+    let recorder = if flat.recorder_nanos * 100.0 < flat.self_nanos {
+        String::new()
+    } else {
+        let share = 100.0 * flat.recorder_nanos / (flat.self_nanos + flat.recorder_nanos);
+        format!(", {} of it in the recorder ({share:.0} %)", unit.text(flat.recorder_nanos.round() as u64))
+    };
+    writeln!(out, "# {} {wall}{recorder}{outcome}", if unit == Unit::Time { "wall: " } else { "count:" })?;
     if let Some(sampling) = profile.sampling() {
         writeln!(out, "# seen:  {}", sampled::busy_text(profile, sampling))?;
     }

@@ -95,7 +95,7 @@ fn trace(
     let profile = Profile::read(TraceReader::new(&std::fs::read(file.path())?[..])?, |_| ())?;
     ensure!(profile.calls() >= real::CALLS, "{} calls recorded, which are too few", profile.calls());
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
-    loaded.accounted.push(flat.self_nanos / wall);
+    loaded.accounted.push((flat.self_nanos + flat.recorder_nanos) / wall);
     loaded.resolutions.push(profile.ticks().context("it has no ticker")?.resolution_nanos());
     accuracy::add(&mut loaded.shares[0], accuracy::times(&flat, symbols));
     Ok(())

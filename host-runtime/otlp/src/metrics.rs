@@ -13,7 +13,7 @@ use crate::proto::metrics::v1::{
     ResourceMetrics, ScopeMetrics, Sum,
 };
 use crate::resource::{SCHEMA_URL, resource, scope};
-use kperf_profile::{LOST, OTHER};
+use kperf_profile::{LOST, OTHER, RECORDER};
 use prost::Message;
 
 impl Encoder {
@@ -27,7 +27,7 @@ impl Encoder {
         let [start, end] = [start_ticks, end_ticks].map(|ticks| self.unix_nanos(ticks));
         let known = self.functions.list().iter().zip(gathered.functions());
         let functions: Vec<_> = known
-            .filter(|(function, durations)| ![LOST, OTHER].contains(&function.func) && durations.count > 0)
+            .filter(|(function, durations)| ![LOST, OTHER, RECORDER].contains(&function.func) && durations.count > 0)
             .collect();
         let mut requests = Vec::new();
         // Each function has a point in either metric.

@@ -6,7 +6,7 @@ use crate::frames::{Counts, Ending, Frames, LaneStatus, Visitor};
 use crate::limits::MAX_PATHS;
 use crate::nodes::{CallTree, Node, NodeId};
 use crate::problem::Problems;
-use crate::symbols::{HOST, OTHER, Symbols};
+use crate::symbols::{HOST, OTHER, RECORDER, Symbols};
 use kperf_abi::FuncId;
 use kperf_trace::{Allocation, Batch, LaneId};
 use rustc_hash::FxHashMap;
@@ -289,6 +289,24 @@ impl<O: CallObserver> Visitor for Growth<O> {
     ) -> Result<(), Never> {
         let node = open.last().map_or(self.root, |innermost| innermost.node);
         self.observer.allocation(lane, NodeId(node), allocation, ticks);
+        Ok(())
+    }
+
+    /// A call of [`RECORDER`].
+    fn pause(
+        &mut self,
+        lane: LaneId,
+        open: &mut [OpenFrame],
+        paused: u32,
+        ticks: u64,
+    ) -> Result<(), Never> {
+        let Some(innermost) = open.last() else { return Ok(()) };
+        let start = ticks.saturating_sub(paused.into()).max(innermost.start_ticks);
+        let frame = self.enter(lane, open, RECORDER, start)?;
+        let node = frame.node as usize;
+        self.leave(lane, open, frame, Ending::Leave, ticks)?;
+        // The guest called nothing.
+        self.nodes[node].calls = 0;
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! The flat profile: a row per function.
 
 use crate::nodes::{CallTree, Node, NodeId};
-use crate::symbols::{HOST, Symbols, is_outside};
+use crate::symbols::{HOST, RECORDER, Symbols, is_outside};
 use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
 use rustc_hash::FxHashMap;
@@ -13,6 +13,8 @@ pub struct FlatProfile {
     pub rows: Vec<Row>,
     /// Sum of all self times.
     pub self_nanos: f64,
+    /// For how long guests' threads worked for the recorder, or waited for it. It is in totals, and in no self time.
+    pub recorder_nanos: f64,
     /// Sum of all calls.
     pub calls: u64,
 }
@@ -123,7 +125,9 @@ impl FlatProfile {
             rows.iter_mut().for_each(|row| row.share = row.self_nanos / self_nanos);
         }
         let calls = rows.iter().map(|row| row.calls).sum();
-        FlatProfile { rows, self_nanos, calls }
+        let pauses = tree.iter().filter(|(_, node)| node.func == RECORDER);
+        let recorder_nanos = pauses.map(|(_, node)| nodes.nanos(node.self_ticks)).sum();
+        FlatProfile { rows, self_nanos, recorder_nanos, calls }
     }
 }
 

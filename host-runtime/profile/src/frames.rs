@@ -412,6 +412,7 @@ impl<V: Visitor> Step<'_, V> {
                 self.visitor.mark(lane, &mut self.lane.frames, value, ticks)
             }
             Event::Memory(word) => self.record(word),
+            Event::Pause(paused) => self.visitor.pause(lane, &mut self.lane.frames, paused, ticks),
             Event::Lost { events } => self.lost(events),
             Event::Enter(_) | Event::Leave => Ok(()),
         }

@@ -78,7 +78,7 @@ pub use profile::Profile;
 pub use replay::{ReplayOptions, Replayed, replay};
 pub use sampled::{Sampling, WindowProfile};
 pub use slices::{Entry, Sliced, Slices};
-pub use symbols::{HOST, LOST, OTHER, Symbols, SymbolsProblem, UNSEEN, printable};
+pub use symbols::{HOST, LOST, OTHER, RECORDER, Symbols, SymbolsProblem, UNSEEN, printable};
 pub use text::{nanos_text, rough_text};
 pub use timeline::{LaneSpans, LeftOut, Level, Span, Timeline, Track};
 pub use unit::Unit;

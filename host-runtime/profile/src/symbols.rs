@@ -17,14 +17,17 @@ pub const UNSEEN: FuncId = FuncId(u32::MAX - 2);
 /// Stands for calls that can't be told apart, as there were too many paths, or too many frames open at once.
 pub const OTHER: FuncId = FuncId(u32::MAX - 3);
 
+/// Stands for what the guest's thread did for the recorder: it handed recorded events over, or waited until there was room.
+pub const RECORDER: FuncId = FuncId(u32::MAX - 4);
+
 /// Whether this id stands for an unknown function, or for no function at all.
 pub(crate) fn is_stand_in(func: FuncId) -> bool {
-    func.0 >= OTHER.0
+    func.0 >= RECORDER.0
 }
 
-/// Whether this id stands for an unknown caller or the host, rather than for a function.
+/// Whether this id stands for an unknown caller, the host or the recorder, rather than for a function.
 pub(crate) fn is_outside(func: FuncId) -> bool {
-    func == HOST || func == UNSEEN
+    func == HOST || func == UNSEEN || func == RECORDER
 }
 
 /// How many problems are kept.
@@ -175,6 +178,7 @@ impl Symbols {
             None if id == LOST => "[lost]".into(),
             None if id == UNSEEN => "[unseen]".into(),
             None if id == OTHER => "[other]".into(),
+            None if id == RECORDER => "[recorder]".into(),
             None => format!("func id {}", id.0).into(),
         }
     }

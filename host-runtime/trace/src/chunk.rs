@@ -7,7 +7,7 @@ use std::fmt;
 pub(crate) const MAGIC: [u8; 6] = *b"KPERF\0";
 /// Version of the format, two bytes behind the magic: a reader of this major version reads every minor one.
 pub(crate) const MAJOR: u8 = 1;
-pub(crate) const MINOR: u8 = 2;
+pub(crate) const MINOR: u8 = 3;
 /// Length of magic and version.
 pub(crate) const PREAMBLE_LEN: usize = 8;
 /// First bytes of every chunk. 0xf5 is in no UTF-8 text and in no word of a small program.

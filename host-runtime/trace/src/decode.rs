@@ -203,6 +203,7 @@ impl Decoded {
             Some(Word::Unwind { depth, reason }) => Event::Unwind { depth, reason },
             Some(Word::Mark(value)) => Event::Mark(value),
             Some(Word::Record(_) | Word::RecordMore(_)) => Event::Memory(word),
+            Some(Word::Pause(paused)) => Event::Pause(paused),
             Some(Word::Switch(stack)) if stack < STACKS => {
                 self.switches.push(Switch { at: self.len, stack, ticks });
                 return;

@@ -38,8 +38,8 @@ fn events_of(word: Word) -> u64 {
         Word::Enter(_) | Word::Leave | Word::Unwind { .. } | Word::Mark(_) => 1,
         Word::Leaf(_) => 2,
         Word::Time(_) | Word::WideTime | Word::Switch(_) => 0,
-        // They say more of an event.
-        Word::Record(_) | Word::RecordMore(_) => 0,
+        // They say more of an event, or of time.
+        Word::Record(_) | Word::RecordMore(_) | Word::Pause(_) => 0,
     }
 }
 

@@ -42,6 +42,9 @@ pub enum Event {
     Mark(u32),
     /// A word of a record of memory ([`kperf_abi::allocation`]), whose other words follow. It happened at the event before.
     Memory(u32),
+    /// Of the time that has passed until here since the event before, so many ticks were not the guest's: its thread handed a block
+    /// to the recorder's host, or waited until there was room for it.
+    Pause(u32),
     /// Events are missing here. Frames that were open before may be closed; frames that are open now may have opened in
     /// between. [`Batch::depth`] says how many are open.
     Lost {

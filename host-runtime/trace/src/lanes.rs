@@ -178,7 +178,7 @@ fn after(depth: u32, events: &[TimedEvent]) -> u32 {
         Event::Enter(_) => depth.saturating_add(1),
         Event::Leave => depth.saturating_sub(1),
         Event::Unwind { depth: to, .. } => depth.min(to),
-        Event::Mark(_) | Event::Memory(_) | Event::Lost { .. } => depth,
+        Event::Mark(_) | Event::Memory(_) | Event::Pause(_) | Event::Lost { .. } => depth,
     })
 }
 
@@ -192,7 +192,7 @@ fn needed(events: &[TimedEvent]) -> u32 {
             Event::Leave => open -= 1,
             // So many frames stay open, and from here on the depth is known.
             Event::Unwind { depth, .. } => return needed.saturating_add(depth.saturating_sub(open)),
-            Event::Mark(_) | Event::Memory(_) | Event::Lost { .. } => {}
+            Event::Mark(_) | Event::Memory(_) | Event::Pause(_) | Event::Lost { .. } => {}
         }
     }
     needed

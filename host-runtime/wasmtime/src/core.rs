@@ -3,7 +3,7 @@
 use crate::memory::LaneMemory;
 use crate::notice::Notice;
 use crate::outlet::Outlet;
-use crate::queue::{Block, Sent, Suspension};
+use crate::queue::{Block, Pause, Sent, Suspension};
 use crate::state::State;
 use crate::stats::Progress;
 use crate::ticker::Ticker;
@@ -14,6 +14,7 @@ use kperf_trace::{CallParent, TraceContext};
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Where the last event of a block may begin: see `recorder.wat`.
 pub(crate) const LAST_START: u32 = (START + CAPACITY - 28) as u32;
@@ -53,10 +54,14 @@ struct Gate {
     /// What goes with the next block: the parents of the host's next calls, one for each stack at most; when calls waited.
     parents: Vec<CallParent>,
     suspensions: Vec<Suspension>,
+    /// When its thread worked for the recorder.
+    pauses: Vec<Pause>,
 }
 
-/// More suspensions are not kept for one block: their time falls to the guest.
+/// More suspensions, or pauses, are not kept for one block: their time falls to the guest.
 const MOST_SUSPENSIONS: usize = 1 << 14;
+/// A shorter pause is not told.
+const SHORT_PAUSE: Duration = Duration::from_micros(2);
 
 /// A call that ended without a word (its future was dropped, the host panicked): its frames are closed when the lane is
 /// next used.
@@ -189,12 +194,17 @@ impl LaneCore {
         // Before the gate opens: whoever comes now finds nothing that was handed over already.
         self.memory.mark_unbegun();
         self.memory.clear_below(position);
+        if let Some((start, end)) = begun.zip(self.outlet.clock.stopwatch()) {
+            let paused = end.saturating_sub(start);
+            Progress::add(&self.outlet.progress.flush_ticks, paused);
+            let is_short = self.spans || paused < self.outlet.clock.ticks(SHORT_PAUSE);
+            if !is_short && !gate.closed && gate.pauses.len() < MOST_SUSPENSIONS {
+                gate.pauses.push(Pause { start, end });
+            }
+        }
         drop(gate);
         if is_full {
             self.outlet.notices.tell(&Notice::QueueFull);
-        }
-        if let Some((begun, end)) = begun.zip(self.outlet.clock.stopwatch()) {
-            Progress::add(&self.outlet.progress.flush_ticks, end.saturating_sub(begun));
         }
     }
 
@@ -225,12 +235,14 @@ impl LaneCore {
             lost: mem::take(&mut gate.lost),
             parents: mem::take(&mut gate.parents),
             suspensions: mem::take(&mut gate.suspensions),
+            pauses: mem::take(&mut gate.pauses),
         };
         match self.outlet.queue.send_block(&self.outlet.clock, block, self.waits()) {
             Sent::Yes => gate.sent = true,
             Sent::Dropped { block, events, first } => {
                 gate.lost = block.lost + events;
                 gate.parents = block.parents;
+                gate.pauses = block.pauses;
                 self.outlet.queue.spare().put(block.bytes);
                 return first;
             }

@@ -8,6 +8,7 @@ mod files;
 mod lanes;
 mod open_calls;
 mod output;
+mod pauses;
 mod suspended;
 
 pub(crate) use anchors::Anchors;
@@ -98,6 +99,7 @@ impl Writer<'_> {
             self.files.name_suspended();
             self.outlet.queue.spare().put(std::mem::replace(&mut bytes, put));
         }
+        pauses::put(&mut bytes, lane.pauses());
         if block.spans && suspended::is_in(&bytes) {
             self.files.name_suspended();
         }

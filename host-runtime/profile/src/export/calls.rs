@@ -130,6 +130,15 @@ impl<S: CallSink> Visitor for Calls<S> {
         }
         self.sink.call(&self.symbols, &call)
     }
+
+    fn pause(&mut self, _lane: LaneId, open: &mut [Frame], paused: u32, ticks: u64) -> io::Result<()> {
+        if let Some(innermost) = open.last_mut() {
+            let at = |ticks| nanos_since_anchor(&self.header, ticks);
+            let nanos = at(ticks).saturating_sub(at(ticks.saturating_sub(paused.into())));
+            innermost.children_nanos = innermost.children_nanos.saturating_add(nanos);
+        }
+        Ok(())
+    }
 }
 
 impl<S: CallSink> Named for Calls<S> {

@@ -255,6 +255,25 @@ impl<V: Named> Visitor for Filtered<'_, V> {
         self.inner.allocation(lane, &mut self.lanes.entry(lane).or_default().told, allocation, ticks)
     }
 
+    fn pause(
+        &mut self,
+        lane: LaneId,
+        open: &mut [Frame],
+        paused: u32,
+        ticks: u64,
+    ) -> Result<(), V::Error> {
+        if !self.filter.wants_lane(lane) {
+            return Ok(());
+        }
+        let end = self.told_ticks(ticks);
+        let paused = end.saturating_sub(self.told_ticks(ticks.saturating_sub(paused.into()))) as u32;
+        if paused == 0 {
+            return Ok(());
+        }
+        self.tell(lane, open, ticks)?;
+        self.inner.pause(lane, &mut self.lanes.entry(lane).or_default().told, paused, end)
+    }
+
     fn lost(
         &mut self,
         lane: LaneId,

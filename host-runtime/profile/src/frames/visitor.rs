@@ -100,6 +100,18 @@ pub trait Visitor {
         Ok(())
     }
 
+    /// For the last so many ticks the guest's thread worked for the recorder, or waited for it. That is no part of the innermost
+    /// frame's own time.
+    fn pause(
+        &mut self,
+        _lane: LaneId,
+        _open: &mut [Self::Frame],
+        _paused: u32,
+        _ticks: u64,
+    ) -> Result<(), Self::Error> {
+        Ok(())
+    }
+
     /// Events are missing here; how many, if that is known.
     fn lost(
         &mut self,

@@ -245,6 +245,7 @@ pub(crate) fn text(trace: &[u8]) -> String {
                         }
                         Event::Mark(value) => format!("  {ticks} mark {value}"),
                         Event::Memory(word) => format!("  {ticks} memory {word:#x}"),
+                        Event::Pause(paused) => format!("  {ticks} pause {paused}"),
                         Event::Lost { events: Some(events) } => format!("  {ticks} lost {events}"),
                         Event::Lost { events: None } => format!("  {ticks} lost"),
                     });

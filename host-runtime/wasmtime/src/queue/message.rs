@@ -31,11 +31,20 @@ pub(crate) struct Block {
     pub(crate) parents: Vec<CallParent>,
     /// When asynchronous calls waited since the lane's last block.
     pub(crate) suspensions: Vec<Suspension>,
+    /// When the guest's thread worked for the recorder.
+    pub(crate) pauses: Vec<Pause>,
 }
 
 /// An asynchronous call of the host's waited: its guest didn't run. In ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Suspension {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+}
+
+/// The guest's thread handed a block over, or waited until there was room for it. In ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pause {
     pub(crate) start: u64,
     pub(crate) end: u64,
 }
@@ -62,5 +71,6 @@ impl Block {
             + self.bytes.capacity()
             + size_of_val(&*self.parents)
             + size_of_val(&*self.suspensions)
+            + size_of_val(&*self.pauses)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::open_calls::OpenCalls;
 use super::output::Output;
-use crate::queue::{Block, Suspension};
+use crate::queue::{Block, Pause, Suspension};
 use kperf_trace::{CallParent, TraceWriter};
 use std::collections::BTreeMap;
 use std::io;
@@ -17,6 +17,7 @@ pub(super) struct Lane {
     /// Those that it doesn't say yet.
     owed: Vec<CallParent>,
     suspensions: Vec<Suspension>,
+    pauses: Vec<Pause>,
     open: OpenCalls,
     spans: bool,
 }
@@ -31,12 +32,18 @@ impl Lane {
                 self.owed.push(CallParent { recorder: block.lane, stack: None, context: None });
             }
             self.suspensions.clear();
+            self.pauses.clear();
             self.open = OpenCalls::default();
         }
         self.spans = block.spans;
         self.lost += block.lost;
         self.owed.extend(block.parents.iter().cloned());
         self.suspensions.extend(&block.suspensions);
+        self.pauses.extend(&block.pauses);
+    }
+
+    pub(super) fn pauses(&mut self) -> &mut Vec<Pause> {
+        &mut self.pauses
     }
 
     pub(super) fn suspensions(&mut self) -> &mut Vec<Suspension> {

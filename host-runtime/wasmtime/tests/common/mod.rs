@@ -132,6 +132,7 @@ pub fn text(bytes: &[u8]) -> String {
                         Event::Unwind { depth, reason } => format!("unwind to {depth}, {}", reason.as_str()),
                         Event::Mark(value) => format!("mark {value}"),
                         Event::Memory(word) => format!("memory {word:#x}"),
+                        Event::Pause(paused) => format!("pause {paused}"),
                         Event::Lost { events } => format!("lost {events:?}"),
                     };
                     writeln!(out, "{} @{} {event}", batch.lane, timed.ticks / 1000).unwrap();

@@ -20,7 +20,7 @@ pub use label::{heat, heat_color};
 pub use mermaid::mermaid;
 
 use crate::profile::Profile;
-use crate::symbols::{LOST, OTHER, Symbols};
+use crate::symbols::{LOST, OTHER, RECORDER, Symbols};
 use kperf_abi::FuncId;
 use kperf_trace::ProbeCost;
 
@@ -101,7 +101,7 @@ pub fn picture(profile: &Profile, options: &Options) -> Picture {
 
 /// Whether a function is the recording's rather than the program's.
 fn is_lost(func: FuncId) -> bool {
-    func == LOST || func == OTHER
+    [LOST, OTHER, RECORDER].contains(&func)
 }
 
 /// A box's lines for one function.

@@ -1,0 +1,100 @@
+//! Tells for how long the guest's thread worked for the recorder, or waited for it.
+//!
+//! The recorder's host does this work between two blocks of a lane. So the writer puts it into the later block: behind the first
+//! time that lies behind the pause's beginning.
+
+use crate::queue::Pause;
+use kperf_abi::block::BlockHeader;
+use kperf_abi::word::{MAX_PAYLOAD, Word};
+
+/// Puts the pauses that begin before a block's end into the block, and takes these off the list.
+pub(super) fn put(block: &mut Vec<u8>, pauses: &mut Vec<Pause>) {
+    let Some((header, words)) = BlockHeader::split(block).filter(|_| !pauses.is_empty()) else { return };
+    let front = block.len() - words.len();
+    let mut added: Vec<(usize, u64)> = Vec::new();
+    let mut now = header.start_ticks;
+    let (words, _) = words.as_chunks::<4>();
+    let word = |at: usize| words.get(at).map(|word| u32::from_le_bytes(*word));
+    let mut at = 0;
+    while let Some(first) = pauses.first_mut() {
+        let Some(next) = word(at) else { break };
+        at += 1;
+        let passed = match Word::decode(next) {
+            Some(Word::Time(ticks)) => u64::from(ticks),
+            Some(Word::WideTime) => {
+                let (Some(low), Some(high)) = (word(at), word(at + 1)) else { break };
+                at += 2;
+                u64::from(low) | u64::from(high) << 32
+            }
+            _ => continue,
+        };
+        let then = now.saturating_add(passed);
+        let mut pause = Some(first);
+        while let Some(first) = pause.take().filter(|first| first.start < then) {
+            // The time of an event may be that of a tick long ago.
+            let paused = first.end.min(then).saturating_sub(first.start.max(now));
+            if paused > 0 {
+                added.push((front + 4 * at, paused));
+            }
+            if first.end > then {
+                first.start = then;
+                break;
+            }
+            pauses.remove(0);
+            pause = pauses.first_mut();
+        }
+        now = then;
+    }
+    for (at, mut paused) in added.into_iter().rev() {
+        while paused > 0 {
+            let told = paused.min(MAX_PAYLOAD.into());
+            block.splice(at..at, Word::Pause(told as u32).encode().to_le_bytes());
+            paused -= told;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(words: &[Word]) -> Vec<u8> {
+        let mut block = BlockHeader { stack: 0, depth: 1, start_ticks: 100 }.to_bytes().to_vec();
+        block.extend(words.iter().flat_map(|word| word.encode().to_le_bytes()));
+        block
+    }
+
+    fn pauses(of: &[[u64; 2]]) -> Vec<Pause> {
+        of.iter().map(|&[start, end]| Pause { start, end }).collect()
+    }
+
+    #[test]
+    fn a_pause_stands_behind_the_time_that_passes_it() {
+        let mut told = block(&[Word::Leave, Word::Time(5), Word::Enter(1), Word::Time(95), Word::Leave]);
+        let mut left = pauses(&[[90, 104], [110, 150], [160, 165], [190, 260]]);
+        put(&mut told, &mut left);
+        let [first, second, third, fourth] = [4, 40, 5, 10].map(Word::Pause);
+        let words = [Word::Leave, Word::Time(5), first, Word::Enter(1), Word::Time(95)];
+        let words = [&words[..], &[second, third, fourth, Word::Leave]].concat();
+        assert_eq!(told, block(&words));
+        // The rest of the last one is in a later block.
+        assert_eq!(left, pauses(&[[200, 260]]));
+    }
+
+    #[test]
+    fn a_long_pause_takes_several_words() {
+        let long = u64::from(MAX_PAYLOAD) + 3;
+        let mut told = block(&[Word::WideTime]);
+        told.extend((long + 1).to_le_bytes());
+        let before = told.clone();
+        let mut left = pauses(&[[100, 100 + long]]);
+        put(&mut told, &mut left);
+        let words = [Word::Pause(3), Word::Pause(MAX_PAYLOAD)].map(|word| word.encode().to_le_bytes());
+        assert_eq!(told, [before, words.concat()].concat());
+        assert!(left.is_empty());
+        // Cut off.
+        let mut cut = block(&[Word::WideTime, Word::Leave]);
+        put(&mut cut, &mut pauses(&[[100, 101]]));
+        assert_eq!(cut, block(&[Word::WideTime, Word::Leave]));
+    }
+}
