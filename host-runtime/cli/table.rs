@@ -168,9 +168,9 @@ fn error_text(precision: &Precision, row: &Row) -> String {
 
 /// Self time, total and mean time of a function, with the digits that are known.
 fn sampled_times(precision: &Precision, row: &Row) -> [String; 3] {
-    let total_error = precision.nanos_error(row.total_nanos, row.calls);
+    let total_error = precision.sampling_error(row.total_nanos);
     [
-        rough_text(row.self_nanos, precision.nanos_error(row.self_nanos, row.calls)),
+        rough_text(row.self_nanos, precision.sampling_error(row.self_nanos)),
         rough_text(row.total_nanos, total_error),
         rough_text(row.average_nanos, total_error / row.calls.max(1) as f64),
     ]

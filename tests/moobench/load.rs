@@ -7,10 +7,12 @@ use crate::guest::{self, Guest};
 use crate::real::{self, Program};
 use crate::workload::Workload;
 use anyhow::{Context, ensure};
+use kperf_abi::FuncId;
 use kperf_profile::{FlatProfile, Profile};
 use kperf_rewriter::{Host, Options, Probe, rewrite};
 use kperf_trace::TraceReader;
 use kperf_wasmtime::{ClockChoice, HAS_NATIVE_STACKS, Recorder};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 use wasmtime::{Engine, Module};
@@ -25,6 +27,8 @@ pub(crate) struct Loaded {
     busy: usize,
     /// Functions' shares of self time: by the trace, by the profile.
     shares: [Times; 2],
+    /// The errors that the trace's report says, in points, of the last run.
+    errors: Times,
     /// Functions' names.
     names: Vec<(u32, String)>,
     /// The parts of the guest's wall time that the trace's self times make up, a part a run.
@@ -56,6 +60,7 @@ pub(crate) fn measure(root: &Path, program: Program, rounds: usize) -> anyhow::R
                 program,
                 busy,
                 shares: Default::default(),
+                errors: Times::new(),
                 names: names.clone(),
                 accounted: Vec::new(),
                 resolutions: Vec::new(),
@@ -95,6 +100,14 @@ fn trace(
     let profile = Profile::read(TraceReader::new(&std::fs::read(file.path())?[..])?, |_| ())?;
     ensure!(profile.calls() >= real::CALLS, "{} calls recorded, which are too few", profile.calls());
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
+    let precision = profile.precision(flat.self_nanos).context("it says no precision")?;
+    let ids: BTreeMap<FuncId, u32> =
+        symbols.symbols.iter().map(|symbol| (symbol.id, symbol.func_index.0)).collect();
+    let errors = flat
+        .rows
+        .iter()
+        .filter_map(|row| Some((*ids.get(&row.func)?, 100.0 * precision.share_error(row.share, row.calls))));
+    loaded.errors = errors.collect();
     loaded.accounted.push((flat.self_nanos + flat.recorder_nanos) / wall);
     loaded.resolutions.push(profile.ticks().context("it has no ticker")?.resolution_nanos());
     accuracy::add(&mut loaded.shares[0], accuracy::times(&flat, symbols));
@@ -102,15 +115,16 @@ fn trace(
 }
 
 impl Loaded {
-    /// How far the trace's share of a function is from the profile's at most, in points, and which it is.
-    fn furthest(&self) -> (f64, &str) {
+    /// How far the trace's share of a function is from the profile's at most, in points, which error the report says of it, and which
+    /// function it is.
+    fn furthest(&self) -> (f64, f64, &str) {
         let [trace, profile] = &self.shares;
         let of = |times: &Times, index| times.get(index).copied().unwrap_or_default();
-        let distances = self
-            .names
-            .iter()
-            .map(|(index, name)| (100.0 * (of(trace, index) - of(profile, index)).abs(), name.as_str()));
-        distances.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, ""))
+        let distances = self.names.iter().map(|(index, name)| {
+            let distance = 100.0 * (of(trace, index) - of(profile, index)).abs();
+            (distance, of(&self.errors, index), name.as_str())
+        });
+        distances.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or((0.0, 0.0, ""))
     }
 }
 
@@ -124,13 +138,13 @@ fn median(values: &[f64]) -> f64 {
 /// A row for each program and number of busy processes.
 pub(crate) fn table(measured: &[Loaded]) -> String {
     let mut text = String::from(
-        "| program | busy processes | a tick in | self times, of the guest's wall time | furthest, points | function |\n\
-         |---|--:|--:|--:|--:|---|\n",
+        "| program | busy processes | a tick in | self times, of the guest's wall time | furthest, points | its ± | function |\n\
+         |---|--:|--:|--:|--:|--:|---|\n",
     );
     for one in measured {
-        let (points, function) = one.furthest();
+        let (points, error, function) = one.furthest();
         text += &format!(
-            "| {} | {} | {:.0} us | {:.3} | {points:.1} | `{function}` |\n",
+            "| {} | {} | {:.0} us | {:.3} | {points:.1} | {error:.1} | `{function}` |\n",
             one.program.name(),
             one.busy,
             median(&one.resolutions) / 1e3,

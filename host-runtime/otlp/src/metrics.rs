@@ -27,7 +27,9 @@ impl Encoder {
         let [start, end] = [start_ticks, end_ticks].map(|ticks| self.unix_nanos(ticks));
         let known = self.functions.list().iter().zip(gathered.functions());
         let functions: Vec<_> = known
-            .filter(|(function, durations)| ![LOST, OTHER, RECORDER].contains(&function.func) && durations.count > 0)
+            .filter(|(function, durations)| {
+                ![LOST, OTHER, RECORDER].contains(&function.func) && durations.count > 0
+            })
             .collect();
         let mut requests = Vec::new();
         // Each function has a point in either metric.

@@ -293,13 +293,7 @@ impl<O: CallObserver> Visitor for Growth<O> {
     }
 
     /// A call of [`RECORDER`].
-    fn pause(
-        &mut self,
-        lane: LaneId,
-        open: &mut [OpenFrame],
-        paused: u32,
-        ticks: u64,
-    ) -> Result<(), Never> {
+    fn pause(&mut self, lane: LaneId, open: &mut [OpenFrame], paused: u32, ticks: u64) -> Result<(), Never> {
         let Some(innermost) = open.last() else { return Ok(()) };
         let start = ticks.saturating_sub(paused.into()).max(innermost.start_ticks);
         let frame = self.enter(lane, open, RECORDER, start)?;

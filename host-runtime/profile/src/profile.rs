@@ -131,7 +131,9 @@ impl Profile {
             return Some(Precision::of_samples(sampling, self_nanos, self.calls()));
         }
         let ticks = self.ticks()?;
-        (ticks.count > 0 && ticks.squares > 0.0).then(|| Precision::of_ticks(ticks, self_nanos))
+        let cost = self.header.probe_cost.as_ref();
+        (ticks.count > 0 && ticks.squares > 0.0)
+            .then(|| Precision::of_ticks(ticks, self_nanos, self.calls(), cost))
     }
 
     /// How a ticker ticked, if one was the clock and the trace says so.

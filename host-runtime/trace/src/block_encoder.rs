@@ -25,6 +25,16 @@ impl BlockEncoder {
     ///
     /// `InvalidInput` where the bytes are no block: shorter than a header, longer than 4 MiB, not made of words.
     pub fn encode(&mut self, raw_block: &[u8], payload: &mut Vec<u8>) -> io::Result<u64> {
+        self.encode_between(raw_block, payload, &mut || ())
+    }
+
+    /// The same, for a caller that has something to do every few microseconds: `between` is called behind each step of the work.
+    pub(crate) fn encode_between(
+        &mut self,
+        raw_block: &[u8],
+        payload: &mut Vec<u8>,
+        between: &mut dyn FnMut(),
+    ) -> io::Result<u64> {
         let Some((header, words)) = raw_block.split_first_chunk::<{ block::HEADER_LEN }>() else {
             return Err(invalid(format!("a block of {} bytes is shorter than its header", raw_block.len())));
         };
@@ -38,7 +48,8 @@ impl BlockEncoder {
             return Err(invalid(format!("a block of {} bytes is longer than {MAX_BLOCK}", raw_block.len())));
         }
         let events = self.columns.encode(words);
-        self.columns.pack(header, &mut self.packer, payload);
+        between();
+        self.columns.pack(header, &mut self.packer, payload, between);
         Ok(events)
     }
 }

@@ -47,8 +47,14 @@ impl Columns {
         self.times.clear();
     }
 
-    /// Appends an EVTS payload to `out`: codec byte, envelope, columns.
-    pub(crate) fn pack(&self, header: &[u8; block::HEADER_LEN], packer: &mut Packer, out: &mut Vec<u8>) {
+    /// Appends an EVTS payload to `out`: codec byte, envelope, columns. `between` is called behind each column.
+    pub(crate) fn pack(
+        &self,
+        header: &[u8; block::HEADER_LEN],
+        packer: &mut Packer,
+        out: &mut Vec<u8>,
+        between: &mut dyn FnMut(),
+    ) {
         let start = out.len();
         out.resize(start + ENVELOPE_LEN, 0);
         let mut lengths = [(0, 0); 3];
@@ -57,6 +63,7 @@ impl Columns {
             let before = out.len();
             packed_bits |= u8::from(packer.pack(column, out)) << n;
             lengths[n] = (column.len() as u32, (out.len() - before) as u32);
+            between();
         }
         let envelope = &mut out[start..start + ENVELOPE_LEN];
         envelope[..4].copy_from_slice(&[COLUMNS, self.form as u8, packed_bits, 0]);

@@ -74,7 +74,22 @@ impl<W: Write> TraceWriter<W> {
     /// Errors of the output; `InvalidInput` if the bytes are no block: shorter than a header, longer than
     /// 4 MiB, not made of words.
     pub fn block(&mut self, recorder: u32, raw_block: &[u8]) -> io::Result<()> {
-        self.block_of(ChunkKind::EVENTS, recorder, raw_block)
+        self.block_of(ChunkKind::EVENTS, recorder, raw_block, &mut || ())
+    }
+
+    /// [`block`](Self::block) for a thread that has something else to do every few microseconds, as to renew a time: `between` is
+    /// called behind each step of the work, which takes some tens of them.
+    ///
+    /// # Errors
+    ///
+    /// As of [`block`](Self::block).
+    pub fn block_between(
+        &mut self,
+        recorder: u32,
+        raw_block: &[u8],
+        between: &mut dyn FnMut(),
+    ) -> io::Result<()> {
+        self.block_of(ChunkKind::EVENTS, recorder, raw_block, between)
     }
 
     /// Adds a block of slow calls that a sampler saw, for a recorder that makes a profile. The block has enters and leaves of
@@ -85,7 +100,7 @@ impl<W: Write> TraceWriter<W> {
     /// Errors of the output; `InvalidInput` if the bytes are no block: shorter than a header, longer than 4 MiB, not made of
     /// words.
     pub fn spans(&mut self, recorder: u32, raw_block: &[u8]) -> io::Result<()> {
-        self.block_of(ChunkKind::SPANS, recorder, raw_block)
+        self.block_of(ChunkKind::SPANS, recorder, raw_block, &mut || ())
     }
 
     /// Adds what a sampler counted and saw in a span of time.
@@ -95,12 +110,18 @@ impl<W: Write> TraceWriter<W> {
         self.end(ChunkKind::WINDOW, window.recorder, 0)
     }
 
-    fn block_of(&mut self, kind: ChunkKind, recorder: u32, raw_block: &[u8]) -> io::Result<()> {
+    fn block_of(
+        &mut self,
+        kind: ChunkKind,
+        recorder: u32,
+        raw_block: &[u8],
+        between: &mut dyn FnMut(),
+    ) -> io::Result<()> {
         if raw_block.len() == block::HEADER_LEN {
             return Ok(());
         }
         self.begin();
-        let events = self.encoder.encode(raw_block, &mut self.chunk)?;
+        let events = self.encoder.encode_between(raw_block, &mut self.chunk, between)?;
         // Counted before the write: if that fails, the number is missing, and a reader notices.
         let next = self.sequences.entry(recorder).or_default();
         let sequence = *next;

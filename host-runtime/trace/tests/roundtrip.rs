@@ -62,8 +62,10 @@ fn any_words_come_back() {
         let mut writer = TraceWriter::new(io::sink(), &Header::default()).expect("a writer");
         writer.block(5, &raw).expect("a block");
         // What is told of memory belongs to the event before it.
-        let events =
-            expected.iter().filter(|(_, timed)| !matches!(timed.event, Event::Memory(_) | Event::Pause(_))).count() as u64;
+        let events = expected
+            .iter()
+            .filter(|(_, timed)| !matches!(timed.event, Event::Memory(_) | Event::Pause(_)))
+            .count() as u64;
         assert_eq!((writer.written().events, count_events(&raw)), (events, events));
     }
 }

@@ -43,7 +43,9 @@ impl State {
                     state.depth = saved_depth(stack);
                 }
                 // A leaf is entered and left.
-                Some(Word::Leaf(_) | Word::Mark(_) | Word::Record(_) | Word::RecordMore(_) | Word::Pause(_))
+                Some(
+                    Word::Leaf(_) | Word::Mark(_) | Word::Record(_) | Word::RecordMore(_) | Word::Pause(_),
+                )
                 | None => {}
             }
         }

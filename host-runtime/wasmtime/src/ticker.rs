@@ -1,11 +1,13 @@
 //! The thread that renews the time for recorders of the ticker's form.
 //!
 //! If a processor is free, the thread spins and renews the time every period. If none is free, the scheduler stops a spinning
-//! thread for milliseconds, and guests would see the same time at each event. Two things keep times true then:
+//! thread for milliseconds, and guests would see the same time at each event. These keep times true then:
 //!
 //! * The ticker's thread notices the gap and from there on naps between its ticks (`pace.rs`). The scheduler runs a thread that
 //!   sleeps most of the time as soon as it wakes. Measured beside four busy processes on two processors: half of the time
 //!   fell into gaps of 7.5 ms when the thread spun, and of 0.6 to 1.2 ms when it napped for 500 us.
+//! * Where there are two processors, the writer's thread renews the time between the steps of its work
+//!   ([`Ticker::also_tick`]): it has the processor that the ticker's thread would need.
 //! * The guest's thread checks the time wherever it reaches the host anyway ([`Ticker::check`]). If the time is far behind,
 //!   it writes 0 in its place: events then ask the host for the time until the next tick.
 
@@ -31,6 +33,8 @@ const STALLS: usize = 1000;
 pub(crate) struct Ticker {
     shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Whether the guest's thread, the writer's and the ticker's can't all run at once.
+    few: bool,
 }
 
 /// What the thread and the others both have.
@@ -43,6 +47,10 @@ struct Shared {
     patience: AtomicU64,
     /// What it is while the thread spins.
     noise: u64,
+    /// A tick's length, in ticks of the clock.
+    period: u64,
+    /// Until when a guest that has just begun reads the clock itself.
+    new_until: AtomicU64,
     /// When a guest found the time too old last, in ticks: from there on until the next tick events read the clock.
     doubted: AtomicU64,
     inner: Mutex<Inner>,
@@ -55,6 +63,8 @@ struct Inner {
     told: Told,
     /// What was before is of no interest: there was nothing to record.
     since: u64,
+    /// The last tick.
+    last: u64,
 }
 
 /// What became of the ticks.
@@ -72,11 +82,12 @@ impl Ticker {
         if period.is_zero() || period > Duration::from_secs(1) {
             return Err(ErrorKind::Period(period).into());
         }
-        if std::thread::available_parallelism().is_ok_and(|processors| processors.get() == 1) {
+        let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+        if processors == 1 {
             return Err(ErrorKind::OneProcessor.into());
         }
         let pace = Pace::new(period, |time| clock.ticks(time));
-        let shared = Shared::new(engine, clock, [pace.patience(), pace.noise()]);
+        let shared = Shared::new(engine, clock, [pace.patience(), pace.noise(), pace.period()]);
         let thread = std::thread::Builder::new()
             .name("kperf-ticker".into())
             .spawn({
@@ -84,13 +95,13 @@ impl Ticker {
                 move || tick(&shared, pace)
             })
             .map_err(ErrorKind::Thread)?;
-        Ok(Ticker { shared, thread: Mutex::new(Some(thread)) })
+        Ok(Ticker { shared, thread: Mutex::new(Some(thread)), few: processors == 2 })
     }
 
     /// A ticker that never ticks, and whose time is never too old: to measure what probes cost, even on a busy machine.
     #[cfg(feature = "compiler")]
     pub(crate) fn standing(engine: &Engine, clock: &Clock) -> Ticker {
-        Ticker { shared: Shared::new(engine, clock, [u64::MAX; 2]), thread: Mutex::new(None) }
+        Ticker { shared: Shared::new(engine, clock, [u64::MAX; 3]), thread: Mutex::new(None), few: false }
     }
 
     pub(crate) fn cell(&self) -> &Arc<TickerCell> {
@@ -127,6 +138,19 @@ impl Ticker {
         }
     }
 
+    /// Renews the time too. For the writer's thread, every few microseconds while it works.
+    pub(crate) fn also_tick(&self) {
+        if !self.few {
+            return;
+        }
+        let now = self.shared.clock.now();
+        let mut inner = self.shared.inner();
+        if now.saturating_sub(inner.last) >= self.shared.period {
+            let is_new = now < self.shared.new_until.load(Ordering::Relaxed);
+            self.shared.tick(&mut inner, now, self.shared.patience.load(Ordering::Relaxed), is_new);
+        }
+    }
+
     /// Ticks that the time of a ticker that spins may be old.
     pub(crate) fn noise(&self) -> u64 {
         self.shared.noise
@@ -139,6 +163,7 @@ impl Ticker {
             cells: std::mem::take(&mut inner.cells),
             told: Told::default(),
             since: self.shared.clock.now(),
+            last: self.shared.clock.now(),
         };
     }
 
@@ -166,7 +191,7 @@ impl Drop for Ticker {
 }
 
 impl Shared {
-    fn new(engine: &Engine, clock: &Clock, [patience, noise]: [u64; 2]) -> Arc<Shared> {
+    fn new(engine: &Engine, clock: &Clock, [patience, noise, period]: [u64; 3]) -> Arc<Shared> {
         let cell = TickerCell::new(engine);
         // The first event must not be in the year 1970.
         let now = clock.now();
@@ -177,9 +202,24 @@ impl Shared {
             stop: AtomicBool::new(false),
             patience: AtomicU64::new(patience),
             noise,
+            period,
+            new_until: AtomicU64::new(0),
             doubted: AtomicU64::new(0),
-            inner: Mutex::new(Inner { since: now, ..Inner::default() }),
+            inner: Mutex::new(Inner { since: now, last: now, ..Inner::default() }),
         })
+    }
+
+    /// Notes a tick, and tells the time. A guest that has just begun may see too few ticks (`is_new`): then it reads the clock itself.
+    fn tick(&self, inner: &mut Inner, now: u64, usual: u64, is_new: bool) {
+        let doubted = self.doubted.load(Ordering::Relaxed);
+        let last = std::mem::replace(&mut inner.last, now);
+        inner.note(&self.clock, [last, doubted, now], usual);
+        let told = if is_new { 0 } else { now };
+        self.cell.store(told);
+        inner.cells.values().for_each(|cell| cell.store(told));
+        if is_new {
+            self.doubted.fetch_max(now, Ordering::Relaxed);
+        }
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -210,31 +250,31 @@ impl Inner {
 fn tick(shared: &Shared, mut pace: Pace) {
     slice::ask_for_short_ones();
     let clock = &shared.clock;
-    let mut last = shared.inner().since;
+    let mut last = shared.inner().last;
     loop {
         // Before the clock: how long it stood still before the end counts too.
         let stopping = shared.stop.load(Ordering::Relaxed);
         let now = clock.now();
+        // Of this thread's own ticks: they tell whether it is run.
         let gap = now.saturating_sub(last);
         if !stopping && pace.is_early(gap) {
             std::hint::spin_loop();
             continue;
         }
-        let doubted = shared.doubted.load(Ordering::Relaxed);
         let mut inner = shared.inner();
-        inner.note(clock, [last, doubted, now], pace.usual());
         if stopping {
+            let told = [inner.last, shared.doubted.load(Ordering::Relaxed), now];
+            inner.note(clock, told, pace.usual());
             return;
         }
         // A guest that has just begun would see few ticks, if any: it reads the clock itself at first.
-        let is_new = now.saturating_sub(inner.since) < pace.few_ticks();
-        let told = if is_new { 0 } else { now };
-        shared.cell.store(told);
-        inner.cells.values().for_each(|cell| cell.store(told));
-        drop(inner);
-        if is_new {
-            shared.doubted.fetch_max(now, Ordering::Relaxed);
+        let new_until = inner.since.saturating_add(pace.few_ticks());
+        shared.new_until.store(new_until, Ordering::Relaxed);
+        // The writer may have been later.
+        if now > inner.last {
+            shared.tick(&mut inner, now, pace.usual(), now < new_until);
         }
+        drop(inner);
         last = now;
         pace.note(now, gap);
         shared.patience.store(pace.patience(), Ordering::Relaxed);

@@ -104,7 +104,14 @@ impl Writer<'_> {
             self.files.name_suspended();
         }
         let follows = self.files.rotates();
-        let written = self.files.symbols_and(|trace| lane.write(trace, number, &bytes));
+        let mut tick = || {
+            if let Some(ticker) = &self.outlet.ticker {
+                ticker.also_tick();
+            }
+        };
+        tick();
+        let written = self.files.symbols_and(|trace| lane.write(trace, number, &bytes, &mut tick));
+        tick();
         if follows {
             lane.follow(&bytes);
         }

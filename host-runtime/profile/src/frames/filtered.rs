@@ -255,13 +255,7 @@ impl<V: Named> Visitor for Filtered<'_, V> {
         self.inner.allocation(lane, &mut self.lanes.entry(lane).or_default().told, allocation, ticks)
     }
 
-    fn pause(
-        &mut self,
-        lane: LaneId,
-        open: &mut [Frame],
-        paused: u32,
-        ticks: u64,
-    ) -> Result<(), V::Error> {
+    fn pause(&mut self, lane: LaneId, open: &mut [Frame], paused: u32, ticks: u64) -> Result<(), V::Error> {
         if !self.filter.wants_lane(lane) {
             return Ok(());
         }

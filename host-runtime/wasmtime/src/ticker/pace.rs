@@ -69,6 +69,11 @@ impl Pace {
         }
     }
 
+    /// How long it is from tick to tick.
+    pub(super) fn period(&self) -> u64 {
+        self.period_ticks
+    }
+
     /// How long a gap may be while it spins.
     pub(super) fn noise(&self) -> u64 {
         self.noise

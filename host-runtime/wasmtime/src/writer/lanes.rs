@@ -50,16 +50,17 @@ impl Lane {
         &mut self.suspensions
     }
 
-    /// Writes a block, and what is owed before it.
+    /// Writes a block, and what is owed before it. `between` is called every few microseconds.
     pub(super) fn write(
         &mut self,
         trace: &mut TraceWriter<Output>,
         number: u32,
         bytes: &[u8],
+        between: &mut dyn FnMut(),
     ) -> io::Result<()> {
         self.tell_parents(trace)?;
         self.tell_lost(trace, number)?;
-        if self.spans { trace.spans(number, bytes) } else { trace.block(number, bytes) }
+        if self.spans { trace.spans(number, bytes) } else { trace.block_between(number, bytes, between) }
     }
 
     fn tell_parents(&mut self, trace: &mut TraceWriter<Output>) -> io::Result<()> {

@@ -42,7 +42,9 @@ impl OpenCalls {
                     self.stacks.insert(before, calls);
                     calls = self.stacks.remove(&stack).unwrap_or_default();
                 }
-                Some(Word::Leaf(_) | Word::Mark(_) | Word::Record(_) | Word::RecordMore(_) | Word::Pause(_))
+                Some(
+                    Word::Leaf(_) | Word::Mark(_) | Word::Record(_) | Word::RecordMore(_) | Word::Pause(_),
+                )
                 | None => {}
             }
         }
