@@ -89,7 +89,7 @@ fn what_the_program_records_reads() {
         kperf(&args);
         assert!(check(&trace) > 1_000, "{name}");
         let read = read(&trace);
-        assert_eq!(read["version"], "1.2", "{name}");
+        assert_eq!(read["version"], "1.3", "{name}");
         if name != "profile" {
             let bytes = fs::read(&trace).unwrap();
             let end = bytes.windows(9).rposition(|bytes| bytes == b"\"events\":").unwrap();

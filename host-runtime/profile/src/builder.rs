@@ -119,6 +119,8 @@ pub(crate) struct Growth<O> {
     root: u32,
     /// The latter, if there are any. They are told to the observer, and are not in the tree in the end.
     spans: Option<u32>,
+    /// The last pause: its lane, when it was told, and when it began.
+    last_pause: Option<(LaneId, u64, u64)>,
 }
 
 /// How many children of a node are found without hashing.
@@ -154,7 +156,17 @@ impl<O> Growth<O> {
         let root = Node::new(CallTree::ROOT, HOST);
         let (symbols, others) = (Symbols::default(), FxHashMap::default());
         let (nodes, callees) = (vec![root], vec![Callees::NONE]);
-        Growth { observer, symbols, nodes, most: MAX_PATHS, callees, others, root: 0, spans: None }
+        Growth {
+            observer,
+            symbols,
+            nodes,
+            most: MAX_PATHS,
+            callees,
+            others,
+            root: 0,
+            spans: None,
+            last_pause: None,
+        }
     }
 
     /// The complete tree, and the observer that saw its calls.
@@ -295,10 +307,17 @@ impl<O: CallObserver> Visitor for Growth<O> {
     /// A call of [`RECORDER`].
     fn pause(&mut self, lane: LaneId, open: &mut [OpenFrame], paused: u32, ticks: u64) -> Result<(), Never> {
         let Some(innermost) = open.last() else { return Ok(()) };
-        let start = ticks.saturating_sub(paused.into()).max(innermost.start_ticks);
+        // Several that are told at one moment lie before each other.
+        let end = match self.last_pause {
+            Some((of, told_at, start)) if (of, told_at) == (lane, ticks) => start,
+            _ => ticks,
+        };
+        let end = end.max(innermost.start_ticks);
+        let start = end.saturating_sub(paused.into()).max(innermost.start_ticks);
+        self.last_pause = Some((lane, ticks, start));
         let frame = self.enter(lane, open, RECORDER, start)?;
         let node = frame.node as usize;
-        self.leave(lane, open, frame, Ending::Leave, ticks)?;
+        self.leave(lane, open, frame, Ending::Leave, end)?;
         // The guest called nothing.
         self.nodes[node].calls = 0;
         Ok(())

@@ -49,6 +49,16 @@ main: 1 calls, total 25, self 6 (24%), avg 25, min 25, max 25, from [host] 1
 }
 
 #[test]
+fn the_recorder_s_time_is_in_totals_and_in_no_share() {
+    assert_eq!(
+        flat("main{ 6 pause=2 step{ 9 pause=3 } }", 1e9, None),
+        "step: 1 calls, total 9, self 6 (60%), avg 9, min 9, max 9, from main 1
+main: 1 calls, total 15, self 4 (40%), avg 15, min 15, max 15, from [host] 1
+"
+    );
+}
+
+#[test]
 fn recursion_counts_once_in_total() {
     // even calls odd calls even: 1 + 2 + 3 + 4 ticks of self time.
     assert_eq!(

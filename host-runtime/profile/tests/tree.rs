@@ -39,6 +39,27 @@ fn self_is_what_calls_of_its_own_do_not_take() {
 }
 
 #[test]
+fn a_pause_is_nobody_s_own_time() {
+    check(
+        &[(0, 0, 0, "9 pause=4 main{ 10 pause=4 step{ 5 pause=3 pause=2 } 1 } 7 pause=7")],
+        "
+        main: 1 call, total 16, self 7
+          [recorder]: 0 calls, total 4, self 4
+          step: 1 call, total 5, self 0
+            [recorder]: 0 calls, total 5, self 5
+        ",
+    );
+    // What can't be is cut to what there is.
+    check(
+        &[(0, 0, 0, "main{ 3 pause=100 }")],
+        "
+        main: 1 call, total 3, self 0
+          [recorder]: 0 calls, total 3, self 3
+        ",
+    );
+}
+
+#[test]
 fn a_call_may_span_batches() {
     check(
         &[(0, 0, 0, "main{ 1 step{ 10"), (0, 2, 7, "4 } 1"), (0, 1, 12, "5 }")],

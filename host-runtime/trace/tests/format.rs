@@ -262,10 +262,10 @@ fn a_later_minor_version_is_read_and_said() {
     let news = chunk(b"NEWS", 7, 7, b"what nobody knows yet");
     let read = "lane 0.1, depth 2, from 10\n  15 enter 0\nend: \n";
     let unknown = "! chunk of unknown kind NEWS, ignored (at offset 0x26)\n";
-    for version in [[1, 0], [1, 1], [1, 2]] {
+    for version in [[1, 0], [1, 1], [1, 2], [1, 3]] {
         assert_eq!(text(&file(version, &[news.clone(), block.clone()])), format!("{read}{unknown}"));
     }
-    let newer = "! the trace has format version 1.7, this reader knows 1.2: what is new in it is passed over (at offset 0x0)\n";
+    let newer = "! the trace has format version 1.7, this reader knows 1.3: what is new in it is passed over (at offset 0x0)\n";
     assert_eq!(text(&file([1, 7], &[news, block])), format!("{read}{newer}{unknown}"));
 }
 
@@ -277,7 +277,7 @@ fn another_major_version_is_refused() {
         assert_eq!(
             error,
             format!(
-                "the trace has format version {major}.{minor}, this reader knows version 1.2 (at offset 0x6)"
+                "the trace has format version {major}.{minor}, this reader knows version 1.3 (at offset 0x6)"
             )
         );
     }

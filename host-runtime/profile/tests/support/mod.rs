@@ -4,6 +4,7 @@
 //! main{ step{ 10 } 5 }     main calls step, which takes 10 ticks; 5 ticks later main leaves
 //! trap>1 caught>0          an unwind: frames deeper than that are closed
 //! mark=7 stack=3           a mark; a switch to another stack
+//! 9 pause=4                4 of these 9 ticks were the recorder's
 //! ```
 
 #![allow(dead_code, unreachable_pub, reason = "a part of every test, none of which uses all of it")]
@@ -75,6 +76,8 @@ fn words(names: &mut Names, script: &str) -> Vec<(u64, Word)> {
             Word::Unwind { depth: number(depth), reason }
         } else if let Some(("mark", value)) = token.split_once('=') {
             Word::Mark(number(value))
+        } else if let Some(("pause", ticks)) = token.split_once('=') {
+            Word::Pause(number(ticks))
         } else if let Some(("stack", stack)) = token.split_once('=') {
             Word::Switch(number(stack))
         } else {
@@ -103,6 +106,7 @@ pub fn events(names: &mut Names, start_ticks: u64, script: &str) -> Vec<TimedEve
             Word::Leave => Event::Leave,
             Word::Unwind { depth, reason } => Event::Unwind { depth, reason },
             Word::Mark(value) => Event::Mark(value),
+            Word::Pause(ticks) => Event::Pause(ticks),
             other => panic!("not an event: {other:?}"),
         };
         events.push(TimedEvent { ticks, event });
