@@ -81,7 +81,7 @@ pub fn show(delivery: &Delivery, config: &Config) {
     let things = match config.signal {
         Signal::Traces => "spans",
         Signal::Metrics => "points of metrics",
-        Signal::Profiles => "samples of profiles",
+        Signal::Profiles => "profiles",
     };
     let seconds = delivery.elapsed.as_secs_f64();
     let megabytes = delivery.bytes as f64 / 1e6;

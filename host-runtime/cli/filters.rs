@@ -103,6 +103,15 @@ impl CallArgs {
         Ok(Calls { functions: self.functions.filter()?, windows: WindowChoice::Sum, args: self })
     }
 
+    /// The flag that chooses calls by their length or their depth, if one is given.
+    pub fn of_single_calls_or_depth(&self) -> Option<&'static str> {
+        match self {
+            CallArgs { min_time: Some(1..), .. } => Some("--min-time"),
+            CallArgs { depth: Some(_), .. } => Some("--depth"),
+            _ => None,
+        }
+    }
+
     /// The choice for OpenTelemetry's spans. Fails if --range or --lane is given, which they don't support.
     pub fn without_range_and_lane(&self) -> anyhow::Result<CallChoice> {
         if self.range.is_some() || !self.lane.is_empty() {

@@ -6,12 +6,12 @@ mod sums;
 use crate::delivery::{self, DeliveryArgs};
 use crate::filters::CallArgs;
 use crate::output::tell;
-use crate::signals::{self, Signal};
+use crate::signals;
 use crate::spans::{SpanArgs, check_times, tell_warnings};
 use crate::{input, traces};
 use anyhow::{Context, bail};
 use journal::{Journal, Task};
-use kperf_otlp::exporter::{BoxError, Config, Receipt, Resume, Sending, Source, SourceProgress};
+use kperf_otlp::exporter::{BoxError, Config, Receipt, Resume, Sending, Signal, Source, SourceProgress};
 use kperf_otlp::{Account, Request, SpanOptions, Spans};
 use kperf_trace::{Header, TraceReader};
 use std::fs::{self, File};
@@ -87,7 +87,15 @@ impl Opts {
         if !is_one && !traces::can_be_read_twice(&self.trace) {
             bail!("several signals need several readings of the trace; give it as a file");
         }
-        // A filter or a trace that is refused is refused before anything is sent.
+        // What is refused is refused before anything is sent.
+        let signals = [
+            (SignalArg::Traces, Signal::Traces),
+            (SignalArg::Metrics, Signal::Metrics),
+            (SignalArg::Profiles, Signal::Profiles),
+        ];
+        for (_, signal) in signals.into_iter().filter(|(arg, _)| has(*arg)) {
+            Sending::check(&self.delivery.config_for(signal)?)?;
+        }
         if has(SignalArg::Traces) || sums[0] {
             self.spans.options(&self.calls)?;
         }
@@ -135,14 +143,16 @@ impl Opts {
             tell_warnings(&account);
         }
         delivery::show(&delivery, &config);
-        if delivery.is_complete() {
+        if !delivery.can_be_resumed() {
             forget(&self.trace);
+        }
+        if delivery.is_complete() {
             return Ok(ExitCode::SUCCESS);
         }
-        if header.is_some() {
+        if header.is_some() && delivery.can_be_resumed() {
             tell(how_to_resume(&self.trace));
         }
-        Ok(signal.try_recv().map_or(ExitCode::FAILURE, Signal::code))
+        Ok(signal.try_recv().map_or(ExitCode::FAILURE, signals::Signal::code))
     }
 
     fn open(&self) -> anyhow::Result<TraceReader<Box<dyn Read + Send>>> {

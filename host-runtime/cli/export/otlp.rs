@@ -77,24 +77,24 @@ pub(super) fn profiles(opts: &Opts) -> anyhow::Result<()> {
     if !is_json {
         options.limits = Limits { bytes: MAX_PROFILES, spans: u64::MAX };
     }
-    let mut samples = 0;
+    let mut profiles = 0;
     let write = |Request { body, spans, .. }: Request| -> anyhow::Result<()> {
         if is_json {
             writeln!(out, "{}", json::profiles(&body)?)?;
-        } else if samples == 0 {
+        } else if profiles == 0 {
             out.write_all(&body)?;
         } else {
             bail!(
                 "it would have more than 512 MiB; take --format otlp-json, or less of the trace (--only, --depth)"
             );
         }
-        samples += spans;
+        profiles += spans;
         Ok(())
     };
     let shortened = kperf_otlp::profiles(&profile, &options, write)
         .with_context(|| format!("failed to write `{name}`"))?;
     out.finish()?;
     traces::tell_shortened(shortened);
-    tell(format_args!("{name}: {} of {}", plural(samples, "sample"), plural(profile.calls(), "call")));
+    tell(format_args!("{name}: {} of {}", plural(profiles, "profile"), plural(profile.calls(), "call")));
     Ok(())
 }

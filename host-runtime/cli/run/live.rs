@@ -49,7 +49,7 @@ impl Live {
         if !quiet || !delivery.is_complete() {
             delivery::show(&delivery, &config);
         }
-        if delivery.is_complete() {
+        if !delivery.can_be_resumed() {
             send::forget(&trace);
         } else {
             tell(send::how_to_resume(&trace));

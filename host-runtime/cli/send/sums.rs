@@ -27,6 +27,11 @@ impl Opts {
         progress.finish_and_clear();
         let metrics = spans.metrics();
         let account = self.spans.check(&self.calls, &mut spans)?;
+        if account.health.sampling.is_some()
+            && let Some(flag) = self.calls.of_single_calls_or_depth()
+        {
+            bail!("the trace is a profile, whose metrics tell nothing of single calls; leave {flag} out");
+        }
         if account.calls == 0 && metrics.is_empty() {
             bail!("the trace has no calls to send");
         }

@@ -10,7 +10,7 @@ pub struct Request {
     /// An `ExportTraceServiceRequest` (or an `ExportMetricsServiceRequest`) in protobuf, not compressed. A `TracesData` is
     /// the same bytes.
     pub body: Vec<u8>,
-    /// How many spans (or points of metrics) are in it.
+    /// How many spans (or points of metrics, or profiles) are in it: what a Collector counts when it rejects some.
     pub spans: u64,
     /// How many spans are in the requests before it.
     pub first_span: u64,

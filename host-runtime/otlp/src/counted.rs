@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Default)]
 pub(crate) struct Counted {
     functions: BTreeMap<FuncId, Figures>,
+    has_windows: bool,
 }
 
 /// The sums for one function.
@@ -18,19 +19,31 @@ pub(crate) struct Figures {
 }
 
 impl Counted {
-    pub(crate) fn add(&mut self, window: &Window) {
+    /// Adds a window. The time of functions that are not kept is that of the innermost one around them that is, as if they had
+    /// had no probes.
+    pub(crate) fn add(&mut self, window: &Window, mut is_kept: impl FnMut(FuncId) -> bool) {
+        self.has_windows = true;
         for &(func, calls) in &window.calls {
+            if !is_kept(func) {
+                continue;
+            }
             let figures = self.functions.entry(func).or_default();
             figures.calls = figures.calls.saturating_add(calls);
         }
+        // Who has the time of each node; parents come before their children.
+        let mut owners: Vec<Option<FuncId>> = Vec::with_capacity(window.nodes.len());
         for node in &window.nodes {
-            let figures = self.functions.entry(node.func).or_default();
+            let around = node.parent.and_then(|parent| owners.get(parent as usize).copied().flatten());
+            let owner = if is_kept(node.func) { Some(node.func) } else { around };
+            owners.push(owner);
+            let Some(owner) = owner else { continue };
+            let figures = self.functions.entry(owner).or_default();
             figures.self_ticks = figures.self_ticks.saturating_add(node.self_ticks);
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.functions.is_empty()
+        !self.has_windows
     }
 
     /// The functions, by increasing id.

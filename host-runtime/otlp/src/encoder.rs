@@ -16,7 +16,7 @@ use crate::{attribute, resource, wire};
 use kperf_abi::FuncId;
 use kperf_profile::Symbols;
 use kperf_profile::frames::{Ending, Visitor};
-use kperf_trace::{Anchor, Header, LaneId};
+use kperf_trace::{Anchor, Header, LaneId, Window};
 use prost::Message;
 use std::convert::Infallible;
 
@@ -203,6 +203,21 @@ impl Encoder {
         }
     }
 
+    /// Whether a function, by its index, is one of those that are wanted.
+    #[inline]
+    fn is_kept(&self, function: u32) -> bool {
+        self.functions.list().get(function as usize).is_some_and(|function| function.kept)
+    }
+
+    /// Adds the window of a profile.
+    pub(crate) fn window(&mut self, window: &Window) {
+        let Encoder { functions, symbols, options, counted, .. } = self;
+        counted.add(window, |func| {
+            let function = functions.index(func, symbols, options);
+            functions.list().get(function as usize).is_some_and(|function| function.kept)
+        });
+    }
+
     /// Begins the trace of a call from the host.
     fn begin_trace(&mut self) -> u64 {
         self.roots += 1;
@@ -304,11 +319,15 @@ impl Visitor for Encoder {
         self.lanes.select(lane);
         let (level, parent) = match parents.last() {
             Some(outer) if outer.left_out.is_none() => (outer.level + 1, outer.span),
+            // No filter left it out.
+            Some(outer) if matches!(outer.left_out, Some(Reason::Unsampled | Reason::ByCount)) => {
+                (outer.level + u32::from(self.is_kept(outer.function)), outer.parent)
+            }
             Some(outer) => (outer.level, outer.parent),
             None => (0, self.begin_trace()),
         };
         let function = self.functions.index(func, &self.symbols, &self.options);
-        let kept = self.functions.list().get(function as usize).is_some_and(|function| function.kept);
+        let kept = self.is_kept(function);
         let left_out = if !self.lanes.current().trace.sampled {
             Some(Reason::Unsampled)
         } else if !kept {
@@ -350,7 +369,10 @@ impl Visitor for Encoder {
         }
         self.lanes.select(lane);
         let duration = ticks - frame.start_ticks;
-        if let Some(metrics) = &mut self.metrics {
+        let is_wanted = duration >= self.min_ticks
+            && self.options.max_depth.is_none_or(|depth| frame.level < depth)
+            && self.is_kept(frame.function);
+        if let Some(metrics) = self.metrics.as_mut().filter(|_| is_wanted) {
             metrics.add(frame.function, duration);
         }
         let outer = parents.last_mut();

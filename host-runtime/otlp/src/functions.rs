@@ -38,7 +38,7 @@ const MAX_FUNCTIONS: usize = 1 << 17;
 const MAX_BYTES: usize = 128 << 20;
 
 /// Names are cut here: one may have more bytes than a request takes.
-const MAX_NAME: usize = 4096;
+pub(crate) const MAX_NAME: usize = 4096;
 
 impl Functions {
     /// The index of a function.
@@ -113,8 +113,10 @@ pub(crate) fn encoded(attributes: &[KeyValue]) -> Box<[u8]> {
 
 /// As much of a name as is told.
 pub(crate) fn shortened(name: &str) -> &str {
-    match name.len() {
-        ..=MAX_NAME => name,
-        _ => name.get(..name.floor_char_boundary(MAX_NAME)).unwrap_or_default(),
-    }
+    shortened_to(name, MAX_NAME)
+}
+
+/// At most so many bytes of a name.
+pub(crate) fn shortened_to(name: &str, most: usize) -> &str {
+    name.get(..name.floor_char_boundary(most)).unwrap_or(name)
 }

@@ -29,6 +29,13 @@ impl Ids {
         Ids::new(seed)
     }
 
+    /// Other ids, that depend on a number too.
+    pub(crate) fn with(self, number: u64) -> Ids {
+        let Ids { trace: [high, low], span } = self;
+        let other = |start: u64| mix(start.rotate_left(1) ^ number);
+        Ids { trace: [other(high), other(low)], span: other(span) }
+    }
+
     /// The id of the n-th trace.
     pub(crate) fn trace(&self, n: u64) -> [u8; 16] {
         let [high, low] = self.trace.map(|start| mix(start.wrapping_add(n.wrapping_mul(STEP))));

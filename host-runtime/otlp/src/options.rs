@@ -29,8 +29,8 @@ pub struct SpanOptions {
     pub resource: ResourceOptions,
     /// How large a request may be.
     pub limits: Limits,
-    /// Whether metrics are gathered on the way, for [`Spans::metrics`](crate::Spans::metrics). They count every call,
-    /// whether it gets a span or not.
+    /// Whether metrics are gathered on the way, for [`Spans::metrics`](crate::Spans::metrics). They count the calls that
+    /// `keep`, `max_depth` and `min_nanos` let through, whether they get a span or not.
     pub metrics: bool,
 }
 

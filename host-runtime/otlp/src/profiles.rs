@@ -26,12 +26,12 @@ pub struct ProfileOptions {
     pub seed: Option<u64>,
     /// The span in which all of it happened. It replaces the one that the trace names. Samples link to it.
     pub parent: Option<TraceContext>,
-    /// How large a request may be. `spans` counts samples.
+    /// How large a request may be. `spans` counts samples here.
     pub limits: Limits,
 }
 
 /// Gives a profile's requests to `send`, one after the other: an `ExportProfilesServiceRequest` each, and a `ProfilesData` is the
-/// same bytes. [`Request::spans`] counts samples. Answers what was left out of very deep paths.
+/// same bytes. [`Request::spans`] counts profiles, which is what a Collector counts when it rejects some. Answers what was left out of very deep paths.
 ///
 /// # Errors
 ///
@@ -56,7 +56,7 @@ pub fn profiles<E>(
         if weights.calls == 0 && weights.self_ticks == 0 {
             return;
         }
-        if let Some(request) = batch.make_room(stack.len()) {
+        if let Some(request) = batch.make_room(&stack) {
             result = send(request);
         }
         batch.add(&stack, weights);
@@ -79,7 +79,9 @@ struct Batch<'a> {
     calls: Vec<Sample>,
     /// The samples' bytes, at most.
     bytes: usize,
-    /// Samples and requests before this one.
+    /// What each request has beside its samples and its dictionary, in bytes.
+    envelope: usize,
+    /// Profiles and requests before this one.
     given: u64,
     requests: u64,
 }
@@ -88,14 +90,22 @@ impl<'a> Batch<'a> {
     fn new(profile: &'a Profile, options: &'a ProfileOptions) -> Batch<'a> {
         let Profile { header, symbols, .. } = profile;
         let parent = options.parent.as_ref().or(header.parent.as_ref());
+        /// The scope, the schema, the types of values, ids and times of two profiles, at most.
+        const FRAME: usize = 1024;
+        let ids = options.seed.map_or_else(|| Ids::of(header), Ids::new);
         Batch {
             profile,
             options,
-            ids: options.seed.map_or_else(|| Ids::of(header), Ids::new),
+            // Another filter makes another profile of the same trace.
+            ids: profile.tree.iter().fold(ids, |ids, (_, node)| {
+                let path = u64::from(node.parent.0) << 32 | u64::from(node.func.0);
+                ids.with(path).with(node.calls).with(node.self_ticks)
+            }),
             dictionary: Dictionary::new(symbols, parent),
             times: Vec::new(),
             calls: Vec::new(),
             bytes: 0,
+            envelope: FRAME + resource(header, symbols, &options.resource).encoded_len(),
             given: 0,
             requests: 0,
         }
@@ -105,16 +115,21 @@ impl<'a> Batch<'a> {
         self.times.len() + self.calls.len()
     }
 
-    /// Answers the request if a path of this depth might not fit into it any more.
-    fn make_room(&mut self, depth: usize) -> Option<Request> {
+    /// Answers the request if this path might not fit into it any more, with the names that it adds to the dictionary.
+    fn make_room(&mut self, path: &[kperf_abi::FuncId]) -> Option<Request> {
         /// Tags, lengths and numbers of a sample, at most.
         const SAMPLE: usize = 32;
         let Limits { bytes, spans } = self.options.limits;
-        // Lists of locations and names; a name that is new adds to the dictionary afterwards.
-        let more = 2 * SAMPLE + 5 * depth;
-        let is_full =
-            self.samples() as u64 + 2 > spans.max(2) || self.bytes + self.dictionary.bytes() + more > bytes;
+        let more = 2 * SAMPLE + 5 * path.len();
+        let room = bytes.saturating_sub(self.envelope + more);
+        let names = self.dictionary.bytes_of(path);
+        let is_full = self.samples() as u64 + 2 > spans.max(2)
+            || self.bytes.saturating_add(self.dictionary.bytes()).saturating_add(names) > room;
         let request = if is_full { self.cut() } else { None };
+        if is_full {
+            // A path whose names alone are too much has shorter ones.
+            self.dictionary.fit(path, room);
+        }
         self.bytes += more;
         request
     }
@@ -139,9 +154,8 @@ impl<'a> Batch<'a> {
 
     /// The request, if anything is in it.
     fn cut(&mut self) -> Option<Request> {
-        let samples = self.samples() as u64;
         self.bytes = 0;
-        if samples == 0 {
+        if self.samples() == 0 {
             return None;
         }
         let Profile { header, symbols, .. } = self.profile;
@@ -168,6 +182,7 @@ impl<'a> Batch<'a> {
                 ..Message::default()
             });
         }
+        let count = profiles.len() as u64;
         let scope_profiles =
             vec![ScopeProfiles { scope: Some(scope()), profiles, schema_url: SCHEMA_URL.into() }];
         let resource = Some(resource(header, symbols, &self.options.resource));
@@ -175,8 +190,8 @@ impl<'a> Batch<'a> {
             vec![ResourceProfiles { resource, scope_profiles, schema_url: SCHEMA_URL.into() }];
         let dictionary = Some(self.dictionary.take());
         let body = ExportProfilesServiceRequest { resource_profiles, dictionary }.encode_to_vec();
-        let request = Request { body, spans: samples, first_span: self.given };
-        self.given += samples;
+        let request = Request { body, spans: count, first_span: self.given };
+        self.given += count;
         self.requests += 1;
         Some(request)
     }

@@ -129,7 +129,7 @@ impl<R: Read> Spans<R> {
             Some(Item::Window(window)) => {
                 let encoder = self.frames.visitor();
                 if encoder.metrics.is_some() {
-                    encoder.counted.add(window);
+                    encoder.window(window);
                 }
                 let begun = self.range.map_or(window.start_ticks, |(start, _)| start.min(window.start_ticks));
                 self.range = Some((begun, window.end_ticks));

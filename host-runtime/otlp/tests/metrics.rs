@@ -9,7 +9,7 @@ use kperf_otlp::proto::collector::metrics::v1::ExportMetricsServiceRequest;
 use kperf_otlp::proto::metrics::v1::metric::Data;
 use kperf_otlp::proto::metrics::v1::number_data_point::Value;
 use kperf_otlp::proto::metrics::v1::{AggregationTemporality, ExponentialHistogramDataPoint};
-use kperf_otlp::{Limits, Request, SpanOptions, Spans};
+use kperf_otlp::{Limits, Request, SpanOptions, Spans, TraceContext};
 use kperf_trace::block::BlockHeader;
 use kperf_trace::word::Word;
 use kperf_trace::{FuncId, Header, Summary, TraceReader, TraceWriter, Window, WindowNode};
@@ -52,9 +52,9 @@ fn points(requests: &[Request]) -> BTreeMap<String, (i64, ExponentialHistogramDa
 }
 
 #[test]
-fn every_call_is_counted_whatever_becomes_a_span() {
+fn every_call_is_counted_however_few_become_spans() {
     let file = simple("10 main{ 500 step{ 1000 } step{ 3000 cell{ 100 } } cell{ } 70 } 5 cell{ 5 }");
-    let options = SpanOptions { metrics: true, max_depth: Some(1), min_nanos: 1000, ..seeded() };
+    let options = SpanOptions { metrics: true, max_spans: Some(1), ..seeded() };
     let points = points(&metrics(&file, options));
     assert_eq!(points.keys().collect::<Vec<_>>(), ["cell", "main", "step"]);
     let (calls, durations) = &points["cell"];
@@ -68,6 +68,38 @@ fn every_call_is_counted_whatever_becomes_a_span() {
     assert!(lower < 5e-9 && 5e-9 <= lower * base, "{durations:?}");
     assert_eq!(points["step"].1.sum, Some((1000.0 + 3100.0) / 1e9));
     assert!(metrics(&file, seeded()).is_empty(), "only when they are asked for");
+}
+
+/// Calls and the sum of durations in nanoseconds, by name.
+fn sums(file: &[u8], options: SpanOptions) -> Vec<(String, i64, i64)> {
+    let points = points(&metrics(file, SpanOptions { metrics: true, ..options }));
+    let nanos = |point: &ExponentialHistogramDataPoint| (point.sum.unwrap_or(0.0) * 1e9).round() as i64;
+    points.into_iter().map(|(name, (calls, durations))| (name, calls, nanos(&durations))).collect()
+}
+
+#[test]
+fn filters_choose_what_is_counted() {
+    let file = simple("10 main{ 500 step{ 1000 } step{ 3000 cell{ 100 } } cell{ } 70 } 5 cell{ 5 }");
+    let expect = |options: SpanOptions, expected: &[(&str, i64, i64)]| {
+        let sums = sums(&file, options);
+        let sums: Vec<_> = sums.iter().map(|(name, calls, sum)| (name.as_str(), *calls, *sum)).collect();
+        assert_eq!(sums, expected);
+    };
+    let main = ("main", 1, 4670);
+    let step = ("step", 2, 4100);
+    expect(SpanOptions { max_depth: Some(1), ..seeded() }, &[("cell", 1, 5), main]);
+    expect(SpanOptions { min_nanos: 100, ..seeded() }, &[("cell", 1, 100), main, step]);
+    let no_step = || -> Option<kperf_otlp::Keep> { Some(Box::new(|name| name != "step")) };
+    expect(SpanOptions { keep: no_step(), ..seeded() }, &[("cell", 3, 105), main]);
+    expect(SpanOptions { keep: no_step(), max_depth: Some(2), ..seeded() }, &[("cell", 3, 105), main]);
+    // Spans that are too many, or whose caller isn't sampled, count all the same.
+    expect(SpanOptions { max_spans: Some(1), max_depth: Some(2), ..seeded() }, &[("cell", 2, 5), main, step]);
+    let parent =
+        TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00", "").expect("a parent");
+    expect(
+        SpanOptions { parent: Some(parent), max_depth: Some(2), ..seeded() },
+        &[("cell", 2, 5), main, step],
+    );
 }
 
 #[test]

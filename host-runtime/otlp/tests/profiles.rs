@@ -6,8 +6,8 @@ mod common;
 use common::simple;
 use kperf_otlp::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
 use kperf_otlp::proto::profiles::v1development::ProfilesDictionary;
-use kperf_otlp::{Limits, ProfileOptions, Request, TraceContext, profiles};
-use kperf_profile::Profile;
+use kperf_otlp::{Limits, ProfileOptions, Request, ResourceOptions, TraceContext, profiles};
+use kperf_profile::{CallFilter, Profile};
 use kperf_trace::TraceReader;
 use prost::Message;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,6 +46,7 @@ fn values(requests: &[Request]) -> BTreeMap<String, BTreeMap<String, i64>> {
         let dictionary = decoded.dictionary.unwrap();
         assert_eq!(request.first_span, given);
         let of_request = &decoded.resource_profiles[0].scope_profiles[0].profiles;
+        given += of_request.len() as u64;
         for profile in of_request {
             let kind = profile.sample_type.unwrap();
             let [kind, unit] = [kind.type_strindex, kind.unit_strindex]
@@ -54,7 +55,6 @@ fn values(requests: &[Request]) -> BTreeMap<String, BTreeMap<String, i64>> {
             for sample in &profile.samples {
                 let before = of_kind.insert(path(&dictionary, sample.stack_index), sample.values[0]);
                 assert_eq!(before, None, "a path comes once");
-                given += 1;
             }
         }
         assert_eq!(given, request.first_span + request.spans);
@@ -117,6 +117,46 @@ fn ids_come_once_and_come_again() {
     assert_eq!(first, again);
     let all: BTreeSet<_> = first.iter().chain(&other).collect();
     assert_eq!(all.len(), first.len() + other.len());
+}
+
+#[test]
+fn each_filter_has_ids_of_its_own() {
+    let file = simple(CALLS);
+    let ids = |keep: &dyn Fn(&str) -> bool| {
+        let filter = CallFilter { keep, ..CallFilter::default() };
+        let profile =
+            Profile::read_filtered(TraceReader::new(&file[..]).unwrap(), &filter, |_| ()).unwrap();
+        let request = requests(&profile, &ProfileOptions::default()).remove(0);
+        let decoded = ExportProfilesServiceRequest::decode(&request.body[..]).unwrap();
+        decoded.resource_profiles[0].scope_profiles[0].profiles[0].profile_id.clone()
+    };
+    assert_eq!(ids(&|_| true), ids(&|_| true));
+    assert_ne!(ids(&|_| true), ids(&|name| name != "cell"));
+}
+
+#[test]
+fn long_names_and_a_large_resource_fit_into_a_request() {
+    let names: Vec<String> = (0..40).map(|n| format!("{n}_{}", "n".repeat(4_000))).collect();
+    let body: String = names.iter().map(|name| format!("{name}{{ 1 }} ")).collect();
+    let deep: String = names.iter().map(|name| format!("{name}{{ 1 ")).collect::<String>() + &"} ".repeat(40);
+    let attributes = vec![("k".to_owned(), "v".repeat(9_000))];
+    let resource = ResourceOptions { attributes, ..ResourceOptions::default() };
+    for (body, paths) in [(body, 41), (deep, 41)] {
+        let profile = read(&simple(&format!("main{{ {body}}}")));
+        for bytes in [50_000, 100_000] {
+            let limits = Limits { bytes, ..Limits::default() };
+            let options = ProfileOptions { limits, resource: resource.clone(), ..ProfileOptions::default() };
+            let requests = requests(&profile, &options);
+            let most = requests.iter().map(|request| request.body.len()).max().unwrap();
+            assert!(most <= bytes, "{most} of {bytes}");
+            let decoded = |request: &Request| ExportProfilesServiceRequest::decode(&request.body[..]).unwrap();
+            let samples = requests.iter().map(|request| {
+                let scope = decoded(request).resource_profiles[0].scope_profiles[0].clone();
+                scope.profiles.last().unwrap().samples.len()
+            });
+            assert_eq!(samples.sum::<usize>(), paths);
+        }
+    }
 }
 
 #[test]

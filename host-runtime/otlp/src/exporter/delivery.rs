@@ -1,5 +1,6 @@
 //! What became of the spans.
 
+use kperf_profile::printable;
 use std::fmt;
 use std::time::Duration;
 
@@ -44,7 +45,7 @@ pub struct Delivery {
 pub struct Words {
     /// What the words are about.
     pub about: About,
-    /// The words of the Collector, or of an error.
+    /// The words of the Collector, or of an error, as they came.
     pub text: String,
     /// How many requests it was said of.
     pub requests: u64,
@@ -74,6 +75,11 @@ impl Delivery {
     /// Whether every span that was to be sent was acknowledged.
     pub fn is_complete(&self) -> bool {
         self.whole && self.acknowledged + self.elided == self.expected
+    }
+
+    /// Whether sending again, what was not acknowledged, may change anything. What a Collector rejected it would reject again.
+    pub fn can_be_resumed(&self) -> bool {
+        !self.whole || self.failed > 0 || self.dropped > 0
     }
 
     pub(super) fn say(&mut self, about: About, text: &str, spans: u64) {
@@ -118,12 +124,14 @@ impl fmt::Display for Delivery {
         }
         for words in &self.words {
             let (requests, spans) = (grouped(words.requests), grouped(words.spans));
+            // A server's words may have anything in them.
+            let text = printable(&words.text);
             match words.about {
-                About::Rejected => write!(f, "\n  rejected, {spans} spans: {}", words.text),
-                About::Failed => write!(f, "\n  failed, {spans} spans: {}", words.text),
-                About::Retried => write!(f, "\n  tried again, {requests} times: {}", words.text),
-                About::Warning => write!(f, "\n  the Collector warns: {}", words.text),
-                About::Trace => write!(f, "\n  the trace: {}", words.text),
+                About::Rejected => write!(f, "\n  rejected, {spans} spans: {text}"),
+                About::Failed => write!(f, "\n  failed, {spans} spans: {text}"),
+                About::Retried => write!(f, "\n  tried again, {requests} times: {text}"),
+                About::Warning => write!(f, "\n  the Collector warns: {text}"),
+                About::Trace => write!(f, "\n  the trace: {text}"),
             }?;
         }
         Ok(())
@@ -178,6 +186,26 @@ failed            9,993
   failed, 9,993 spans: HTTP 400: no"
         );
         assert!(!delivery.is_complete());
+    }
+
+    #[test]
+    fn what_was_rejected_is_not_offered_again() {
+        let rejected = Delivery { expected: 9, attempted: 9, acknowledged: 2, rejected: 7, whole: true, ..Delivery::default() };
+        assert!(!rejected.is_complete() && !rejected.can_be_resumed());
+        assert!(Delivery { failed: 1, ..rejected.clone() }.can_be_resumed());
+        assert!(Delivery { dropped: 1, ..rejected.clone() }.can_be_resumed());
+        assert!(Delivery { whole: false, ..rejected }.can_be_resumed());
+    }
+
+    #[test]
+    fn words_of_a_server_do_nothing_to_a_terminal() {
+        let mut delivery = Delivery::default();
+        for about in [About::Rejected, About::Failed, About::Retried, About::Warning, About::Trace] {
+            delivery.say(about, "no\x1b[2J\r\x07\nacknowledged 9\u{202e}", 1);
+        }
+        let text = delivery.to_string();
+        assert!(text.chars().all(|c| c == '\n' || !c.is_control() && c != '\u{202e}'), "{text:?}");
+        assert_eq!(text.lines().count(), 7 + 5, "{text}");
     }
 
     #[test]

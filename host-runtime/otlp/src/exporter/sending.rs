@@ -76,6 +76,20 @@ impl Sending {
         Sending::start_with(config, resume, Shared::default(), open)
     }
 
+    /// Whether a configuration can work, as far as that can be said without sending anything: certificates, headers.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Sending::start`] about the configuration.
+    pub fn check(config: &Config) -> Result<()> {
+        let runtime = Runtime::new()?;
+        let _inside = runtime.handle.enter();
+        match config.protocol {
+            Protocol::HttpProtobuf => Http::new(config).map(|_| ()),
+            Protocol::Grpc => Grpc::new(config).map(|_| ()),
+        }
+    }
+
     pub(super) fn start_with<S: Source>(
         config: Config,
         resume: Resume,

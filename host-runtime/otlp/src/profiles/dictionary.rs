@@ -1,7 +1,7 @@
 //! What the samples of a request mention, each thing once.
 
 use crate::attribute::string;
-use crate::functions::shortened;
+use crate::functions::{MAX_NAME, shortened, shortened_to};
 use crate::proto::profiles::v1development::{
     Function, KeyValueAndUnit, Line, Link, Location, Mapping, ProfilesDictionary, Stack, ValueType,
 };
@@ -24,7 +24,14 @@ pub(super) struct Dictionary<'a> {
     hashes: FxHashMap<&'a str, i32>,
     /// How many bytes names have, about.
     bytes: usize,
+    /// Names are cut here.
+    max_name: usize,
 }
+
+/// What a function takes beside its strings, at most.
+const FUNCTION: usize = 96;
+/// What a string takes beside its bytes, at most.
+const STRING: usize = 8;
 
 impl<'a> Dictionary<'a> {
     /// An empty one. `parent` is the span that all samples link to.
@@ -38,6 +45,7 @@ impl<'a> Dictionary<'a> {
             mappings: FxHashMap::default(),
             hashes: FxHashMap::default(),
             bytes: 0,
+            max_name: MAX_NAME,
         };
         dictionary.take();
         dictionary
@@ -50,6 +58,7 @@ impl<'a> Dictionary<'a> {
         self.mappings.clear();
         self.hashes.clear();
         self.bytes = 0;
+        self.max_name = MAX_NAME;
         let none = ProfilesDictionary {
             mapping_table: vec![Mapping::default()],
             location_table: vec![Location::default()],
@@ -65,6 +74,36 @@ impl<'a> Dictionary<'a> {
     /// How many bytes its names have, about.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// How many bytes this path would add, at most.
+    pub(super) fn bytes_of(&self, path: &[FuncId]) -> usize {
+        let new = path.iter().filter(|func| !self.locations.contains_key(func));
+        new.map(|&func| self.function_bytes(func)).fold(0, usize::saturating_add)
+    }
+
+    /// Cuts names so that those of a path have at most so many bytes, where they can be cut so far.
+    pub(super) fn fit(&mut self, path: &[FuncId], bytes: usize) {
+        /// Four strings are a function's: two names, a file, a module.
+        const STRINGS: usize = 4;
+        while self.max_name > STRING && self.bytes_of(path) > bytes {
+            self.max_name = self.max_name.min(bytes / (STRINGS * path.len()).max(1)).max(2 * STRING) / 2;
+        }
+    }
+
+    /// What a function takes that is new, with all of its strings.
+    fn function_bytes(&self, func: FuncId) -> usize {
+        let symbols = self.symbols;
+        let length = |text: &str| text.len().min(self.max_name) + STRING;
+        let name = length(&symbols.label(func));
+        let system_name = symbols.get(func).map_or(0, |symbol| length(&symbol.name));
+        let file = symbols.source(func).map_or(0, |(file, _)| length(file));
+        let number = symbols.tables().iter().position(|table| table.get(func).is_some());
+        let new = number.filter(|number| !self.mappings.contains_key(number));
+        let module = new.and_then(|number| symbols.tables().get(number)).map_or(0, |table| {
+            length(&table.module.name) + table.module.sha256.len() + FUNCTION
+        });
+        FUNCTION + name + system_name + file + module
     }
 
     /// The index of a path of calls; the outermost comes first here. Each path must be given once.
@@ -97,9 +136,9 @@ impl<'a> Dictionary<'a> {
         let system_name = symbols.get(func).map_or(name.as_str(), |symbol| &symbol.name);
         let source = symbols.source(func);
         let function = Function {
-            name_strindex: self.string(&name),
-            system_name_strindex: self.string(system_name),
-            filename_strindex: source.map_or(0, |(file, _)| self.string(file)),
+            name_strindex: self.name(&name),
+            system_name_strindex: self.name(system_name),
+            filename_strindex: source.map_or(0, |(file, _)| self.name(file)),
             start_line: source.map_or(0, |(_, line)| line.into()),
         };
         let function_index = put(&mut self.tables.function_table, function);
@@ -110,8 +149,6 @@ impl<'a> Dictionary<'a> {
             lines: vec![Line { function_index, line: 0, column: 0 }],
             attribute_indices: Vec::new(),
         };
-        /// What a function takes beside its strings, at most.
-        const FUNCTION: usize = 64;
         self.bytes += FUNCTION;
         let index = put(&mut self.tables.location_table, location);
         self.locations.insert(func, index);
@@ -131,7 +168,7 @@ impl<'a> Dictionary<'a> {
             memory_start: table.id_base.into(),
             memory_limit: table.id_end().into(),
             file_offset: 0,
-            filename_strindex: self.string(&table.module.name),
+            filename_strindex: self.name(&table.module.name),
             attribute_indices,
         };
         let index = put(&mut self.tables.mapping_table, mapping);
@@ -155,6 +192,11 @@ impl<'a> Dictionary<'a> {
         index
     }
 
+    /// The index of a name, which is cut if its path has too many bytes.
+    fn name(&mut self, text: &str) -> i32 {
+        self.string(shortened_to(text, self.max_name))
+    }
+
     fn string(&mut self, text: &str) -> i32 {
         let text = shortened(text);
         if text.is_empty() {
@@ -163,7 +205,7 @@ impl<'a> Dictionary<'a> {
         if let Some(&index) = self.strings.get(text) {
             return index;
         }
-        self.bytes += text.len() + 8;
+        self.bytes += text.len() + STRING;
         let index = put(&mut self.tables.string_table, text.to_owned());
         self.strings.insert(text.to_owned(), index);
         index
