@@ -4,6 +4,8 @@ mod names;
 mod pictures;
 mod verdict;
 
+use crate::collect::store::is_dataset;
+use crate::dataset;
 use crate::filters::{CallArgs, Calls, Known};
 use crate::output::tell;
 use crate::records::{self, Cell, Column, Format};
@@ -13,7 +15,7 @@ use anyhow::{Context, bail};
 use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit};
 use names::Names;
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use verdict::Limit;
 
@@ -27,7 +29,7 @@ use verdict::Limit;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The trace before and the trace after; with `--`, all traces before.
+    /// The trace before and the trace after; with `--`, all traces before. Or a dataset, or two, and --where.
     #[arg(value_name = "TRACE", required = true)]
     traces: Vec<PathBuf>,
     /// All traces after.
@@ -69,6 +71,10 @@ pub struct Opts {
     /// Don't shorten long names in the table.
     #[arg(long)]
     full_names: bool,
+    /// Which runs of the dataset are those before; given again, those after: `--where "version = 'a'" --where "version = 'b'"`. The
+    /// language is that of `report --where`.
+    #[arg(long = "where", value_name = "CONDITION", help_heading = "Datasets")]
+    conditions: Vec<String>,
     #[command(flatten)]
     calls: CallArgs,
 }
@@ -79,6 +85,7 @@ Examples:
   kperf-wasm diff rust.kperf go.kperf --names loose --min-share 1%
   kperf-wasm diff --fail-on 10% a1.kperf a2.kperf a3.kperf -- b1.kperf b2.kperf b3.kperf
   kperf-wasm diff before.kperf after.kperf --graph diff.svg --flame flame.svg
+  kperf-wasm diff dataset/ --where \"version = 'a'\" --where \"version = 'b'\"
   kperf-wasm diff old.kperf new.kperf --metric calls --fail-on 0%    did any function's calls grow?
 
 Exit codes:
@@ -104,6 +111,9 @@ impl Opts {
     /// Compares. Returns exit code 3 if --fail-on finds growth.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let (before, after) = match (self.traces.as_slice(), self.after.as_slice()) {
+            ([dataset], []) if is_dataset(dataset) => {
+                (std::slice::from_ref(dataset), std::slice::from_ref(dataset))
+            }
             ([before, after], []) => (std::slice::from_ref(before), std::slice::from_ref(after)),
             (before, after @ [_, ..]) => (before, after),
             (traces, []) => bail!(
@@ -126,7 +136,13 @@ impl Opts {
         let paths = (before, after);
         let calls = self.calls.parse()?;
         let mut known = Known::default();
-        let (before, after) = {
+        let sides = dataset::sides(paths, &self.conditions)?;
+        let (before, after) = if let Some([before, after]) = sides {
+            (
+                self.side_of_dataset(before, &calls, &mut known)?,
+                self.side_of_dataset(after, &calls, &mut known)?,
+            )
+        } else {
             let mut side = |paths| self.side(paths, self.by, &calls, &mut known);
             (side(before)?, side(after)?)
         };
@@ -150,6 +166,11 @@ impl Opts {
         self.write(&before, &after, &diff, metric, &mut out)
             .and_then(|()| out.flush())
             .context("failed to write to stdout")?;
+        if sides.is_some() && (self.graph.is_some() || self.flame.is_some()) {
+            bail!(
+                "--graph and --flame compare traces; `flame dataset/ --where ..` draws the runs of a dataset"
+            );
+        }
         self.draw(metric, (&before, &after), &paths, &calls)?;
         for told in &grown {
             tell(format_args!("error: {told}"));
@@ -176,6 +197,31 @@ impl Opts {
                         .with_context(|| format!("failed to compensate `{}`", input::name(path)))?;
                     Sample::by_function(&profile, cost.as_ref(), name_of)
                 }
+            });
+        }
+        Ok(side)
+    }
+
+    /// The runs of a dataset that one side has.
+    fn side_of_dataset(
+        &self,
+        (path, condition): (&Path, Option<&str>),
+        calls: &Calls<'_>,
+        known: &mut Known,
+    ) -> anyhow::Result<Side> {
+        if self.compensate {
+            bail!("--compensate needs traces; a dataset has only sums");
+        }
+        let mut side = Side { samples: Vec::new(), about: String::new() };
+        for profile in dataset::profiles(path, condition, true, calls)? {
+            known.add(&profile.symbols, &profile.health, &profile.lanes);
+            if side.about.is_empty() {
+                side.about = about(&profile);
+            }
+            let name_of = |func| self.names.name_of(&profile.symbols, func);
+            side.samples.push(match self.by {
+                By::Path => Sample::by_path(&profile, name_of),
+                By::Function => Sample::by_function(&profile, None, name_of),
             });
         }
         Ok(side)

@@ -1,5 +1,6 @@
 //! `kperf-wasm flame`: flame graphs.
 
+use crate::dataset::WhereArgs;
 use crate::filters::{CallArgs, Calls};
 use crate::input;
 use crate::output::tell;
@@ -22,7 +23,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The trace, or `-` for stdin.
+    /// The trace, `-` for stdin, or a dataset that `collect` has made.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
     /// Where to write; `-` is stdout.
@@ -41,6 +42,8 @@ pub struct Opts {
     #[arg(long, value_enum, value_name = "WHAT", default_value = "time", conflicts_with = "chart")]
     by: By,
     #[command(flatten)]
+    dataset: WhereArgs,
+    #[command(flatten)]
     calls: CallArgs,
 }
 
@@ -49,6 +52,7 @@ Examples:
   kperf-wasm flame app.kperf -o flame.svg
   kperf-wasm flame app.kperf -o reverse.svg --reverse
   kperf-wasm flame app.kperf -o chart.svg --chart --range 10ms~20ms
+  kperf-wasm flame dataset/ -o fleet.svg --where \"host = 'web-3'\"
   kperf-wasm flame app.kperf -o - --folded | sort -k2 -n
 
 Exit codes:
@@ -75,15 +79,22 @@ impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let calls = self.calls.parse()?;
         product::keep(&self.trace, &self.output)?;
-        let again = Again::new(&self.trace)?;
+        let flags =
+            [(self.chart, "--chart"), (matches!(self.by, By::Allocated | By::Peak | By::Live), "--by")];
+        for (_, flag) in flags.into_iter().filter(|(given, _)| *given) {
+            self.dataset.refuse(&self.trace, flag)?;
+        }
+        let of_dataset = self.dataset.profile(&self.trace, &calls)?;
+        let again = if of_dataset.is_none() { Some(Again::new(&self.trace)?) } else { None };
         let weight = match self.by {
             By::Time => Weight::Nanos,
             By::Calls => Weight::Calls,
             By::Allocated | By::Peak | By::Live => Weight::Bytes,
         };
-        let profile = match weight {
-            Weight::Bytes => self.bytes(&again, &calls)?,
-            _ => again.profile_of(&calls)?,
+        let profile = match (&again, of_dataset) {
+            (Some(again), _) if weight == Weight::Bytes => self.bytes(again, &calls)?,
+            (Some(again), _) => again.profile_of(&calls)?,
+            (None, of_dataset) => of_dataset.context("no runs")?,
         };
         traces::tell_warnings(&profile.health);
         let what = |profile: &Profile| match weight {
@@ -96,7 +107,7 @@ impl Opts {
         let mut out = Product::create(&self.output, false)?;
         let name = out.name();
         let context = || format!("failed to write `{name}`");
-        if self.chart {
+        if let Some(again) = again.filter(|_| self.chart) {
             let least = calls.min_nanos().unwrap_or(profile.header.nanos(profile.tree.total_ticks()) / PARTS);
             let Trace { reader, progress } = again.open(calls.symbols())?;
             let exported = calls.with(|filter| {

@@ -5,6 +5,8 @@
 // A binary has no public items. `pub` here marks what a file offers to the other files.
 #![allow(unreachable_pub)]
 
+mod collect;
+mod dataset;
 mod delivery;
 mod diff;
 mod export;
@@ -54,6 +56,7 @@ enum Cli {
     Graph(graph::Opts),
     Flame(flame::Opts),
     Diff(diff::Opts),
+    Collect(collect::Opts),
     Export(export::Opts),
     Send(send::Opts),
     Info(info::Opts),
@@ -71,6 +74,7 @@ Examples:
   kperf-wasm graph app.kperf -o app.svg         who calls whom, as a picture
   kperf-wasm flame app.kperf -o flame.svg       a flame graph
   kperf-wasm diff old.kperf new.kperf           what got slower, what is new
+  kperf-wasm collect traces/ -o dataset/        many runs as tables, for DuckDB, Spark and the like
   kperf-wasm send app.kperf                     the calls as spans, to an OpenTelemetry Collector
   kperf-wasm serve dist/                        a web app whose pages record, without a change to it
   kperf-wasm rewrite app.wasm -o probed.wasm    only add the probes
@@ -89,6 +93,7 @@ impl Cli {
             Cli::Graph(opts) => opts.run(),
             Cli::Flame(opts) => opts.run(),
             Cli::Diff(opts) => opts.run(),
+            Cli::Collect(opts) => opts.run(),
             Cli::Export(opts) => opts.run(),
             Cli::Send(opts) => opts.run(),
             Cli::Info(opts) => opts.run(),

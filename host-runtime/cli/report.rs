@@ -8,6 +8,7 @@ mod histogram;
 mod percentiles;
 mod windows;
 
+use crate::dataset::WhereArgs;
 use crate::filters::CallArgs;
 use crate::records::Format;
 use crate::table::color::ColorArg;
@@ -33,7 +34,7 @@ use windows::Window;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The trace, or `-` for stdin.
+    /// The trace, `-` for stdin, or a dataset that `collect` has made.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
     /// The figure to sort by, the largest first; or `name` for alphabetical order.
@@ -63,6 +64,8 @@ pub struct Opts {
     window: Window,
     #[command(flatten)]
     what: What,
+    #[command(flatten)]
+    dataset: WhereArgs,
     #[command(flatten)]
     calls: CallArgs,
 }
@@ -101,6 +104,7 @@ Examples:
   kperf-wasm report app.kperf --by namespace --format json
   kperf-wasm report app.kperf --by allocations               of `run --allocations`
   kperf-wasm report app.kperf --window series --only main    of a profile, window by window
+  kperf-wasm report dataset/ --where \"version = 'b'\"           of all runs of a version
   kperf-wasm report - --format csv < app.kperf > app.csv
 
 Exit codes:
@@ -122,14 +126,21 @@ enum Key {
 impl Opts {
     /// Reports. Fails if a filter matches nothing, or if --compensate finds no measured cost.
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        let mut calls = self.calls.parse()?;
+        if let Some(flag) = self.of_a_trace() {
+            self.dataset.refuse(&self.trace, flag)?;
+        }
         if let By::Allocations | By::AllocationPaths = self.what.by {
             allocations::run(&self, self.what.by == By::AllocationPaths)?;
             return Ok(ExitCode::SUCCESS);
         }
         let observer = (self.percentiles || self.what.histogram.is_some()).then(Histograms::default);
-        let mut calls = self.calls.parse()?;
+        let of_dataset = self.dataset.profile(&self.trace, &calls)?;
         calls.windows = self.window.0;
-        let (profile, histograms) = traces::profile_observed(&self.trace, &calls, observer)?;
+        let (profile, histograms) = match of_dataset {
+            Some(profile) => (profile, None),
+            None => traces::profile_observed(&self.trace, &calls, observer)?,
+        };
         self.window.check(&profile)?;
         if self.window.is_series() && self.what.is_given() {
             bail!("--window series lists functions one by one; leave --by, --call-graph and the like out");
@@ -156,6 +167,17 @@ impl Opts {
             traces::tell_hints(&profile, cost.is_some());
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// A flag that is given and that needs a trace: a dataset has only sums.
+    fn of_a_trace(&self) -> Option<&'static str> {
+        match self.what.by {
+            By::Allocations | By::AllocationPaths => return Some("--by allocations"),
+            _ if self.percentiles => return Some("--percentiles"),
+            _ => {}
+        }
+        let histogram = self.what.histogram.is_some().then_some("--histogram");
+        histogram.or((self.window != Window::default()).then_some("--window"))
     }
 
     fn write(

@@ -77,12 +77,8 @@ impl SpanArgs {
     }
 
     fn resource(&self) -> anyhow::Result<ResourceOptions> {
-        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let attributes = variable("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
-        let attributes =
-            parse_pairs(&attributes).context("failed to read OTEL_RESOURCE_ATTRIBUTES of the environment")?;
-        let service_name = self.service_name.clone().or_else(|| variable("OTEL_SERVICE_NAME"));
-        Ok(ResourceOptions { service_name, attributes })
+        let (service_name, attributes) = environment()?;
+        Ok(ResourceOptions { service_name: self.service_name.clone().or(service_name), attributes })
     }
 
     /// Fails if a pattern matches no function of the symbol tables that stand before the trace's first events.
@@ -104,6 +100,15 @@ impl SpanArgs {
         check_names(&calls.without_range_and_lane()?.functions, names)?;
         Ok(account)
     }
+}
+
+/// What the environment says of the resource: `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`.
+pub fn environment() -> anyhow::Result<(Option<String>, Vec<(String, String)>)> {
+    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let attributes = variable("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
+    let attributes =
+        parse_pairs(&attributes).context("failed to read OTEL_RESOURCE_ATTRIBUTES of the environment")?;
+    Ok((variable("OTEL_SERVICE_NAME"), attributes))
 }
 
 /// Fails if the trace has no times, which spans and metrics are made of.

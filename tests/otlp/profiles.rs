@@ -75,10 +75,7 @@ fn the_collector_understands_profiles_and_metrics() {
         let endpoint = format!("http://127.0.0.1:{port}");
         let signals = ["--signals", "metrics,profiles", "--endpoint", &endpoint, "--protocol", protocol];
         let told = run(&[&["send", "life.kperf"], &signals[..]].concat());
-        assert!(
-            told.contains("# points of metrics to") && told.contains("# profiles to"),
-            "{told}"
-        );
+        assert!(told.contains("# points of metrics to") && told.contains("# profiles to"), "{told}");
     }
     collector.signal(libc::SIGTERM);
     collector.wait();
@@ -151,4 +148,15 @@ fn a_file_of_many_paths_has_them_all_with_one_dictionary() {
     let profile = &data.resource_profiles[0].scope_profiles[0].profiles[0];
     assert_eq!(profile.duration_nano, 0);
     assert!(profile.time_unix_nano > 0);
+}
+
+#[test]
+fn the_example_s_configuration_is_one() {
+    let Some(binary) = server::binary("collector", true) else { return };
+    let config = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/fleet/collector.yaml");
+    let output = std::process::Command::new(binary)
+        .args(["validate", "--config", config, "--feature-gates=+service.profilesSupport"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
 }

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use std::str::FromStr;
 
 /// `--window`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window(pub WindowChoice);
 
 impl FromStr for Window {

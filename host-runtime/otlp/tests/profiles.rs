@@ -124,8 +124,7 @@ fn each_filter_has_ids_of_its_own() {
     let file = simple(CALLS);
     let ids = |keep: &dyn Fn(&str) -> bool| {
         let filter = CallFilter { keep, ..CallFilter::default() };
-        let profile =
-            Profile::read_filtered(TraceReader::new(&file[..]).unwrap(), &filter, |_| ()).unwrap();
+        let profile = Profile::read_filtered(TraceReader::new(&file[..]).unwrap(), &filter, |_| ()).unwrap();
         let request = requests(&profile, &ProfileOptions::default()).remove(0);
         let decoded = ExportProfilesServiceRequest::decode(&request.body[..]).unwrap();
         decoded.resource_profiles[0].scope_profiles[0].profiles[0].profile_id.clone()
@@ -149,7 +148,8 @@ fn long_names_and_a_large_resource_fit_into_a_request() {
             let requests = requests(&profile, &options);
             let most = requests.iter().map(|request| request.body.len()).max().unwrap();
             assert!(most <= bytes, "{most} of {bytes}");
-            let decoded = |request: &Request| ExportProfilesServiceRequest::decode(&request.body[..]).unwrap();
+            let decoded =
+                |request: &Request| ExportProfilesServiceRequest::decode(&request.body[..]).unwrap();
             let samples = requests.iter().map(|request| {
                 let scope = decoded(request).resource_profiles[0].scope_profiles[0].clone();
                 scope.profiles.last().unwrap().samples.len()

@@ -27,6 +27,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(feature = "formats")]
+pub mod dataset;
 pub mod export;
 pub mod frames;
 

@@ -19,6 +19,31 @@ impl CallTree {
         copy.finish()
     }
 
+    /// What a filter of functions and depth leaves: the time of calls that are left out is that of the calls around them, as if they
+    /// had had no probes.
+    #[cfg(feature = "formats")]
+    pub(crate) fn filtered(&self, keep: impl Fn(FuncId) -> bool, depth: Option<u32>) -> CallTree {
+        let mut copy = Copy::new(self);
+        let mut levels = vec![0u32; self.nodes().len()];
+        for (id, node) in self.iter() {
+            let parent = copy.copied(node.parent).unwrap_or(CallTree::ROOT);
+            let level = levels[node.parent.index()];
+            if depth.is_none_or(|depth| level < depth) && keep(node.func) {
+                copy.add(id, parent, node);
+                levels[id.index()] = level + 1;
+                continue;
+            }
+            copy.places[id.index()] = Some(parent);
+            levels[id.index()] = level;
+            if parent != CallTree::ROOT {
+                let around = &mut copy.nodes[parent.index()];
+                around.self_ticks = around.self_ticks.saturating_add(node.self_ticks);
+                around.hidden_calls = around.hidden_calls.saturating_add(node.calls);
+            }
+        }
+        copy.finish()
+    }
+
     /// This tree and the nodes of another one, which are in the order that [`CallTree`] promises.
     pub(crate) fn with(self, nodes: Vec<Node>) -> CallTree {
         if nodes.len() <= 1 {

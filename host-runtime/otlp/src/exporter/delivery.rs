@@ -190,7 +190,14 @@ failed            9,993
 
     #[test]
     fn what_was_rejected_is_not_offered_again() {
-        let rejected = Delivery { expected: 9, attempted: 9, acknowledged: 2, rejected: 7, whole: true, ..Delivery::default() };
+        let rejected = Delivery {
+            expected: 9,
+            attempted: 9,
+            acknowledged: 2,
+            rejected: 7,
+            whole: true,
+            ..Delivery::default()
+        };
         assert!(!rejected.is_complete() && !rejected.can_be_resumed());
         assert!(Delivery { failed: 1, ..rejected.clone() }.can_be_resumed());
         assert!(Delivery { dropped: 1, ..rejected.clone() }.can_be_resumed());

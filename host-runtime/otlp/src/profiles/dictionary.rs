@@ -100,9 +100,9 @@ impl<'a> Dictionary<'a> {
         let file = symbols.source(func).map_or(0, |(file, _)| length(file));
         let number = symbols.tables().iter().position(|table| table.get(func).is_some());
         let new = number.filter(|number| !self.mappings.contains_key(number));
-        let module = new.and_then(|number| symbols.tables().get(number)).map_or(0, |table| {
-            length(&table.module.name) + table.module.sha256.len() + FUNCTION
-        });
+        let module = new
+            .and_then(|number| symbols.tables().get(number))
+            .map_or(0, |table| length(&table.module.name) + table.module.sha256.len() + FUNCTION);
         FUNCTION + name + system_name + file + module
     }
 

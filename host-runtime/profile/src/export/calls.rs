@@ -12,38 +12,38 @@ use std::io::{self, Read};
 
 /// One call. Times are nanoseconds since the recording began.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Call {
+pub(crate) struct Call {
     /// Numbers of calls count from 1, in the order of the trace's blocks.
-    pub(super) id: u64,
+    pub(crate) id: u64,
     /// Who called; 0 for the host.
-    pub(super) parent: u64,
-    pub(super) lane: LaneId,
+    pub(crate) parent: u64,
+    pub(crate) lane: LaneId,
     /// How many calls were open around it.
-    pub(super) depth: u32,
-    pub(super) func: FuncId,
-    pub(super) is_counted: bool,
-    pub(super) start_nanos: u64,
-    pub(super) end_nanos: u64,
+    pub(crate) depth: u32,
+    pub(crate) func: FuncId,
+    pub(crate) is_counted: bool,
+    pub(crate) start_nanos: u64,
+    pub(crate) end_nanos: u64,
     /// The start and the end as readings of the trace's clock.
-    pub(super) start_ticks: u64,
-    pub(super) end_ticks: u64,
-    pub(super) self_nanos: u64,
-    pub(super) ending: Ending,
+    pub(crate) start_ticks: u64,
+    pub(crate) end_ticks: u64,
+    pub(crate) self_nanos: u64,
+    pub(crate) ending: Ending,
     /// The number of the outermost call around it, or its own.
-    pub(super) root: u64,
+    pub(crate) root: u64,
     /// How many calls the outermost one around it had made before this one, itself included.
-    pub(super) place: u64,
+    pub(crate) place: u64,
 }
 
 impl Call {
     /// How it ended: `leave`; `counted` if nobody knows when.
-    pub(super) fn ending(&self) -> &'static str {
+    pub(crate) fn ending(&self) -> &'static str {
         self.ending.as_str().unwrap_or(if self.is_counted { "counted" } else { "leave" })
     }
 }
 
 /// Takes calls one by one.
-pub(super) trait CallSink {
+pub(crate) trait CallSink {
     fn call(&mut self, symbols: &Symbols, call: &Call) -> io::Result<()>;
 
     /// One more moment, read on the trace's clock and on the calendar's.
@@ -51,7 +51,7 @@ pub(super) trait CallSink {
 }
 
 /// Tells a sink of all calls that a filter lets through, each when it ends. Fails where reading or the sink does.
-pub(super) fn each<R: Read, S: CallSink>(
+pub(crate) fn each<R: Read, S: CallSink>(
     mut reader: TraceReader<R>,
     filter: &CallFilter<'_>,
     sink: S,

@@ -23,7 +23,7 @@ pub mod report;
 pub mod speedscope;
 pub mod view;
 
-mod calls;
+pub(crate) mod calls;
 pub(crate) mod names;
 pub(crate) mod paths;
 

@@ -1,0 +1,153 @@
+//! Joins the small files of a day to large ones.
+//!
+//! The rows get the next generation of their runs. The file of `runs` comes last: from then on the new rows hold, and the old files are
+//! deleted. Whoever kills this leaves rows that don't count, or files that are there twice; the next one deletes them.
+
+use super::file_name;
+use super::store::{Known, Part, Partition, Store, short_hash};
+use crate::table::plural;
+use anyhow::Context;
+use kperf_profile::dataset::table::TableRow;
+use kperf_profile::dataset::{FunctionRow, PathRow, RunRow, SpanRow, StatRow};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
+use std::hash::Hash;
+
+/// How many bytes of `stats` are joined at a time. They take some ten times as many in memory.
+const MAX_BYTES: u64 = 16 << 20;
+/// How many files of functions or paths a day has before they are joined.
+const COMMON: usize = 4;
+
+/// Compacts a dataset. Answers what was done, for people.
+pub fn compact(store: &Store) -> anyhow::Result<String> {
+    let _lock = store.lock()?;
+    store.sweep()?;
+    let known = store.runs()?;
+    remove_old(store, &known)?;
+    let mut small: BTreeMap<Partition, Vec<&Known>> = BTreeMap::new();
+    for known in known.values().filter(|known| known.row.complete) {
+        if store.path::<RunRow>(&known.partition, &file_name(&known.row)).exists() {
+            small.entry(known.partition.clone()).or_default().push(known);
+        }
+    }
+    let (mut runs, mut files) = (0, 0);
+    for (partition, mut of_day) in small.into_iter().filter(|(_, of_day)| of_day.len() > 1) {
+        of_day.sort_by_key(|known| (known.row.start, known.row.run_id));
+        let mut batch: Vec<&Known> = Vec::new();
+        let mut bytes = 0;
+        for known in of_day {
+            let path = store.path::<StatRow>(&partition, &file_name(&known.row));
+            let length =
+                path.metadata().with_context(|| format!("failed to read `{}`", path.display()))?.len();
+            if bytes + length > MAX_BYTES && !batch.is_empty() {
+                join(store, &partition, &batch)?;
+                files += 1;
+                batch.clear();
+                bytes = 0;
+            }
+            bytes += length;
+            batch.push(known);
+            runs += 1;
+        }
+        join(store, &partition, &batch)?;
+        files += 1;
+    }
+    join_common::<FunctionRow, _>(store, |row| row.function_id)?;
+    join_common::<PathRow, _>(store, |row| row.path_id)?;
+    Ok(format!("{} joined in {} a table", plural(runs, "run"), plural(files, "file")))
+}
+
+/// Deletes the files of single runs that a later generation has replaced.
+fn remove_old(store: &Store, known: &HashMap<i64, Known>) -> anyhow::Result<()> {
+    let holds: HashSet<String> = known.values().map(|known| file_name(&known.row)).collect();
+    let is_known = |name: &str| {
+        let id = name.strip_prefix("r-").and_then(|name| name.split('-').next());
+        id.and_then(|id| u64::from_str_radix(id, 16).ok())
+            .is_some_and(|id| known.contains_key(&id.cast_signed()))
+    };
+    // Files of runs that aren't known are of a process that was killed; they get their run when it is collected again.
+    // Joined files without their runs are of one, too, and would count twice when the runs are joined with others.
+    let is_half = |part: &Part| {
+        part.name.starts_with("c-") && !store.path::<RunRow>(&part.partition, &part.name).exists()
+    };
+    let is_old = |part: &Part| is_known(&part.name) && !holds.contains(&part.name) || is_half(part);
+    for part in store.parts::<RunRow>()?.into_iter().filter(is_old) {
+        store.delete::<RunRow>(&part.partition, &part.name)?;
+    }
+    for part in store.parts::<StatRow>()?.into_iter().filter(is_old) {
+        store.delete::<StatRow>(&part.partition, &part.name)?;
+    }
+    for part in store.parts::<SpanRow>()?.into_iter().filter(is_old) {
+        store.delete::<SpanRow>(&part.partition, &part.name)?;
+    }
+    Ok(())
+}
+
+/// Joins the files of these runs.
+fn join(store: &Store, partition: &Partition, batch: &[&Known]) -> anyhow::Result<()> {
+    let mut named = String::new();
+    let mut runs: Vec<RunRow> = Vec::new();
+    for Known { row, .. } in batch {
+        named.push_str(&file_name(row));
+        runs.push(RunRow { generation: row.generation + 1, ..row.clone() });
+    }
+    let name = format!("c-{}", short_hash(named.as_bytes()));
+    let mut stats: Vec<StatRow> = Vec::new();
+    let mut spans: Vec<SpanRow> = Vec::new();
+    for Known { row, .. } in batch {
+        let name = file_name(row);
+        let part = |path| Part { path, partition: partition.clone(), name: name.clone() };
+        store.read(&part(store.path::<StatRow>(partition, &name)), |row: StatRow| {
+            stats.push(StatRow { generation: row.generation + 1, ..row });
+            Ok(())
+        })?;
+        let of_spans = part(store.path::<SpanRow>(partition, &name));
+        if of_spans.path.exists() {
+            store.read(&of_spans, |row: SpanRow| {
+                spans.push(SpanRow { generation: row.generation + 1, ..row });
+                Ok(())
+            })?;
+        }
+    }
+    stats.sort_by_key(|row| (row.function_id, row.path_id, row.run_id, row.window));
+    spans.sort_by_key(|row| (row.function_id, row.start, row.run_id));
+    store.write(partition, &name, &stats)?;
+    if !spans.is_empty() {
+        store.write(partition, &name, &spans)?;
+    }
+    store.write(partition, &name, &runs)?;
+    for Known { row, .. } in batch {
+        let name = file_name(row);
+        store.delete::<RunRow>(partition, &name)?;
+        store.delete::<StatRow>(partition, &name)?;
+        store.delete::<SpanRow>(partition, &name)?;
+    }
+    Ok(())
+}
+
+/// Joins the files of a table whose rows many runs have in common.
+fn join_common<T: TableRow, K: Hash + Eq + Ord + Copy>(
+    store: &Store,
+    key: impl Fn(&T) -> K,
+) -> anyhow::Result<()> {
+    let mut by_day: BTreeMap<Partition, Vec<Part>> = BTreeMap::new();
+    for part in store.parts::<T>()? {
+        by_day.entry(part.partition.clone()).or_default().push(part);
+    }
+    for (partition, parts) in by_day.into_iter().filter(|(_, parts)| parts.len() > COMMON) {
+        let mut rows: BTreeMap<K, T> = BTreeMap::new();
+        for part in &parts {
+            store.read(part, |row: T| {
+                rows.entry(key(&row)).or_insert(row);
+                Ok(())
+            })?;
+        }
+        let rows: Vec<T> = rows.into_values().collect();
+        let name = store.write_common(&partition, &rows)?;
+        for part in parts.iter().filter(|part| part.name != name) {
+            fs::remove_file(&part.path)
+                .with_context(|| format!("failed to delete `{}`", part.path.display()))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! The views that answer the usual questions, as SQL. Engines differ in how they find the tables and open lists; the rest is the same
+//! for all.
+
+use super::store::Store;
+use anyhow::Context;
+use kperf_profile::dataset::table::TableRow;
+use kperf_profile::dataset::{CallRow, FunctionRow, PathRow, RunRow, SpanRow, StatRow};
+use std::fmt::Write;
+
+/// An engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Engine {
+    Duckdb,
+    Datafusion,
+    Spark,
+}
+
+/// The views over a dataset.
+pub fn views(store: &Store, engine: Engine) -> anyhow::Result<String> {
+    let root = store.root();
+    let root = root.canonicalize().with_context(|| format!("failed to find `{}`", root.display()))?;
+    let root = root.to_str().with_context(|| format!("`{}` is no text, and SQL is", root.display()))?;
+    let mut sql = String::from("-- The tables and views are described in DATASET.md.\n");
+    let mut tables = vec![RunRow::NAME, FunctionRow::NAME, PathRow::NAME, StatRow::NAME, SpanRow::NAME];
+    let has_calls = !store.parts::<CallRow>()?.is_empty();
+    if has_calls {
+        tables.push(CallRow::NAME);
+    }
+    for table in tables {
+        let folder = format!("{root}/{table}").replace('\'', "''");
+        let create = match engine {
+            Engine::Duckdb => format!(
+                "CREATE OR REPLACE VIEW all_{table} AS SELECT * FROM read_parquet('{folder}/*/*/*.parquet', \
+                 hive_partitioning = true, hive_types = {{service: VARCHAR, day: VARCHAR}});"
+            ),
+            Engine::Datafusion => format!(
+                "CREATE EXTERNAL TABLE IF NOT EXISTS all_{table} STORED AS PARQUET PARTITIONED BY (service, day) LOCATION '{folder}/';"
+            ),
+            Engine::Spark => {
+                format!(
+                    "CREATE OR REPLACE TEMPORARY VIEW all_{table} USING parquet OPTIONS (path '{folder}');"
+                )
+            }
+        };
+        // Writing to a String doesn't fail.
+        let _ = writeln!(sql, "{create}");
+    }
+    let views = include_str!("views.sql");
+    let (open_lists, create) = match engine {
+        Engine::Duckdb | Engine::Datafusion => {
+            ("unnest(buckets) AS bucket, unnest(counts) AS calls", "CREATE OR REPLACE VIEW")
+        }
+        Engine::Spark => {
+            ("inline(arrays_zip(buckets, counts)) AS (bucket, calls)", "CREATE OR REPLACE TEMPORARY VIEW")
+        }
+    };
+    let views = views.replace("CREATE VIEW", create).replace("OPEN_LISTS", open_lists);
+    sql.push_str(&views);
+    if has_calls {
+        let _ = writeln!(
+            sql,
+            "\n-- Calls one by one.\n{create} calls AS SELECT c.* FROM all_calls c JOIN runs r ON c.run_id = r.run_id;"
+        );
+    }
+    Ok(sql)
+}

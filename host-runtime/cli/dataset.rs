@@ -1,0 +1,148 @@
+//! Reads datasets for the commands that read traces.
+
+use crate::collect::store::{self, Store};
+use crate::filters::Calls;
+use anyhow::{Context, bail};
+use kperf_profile::dataset::{Choice, FunctionRow, Load, PathRow, RunRow, StatRow};
+use kperf_profile::{CallFilter, Profile};
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Which runs of a dataset.
+#[derive(clap::Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Datasets")]
+pub struct WhereArgs {
+    /// The runs of a dataset to add up, by columns of its table `runs`: `"version = 'b' and calls > 1000"`. Operators are =, !=, <,
+    /// <=, >, >=, `and`, `or`; texts stand in single quotes.
+    #[arg(long = "where", value_name = "CONDITION")]
+    condition: Option<String>,
+}
+
+impl WhereArgs {
+    /// Fails if the path is a dataset: a flag is about traces.
+    pub fn refuse(&self, path: &Path, flag: &str) -> anyhow::Result<()> {
+        if store::is_dataset(path) {
+            bail!(
+                "{flag} needs a trace, and `{}` is a dataset; its views answer more (`kperf-wasm collect -o {} --sql`)",
+                path.display(),
+                path.display()
+            );
+        }
+        Ok(())
+    }
+
+    /// The profile of a dataset's runs, if the path is one; `None` for a trace. Fails if --where is given for a trace.
+    pub fn profile(&self, path: &Path, calls: &Calls<'_>) -> anyhow::Result<Option<Profile>> {
+        if !store::is_dataset(path) {
+            if self.condition.is_some() {
+                bail!(
+                    "--where chooses runs of a dataset, and `{}` is none; `kperf-wasm collect` makes one",
+                    path.display()
+                );
+            }
+            return Ok(None);
+        }
+        let mut profiles = profiles(path, self.condition.as_deref(), false, calls)?;
+        Ok(profiles.pop())
+    }
+}
+
+/// The profiles of a dataset's runs: of all together, or of each.
+pub fn profiles(
+    path: &Path,
+    condition: Option<&str>,
+    each: bool,
+    calls: &Calls<'_>,
+) -> anyhow::Result<Vec<Profile>> {
+    if let Some(flag) = calls.of_single_calls() {
+        bail!("a dataset has sums of calls; leave {flag} out");
+    }
+    let choice = match condition {
+        Some(text) => Choice::parse(text).with_context(|| format!("failed to read --where `{text}`"))?,
+        None => Choice::default(),
+    };
+    let store = Store::open(path)?;
+    let failed = || format!("failed to read the dataset `{}`", path.display());
+    let mut load = Load::new(each);
+    let mut places: HashMap<i64, (i32, String, String)> = HashMap::new();
+    for part in store.parts::<RunRow>()? {
+        store.read(&part, |row: RunRow| {
+            let partition = &part.partition;
+            let place = (row.generation, partition.service.clone(), partition.day.clone());
+            places
+                .entry(row.run_id)
+                .and_modify(|known| *known = place.clone().max(known.clone()))
+                .or_insert(place);
+            load.run(row);
+            Ok(())
+        })?;
+    }
+    load.choose(|run| {
+        let place = places.get(&run.run_id);
+        let (service, day) = place.map_or(("", ""), |(_, service, day)| (service, day));
+        choice.has(run, service, day)
+    });
+    load.check().with_context(failed)?;
+    let wanted: std::collections::HashSet<(String, String)> = load
+        .runs()
+        .iter()
+        .filter_map(|run| places.get(&run.run_id))
+        .map(|(_, service, day)| (service.clone(), day.clone()))
+        .collect();
+    let is_wanted =
+        |part: &store::Part| wanted.contains(&(part.partition.service.clone(), part.partition.day.clone()));
+    for part in store.parts::<FunctionRow>()?.iter().filter(|part| is_wanted(part)) {
+        store.read(part, |row: FunctionRow| {
+            load.function(row);
+            Ok(())
+        })?;
+    }
+    for part in store.parts::<PathRow>()?.iter().filter(|part| is_wanted(part)) {
+        store.read(part, |row: PathRow| load.path(row).map_err(io::Error::other))?;
+    }
+    for part in store.parts::<StatRow>()?.iter().filter(|part| is_wanted(part)) {
+        store.read(part, |row: StatRow| load.stat(&row).map_err(io::Error::other))?;
+    }
+    let profiles = load.finish();
+    if calls.are_all() {
+        return Ok(profiles);
+    }
+    let filtered: Vec<Profile> = profiles
+        .into_iter()
+        .map(|profile| calls.with(|filter: &CallFilter<'_>| profile.filtered(filter)))
+        .collect();
+    if let Some(profile) = filtered.first().filter(|_| !each) {
+        calls.check(&profile.symbols, &profile.health, &profile.lanes)?;
+    }
+    Ok(filtered)
+}
+
+/// The two sides that `diff` compares, if the first path is a dataset: the conditions of both.
+pub fn sides<'a>(
+    paths: (&'a [PathBuf], &'a [PathBuf]),
+    conditions: &'a [String],
+) -> anyhow::Result<Option<[(&'a Path, Option<&'a str>); 2]>> {
+    let is_one = |paths: &[PathBuf]| paths.iter().any(|path| store::is_dataset(path));
+    let any = is_one(paths.0) || is_one(paths.1);
+    let one = |paths: &'a [PathBuf]| match paths {
+        [path] if store::is_dataset(path) => Ok(path.as_path()),
+        _ => {
+            bail!("a dataset is compared with a dataset: itself, or another one; `collect` the traces first")
+        }
+    };
+    if !any {
+        if conditions.is_empty() {
+            return Ok(None);
+        }
+        bail!("--where chooses runs of a dataset, and no dataset is given; `kperf-wasm collect` makes one");
+    }
+    let (before, after) = (one(paths.0)?, one(paths.1)?);
+    match conditions {
+        [] if before != after => Ok(Some([(before, None), (after, None)])),
+        [a, b] => Ok(Some([(before, Some(a)), (after, Some(b))])),
+        _ => bail!(
+            "give --where twice, for the runs before and for those after: --where \"version = 'a'\" --where \"version = 'b'\""
+        ),
+    }
+}

@@ -1,0 +1,305 @@
+//! Profiles of many runs, from the rows of a dataset.
+
+use super::choice::date_text;
+use super::rows::{FunctionRow, PathRow, RunRow, StatRow};
+use crate::health::Health;
+use crate::limits::MAX_PATHS;
+use crate::nodes::{CallTree, Node, NodeId};
+use crate::profile::Profile;
+use crate::symbols::{HOST, LOST, OTHER, Symbols, UNSEEN};
+use kperf_abi::symbols::ModuleIdentity;
+use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
+use kperf_trace::{ClockInfo, ClockKind, Header, HostInfo, Summary};
+use rustc_hash::FxHashMap;
+use std::fmt;
+
+/// Gathers the rows of the runs that are wanted: first the runs, then their functions and paths, then what the paths did. Memory is
+/// in proportion to the runs and to the paths of all of them together, which have a limit.
+#[derive(Debug, Default)]
+pub struct Load {
+    /// The generation that holds, and the place in `chosen`, of each run that is wanted.
+    runs: FxHashMap<i64, (i32, usize)>,
+    chosen: Vec<RunRow>,
+    functions: FxHashMap<i64, FuncId>,
+    symbols: Vec<Symbol>,
+    files: Vec<String>,
+    by_file: FxHashMap<String, u32>,
+    paths: FxHashMap<i64, PathRow>,
+    sums: FxHashMap<(usize, i64), Sum>,
+    /// Whether each run has sums of its own.
+    each: bool,
+}
+
+/// What a path did.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    calls: u64,
+    self_nanos: u64,
+    total_nanos: u64,
+    min_nanos: u64,
+    max_nanos: u64,
+    unwound: u64,
+    unfinished: u64,
+}
+
+/// Why no profile can be made of these runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LoadError {
+    /// No run is wanted.
+    Nothing,
+    /// The runs differ in this column, and their times can't be added up.
+    Mixed {
+        /// The column.
+        column: &'static str,
+        /// Two of its values.
+        values: [String; 2],
+    },
+    /// There are more paths, or paths of runs, than are kept.
+    TooMuch,
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Nothing => f.write_str("no run is as --where says"),
+            LoadError::Mixed { column, values: [a, b] } => write!(
+                f,
+                "the runs differ in `{column}` ('{a}' and '{b}'), and their times mean different things; choose with --where \
+                 \"{column} = '{a}'\""
+            ),
+            LoadError::TooMuch => {
+                f.write_str("the runs have too many paths of calls to be kept; choose fewer with --where")
+            }
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// How many sums are kept, if each run has its own: some 300 MB.
+const MAX_SUMS: usize = 1 << 22;
+
+impl Load {
+    /// Nothing yet. With `each`, every run gets a profile of its own.
+    pub fn new(each: bool) -> Load {
+        Load { each, ..Load::default() }
+    }
+
+    /// Adds a run that is wanted. Of several rows of one run the last generation holds, and of equal ones the first.
+    pub fn run(&mut self, run: RunRow) {
+        match self.runs.get(&run.run_id).copied() {
+            Some((generation, _)) if generation >= run.generation => {}
+            Some((_, place)) => {
+                self.runs.insert(run.run_id, (run.generation, place));
+                if let Some(known) = self.chosen.get_mut(place) {
+                    *known = run;
+                }
+            }
+            None => {
+                self.runs.insert(run.run_id, (run.generation, self.chosen.len()));
+                self.chosen.push(run);
+            }
+        }
+    }
+
+    /// Keeps the runs that are wanted. Call it when all runs are told, since only the last generation of a run says what it is.
+    pub fn choose(&mut self, wanted: impl Fn(&RunRow) -> bool) {
+        self.chosen.retain(|run| wanted(run));
+        self.chosen.sort_by_key(|run| (run.start, run.run_id));
+        let place = |(place, run): (usize, &RunRow)| (run.run_id, (run.generation, place));
+        self.runs = self.chosen.iter().enumerate().map(place).collect();
+    }
+
+    /// The runs that are wanted.
+    pub fn runs(&self) -> &[RunRow] {
+        &self.chosen
+    }
+
+    /// Adds a function.
+    pub fn function(&mut self, row: FunctionRow) {
+        if self.functions.contains_key(&row.function_id) {
+            return;
+        }
+        let special = [("[host]", HOST), ("[lost]", LOST), ("[unseen]", UNSEEN), ("[other]", OTHER)];
+        let special = special.into_iter().find(|(name, _)| *name == row.name && row.module.is_empty());
+        if let Some((_, func)) = special {
+            self.functions.insert(row.function_id, func);
+            return;
+        }
+        let number = self.symbols.len() as u32;
+        let next = self.files.len() as u32;
+        let source = row.file.map(|file| {
+            let number = *self.by_file.entry(file.clone()).or_insert(next);
+            if number == next {
+                self.files.push(file);
+            }
+            let line = row.line.and_then(|line| u32::try_from(line).ok()).unwrap_or(0);
+            kperf_abi::Source { file: number, line }
+        });
+        self.symbols.push(Symbol {
+            id: FuncId(number),
+            func_index: FuncIndex(number),
+            name: row.name.into(),
+            imported: row.imported,
+            counted: row.counted,
+            source,
+            ..Symbol::default()
+        });
+        self.functions.insert(row.function_id, FuncId(number));
+    }
+
+    /// Adds a path. Fails if there are too many.
+    pub fn path(&mut self, row: PathRow) -> Result<(), LoadError> {
+        self.paths.insert(row.path_id, row);
+        if self.paths.len() > MAX_PATHS { Err(LoadError::TooMuch) } else { Ok(()) }
+    }
+
+    /// Adds what a path did, if its run is wanted. Fails if there is too much.
+    pub fn stat(&mut self, row: &StatRow) -> Result<(), LoadError> {
+        let Some(&(generation, place)) = self.runs.get(&row.run_id) else { return Ok(()) };
+        if generation != row.generation {
+            return Ok(());
+        }
+        let place = if self.each { place } else { 0 };
+        let sum =
+            self.sums.entry((place, row.path_id)).or_insert(Sum { min_nanos: u64::MAX, ..Sum::default() });
+        for (sum, more) in [
+            (&mut sum.calls, row.calls),
+            (&mut sum.self_nanos, row.self_nanos),
+            (&mut sum.total_nanos, row.total_nanos),
+            (&mut sum.unwound, row.unwound),
+            (&mut sum.unfinished, row.unfinished),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+        sum.min_nanos = sum.min_nanos.min(row.min_nanos);
+        sum.max_nanos = sum.max_nanos.max(row.max_nanos);
+        if self.sums.len() > MAX_SUMS { Err(LoadError::TooMuch) } else { Ok(()) }
+    }
+
+    /// Whether the runs' times can be added up.
+    ///
+    /// # Errors
+    ///
+    /// What they differ in, or that there are none.
+    pub fn check(&self) -> Result<(), LoadError> {
+        let first = self.chosen.first().ok_or(LoadError::Nothing)?;
+        let columns: [(&'static str, fn(&RunRow) -> &str); 3] =
+            [("unit", |run| &run.unit), ("kind", |run| &run.kind), ("clock", |run| &run.clock)];
+        for (column, value) in columns {
+            if let Some(other) = self.chosen.iter().find(|run| value(run) != value(first)) {
+                return Err(LoadError::Mixed {
+                    column,
+                    values: [first, other].map(|run| value(run).to_owned()),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The profiles: one of all runs, or one of each.
+    pub fn finish(self) -> Vec<Profile> {
+        let Load { chosen, functions, symbols, files, paths, sums, each, .. } = self;
+        let mut by_place: Vec<Vec<(PathRow, Sum)>> = Vec::new();
+        by_place.resize_with(if each { chosen.len() } else { 1 }, Vec::new);
+        // Parents come before their children; equal depths have the order of their ids.
+        let mut needed: Vec<((usize, i64), Sum)> = sums.into_iter().collect();
+        needed.sort_by_key(|((place, path), _)| {
+            (*place, paths.get(path).map_or((i32::MAX, *path), |row| (row.depth, *path)))
+        });
+        for ((place, path), sum) in needed {
+            let row = paths.get(&path).copied().unwrap_or(PathRow { path_id: path, ..PathRow::default() });
+            if let Some(rows) = by_place.get_mut(place) {
+                rows.push((row, sum));
+            }
+        }
+        let module = chosen.first().map(|run| ModuleIdentity {
+            name: run.module.clone(),
+            sha256: run.module_sha256.clone(),
+            ..ModuleIdentity::default()
+        });
+        let table = SymbolTable { module: module.unwrap_or_default(), id_base: 0, symbols, files };
+        let mut names = Symbols::default();
+        names.add(table);
+        let profile = |(place, rows): (usize, Vec<(PathRow, Sum)>)| {
+            let runs = if each { chosen.get(place..=place) } else { Some(&chosen[..]) };
+            profile_of(runs.unwrap_or_default(), names.clone(), tree_of(&rows, &functions))
+        };
+        by_place.into_iter().enumerate().map(profile).collect()
+    }
+}
+
+fn tree_of(rows: &[(PathRow, Sum)], functions: &FxHashMap<i64, FuncId>) -> CallTree {
+    let mut nodes = vec![Node::new(CallTree::ROOT, HOST)];
+    let mut places: FxHashMap<i64, NodeId> = FxHashMap::default();
+    for (row, sum) in rows {
+        let parent = places.get(&row.parent_id).copied().unwrap_or(CallTree::ROOT);
+        let func = functions.get(&row.function_id).copied().unwrap_or(LOST);
+        places.insert(row.path_id, NodeId(nodes.len() as u32));
+        nodes.push(Node {
+            calls: sum.calls,
+            total_ticks: sum.total_nanos,
+            self_ticks: sum.self_nanos,
+            min_ticks: sum.min_nanos,
+            max_ticks: sum.max_nanos,
+            unwound: u32::try_from(sum.unwound).unwrap_or(u32::MAX),
+            unfinished: u32::try_from(sum.unfinished).unwrap_or(u32::MAX),
+            ..Node::new(parent, func)
+        });
+    }
+    CallTree::new(nodes)
+}
+
+fn profile_of(runs: &[RunRow], symbols: Symbols, tree: CallTree) -> Profile {
+    let first = runs.first().cloned().unwrap_or_default();
+    let sum = |value: fn(&RunRow) -> u64| runs.iter().fold(0u64, |sum, run| sum.saturating_add(value(run)));
+    let (kind, resolution) = match first.clock.as_str() {
+        "ticker" => (ClockKind::Ticker, first.resolution_nanos),
+        "instructions" => (ClockKind::Instructions, 1.0),
+        _ => (ClockKind::Precise, first.resolution_nanos),
+    };
+    let (name, version) = first.runtime.split_once(' ').unwrap_or((&first.runtime, ""));
+    let host = HostInfo {
+        name: name.to_owned(),
+        version: version.to_owned(),
+        os: first.os.clone(),
+        arch: first.arch.clone(),
+        ..HostInfo::default()
+    };
+    let clock = ClockInfo {
+        kind,
+        source: first.clock_source.clone(),
+        resolution_nanos: resolution,
+        ..ClockInfo::default()
+    };
+    let cut_off = runs.iter().filter(|run| !run.complete).count();
+    let last = runs.last().map_or(0, |run| run.start);
+    let [from, to] = [first.start, last].map(|start| date_text(start.div_euclid(86_400_000_000)));
+    let outcome = match runs.len() {
+        1 => first.outcome.clone(),
+        runs => format!("the sum of {runs} runs, {from} to {to}"),
+    };
+    let mut notes = Vec::new();
+    if cut_off > 0 {
+        notes.push(format!("{cut_off} of the runs were cut off"));
+    }
+    if first.kind == "profile" {
+        notes.push("times are those of samples, and calls on a path are guesses".to_owned());
+    }
+    let dropped_events = sum(|run| run.lost_events);
+    let calls = tree.iter().fold(0u64, |sum, (_, node)| sum.saturating_add(node.calls));
+    let summary = Summary { outcome, dropped_events, notes, ..Summary::default() };
+    Profile {
+        header: Header { clock, host, command: Vec::new(), ..Header::default() },
+        symbols,
+        tree,
+        lanes: Vec::new(),
+        health: Health { summary: Some(summary), ..Health::default() },
+        bytes: sum(|run| run.trace_bytes),
+        start_ticks: 0,
+        end_ticks: sum(|run| run.duration_nanos),
+        counted_calls: calls,
+        hidden_calls: 0,
+        windows: Vec::new(),
+    }
+}

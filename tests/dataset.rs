@@ -1,0 +1,358 @@
+//! Datasets of `collect`, as query engines and `kperf-wasm` itself read them.
+//!
+//! DuckDB is that of `scripts/viewers`. DataFusion is asked if its package is there too, and Spark if `KPERF_SPARK` names a Python that
+//! has pyspark.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+use tempfile::TempDir;
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+fn command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
+    command.args(args).current_dir(folder);
+    command
+}
+
+fn output(folder: &Path, args: &[&str]) -> Output {
+    command(folder, args).output().unwrap()
+}
+
+fn kperf(folder: &Path, args: &[&str]) -> String {
+    let output = output(folder, args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
+}
+
+fn fails(folder: &Path, args: &[&str]) -> String {
+    let output = output(folder, args);
+    assert_eq!(output.status.code(), Some(1), "{args:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+/// Three traces of the Game of Life with different numbers of steps, under a real clock.
+fn record() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, steps) in [("a", "5"), ("b", "6"), ("c", "7")] {
+        let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
+        let trace = format!("{name}.kperf");
+        kperf(folder.path(), &["run", "-q", "--clock", "precise", "--trace", &trace, &module, steps]);
+    }
+    folder
+}
+
+/// Rows of a query, by a script of `tests/dataset`; `None` if the engine isn't there.
+fn ask(engine: &str, folder: &Path, query: &str) -> Option<Value> {
+    let python = match engine {
+        "spark" => PathBuf::from(std::env::var_os("KPERF_SPARK")?),
+        _ => Path::new(ROOT).join("target/viewers/python/bin/python"),
+    };
+    if !python.exists() {
+        assert!(std::env::var_os("KPERF_VIEWERS").is_none(), "Python is missing: run scripts/viewers");
+        eprintln!("skipped: {engine} is missing; scripts/viewers installs it");
+        return None;
+    }
+    let views = kperf(folder, &["collect", "-q", "-o", "dataset", "--sql", engine]);
+    fs::write(folder.join("views.sql"), views).unwrap();
+    let script = format!("{ROOT}/tests/dataset/ask.py");
+    let output = Command::new(python)
+        .args([&script, engine, "views.sql", query])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    if output.status.code() == Some(77) {
+        assert!(engine != "duckdb" || std::env::var_os("KPERF_VIEWERS").is_none(), "run scripts/viewers");
+        eprintln!("skipped: {engine} is missing");
+        return None;
+    }
+    assert!(output.status.success(), "{engine}: {}", String::from_utf8_lossy(&output.stderr));
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+/// Answers are the same, numbers to within a thousand-millionth.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => {
+            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+            (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
+        }
+        _ => a == b,
+    }
+}
+
+const QUESTIONS: [&str; 7] = [
+    "SELECT name, calls, p50, p90, p99 FROM function_percentiles ORDER BY name",
+    "SELECT name, version_a, version_b, runs_a, runs_b, mean_a, mean_b, change, change_from, change_to, significant FROM regressions \
+     WHERE version_a = '1' AND version_b = '2' ORDER BY name",
+    "SELECT stack, calls, self_nanos FROM flame ORDER BY stack",
+    "SELECT name, host, runs, self_nanos, of_all_hosts, score FROM host_outliers ORDER BY name, host",
+    "SELECT name, place, runs, share_faster FROM run_places ORDER BY name",
+    "SELECT count(*), sum(calls), min(service), max(version) FROM runs",
+    "SELECT count(*) FROM spans",
+];
+
+/// A dataset of three traces, each taken as several runs of two versions and two hosts.
+fn fleet() -> TempDir {
+    let folder = record();
+    for (n, (version, host)) in [("1", "x"), ("1", "y"), ("2", "x"), ("2", "y")].into_iter().enumerate() {
+        for trace in ["a", "b", "c"] {
+            kperf(
+                folder.path(),
+                &[
+                    "collect",
+                    "-q",
+                    &format!("{trace}.kperf"),
+                    "-o",
+                    "dataset",
+                    "--service-version",
+                    version,
+                    "--host",
+                    host,
+                    "--run-id",
+                    &format!("{trace}{n}"),
+                    "--span-min",
+                    "0s",
+                    "--max-spans",
+                    "3",
+                ],
+            );
+        }
+    }
+    folder
+}
+
+#[test]
+fn engines_have_the_same_answers_before_and_after_files_are_joined() {
+    let folder = fleet();
+    let Some(before) =
+        QUESTIONS.map(|query| ask("duckdb", folder.path(), query)).into_iter().collect::<Option<Vec<_>>>()
+    else {
+        return;
+    };
+    assert_eq!(before[5][0][0], 12);
+    assert_eq!(before[6][0][0], 36);
+    assert!(!before[1].as_array().unwrap().is_empty());
+    for engine in ["datafusion", "spark"] {
+        for (query, expected) in QUESTIONS.iter().zip(&before) {
+            let Some(answer) = ask(engine, folder.path(), query) else { break };
+            assert!(is_same(&answer, expected), "{engine}: {query}\n{answer}\n{expected}");
+        }
+    }
+    let report = kperf(folder.path(), &["report", "dataset", "--format", "csv"]);
+    let told = kperf(folder.path(), &["collect", "-o", "dataset", "--compact"]);
+    assert!(told.contains("12 runs joined in 1 file a table"), "{told}");
+    for (query, expected) in QUESTIONS.iter().zip(&before) {
+        let answer = ask("duckdb", folder.path(), query).unwrap();
+        assert!(is_same(&answer, expected), "{query}\n{answer}\n{expected}");
+    }
+    assert_eq!(kperf(folder.path(), &["report", "dataset", "--format", "csv"]), report);
+    let told = kperf(folder.path(), &["collect", "a.kperf", "-o", "dataset", "--run-id", "a0"]);
+    assert!(told.contains("0 runs new, 1 taken before, 12 in all"), "{told}");
+}
+
+/// Percentiles of all runs are those of all calls, to within what DATASET.md says.
+#[test]
+fn percentiles_are_those_of_all_calls() {
+    let folder = record();
+    kperf(folder.path(), &["collect", "-q", ".", "-o", "dataset", "--calls"]);
+    let query = "SELECT p.name, p.p50, p.p90, p.p99, c.p50, c.p90, c.p99, p.calls, c.calls FROM function_percentiles p JOIN ( \
+                 SELECT function_id, quantile_disc(duration_nanos, 0.5) AS p50, quantile_disc(duration_nanos, 0.9) AS p90, \
+                 quantile_disc(duration_nanos, 0.99) AS p99, count(*) AS calls FROM calls GROUP BY function_id \
+                 ) c ON p.function_id = c.function_id";
+    let Some(rows) = ask("duckdb", folder.path(), query) else { return };
+    let rows = rows.as_array().unwrap();
+    assert!(rows.len() >= 5);
+    for row in rows {
+        let number = |n: usize| row[n].as_f64().unwrap();
+        assert_eq!(number(7), number(8), "{row}");
+        for n in 1..4 {
+            let (estimate, exact) = (number(n), number(n + 3));
+            assert!((estimate - exact).abs() <= exact / 128.0 + 1e-9, "{row}");
+        }
+    }
+}
+
+#[test]
+fn a_dataset_is_reported_as_its_traces_are() {
+    let folder = fleet();
+    let rows = |args: &[&str]| {
+        let text = kperf(folder.path(), &[&["report"], args, &["--format", "csv"]].concat());
+        let rows = text.lines().filter(|line| line.contains(',')).map(|line| line.to_owned());
+        rows.collect::<BTreeSet<_>>()
+    };
+    let names = |rows: &BTreeSet<String>| rows.len();
+    let one = rows(&["dataset", "--where", "name = 'a' and version = '1' and host = 'x'"]);
+    let trace = rows(&["a.kperf"]);
+    assert_eq!(names(&one), names(&trace));
+    let flame = |path: &str, more: &[&str]| {
+        kperf(folder.path(), &[&["flame", path, "--folded", "-o", "folded"], more].concat());
+        let mut lines: Vec<String> =
+            fs::read_to_string(folder.path().join("folded")).unwrap().lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    };
+    let of_one = ["--where", "name = 'a' and version = '1' and host = 'x'"];
+    assert_eq!(flame("dataset", &of_one), flame("a.kperf", &[]));
+    assert_eq!(
+        flame("dataset", &[&of_one[..], &["--depth", "2"]].concat()),
+        flame("a.kperf", &["--depth", "2"])
+    );
+    let only = ["--skip", "nLive*"];
+    assert_eq!(flame("dataset", &[&of_one[..], &only].concat()), flame("a.kperf", &only));
+    let diff = kperf(
+        folder.path(),
+        &["diff", "dataset", "--where", "version = '1'", "--where", "version = '2'", "--fail-on", "1%"],
+    );
+    assert!(diff.contains("# A: 6 runs") && diff.contains("x1.00"), "{diff}");
+    for (args, told) in [
+        (&["report", "dataset", "--where", "version = '3'"][..], "no run is as --where says"),
+        (
+            &["report", "dataset", "--where", "version = 3"][..],
+            "`version` is compared with a text (at character 11)",
+        ),
+        (&["report", "a.kperf", "--where", "version = '3'"][..], "--where chooses runs of a dataset"),
+        (&["report", "dataset", "--percentiles"][..], "--percentiles needs a trace"),
+        (
+            &["report", "dataset", "--min-time", "1ms"][..],
+            "a dataset has sums of calls; leave --min-time out",
+        ),
+        (&["diff", "dataset", "a.kperf"][..], "a dataset is compared with a dataset"),
+        (&["diff", "dataset", "--where", "version = '1'"][..], "give --where twice"),
+        (&["collect", "a.kperf", "-o", "."][..], "is no dataset, and not empty"),
+        (&["collect", "a.kperf", "b.kperf", "-o", "dataset", "--run-id", "x"][..], "--run-id names one run"),
+        (
+            &["collect", "b.kperf", "-o", "dataset", "--run-id", "a0"][..],
+            "is of the same run as `a`, which was taken",
+        ),
+    ] {
+        let text = fails(folder.path(), args);
+        assert!(text.contains(told), "{args:?}: {text}");
+    }
+}
+
+/// What a killed process has left doesn't count, and collecting again completes it.
+#[test]
+fn a_collect_that_is_killed_leaves_a_dataset() {
+    let folder = record();
+    for n in 0..40 {
+        fs::copy(folder.path().join("a.kperf"), folder.path().join(format!("copy{n}.kperf"))).unwrap();
+    }
+    for n in 0..12u64 {
+        let mut child = command(folder.path(), &["collect", "-q", ".", "-o", "dataset", "--span-min", "0s"])
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(3 * n));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let dataset = folder.path().join("dataset");
+        if dataset.join("runs").exists() {
+            kperf(folder.path(), &["report", "dataset"]);
+        } else if dataset.exists() && n % 2 == 0 {
+            fs::remove_dir_all(&dataset).unwrap();
+        }
+    }
+    let told = kperf(folder.path(), &["collect", ".", "-o", "dataset"]);
+    assert!(told.contains("3 in all"), "{told}");
+    for n in 0..8u64 {
+        let mut child =
+            command(folder.path(), &["collect", "-q", "-o", "dataset", "--compact"]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(2 * n));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    kperf(folder.path(), &["collect", "-o", "dataset", "--compact"]);
+    let Some(rows) = ask("duckdb", folder.path(), "SELECT count(*), sum(calls) FROM runs") else { return };
+    let Some(stats) = ask("duckdb", folder.path(), "SELECT count(DISTINCT run_id), sum(calls) FROM stats")
+    else {
+        return;
+    };
+    assert_eq!(rows, stats);
+    assert_eq!(rows[0][0], 3);
+}
+
+/// A trace that goes on growing is one run, with what it had last.
+#[test]
+fn a_trace_that_grows_replaces_itself() {
+    let folder = record();
+    let bytes = fs::read(folder.path().join("c.kperf")).unwrap();
+    let path = folder.path().join("growing.kperf");
+    for part in [2, 3, 4] {
+        fs::write(&path, &bytes[..bytes.len() * part / 4]).unwrap();
+        kperf(folder.path(), &["collect", "growing.kperf", "-o", "dataset"]);
+    }
+    assert!(kperf(folder.path(), &["collect", "growing.kperf", "-o", "dataset"]).contains("1 taken before"));
+    let rows = kperf(folder.path(), &["report", "dataset", "--format", "csv"]);
+    let whole = kperf(folder.path(), &["report", "c.kperf", "--format", "csv"]);
+    assert_eq!(rows.lines().count(), whole.lines().count());
+    let Some(rows) =
+        ask("duckdb", folder.path(), "SELECT count(*), max(complete), max(generation) FROM all_runs")
+    else {
+        return;
+    };
+    assert_eq!(rows.to_string(), "[[1,true,2]]");
+}
+
+/// Four processes at once take each run once.
+#[test]
+fn processes_side_by_side_take_each_run_once() {
+    let folder = record();
+    let children: Vec<_> = (0..4)
+        .map(|_| command(folder.path(), &["collect", "-q", ".", "-o", "dataset"]).spawn().unwrap())
+        .collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let Some(rows) = ask("duckdb", folder.path(), "SELECT count(*), count(DISTINCT run_id) FROM all_runs")
+    else {
+        return;
+    };
+    assert_eq!(rows.to_string(), "[[3,3]]");
+}
+
+/// Every query of the dashboard has an answer.
+#[test]
+fn the_dashboard_s_queries_are_understood() {
+    let dashboard: Value =
+        serde_json::from_str(&fs::read_to_string(format!("{ROOT}/examples/fleet/dashboard.json")).unwrap())
+            .unwrap();
+    let folder = fleet();
+    let mut queries = 0;
+    for panel in dashboard["panels"].as_array().unwrap() {
+        let Some(query) = panel["targets"][0]["rawSql"].as_str() else { continue };
+        let query = query.replace("${version_a}", "1").replace("${version_b}", "2");
+        if ask("duckdb", folder.path(), &query).is_none() {
+            return;
+        }
+        queries += 1;
+    }
+    assert_eq!(queries, 4);
+}
+
+/// A profile has its whole tree, window by window.
+#[test]
+fn a_profile_has_its_whole_tree() {
+    let folder = tempfile::tempdir().unwrap();
+    let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
+    kperf(
+        folder.path(),
+        &["run", "-q", "--record", "profile", "--every", "50ms", "--trace", "p.kperf", &module, "400"],
+    );
+    kperf(folder.path(), &["collect", "-q", "p.kperf", "-o", "dataset"]);
+    let query = "SELECT f.name, sum(s.calls) FROM stats s JOIN functions f ON s.function_id = f.function_id \
+                 WHERE f.name = 'nLiveNeighbors' GROUP BY f.name";
+    let Some(rows) = ask("duckdb", folder.path(), query) else { return };
+    assert_eq!(rows.to_string(), "[[\"nLiveNeighbors\",160000]]");
+    let kind = ask("duckdb", folder.path(), "SELECT kind, windows > 0 FROM runs").unwrap();
+    assert_eq!(kind.to_string(), "[[\"profile\",true]]");
+}
