@@ -114,20 +114,18 @@ impl Store {
         }
         let failed = || format!("failed to make the dataset `{}`", root.display());
         fs::create_dir_all(root).with_context(failed)?;
-        let mut entries = fs::read_dir(root).with_context(failed)?.filter_map(Result::ok);
-        if let Some(entry) = entries.find(|entry| !entry.file_name().to_string_lossy().starts_with('.'))
-            && !is_dataset(root)
-        {
-            bail!(
-                "`{}` is no dataset, and not empty (`{}`); name another folder with -o",
-                root.display(),
-                entry.file_name().to_string_lossy()
-            );
+        check_empty(root)?;
+        let store = Store { root: root.to_owned() };
+        // Another process may be making it, or sweep what this one has begun.
+        let lock = store.lock()?;
+        if is_dataset(root) {
+            return Store::open(root);
         }
         let (major, minor) = VERSION;
         let mark = serde_json::to_vec_pretty(&Mark { kperf_dataset: Version { major, minor } })?;
         place(&root.join(MARK), |out| out.write_all(&mark)).with_context(failed)?;
-        Ok(Store { root: root.to_owned() })
+        drop(lock);
+        Ok(store)
     }
 
     /// Its folder.
@@ -269,6 +267,20 @@ impl Partition {
 /// 16 hex digits that stand for these bytes.
 pub fn short_hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Fails if a folder has files that are no dataset's.
+fn check_empty(root: &Path) -> anyhow::Result<()> {
+    let is_other =
+        |path: &PathBuf| path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.'));
+    match entries(root)?.into_iter().find(is_other) {
+        Some(path) if !is_dataset(root) => bail!(
+            "`{}` is no dataset, and not empty (`{}`); name another folder with -o",
+            root.display(),
+            path.display()
+        ),
+        _ => Ok(()),
+    }
 }
 
 /// The folders whose name begins with a key, and what follows it.
