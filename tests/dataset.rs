@@ -198,8 +198,10 @@ fn a_dataset_is_reported_as_its_traces_are() {
     assert_eq!(names(&one), names(&trace));
     let flame = |path: &str, more: &[&str]| {
         kperf(folder.path(), &[&["flame", path, "--folded", "-o", "folded"], more].concat());
-        let mut lines: Vec<String> =
-            fs::read_to_string(folder.path().join("folded")).unwrap().lines().map(str::to_owned).collect();
+        let folded = fs::read_to_string(folder.path().join("folded")).unwrap();
+        // Functions of one name are one in a dataset.
+        let folded = regex::Regex::new(r" #\d+").unwrap().replace_all(&folded, "").into_owned();
+        let mut lines: Vec<String> = folded.lines().map(str::to_owned).collect();
         lines.sort();
         lines
     };
@@ -339,6 +341,7 @@ fn the_dashboard_s_queries_are_understood() {
     for panel in dashboard["panels"].as_array().unwrap() {
         let Some(query) = panel["targets"][0]["rawSql"].as_str() else { continue };
         let query = query.replace("${version_a}", "1").replace("${version_b}", "2");
+        let query = format!("SELECT count(*) FROM ({query})");
         if ask("duckdb", folder.path(), &query).is_none() {
             return;
         }
