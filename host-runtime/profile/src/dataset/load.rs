@@ -184,7 +184,8 @@ impl Load {
     /// What they differ in, or that there are none.
     pub fn check(&self) -> Result<(), LoadError> {
         let first = self.chosen.first().ok_or(LoadError::Nothing)?;
-        let columns: [(&'static str, fn(&RunRow) -> &str); 3] =
+        type Column = (&'static str, fn(&RunRow) -> &str);
+        let columns: [Column; 3] =
             [("unit", |run| &run.unit), ("kind", |run| &run.kind), ("clock", |run| &run.clock)];
         for (column, value) in columns {
             if let Some(other) = self.chosen.iter().find(|run| value(run) != value(first)) {
