@@ -184,6 +184,7 @@ fn functions_take_and_give_values_as_text() {
         (&["total([{name: \"tea\", price: 3, count: 4}], percent(50))"][..], "ok(6)\n"),
         (&["total([], percent(101))"], "err(\"101 percent off?\")\n"),
         (&["total([], %none)"], "ok(0)\n"),
+        (&["total([{name: \"tea\", price: 3, count: 4}], %percent(50))"], "ok(6)\n"),
         (&["demo:shop/cart#reverse(\"grüße\")"], "\"eßürg\"\n"),
         (&["reverse", "\"ab\""], "\"ba\"\n"),
         (&["primes(20)"], "[2, 3, 5, 7, 11, 13, 17, 19]\n"),
@@ -206,6 +207,41 @@ fn functions_take_and_give_values_as_text() {
     }
     let ran = folder.run(&["run", &library]);
     assert!(ran.code == Some(1) && ran.stderr.contains("it exports no `wasi:cli/run`"), "{}", ran.stderr);
+}
+
+/// What WAVE lets one leave out, and cases with the names of its keywords.
+#[test]
+fn values_may_be_written_shorter() {
+    let folder = Folder::new().with(
+        "short.wat",
+        r#"(component
+          (core module $m
+            (func (export "add") (param i32 i32 i32) (result i32)
+              (i32.add (local.get 0) (i32.mul (local.get 1) (i32.add (i32.const 100) (local.get 2)))))
+            (func (export "which") (param i32) (result i32) (local.get 0)))
+          (core instance $i (instantiate $m))
+          (type $w (enum "ok" "other"))
+          (export $which "which-one" (type $w))
+          (func (export "add") (param "a" u32) (param "b" (option u32)) (result u32) (canon lift (core func $i "add")))
+          (func (export "which") (param "w" $which) (result $which) (canon lift (core func $i "which"))))"#,
+    );
+    for (call, result) in [
+        ("add(1)", "1\n"),
+        ("add(1, none)", "1\n"),
+        ("add(1, 2)", "103\n"),
+        ("add(1, some(2))", "103\n"),
+        ("which(%ok)", "%ok\n"),
+        ("which(other)", "other\n"),
+    ] {
+        let ran = folder.run(&["run", "short.wat", "--plain", "--invoke", call]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), result), "{call}: {}", ran.stderr);
+    }
+    for (call, error) in
+        [("add()", "takes 2 arguments; given: 0"), ("add(1, 2, 3)", "given: 3"), ("which(ok)", "`w`")]
+    {
+        let ran = folder.run(&["run", "short.wat", "--plain", "--invoke", call]);
+        assert!(ran.code == Some(1) && ran.stderr.contains(error), "{call}: {}", ran.stderr);
+    }
 }
 
 /// A nested component calls another; strings go from memory to memory, so each call runs `realloc` and `post-return`.
@@ -276,6 +312,47 @@ fn flags_that_are_for_modules_are_refused() {
         assert!(ran.code == Some(1) && ran.stderr.contains(error), "{}", ran.stderr);
     }
     assert_eq!(fs::read_dir(folder.path("")).unwrap().count(), 0, "no trace is left");
+}
+
+/// 600 functions with a `post-return` each: guards of their own would make more instances than engines take.
+#[test]
+fn six_hundred_post_returns_run() {
+    let posts: String =
+        (0..600).map(|n| format!("(func $p{n} (export \"p{n}\") (param i32) (call $after))")).collect();
+    let exports = (0..600).map(|n| {
+        format!(
+            "(func (export \"f{n}\") (result string) (canon lift (core func $i \"f\") (memory (core memory $i \"m\"))
+               (post-return (core func $i \"p{n}\"))))"
+        )
+    });
+    let component = format!(
+        "(component (core module $m (memory (export \"m\") 1) (data (i32.const 0) \"\\10\\00\\00\\00\\02\\00\\00\\00\")
+           (data (i32.const 16) \"hi\") (func $after) (func (export \"f\") (result i32) (i32.const 0)) {posts})
+         (core instance $i (instantiate $m)) {})",
+        exports.collect::<String>()
+    );
+    let folder = Folder::new().with("posts.wat", component);
+    for clock in ["test", "ticker"] {
+        let args = ["run", "posts.wat", "--clock", clock, "--trace", "t.kperf", "--invoke", "f599()"];
+        let ran = folder.run(&args);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "\"hi\"\n"), "{}", ran.stderr);
+        let calls = folder.calls("t.kperf");
+        assert_eq!((calls["f"], calls["p599"], calls["after"]), (1, 1, 1));
+    }
+}
+
+/// A program's preview 1 is its adapter's, which has probes.
+#[test]
+fn imports_through_the_shim_are_counted_once() {
+    let command = example("command.wasm");
+    let folder = Folder::new();
+    let args = ["run", &command, "--clock", "test", "--trace", "t.kperf", "--", "5"];
+    let ran = folder.run(&args);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    let calls = folder.calls("t.kperf");
+    assert!(calls["wasi_snapshot_preview1::fd_write"] > 0, "{calls:?}");
+    let of_host: Vec<_> = calls.keys().filter(|name| name.starts_with("wasi_snapshot_preview1.")).collect();
+    assert!(of_host.is_empty(), "{of_host:?}");
 }
 
 #[test]

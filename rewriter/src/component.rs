@@ -14,8 +14,10 @@
 //!   (core instance $i (instantiate $m .. (with "kperf" (instance $kperf))))
 //! ```
 
+mod canonical;
 mod graph;
 mod guard;
+mod links;
 mod modules;
 mod prelude;
 mod scan;

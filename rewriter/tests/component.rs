@@ -87,8 +87,8 @@ fn what_runs_while_the_component_may_not_be_left_is_guarded() {
     let text = wasmprinter::print_bytes(&rewrite(LIB).wasm).expect("it prints");
     assert_eq!(
         text.matches("(import \"kperf\" \"hold\"").count(),
-        2,
-        "a module for `realloc`, one for `post-return`:\n{text}"
+        1,
+        "a module for both, though `post-return` is named later:\n{text}"
     );
     let guards = text.matches("(alias core export").count();
     assert!(guards > 0);
@@ -131,7 +131,7 @@ fn a_nested_component_has_a_recorder_of_its_own() {
           (instance $c (instantiate $types))
           (func (export "f") (alias export $a "f")))"#,
     );
-    assert_eq!(names_of(&rewritten), ["0 f", "1 m::inner_f"]);
+    assert_eq!(names_of(&rewritten), ["0 f", "1 inner/m::inner_f"]);
     assert_eq!(
         recorders(&rewritten),
         2,
@@ -211,6 +211,148 @@ fn trampolines_are_left_out_and_the_functions_behind_them_are_named() {
     assert_eq!(names_of(&rewritten), ["0 demo:lib/log#line", "1 run"]);
     assert_eq!(rewritten.modules[0].left, Some(Left::Trampolines));
     assert_eq!(rewritten.warnings, []);
+}
+
+/// The adapter has probes itself, so what it does for the program is told once.
+#[test]
+fn what_a_trampoline_calls_in_another_module_is_no_call_of_the_host() {
+    let text = |fixups: &str| {
+        format!(
+            r#"(component
+          (core module $shim
+            (table (export "$imports") 1 1 funcref)
+            (func (export "0") (param i32) (call_indirect (param i32) (local.get 0) (i32.const 0))))
+          (core module $main
+            (import "wasi" "write" (func $write (param i32)))
+            (func $run (export "run") (call $write (i32.const 1)))
+            (func $more (export "more") (call $run)))
+          (core module $adapter (func $write (export "write") (param i32)))
+          (core module $fixups
+            (import "" "0" (func $f (param i32)))
+            (import "" "$imports" (table 1 1 funcref))
+            {fixups})
+          (core instance $shim (instantiate $shim))
+          (alias core export $shim "0" (core func $indirect))
+          (core instance $main (instantiate $main (with "wasi" (instance (export "write" (func $indirect))))))
+          (core instance $adapter (instantiate $adapter))
+          (core instance (instantiate $fixups (with "" (instance
+            (export "0" (func $adapter "write")) (export "$imports" (table $shim "$imports"))))))
+          (func (export "run") (canon lift (core func $main "run"))))"#
+        )
+    };
+    let rewritten = rewrite(&text("(elem (i32.const 0) func $f)"));
+    assert_eq!(names_of(&rewritten), ["0 run", "1 more", "2 adapter::write"]);
+    // Nobody knows what such a module does.
+    let rewritten = rewrite(&text("(func $f2 (call $f (i32.const 0)))"));
+    assert_eq!(names_of(&rewritten)[..2], ["0 wasi.write", "1 run"]);
+}
+
+#[test]
+fn a_module_that_only_calls_through_tables_has_probes() {
+    let rewritten = rewrite(
+        r#"(component
+          (core module $vm
+            (table 1 1 funcref)
+            (elem (i32.const 0) func $leaf)
+            (func $leaf)
+            (func $dispatch (export "run") (call_indirect (i32.const 0))))
+          (core module $virtual
+            (table (export "t") 1 1 funcref)
+            (elem (i32.const 0) func $dispatch)
+            (func $dispatch (export "run") (call_indirect (i32.const 0))))
+          (core module $hidden
+            (table 1 1 funcref)
+            (func $dispatch (export "run") (call_indirect (i32.const 0))))
+          (core instance (instantiate $vm)) (core instance (instantiate $virtual)) (core instance (instantiate $hidden)))"#,
+    );
+    assert_eq!(names_of(&rewritten), ["0 leaf", "1 dispatch", "2 virtual::dispatch", "3 hidden::dispatch"]);
+}
+
+#[test]
+fn functions_of_components_that_have_equal_modules_have_names_of_their_own() {
+    let part = |name: &str| {
+        format!(
+            r#"(component ${name} (core module $main (func $x (export "x"))) (core instance (instantiate $main)))
+               (instance (instantiate ${name}))"#
+        )
+    };
+    let (a, b) = (part("a"), part("b"));
+    let rewritten = rewrite(&format!(
+        r#"(component (core module $big (func $x) (func $y)) (core instance (instantiate $big)) {a} {b})"#
+    ));
+    assert_eq!(names_of(&rewritten), ["0 x", "1 y", "2 a/main::x", "3 b/main::x"]);
+    // A path as long as one may write it would be in front of each name.
+    let deep = format!("(component ${} {a})", "n".repeat(300));
+    let rewritten = rewrite(&format!("(component (core module $big (func) (func)) {deep} {b})"));
+    let names = rewritten.modules.iter().map(|module| module.name.as_str());
+    assert_eq!(names.collect::<Vec<_>>(), ["app/big", "app/component[1]/a/main", "app/b/main"]);
+}
+
+/// So many functions with a `post-return` that two core instances for each would be too many for engines.
+#[test]
+fn guards_stand_together_and_too_many_instances_are_refused() {
+    let exports = |count: usize| -> String {
+        let export = |n| {
+            format!(
+                r#"(func (export "f{n}") (result string) (canon lift (core func $i "f") (memory (core memory $i "m"))
+                     (realloc (core func $i "realloc")) (post-return (core func $i "p{n}"))))"#
+            )
+        };
+        (0..count).map(export).collect()
+    };
+    let posts =
+        |count| -> String { (0..count).map(|n| format!(r#"(func (export "p{n}") (param i32))"#)).collect() };
+    let text = |posts: String, exports: String, instances: usize| {
+        let instances = "(core instance (instantiate $m))".repeat(instances);
+        format!(
+            r#"(component (core module $m (memory (export "m") 1) (func (export "f") (result i32) (i32.const 8))
+                 (func (export "realloc") (param i32 i32 i32 i32) (result i32) (i32.const 64)) {posts})
+               (core instance $i (instantiate $m)) {instances} {exports})"#
+        )
+    };
+    let rewritten = rewrite(&text(posts(600), exports(600), 0));
+    let printed = wasmprinter::print_bytes(&rewritten.wasm).expect("it prints");
+    assert_eq!(printed.matches("(import \"kperf\" \"hold\"").count(), 1);
+    let many = wasm(&text(posts(1), exports(1), 999));
+    let error = rewrite_component(&many, &Options::default()).expect_err("too many instances").to_string();
+    assert!(error.contains("instances in a component; engines allow 1000"), "{error}");
+}
+
+/// Calls of tasks that run at once would be nested in each other.
+#[test]
+fn tasks_with_stacks_of_their_own_are_refused() {
+    let text = |options: &str| {
+        format!(
+            r#"(component
+              (core module $m (func (export "f") (result i32) (i32.const 0)) (func (export "g"))
+                (func (export "callback") (param i32 i32 i32) (result i32) (i32.const 0)))
+              (core instance $i (instantiate $m))
+              (func (export "f") async (canon lift {options})))"#
+        )
+    };
+    // Such a function has returned when another runs.
+    rewrite(&text(r#"(core func $i "f") async (callback (core func $i "callback"))"#));
+    let error = rewrite_component(&wasm(&text(r#"(core func $i "g") async"#)), &Options::default());
+    let error = error.expect_err("a task with a stack").to_string();
+    assert!(error.contains("lifted `async` and has no callback (WASI 0.3)"), "{error}");
+}
+
+/// A large module that is instantiated a thousand times, from the same instances or from others.
+#[test]
+fn many_instances_of_a_module_take_time_in_proportion() {
+    let names: String = (0..20_000).map(|n| format!(r#"(import "a" "f{n}" (func))"#)).collect();
+    let exports: String = (0..20_000).map(|n| format!(r#"(export "f{n}" (func $f))"#)).collect();
+    let instances = "(core instance (instantiate $m (with \"a\" (instance $bag))))".repeat(900);
+    let component = wasm(&format!(
+        r#"(component (core module $a (func (export "f"))) (core instance $a (instantiate $a))
+             (alias core export $a "f" (core func $f))
+             (core module $m {names} (func (export "g")))
+             (core instance $bag {exports}) {instances})"#
+    ));
+    let start = std::time::Instant::now();
+    rewrite_component(&component, &Options::default()).expect("it is rewritten");
+    // 18 million imports; each looked at once more takes a minute.
+    assert!(start.elapsed() < std::time::Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
 #[test]

@@ -2,20 +2,21 @@
 
 use super::scan::{ROOT, Scan};
 use super::scope::Scope;
-use super::{guard, prelude};
+use super::{canonical, guard, prelude};
 use crate::{Error, ErrorKind, Warning};
 use kperf_abi::names::{COMPONENT_HOST, MODULE};
 use wasm_encoder::reencode::{self, Reencode, ReencodeComponent, component_utils};
 use wasm_encoder::{self as encoder, ComponentExportKind, ModuleArg};
 use wasmparser::{
     CanonicalFunction, CanonicalOption, ComponentAlias, ComponentExternalKind, ComponentOuterAliasKind,
-    FuncType,
 };
 
 type Result<T> = std::result::Result<T, reencode::Error<Error>>;
 
 /// How many recorders a component has at most: each takes 3 kB, and 128 KiB when it runs.
 const MAX_RECORDERS: usize = 1000;
+/// How many instances, of modules and of components, engines take in a component.
+const MAX_INSTANCES: usize = 1000;
 
 /// What each component (by its number in the scan) needs.
 pub(super) struct Needs {
@@ -27,13 +28,18 @@ pub(super) struct Needs {
 
 impl Needs {
     /// `modules`: the bytes of those that have probes.
-    pub(super) fn find(scan: &Scan, modules: &[Option<&[u8]>]) -> std::result::Result<Needs, Error> {
+    pub(super) fn find(scan: &Scan<'_>, modules: &[Option<&[u8]>]) -> std::result::Result<Needs, Error> {
         let has_probes = |&module: &usize| modules.get(module).is_some_and(Option::is_some);
         let recorder: Vec<bool> = scan
             .components
             .iter()
             .map(|component| component.core_instantiates.iter().any(has_probes))
             .collect();
+        let stacks = scan.components.iter().zip(&recorder).filter(|(_, has)| **has);
+        if let Some((what, offset)) = stacks.filter_map(|(component, _)| component.stacks).next() {
+            let what = format!("{what}, whose calls would be nested in those of others,");
+            return Err(ErrorKind::Unsupported { what, offset }.into());
+        }
         let recorders = recorder.iter().filter(|needed| **needed).count();
         if recorders > MAX_RECORDERS {
             let (count, limit) = (recorders, MAX_RECORDERS);
@@ -59,24 +65,17 @@ impl Needs {
 /// The component with these modules in the place of its own.
 pub(super) fn write(
     wasm: &[u8],
-    scan: &Scan,
+    scan: &Scan<'_>,
     modules: &[Option<&[u8]>],
     needs: &Needs,
     warnings: &mut Vec<Warning>,
 ) -> std::result::Result<Vec<u8>, Error> {
-    let mut graph = Graph {
-        scan,
-        modules,
-        needs,
-        scopes: Vec::new(),
-        next_component: 0,
-        next_module: 0,
-        collects: None,
-        warnings,
-    };
+    let mut graph =
+        Graph { scan, modules, needs, scopes: Vec::new(), next_component: 0, next_module: 0, warnings };
     let mut out = encoder::Component::new();
     graph.begin(&mut out);
-    graph.parse_component(&mut out, wasmparser::Parser::new(0), wasm).map_err(|error| match error {
+    let written = graph.parse_component(&mut out, wasmparser::Parser::new(0), wasm);
+    written.and_then(|()| graph.end()).map_err(|error| match error {
         reencode::Error::UserError(error) => error,
         reencode::Error::ParseError(error) => error.into(),
         other => Error::malformed(0, other.to_string()),
@@ -85,15 +84,13 @@ pub(super) fn write(
 }
 
 struct Graph<'a> {
-    scan: &'a Scan,
+    scan: &'a Scan<'a>,
     modules: &'a [Option<&'a [u8]>],
     needs: &'a Needs,
     /// The component that is written, inside those around it.
     scopes: Vec<Scope>,
     next_component: usize,
     next_module: usize,
-    /// Functions that want a guard, while a canonical function is only looked at.
-    collects: Option<Vec<u32>>,
     warnings: &'a mut Vec<Warning>,
 }
 
@@ -129,30 +126,55 @@ impl Graph<'_> {
         }
     }
 
-    /// The functions of a canonical function that want a guard and have none yet, with their types.
-    fn unguarded(&mut self, function: CanonicalFunction) -> Result<Vec<(u32, FuncType)>> {
-        self.collects = Some(Vec::new());
-        let looked_at =
-            self.parse_component_canonical(&mut encoder::CanonicalFunctionSection::new(), function);
-        let mut wanted = self.collects.take().unwrap_or_default();
-        looked_at?;
-        wanted.sort_unstable();
-        wanted.dedup();
+    /// Writes guards, if this canonical function wants one that isn't there: those of all functions of the component that want one
+    /// and can be had by now. `before`: the functions that are to be written in front.
+    fn guard(
+        &mut self,
+        function: &CanonicalFunction,
+        before: &mut encoder::CanonicalFunctionSection,
+        out: &mut encoder::Component,
+    ) {
         let scan = self.scan;
         let scope = self.top();
-        let Some(component) = scope.component.filter(|_| scope.recorder.is_some()) else {
-            return Ok(Vec::new());
-        };
-        let types = &scan.components[component].core_functions;
-        let wanted = wanted.into_iter().filter(|function| !scope.guards.contains_key(function));
-        Ok(wanted.filter_map(|function| Some((function, types.get(function as usize)?.clone()?))).collect())
+        let Some((recorder, component)) = scope.recorder.zip(scope.component) else { return };
+        if canonical::guarded(function).all(|wanted| scope.guards.contains_key(&wanted)) {
+            return;
+        }
+        let component = &scan.components[component];
+        let mut guarded = Vec::new();
+        for &wanted in component.guarded.iter().filter(|wanted| !scope.guards.contains_key(wanted)) {
+            let place =
+                component.places.get(&wanted).filter(|(instance, _)| scope.core_instances.has(*instance));
+            let from = match place {
+                _ if scope.core_functions.has(wanted) => {
+                    guard::From::Function(scope.core_functions.get(wanted))
+                }
+                Some((instance, name)) => guard::From::Export(scope.core_instances.get(*instance), name),
+                None => continue,
+            };
+            let ty = component.core_functions.get(wanted as usize).cloned().flatten();
+            guarded.extend(ty.map(|ty| guard::Guarded { old: wanted, from, ty }));
+        }
+        if !guarded.is_empty() {
+            // They may be defined in this very section.
+            out.section(&std::mem::take(before));
+            guard::add(scope, recorder, &guarded, out);
+        }
+    }
+
+    /// The component that was written last has ended.
+    fn end(&mut self) -> Result<()> {
+        let scope = self.scopes.pop().unwrap_or_default();
+        let count = scope.core_instances.len() + scope.instances.len();
+        if count > MAX_INSTANCES && scope.recorder.is_some() {
+            let (what, limit) = ("instances in a component", MAX_INSTANCES);
+            return Err(reencode::Error::UserError(ErrorKind::TooMany { what, count, limit }.into()));
+        }
+        Ok(())
     }
 
     /// A function that is called while the component may not be left.
     fn guarded(&mut self, function: u32) -> u32 {
-        if let Some(collected) = &mut self.collects {
-            collected.push(function);
-        }
         let scope = self.top();
         match scope.guards.get(&function) {
             Some(&guard) => guard,
@@ -243,7 +265,7 @@ impl ReencodeComponent for Graph<'_> {
         let mut component = encoder::Component::new();
         self.begin(&mut component);
         component_utils::parse_component(self, &mut component, parser, nested, whole)?;
-        self.scopes.pop();
+        self.end()?;
         out.section(&encoder::NestedComponentSection(&component));
         self.top().keep_component(Some(n));
         Ok(())
@@ -401,12 +423,7 @@ impl ReencodeComponent for Graph<'_> {
         let mut functions = encoder::CanonicalFunctionSection::new();
         for function in section {
             let function = function?;
-            let unguarded = self.unguarded(function.clone())?;
-            if let Some(recorder) = self.top().recorder.filter(|_| !unguarded.is_empty()) {
-                // They may be defined in this very section.
-                out.section(&std::mem::take(&mut functions));
-                guard::add(self.top(), recorder, &unguarded, out);
-            }
+            self.guard(&function, &mut functions, out);
             self.parse_component_canonical(&mut functions, function)?;
         }
         out.section(&functions);
@@ -420,9 +437,11 @@ impl ReencodeComponent for Graph<'_> {
     ) -> Result<()> {
         let lifts = matches!(function, CanonicalFunction::Lift { .. });
         component_utils::parse_component_canonical(self, out, function)?;
-        if self.collects.is_none() {
-            let scope = self.top();
-            if lifts { scope.functions.keep() } else { scope.core_functions.keep() }
+        let scope = self.top();
+        if lifts {
+            scope.functions.keep()
+        } else {
+            scope.core_functions.keep()
         }
         Ok(())
     }

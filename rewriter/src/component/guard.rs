@@ -22,14 +22,40 @@ use wasmparser::FuncType;
 /// The import module of what is guarded.
 const GUARDED: &str = "guarded";
 
-/// Writes a module with a guard for each of these core functions (old indices, and types), and an instance of it.
-pub(super) fn add(scope: &mut Scope, recorder: u32, functions: &[(u32, FuncType)], out: &mut Component) {
+/// A core function that gets a guard.
+pub(super) struct Guarded<'a> {
+    /// Its index in the original.
+    pub(super) old: u32,
+    pub(super) from: From<'a>,
+    pub(super) ty: FuncType,
+}
+
+/// Where to find it, by new indices.
+pub(super) enum From<'a> {
+    Function(u32),
+    /// A core instance exports it, and the alias for that is not yet written.
+    Export(u32, &'a str),
+}
+
+/// Writes a module with a guard for each of these core functions, and an instance of it.
+pub(super) fn add(scope: &mut Scope, recorder: u32, functions: &[Guarded<'_>], out: &mut Component) {
     let module = prelude::module(scope, &module(functions), out);
     let names: Vec<String> = (0..functions.len()).map(|n| n.to_string()).collect();
-    let guarded = functions.iter().zip(&names);
-    let exports: Vec<_> = guarded
-        .map(|((old, _), name)| (name.as_str(), ExportKind::Func, scope.core_functions.get(*old)))
-        .collect();
+    let mut found = ComponentAliasSection::new();
+    let mut exports = Vec::with_capacity(functions.len());
+    for (function, name) in functions.iter().zip(&names) {
+        let index = match function.from {
+            From::Function(index) => index,
+            From::Export(instance, name) => {
+                found.alias(Alias::CoreInstanceExport { instance, kind: ExportKind::Func, name });
+                scope.core_functions.add()
+            }
+        };
+        exports.push((name.as_str(), ExportKind::Func, index));
+    }
+    if !found.is_empty() {
+        out.section(&found);
+    }
     let mut instances = InstanceSection::new();
     instances.export_items(exports);
     let bag = scope.core_instances.add();
@@ -38,19 +64,19 @@ pub(super) fn add(scope: &mut Scope, recorder: u32, functions: &[(u32, FuncType)
     out.section(&instances);
     let instance = scope.core_instances.add();
     let mut aliases = ComponentAliasSection::new();
-    for ((old, _), name) in functions.iter().zip(&names) {
+    for (function, name) in functions.iter().zip(&names) {
         aliases.alias(Alias::CoreInstanceExport { instance, kind: ExportKind::Func, name });
         let guard = scope.core_functions.add();
-        scope.guards.insert(*old, guard);
+        scope.guards.insert(function.old, guard);
     }
     out.section(&aliases);
 }
 
-fn module(functions: &[(u32, FuncType)]) -> Vec<u8> {
+fn module(functions: &[Guarded<'_>]) -> Vec<u8> {
     let (mut types, mut imports) = (TypeSection::new(), ImportSection::new());
     let (mut defined, mut exports, mut code) =
         (FunctionSection::new(), ExportSection::new(), CodeSection::new());
-    for (n, (_, ty)) in functions.iter().enumerate() {
+    for (n, Guarded { ty, .. }) in functions.iter().enumerate() {
         let n = n as u32;
         types.ty().function(core_types(ty.params()), core_types(ty.results()));
         imports.import(GUARDED, &n.to_string(), EntityType::Function(n));

@@ -1,13 +1,17 @@
 //! Probes for the core modules of a component: which of them, what they are called, and the pass for modules on each.
 
 use super::CoreModule;
-use super::scan::{ROOT, Scan};
+use super::scan::{Nested, ROOT, Scan};
 use crate::instrument::{self, Surroundings};
 use crate::{Error, ErrorKind, Left, Options, Rewritten, Warning};
 use kperf_abi::SymbolTable;
 use kperf_abi::symbols::ModuleIdentity;
 use std::collections::HashSet;
-use wasmparser::{Operator, Parser, Payload};
+use wasmparser::{ExternalKind, FunctionBody, Operator, Parser, Payload};
+
+/// The longest path to a module, in bytes. It stands in front of the name of each function, so it must not be as long as one may
+/// write it.
+const LONGEST: usize = 200;
 
 /// A core module, after the pass.
 pub(super) struct Module {
@@ -19,10 +23,12 @@ pub(super) struct Module {
 /// Puts probes into the modules that can have some.
 pub(super) fn rewrite(
     wasm: &[u8],
-    scan: &Scan,
+    scan: &Scan<'_>,
     options: &Options,
 ) -> Result<(Vec<Module>, Vec<Warning>), Error> {
     let left = left(wasm, scan);
+    let mut linked =
+        scan.links.probed(|module| left[module].is_none(), |module| left[module] == Some(Left::Trampolines));
     let names = names(scan, options);
     let largest = (0..scan.modules.len())
         .filter(|&n| left[n].is_none())
@@ -43,11 +49,10 @@ pub(super) fn rewrite(
             });
             continue;
         }
-        let linked = module.imports_from.iter().filter(|(_, from)| from.iter().any(|&n| left[n].is_none()));
         let surroundings = Surroundings {
             name: name.clone(),
             prefix: if largest == Some(n) { String::new() } else { format!("{short}::") },
-            linked: linked.map(|(import, _)| import.clone()).collect(),
+            linked: linked.remove(&n).unwrap_or_default(),
         };
         let options = Options { id_base: next_id, ..options.clone() };
         let rewritten = instrument::rewrite_in(&wasm[module.bytes.clone()], &options, Some(&surroundings));
@@ -79,7 +84,7 @@ fn check_filter(modules: &[Module], options: &Options) -> Result<(), Error> {
 }
 
 /// For each module why it is left as it is, if it is.
-fn left(wasm: &[u8], scan: &Scan) -> Vec<Option<Left>> {
+fn left(wasm: &[u8], scan: &Scan<'_>) -> Vec<Option<Left>> {
     // What a component that is passed on contains, or takes from around it, goes with it.
     let mut passed: Vec<usize> =
         (0..scan.components.len()).filter(|&n| scan.components[n].is_passed).collect();
@@ -111,47 +116,62 @@ fn left(wasm: &[u8], scan: &Scan) -> Vec<Option<Left>> {
         .collect()
 }
 
-/// Whether all functions of a module, if it has any, do nothing but pass their parameters on to one in a table.
+/// Whether a module has no functions, or stands in for what is supplied later: it exports a table that others fill, and its
+/// functions do nothing but pass their parameters on to one in there.
 fn is_trampolines(wasm: &[u8]) -> bool {
+    let (mut has_functions, mut is_whole, mut exports_table) = (false, false, false);
     for payload in Parser::new(0).parse_all(wasm) {
-        let Ok(Payload::CodeSectionEntry(body)) = payload else { continue };
-        let Ok(operators) = body.get_operators_reader() else { return false };
-        let mut calls = 0;
-        for operator in operators {
-            match operator {
-                Ok(Operator::CallIndirect { .. }) => calls += 1,
-                Ok(Operator::LocalGet { .. } | Operator::I32Const { .. } | Operator::End) => {}
-                _ => return false,
+        match payload {
+            Ok(Payload::ImportSection(section)) => is_whole |= section.count() > 0,
+            Ok(Payload::ElementSection(section)) => is_whole |= section.count() > 0,
+            Ok(Payload::ExportSection(section)) => {
+                let mut exports = section.into_iter().map_while(Result::ok);
+                exports_table |= exports.any(|export| export.kind == ExternalKind::Table);
             }
-        }
-        if calls != 1 {
-            return false;
-        }
-    }
-    true
-}
-
-/// For each module its name in full (`app/main`) and alone (`main`). No two have the same full name.
-pub(super) fn names(scan: &Scan, options: &Options) -> Vec<(String, String)> {
-    let mut paths: Vec<String> = Vec::with_capacity(scan.components.len());
-    for (n, component) in scan.components.iter().enumerate() {
-        let own = component.name.clone();
-        let path = match component.parent {
-            None => {
-                if options.module_name.is_empty() {
-                    own
-                } else {
-                    Some(options.module_name.clone())
+            Ok(Payload::CodeSectionEntry(body)) => {
+                has_functions = true;
+                if !is_trampoline(&body) {
+                    return false;
                 }
             }
-            Some(parent) => {
-                let own = own.unwrap_or_else(|| format!("component[{n}]"));
-                Some(format!("{}/{own}", paths[parent]))
-            }
-        };
-        paths.push(path.unwrap_or_else(|| "component".to_owned()));
+            _ => {}
+        }
     }
-    debug_assert!(paths.len() > ROOT);
+    !has_functions || exports_table && !is_whole
+}
+
+fn is_trampoline(body: &FunctionBody<'_>) -> bool {
+    let Ok(operators) = body.get_operators_reader() else { return false };
+    let mut calls = 0;
+    for operator in operators {
+        match operator {
+            Ok(Operator::CallIndirect { .. }) => calls += 1,
+            Ok(Operator::LocalGet { .. } | Operator::I32Const { .. } | Operator::End) => {}
+            _ => return false,
+        }
+    }
+    calls == 1
+}
+
+/// For each module its name in full (`app/shop/main`), and below the component (`shop/main`). No two have the same.
+pub(super) fn names(scan: &Scan<'_>, options: &Options) -> Vec<(String, String)> {
+    // Of each component, with a `/` behind it. That of the outermost is empty.
+    let mut paths: Vec<String> = Vec::with_capacity(scan.components.len());
+    let mut taken_paths = HashSet::new();
+    for (n, component) in scan.components.iter().enumerate() {
+        let path = component.parent.map(|parent| {
+            let own = component.name.clone().filter(|name| name.len() <= LONGEST);
+            let own = own.unwrap_or_else(|| format!("component[{n}]"));
+            let path = format!("{}{own}/", paths[parent]);
+            if taken_paths.insert(path.clone()) { path } else { format!("{}{own}[{n}]/", paths[parent]) }
+        });
+        paths.push(path.unwrap_or_default());
+    }
+    let root = match (options.module_name.as_str(), scan.components.get(ROOT)) {
+        ("", Some(Nested { name: Some(name), .. })) => name,
+        ("", _) => "component",
+        (name, _) => name,
+    };
     let mut taken = HashSet::new();
     let modules = scan.modules.iter().enumerate();
     modules
@@ -161,12 +181,15 @@ pub(super) fn names(scan: &Scan, options: &Options) -> Vec<(String, String)> {
                 Some(name) => alone(name).to_owned(),
                 None => format!("module[{n}]"),
             };
-            let path = &paths[module.component];
-            if !taken.insert(format!("{path}/{short}")) {
-                short = format!("{short}[{n}]");
-                taken.insert(format!("{path}/{short}"));
+            let mut path = paths[module.component].as_str();
+            if path.len() + short.len() > LONGEST {
+                (path, short) = ("", format!("module[{n}]"));
             }
-            (format!("{path}/{short}"), short)
+            if !taken.insert(format!("{path}{short}")) {
+                short = format!("{short}[{n}]");
+                taken.insert(format!("{path}{short}"));
+            }
+            (format!("{root}/{path}{short}"), format!("{path}{short}"))
         })
         .collect()
 }

@@ -1,13 +1,15 @@
 //! A component's bytes to what the later steps need to know of it: its components and core modules, numbered in the order in
 //! which they begin, what instantiates what, and where a core function comes from.
 
+use super::canonical;
+use super::links::{Bag, Links, Origin, Source};
 use crate::{Error, ErrorKind};
 use kperf_abi::names::COMPONENT_HOST;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use wasmparser::{
     ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentName, ComponentOuterAliasKind,
-    ExternalKind, FuncType, Instance, KnownCustom, Parser, Payload, Validator, WasmFeatures,
+    ExternalKind, FuncType, Instance, KnownCustom, Parser, Payload, TypeRef, Validator, WasmFeatures,
 };
 
 /// How deep components may be nested.
@@ -16,18 +18,20 @@ const MAX_NESTING: usize = 100;
 pub(super) const ROOT: usize = 0;
 
 /// What is in a component.
-#[derive(Debug, Default)]
-pub(super) struct Scan {
+#[derive(Default)]
+pub(super) struct Scan<'a> {
     /// The component itself, and those nested in it.
-    pub(super) components: Vec<Nested>,
+    pub(super) components: Vec<Nested<'a>>,
     pub(super) modules: Vec<Module>,
+    /// Where the functions come from that modules import.
+    pub(super) links: Links<'a>,
     /// Whether it imports what recorders want from their host.
     pub(super) has_probes: bool,
 }
 
 /// A component in the scanned one, or that one itself.
 #[derive(Debug, Default)]
-pub(super) struct Nested {
+pub(super) struct Nested<'a> {
     pub(super) parent: Option<usize>,
     /// Its name, and those of its core modules by their index, as its name section has them.
     pub(super) name: Option<String>,
@@ -42,6 +46,12 @@ pub(super) struct Nested {
     pub(super) core_instantiates: Vec<usize>,
     /// Type of each core function.
     pub(super) core_functions: Vec<Option<FuncType>>,
+    /// The core functions that run while it may not be left, each once, in the order in which they are wanted.
+    pub(super) guarded: Vec<u32>,
+    /// Those of them that a core instance exports: the instance, and the name.
+    pub(super) places: HashMap<u32, (u32, &'a str)>,
+    /// What makes its calls run on several stacks at once, and where that was met.
+    pub(super) stacks: Option<(&'static str, u64)>,
 }
 
 /// A core module.
@@ -56,37 +66,47 @@ pub(super) struct Module {
     pub(super) is_passed: bool,
     /// The name that it gives itself.
     pub(super) name: Option<String>,
-    /// By import module and name: the modules that the function comes from in some instance. Functions of the host aren't here.
-    pub(super) imports_from: HashMap<(String, String), Vec<usize>>,
+    imports_table: bool,
 }
 
 /// A core instance.
-enum CoreInstance {
+enum CoreInstance<'a> {
     Of(Option<usize>),
-    /// Functions that were put together.
-    Bag(HashMap<String, u32>),
+    Bag(Bag<'a>),
 }
 
 /// What the indices of a component are that is being read.
 #[derive(Default)]
-struct Scope {
+struct Scope<'a> {
     component: usize,
     modules: Vec<Option<usize>>,
     components: Vec<Option<usize>>,
-    core_instances: Vec<CoreInstance>,
-    /// For each core function the module whose instance exports it, if it is an alias of one.
-    core_functions: Vec<Option<usize>>,
+    core_instances: Vec<CoreInstance<'a>>,
+    core_functions: Vec<CoreFunction<'a>>,
+    /// For each core table the module whose instance exports it, if it is one's.
+    core_tables: Vec<Option<usize>>,
+    /// What was linked: a module, the name of an argument, and the core instance.
+    linked: HashSet<(usize, &'a str, u32)>,
+    guarded: HashSet<u32>,
 }
 
-enum Level {
-    Component(Scope),
+/// A core function.
+#[derive(Clone, Copy, Default)]
+struct CoreFunction<'a> {
+    /// The core instance that exports it, and its name there, if it is an alias.
+    place: Option<(u32, &'a str)>,
+    origin: Option<Origin<'a>>,
+}
+
+enum Level<'a> {
+    Component(Scope<'a>),
     Module(usize),
 }
 
 /// Validates a component, and finds what is in it.
-pub(super) fn scan(wasm: &[u8]) -> Result<Scan, Error> {
+pub(super) fn scan(wasm: &[u8]) -> Result<Scan<'_>, Error> {
     let mut scan = Scan::default();
-    let mut levels: Vec<Level> = Vec::new();
+    let mut levels: Vec<Level<'_>> = Vec::new();
     let mut validator = Validator::new_with_features(WasmFeatures::all());
     let mut next = None;
     for payload in Parser::new(0).parse_all(wasm) {
@@ -145,7 +165,7 @@ pub(super) fn scan(wasm: &[u8]) -> Result<Scan, Error> {
                         functions: 0,
                         is_passed: false,
                         name: None,
-                        imports_from: HashMap::new(),
+                        imports_table: false,
                     });
                     next = Some(component);
                 }
@@ -154,6 +174,27 @@ pub(super) fn scan(wasm: &[u8]) -> Result<Scan, Error> {
                 if let Some(Level::Component(scope)) = levels.last_mut() {
                     scope.components.push(Some(scan.components.len()));
                     next = Some(scope.component);
+                }
+            }
+            Payload::ImportSection(section) => {
+                if let Some(Level::Module(module)) = levels.last() {
+                    for import in section.clone().into_imports() {
+                        let import = import?;
+                        match import.ty {
+                            TypeRef::Func(_) | TypeRef::FuncExact(_) => {
+                                scan.links.imports(*module, import.module, import.name);
+                            }
+                            TypeRef::Table(_) => scan.modules[*module].imports_table = true,
+                            _ => {}
+                        }
+                    }
+                }
+            }
+            Payload::ElementSection(_) => {
+                if let Some(Level::Module(module)) = levels.last()
+                    && scan.modules[*module].imports_table
+                {
+                    scan.links.fills(*module);
                 }
             }
             Payload::CodeSectionStart { count, .. } => {
@@ -169,8 +210,8 @@ pub(super) fn scan(wasm: &[u8]) -> Result<Scan, Error> {
     Ok(scan)
 }
 
-impl Scan {
-    fn section(&mut self, levels: &mut [Level], payload: &Payload<'_>) -> Result<(), Error> {
+impl<'a> Scan<'a> {
+    fn section(&mut self, levels: &mut [Level<'a>], payload: &Payload<'a>) -> Result<(), Error> {
         let Some((Level::Component(scope), outer)) = levels.split_last_mut() else { return Ok(()) };
         match payload {
             Payload::ComponentImportSection(section) => {
@@ -213,9 +254,21 @@ impl Scan {
                 }
             }
             Payload::ComponentCanonicalSection(section) => {
-                for function in section.clone() {
-                    if !matches!(function?, wasmparser::CanonicalFunction::Lift { .. }) {
-                        scope.core_functions.push(None);
+                for function in section.clone().into_iter_with_offsets() {
+                    let (offset, function) = function?;
+                    let component = &mut self.components[scope.component];
+                    for guarded in canonical::guarded(&function) {
+                        if scope.guarded.insert(guarded) {
+                            component.guarded.push(guarded);
+                            let place = scope.core_functions.get(guarded as usize).and_then(|it| it.place);
+                            component.places.extend(place.map(|place| (guarded, place)));
+                        }
+                    }
+                    if component.stacks.is_none() {
+                        component.stacks = canonical::stacks(&function).map(|what| (what, offset));
+                    }
+                    if !matches!(function, wasmparser::CanonicalFunction::Lift { .. }) {
+                        scope.core_functions.push(CoreFunction::default());
                     }
                 }
             }
@@ -224,24 +277,29 @@ impl Scan {
         Ok(())
     }
 
-    fn alias(&mut self, scope: &mut Scope, outer: &[Level], alias: ComponentAlias<'_>) {
+    fn alias(&mut self, scope: &mut Scope<'a>, outer: &[Level<'a>], alias: ComponentAlias<'a>) {
         match alias {
             ComponentAlias::InstanceExport { kind, .. } => scope.unknown(kind),
-            ComponentAlias::CoreInstanceExport {
-                kind: ExternalKind::Func | ExternalKind::FuncExact,
-                instance_index,
-                name,
-            } => {
-                let module = match scope.core_instances.get(instance_index as usize) {
-                    Some(CoreInstance::Of(module)) => *module,
-                    Some(CoreInstance::Bag(bag)) => {
-                        bag.get(name).and_then(|function| at(&scope.core_functions, *function))
+            ComponentAlias::CoreInstanceExport { kind, instance_index, name } => {
+                let instance = scope.core_instances.get(instance_index as usize);
+                match (kind, instance) {
+                    (ExternalKind::Func | ExternalKind::FuncExact, instance) => {
+                        let origin = match instance {
+                            Some(CoreInstance::Of(module)) => module.map(|module| (module, name)),
+                            Some(CoreInstance::Bag(bag)) => bag.functions.get(name).copied().flatten(),
+                            None => None,
+                        };
+                        let place = Some((instance_index, name));
+                        scope.core_functions.push(CoreFunction { place, origin });
                     }
-                    None => None,
-                };
-                scope.core_functions.push(module);
+                    (ExternalKind::Table, Some(CoreInstance::Of(module))) => {
+                        let module = *module;
+                        scope.core_tables.push(module);
+                    }
+                    (ExternalKind::Table, _) => scope.core_tables.push(None),
+                    _ => {}
+                }
             }
-            ComponentAlias::CoreInstanceExport { .. } => {}
             ComponentAlias::Outer { kind, count, index } => {
                 // 0 is the scope itself.
                 let around = (count as usize).checked_sub(1).and_then(|n| outer.iter().rev().nth(n));
@@ -266,7 +324,7 @@ impl Scan {
         }
     }
 
-    fn instance(&mut self, scope: &Scope, instance: ComponentInstance<'_>) {
+    fn instance(&mut self, scope: &Scope<'a>, instance: ComponentInstance<'a>) {
         match instance {
             ComponentInstance::Instantiate { component_index, args } => {
                 self.components[scope.component].instantiates.extend(at(&scope.components, component_index));
@@ -278,7 +336,7 @@ impl Scan {
         }
     }
 
-    fn core_instance(&mut self, scope: &mut Scope, instance: Instance<'_>) {
+    fn core_instance(&mut self, scope: &mut Scope<'a>, instance: Instance<'a>) {
         let instance = match instance {
             Instance::Instantiate { module_index, args } => {
                 let module = at(&scope.modules, module_index);
@@ -291,38 +349,38 @@ impl Scan {
                 CoreInstance::Of(module)
             }
             Instance::FromExports(exports) => {
-                let functions = exports.iter().filter(|export| export.kind == ExternalKind::Func);
-                CoreInstance::Bag(functions.map(|export| (export.name.to_owned(), export.index)).collect())
+                let mut bag = Bag::default();
+                for export in exports.iter() {
+                    match export.kind {
+                        ExternalKind::Func | ExternalKind::FuncExact => {
+                            let function = scope.core_functions.get(export.index as usize);
+                            bag.functions.insert(export.name, function.and_then(|it| it.origin));
+                        }
+                        ExternalKind::Table => bag.tables.push(at(&scope.core_tables, export.index)),
+                        _ => {}
+                    }
+                }
+                CoreInstance::Bag(bag)
             }
         };
         scope.core_instances.push(instance);
     }
 
     /// Notes where the functions come from that a module imports from an instance.
-    fn link(&mut self, scope: &Scope, module: usize, import: &str, instance: u32) {
-        let from = &mut self.modules[module].imports_from;
-        let mut note = |name: &str, origin: usize| {
-            let origins = from.entry((import.to_owned(), name.to_owned())).or_default();
-            if !origins.contains(&origin) {
-                origins.push(origin);
-            }
-        };
+    fn link(&mut self, scope: &mut Scope<'a>, module: usize, import: &'a str, instance: u32) {
+        // The same once more would take as long as a large module has imports.
+        if !scope.linked.insert((module, import, instance)) {
+            return;
+        }
         match scope.core_instances.get(instance as usize) {
-            // Any name of that module's.
-            Some(CoreInstance::Of(Some(origin))) => note("", *origin),
-            Some(CoreInstance::Bag(bag)) => {
-                for (name, function) in bag {
-                    if let Some(origin) = at(&scope.core_functions, *function) {
-                        note(name, origin);
-                    }
-                }
-            }
+            Some(CoreInstance::Of(Some(origin))) => self.links.link(module, import, Source::Module(*origin)),
+            Some(CoreInstance::Bag(bag)) => self.links.link(module, import, Source::Bag(bag)),
             Some(CoreInstance::Of(None)) | None => {}
         }
     }
 
     /// Notes that something leaves the component that it is defined in.
-    fn pass(&mut self, scope: &Scope, kind: ComponentExternalKind, index: u32) {
+    fn pass(&mut self, scope: &Scope<'a>, kind: ComponentExternalKind, index: u32) {
         match kind {
             ComponentExternalKind::Module => {
                 if let Some(module) = at(&scope.modules, index) {
@@ -339,7 +397,7 @@ impl Scan {
     }
 }
 
-impl Scope {
+impl Scope<'_> {
     /// Something that was defined elsewhere.
     fn unknown(&mut self, kind: ComponentExternalKind) {
         match kind {
@@ -350,7 +408,7 @@ impl Scope {
     }
 }
 
-impl Nested {
+impl Nested<'_> {
     fn name_by(&mut self, name: ComponentName<'_>) {
         match name {
             ComponentName::Component { name, .. } => self.name = Some(name.to_owned()),

@@ -24,6 +24,16 @@ impl Space {
         self.next - 1
     }
 
+    /// Whether the original's definition of this index is written.
+    pub(super) fn has(&self, old: u32) -> bool {
+        (old as usize) < self.map.len()
+    }
+
+    /// How many are written.
+    pub(super) fn len(&self) -> usize {
+        self.next as usize
+    }
+
     /// The new index. One that isn't there (only names can have one) stays one that isn't there.
     pub(super) fn get(&self, old: u32) -> u32 {
         self.map.get(old as usize).copied().unwrap_or(u32::MAX)

@@ -1,0 +1,96 @@
+//! Where the functions come from that core modules import: from which module, by which name.
+//!
+//! An import that is supplied only later goes through a trampoline: a module exports functions that call through its table,
+//! and another one, the fixups, fills that table with functions of the same names.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// A function that a module exports: the module's number, and the name.
+pub(super) type Origin<'a> = (usize, &'a str);
+
+/// What a core instance exports.
+#[derive(Clone, Copy)]
+pub(super) enum Source<'s, 'a> {
+    /// It is one of this module.
+    Module(usize),
+    /// Functions and tables that were put together.
+    Bag(&'s Bag<'a>),
+}
+
+/// Functions and tables that were put together, with where they are from, if that is a core module.
+#[derive(Default)]
+pub(super) struct Bag<'a> {
+    pub(super) functions: HashMap<&'a str, Option<Origin<'a>>>,
+    pub(super) tables: Vec<Option<usize>>,
+}
+
+/// Where the functions come from that core modules import.
+#[derive(Default)]
+pub(super) struct Links<'a> {
+    /// By number of the module and import module: the names of the functions that it imports from there.
+    imports: HashMap<(usize, &'a str), Vec<&'a str>>,
+    /// By number of the module and what it imports: where it is from, in one instance of the module or another.
+    from: HashMap<(usize, &'a str, &'a str), BTreeSet<Origin<'a>>>,
+    /// By what a trampoline is exported as: the modules of the functions behind it.
+    behind: HashMap<Origin<'a>, BTreeSet<usize>>,
+    /// Modules that fill tables of others.
+    fixups: HashSet<usize>,
+}
+
+impl<'a> Links<'a> {
+    /// A module imports a function.
+    pub(super) fn imports(&mut self, module: usize, from: &'a str, name: &'a str) {
+        self.imports.entry((module, from)).or_default().push(name);
+    }
+
+    /// A module fills tables that it imports.
+    pub(super) fn fills(&mut self, module: usize) {
+        self.fixups.insert(module);
+    }
+
+    /// A module is instantiated with an instance by the name `from`.
+    pub(super) fn link(&mut self, module: usize, from: &'a str, source: Source<'_, 'a>) {
+        let names = self.imports.get(&(module, from)).map(Vec::as_slice).unwrap_or_default();
+        for &name in names {
+            let origin = match source {
+                Source::Module(origin) => Some((origin, name)),
+                Source::Bag(bag) => bag.functions.get(name).copied().flatten(),
+            };
+            if let Some(origin) = origin {
+                self.from.entry((module, from, name)).or_default().insert(origin);
+            }
+        }
+        let Source::Bag(bag) = source else { return };
+        if self.fixups.contains(&module) {
+            for &name in names {
+                let Some((behind, _)) = bag.functions.get(name).copied().flatten() else { continue };
+                for &trampolines in bag.tables.iter().flatten() {
+                    self.behind.entry((trampolines, name)).or_default().insert(behind);
+                }
+            }
+        }
+    }
+
+    /// What modules import from others of which `has_probes` is true, by number of the module.
+    pub(super) fn probed(
+        &self,
+        has_probes: impl Fn(usize) -> bool,
+        are_trampolines: impl Fn(usize) -> bool,
+    ) -> HashMap<usize, HashSet<(String, String)>> {
+        let mut found: HashMap<usize, HashSet<(String, String)>> = HashMap::new();
+        let is_probed = |origin: &Origin<'a>| {
+            let (module, _) = *origin;
+            if are_trampolines(module) {
+                self.behind.get(origin).is_some_and(|behind| behind.iter().any(|&module| has_probes(module)))
+            } else {
+                has_probes(module)
+            }
+        };
+        for ((module, from, name), origins) in &self.from {
+            if origins.iter().any(is_probed) {
+                found.entry(*module).or_default().insert(((*from).to_owned(), (*name).to_owned()));
+            }
+        }
+        found
+    }
+}
