@@ -2,7 +2,7 @@
 
 use anyhow::{anyhow, bail};
 use std::fmt::Write as _;
-use wasm_wave::ast::Node;
+use wasm_wave::ast::{Node, NodeType};
 use wasm_wave::parser::ParserError;
 use wasm_wave::untyped::UntypedFuncCall;
 use wasmtime::component::{Type, Val, types::ComponentFunc};
@@ -17,13 +17,15 @@ pub fn arguments(ty: &ComponentFunc, text: &str) -> anyhow::Result<Vec<Val>> {
         None => Vec::new(),
     };
     let params: Vec<(&str, Type)> = ty.params().collect();
-    if params.len() != nodes.len() {
+    // The last ones may be left out where that means `none`.
+    let left_out = params.get(nodes.len()..).unwrap_or_default();
+    if nodes.len() > params.len() || !left_out.iter().all(|(_, ty)| matches!(ty, Type::Option(_))) {
         bail!("the function takes {} arguments; given: {}", params.len(), nodes.len());
     }
     let values = params.iter().zip(nodes).map(|((name, ty), node)| {
         value(ty, node, &call).map_err(|error| anyhow!("the argument `{name}`: {error}"))
     });
-    values.collect()
+    values.chain(left_out.iter().map(|_| Ok(Val::Option(None)))).collect()
 }
 
 fn value(ty: &Type, node: &Node, text: &str) -> anyhow::Result<Val> {
@@ -85,16 +87,28 @@ fn value(ty: &Type, node: &Node, text: &str) -> anyhow::Result<Val> {
             }
             Val::Enum(name.to_owned())
         }
-        Type::Option(option) => match node.as_option()? {
-            Some(node) => Val::Option(Some(Box::new(value(&option.ty(), node, text)?))),
-            None => Val::Option(None),
+        Type::Option(option) => match node.ty() {
+            NodeType::OptionNone => Val::Option(None),
+            NodeType::OptionSome => {
+                let node = node.as_option()?.unwrap_or(node);
+                Val::Option(Some(Box::new(value(&option.ty(), node, text)?)))
+            }
+            // `some` may be left out.
+            _ if is_flat(&option.ty()) => Val::Option(Some(Box::new(value(&option.ty(), node, text)?))),
+            _ => bail!("`some(..)` or `none` is wanted"),
         },
-        Type::Result(result) => Val::Result(match node.as_result()? {
-            Ok(node) => Ok(optional(result.ok().as_ref(), node, text)?),
-            Err(node) => Err(optional(result.err().as_ref(), node, text)?),
-        }),
+        Type::Result(result) => match (node.ty(), result.ok()) {
+            (NodeType::ResultOk | NodeType::ResultErr, _) => Val::Result(match node.as_result()? {
+                Ok(node) => Ok(optional(result.ok().as_ref(), node, text)?),
+                Err(node) => Err(optional(result.err().as_ref(), node, text)?),
+            }),
+            // And so may `ok`.
+            (_, Some(ok)) if is_flat(&ok) => Val::Result(Ok(Some(Box::new(value(&ok, node, text)?)))),
+            _ => bail!("`ok(..)` or `err(..)` is wanted"),
+        },
         Type::Flags(flags) => {
-            let given: Vec<&str> = node.as_flags(text)?.collect();
+            let given = node.as_flags(text)?.map(|name| name.strip_prefix('%').unwrap_or(name));
+            let given: Vec<&str> = given.collect();
             if let Some(name) = given.iter().find(|name| flags.names().all(|flag| flag != **name)) {
                 bail!("there is no flag `{name}`");
             }
@@ -102,6 +116,11 @@ fn value(ty: &Type, node: &Node, text: &str) -> anyhow::Result<Val> {
         }
         _ => bail!("a value of this type can't be given on a command line"),
     })
+}
+
+/// Whether a value of this type may stand for one of `some` or `ok` with it inside.
+fn is_flat(ty: &Type) -> bool {
+    !matches!(ty, Type::Option(_) | Type::Result(_))
 }
 
 fn optional(ty: Option<&Type>, node: Option<&Node>, text: &str) -> anyhow::Result<Option<Box<Val>>> {
@@ -152,14 +171,22 @@ fn write(value: &Val, out: &mut String) {
             all(flags.iter().map(|flag| (Some(flag.as_str()), None)), ['{', '}'], out);
             Ok(())
         }
-        Val::Enum(name) => write!(out, "{name}"),
-        Val::Variant(name, payload) => case(name, payload.as_deref(), out),
+        Val::Enum(name) => write!(out, "{}{name}", escape(name)),
+        Val::Variant(name, payload) => {
+            out.push_str(escape(name));
+            case(name, payload.as_deref(), out)
+        }
         Val::Option(None) => write!(out, "none"),
         Val::Option(payload) => case("some", payload.as_deref(), out),
         Val::Result(Ok(payload)) => case("ok", payload.as_deref(), out),
         Val::Result(Err(payload)) => case("err", payload.as_deref(), out),
         _ => write!(out, "a resource"),
     };
+}
+
+/// What stands in front of the name of a case that would be a keyword of WAVE without it.
+fn escape(name: &str) -> &'static str {
+    if ["true", "false", "inf", "nan", "some", "none", "ok", "err"].contains(&name) { "%" } else { "" }
 }
 
 fn float(value: f64, text: String, out: &mut String) -> std::fmt::Result {
@@ -218,5 +245,7 @@ mod tests {
         assert_eq!(display(&Val::Tuple(vec![result, Val::Float64(f64::NAN)])), "(ok(none), nan)");
         assert_eq!(display(&Val::Variant("one".into(), None)), "one");
         assert_eq!(display(&Val::Flags(vec!["read".into(), "write".into()])), "{read, write}");
+        assert_eq!(display(&Val::Enum("ok".into())), "%ok");
+        assert_eq!(display(&Val::Variant("none".into(), Some(Box::new(Val::U8(1))))), "%none(1)");
     }
 }

@@ -26,10 +26,19 @@ pub fn hints(profile: &Profile, flat: &FlatProfile, compensated: bool) -> Vec<St
     all.into_iter().flatten().collect()
 }
 
+/// Whether the calls are a component's, whose modules are called `component/module`. `--record profile`, `--clock instructions`,
+/// `--leaf count` and maps with names are for modules alone.
+fn is_of_component(profile: &Profile) -> bool {
+    profile.symbols.tables().iter().any(|table| table.module.name.contains('/'))
+}
+
 /// The recording ended before the program did.
 fn cut_short(profile: &Profile) -> Option<String> {
     let is_cut = |kind: &AnomalyKind| matches!(kind, AnomalyKind::NoEnd | AnomalyKind::Truncated);
     let cut = profile.health.anomalies.iter().any(|anomaly| is_cut(&anomaly.kind));
+    if cut && is_of_component(profile) {
+        return Some("the trace is cut short, and what is missing is in no figure".to_owned());
+    }
     if cut {
         return Some(
             "the trace is cut short, and what is missing is in no figure; a program that may be killed loses at most a second \
@@ -38,6 +47,9 @@ fn cut_short(profile: &Profile) -> Option<String> {
         );
     }
     (profile.health.lost_events() > 0).then(|| {
+        if is_of_component(profile) {
+            return "events were lost, so times and counts are too small; record less (--only PATTERN)".to_owned();
+        }
         "events were lost, so times and counts are too small; record less (--only PATTERN, --leaf count), or take \
          --record profile"
             .to_owned()
@@ -53,8 +65,13 @@ fn probes(profile: &Profile, flat: &FlatProfile) -> Option<String> {
     let share = profile.calls() as f64 * (cost.inside_nanos + cost.outside_nanos) / flat.self_nanos.max(1.0);
     (share >= MUCH).then(|| {
         let take_off = if profile.compensation().is_ok() { "; report --compensate takes it off" } else { "" };
+        let costs_less = if is_of_component(profile) {
+            "--skip PATTERN leaves some out"
+        } else {
+            "--record profile costs less"
+        };
         format!(
-            "the probes took some {:.0} % of the time, most of it in small functions; --record profile costs less{take_off}",
+            "the probes took some {:.0} % of the time, most of it in small functions; {costs_less}{take_off}",
             100.0 * share.min(1.0)
         )
     })
@@ -84,9 +101,13 @@ fn samples(profile: &Profile, flat: &FlatProfile) -> Option<String> {
 fn busy(profile: &Profile) -> Option<String> {
     let stalled = profile.health.stalls.ticker.nanos as f64 / profile.wall_nanos().max(1) as f64;
     (stalled >= MUCH).then(|| {
+        let or = if is_of_component(profile) {
+            ""
+        } else {
+            ", or take --clock instructions, which counts the same on every machine"
+        };
         format!(
-            "the machine was busy for {:.0} % of the run; run it again when it isn't, or take --clock instructions, which \
-             counts the same on every machine",
+            "the machine was busy for {:.0} % of the run; run it again when it isn't{or}",
             100.0 * stalled.min(1.0)
         )
     })
@@ -98,9 +119,13 @@ fn names(profile: &Profile, flat: &FlatProfile) -> Option<String> {
         flat.rows.iter().filter(|row| profile.symbols.get(row.func).is_some_and(|symbol| symbol.unnamed));
     let (count, nanos) = unnamed.fold((0u64, 0.0), |(count, nanos), row| (count + 1, nanos + row.self_nanos));
     (nanos >= MUCH * flat.self_nanos && nanos > 0.0).then(|| {
+        let or = if is_of_component(profile) {
+            ""
+        } else {
+            ", or give an unstripped build or a map with --symbols FILE"
+        };
         format!(
-            "{count} of {} functions have no name: the module was stripped; build it with its names, or give \
-             an unstripped build or a map with --symbols FILE",
+            "{count} of {} functions have no name: the module was stripped; build it with its names{or}",
             flat.rows.len()
         )
     })

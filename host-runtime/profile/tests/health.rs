@@ -3,6 +3,7 @@
 mod support;
 
 use kperf_abi::block::BlockHeader;
+use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
 use kperf_profile::{FlatProfile, Profile, hints};
 use kperf_trace::{
@@ -166,8 +167,9 @@ fn functions_without_names_are_said() {
         unnamed,
         ..Symbol::default()
     };
-    let with = |unnamed| {
+    let with = |module: &str, unnamed| {
         let table = SymbolTable {
+            module: ModuleIdentity { name: module.into(), ..ModuleIdentity::default() },
             id_base: 1,
             symbols: vec![symbol(1, false), symbol(2, unnamed)],
             ..SymbolTable::default()
@@ -180,8 +182,13 @@ fn functions_without_names_are_said() {
         let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
         hints(&profile, &flat, false)
     };
-    assert_eq!(with(false), [""; 0]);
-    let stripped = with(true);
+    assert_eq!(with("app", false), [""; 0]);
+    let stripped = with("app", true);
     assert!(stripped.len() == 1 && stripped[0].starts_with("1 of 2 functions have no name"), "{stripped:?}");
     assert!(stripped[0].contains("--symbols FILE"), "{stripped:?}");
+    let in_component = with("app/main", true);
+    assert!(
+        in_component.len() == 1 && !in_component[0].contains("--"),
+        "it takes no such file: {in_component:?}"
+    );
 }

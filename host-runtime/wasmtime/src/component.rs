@@ -20,7 +20,7 @@ use kperf_trace::TraceContext;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wasmtime::component::{Linker, WasmList};
-use wasmtime::{AsContext, AsContextMut, Engine, Store, StoreContext, StoreContextMut};
+use wasmtime::{AsContext, AsContextMut, Engine, Memory, MemoryType, Store, StoreContext, StoreContextMut};
 
 /// Stands in a store's data, so that recorders of its components find their lanes. [`Recorder::component_store`] fills it in.
 ///
@@ -47,6 +47,10 @@ struct Inner {
     is_closed: bool,
 }
 
+/// The least alignment of a memory's first byte, in bytes.
+const HOST_PAGE: usize = 4096;
+/// How many pages a memory with 32-bit addresses has at most.
+const MOST_PAGES: u64 = 1 << 16;
 /// The lane number of a recorder that records nothing.
 const NO_LANE: u32 = u32::MAX;
 
@@ -164,15 +168,19 @@ impl Shared {
         OpenCall { shared: self, ends: Some(Reason::Host) }
     }
 
-    /// A recorder begins, with this memory. Answers the number of its lane.
-    fn attach(&self, address: NonNull<u8>) -> Option<u32> {
+    /// A recorder begins, with this memory. Answers the number of its lane, if there is one. Fails if it began before.
+    fn attach(&self, address: NonNull<u8>) -> wasmtime::Result<Option<u32>> {
         let mut inner = self.inner();
+        if inner.lanes.iter().any(|lane| lane.core.memory.is_at(address.addr().get())) {
+            return Err(wasmtime::Error::msg("a recorder attaches its memory a second time"));
+        }
         let unsampled = |parent: &TraceContext| parent.flags & TraceContext::SAMPLED == 0;
         if inner.is_closed || inner.parent.as_ref().is_some_and(unsampled) {
-            return None;
+            return Ok(None);
         }
-        // SAFETY: the caller has seen a memory of this size at the address, in the store whose data have `self`. It can't grow, so it
-        // stays there as long as the store, and `RecordedStore` closes and retires all lanes before it drops the store.
+        // SAFETY: the caller has seen a memory of this size at the address, in the store whose data have `self`. No memory of its engine
+        // moves when it grows (`define` has seen to that), so it stays there as long as the store, and `RecordedStore` closes and retires
+        // all lanes before it drops the store. The address is that of a page of the host's.
         let memory = unsafe { LaneMemory::of_component(address) };
         let core = self.recording.open_lane(memory, false);
         if inner.is_async {
@@ -185,7 +193,7 @@ impl Shared {
         core.check_clock_closely();
         let number = core.number;
         inner.lanes.push(LaneGuard { recording: self.recording.clone(), core });
-        Some(number)
+        Ok(Some(number))
     }
 
     /// A recorder hands its block over.
@@ -239,6 +247,9 @@ pub(crate) fn define<T: 'static>(
     lanes: impl Fn(&mut T) -> &mut ComponentLanes + Copy + Send + Sync + 'static,
 ) -> Result<()> {
     recording.check_clock_beside()?;
+    if !memories_stay(&recording.engine)? {
+        return Err(ErrorKind::MemoriesMove.into());
+    }
     let mut host = linker.instance(COMPONENT_HOST).map_err(failed)?;
     let clock = recording.outlet.clock.clone();
     host.func_wrap(HOST_NOW, move |_: StoreContextMut<'_, T>, ()| Ok((clock.now(),))).map_err(failed)?;
@@ -250,7 +261,14 @@ pub(crate) fn define<T: 'static>(
         }
         // wasmtime itself gives the address to compiled code, which writes there.
         let address = std::ptr::with_exposed_provenance_mut::<u8>(bytes.as_ptr().expose_provenance());
-        let lane = NonNull::new(address).zip(shared).and_then(|(address, shared)| shared.attach(address));
+        // A recorder's memory begins with what it attaches, and a memory begins with a page of the host's.
+        if address.addr() % HOST_PAGE != 0 {
+            return Err(wasmtime::Error::msg("who attaches is no recorder"));
+        }
+        let lane = match NonNull::new(address).zip(shared) {
+            Some((address, shared)) => shared.attach(address)?,
+            None => None,
+        };
         if lane.is_none() {
             // SAFETY: the memory is at least as long, and the guest waits for us.
             unsafe { address.cast::<u64>().write_unaligned(CLOCK_OFF.to_le()) };
@@ -265,6 +283,23 @@ pub(crate) fn define<T: 'static>(
         shared.flush(lane, state, lost, block.as_le_slice(&store))
     };
     host.func_wrap(HOST_FLUSH, flush).map_err(failed)
+}
+
+/// Whether memories of this engine stay where they are when they grow. A recorder's can't grow, but any component may say that its
+/// memory is one, and we keep its address.
+fn memories_stay(engine: &Engine) -> Result<bool> {
+    let mut store = Store::new(engine, ());
+    let memory = Memory::new(&mut store, MemoryType::new(MEMORY_PAGES, None)).map_err(failed)?;
+    let address = memory.data_ptr(&store);
+    // Nothing of it is touched. Where it can't grow any more, no memory can.
+    let mut added = u64::from(MEMORY_PAGES);
+    while memory.size(&store) < MOST_PAGES && memory.grow(&mut store, added).is_ok() {
+        if memory.data_ptr(&store) != address {
+            return Ok(false);
+        }
+        added = memory.size(&store).min(MOST_PAGES - memory.size(&store));
+    }
+    Ok(true)
 }
 
 /// The lanes of this very store. What stands in the data may have been moved there from another's.

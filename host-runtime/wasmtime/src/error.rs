@@ -47,6 +47,8 @@ pub enum ErrorKind {
     Compile(Box<dyn std::error::Error + Send + Sync>),
     /// A linker can't serve all stores of a module that has its recorder inside.
     RecorderInside,
+    /// Memories of the engine may move when they grow, and the recorder of a component would be looked for where it was.
+    MemoriesMove,
     /// The trace is not whole: a write has failed.
     Write {
         /// The first error of the sink.
@@ -108,6 +110,10 @@ impl fmt::Display for Error {
             ErrorKind::Compile(_) => f.write_str("failed to compile the module with probes"),
             ErrorKind::RecorderInside => f.write_str(
                 "the module has its recorder inside, which each store must link: use `Recorder::link_inlined`",
+            ),
+            ErrorKind::MemoriesMove => f.write_str(
+                "the engine's memories may move when they grow, and a component's recorder must stay where it is: leave \
+                 `Config::memory_reservation` as it is, or say `Config::memory_may_move(false)`",
             ),
             ErrorKind::Write { dropped_events: 0, .. } => f.write_str("failed to write the trace"),
             ErrorKind::Write { dropped_events, .. } => {

@@ -6,10 +6,10 @@ mod common;
 use common::{Memory, engine_with, recorder_with};
 use kperf_rewriter::{Options, rewrite_component};
 use kperf_trace::{CallParent, Event, Item, TraceContext, TraceReader};
-use kperf_wasmtime::{ComponentLanes, Recorder};
+use kperf_wasmtime::{ComponentLanes, ErrorKind, Recorder};
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{
-    AsContextMut, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreContextMut,
+    AsContextMut, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreContextMut,
 };
 
 /// `add` calls `sum`; `fail` traps in `sum`; `log` calls the host.
@@ -246,4 +246,67 @@ fn a_future_that_is_dropped_ends_the_calls_that_were_open() {
     let (lanes, _) = guest.told();
     let last = *lanes[0].1.last().unwrap();
     assert_eq!(last, Event::Unwind { depth: 0, reason: kperf_wasmtime::Reason::Host });
+}
+
+/// A component that says of any bytes of its memory that they are a recorder's.
+const FOREIGN: &str = r#"(component
+  (import "kperf:host/recorder" (instance $host (export "attach" (func (param "memory" (list u8)) (result u32)))))
+  (core module $mem (memory (export "mem") 4))
+  (core instance $mem (instantiate $mem))
+  (core func $attach (canon lower (func $host "attach") (memory (core memory $mem "mem"))))
+  (core module $m
+    (import "" "attach" (func $attach (param i32 i32) (result i32)))
+    (func (export "at") (param i32 i32) (result i32) (call $attach (local.get 0) (local.get 1))))
+  (core instance $i (instantiate $m (with "" (instance (export "attach" (func $attach))))))
+  (func (export "at") (param "at" u32) (param "bytes" u32) (result u32) (canon lift (core func $i "at"))))"#;
+
+#[test]
+fn memories_that_are_no_recorder_s_are_refused() {
+    let engine = engine_with(|_| {});
+    let (recorder, _memory) = recorder_with(&engine, |builder| builder);
+    let component = Component::new(&engine, FOREIGN).unwrap();
+    let mut linker = Linker::new(&engine);
+    recorder.add_to_component_linker(&mut linker, |data: &mut Data| &mut data.lanes).unwrap();
+    let pre = linker.instantiate_pre(&component).unwrap();
+    let attach = |places: &[(u32, u32)]| {
+        let store = Store::new(&engine, Data::default());
+        let mut store = recorder.component_store(store, |data| &mut data.lanes).unwrap();
+        store.call(|store| {
+            let instance = pre.instantiate(&mut *store)?;
+            let at = instance.get_typed_func::<(u32, u32), (u32,)>(&mut *store, "at")?;
+            places.iter().try_for_each(|place| at.call(&mut *store, *place).map(|_| ()))
+        })
+    };
+    let whole = 2 * 65536;
+    attach(&[(0, whole)]).unwrap();
+    for (places, why) in [
+        (&[(8, whole)][..], "no recorder"),
+        (&[(1, whole)], "no recorder"),
+        (&[(0, whole - 8)], "no recorder"),
+        (&[(0, whole), (0, whole)], "a second time"),
+    ] {
+        let error = format!("{:?}", attach(places).unwrap_err());
+        assert!(error.contains(why), "{places:?}: {error}");
+    }
+    recorder.finish("completed").unwrap();
+}
+
+/// The address of a memory that moved would be that of nothing, or of something else.
+#[test]
+fn an_engine_whose_memories_move_is_refused() {
+    for (moves, change) in [
+        (
+            true,
+            (|config| _ = config.memory_reservation(0).memory_reservation_for_growth(0)) as fn(&mut Config),
+        ),
+        (false, |config| _ = config.memory_reservation(0).memory_may_move(false)),
+    ] {
+        let engine = engine_with(change);
+        let (recorder, _memory) = recorder_with(&engine, |builder| builder);
+        let mut linker = Linker::<Data>::new(&engine);
+        let added = recorder.add_to_component_linker(&mut linker, |data: &mut Data| &mut data.lanes);
+        let refused = added.is_err_and(|error| matches!(error.kind(), ErrorKind::MemoriesMove));
+        assert_eq!(refused, moves);
+        recorder.finish("completed").unwrap();
+    }
 }
