@@ -4,6 +4,7 @@ mod clock;
 mod component;
 mod deterministic;
 mod guest;
+mod http;
 mod imports;
 mod invoke;
 pub mod live;
@@ -25,6 +26,7 @@ use anyhow::{Context, bail};
 use clock::ClockArg;
 use component::ComponentProgram;
 use guest::{Guest, Host};
+use http::HttpProgram;
 use kperf_rewriter::{Options, Probe};
 use kperf_wasmtime::{ClockChoice, ErrorKind, HAS_NATIVE_STACKS, Recorder, Sampling, WhenFull};
 use live::Live;
@@ -42,7 +44,7 @@ use wasi::WasiArgs;
 /// Run a module or a component with probes around its functions, and show where its time went
 ///
 /// A module must be a WASI preview 1 command or, with --invoke, any module that imports nothing but WASI preview 1. A component must
-/// be a WASI 0.2 command or, with --invoke, any that imports nothing but WASI 0.2. It runs under wasmtime. Its calls are written to a trace, and at the end stderr shows the functions that took the most time.
+/// be a WASI 0.2 command or, with --invoke, any that imports nothing but WASI 0.2; with --http it answers requests. It runs under wasmtime. Its calls are written to a trace, and at the end stderr shows the functions that took the most time.
 /// The guest's input, output and exit code stay its own. A module that `rewrite` made keeps the probes it has.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -57,6 +59,10 @@ pub struct Opts {
     /// first. Arguments and results of a component's functions are in WAVE: `--invoke 'get("key", some(3))'`.
     #[arg(long, value_name = "FUNC")]
     invoke: Option<String>,
+    /// Answer HTTP requests at this address (`127.0.0.1:8080`; port 0 takes a free one) with a component that handles them
+    /// (`wasi:http/incoming-handler`), by one instance a request, until Ctrl-C. Calls have the request's `traceparent` as their parent.
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "invoke")]
+    http: Option<String>,
     /// Where to write the trace [default: NAME.kperf in the current folder]
     #[arg(long, value_name = "FILE", conflicts_with = "plain")]
     trace: Option<PathBuf>,
@@ -101,6 +107,7 @@ Examples:
   kperf-wasm run app.wasm --dir . --dir /data::/in --env LOG=debug --clock precise
   kperf-wasm run fib.wat --invoke fib 30
   kperf-wasm run shop.component.wasm --invoke 'total([{price: 3, count: 2}])'
+  kperf-wasm run handler.wasm --http 127.0.0.1:8080  answers requests, each by an instance of its own
   kperf-wasm run app.wasm --record profile           exact counts and samples, at some 5 %
   kperf-wasm run app.wasm --clock instructions --deterministic
   kperf-wasm run app.wasm --otlp http://localhost:4318
@@ -198,11 +205,22 @@ impl Opts {
         let engine = Guest::engine(!self.no_cache, is_component)?;
         let invoke = self.invoke.as_deref();
         if is_component {
-            component::check_imports(&wasm, &self.module)?;
+            component::check_imports(&wasm, &self.module, self.http.is_some())?;
             let prepared = self.prepared(wasm, name, clock)?;
+            if let Some(address) = &self.http {
+                let (path, wasi, args) = (&self.module, &self.wasi, &self.args);
+                let program = HttpProgram::new(engine, &prepared, path, wasi, args, address, self.quiet)?;
+                return Ok((prepared, Box::new(program)));
+            }
             let program =
                 ComponentProgram::new(engine, &prepared, &self.module, &self.wasi, &self.args, invoke)?;
             return Ok((prepared, Box::new(program)));
+        }
+        if self.http.is_some() {
+            bail!(
+                "--http is for components that export `wasi:http/incoming-handler`, and `{}` is a module",
+                self.module.display()
+            );
         }
         let mut host = Host::new(&engine, &self.wasi, &self.module, &self.args)?;
         host.check_imports(&wasm, &self.module)?;

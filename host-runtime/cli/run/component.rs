@@ -20,6 +20,8 @@ const RUN: &str = "wasi:cli/run@0.2.";
 /// What `run` supplies: all that these packages have in WASI 0.2.
 const SUPPLIED: [&str; 6] =
     ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/", "wasi:sockets/"];
+/// And with --http.
+const HTTP: &str = "wasi:http/";
 /// How many names an error lists.
 const MOST: usize = 20;
 
@@ -88,7 +90,8 @@ impl ComponentProgram {
 }
 
 /// Fails if a component imports what nobody supplies, and lists it. One that can't be read passes: the rewriter reports it.
-pub fn check_imports(wasm: &[u8], path: &Path) -> anyhow::Result<()> {
+/// `answers`: whether it answers HTTP requests, and may make some.
+pub fn check_imports(wasm: &[u8], path: &Path, answers: bool) -> anyhow::Result<()> {
     let mut missing = Vec::new();
     let mut nested = 0;
     for payload in Parser::new(0).parse_all(wasm) {
@@ -98,8 +101,10 @@ pub fn check_imports(wasm: &[u8], path: &Path) -> anyhow::Result<()> {
             Ok(Payload::ComponentImportSection(imports)) if nested == 0 => {
                 for import in imports.into_iter().flatten() {
                     let name = import.name.name;
+                    let is_of = |package: &str| name.starts_with(package) && name.contains("@0.2.");
                     let is_supplied = name == COMPONENT_HOST
-                        || SUPPLIED.iter().any(|package| name.starts_with(package)) && name.contains("@0.2.");
+                        || SUPPLIED.iter().any(|package| is_of(package))
+                        || answers && is_of(HTTP);
                     if !is_supplied && import.ty.kind() != ComponentExternalKind::Type {
                         missing.push(format!("`{name}`"));
                     }
@@ -112,11 +117,13 @@ pub fn check_imports(wasm: &[u8], path: &Path) -> anyhow::Result<()> {
     if missing.is_empty() {
         return Ok(());
     }
+    let needs_http = !answers && missing.iter().any(|name| name.starts_with("`wasi:http/"));
     bail!(
-        "`{}` imports what `run` doesn't supply: {}{}; `run` has WASI 0.2 only. For a host of your own, add probes with `rewrite`",
+        "`{}` imports what `run` doesn't supply: {}{}; `run` has WASI 0.2 only{}. For a host of your own, add probes with `rewrite`",
         path.display(),
         missing[..missing.len().min(MOST)].join(", "),
         if missing.len() > MOST { format!(" and {} more", missing.len() - MOST) } else { String::new() },
+        if needs_http { ", and `wasi:http` with --http ADDRESS" } else { "" },
     )
 }
 

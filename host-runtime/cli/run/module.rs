@@ -82,6 +82,13 @@ impl Prepared {
         Ok(Prepared { wasm, symbols, is_component: true, warnings, has_start: false })
     }
 
+    /// What is needed for the names of a component's functions.
+    pub fn for_names(&self) -> Prepared {
+        let Self { is_component, has_start, .. } = *self;
+        let symbols = self.symbols.clone();
+        Prepared { wasm: Vec::new(), symbols, is_component, warnings: Vec::new(), has_start }
+    }
+
     /// The functions' demangled names.
     pub fn names(&self) -> Names {
         match &self.symbols[..] {

@@ -42,22 +42,32 @@ impl Outcome {
 
     /// Prints the guest's error, if it ended with one. Returns the exit code, or the error if the guest never started.
     pub fn tell(&self, result: wasmtime::Result<()>) -> anyhow::Result<ExitCode> {
-        let (message, frames, code) = match self {
+        let code = match self {
             Outcome::Completed => return Ok(ExitCode::SUCCESS),
             Outcome::Exit(code) => return Ok(ExitCode::from(*code as u8)),
             Outcome::NotStarted => {
                 result.map_err(anyhow::Error::from)?;
                 return Ok(ExitCode::SUCCESS);
             }
-            Outcome::Trap(message, frames) => (message, frames, ExitCode::from(ABORTED)),
-            Outcome::Failed(message, frames) => (message, frames, ExitCode::FAILURE),
+            Outcome::Trap(..) => ExitCode::from(ABORTED),
+            Outcome::Failed(..) => ExitCode::FAILURE,
         };
-        let mut text = format!("error: {message}");
-        for (n, frame) in frames.iter().enumerate() {
-            text.push_str(&format!("\n{n:>5}: {frame}"));
-        }
-        tell(text);
+        tell(format_args!("error: {}", self.message()));
         Ok(code)
+    }
+
+    /// What the user is told: the error, and the functions that were open, a line for each.
+    pub fn message(&self) -> String {
+        match self {
+            Outcome::Trap(message, frames) | Outcome::Failed(message, frames) => {
+                let mut text = message.clone();
+                for (n, frame) in frames.iter().enumerate() {
+                    text.push_str(&format!("\n{n:>5}: {frame}"));
+                }
+                text
+            }
+            ended => ended.to_string(),
+        }
     }
 }
 

@@ -1,0 +1,310 @@
+//! Components that answer HTTP requests (`wasi:http`): one instance a request, as `wasmtime serve` has it.
+
+use super::module::Prepared;
+use super::outcome::Outcome;
+use super::program::{Probes, Program};
+use super::wasi::WasiArgs;
+use crate::output::tell;
+use anyhow::{Context, bail};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Incoming;
+use hyper::header::HeaderMap;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use kperf_trace::TraceContext;
+use kperf_wasmtime::{ComponentLanes, Recorder};
+use std::convert::Infallible;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use wasmtime::component::{Component, Linker, ResourceTable};
+use wasmtime::{AsContextMut, Engine, Store};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView, p2};
+use wasmtime_wasi_http::p2::bindings::ProxyPre;
+use wasmtime_wasi_http::p2::bindings::http::types::{ErrorCode, Scheme};
+use wasmtime_wasi_http::p2::body::HyperOutgoingBody;
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
+
+/// What a handler exports, without its version.
+const HANDLER: &str = "wasi:http/incoming-handler@0.2.";
+/// How many requests are answered at once. Others wait for their turn.
+const MOST_AT_ONCE: usize = 1000;
+/// How long a client may take to send the head of a request.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Of so many failures the open functions are told; of later ones only the message.
+const MOST_BACKTRACES: usize = 10;
+
+/// What a store has for its request.
+struct State {
+    wasi: WasiCtx,
+    http: WasiHttpCtx,
+    table: ResourceTable,
+    lanes: ComponentLanes,
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: Default::default() }
+    }
+}
+
+/// A component that is ready to answer requests.
+pub struct HttpProgram {
+    engine: Engine,
+    component: Component,
+    linker: Linker<State>,
+    listener: Option<TcpListener>,
+    guest: Arc<Guest>,
+    recorder: Option<Recorder>,
+    has_probes: bool,
+    quiet: bool,
+}
+
+/// What each instance sees.
+struct Guest {
+    path: PathBuf,
+    args: Vec<String>,
+    wasi: WasiArgs,
+    /// For the names of its functions.
+    prepared: Prepared,
+}
+
+impl HttpProgram {
+    /// Compiles a component, and listens at `address`.
+    pub fn new(
+        engine: Engine,
+        prepared: &Prepared,
+        path: &Path,
+        wasi: &WasiArgs,
+        args: &[String],
+        address: &str,
+        quiet: bool,
+    ) -> anyhow::Result<HttpProgram> {
+        let component = Component::new(&engine, &prepared.wasm)
+            .map_err(anyhow::Error::from)
+            .with_context(|| format!("failed to compile `{}`", path.display()))?;
+        if !component.component_type().exports(&engine).any(|(name, _)| name.starts_with(HANDLER)) {
+            bail!(
+                "`{}` answers no HTTP requests: it doesn't export `wasi:http/incoming-handler` of WASI 0.2; leave --http out",
+                path.display()
+            );
+        }
+        let mut linker = Linker::new(&engine);
+        p2::add_to_linker_async(&mut linker)?;
+        wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+        let listener = TcpListener::bind(address)
+            .with_context(|| format!("failed to listen at `{address}`, the address of --http"))?;
+        listener.set_nonblocking(true).context("failed to listen")?;
+        let guest = Guest {
+            path: path.to_owned(),
+            args: args.to_owned(),
+            wasi: wasi.clone(),
+            prepared: prepared.for_names(),
+        };
+        // What is wrong with the flags is said before anybody asks.
+        guest.state()?;
+        Ok(HttpProgram {
+            engine,
+            component,
+            linker,
+            listener: Some(listener),
+            guest: Arc::new(guest),
+            recorder: None,
+            has_probes: !prepared.symbols.is_empty(),
+            quiet,
+        })
+    }
+}
+
+impl Program for HttpProgram {
+    fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    fn probes(&self) -> Probes {
+        Probes { are_there: self.has_probes, ..Probes::default() }
+    }
+
+    fn link(&mut self, recorder: &Recorder, _: &Prepared) -> anyhow::Result<()> {
+        if self.has_probes {
+            recorder.add_to_component_linker(&mut self.linker, |state: &mut State| &mut state.lanes)?;
+        }
+        self.recorder = Some(recorder.clone());
+        Ok(())
+    }
+
+    /// Answers requests, until a signal ends the process.
+    fn run(&mut self) -> wasmtime::Result<()> {
+        let Some(listener) = self.listener.take() else { return Ok(()) };
+        let server = Arc::new(Server {
+            pre: ProxyPre::new(self.linker.instantiate_pre(&self.component)?)?,
+            guest: self.guest.clone(),
+            recorder: self.recorder.clone(),
+            places: Arc::new(Semaphore::new(MOST_AT_ONCE)),
+            failures: AtomicUsize::new(0),
+            quiet: self.quiet,
+        });
+        let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+        let address = listener.local_addr()?;
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            if !self.quiet {
+                tell(format_args!("answering at http://{address}/ (end it with Ctrl-C)"));
+            }
+            server.take_connections(listener).await
+        })
+    }
+}
+
+impl Guest {
+    fn state(&self) -> anyhow::Result<State> {
+        let mut wasi = self.wasi.builder(&self.path, &self.args)?;
+        // Others are answered by the same thread.
+        wasi.allow_blocking_current_thread(false);
+        Ok(State {
+            wasi: wasi.build(),
+            http: WasiHttpCtx::new(),
+            table: ResourceTable::new(),
+            lanes: ComponentLanes::default(),
+        })
+    }
+}
+
+/// What all requests share.
+struct Server {
+    pre: ProxyPre<State>,
+    guest: Arc<Guest>,
+    recorder: Option<Recorder>,
+    places: Arc<Semaphore>,
+    failures: AtomicUsize,
+    quiet: bool,
+}
+
+impl Server {
+    async fn take_connections(self: Arc<Self>, listener: tokio::net::TcpListener) -> wasmtime::Result<()> {
+        let mut is_told = false;
+        loop {
+            let stream = match listener.accept().await {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // There may be too many open files, for example, which is soon over.
+                    if !std::mem::replace(&mut is_told, true) {
+                        tell(format_args!("error: failed to take a connection: {error}"));
+                    }
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            is_told = false;
+            let server = self.clone();
+            tokio::spawn(async move {
+                let answer = move |request| {
+                    let server = server.clone();
+                    async move { Ok::<_, Infallible>(server.answer(request).await) }
+                };
+                // A client may go away in the middle of an answer.
+                let _ = http1::Builder::new()
+                    .timer(TokioTimer::new())
+                    .header_read_timeout(PATIENCE)
+                    .serve_connection(TokioIo::new(stream), service_fn(answer))
+                    .await;
+            });
+        }
+    }
+
+    /// Answers a request by an instance of its own. The instance may go on when its response has begun.
+    async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<HyperOutgoingBody> {
+        let Ok(place) = self.places.clone().acquire_owned().await else {
+            return failed(StatusCode::SERVICE_UNAVAILABLE);
+        };
+        let what = format!("{} {}", request.method(), request.uri().path().escape_debug());
+        let (sender, receiver) = oneshot::channel();
+        let handling = match self.guest.state() {
+            Ok(state) => self.clone().handle(place, state, request, sender),
+            Err(error) => {
+                self.tell_failure(&what, &format!("{error:#}"));
+                return failed(StatusCode::INTERNAL_SERVER_ERROR);
+            }
+        };
+        let server = self.clone();
+        tokio::spawn(async move {
+            let result = handling.await;
+            if let Err(error) = result {
+                let with_frames = server.failures.load(Ordering::Relaxed) < MOST_BACKTRACES;
+                let message = if with_frames {
+                    Outcome::of(&Err(error), &server.guest.prepared).message()
+                } else {
+                    error.root_cause().to_string()
+                };
+                server.tell_failure(&what, &message);
+            }
+        });
+        match receiver.await {
+            Ok(Ok(response)) => response,
+            // The guest says that it failed, or its call ended without a word.
+            Ok(Err(_)) | Err(_) => failed(StatusCode::INTERNAL_SERVER_ERROR),
+        }
+    }
+
+    async fn handle(
+        self: Arc<Self>,
+        _place: OwnedSemaphorePermit,
+        state: State,
+        request: Request<Incoming>,
+        sender: oneshot::Sender<Result<Response<HyperOutgoingBody>, ErrorCode>>,
+    ) -> wasmtime::Result<()> {
+        let parent = parent_of(request.headers());
+        let mut store = Store::new(self.pre.engine(), state);
+        let request = store.data_mut().http().new_incoming_request(Scheme::Http, request)?;
+        let out = store.data_mut().http().new_response_outparam(sender)?;
+        let pre = &self.pre;
+        match &self.recorder {
+            Some(recorder) => {
+                let mut store = recorder.component_store(store, |state| &mut state.lanes)?;
+                store.set_parent(parent);
+                let call = async |store: &mut kperf_wasmtime::RecordedStore<State>| {
+                    let proxy = pre.instantiate_async(store.as_context_mut()).await?;
+                    proxy.wasi_http_incoming_handler().call_handle(store.as_context_mut(), request, out).await
+                };
+                store.call_async(call).await
+            }
+            None => {
+                let proxy = pre.instantiate_async(&mut store).await?;
+                proxy.wasi_http_incoming_handler().call_handle(&mut store, request, out).await
+            }
+        }
+    }
+
+    fn tell_failure(&self, what: &str, message: &str) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        if !self.quiet {
+            tell(format_args!("error: {what}: {message}"));
+        }
+    }
+}
+
+/// The span that a request is a part of, if it says so.
+fn parent_of(headers: &HeaderMap) -> Option<TraceContext> {
+    let parent = headers.get("traceparent")?.to_str().ok()?;
+    let states = headers.get_all("tracestate").iter().filter_map(|state| state.to_str().ok());
+    let state = states.collect::<Vec<_>>().join(",");
+    // A state that can't be read doesn't make the parent unknown.
+    TraceContext::parse(parent, &state).or_else(|_| TraceContext::parse(parent, "")).ok()
+}
+
+fn failed(status: StatusCode) -> Response<HyperOutgoingBody> {
+    let mut response = Response::new(Empty::new().map_err(|never| match never {}).boxed_unsync());
+    *response.status_mut() = status;
+    response
+}
