@@ -19,9 +19,9 @@ impl Guest for Handler {
             None => (path.trim_start_matches('/'), 0),
         };
         match name {
-            "" => answer(out, 200, |body| write(body, b"hello\n")),
+            "" => answer(out, 200, |body| _ = write(body, b"hello\n")),
             "fibonacci" => answer(out, 200, |body| {
-                write(body, format!("{}\n", fibonacci(argument)).as_bytes())
+                write(body, format!("{}\n", fibonacci(argument)).as_bytes());
             }),
             "echo" => answer(out, 200, |body| echo(&request, body)),
             "count" => answer(out, 200, |body| count(argument, body)),
@@ -33,7 +33,7 @@ impl Guest for Handler {
                 panic!("as you wish, later")
             }),
             "never" => {}
-            _ => answer(out, 404, |body| write(body, b"there is nothing here\n")),
+            _ => answer(out, 404, |body| _ = write(body, b"there is nothing here\n")),
         }
     }
 }
@@ -60,7 +60,9 @@ fn answer(out: ResponseOutparam, status: u16, fill: impl FnOnce(&OutputStream)) 
 #[inline(never)]
 fn count(lines: u64, body: &OutputStream) {
     for n in 1..=lines {
-        write(body, format!("{n}\n").as_bytes());
+        if !write(body, format!("{n}\n").as_bytes()) {
+            return;
+        }
     }
 }
 
@@ -77,18 +79,18 @@ fn echo(request: &IncomingRequest, body: &OutputStream) {
     let stream = incoming.stream().expect("a stream");
     loop {
         match stream.blocking_read(4096) {
-            Ok(bytes) => write(body, &bytes),
+            Ok(bytes) => {
+                if !write(body, &bytes) {
+                    return;
+                }
+            }
             Err(StreamError::Closed) => break,
             Err(error) => panic!("{error:?}"),
         }
     }
 }
 
-/// Writes at most 4096 bytes at a time, as it must. When the client is gone, there is nobody to write to.
-fn write(body: &OutputStream, bytes: &[u8]) {
-    for part in bytes.chunks(4096) {
-        if body.blocking_write_and_flush(part).is_err() {
-            return;
-        }
-    }
+/// Writes at most 4096 bytes at a time, as it must. Answers whether the client is still there.
+fn write(body: &OutputStream, bytes: &[u8]) -> bool {
+    bytes.chunks(4096).all(|part| body.blocking_write_and_flush(part).is_ok())
 }
