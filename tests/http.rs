@@ -86,7 +86,11 @@ impl Server {
         let info = json(&["info", "t.kperf", "--format", "json"]);
         assert_eq!(info["lost_events"], 0, "{info}");
         let cut = info["cut_short"].as_object().unwrap().values().filter_map(Value::as_u64).sum::<u64>();
-        assert_eq!(info["calls"].as_u64(), Some(info["leaves"].as_u64().unwrap() + cut), "every call has its end");
+        assert_eq!(
+            info["calls"].as_u64(),
+            Some(info["leaves"].as_u64().unwrap() + cut),
+            "every call has its end"
+        );
         let report = json(&["report", "t.kperf", "--format", "json"]);
         Ended { folder, stderr, info, report }
     }
