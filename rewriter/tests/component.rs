@@ -337,22 +337,21 @@ fn tasks_with_stacks_of_their_own_are_refused() {
     assert!(error.contains("lifted `async` and has no callback (WASI 0.3)"), "{error}");
 }
 
-/// A large module that is instantiated a thousand times, from the same instances or from others.
+/// Hundreds of instances that are given more functions than they import.
 #[test]
 fn many_instances_of_a_module_take_time_in_proportion() {
-    let names: String = (0..20_000).map(|n| format!(r#"(import "a" "f{n}" (func))"#)).collect();
-    let exports: String = (0..20_000).map(|n| format!(r#"(export "f{n}" (func $f))"#)).collect();
-    let instances = "(core instance (instantiate $m (with \"a\" (instance $bag))))".repeat(900);
+    let exports: String = (0..100_000).map(|n| format!(r#"(export "f{n}" (func $f))"#)).collect();
+    let instances = r#"(core instance (instantiate $m (with "a" (instance $bag))))"#.repeat(900);
     let component = wasm(&format!(
         r#"(component (core module $a (func (export "f"))) (core instance $a (instantiate $a))
              (alias core export $a "f" (core func $f))
-             (core module $m {names} (func (export "g")))
+             (core module $m (import "a" "f0" (func)) (func (export "g")))
              (core instance $bag {exports}) {instances})"#
     ));
     let start = std::time::Instant::now();
     rewrite_component(&component, &Options::default()).expect("it is rewritten");
-    // 18 million imports; each looked at once more takes a minute.
-    assert!(start.elapsed() < std::time::Duration::from_secs(20), "{:?}", start.elapsed());
+    // To look at each of these 90 million takes half a minute.
+    assert!(start.elapsed() < std::time::Duration::from_secs(15), "{:?}", start.elapsed());
 }
 
 #[test]
