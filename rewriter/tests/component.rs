@@ -242,6 +242,14 @@ fn what_a_trampoline_calls_in_another_module_is_no_call_of_the_host() {
     };
     let rewritten = rewrite(&text("(elem (i32.const 0) func $f)"));
     assert_eq!(names_of(&rewritten), ["0 run", "1 more", "2 adapter::write"]);
+    // As wit-component has it: the table is taken from the shim itself.
+    let apart = text("(elem (i32.const 0) func $f)")
+        .replace(r#"(import "" "$imports""#, r#"(import "shim" "$imports""#)
+        .replace(
+            r#" (export "$imports" (table $shim "$imports"))))"#,
+            r#")) (with "shim" (instance $shim))"#,
+        );
+    assert_eq!(names_of(&rewrite(&apart)), names_of(&rewritten));
     // Nobody knows what such a module does.
     let rewritten = rewrite(&text("(func $f2 (call $f (i32.const 0)))"));
     assert_eq!(names_of(&rewritten)[..2], ["0 wasi.write", "1 run"]);

@@ -6,8 +6,9 @@ use super::program::{Probes, Program};
 use super::wasi::WasiArgs;
 use crate::output::tell;
 use anyhow::{Context, bail};
+use bytes::Bytes;
 use http_body_util::{BodyExt, Empty};
-use hyper::body::Incoming;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::header::HeaderMap;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -18,8 +19,10 @@ use kperf_wasmtime::{ComponentLanes, Recorder};
 use std::convert::Infallible;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{self, Poll};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use wasmtime::component::{Component, Linker, ResourceTable};
@@ -230,8 +233,9 @@ impl Server {
         };
         let what = format!("{} {}", request.method(), request.uri().path().escape_debug());
         let (sender, receiver) = oneshot::channel();
+        let has_failed = Arc::new(AtomicBool::new(false));
         let handling = match self.guest.state() {
-            Ok(state) => self.clone().handle(place, state, request, sender),
+            Ok(state) => self.clone().handle(place, state, request, sender, has_failed.clone()),
             Err(error) => {
                 self.tell_failure(&what, &format!("{error:#}"));
                 return failed(StatusCode::INTERNAL_SERVER_ERROR);
@@ -251,7 +255,7 @@ impl Server {
             }
         });
         match receiver.await {
-            Ok(Ok(response)) => response,
+            Ok(Ok(response)) => response.map(|body| Whole { body, has_failed }.boxed_unsync()),
             // The guest says that it failed, or its call ended without a word.
             Ok(Err(_)) | Err(_) => failed(StatusCode::INTERNAL_SERVER_ERROR),
         }
@@ -263,7 +267,10 @@ impl Server {
         state: State,
         request: Request<Incoming>,
         sender: oneshot::Sender<Result<Response<HyperOutgoingBody>, ErrorCode>>,
+        has_failed: Arc<AtomicBool>,
     ) -> wasmtime::Result<()> {
+        // The body ends when the store goes, and has to know by then.
+        let note = |result: &wasmtime::Result<()>| has_failed.store(result.is_err(), Ordering::Release);
         let parent = parent_of(request.headers());
         let mut store = Store::new(self.pre.engine(), state);
         let request = store.data_mut().http().new_incoming_request(Scheme::Http, request)?;
@@ -277,11 +284,15 @@ impl Server {
                     let proxy = pre.instantiate_async(store.as_context_mut()).await?;
                     proxy.wasi_http_incoming_handler().call_handle(store.as_context_mut(), request, out).await
                 };
-                store.call_async(call).await
+                let result = store.call_async(call).await;
+                note(&result);
+                result
             }
             None => {
                 let proxy = pre.instantiate_async(&mut store).await?;
-                proxy.wasi_http_incoming_handler().call_handle(&mut store, request, out).await
+                let result = proxy.wasi_http_incoming_handler().call_handle(&mut store, request, out).await;
+                note(&result);
+                result
             }
         }
     }
@@ -291,6 +302,33 @@ impl Server {
         if !self.quiet {
             tell(format_args!("error: {what}: {message}"));
         }
+    }
+}
+
+/// A body that ends with an error if the guest's call failed: what came of it isn't all.
+struct Whole {
+    body: HyperOutgoingBody,
+    has_failed: Arc<AtomicBool>,
+}
+
+impl Body for Whole {
+    type Data = Bytes;
+    type Error = ErrorCode;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut task::Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, ErrorCode>>> {
+        match Pin::new(&mut self.body).poll_frame(context) {
+            Poll::Ready(None) if self.has_failed.load(Ordering::Acquire) => {
+                Poll::Ready(Some(Err(ErrorCode::InternalError(None))))
+            }
+            frame => frame,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

@@ -60,11 +60,25 @@ impl<'a> Links<'a> {
                 self.from.entry((module, from, name)).or_default().insert(origin);
             }
         }
-        let Source::Bag(bag) = source else { return };
-        if self.fixups.contains(&module) {
-            for &name in names {
+    }
+
+    /// A module that may fill tables is instantiated with these instances, by name.
+    pub(super) fn fix(&mut self, module: usize, sources: &[(&'a str, Source<'_, 'a>)]) {
+        if !self.fixups.contains(&module) {
+            return;
+        }
+        let tables: BTreeSet<usize> = sources
+            .iter()
+            .flat_map(|(_, source)| match source {
+                Source::Module(module) => vec![*module],
+                Source::Bag(bag) => bag.tables.iter().flatten().copied().collect(),
+            })
+            .collect();
+        for (from, source) in sources {
+            let Source::Bag(bag) = source else { continue };
+            for &name in self.imports.get(&(module, *from)).into_iter().flatten() {
                 let Some((behind, _)) = bag.functions.get(name).copied().flatten() else { continue };
-                for &trampolines in bag.tables.iter().flatten() {
+                for &trampolines in &tables {
                     self.behind.entry((trampolines, name)).or_default().insert(behind);
                 }
             }

@@ -9,7 +9,8 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use wasmparser::{
     ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentName, ComponentOuterAliasKind,
-    ExternalKind, FuncType, Instance, KnownCustom, Parser, Payload, TypeRef, Validator, WasmFeatures,
+    ExternalKind, FuncType, Instance, InstantiationArg, KnownCustom, Parser, Payload, TypeRef, Validator,
+    WasmFeatures,
 };
 
 /// How deep components may be nested.
@@ -342,9 +343,7 @@ impl<'a> Scan<'a> {
                 let module = at(&scope.modules, module_index);
                 if let Some(module) = module {
                     self.components[scope.component].core_instantiates.push(module);
-                    for arg in args.iter() {
-                        self.link(scope, module, arg.name, arg.index);
-                    }
+                    self.link(scope, module, &args);
                 }
                 CoreInstance::Of(module)
             }
@@ -366,16 +365,26 @@ impl<'a> Scan<'a> {
         scope.core_instances.push(instance);
     }
 
-    /// Notes where the functions come from that a module imports from an instance.
-    fn link(&mut self, scope: &mut Scope<'a>, module: usize, import: &'a str, instance: u32) {
-        // The same once more would take as long as a large module has imports.
-        if !scope.linked.insert((module, import, instance)) {
-            return;
+    /// Notes where the functions come from that a module imports when it is instantiated.
+    fn link(&mut self, scope: &mut Scope<'a>, module: usize, args: &[InstantiationArg<'a>]) {
+        let Scope { core_instances, linked, .. } = scope;
+        let mut sources = Vec::new();
+        let mut is_new = false;
+        for arg in args {
+            let source = match core_instances.get(arg.index as usize) {
+                Some(CoreInstance::Of(Some(origin))) => Source::Module(*origin),
+                Some(CoreInstance::Bag(bag)) => Source::Bag(bag),
+                Some(CoreInstance::Of(None)) | None => continue,
+            };
+            sources.push((arg.name, source));
+            // The same once more would take as long as a large module has imports.
+            if linked.insert((module, arg.name, arg.index)) {
+                is_new = true;
+                self.links.link(module, arg.name, source);
+            }
         }
-        match scope.core_instances.get(instance as usize) {
-            Some(CoreInstance::Of(Some(origin))) => self.links.link(module, import, Source::Module(*origin)),
-            Some(CoreInstance::Bag(bag)) => self.links.link(module, import, Source::Bag(bag)),
-            Some(CoreInstance::Of(None)) | None => {}
+        if is_new {
+            self.links.fix(module, &sources);
         }
     }
 
