@@ -95,18 +95,51 @@ test("a stretch is whole slices, and calls or shares at its ends", () => {
   const tree = new Tree({ parent: Uint32Array.of(0, 0, 1), func: Uint32Array.of(2, 0, 1) }, 2);
   const calls = (resolution, calls) => () => ({ resolution, lanes: [{ rows: [{ start: Float64Array.of(8, 40), end: Float64Array.of(32, 44), func: Uint32Array.of(0, 0), calls: Uint32Array.of(1, calls) }] }] });
   const sums = (level, from, to) => {
+    // Where three calls are drawn together, the slice knows of three.
+    columns.calls[2] = level()?.lanes[0].rows[0].calls[1] ?? 1;
     const { total, calls, rest } = new Slices(columns, tree, level).between(from, to);
     return [total[1], calls[1], rest, total[0]];
   };
   assert.deepEqual(sums(calls(1, 1), 10, 41), [23, 1, "calls", 23]);
-  assert.deepEqual(sums(calls(2, 3), 10, 41), [23, 3, "merged", 23]);
-  assert.deepEqual(sums(calls(8, 3), 8, 40), [22, 1, "shares", 22]);
+  assert.deepEqual(sums(calls(2, 3), 10, 42), [24, 2, "merged", 24]);
+  assert.deepEqual(sums(calls(8, 3), 8, 40), [24, 1, "calls", 24]);
+  assert.deepEqual(sums(() => null, 8, 40), [22, 1, "shares", 22]);
   assert.deepEqual(sums(calls(1, 1), 12, 14), [2, 1, "calls", 2]);
   assert.deepEqual(sums(calls(1, 1), 100, 200), [0, 0, "calls", 0]);
   // No path has more than what called it.
   const fitted = (total) => (new Slices(columns, tree, () => null).fit(total), [...total]);
   assert.deepEqual(fitted(Float64Array.of(0, 10, 25)), [0, 10, 10]);
   assert.deepEqual(fitted(Float64Array.of(0, 10, 5)), [0, 10, 5]);
+});
+
+// main (0) calls a (1) and b (2) in turn; of sixteen ticks a has ten and b six.
+const TURNS = { start: Float64Array.of(0), end: Float64Array.of(16), first: Uint32Array.of(0, 0, 1, 2, 3), slice: Uint32Array.of(0, 0, 0), ticks: Float64Array.of(16, 10, 6), calls: Float64Array.of(1, 4, 4) };
+const row = (...spans) => ({ start: Float64Array.from(spans, ([start]) => start), end: Float64Array.from(spans, ([, end]) => end), func: Uint32Array.from(spans, ([, , func]) => func), calls: Uint32Array.from(spans, ([, , , calls]) => calls ?? 1) });
+
+test("calls that are drawn together share what their functions had in the slice", () => {
+  const tree = new Tree({ parent: Uint32Array.of(0, 0, 1, 1), func: Uint32Array.of(3, 0, 1, 2) }, 3);
+  const between = (from, to, ...rows) => {
+    const { total, rest } = new Slices(TURNS, tree, () => ({ resolution: 8, lanes: [{ rows }] })).between(from, to);
+    return [...total.slice(1), rest];
+  };
+  // The longest of them doesn't get all.
+  assert.deepEqual(between(0, 8, row([0, 16, 0]), row([0, 8, 1, 4], [8, 16, 1, 4])), [8, 5, 3, "merged"]);
+  // What is drawn alone is exact; only the rest is shared out.
+  assert.deepEqual(between(0, 8, row([0, 16, 0]), row([0, 6, 1], [6, 8, 2, 2], [8, 16, 1, 5])), [8, 6 + 4 * 0.2, 6 * 0.2, "merged"]);
+  assert.deepEqual(between(2, 8, row([0, 16, 0]), row([0, 6, 1], [6, 8, 2], [8, 12, 1], [12, 16, 2])), [6, 4, 2, "calls"]);
+  // A call alone, in calls that are drawn together, is on no path that is known.
+  assert.deepEqual(between(0, 4, row([0, 16, 0, 2]), row([0, 4, 1])), [4, 10, 6, "merged"].map((value, n) => (n === 1 || n === 2 ? (value * 4) / 16 : value)));
+  // Lanes and depths that aren't drawn: a share by time.
+  assert.deepEqual(between(0, 4, row([0, 16, 0])), [4, 2.5, 1.5, "merged"]);
+});
+
+test("paths beyond the limit are those of the others", () => {
+  // main (0) calls others (2), among them those of function 1; others in others are the same node.
+  const tree = new Tree({ parent: Uint32Array.of(0, 0, 1), func: Uint32Array.of(3, 0, 2) }, 3);
+  const columns = { ...TURNS, first: Uint32Array.of(0, 0, 1, 2), ticks: Float64Array.of(16, 10, 0), calls: Float64Array.of(1, 3, 0) };
+  const level = { resolution: 1, lanes: [{ rows: [row([0, 16, 0]), row([1, 11, 1]), row([2, 4, 1], [5, 7, 0])] }] };
+  const { total, calls, rest } = new Slices(columns, tree, () => level, 2).between(0, 6);
+  assert.deepEqual([...total.slice(1), ...calls.slice(1), rest], [6, 5, 1, 3, "calls"]);
 });
 
 test("texts and expressions are found; values are one field of a table", () => {

@@ -15,9 +15,10 @@ pub struct Call {
     pub depth: usize,
     /// The function that was called.
     pub func: FuncId,
-    /// The node of the call tree that it counts for. None if the time of a call around it is there already: those that are
-    /// too many to be told apart share a node.
-    pub node: Option<NodeId>,
+    /// The node of the call tree that it counts for.
+    pub node: NodeId,
+    /// Whether the time of a call around it is in that node already: those that are too many to be told apart share one.
+    pub is_shared: bool,
     /// When it was entered, in ticks.
     pub start_ticks: u64,
     /// When it ended, in ticks; not before its start.

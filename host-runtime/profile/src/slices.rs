@@ -105,11 +105,14 @@ impl Slices {
 impl CallObserver for Slices {
     #[inline]
     fn call(&mut self, call: &Call) {
-        let Some(node) = call.node else { return };
+        let &Call { node, is_shared, start_ticks, mut end_ticks, .. } = call;
+        if is_shared {
+            // The time of the call around it is there.
+            end_ticks = start_ticks;
+        }
         if self.nodes.len() <= node.index() {
             self.nodes.resize_with(node.index() + 1, Vec::new);
         }
-        let &Call { start_ticks, end_ticks, .. } = call;
         // A call may last longer than there is room for slices.
         while (end_ticks >> self.shift) - (start_ticks >> self.shift) > (self.budget as u64 / 4).max(1) {
             self.widen();
@@ -180,7 +183,7 @@ mod tests {
     fn call(node: u32, start_ticks: u64, end_ticks: u64) -> Call {
         let lane = LaneId { recorder: 0, stack: 0 };
         let (func, ending) = (FuncId(node), Ending::Leave);
-        Call { lane, depth: 0, func, node: Some(NodeId(node)), start_ticks, end_ticks, ending }
+        Call { lane, depth: 0, func, node: NodeId(node), is_shared: false, start_ticks, end_ticks, ending }
     }
 
     fn sums(sliced: &Sliced) -> Vec<(u64, u64)> {

@@ -11,14 +11,11 @@ mod sheet;
 use crate::profile::Profile;
 use crate::slices::Slices;
 use crate::timeline::{Level, Timeline};
-use columns::FlameTree;
 use sheet::Sheet;
 use std::io::{self, Write};
 
 /// How many spans the finest level of the timeline has, unless something else is wanted.
 pub const SPANS: usize = 1_000_000;
-/// How many nodes of the call tree the flame graph has at most: the longest.
-const NODES: usize = 100_000;
 
 /// What was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +44,7 @@ pub fn write_html(
 ) -> io::Result<Written> {
     let left_out = timeline.left_out();
     let levels = timeline.levels();
-    let flame = FlameTree::new(&profile.tree, NODES);
-    let sheet = Sheet::new(profile, title, &levels, left_out, flame.left_out);
+    let sheet = Sheet::new(profile, title, &levels, left_out);
     let slices = slices.finish(profile);
     let finest = levels.first();
     let (spans, calls) = finest.map_or((0, 0), |level| (level.spans(), calls_of(level)));
@@ -58,8 +54,8 @@ pub fn write_html(
     };
     page::write(title, &mut out, |sections| {
         sections.add("profile", &serde_json::to_vec(&sheet)?)?;
-        sections.add("flame", &flame.to_bytes(&sheet))?;
-        sections.add("slices", &columns::slices_bytes(&slices, profile.start_ticks, &flame))?;
+        sections.add("flame", &columns::tree_bytes(&profile.tree, &sheet))?;
+        sections.add("slices", &columns::slices_bytes(&slices, profile.start_ticks, &profile.tree))?;
         for (n, level) in levels.iter().enumerate() {
             sections.add(&format!("level-{n}"), &columns::level_bytes(level, profile.start_ticks, &sheet))?;
         }

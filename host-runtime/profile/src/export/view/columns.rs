@@ -14,7 +14,7 @@
 //! ```
 
 use super::sheet::Sheet;
-use crate::nodes::{CallTree, Node, NodeId};
+use crate::nodes::{CallTree, Node};
 use crate::slices::Sliced;
 use crate::timeline::{Level, Span};
 use kperf_abi::leb128;
@@ -42,8 +42,8 @@ pub(super) fn level_bytes(level: &Level, start_ticks: u64, sheet: &Sheet<'_>) ->
     out
 }
 
-/// The slices, for the nodes that the flame graph has.
-pub(super) fn slices_bytes(sliced: &Sliced, start_ticks: u64, flame: &FlameTree) -> Vec<u8> {
+/// The slices, for all nodes of the tree.
+pub(super) fn slices_bytes(sliced: &Sliced, start_ticks: u64, tree: &CallTree) -> Vec<u8> {
     let mut out = Vec::new();
     let mut number = |value: u64| leb128::write(&mut out, value);
     number(sliced.ranges.len() as u64);
@@ -53,70 +53,37 @@ pub(super) fn slices_bytes(sliced: &Sliced, start_ticks: u64, flame: &FlameTree)
         end = next;
     }
     sliced.ranges.iter().for_each(|(start, end)| number(end.saturating_sub(*start)));
-    let of_node = |id: &NodeId| sliced.nodes.get(id.index()).map_or(&[][..], Vec::as_slice);
-    flame.ids.iter().for_each(|id| number(of_node(id).len() as u64));
-    for entries in flame.ids.iter().map(of_node) {
+    let of_node = |n: usize| sliced.nodes.get(n).map_or(&[][..], Vec::as_slice);
+    let nodes = 0..tree.nodes().len();
+    nodes.clone().for_each(|n| number(of_node(n).len() as u64));
+    for entries in nodes.clone().map(of_node) {
         let mut before = 0;
         for entry in entries {
             number(entry.slice - before);
             before = entry.slice;
         }
     }
-    let all = || flame.ids.iter().flat_map(of_node);
+    let all = || nodes.clone().flat_map(of_node);
     all().for_each(|entry| number(entry.ticks));
     all().for_each(|entry| number(entry.calls));
     out
 }
 
-/// The part of the call tree that a flame graph can show. Parents come before children.
-#[derive(Debug)]
-pub(super) struct FlameTree {
-    nodes: Vec<(u32, Node)>,
-    /// Which nodes of the tree these are.
-    ids: Vec<NodeId>,
-    /// How many nodes were left out.
-    pub(super) left_out: usize,
-}
-
-impl FlameTree {
-    /// The `most` nodes with the longest totals, the root first. A node's parent is at least as long, so it is there too.
-    pub(super) fn new(tree: &CallTree, most: usize) -> FlameTree {
-        let mut totals: Vec<u64> = tree.nodes().iter().map(|node| node.total_ticks).collect();
-        let least = if totals.len() <= most {
-            0
-        } else {
-            // Where many are equally long none of these is kept: half of them would say something wrong.
-            *totals.select_nth_unstable_by(most, |a, b| b.cmp(a)).1 + 1
-        };
-        // Where each node of the tree went; a node that was left out takes the place of none.
-        let mut places = vec![0u32; tree.nodes().len()];
-        let mut nodes: Vec<(u32, Node)> = Vec::with_capacity(most.min(tree.nodes().len()));
-        let mut ids = Vec::with_capacity(nodes.capacity());
-        for (n, node) in tree.nodes().iter().enumerate() {
-            if n == 0 || node.total_ticks >= least {
-                places[n] = nodes.len() as u32;
-                ids.push(NodeId(n as u32));
-                nodes.push((places[node.parent.index()], *node));
-            }
-        }
-        FlameTree { left_out: tree.nodes().len() - nodes.len(), nodes, ids }
+/// The call tree, which has at most [`MAX_PATHS`](crate::MAX_PATHS) paths and as many nodes of [`OTHER`](crate::OTHER).
+pub(super) fn tree_bytes(tree: &CallTree, sheet: &Sheet<'_>) -> Vec<u8> {
+    let nodes = tree.nodes();
+    let mut out = Vec::with_capacity(nodes.len() * 10);
+    let mut number = |value: u64| leb128::write(&mut out, value);
+    number(nodes.len() as u64);
+    for (n, node) in nodes.iter().enumerate() {
+        number(n as u64 - u64::from(node.parent.0));
     }
-
-    /// The section's bytes.
-    pub(super) fn to_bytes(&self, sheet: &Sheet<'_>) -> Vec<u8> {
-        let mut out = Vec::with_capacity(self.nodes.len() * 10);
-        let mut number = |value: u64| leb128::write(&mut out, value);
-        number(self.nodes.len() as u64);
-        for (n, &(parent, _)) in self.nodes.iter().enumerate() {
-            number(n as u64 - u64::from(parent));
-        }
-        let columns: [&dyn Fn(&Node) -> u64; 4] =
-            [&|node| sheet.index_of(node.func), &|node| node.calls, &|node| node.total_ticks, &|node| {
-                node.self_ticks
-            }];
-        for column in columns {
-            self.nodes.iter().for_each(|(_, node)| number(column(node)));
-        }
-        out
+    let columns: [&dyn Fn(&Node) -> u64; 4] =
+        [&|node| sheet.index_of(node.func), &|node| node.calls, &|node| node.total_ticks, &|node| {
+            node.self_ticks
+        }];
+    for column in columns {
+        nodes.iter().for_each(|node| number(column(node)));
     }
+    out
 }

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 const HTML: &str = include_str!("page/index.html");
 const CSS: &str = include_str!("page/style.css");
 /// In an order in which each comes behind those that it imports.
-const SCRIPTS: [(&str, &str); 23] = [
+const SCRIPTS: [(&str, &str); 24] = [
     ("dom.js", include_str!("page/dom.js")),
     ("format.js", include_str!("page/format.js")),
     ("data.js", include_str!("page/data.js")),
@@ -28,6 +28,7 @@ const SCRIPTS: [(&str, &str); 23] = [
     ("layers.js", include_str!("page/layers.js")),
     ("graph.js", include_str!("page/graph.js")),
     ("figures.js", include_str!("page/figures.js")),
+    ("walk.js", include_str!("page/walk.js")),
     ("slices.js", include_str!("page/slices.js")),
     ("details.js", include_str!("page/details.js")),
     ("stretch.js", include_str!("page/stretch.js")),

@@ -4,7 +4,7 @@ use crate::callgraph::{Arc, CallGraph};
 use crate::flat::FlatProfile;
 use crate::profile::Profile;
 use crate::sampled::Sampling;
-use crate::symbols::{HOST, Symbols, UNSEEN, printable};
+use crate::symbols::{HOST, OTHER, Symbols, UNSEEN, printable};
 use crate::timeline::{LeftOut, Level, Timeline};
 use crate::unit::Unit;
 use kperf_abi::FuncId;
@@ -37,8 +37,8 @@ pub(super) struct Sheet<'a> {
     edges: Edges,
     lanes: Vec<Lane>,
     levels: Vec<LevelInfo>,
-    /// How many paths the call tree lacks; the shortest.
-    paths_left_out: usize,
+    /// The number of the function that stands for paths beyond the limit, if there are any.
+    other: Option<u64>,
     #[serde(skip)]
     indices: FxHashMap<FuncId, u64>,
 }
@@ -51,7 +51,6 @@ struct Note {
 }
 
 const TIMELINE: &[&str] = &["timeline"];
-const FLAME: &[&str] = &["flame"];
 const FIGURES: &[&str] = &["flame", "table", "graph"];
 
 impl Note {
@@ -108,7 +107,6 @@ impl<'a> Sheet<'a> {
         title: &'a str,
         levels: &[Level],
         left_out: LeftOut,
-        paths_left_out: usize,
     ) -> Sheet<'a> {
         let Profile { header, symbols, tree, health, .. } = profile;
         let graph = CallGraph::new(tree, symbols, header, None);
@@ -139,9 +137,8 @@ impl<'a> Sheet<'a> {
             calls: profile.calls(),
             warnings: health.warnings(),
             notes: {
-                let mut notes = left_out_notes(left_out, levels, paths_left_out, |ticks| {
-                    Unit::of(header).text(header.nanos(ticks))
-                });
+                let mut notes =
+                    left_out_notes(left_out, levels, |ticks| Unit::of(header).text(header.nanos(ticks)));
                 notes.extend(profile.sampling().into_iter().flat_map(sampled_notes));
                 notes
             },
@@ -157,7 +154,7 @@ impl<'a> Sheet<'a> {
                 .iter()
                 .map(|level| LevelInfo { resolution_ticks: level.resolution_ticks, spans: level.spans() })
                 .collect(),
-            paths_left_out,
+            other: indices.get(&OTHER).copied(),
             indices,
         }
     }
@@ -216,12 +213,7 @@ fn edges(graph: &CallGraph, indices: &FxHashMap<FuncId, u64>) -> Edges {
     }
 }
 
-fn left_out_notes(
-    left_out: LeftOut,
-    levels: &[Level],
-    paths_left_out: usize,
-    nanos_text: impl Fn(u64) -> String,
-) -> Vec<Note> {
+fn left_out_notes(left_out: LeftOut, levels: &[Level], nanos_text: impl Fn(u64) -> String) -> Vec<Note> {
     let LeftOut { calls_of_lanes, deeper_calls } = left_out;
     let mut notes = Vec::new();
     if let Some(finest) = levels.first().filter(|finest| finest.resolution_ticks > 1) {
@@ -246,9 +238,6 @@ fn left_out_notes(
             TIMELINE,
             format!("the outer {depth} calls are here; {deeper_calls} are deeper"),
         ));
-    }
-    if paths_left_out > 0 {
-        notes.push(Note::new(FLAME, format!("the {paths_left_out} shortest paths are left out")));
     }
     notes
 }

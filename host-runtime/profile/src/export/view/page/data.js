@@ -4,11 +4,20 @@
 export async function sectionBytes(name) {
   const element = document.querySelector(`script[data-section="${name}"]`);
   if (!element) throw new Error(`the page has no section ${name}`);
-  const packed = Uint8Array.from(atob(element.textContent), (character) => character.charCodeAt(0));
+  const packed = base64Bytes(element.textContent);
   // Its text is not needed any more, and large.
   element.remove();
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** Megabytes of it, so not by an iterator: that takes twenty times as long. */
+export function base64Bytes(text) {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const characters = atob(text);
+  const bytes = new Uint8Array(characters.length);
+  for (let n = 0; n < bytes.length; n++) bytes[n] = characters.charCodeAt(n);
+  return bytes;
 }
 
 /** A section that is JSON. */

@@ -56,7 +56,7 @@ async function start() {
   await timeline.load();
   // The figures of a stretch need all of the calls.
   const finest = () => timeline.levels[0] ?? null;
-  watchStretch(state, timeline, tree, new Slices(readSlices(await sectionBytes("slices"), nodes.parent.length), tree, finest));
+  watchStretch(state, timeline, tree, new Slices(readSlices(await sectionBytes("slices"), nodes.parent.length), tree, finest, sheet.other));
   keepAddress(state, views, showSearch);
   // For tests and benchmarks.
   Object.assign(globalThis, { kperf: { state, views } });

@@ -41,16 +41,11 @@ export function watchStretch(state, timeline, tree, slices) {
   });
 }
 
-/** What the figures of a stretch rest on, where that isn't each call, and what isn't in them. */
-function restText(rest, slices, sheet) {
-  const missing = sheet.pathsLeftOut > 0 ? `Approximate: what ran in the ${sheet.pathsLeftOut.toLocaleString("en")} shortest paths counts as their callers' own. ` : "";
-  return missing + endsText(rest, slices, sheet);
-}
-
-function endsText(rest, slices, { nanosPerTick }) {
+/** What the figures of a stretch rest on, where that isn't each call. */
+function restText(rest, slices, { nanosPerTick }) {
   if (rest === "calls") return "";
-  if (rest === "merged") return "Approximate: at its ends, calls that are drawn together count as the longest of them.";
   if (!slices.regular) return "Approximate: shares of the profile's windows.";
   if (slices.columns.start.length === 0) return "This page doesn't know what ran when.";
-  return `Approximate: at its ends, shares of slices of ${nanosText(slices.width * nanosPerTick)}. Exact: kperf-wasm report --range.`;
+  const sharing = rest === "merged" ? "calls that are drawn together share what ran in" : "shares of";
+  return `Approximate: at its ends, ${sharing} slices of ${nanosText(slices.width * nanosPerTick)}. Exact: kperf-wasm report --range.`;
 }
