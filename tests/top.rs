@@ -73,3 +73,52 @@ fn what_a_profile_has_not_is_refused() {
     let run = top(folder.path(), &["app.wat", "--limit", "0"]);
     assert_eq!(run.status.code(), Some(2));
 }
+
+/// What is written to a terminal of so many columns, line by line, without what moves the cursor and colors.
+#[cfg(target_os = "linux")]
+fn on_terminal(folder: &Path, size: &str, command: &str) -> Vec<String> {
+    let command = format!("stty {size}; {command}").replace("kperf-wasm", env!("CARGO_BIN_EXE_kperf-wasm"));
+    let mut script = Command::new("script");
+    script.args(["-qec", &command, "/dev/null"]).env("TERM", "xterm").env_remove("NO_COLOR");
+    let run = script.stdin(std::process::Stdio::null()).current_dir(folder).output().unwrap();
+    let text = String::from_utf8(run.stdout).unwrap();
+    let plain = regex::Regex::new("\x1b\\[[0-9;]*[A-Za-z]|\r").unwrap().replace_all(&text, "").into_owned();
+    plain.lines().map(str::to_owned).collect()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn lines_are_no_wider_than_the_terminal() {
+    let folder = folder();
+    for (columns, titles) in
+        [(80, " now %   all %        calls/s  function"), (40, " now %   all %  function")]
+    {
+        let size = format!("cols {columns} rows 10");
+        let lines = on_terminal(folder.path(), &size, "kperf-wasm top app.wat --every 20ms 2>&1");
+        let begin = lines.iter().position(|line| line.starts_with("# times:")).expect("the profile of all");
+        let (windows, all) = lines.split_at(begin);
+        assert!(windows.iter().any(|line| line.trim_start() == titles.trim_start()), "{windows:#?}");
+        let table = all.iter().skip_while(|line| !line.contains("self %"));
+        for line in windows.iter().chain(table.take_while(|line| !line.starts_with('#'))) {
+            assert!(line.chars().count() <= columns, "{columns}: {line}\n{lines:#?}");
+        }
+        let room = all.iter().find(|line| line.starts_with("# no room for"));
+        assert!(room.is_some_and(|line| line.contains("callers")) == (columns == 40), "{all:#?}");
+    }
+    // While it runs, the window gets smaller. A line of before is at most as wide as before.
+    let narrower = "(sleep 0.1; stty cols 30) & kperf-wasm top app.wat --every 20ms 2>&1; wait";
+    let lines = on_terminal(folder.path(), "cols 100 rows 10", narrower);
+    let heads = |text: &str| lines.iter().filter(|line| line.trim_end().ends_with(text)).count();
+    assert!(heads("function") > 1 && lines.iter().any(|line| line == " now %  function"), "{lines:#?}");
+}
+
+#[test]
+fn a_closed_pipe_ends_nothing() {
+    let folder = folder();
+    let mut command = Command::new("bash");
+    let script = r#""$0" top app.wat --every 20ms 2>&1 >out.txt | head -1; echo "${PIPESTATUS[0]}""#;
+    let run = command.args(["-c", script, env!("CARGO_BIN_EXE_kperf-wasm")]).current_dir(folder.path());
+    let text = String::from_utf8(run.output().unwrap().stdout).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].starts_with("# after ") && lines[1] == "7", "{text}");
+}

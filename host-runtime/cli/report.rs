@@ -12,6 +12,7 @@ use crate::dataset::WhereArgs;
 use crate::filters::CallArgs;
 use crate::records::Format;
 use crate::table::color::ColorArg;
+use crate::table::fit::Shown;
 use crate::table::{self, TableOptions};
 use crate::traces;
 use anyhow::{Context, bail};
@@ -234,7 +235,11 @@ impl Opts {
 
     fn table_options(&self, profile: &Profile) -> TableOptions {
         let color = self.color.of(&io::stdout());
-        TableOptions { full_names: self.full_names, unit: Unit::of(&profile.header), color }
+        TableOptions {
+            full_names: self.full_names,
+            unit: Unit::of(&profile.header),
+            shown: Shown::on_stdout(color),
+        }
     }
 
     fn write_table(

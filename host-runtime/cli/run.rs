@@ -20,6 +20,7 @@ use crate::probes::{LeafArg, ProbeArg, ProbeArgs};
 use crate::sampling::{RecordArg, RecordArgs, SamplingArgs, StackArg};
 use crate::symbols::{self, SymbolArgs};
 use crate::table::color::ColorArg;
+use crate::table::fit::Shown;
 use crate::top::Watch;
 use crate::{input, send, signals, table, traces};
 use anyhow::{Context, bail};
@@ -434,8 +435,8 @@ fn show(trace: &Path, quiet: bool) {
         Ok(profile) => {
             traces::tell_warnings(&profile.health);
             // If stderr is closed, nobody can be told.
-            let color = ColorArg::Auto.of(&io::stderr());
-            let _ = table::print_top(&profile, TOP, color, io::stderr().lock());
+            let shown = Shown::on_stderr(ColorArg::Auto.of(&io::stderr()));
+            let _ = table::print_top(&profile, TOP, shown, io::stderr().lock());
             traces::tell_hints(&profile, false);
             tell(format_args!("# trace: {}", trace.display()));
         }

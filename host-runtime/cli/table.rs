@@ -1,9 +1,11 @@
 //! Writes the flat profile as a table, for `report` and for the end of `run`.
 
 pub mod color;
+pub mod fit;
 pub mod sampled;
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use fit::{Shown, Texts};
 use kperf_profile::{
     Caller, FlatProfile, Precision, Profile, Row, Symbols, Unit, nanos_text, printable, rough_text,
 };
@@ -17,24 +19,26 @@ pub struct TableOptions {
     pub full_names: bool,
     /// What times are in.
     pub unit: Unit,
-    /// Whether there are bars and colors.
-    pub color: bool,
+    /// Where it is shown.
+    pub shown: Shown,
 }
 
 /// Longest name of a function, in characters, unless names are wanted in full.
 const NAME: usize = 48;
 /// How many of the first columns are numbers.
 const NUMBERS: usize = 7;
+/// How wide a terminal is that has room for bars.
+const WITH_BARS: usize = 60;
 /// Longest name of a caller.
 const CALLER: usize = 32;
 
 /// Writes the lines above the table and the first `limit` functions (all for 0), the ones with the most self time first.
-pub fn print_top(profile: &Profile, limit: usize, color: bool, mut out: impl Write) -> io::Result<()> {
+pub fn print_top(profile: &Profile, limit: usize, shown: Shown, mut out: impl Write) -> io::Result<()> {
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
     let rows: Vec<&Row> = flat.rows.iter().collect();
     write_head(profile, &flat, false, &mut out)?;
     let precision = profile.precision(flat.self_nanos);
-    let options = TableOptions { unit: Unit::of(&profile.header), color, ..TableOptions::default() };
+    let options = TableOptions { unit: Unit::of(&profile.header), shown, ..TableOptions::default() };
     write_rows(profile, precision.as_ref(), &rows, limit, options, &mut out)
 }
 
@@ -176,8 +180,8 @@ fn sampled_times(precision: &Precision, row: &Row) -> [String; 3] {
     ]
 }
 
-/// Writes the first `limit` rows (all for 0) under these titles, and how many rows are left out. The first `numbers` columns
-/// are numbers.
+/// Writes the first `limit` rows (all for 0) under these titles, how many rows are left out, and which columns the terminal has no
+/// room for. The first `numbers` columns are numbers.
 fn write_table(
     titles: &[&str],
     numbers: usize,
@@ -186,25 +190,38 @@ fn write_table(
     cells: impl Fn(&Row) -> Vec<String>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let shown = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };
+    let listed = if limit == 0 { rows } else { rows.get(..limit).unwrap_or(rows) };
+    let Shown { color, width } = options.shown;
+    let mut texts = Texts {
+        titles: titles.iter().map(|&title| title.to_owned()).collect(),
+        rows: listed.iter().map(|row| cells(row)).collect(),
+    };
+    let bars = color && width.is_none_or(|width| width >= WITH_BARS);
+    let bar = if bars { color::BAR + 2 } else { 0 };
+    let left_out = match width {
+        Some(width) if !options.full_names => texts.fit(width.saturating_sub(bar)),
+        _ => Vec::new(),
+    };
+    let numbers = numbers - left_out.iter().filter(|&&title| title != "callers").count().min(numbers);
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    let bars = usize::from(options.color);
-    if options.color {
+    let without_bars = usize::from(!bars);
+    if color {
         table.enforce_styling();
-        table
-            .set_header([color::title("")].into_iter().chain(titles.iter().map(|title| color::title(title))));
+        let titles = texts.titles.iter().map(|title| color::title(title));
+        table.set_header([color::title("")].into_iter().chain(titles).skip(without_bars));
     } else {
-        table.set_header(titles);
+        table.set_header(texts.titles);
     }
-    for row in shown {
-        match options.color {
-            true => table.add_row(color::cells(row, cells(row), numbers)),
-            false => table.add_row(cells(row)),
+    for (row, cells) in listed.iter().zip(texts.rows) {
+        match color {
+            true => table.add_row(color::cells(row, cells, numbers).into_iter().skip(without_bars)),
+            false => table.add_row(cells),
         };
     }
     for (n, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
+        let bars = usize::from(bars);
         if (bars..bars + numbers).contains(&n) {
             column.set_cell_alignment(CellAlignment::Right);
         }
@@ -212,9 +229,15 @@ fn write_table(
     for line in table.lines() {
         writeln!(out, "{}", line.trim_end())?;
     }
-    match rows.len() - shown.len() {
-        0 => Ok(()),
-        more => writeln!(out, "# and {}", plural(more as u64, "more function")),
+    match rows.len() - listed.len() {
+        0 => {}
+        more => writeln!(out, "# and {}", plural(more as u64, "more function"))?,
+    }
+    match left_out.join(", ") {
+        columns if columns.is_empty() => Ok(()),
+        columns => {
+            writeln!(out, "# no room for {columns}: make the terminal wider, or see `report --format csv`")
+        }
     }
 }
 

@@ -113,38 +113,92 @@ impl Screen {
     }
 
     pub(super) fn show(&mut self, latest: &Latest, out: &mut impl Write) -> io::Result<()> {
-        let (height, width) = match self.redraws {
-            true => console::Term::stderr().size(),
-            false => (0, 0),
-        };
-        let fitting = if self.redraws { usize::from(height).saturating_sub(4).max(1) } else { 10 };
-        let text = self.text(latest, self.limit.unwrap_or(fitting), usize::from(width));
-        self.clear(out)?;
+        let size = self.redraws.then(|| console::Term::stderr().size());
+        let text = self.text(latest, size);
+        // In one go, so that nobody sees half of it.
         out.write_all(text.as_bytes())?;
         out.flush()
     }
 
-    fn text(&self, latest: &Latest, limit: usize, width: usize) -> String {
-        let lines = latest.lines();
-        let bars = if self.color { color::BAR + 1 } else { 0 };
-        let room = if width == 0 { 80 } else { width.saturating_sub(bars + 30).max(16) };
-        let mut text = format!("{}\n", latest.head());
-        text.push_str(&format!("{:bars$} now %   all %        calls/s  function\n", ""));
-        for line in lines.iter().take(limit) {
-            let Line { func, now, all, calls_per_second } = *line;
-            let name = name_text(latest.symbols.label(func), room, TableOptions::default());
-            if self.color {
-                text.push_str(&color::bar_text(now));
-            }
-            let calls = grouped(calls_per_second.round() as u64);
-            text.push_str(&format!("{:6.1}  {:6.1}  {calls:>13}  {name}\n", 100.0 * now, 100.0 * all));
+    /// What is shown, on a terminal of `(height, width)` or anywhere else.
+    fn text(&self, latest: &Latest, size: Option<(u16, u16)>) -> String {
+        let Some((height, width)) = size else {
+            return self.lines(latest, self.limit.unwrap_or(10), UNLIMITED).join("\n") + "\n";
+        };
+        let (height, width) = (usize::from(height).max(2), usize::from(width).max(1));
+        let heads = wrapped(&latest.head(), width).len();
+        // The titles, how many more there are, and the line of the cursor.
+        let room = height.saturating_sub(heads + 3).max(1);
+        let limit = self.limit.map_or(room, |limit| limit.min(room));
+        let mut text = "\x1b[H".to_owned();
+        for line in self.lines(latest, limit, width) {
+            text.push_str(&console::truncate_str(&line, width, ""));
+            // The rest of the line is what was there before.
+            text.push_str("\x1b[K\n");
         }
-        match lines.len().saturating_sub(limit) {
-            0 => {}
-            more => text.push_str(&format!("# and {}\n", plural(more as u64, "more function"))),
-        }
-        text
+        text + "\x1b[J"
     }
+
+    fn lines(&self, latest: &Latest, limit: usize, width: usize) -> Vec<String> {
+        let functions = latest.lines();
+        let shown = |least: usize| width >= least;
+        let (bars, all, calls) = (self.color && shown(WITH_BARS), shown(WITH_ALL), shown(WITH_CALLS));
+        let mut titles = format!("{:1$} now %", "", if bars { color::BAR + 1 } else { 0 });
+        if all {
+            titles.push_str("   all %");
+        }
+        if calls {
+            titles.push_str("        calls/s");
+        }
+        let room = width.saturating_sub(titles.chars().count() + 2).clamp(8, NAME);
+        let mut lines = wrapped(&latest.head(), width);
+        lines.push(titles + "  function");
+        for function in functions.iter().take(limit) {
+            let mut line = if bars { color::bar_text(function.now) } else { String::new() };
+            line.push_str(&format!("{:6.1}", 100.0 * function.now));
+            if all {
+                line.push_str(&format!("  {:6.1}", 100.0 * function.all));
+            }
+            if calls {
+                line.push_str(&format!("  {:>13}", grouped(function.calls_per_second.round() as u64)));
+            }
+            let name = name_text(latest.symbols.label(function.func), room, TableOptions::default());
+            lines.push(format!("{line}  {name}"));
+        }
+        match functions.len().saturating_sub(limit) {
+            0 => {}
+            more => lines.push(format!("# and {}", plural(more as u64, "more function"))),
+        }
+        lines
+    }
+}
+
+/// As wide as it needs to be: it goes to no terminal.
+const UNLIMITED: usize = usize::MAX;
+/// The longest name that is shown.
+const NAME: usize = 80;
+/// From these widths on there are bars, the share of all of the run, and calls.
+const WITH_BARS: usize = 72;
+const WITH_ALL: usize = 40;
+const WITH_CALLS: usize = 56;
+
+/// A line of parts between commas, as lines that are no wider than this where that can be.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for part in text.split(", ") {
+        match lines.last_mut() {
+            Some(line) if line.len().saturating_add(part.len() + 3) <= width => {
+                line.push_str(", ");
+                line.push_str(part);
+            }
+            Some(line) => {
+                line.push(',');
+                lines.push(format!("#   {part}"));
+            }
+            None => lines.push(part.to_owned()),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -173,8 +227,8 @@ mod tests {
             &[node(1, 250), node(2, 300), node(2, 200)],
             &[(FuncId(2), 2_000), (FuncId(3), 1)],
         ));
-        let screen = Screen { limit: None, color: false, redraws: false };
-        let text = screen.text(&latest, 2, 0);
+        let screen = Screen { limit: Some(2), color: false, redraws: false };
+        let text = screen.text(&latest, None);
         assert_eq!(
             text,
             "# after 2.0 s: the last 1.000 s, 1,000 samples, 2,001 calls, 75 % of it in calls\n \
@@ -183,6 +237,21 @@ mod tests {
              33.3    66.7              0  func id 1\n\
              # and 1 more function\n"
         );
-        assert!(Screen { color: true, ..screen }.text(&latest, 2, 40).contains("\x1b[31m"));
+        let on = |width, color| Screen { limit: None, color, redraws: true }.text(&latest, Some((6, width)));
+        assert!(on(72, true).contains("\x1b[31m") && !on(71, true).contains("\x1b[31m"));
+        assert_eq!(
+            on(40, true),
+            "\x1b[H# after 2.0 s: the last 1.000 s,\x1b[K\n\
+             #   1,000 samples, 2,001 calls,\x1b[K\n\
+             #   75 % of it in calls\x1b[K\n \
+             now %   all %  function\x1b[K\n  \
+             66.7    33.3  func id 2\x1b[K\n\
+             # and 2 more functions\x1b[K\n\x1b[J"
+        );
+        for width in [0, 1, 10, 39, 56, 80, 500] {
+            let text = on(width, true);
+            let widest = text.lines().map(console::measure_text_width).max();
+            assert!(widest <= Some(usize::from(width).max(1)), "{width}: {text}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::screen::{Latest, Screen};
 use crate::table::color::ColorArg;
+use crate::table::fit::Shown;
 use crate::{table, traces};
 use anyhow::Context;
 use kperf_profile::GrowingProfile;
@@ -83,7 +84,7 @@ fn follow(
     let profile = growing.profile(&reader);
     screen.clear(&mut io::stderr().lock())?;
     traces::tell_warnings(&profile.health);
-    table::print_top(&profile, TOP, color, io::stderr().lock())?;
+    table::print_top(&profile, TOP, Shown::on_stderr(color), io::stderr().lock())?;
     traces::tell_hints(&profile, false);
     Ok(())
 }
