@@ -2,8 +2,9 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
+import path from "node:path";
 import { after, before, describe, test } from "node:test";
-import { LIFE, browser, folder, open, pageOf, whyNot } from "./setup.js";
+import { LIFE, ROOT, browser, folder, open, pageOf, whyNot } from "./setup.js";
 
 const reason = whyNot();
 if (reason) console.log(`the page is not tested: ${reason}`);
@@ -54,6 +55,20 @@ describe("the page", { skip: reason ?? false }, () => {
       });
     }
   }
+
+  test("axe finds nothing in a call graph that is larger than its window, whose boxes have names", async () => {
+    const go = pageOf(folder(), "go", path.join(ROOT, "examples/game-of-life/go/life.wasm"), "3");
+    for (const width of [390, 1280]) {
+      const { page, wrong } = await open(chromium, `${go}#tab=graph`, { viewport: { width, height: 800 } });
+      await page.waitForFunction(() => document.querySelectorAll(".graph .box").length > 50);
+      await page.evaluate(axe);
+      const found = await page.evaluate(() => axe.run(document, { resultTypes: ["violations"] }));
+      assert.deepEqual(found.violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html.slice(0, 120))]), [], width);
+      assert.equal(await page.getByRole("button", { name: /^main\.step: 3 calls, total .* self / }).count(), 1);
+      assert.deepEqual(wrong, []);
+      await page.close();
+    }
+  });
 
   test("all columns, tabs and buttons can be reached at 390 pixels", async () => {
     const { page } = await open(chromium, life, { viewport: { width: 390, height: 800 } });

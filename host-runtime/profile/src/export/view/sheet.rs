@@ -170,7 +170,10 @@ fn sampled_notes(sampling: &Sampling) -> [Note; 2] {
     let timeline = match sampling.span_min_nanos {
         0 => "this is a profile without single calls".to_owned(),
         least => {
-            format!("this is a profile: its single calls are those of {} or more", Unit::Time.text(least))
+            format!(
+                "this is a profile: its single calls are those of {} or more",
+                Unit::Time.text(least).replace(" us", " µs")
+            )
         }
     };
     let figures = format!(

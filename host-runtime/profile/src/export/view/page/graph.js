@@ -102,11 +102,11 @@ export class CallGraph {
     const share = func.total / this.whole;
     const name = shortName(func.name, 34);
     const figures = [plural(func.calls, "call"), `total ${nanosText(func.total)} · self ${percentText(func.share)}`];
-    // What is read begins with what is seen.
-    const label = [name, ...figures].join(" ") + (name === func.name ? "" : `, ${func.name}`);
-    const group = svg("g", { class: "box", transform: `translate(${x} ${y})`, tabindex: 0, role: "button", "aria-label": label, onclick: choose, onkeydown: key },
-      svg("rect", { x: -width / 2, y: -height / 2, width, height, rx: 6, fill: this.colors.heat(share) },
-        svg("title", {}, `${func.name}: ${plural(func.calls, "call")}, total ${nanosText(func.total)}, self ${nanosText(func.self)}`)),
+    // Its title is what is read, and what a mouse sees: an aria-label would have to begin with whichever lines are in sight.
+    const title = `${func.name}: ${figures[0]}, total ${nanosText(func.total)}, self ${nanosText(func.self)} (${percentText(func.share)})`;
+    const group = svg("g", { class: "box", transform: `translate(${x} ${y})`, tabindex: 0, role: "button", onclick: choose, onkeydown: key },
+      svg("title", {}, title),
+      svg("rect", { x: -width / 2, y: -height / 2, width, height, rx: 6, fill: this.colors.heat(share) }),
       text(0, name, "name"),
       text(1, figures[0], ""),
       text(2, figures[1], "dim"));
