@@ -3,7 +3,7 @@
 use super::percentiles;
 use crate::records::csv_text;
 use kperf_profile::export::report::id_of;
-use kperf_profile::{Histograms, Profile, Row, Unit};
+use kperf_profile::{Histograms, Profile, Row, Unit, printable};
 use std::fmt::Write as _;
 
 /// The report as CSV, a line per function; callers as `name:calls`, the most frequent first, separated by semicolons.
@@ -31,7 +31,7 @@ pub fn csv(profile: &Profile, rows: &[&Row], histograms: Option<&Histograms>) ->
             text,
             "{},{},{},{},{},{},{},{},{},{},{},{}",
             id_of(row.func).map(|id| id.to_string()).unwrap_or_default(),
-            csv_text(&row.name),
+            csv_text(&printable(&row.name)),
             row.calls,
             figure(row.total_nanos, 0),
             figure(row.self_nanos, 0),
@@ -41,7 +41,7 @@ pub fn csv(profile: &Profile, rows: &[&Row], histograms: Option<&Histograms>) ->
             figure(row.max_nanos, 0),
             row.unwound,
             row.unfinished,
-            csv_text(&callers.join(";")),
+            csv_text(&printable(&callers.join(";"))),
         );
         if let Some(histograms) = histograms {
             for nanos in percentiles::of(profile, histograms, row.func) {

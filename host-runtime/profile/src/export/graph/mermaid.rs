@@ -6,7 +6,8 @@ use std::io::{self, Write};
 /// Writes a picture as a flowchart.
 pub fn mermaid(picture: &Picture, mut out: impl Write) -> io::Result<()> {
     for line in &picture.title {
-        writeln!(out, "%% {line}")?;
+        // Of three in a row the second stands in both pairs.
+        writeln!(out, "%% {}", line.replace("%%", "% %").replace("%%", "% %"))?;
     }
     writeln!(out, "flowchart TD")?;
     for (n, vertex) in picture.vertices.iter().enumerate() {
@@ -34,6 +35,8 @@ fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
+            // `%%{` begins a directive wherever it stands, also inside quotes.
+            '%' if escaped.ends_with('%') => escaped.push_str("#37;"),
             '"' => escaped.push_str("#quot;"),
             '#' => escaped.push_str("#35;"),
             '<' => escaped.push_str("#lt;"),
@@ -45,4 +48,18 @@ fn escaped(text: &str) -> String {
         }
     }
     escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_text() {
+        assert_eq!(escaped("%%{init: {}}%%% 5 %"), "%#37;{init: {}}%#37;% 5 %");
+        let title = vec!["%%{init: {}}%%: 2.3 %".to_owned()];
+        let mut out = Vec::new();
+        mermaid(&Picture { title, ..Picture::default() }, &mut out).expect("to memory");
+        assert_eq!(String::from_utf8_lossy(&out), "%% % %{init: {}}% %: 2.3 %\nflowchart TD\n");
+    }
 }
