@@ -1,12 +1,13 @@
 //! `kperf-wasm replay`: the calls of a trace, one by one.
 
 use crate::filters::CallArgs;
+use crate::output::tell;
 use crate::symbols::SymbolArgs;
 use crate::traces::{self, Trace};
 use anyhow::Context;
 use indicatif::ProgressBar;
 use kperf_profile::{ReplayOptions, Replayed, replay};
-use kperf_trace::{Item, LaneId};
+use kperf_trace::{ClockKind, Item, LaneId};
 use std::io::{self, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -46,6 +47,7 @@ impl Opts {
         // On a terminal a progress bar would stand between the lines of the replay.
         let quiet = io::stdout().is_terminal();
         let Trace { reader, progress } = traces::open(&self.trace, &self.calls.symbols, quiet)?;
+        let ticker = reader.header().clock.kind == ClockKind::Ticker;
         let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         let replayed = calls.with(|filter| {
             let options = ReplayOptions { filter: filter.clone(), lanes };
@@ -55,6 +57,11 @@ impl Opts {
         let Replayed { health, symbols, lanes, .. } = replayed.context("failed to replay the trace")?;
         traces::tell_warnings(&health);
         calls.check(&symbols, &health, &lanes)?;
+        if ticker && health.sampling.is_none() {
+            tell(format_args!(
+                "hint: a ticker's times are no finer than its ticks; run --clock precise times every call"
+            ));
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -19,7 +19,7 @@ use anyhow::{Context, bail};
 use callgraph::End;
 use groups::By;
 use kperf_profile::export::report::write_json;
-use kperf_profile::{CallGraph, Histogram, Histograms, Precision, Profile, Row, Unit};
+use kperf_profile::{CallGraph, Histograms, Precision, Profile, Row, Unit, rough_text};
 use kperf_rewriter::Pattern;
 use kperf_trace::ProbeCost;
 use std::io::{self, BufWriter, Write};
@@ -210,7 +210,8 @@ impl Opts {
         }
         match (&self.what, histograms) {
             (What { histogram: Some(_), .. }, Some(histograms)) => {
-                histogram::write(profile, histograms, listed, self.format, out)
+                let precision = profile.precision(graph.flat.self_nanos);
+                histogram::write(profile, histograms, listed, precision.as_ref(), self.format, out)
             }
             (What { callers: Some(_), .. }, _) => {
                 callgraph::write_ends(graph, symbols, rows, End::Callers, how, options, out)
@@ -259,12 +260,15 @@ impl Opts {
         let titles = percentiles::PERCENTILES.map(|(name, _)| name);
         let more = |row: &Row| {
             percentiles::of(profile, histograms, row.func)
-                .map(|nanos| options.unit.text(nanos))
+                .map(|nanos| match precision {
+                    Some(precision) => rough_text(nanos as f64, precision.resolution_nanos),
+                    None => options.unit.text(nanos),
+                })
                 .into_iter()
                 .collect()
         };
         table::write_rows_with(symbols, precision, rows, limit, options, (&titles, &more), out)?;
-        writeln!(out, "# percentiles are right to within {} %", Histogram::ERROR_PERCENT)
+        writeln!(out, "# percentiles are right {}", percentiles::error_text(precision))
     }
 }
 

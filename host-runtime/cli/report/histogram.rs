@@ -1,9 +1,9 @@
 //! How long the calls of some functions took, as bars in the terminal.
 
-use super::percentiles::PERCENTILES;
+use super::percentiles::{self, PERCENTILES};
 use crate::records::{self, Cell, Column, Format};
 use crate::table::{TableOptions, grouped, plural};
-use kperf_profile::{Histogram, Histograms, Profile, Row, Unit};
+use kperf_profile::{Histogram, Histograms, Precision, Profile, Row, Unit, rough_text};
 use std::io::{self, Write};
 
 /// Most rows of one histogram.
@@ -19,6 +19,7 @@ pub fn write(
     profile: &Profile,
     histograms: &Histograms,
     rows: &[&Row],
+    precision: Option<&Precision>,
     format: Format,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -48,13 +49,22 @@ pub fn write(
             continue;
         }
         writeln!(out, "# {label}: {calls}")?;
-        write_one(profile, histogram, out)?;
+        write_one(profile, histogram, precision, out)?;
     }
     Ok(())
 }
 
-fn write_one(profile: &Profile, histogram: &Histogram, out: &mut impl Write) -> io::Result<()> {
+fn write_one(
+    profile: &Profile,
+    histogram: &Histogram,
+    precision: Option<&Precision>,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let text = |ticks| Unit::of(&profile.header).text(profile.header.nanos(ticks));
+    let known = |ticks| match precision {
+        Some(precision) => rough_text(profile.header.nanos(ticks) as f64, precision.resolution_nanos),
+        None => text(ticks),
+    };
     let buckets = histogram.rows(ROWS);
     let most = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0).max(1);
     let digits = grouped(most).len().max(5);
@@ -73,6 +83,6 @@ fn write_one(profile: &Profile, histogram: &Histogram, out: &mut impl Write) -> 
         );
         writeln!(out, "{}", line.trim_end())?;
     }
-    let percentiles = PERCENTILES.map(|(name, part)| format!("{name} {}", text(histogram.percentile(part))));
-    writeln!(out, "# {}; each to within {} %", percentiles.join(", "), Histogram::ERROR_PERCENT)
+    let percentiles = PERCENTILES.map(|(name, part)| format!("{name} {}", known(histogram.percentile(part))));
+    writeln!(out, "# {}; each {}", percentiles.join(", "), percentiles::error_text(precision))
 }

@@ -1,3 +1,15 @@
 //! Percentiles of the calls' lengths.
 
 pub use kperf_profile::export::report::{PERCENTILES, percentiles as of};
+use kperf_profile::{Histogram, Precision, rough_text};
+
+/// How far they may be off. A ticker's times are no finer than its ticks, however well they are counted.
+pub fn error_text(precision: Option<&Precision>) -> String {
+    match precision {
+        None => format!("to within {} %", Histogram::ERROR_PERCENT),
+        Some(precision) => format!(
+            "to within a tick, {}; run --clock precise times every call",
+            rough_text(precision.resolution_nanos, precision.resolution_nanos / 10.0)
+        ),
+    }
+}

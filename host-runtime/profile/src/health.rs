@@ -108,11 +108,15 @@ impl Health {
         let Counts { gaps, gaps_of_unknown_size, without_enter, .. } = self.counts;
         let lost = self.lost_events();
         if lost > 0 || gaps > 0 {
-            let mut text = format!("{} lost", times(lost, "event was", "events were"));
+            let mut text = match lost {
+                // A gap of a file that was cut says nothing of what was there.
+                0 => "events were lost, nobody knows how many".to_owned(),
+                lost => format!("{} lost", times(lost, "event was", "events were")),
+            };
             if gaps > 0 {
                 text.push_str(&format!(", in {}", times(gaps, "gap", "gaps")));
             }
-            if gaps_of_unknown_size > 0 {
+            if gaps_of_unknown_size > 0 && lost > 0 {
                 text.push_str(&format!(" ({gaps_of_unknown_size} of unknown size)"));
             }
             told.push(text);

@@ -56,7 +56,7 @@ impl fmt::Display for Error {
                 f.write_str("not a kperf trace: it is empty")
             }
             ErrorKind::NotATrace { found } if found.starts_with(b"\0asm") => {
-                f.write_str("not a kperf trace: it is a WebAssembly module")
+                f.write_str("not a kperf trace: it is a WebAssembly module; `kperf-wasm run` records one")
             }
             ErrorKind::NotATrace { found } => {
                 write!(f, "not a kperf trace: it begins with \"{}\" (at offset 0x0)", found.escape_ascii())

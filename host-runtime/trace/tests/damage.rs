@@ -210,7 +210,10 @@ fn a_long_list_of_anomalies_is_cut_with_its_number() {
 fn what_is_no_trace_is_an_error_that_says_what_it_is() {
     let error = |bytes: &[u8]| TraceReader::new(bytes).err().expect("no trace");
     assert_eq!(error(b"").to_string(), "not a kperf trace: it is empty");
-    assert_eq!(error(b"\0asm\x01\0\0\0..").to_string(), "not a kperf trace: it is a WebAssembly module");
+    assert_eq!(
+        error(b"\0asm\x01\0\0\0..").to_string(),
+        "not a kperf trace: it is a WebAssembly module; `kperf-wasm run` records one"
+    );
     assert_eq!(
         error(b"\x7fELF\x02\x01\x01\0..").to_string(),
         r#"not a kperf trace: it begins with "\x7fELF\x02\x01\x01\x00" (at offset 0x0)"#
