@@ -219,9 +219,10 @@ fn write_table(
             false => table.add_row(cells),
         };
     }
+    let last = table.column_count().saturating_sub(1);
+    let bars = usize::from(bars);
     for (n, column) in table.column_iter_mut().enumerate() {
-        column.set_padding((0, 2));
-        let bars = usize::from(bars);
+        column.set_padding((0, if n == last { 0 } else { 2 }));
         if (bars..bars + numbers).contains(&n) {
             column.set_cell_alignment(CellAlignment::Right);
         }

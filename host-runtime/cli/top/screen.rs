@@ -83,7 +83,7 @@ impl Latest {
         let busy = 1.0 - (*idle_ticks as f64 * self.nanos_per_tick / length.max(1.0)).min(1.0);
         let calls = calls.iter().fold(0u64, |sum, (_, calls)| sum.saturating_add(*calls));
         format!(
-            "# after {:.1} s: the last {}, {}, {}, {:.0} % of it in calls",
+            "# after {:.1} s, in the last {}, {}, {}, {:.0} % of it in calls",
             since / 1e9,
             nanos_text(length.round() as u64),
             plural(*samples, "sample"),
@@ -231,7 +231,7 @@ mod tests {
         let text = screen.text(&latest, None);
         assert_eq!(
             text,
-            "# after 2.0 s: the last 1.000 s, 1,000 samples, 2,001 calls, 75 % of it in calls\n \
+            "# after 2.0 s, in the last 1.000 s, 1,000 samples, 2,001 calls, 75 % of it in calls\n \
              now %   all %        calls/s  function\n  \
              66.7    33.3          2,000  func id 2\n  \
              33.3    66.7              0  func id 1\n\
@@ -241,7 +241,7 @@ mod tests {
         assert!(on(72, true).contains("\x1b[31m") && !on(71, true).contains("\x1b[31m"));
         assert_eq!(
             on(40, true),
-            "\x1b[H# after 2.0 s: the last 1.000 s,\x1b[K\n\
+            "\x1b[H# after 2.0 s, in the last 1.000 s,\x1b[K\n\
              #   1,000 samples, 2,001 calls,\x1b[K\n\
              #   75 % of it in calls\x1b[K\n \
              now %   all %  function\x1b[K\n  \
