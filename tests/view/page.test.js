@@ -116,7 +116,7 @@ describe("the page", { skip: reason ?? false }, () => {
     for (const link of [/^life::play calls life::step 500 times/, /^life::step calls life::should_become_live 200,000 times/, /^life::should_become_live calls life::n_live_neighbors 200,000 times/, /^life::n_live_neighbors calls life::is_valid_position 1,600,000 times/]) {
       assert.equal(links.filter((text) => link.test(text)).length, 1, `${link} of ${links}`);
     }
-    const box = page.getByRole("button", { name: /^life::step / });
+    const box = page.getByRole("button", { name: /^life::step: / });
     await box.focus();
     await page.keyboard.press("Enter");
     assert.equal(await page.locator("#details h2").textContent(), "life::step");
