@@ -128,7 +128,7 @@ mod tests {
             [120, 90, 60, 40].map(told),
             ["", "callers", "callers min max", "callers min max avg total"]
         );
-        assert_eq!(fitted(40).2, "58.6 200,000 core::iter:..:Map<I, F>::fold");
+        assert_eq!(fitted(40).2, "58.6 200,000 core::iter..I, F>::fold");
         // Less can't be.
         assert_eq!(fitted(1).2, "58.6 200,000 cor..old");
     }
