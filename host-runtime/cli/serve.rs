@@ -1,6 +1,7 @@
 //! `kperf-wasm serve`: a development server whose pages record.
 
 mod answer;
+mod connections;
 mod folder;
 mod hosts;
 mod html;
@@ -12,6 +13,7 @@ mod proxy;
 mod report;
 mod server;
 mod site;
+mod worker;
 
 use crate::host::HostArgs;
 use crate::input;

@@ -2,8 +2,9 @@
 
 use super::answer::{Answer, full, text};
 use super::modules::{Module, Outcome};
-use super::pages::Part;
+use super::pages::{NoRoom, Part};
 use super::server::Server;
+use super::worker;
 use crate::output::tell;
 use anyhow::{Context, bail};
 use bytes::Bytes;
@@ -55,6 +56,7 @@ pub async fn answer(server: Arc<Server>, request: Request<Incoming>) -> Answer {
     match (request.method().clone(), request.uri().path()) {
         (Method::GET, "/.kperf/kperf.js") => script(SCRIPT),
         (Method::GET, "/.kperf/worklet.js") => script(WORKLET),
+        (Method::GET, "/.kperf/worker.js") => worker::answer(&server, request).await,
         (Method::POST, TRACE) => match take_part(server, request).await {
             Ok(()) => text(StatusCode::OK, ""),
             Err(error) => refused("a part of a trace was refused", &error),
@@ -67,7 +69,8 @@ pub async fn answer(server: Arc<Server>, request: Request<Incoming>) -> Answer {
     }
 }
 
-fn script(text: &'static str) -> Answer {
+/// An answer with a script of ours.
+pub(super) fn script(text: impl Into<Bytes>) -> Answer {
     let mut answer = Response::new(full(text));
     answer.headers_mut().extend([
         (header::CONTENT_TYPE, HeaderValue::from_static("text/javascript")),
@@ -78,7 +81,11 @@ fn script(text: &'static str) -> Answer {
 
 fn refused(what: &str, error: &anyhow::Error) -> Answer {
     tell(format_args!("error: {what}: {error:#}"));
-    let status = if error.is::<TooLarge>() { StatusCode::PAYLOAD_TOO_LARGE } else { StatusCode::BAD_REQUEST };
+    let status = match () {
+        () if error.is::<TooLarge>() => StatusCode::PAYLOAD_TOO_LARGE,
+        () if error.is::<NoRoom>() => StatusCode::INSUFFICIENT_STORAGE,
+        () => StatusCode::BAD_REQUEST,
+    };
     text(status, &format!("{error:#}"))
 }
 
@@ -130,10 +137,7 @@ fn unpacked(packed: &[u8]) -> anyhow::Result<Vec<u8>> {
 async fn probe(server: Arc<Server>, request: Request<Incoming>) -> anyhow::Result<Answer> {
     request.headers().get(PROBE_HEADER).context("the header kperf-probe is missing")?;
     let query = request.uri().query().unwrap_or_default().to_owned();
-    let get = |name: &str| {
-        let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='));
-        value.map(|value| percent_decode_str(value).decode_utf8_lossy().into_owned())
-    };
+    let get = |name| parameter(&query, name);
     let module = Module {
         name: get("name").unwrap_or_default(),
         id_base: get("id_base").and_then(|id| id.parse().ok()).context("`id_base` is no number")?,
@@ -149,6 +153,12 @@ async fn probe(server: Arc<Server>, request: Request<Incoming>) -> anyhow::Resul
     // So that the page can tell it from what a service worker or another server answers to anything.
     answer.headers_mut().insert(PROBE_HEADER, HeaderValue::from_static("1"));
     Ok(answer)
+}
+
+/// What a query says of a name.
+pub(super) fn parameter(query: &str, name: &str) -> Option<String> {
+    let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
+    Some(percent_decode_str(value).decode_utf8_lossy().into_owned())
 }
 
 #[cfg(test)]

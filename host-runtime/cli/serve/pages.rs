@@ -3,11 +3,11 @@
 use super::report;
 use crate::output::tell;
 use crate::run::live::Live;
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use kperf_otlp::exporter::Spool;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -50,6 +50,16 @@ pub struct Whole {
 const EARLY: usize = 64;
 const EARLY_BYTES: usize = 512 << 20;
 
+/// A part that could not be written. The page posts it again after a while, when there may be room for it.
+#[derive(Debug)]
+pub struct NoRoom;
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a part of a trace has no place")
+    }
+}
+
 struct Trace {
     path: PathBuf,
     /// `None` when the trace has ended.
@@ -58,8 +68,6 @@ struct Trace {
     next: u32,
     early: BTreeMap<u32, Vec<u8>>,
     last: Option<u32>,
-    /// A part was written in parts, or not at all: what comes behind it would be read as something else.
-    is_broken: bool,
 }
 
 impl Pages {
@@ -102,9 +110,7 @@ impl Pages {
             if trace.next == 0 {
                 let path = trace.path.display();
                 tell(format_args!("error: {path}: its first part never came, so nothing of it can be read"));
-            } else if !trace.is_broken
-                && let Err(error) = trace.write_all()
-            {
+            } else if let Err(error) = trace.write_all() {
                 tell(format_args!("error: {error:#}"));
             }
             self.finish(trace.end());
@@ -129,15 +135,7 @@ impl Pages {
             }
         };
         tell(format_args!("{}: a page records", path.display()));
-        Ok(Trace {
-            path,
-            file: Some(file),
-            live,
-            next: 0,
-            early: BTreeMap::new(),
-            last: None,
-            is_broken: false,
-        })
+        Ok(Trace { path, file: Some(file), live, next: 0, early: BTreeMap::new(), last: None })
     }
 
     /// Prints a trace's report, and waits until its spans are sent.
@@ -167,7 +165,10 @@ impl Trace {
         let waiting: usize = self.early.values().map(Vec::len).sum();
         if part.number != self.next && (self.early.len() >= EARLY || waiting + part.bytes.len() > EARLY_BYTES)
         {
-            anyhow::bail!("part {} is missing, and too many later parts wait for it", self.next);
+            let missing = self.next;
+            return Err(
+                anyhow!("part {missing} is missing, and too many later parts wait for it").context(NoRoom)
+            );
         }
         self.early.insert(part.number, part.bytes);
         while let Some(bytes) = self.early.remove(&self.next) {
@@ -191,12 +192,9 @@ impl Trace {
 
     fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
         let Some(file) = &mut self.file else { return Ok(()) };
-        if self.is_broken {
-            anyhow::bail!("an earlier part of `{}` could not be written", self.path.display());
-        }
-        let written = file.write_all(bytes);
-        self.is_broken = written.is_err();
-        written.with_context(|| format!("failed to write `{}`", self.path.display()))
+        file.append(bytes)
+            .with_context(|| format!("failed to write `{}`", self.path.display()))
+            .context(NoRoom)
     }
 
     fn end(&mut self) -> Whole {

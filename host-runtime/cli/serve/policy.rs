@@ -1,5 +1,7 @@
 //! A page's Content-Security-Policy, with room for the recorder.
 
+use hyper::header::{self, HeaderMap, HeaderValue};
+
 /// What falls back to what: the lists of sources that the recorder needs a place in.
 const LISTS: [(&str, &[&str]); 4] = [
     ("script-src", &["default-src"]),
@@ -9,9 +11,25 @@ const LISTS: [(&str, &[&str]); 4] = [
 ];
 
 /// The policies of a header with what the recorder needs: its script and its requests, both below `ours` (`localhost:8080/.kperf/`), and
-/// workers that begin as texts of ours. All else stays as it is. A value may have several policies.
+/// workers that begin there or as texts of ours. All else stays as it is. A value may have several policies.
 pub fn extend(policies: &str, ours: &str) -> String {
     policies.split(',').map(|policy| extend_one(policy, ours)).collect::<Vec<_>>().join(",")
+}
+
+/// The same for all policies of an answer. Answers the nonce that the scripts of a page have.
+pub fn extend_all(headers: &mut HeaderMap, ours: &str) -> Option<String> {
+    let policies: Vec<String> = headers
+        .get_all(header::CONTENT_SECURITY_POLICY)
+        .iter()
+        .filter_map(|value| value.to_str().ok().map(str::to_owned))
+        .collect();
+    headers.remove(header::CONTENT_SECURITY_POLICY);
+    for policies in &policies {
+        if let Ok(value) = HeaderValue::from_str(&extend(policies, ours)) {
+            headers.append(header::CONTENT_SECURITY_POLICY, value);
+        }
+    }
+    policies.iter().find_map(|policies| nonce(policies)).map(str::to_owned)
 }
 
 fn extend_one(policy: &str, ours: &str) -> String {
@@ -33,8 +51,8 @@ fn extend_one(policy: &str, ours: &str) -> String {
             continue;
         };
         sources.retain(|source| !source.eq_ignore_ascii_case("'none'"));
-        sources.push(if name == "worker-src" { "blob:" } else { ours });
-        if name.starts_with("script-src") {
+        sources.push(ours);
+        if name != "connect-src" {
             sources.push("blob:");
         }
         added.push((name.to_owned(), sources));
@@ -63,15 +81,15 @@ mod tests {
         for (policy, expected) in [
             (
                 "default-src 'self'; img-src data:",
-                "default-src 'self'; img-src data:; script-src 'self' H/ blob:; worker-src 'self' blob:; connect-src 'self' H/",
+                "default-src 'self'; img-src data:; script-src 'self' H/ blob:; worker-src 'self' H/ blob:; connect-src 'self' H/",
             ),
             (
                 "script-src 'none' ;; Connect-SRC api.example; require-trusted-types-for 'script'",
-                "script-src H/ blob:; worker-src blob:; connect-src api.example H/",
+                "script-src H/ blob:; worker-src H/ blob:; connect-src api.example H/",
             ),
             ("frame-ancestors 'none'", "frame-ancestors 'none'"),
-            ("child-src x; child-src y", "child-src x; worker-src x blob:"),
-            ("img-src a, script-src b", "img-src a,script-src b H/ blob:; worker-src b blob:"),
+            ("child-src x; child-src y", "child-src x; worker-src x H/ blob:"),
+            ("img-src a, script-src b", "img-src a,script-src b H/ blob:; worker-src b H/ blob:"),
             ("", ""),
         ] {
             assert_eq!(extend(policy, "H/"), expected);

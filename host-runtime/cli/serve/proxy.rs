@@ -4,7 +4,7 @@ use super::answer::{Answer, BoxError, text};
 use anyhow::{Context, ensure};
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
-use hyper::header::{self, HeaderName, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Request, Response, StatusCode, Uri, upgrade};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -66,7 +66,7 @@ impl Proxy {
         if !wants_upgrade {
             headers.remove(header::CONNECTION);
         }
-        headers.insert(header::HOST, HeaderValue::from_str(&self.authority)?);
+        self.rename(headers)?;
         let mut answer = self.client.request(request).await?;
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
             let theirs = upgrade::on(&mut answer);
@@ -81,6 +81,22 @@ impl Proxy {
         Ok(answer.map(|body| body.map_err(|error| -> BoxError { error.into() }).boxed_unsync()))
     }
 
+    /// Gives the server its own name in the place of ours. Servers compare where a request comes from with their name, against forgery;
+    /// so pages of ours are pages of theirs, and those of other sites stay what they are.
+    fn rename(&self, headers: &mut HeaderMap) -> anyhow::Result<()> {
+        let ours = headers.insert(header::HOST, HeaderValue::from_str(&self.authority)?);
+        let ours = ours.as_ref().and_then(|host| host.to_str().ok()).unwrap_or_default();
+        let base = format!("http://{ours}");
+        for name in [header::ORIGIN, header::REFERER] {
+            let value = headers.get(&name).and_then(|value| value.to_str().ok());
+            let path = value.and_then(|value| value.strip_prefix(&base));
+            let Some(path) = path.filter(|path| path.is_empty() || path.starts_with('/')) else { continue };
+            let theirs = HeaderValue::from_str(&format!("http://{}{path}", self.authority))?;
+            headers.insert(name, theirs);
+        }
+        Ok(())
+    }
+
     /// Makes a redirection to the server lead to us.
     fn localize(&self, answer: &mut Response<Incoming>) {
         let base = format!("http://{}", self.authority);
@@ -88,6 +104,38 @@ impl Proxy {
         let path = location.and_then(|to| to.strip_prefix(&base)).filter(|path| path.starts_with('/'));
         if let Some(Ok(path)) = path.map(HeaderValue::from_str) {
             answer.headers_mut().insert(header::LOCATION, path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_request_of_our_pages_comes_from_the_servers_own() {
+        let proxy = Proxy::new("http://localhost:5173").unwrap();
+        for (name, value, expected) in [
+            ("origin", "http://127.0.0.1:8080", "http://localhost:5173"),
+            (
+                "referer",
+                "http://127.0.0.1:8080/a?b=http://127.0.0.1:8080",
+                "http://localhost:5173/a?b=http://127.0.0.1:8080",
+            ),
+            ("origin", "http://127.0.0.1:80801", "http://127.0.0.1:80801"),
+            ("origin", "http://127.0.0.1:8080.evil.example", "http://127.0.0.1:8080.evil.example"),
+            ("origin", "https://evil.example", "https://evil.example"),
+            ("origin", "null", "null"),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(header::HOST, HeaderValue::from_static("127.0.0.1:8080"));
+            headers.insert(name, HeaderValue::from_static(value));
+            proxy.rename(&mut headers).unwrap();
+            assert_eq!(
+                (&headers[header::HOST], &headers[name]),
+                (&"localhost:5173".parse().unwrap(), &expected.parse().unwrap())
+            );
         }
     }
 }

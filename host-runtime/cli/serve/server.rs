@@ -1,6 +1,7 @@
 //! Answers the browser: with the site's files, into whose pages the recorder is put, and with our own.
 
 use super::answer::{Answer, continued, text};
+use super::connections::Connections;
 use super::hosts::Hosts;
 use super::modules::Modules;
 use super::own::{self, OURS, PROBE, TRACE};
@@ -17,7 +18,10 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::net::TcpListener;
 
@@ -44,6 +48,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Takes connections, for ever.
 pub async fn serve(listener: TcpListener, server: Arc<Server>) {
+    let connections = Connections::new();
     let mut is_told = false;
     loop {
         let stream = match listener.accept().await {
@@ -52,28 +57,40 @@ pub async fn serve(listener: TcpListener, server: Arc<Server>) {
                 stream
             }
             Err(error) => {
-                // There may be too many open files, for example, which is soon over.
+                // There may be too many open files, for example.
                 if !is_told {
                     tell(format_args!("error: failed to take a connection: {error}"));
                 }
                 is_told = true;
+                connections.end_one();
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
         let server = server.clone();
+        let (place, stopped) = connections.place();
         tokio::spawn(async move {
+            let activity = place.activity();
             let answer = move |request| {
-                let server = server.clone();
-                async move { Ok::<_, Infallible>(server.answer(request).await) }
+                let (server, activity) = (server.clone(), activity.clone());
+                async move {
+                    let _busy = activity.begin();
+                    Ok::<_, Infallible>(server.answer(request).await)
+                }
             };
-            // A browser may go away in the middle of an answer.
-            let _ = http1::Builder::new()
+            let connection = http1::Builder::new()
                 .timer(TokioTimer::new())
                 .header_read_timeout(PATIENCE)
-                .serve_connection(TokioIo::new(stream), service_fn(answer))
-                .with_upgrades()
-                .await;
+                .serve_connection(TokioIo::new(place.watch(stream)), service_fn(answer))
+                .with_upgrades();
+            let (mut connection, mut stopped) = (pin!(connection), pin!(stopped));
+            poll_fn(|context| {
+                // A browser may go away in the middle of an answer.
+                let ends =
+                    stopped.as_mut().poll(context).is_ready() || connection.as_mut().poll(context).is_ready();
+                if ends { Poll::Ready(()) } else { Poll::Pending }
+            })
+            .await;
         });
     }
 }
@@ -141,7 +158,7 @@ impl Server {
             tell(format_args!("{path}: it is in UTF-16; it is passed on without a change"));
             return Ok(Response::from_parts(head, continued(start, body)));
         }
-        let nonce = extend_policies(&mut head.headers, host);
+        let nonce = policy::extend_all(&mut head.headers, &format!("{host}{OURS}"));
         let is_xml = is_content(&head.headers, XHTML);
         let page = html::insert(&start, &self.tag(nonce.as_deref(), is_xml));
         // A cached copy would be wrong when this server is gone.
@@ -162,22 +179,6 @@ impl Server {
             self.attributes
         )
     }
-}
-
-/// Makes room for the recorder in the page's policies. Answers the nonce of the page's scripts.
-fn extend_policies(headers: &mut HeaderMap, host: &str) -> Option<String> {
-    let policies: Vec<String> = headers
-        .get_all(header::CONTENT_SECURITY_POLICY)
-        .iter()
-        .filter_map(|value| value.to_str().ok().map(str::to_owned))
-        .collect();
-    headers.remove(header::CONTENT_SECURITY_POLICY);
-    for policies in &policies {
-        if let Ok(value) = HeaderValue::from_str(&policy::extend(policies, &format!("{host}{OURS}"))) {
-            headers.append(header::CONTENT_SECURITY_POLICY, value);
-        }
-    }
-    policies.iter().find_map(|policies| policy::nonce(policies)).map(str::to_owned)
 }
 
 /// Whether the browser wants to show what it asks for. What a script fetches as data needs no recorder, and may be kept.

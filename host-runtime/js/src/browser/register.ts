@@ -23,7 +23,7 @@ import { reachFrames } from './frames.js';
 import { loadingOf } from './loading.js';
 import { createRecorder, PostSink, type PageRecorder } from './index.js';
 import { tell } from './tell.js';
-import { reachWorkers, reachWorklets } from './workers.js';
+import { enterWorker, reachWorkers, reachWorklets } from './workers.js';
 
 /** The settings of a page. */
 export interface PageConfig {
@@ -76,6 +76,7 @@ declare global {
 /** After so many milliseconds what is recorded is handed over, even if its block isn't full: nobody tells when a page or a worker ends. */
 const FLUSH = 100;
 
+enterWorker();
 const ownTag = globalThis.document?.currentScript as HTMLScriptElement | null | undefined;
 const config: PageConfig = { ...dataset(), ...globalThis.kperfConfig };
 /** Requests of a page are small and frequent, because what is left when it is closed must fit into 64 KiB. */

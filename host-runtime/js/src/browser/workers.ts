@@ -1,24 +1,42 @@
 /** Loads the recorder into the workers that a page starts, and into their workers. */
 
+import { tell } from './tell.js';
+
 /** Functions and classes that make a request of an address, which may be relative. */
 const REQUESTS = ['Request', 'EventSource', 'WebSocket'] as const;
 
+/** The settings of workers: see `PageConfig`. */
+interface WorkerConfig {
+    server?: string;
+}
+
 /**
  * Wraps `Worker`. A worker of the page's own origin first loads `script`, which is this package, with these settings, and then
- * its own script. The worker starts from a blob of ours, so everything that depends on its address is corrected: `location`, and
+ * its own script. The worker starts from a text of ours, so everything that depends on its address is corrected: `location`, and
  * relative addresses in `importScripts` and in requests. Shared workers and workers of other origins stay as they are.
  */
-export function reachWorkers(script: string, config: object): void {
+export function reachWorkers(script: string, config: WorkerConfig): void {
     // In a worker that has the recorder, `location` is corrected already.
     const base = globalThis.document?.baseURI ?? location.href;
     rememberBlobs();
     globalThis.Worker = new Proxy(Worker, {
         construct(target, [url, options]: ConstructorParameters<typeof Worker>, newTarget) {
-            const address = isOurs(options) || !mayStartBlobs() ? undefined : reachable(url, base);
-            const entry = address ? begin(script, config, address, options?.type === 'module') : url;
-            return Reflect.construct(target, [entry, options], newTarget) as object;
+            const address = isOurs(options) ? undefined : reachable(url, base);
+            const entry = address && begin(script, config, address, options?.type === 'module');
+            return Reflect.construct(target, [entry ?? url, options], newTarget) as object;
         },
     });
+}
+
+/** What stands before the settings, in the address from which `kperf-wasm serve` starts a worker. */
+const SETTINGS = '#kperf=';
+
+/** Makes a worker that `kperf-wasm serve` has started what it would be without. Does nothing elsewhere. */
+export function enterWorker(): void {
+    if (!('WorkerGlobalScope' in globalThis) || !location.hash.startsWith(SETTINGS)) return;
+    const { config, address } = JSON.parse(decodeURIComponent(location.hash.slice(SETTINGS.length))) as { config: WorkerConfig; address: string };
+    globalThis.kperfConfig = config;
+    asIf(address, REQUESTS);
 }
 
 /** Lets the page's worklets run modules with probes, though they can't record them. `url` is that of `worklet.js`. */
@@ -61,14 +79,43 @@ function rememberBlobs(): void {
 /** What a policy says of workers: the first of these that it has. */
 const OF_WORKERS = ['worker-src', 'child-src', 'script-src', 'default-src'];
 
-/** Whether the policies in the page's head, if it has any, let workers begin as texts of ours. (Those of headers nobody can ask for.) */
-function mayStartBlobs(): boolean {
-    const metas = globalThis.document?.querySelectorAll<HTMLMetaElement>('meta[http-equiv="Content-Security-Policy" i]') ?? [];
-    return [...metas].every(({ content }) => {
-        const directives = content.split(';').map((directive) => directive.trim().toLowerCase().split(/\s+/));
+/** Whether a policy lets workers begin as texts of ours. A header may have several policies. */
+function allowsBlobs(policies: string): boolean {
+    return policies.split(',').every((policy) => {
+        const directives = policy.split(';').map((directive) => directive.trim().toLowerCase().split(/\s+/));
         const sources = OF_WORKERS.map((name) => directives.find(([own]) => own === name)).find((directive) => directive !== undefined);
         return !sources || sources.includes('blob:');
     });
+}
+
+/** Whether the page's policies, in its head and in its header, let workers begin as texts of ours. A worker has those of the page. */
+function mayStartBlobs(): boolean {
+    const metas = globalThis.document?.querySelectorAll<HTMLMetaElement>('meta[http-equiv="Content-Security-Policy" i]') ?? [];
+    if (![...metas].every(({ content }) => allowsBlobs(content)) || !(ofHeader ??= allowsBlobs(askForPolicy()))) {
+        tell('the workers of this page are not recorded: its Content-Security-Policy has no `worker-src blob:`');
+        return false;
+    }
+    return true;
+}
+
+/** Whether the policy in the page's header lets them, when that is known. */
+let ofHeader: boolean | undefined;
+
+/**
+ * The policy in the page's header. Nothing else tells it but the server, and a program doesn't wait for a worker: so it is asked, once,
+ * while the page stands still.
+ */
+function askForPolicy(): string {
+    if (!globalThis.document || !location.protocol.startsWith('http')) return '';
+    try {
+        const request = new XMLHttpRequest();
+        request.open('HEAD', location.href, false);
+        request.send();
+        return request.getResponseHeader('content-security-policy') ?? '';
+    } catch {
+        // A page that may ask for nothing may start nothing.
+        return "worker-src 'none'";
+    }
 }
 
 /** A worker that is a text of its own, in its address. Such a one would be of no origin, and could load nothing of ours: it becomes a blob. */
@@ -88,15 +135,23 @@ function reachable(url: string | URL, base: string): string | undefined {
     return origin === location.origin || protocol === 'blob:' || protocol === 'data:' ? href : undefined;
 }
 
-/** The address of a blob that loads our script and then the worker's. */
-function begin(script: string, config: object, address: string, isModule: boolean): string {
-    const settings = `globalThis.kperfConfig = ${JSON.stringify({ ...config, script })};\n(${asIf.toString()})(${JSON.stringify(address)}, ${JSON.stringify(REQUESTS)});`;
+/** The address of a text that loads our script and then the worker's; `undefined` if the page's policy doesn't let it. */
+function begin(script: string, config: WorkerConfig, address: string, isModule: boolean): string | undefined {
+    const settings = { ...config, script };
+    if (config.server !== undefined && address.startsWith('http')) {
+        // A blob would have the page's policy in the place of the worker's own.
+        const [{ pathname, search }, entry] = [new URL(address), new URL('worker.js', script)];
+        entry.search = `?${isModule ? 'module&' : ''}to=${encodeURIComponent(pathname + search)}`;
+        return entry.href + SETTINGS + encodeURIComponent(JSON.stringify({ config: settings, address }));
+    }
+    if (!mayStartBlobs()) return undefined;
+    const start = `globalThis.kperfConfig = ${JSON.stringify(settings)};\n(${asIf.toString()})(${JSON.stringify(address)}, ${JSON.stringify(REQUESTS)});`;
     const blob = blobs.get(address) ?? unfold(address);
     // A page may revoke the address of a blob as soon as it has made the worker.
     const [first, then] = [script, blob ? URL.createObjectURL(blob) : address].map((url) => JSON.stringify(url));
-    if (!isModule) return textUrl(`${settings}\nimportScripts(${first});\nimportScripts(${then});`);
+    if (!isModule) return textUrl(`${start}\nimportScripts(${first});\nimportScripts(${then});`);
     // Only static imports: a worker that awaits a dynamic import misses messages that come meanwhile.
-    return textUrl(`import ${JSON.stringify(textUrl(settings))};\nimport ${first};\nimport ${then};`);
+    return textUrl(`import ${JSON.stringify(textUrl(start))};\nimport ${first};\nimport ${then};`);
 }
 
 function textUrl(text: string): string {

@@ -1,7 +1,7 @@
 //! A trace that is read while it is written.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -14,6 +14,8 @@ use std::time::Instant;
 pub struct Spool {
     file: File,
     state: Arc<State>,
+    /// [`Spool::append`] has left a part in the file.
+    is_broken: bool,
 }
 
 /// The end at which a trace is read. It waits for bytes that are not written yet.
@@ -71,7 +73,33 @@ impl Spool {
 
     fn of(writer: File, reader: File) -> (Spool, Tail) {
         let state = Arc::new(State::default());
-        (Spool { file: writer, state: state.clone() }, Tail { file: reader, state, position: 0 })
+        (
+            Spool { file: writer, state: state.clone(), is_broken: false },
+            Tail { file: reader, state, position: 0 },
+        )
+    }
+}
+
+impl Spool {
+    /// Writes all of `bytes`, or nothing: if a disk is full in the middle, the file is as long as before, and the same can be written
+    /// again.
+    ///
+    /// # Errors
+    ///
+    /// When it can't be written. If a part of it can't be taken out of the file again either, all later calls fail.
+    pub fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.is_broken {
+            return Err(io::Error::other("an earlier part was not written whole, and can't be taken out"));
+        }
+        let before = self.state.progress().written;
+        if let Err(error) = self.file.write_all(bytes) {
+            let cut = self.file.set_len(before).and_then(|()| self.file.seek(SeekFrom::Start(before)));
+            self.is_broken = cut.is_err();
+            return Err(error);
+        }
+        self.state.progress().written += bytes.len() as u64;
+        self.state.more.notify_all();
+        Ok(())
     }
 }
 
