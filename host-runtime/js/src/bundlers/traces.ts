@@ -1,6 +1,6 @@
 /** Takes the traces that pages of a development server post, and makes files of them. */
 
-import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, ftruncateSync, openSync, writeSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { gunzipSync } from 'node:zlib';
 
@@ -11,8 +11,30 @@ const EARLY = 64;
 
 interface Trace {
     path: string;
+    /** How long the file is. */
+    length: number;
     next: number;
     early: Map<number, Buffer>;
+}
+
+/** A part that has no place now. The page posts it again. */
+class NoRoom extends Error {}
+
+/** Adds all of a part to a file, or nothing: the same may come again. */
+function append(trace: Trace, part: Buffer): void {
+    try {
+        const file = openSync(trace.path, 'r+');
+        try {
+            // What a write left that failed is behind the end.
+            ftruncateSync(file, trace.length);
+            for (let done = 0; done < part.length; ) done += writeSync(file, part, done, part.length - done, trace.length + done);
+        } finally {
+            closeSync(file);
+        }
+    } catch (error) {
+        throw new NoRoom(String(error));
+    }
+    trace.length += part.length;
 }
 
 /** Answers posts of traces: `page-1.kperf` and so on. `tell` is told of each. */
@@ -22,18 +44,18 @@ export function traces(tell: (line: string) => void): (request: IncomingMessage,
         let number = 1;
         while (existsSync(`page-${number}.kperf`)) number++;
         const path = `page-${number}.kperf`;
-        writeFileSync(path, '');
+        closeSync(openSync(path, 'wx'));
         tell(`kperf: a page records to ${path}`);
-        return { path, next: 0, early: new Map() };
+        return { path, length: 0, next: 0, early: new Map() };
     };
     const take = (id: string, part: number, bytes: Buffer): void => {
         const trace = known.get(id) ?? begin();
         known.set(id, trace);
         if (part < trace.next) return;
-        if (part !== trace.next && trace.early.size >= EARLY) throw new Error(`part ${trace.next} is missing`);
+        if (part !== trace.next && trace.early.size >= EARLY) throw new NoRoom(`part ${trace.next} is missing`);
         trace.early.set(part, bytes);
         for (let next; (next = trace.early.get(trace.next)); trace.next++) {
-            appendFileSync(trace.path, next);
+            append(trace, next);
             trace.early.delete(trace.next);
         }
     };
@@ -55,7 +77,7 @@ export function traces(tell: (line: string) => void): (request: IncomingMessage,
                 take(trace, Number(part), encoding === 'gzip' ? gunzipSync(body, { maxOutputLength: MOST }) : body);
                 answer(200);
             } catch (error) {
-                answer(400, String(error));
+                answer(error instanceof NoRoom ? 507 : 400, String(error));
             }
         });
     };

@@ -1,0 +1,79 @@
+// Servers that take traces where the system has no more room: for a file, or for a connection.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { CLI, folder, PACKAGE } from './support/cli.mjs';
+
+/** The most bytes of a file, until more are allowed. */
+const ROOM = 8 << 10;
+
+/** Starts a server under limits, and waits until it says its address. */
+async function start(t, cwd, limits, command) {
+    const child = spawn('bash', ['-c', `${limits}; exec "$@"`, 'bash', ...command], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    t.after(() => child.kill('SIGKILL'));
+    let said = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
+    for (let n = 0; n < 600 && !/http:\S+/.test(said); n++) await new Promise((resolve) => setTimeout(resolve, 50));
+    const [url] = /http:\/\/[^\s/]+/.exec(said) ?? assert.fail(said);
+    return { child, url };
+}
+
+/** A part that has no room is posted again; when there is room it is in the file, once. */
+async function recovers(t, cwd, command, address) {
+    const { child, url } = await start(t, cwd, `trap '' XFSZ; ulimit -Sf ${ROOM >> 10}`, command);
+    const parts = [randomBytes(100), randomBytes(3 * ROOM), randomBytes(100)];
+    const post = async (number) => {
+        const headers = { 'kperf-trace': '0'.repeat(32), 'kperf-part': String(number) };
+        return (await fetch(url + address, { method: 'POST', headers, body: parts[number] })).status;
+    };
+    assert.equal(await post(0), 200);
+    for (let n = 0; n < 3; n++) assert.equal(await post(1), 507);
+    const file = () => readFileSync(join(cwd, readdirSync(cwd).find((name) => name.endsWith('.kperf'))));
+    assert.equal(spawnSync('prlimit', ['--pid', String(child.pid), '--fsize=unlimited'], { encoding: 'utf8' }).stderr, '');
+    assert.deepEqual([await post(1), await post(1), await post(2)], [200, 200, 200]);
+    assert.deepEqual(file(), Buffer.concat(parts));
+}
+
+/** `serve` with traces in the folder that it serves. */
+const served = (cwd) => [CLI, 'serve', cwd, '--listen', '127.0.0.1:0', '--traces', cwd];
+const skip = process.platform !== 'linux' || spawnSync('prlimit', ['--version']).error !== undefined;
+
+test('`serve` takes a part again when there is room', { skip }, async (t) => {
+    const cwd = folder();
+    await recovers(t, cwd, served(cwd), '/.kperf/trace');
+});
+
+test("so does Vite's development server", { skip }, async (t) => {
+    const script = `
+        import { createServer } from 'node:http';
+        import { traces } from ${JSON.stringify(join(PACKAGE, 'dist/bundlers/traces.js'))};
+        const server = createServer(traces(() => undefined)).listen(0, '127.0.0.1', () => console.log('http://127.0.0.1:' + server.address().port));`;
+    await recovers(t, folder(), [process.execPath, '--input-type=module', '--eval', script], '/');
+});
+
+test('clients that never say what they want, or say it slowly, keep nobody out', { skip }, async (t) => {
+    const cwd = folder();
+    writeFileSync(join(cwd, 'app.js'), 'app');
+    const { url } = await start(t, cwd, 'ulimit -n 1024', served(cwd));
+    const { hostname, port } = new URL(url);
+    const slow = Array.from({ length: 1100 }, (_, n) => {
+        const socket = connect(Number(port), hostname);
+        socket.on('error', () => undefined);
+        const head = ['GET / HTTP/1.1\r\nhost: loc', 'POST /.kperf/trace HTTP/1.1\r\nhost: localhost\r\nkperf-trace: 00000000000000000000000000000000\r\nkperf-part: 0\r\ncontent-length: 1000\r\n\r\nx'];
+        socket.write(head[n % 2]);
+        const timer = setInterval(() => socket.write('a'), 100);
+        socket.on('close', () => clearInterval(timer));
+        return socket;
+    });
+    t.after(() => slow.forEach((socket) => socket.destroy()));
+    for (let n = 0; n < 10; n++) {
+        const begun = performance.now();
+        const answer = await fetch(`${url}/app.js`, { signal: AbortSignal.timeout(10_000), headers: { connection: 'close' } });
+        assert.equal(await answer.text(), 'app', `${performance.now() - begun} ms`);
+        await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+});
