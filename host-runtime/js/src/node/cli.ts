@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `npx kperf-wasm rewrite|report|run`: what this package can do without the command of Rust. */
+/** `npx kperf-wasm report|view|flame|diff|rewrite|run|serve`: what this package can do without the command of Rust. */
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import type { Report } from '../common/core.js';
 import { rewrite, type RewriteOptions } from '../common/rewriter.js';
+import { number, oneOf, onlyFile, printable, say, Usage } from './cli-args.js';
+import { diff, flame, view } from './cli-reports.js';
 import { openTrace } from './core.js';
 import { rewriterModule } from './loading.js';
 
@@ -16,19 +18,23 @@ const HELP = `Where does the time go in a WebAssembly module?
 
   node --import kperf-wasm/register app.mjs     records the modules that a program loads (app.kperf)
   npx kperf-wasm report TRACE                   what it says
+  npx kperf-wasm view TRACE                     a page with a timeline, a flame graph, tables; opens it
+  npx kperf-wasm flame TRACE -o FILE.svg        a flame graph
+  npx kperf-wasm diff BEFORE AFTER              what changed; several: A1 A2 A3 -- B1 B2 B3
   npx kperf-wasm rewrite MODULE -o FILE         a module with probes, for a page or another host
   npx kperf-wasm run MODULE [-- ARGUMENTS]      a WASI command: runs it, and reports
 
 report: --format table|json, --limit N, --compensate
+view: -o FILE.html, --no-open, --detail SPANS
+flame: --reverse, --chart, --folded, --by time|calls
+diff: --metric self|total|calls, --by function|path, --format table|json, --limit N
+view, flame, diff: --only, --skip, --match, --depth N, --min-time 10us, --range 1ms~2ms, --lane N
 rewrite: --only PATTERN, --skip PATTERN, --match auto|glob|regex|text, --min-instructions N, --exports, --imports,
     --probe import|inline, --leaf time|count, --record trace|profile, --span-min off, --id-base N
 run: --trace FILE (MODULE.kperf), --limit N; -q: no report; --only, --skip, --match, --imports, --probe, --record, --clock as in \`rewrite\`
 
-The command of the same name, which is built with cargo, has these and all others: replay, view, flame, graph, diff, export, send, serve.
+The command of the same name, which is built with cargo, has these with more flags, and others: replay, graph, export, send, info, top.
 `;
-
-/** What is wrong with what was typed. */
-class Usage extends Error {}
 
 const REWRITE = {
     output: { type: 'string', short: 'o' },
@@ -64,22 +70,6 @@ const RUN = {
     clock: { type: 'string', default: 'auto' },
 } as const satisfies ParseArgsConfig['options'];
 
-function number(flag: string, text: string): number {
-    if (!/^\d{1,9}$/.test(text)) throw new Usage(`${flag} ${text}: a number is wanted`);
-    return Number(text);
-}
-
-function oneOf<Word extends string>(flag: string, text: string, ...words: Word[]): Word {
-    if (!words.includes(text as Word)) throw new Usage(`${flag} ${text}: use ${words.join(' or ')}`);
-    return text as Word;
-}
-
-/** The one file that a subcommand is about. */
-function onlyFile(files: string[], what: string): string {
-    if (files.length !== 1) throw new Usage(`one ${what} is wanted, and there are ${files.length}`);
-    return files[0]!;
-}
-
 function runRewrite(args: string[]): void {
     const { values, positionals } = parseArgs({ args, options: REWRITE, allowPositionals: true });
     const path = onlyFile(positionals, 'module');
@@ -109,7 +99,7 @@ function runRewrite(args: string[]): void {
     const { summary } = rewritten;
     writeFileSync(output, rewritten.wasm);
     process.stderr.write(`${path} -> ${output}: ${summary.probed} of ${summary.functions} functions probed, ${wasm.length} -> ${rewritten.wasm.length} bytes\n`);
-    for (const warning of summary.warnings) process.stderr.write(`warning: ${warning}\n`);
+    for (const warning of summary.warnings) say(`warning: ${warning}`);
 }
 
 /** How much of a trace is read at a time. */
@@ -179,13 +169,8 @@ function table({ outcome, wall_nanos, calls, functions, warnings }: Report, limi
     const widths = head.map((title, n) => Math.max(title.length, ...rows.map((row) => row[n]!.length)));
     const line = (row: string[]): string => row.map((text, n) => (n === head.length - 1 ? text : text.padStart(widths[n]!))).join('  ');
     const more = functions.length > limit ? [`(${functions.length - limit} more: --limit ${functions.length})`] : [];
-    const first = `# wall: ${millis(wall_nanos)}, ${outcome ?? 'not completed'}; ${calls.toLocaleString('en')} calls of ${functions.length} functions`;
+    const first = `# wall: ${millis(wall_nanos)}, ${printable(outcome ?? 'not completed')}; ${calls.toLocaleString('en')} calls of ${functions.length} functions`;
     return [first, line(head), ...rows.map(line), ...more, ...warnings.map((warning) => `# ${printable(warning)}`), ''].join('\n');
-}
-
-/** A text of a trace in a line on a terminal: what would move the cursor or turn the text is spelled out. */
-function printable(text: string): string {
-    return text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (letter) => `\\u{${letter.codePointAt(0)!.toString(16)}}`);
 }
 
 function millis(nanos: number | null): string {
@@ -195,13 +180,16 @@ function millis(nanos: number | null): string {
 async function main([command, ...args]: string[]): Promise<void> {
     if (command === 'rewrite') runRewrite(args);
     else if (command === 'report') await runReport(args);
+    else if (command === 'view') view(args);
+    else if (command === 'flame') flame(args);
+    else if (command === 'diff') diff(args);
     else if (command === 'run') await runRun(args);
     else if (command === undefined || command === '--help' || command === 'help') process.stdout.write(HELP);
-    else throw new Usage(`this package has no \`${command}\`: it has rewrite, report and run`);
+    else throw new Usage(`this package has no \`${command}\`: it has report, view, flame, diff, rewrite and run`);
 }
 
 main(process.argv.slice(2)).catch((error: Error & { code?: string }) => {
     const isUsage = error instanceof Usage || error.code?.startsWith('ERR_PARSE_ARGS') === true;
-    process.stderr.write(`error: ${error.message.replace(/^kperf: /, '')}\n`);
+    process.stderr.write(`error: ${error.message.replace(/^kperf: /, '').split('\n').map(printable).join('\n')}\n`);
     process.exitCode = isUsage ? 2 : 1;
 });

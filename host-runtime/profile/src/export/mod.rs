@@ -7,7 +7,7 @@ pub mod chrome;
 pub mod csv;
 #[cfg(feature = "formats")]
 pub mod firefox;
-#[cfg(feature = "formats")]
+#[cfg(feature = "flames")]
 pub mod flame;
 pub mod folded;
 pub mod graph;

@@ -1,0 +1,42 @@
+//! A trace as a page.
+
+use crate::make::{Answer, Failure, Source, Traces, warnings};
+use kperf_profile::export::view::{SPANS, entries, write_html};
+use kperf_profile::{Slices, Timeline, WindowChoice};
+use serde::Deserialize;
+use std::io::Write;
+
+/// The page.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ViewFields {
+    /// What stands above it.
+    pub title: String,
+    /// How many spans the timeline's finest level may have.
+    pub detail: usize,
+}
+
+impl Default for ViewFields {
+    fn default() -> ViewFields {
+        ViewFields { title: String::new(), detail: SPANS }
+    }
+}
+
+impl ViewFields {
+    pub(crate) fn make<S: Source>(&self, traces: &mut Traces<'_, S>, out: &mut impl Write) -> Result<Answer, Failure> {
+        let observers = || (Timeline::new(self.detail), Slices::new(entries(self.detail)));
+        let (mut profile, mut seen) = traces.read(0, observers())?;
+        if profile.sampling().is_some() {
+            // Only now it is known that there are windows. A profile is short.
+            traces.calls.windows = WindowChoice::Each;
+            (profile, seen) = traces.read(0, observers())?;
+        }
+        traces.calls.check(&[&profile])?;
+        let written = write_html(&profile, seen, &self.title, out)?;
+        let shown = match profile.sampling() {
+            Some(_) => profile.health.counts.spans,
+            None => written.spans as u64,
+        };
+        Ok(Answer { warnings: warnings(&profile), calls: profile.calls(), shown, resolution: written.resolution_nanos })
+    }
+}

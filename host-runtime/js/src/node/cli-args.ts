@@ -1,0 +1,30 @@
+/** What the subcommands of `npx kperf-wasm` share: how flags are read, and how texts are shown. */
+
+/** What is wrong with what was typed. */
+export class Usage extends Error {}
+
+export function number(flag: string, text: string): number {
+    if (!/^\d{1,9}$/.test(text)) throw new Usage(`${flag} ${text}: a number is wanted`);
+    return Number(text);
+}
+
+export function oneOf<Word extends string>(flag: string, text: string, ...words: Word[]): Word {
+    if (!words.includes(text as Word)) throw new Usage(`${flag} ${text}: use ${words.join(' or ')}`);
+    return text as Word;
+}
+
+/** The one file that a subcommand is about. */
+export function onlyFile(files: string[], what: string): string {
+    if (files.length !== 1) throw new Usage(`one ${what} is wanted, and there are ${files.length}`);
+    return files[0]!;
+}
+
+/** A text of a trace in a line on a terminal: what would move the cursor or turn the text is spelled out. */
+export function printable(text: string): string {
+    return text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (letter) => `\\u{${letter.codePointAt(0)!.toString(16)}}`);
+}
+
+/** Prints a line on stderr. */
+export function say(line: string): void {
+    process.stderr.write(`${printable(line)}\n`);
+}

@@ -1,0 +1,140 @@
+/** Pages, pictures and comparisons of traces, by the same code as the command of Rust (reports/). */
+
+import { closeSync, openSync, readFileSync, readSync, realpathSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
+
+/** Which calls: the flags of these names. */
+export interface CallChoice {
+    only?: string[];
+    skip?: string[];
+    match?: 'auto' | 'glob' | 'regex' | 'text';
+    depth?: number;
+    min_time?: string;
+    range?: string;
+    lane?: string[];
+}
+
+/** What is made: see `Make` in reports/src/make.rs. */
+export type Make =
+    | { view: { title: string; detail?: number } }
+    | { flame: { title: string; reverse: boolean; chart: boolean; folded: boolean; calls: boolean } }
+    | { diff: { before: number; metric: 'self' | 'total' | 'calls'; paths: boolean; json: boolean; limit: number } };
+
+/** What is said beside the product. */
+export interface Answer {
+    warnings: string[];
+    /** How many calls it is of; of a comparison, how many functions. */
+    calls: number;
+    /** How many are shown. */
+    shown: number;
+    /** How finely, in nanoseconds or instructions; 0: each by itself. */
+    resolution: number;
+}
+
+interface Exports {
+    memory: WebAssembly.Memory;
+    kperf_input(length: number): number;
+    kperf_make(length: number): number;
+    kperf_output(): number;
+    kperf_output_length(): number;
+}
+
+/** A file of which a beginning was read. */
+class Trace {
+    readonly #path: string;
+    /** All of it, if it can't be read twice: of a pipe. */
+    #bytes: Uint8Array | undefined;
+    #at = 0;
+    #file: number | undefined;
+
+    constructor(path: string) {
+        this.#path = path;
+    }
+
+    rewind(): void {
+        this.close();
+        this.#at = 0;
+        if (this.#path !== '-' && statSync(this.#path).isFile()) this.#file = openSync(this.#path, 'r');
+        else this.#bytes ??= readFileSync(this.#path === '-' ? 0 : this.#path);
+    }
+
+    read(to: Uint8Array): number {
+        const read = this.#file === undefined ? this.#copy(to) : readSync(this.#file, to, 0, to.length, this.#at);
+        this.#at += read;
+        return read;
+    }
+
+    close(): void {
+        if (this.#file !== undefined) closeSync(this.#file);
+        this.#file = undefined;
+    }
+
+    #copy(to: Uint8Array): number {
+        const next = this.#bytes?.subarray(this.#at, this.#at + to.length) ?? new Uint8Array();
+        to.set(next);
+        return next.length;
+    }
+}
+
+/** Makes something of traces, and gives its bytes to `write`. `names` are the paths of the traces. */
+function make(names: string[], calls: CallChoice, product: Make, write: (bytes: Uint8Array) => void): Answer {
+    const traces = names.map((name) => new Trace(name));
+    const bytes = (at: number, length: number): Uint8Array => new Uint8Array(exports.memory.buffer, at, length);
+    const imports = {
+        rewind: (trace: number) => traces[trace]!.rewind(),
+        read: (trace: number, at: number, length: number) => traces[trace]!.read(bytes(at >>> 0, length)),
+        write: (at: number, length: number) => write(bytes(at >>> 0, length)),
+    };
+    const module = new WebAssembly.Module(readFileSync(new URL('../reports.wasm', import.meta.url)));
+    const exports = new WebAssembly.Instance(module, { kperf: imports }).exports as unknown as Exports;
+    try {
+        const options = new TextEncoder().encode(JSON.stringify({ make: product, names, calls }));
+        bytes(exports.kperf_input(options.length), options.length).set(options);
+        const status = exports.kperf_make(options.length);
+        const text = new TextDecoder().decode(bytes(exports.kperf_output() >>> 0, exports.kperf_output_length()));
+        if (status !== 0) throw new Error(text);
+        return JSON.parse(text) as Answer;
+    } finally {
+        for (const trace of traces) trace.close();
+    }
+}
+
+function writeAll(file: number, bytes: Uint8Array): void {
+    for (let done = 0; done < bytes.length; ) {
+        try {
+            done += writeSync(file, bytes, done);
+        } catch (error) {
+            if ((error as { code?: string }).code !== 'EAGAIN') throw error;
+            Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+        }
+    }
+}
+
+/** Where a path leads, if there is something. */
+function whereTo(path: string): string | undefined {
+    try {
+        return realpathSync(path);
+    } catch {
+        return undefined;
+    }
+}
+
+/** Makes something of traces: a file, which is there when all of it is, or stdout for `-`. */
+export function makeFile(names: string[], calls: CallChoice, product: Make, output: string): Answer {
+    if (output === '-') return make(names, calls, product, (bytes) => writeAll(1, bytes));
+    const target = whereTo(output) ?? output;
+    if (names.some((name) => whereTo(name) === target && statSync(target).isFile())) throw new Error(`\`${output}\` is an input and would be overwritten; name another file with -o`);
+    // A device or a pipe can't be replaced.
+    const isFile = statSync(target, { throwIfNoEntry: false })?.isFile() ?? true;
+    const beside = isFile ? join(dirname(target), `.${basename(target).slice(0, 40)}.${process.pid}.part`) : target;
+    const file = openSync(beside, 'w');
+    try {
+        const answer = make(names, calls, product, (bytes) => writeAll(file, bytes));
+        closeSync(file);
+        if (isFile) renameSync(beside, target);
+        return answer;
+    } catch (error) {
+        if (isFile) rmSync(beside, { force: true });
+        throw error;
+    }
+}
