@@ -1,7 +1,6 @@
 /** Probes for the modules that a page loads. */
 
 import { LOADED_IDS } from '../common/constants.js';
-import { engine } from '../common/engine.js';
 import { hasMultiMemory } from '../common/lane.js';
 import { Loading, type LoadingHost } from '../common/loading.js';
 import type { RewriteOptions, Rewriting } from '../common/rewriter.js';
@@ -10,7 +9,8 @@ import { isIsolated } from './isolation.js';
 import { keepModule, keptModule } from './module-cache.js';
 import { tell } from './tell.js';
 import { REWRITER_SOURCE } from './rewriter-source.js';
-import type { RewriterData } from './rewriter-thread.js';
+import { REWRITER_VERSION } from '../common/version-source.js';
+import type { RewriterAnswer, RewriterData } from './rewriter-thread.js';
 import { rewriteThere, rewriteThereNow } from './server.js';
 import { REWRITER_NAME } from './workers.js';
 
@@ -25,8 +25,6 @@ export interface PageLoading extends Pick<RewriteOptions, 'only' | 'skip' | 'mat
 
 /** As it was when this was loaded: `reachWorkers` wraps it later. */
 const OwnWorker = globalThis.Worker;
-/** The rewriter of another version makes other modules. */
-let fetched: Promise<{ module: WebAssembly.Module; version: string }> | undefined;
 
 /** Puts probes into the modules that this page, or worker, loads. */
 export function loadingOf(config: PageLoading): Loading {
@@ -39,7 +37,7 @@ export function loadingOf(config: PageLoading): Loading {
     let next = LOADED_IDS;
     const host: LoadingHost = {
         options: { only: only ?? [], skip: skip ?? [], match: match ?? 'auto', imports: imports ?? false, probe: isProfile ? profile : trace },
-        // It is known with the rewriter; keys of modules are put together with it then.
+        // (Keys of modules are put together with it where they are looked up.)
         version: '',
         ids(hash, count) {
             const known = ids.get(hash);
@@ -64,25 +62,19 @@ export function loadingOf(config: PageLoading): Loading {
 }
 
 async function rewriteElsewhere(url: string | undefined, wasm: Uint8Array, options: RewriteOptions, key: string): Promise<Rewriting> {
-    fetched ??= fetchRewriter(url);
-    const { module, version } = await fetched;
-    const name = `${version} ${key}`;
+    // What another rewriter made is another module. This one isn't loaded before it is needed.
+    const name = `${REWRITER_VERSION} ${key}`;
     const kept = await keptModule(name);
     if (kept) return kept.rewriting;
-    const rewriting = await inWorker({ rewriter: module, wasm, options });
-    void keepModule(name, rewriting);
+    // Spelled out for bundlers, which take the file along where they see this.
+    const rewriter = url === undefined ? (script ? new URL('rewriter.wasm', script) : new URL('../rewriter.wasm', import.meta.url)) : new URL(url, globalThis.document?.baseURI ?? location.href);
+    const { rewriting, isOurs, failure } = await inWorker({ rewriter: rewriter.href, version: REWRITER_VERSION, wasm, options });
+    if (failure !== undefined) throw new Error(failure);
+    if (isOurs) void keepModule(name, rewriting);
     return rewriting;
 }
 
-async function fetchRewriter(url: string | undefined): Promise<{ module: WebAssembly.Module; version: string }> {
-    // Spelled out for bundlers, which take the file along where they see this.
-    const response = await fetch(url ?? (script ? new URL('rewriter.wasm', script) : new URL('../rewriter.wasm', import.meta.url)));
-    if (!response.ok) throw new Error(`${response.url} can't be loaded: ${response.status}`);
-    const bytes = new Uint8Array(await response.arrayBuffer());
-    return { module: await engine.compile(bytes), version: quickHash(bytes) };
-}
-
-function inWorker(data: RewriterData): Promise<Rewriting> {
+function inWorker(data: RewriterData): Promise<RewriterAnswer> {
     return new Promise((resolve, reject) => {
         const url = URL.createObjectURL(new Blob([REWRITER_SOURCE], { type: 'text/javascript' }));
         // (Some browsers throw where a Content-Security-Policy has no place for it.)
@@ -91,9 +83,9 @@ function inWorker(data: RewriterData): Promise<Rewriting> {
             worker.terminate();
             URL.revokeObjectURL(url);
         };
-        worker.onmessage = ({ data }: MessageEvent<{ rewriting: Rewriting }>) => {
+        worker.onmessage = ({ data }: MessageEvent<RewriterAnswer>) => {
             end();
-            resolve(data.rewriting);
+            resolve(data);
         };
         worker.onerror = ({ message }) => {
             end();

@@ -1,15 +1,39 @@
 /** The worker that rewrites a module. scripts/build.mjs makes one text of it, `rewriter-source.ts`. */
 
-import { rewriting, type RewriteOptions } from '../common/rewriter.js';
+import { rewriting, type RewriteOptions, type Rewriting } from '../common/rewriter.js';
 
 /** What the worker is sent. */
 export interface RewriterData {
-    rewriter: WebAssembly.Module;
+    /** The address of the rewriter. */
+    rewriter: string;
+    /** Its SHA-256, as this package has it. */
+    version: string;
     wasm: Uint8Array;
     options: RewriteOptions;
 }
 
-addEventListener('message', ({ data: { rewriter, wasm, options } }: MessageEvent<RewriterData>) => {
-    const answer = rewriting(rewriter, wasm, options);
-    postMessage({ rewriting: answer }, { transfer: typeof answer === 'object' ? [answer.buffer] : [] });
+/** What the worker answers. */
+export interface RewriterAnswer {
+    rewriting: Rewriting;
+    /** Whether the rewriter was that of this package. */
+    isOurs: boolean;
+    /** Why there is no rewriter. */
+    failure?: string;
+}
+
+async function answer({ rewriter, version, wasm, options }: RewriterData): Promise<RewriterAnswer> {
+    const response = await fetch(rewriter);
+    if (!response.ok) throw new Error(`${response.url} can't be loaded: ${response.status}`);
+    const bytes = await response.arrayBuffer();
+    // (Pages that others may have changed on the way have no hashes.)
+    const hash = globalThis.crypto?.subtle?.digest('SHA-256', bytes);
+    const module = await WebAssembly.compile(bytes);
+    const digits = hash && Array.from(new Uint8Array(await hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
+    return { rewriting: rewriting(module, wasm, options), isOurs: digits === undefined || digits === version };
+}
+
+addEventListener('message', async ({ data }: MessageEvent<RewriterData>) => {
+    const answered = await answer(data).catch((error: unknown): RewriterAnswer => ({ rewriting: undefined, isOurs: false, failure: error instanceof Error ? error.message : String(error) }));
+    const { rewriting } = answered;
+    postMessage(answered, { transfer: typeof rewriting === 'object' ? [rewriting.buffer] : [] });
 });

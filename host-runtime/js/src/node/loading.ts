@@ -8,7 +8,7 @@ import { Loading, type LoadingHost } from '../common/loading.js';
 import { rewriting, type RewriteOptions, type Rewriting } from '../common/rewriter.js';
 import { ModuleCache } from './module-cache.js';
 import { ModuleIds } from './module-ids.js';
-import { REWRITER_VERSION } from './rewriter-source.js';
+import { REWRITER_VERSION } from '../common/version-source.js';
 import type { RewriterData } from './rewriter-thread.js';
 import { tell } from './tell.js';
 
