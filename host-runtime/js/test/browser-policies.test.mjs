@@ -28,7 +28,7 @@ const POLICIES = {
 const USE = "WebAssembly.instantiateStreaming(fetch('/calls.wasm'), { host: { call() {} } }).then(({ instance }) => (instance.exports.leaf(), 'done' + location.pathname + location.hash), () => 'fails')";
 const MAIN = `
     const run = (make) => new Promise((resolve) => {
-        setTimeout(() => resolve('nothing'), 10_000);
+        setTimeout(() => resolve('nothing'), 30_000);
         try {
             const worker = make();
             worker.onmessage = ({ data }) => resolve(data);

@@ -89,7 +89,7 @@ const PAGES = {
         void context.startRendering();
         return answer;
     })()`, runs: 0 },
-    'policy in the page': { head: `<meta http-equiv="Content-Security-Policy" content="default-src 'self' data:; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; worker-src 'self'">`, script: `Promise.all([${HERE}, ${asked(`new Worker('worker.js')`, URL_HERE)}])`, runs: 1 },
+    'policy in the page': { head: `<meta http-equiv="Content-Security-Policy" content="default-src 'self' data:; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; worker-src 'self'">`, script: `Promise.all([${HERE}, ${asked(`new Worker('worker.js')`, URL_HERE)}])`, runs: 2 },
     'nonce in the page': { head: `<meta http-equiv="Content-Security-Policy" content="script-src 'nonce-abc' 'wasm-unsafe-eval'">`, script: HERE, runs: 1 },
     'policy in the header': { headers: { 'content-security-policy': "default-src 'self' 'unsafe-inline' 'wasm-unsafe-eval' data:" }, script: `Promise.all([${HERE}, ${asked(`new Worker('worker.js')`, URL_HERE)}])`, runs: 2 },
     'nonce in the header': { headers: { 'content-security-policy': "script-src 'nonce-abc' 'strict-dynamic' 'wasm-unsafe-eval'" }, script: HERE, runs: 1 },

@@ -12,7 +12,7 @@ const SETTINGS = {
     'network.captive-portal-service.enabled': false, 'network.connectivity-service.enabled': false,
     'toolkit.telemetry.enabled': false,
 };
-const PATIENCE = 60_000;
+const PATIENCE = 180_000;
 
 /** Whether it is here. */
 export const isHere = existsSync(PROGRAM);
