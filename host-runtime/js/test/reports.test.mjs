@@ -28,7 +28,7 @@ function ok(...args) {
     assert.equal(status, 0, stderr);
     return { stdout, stderr };
 }
-const FILTERS = [[], ['--only', 'life::*'], ['--skip', '/neighbors/', '--depth', '4'], ['--min-time', '10us', '--range', '100us~20ms'], ['--lane', '1', '--match', 'text', '--only', 'life']];
+const FILTERS = [[], ['--only', 'life::*'], ['--skip', '/neighbors/', '--depth', '4'], ['--min-time', '10us', '--range', '100us~20ms'], ['--lane', '0', '--match', 'text', '--only', 'life']];
 
 test('a page is the one that the command of Rust writes', () => {
     for (const [trace, ...flags] of [...FILTERS.map((flags) => [traces[2], ...flags]), [profile], [traces[2], '--detail', '100']]) {

@@ -67,7 +67,10 @@ impl CallFields {
         };
         let lane = |text: &String| text.parse().map_err(|error| Failure(format!("--lane {text}: {error}")));
         Ok(Calls {
-            functions: Filter { only: patterns("--only", &self.only)?, skip: patterns("--skip", &self.skip)? },
+            functions: Filter {
+                only: patterns("--only", &self.only)?,
+                skip: patterns("--skip", &self.skip)?,
+            },
             depth: self.depth,
             min_nanos: self.min_time.as_deref().map(|text| nanos("--min-time", text)).transpose()?,
             range: self.range.as_deref().map(range).transpose()?,
@@ -110,10 +113,15 @@ impl Calls {
 
     /// Fails if a pattern matches none of the functions, or if all are left out.
     pub(crate) fn check(&self, profiles: &[&Profile]) -> Result<(), Failure> {
-        let names = || profiles.iter().flat_map(|profile| profile.symbols.iter()).map(|symbol| symbol.display_name());
+        let names =
+            || profiles.iter().flat_map(|profile| profile.symbols.iter()).map(|symbol| symbol.display_name());
         for (flag, patterns) in [("--only", &self.functions.only), ("--skip", &self.functions.skip)] {
-            if let Some(pattern) = patterns.iter().find(|pattern| !names().any(|name| pattern.matches(name))) {
-                return Err(Failure(format!("{flag} `{}` matches none of the trace's functions", pattern.as_str())));
+            if let Some(pattern) = patterns.iter().find(|pattern| !names().any(|name| pattern.matches(name)))
+            {
+                return Err(Failure(format!(
+                    "{flag} `{}` matches none of the trace's functions",
+                    pattern.as_str()
+                )));
             }
         }
         if !self.functions.is_empty() && !names().any(|name| self.functions.matches(name)) {
@@ -136,9 +144,12 @@ fn nanos(flag: &str, text: &str) -> Result<u64, Failure> {
 
 fn range(text: &str) -> Result<Range, Failure> {
     let failure = |why: &str| Failure(format!("--range {text}: {why}"));
-    let (start, end) = text.split_once('~').ok_or_else(|| failure("give two durations with a `~` between them, such as `1ms~2ms`"))?;
+    let (start, end) = text
+        .split_once('~')
+        .ok_or_else(|| failure("give two durations with a `~` between them, such as `1ms~2ms`"))?;
     let all = Range::default();
     let end_of = |text: &str, default| if text.is_empty() { Ok(default) } else { nanos("--range", text) };
-    let range = Range { start_nanos: end_of(start, all.start_nanos)?, end_nanos: end_of(end, all.end_nanos)? };
+    let range =
+        Range { start_nanos: end_of(start, all.start_nanos)?, end_nanos: end_of(end, all.end_nanos)? };
     if range.start_nanos > range.end_nanos { Err(failure("it ends before it begins")) } else { Ok(range) }
 }

@@ -47,13 +47,19 @@ pub enum MetricField {
 type Column = (&'static str, &'static str);
 
 impl DiffFields {
-    pub(crate) fn make<S: Source>(&self, traces: &mut Traces<'_, S>, out: &mut impl Write) -> Result<Answer, Failure> {
+    pub(crate) fn make<S: Source>(
+        &self,
+        traces: &mut Traces<'_, S>,
+        out: &mut impl Write,
+    ) -> Result<Answer, Failure> {
         let metric = match self.metric {
             MetricField::Own => Metric::Own,
             MetricField::Total => Metric::Total,
             MetricField::Calls => Metric::Calls,
         };
-        let profiles = (0..traces.count()).map(|trace| Ok(traces.read(trace, ())?.0)).collect::<Result<Vec<_>, Failure>>()?;
+        let profiles = (0..traces.count())
+            .map(|trace| Ok(traces.read(trace, ())?.0))
+            .collect::<Result<Vec<_>, Failure>>()?;
         traces.calls.check(&profiles.iter().collect::<Vec<_>>())?;
         let samples: Vec<Sample> = profiles.iter().map(|profile| self.sample(profile)).collect();
         let (before, after) = samples.split_at_checked(self.before).unwrap_or_default();
@@ -73,23 +79,36 @@ impl DiffFields {
         } else {
             let about = |side: &[Profile]| side.first().map(about).unwrap_or_default();
             let (a, b) = profiles.split_at_checked(self.before).unwrap_or_default();
-            writeln!(out, "# A: {}, {}\n# B: {}, {}", runs(before.len()), about(a), runs(after.len()), about(b))?;
+            writeln!(
+                out,
+                "# A: {}, {}\n# B: {}, {}",
+                runs(before.len()),
+                about(a),
+                runs(after.len()),
+                about(b)
+            )?;
             write_table(&diff, shown, metric, out)?;
         }
         let told = profiles.iter().enumerate();
-        let told = told.flat_map(|(trace, profile)| warnings(profile).into_iter().map(move |told| (trace, told)));
+        let told =
+            told.flat_map(|(trace, profile)| warnings(profile).into_iter().map(move |told| (trace, told)));
         let warnings = told.map(|(trace, warning)| format!("{}: {warning}", traces.name(trace))).collect();
         Ok(Answer { warnings, calls: diff.rows.len() as u64, shown: shown.len() as u64, resolution: 0 })
     }
 
     fn sample(&self, profile: &Profile) -> Sample {
         let name_of = |func| profile.symbols.name(func).into_owned();
-        if self.paths { Sample::by_path(profile, name_of) } else { Sample::by_function(profile, None, name_of) }
+        if self.paths {
+            Sample::by_path(profile, name_of)
+        } else {
+            Sample::by_function(profile, None, name_of)
+        }
     }
 }
 
 fn about(profile: &Profile) -> String {
-    let modules: Vec<&str> = profile.symbols.tables().iter().map(|table| table.module.name.as_str()).collect();
+    let modules: Vec<&str> =
+        profile.symbols.tables().iter().map(|table| table.module.name.as_str()).collect();
     printable(&modules.join(", ")).into_owned()
 }
 
@@ -132,7 +151,8 @@ fn cells(row: &DiffRow, metric: Metric) -> [Cell; 17] {
     let in_unit = |value: f64| if metric == Metric::Calls { Cell::Number(value) } else { time(value) };
     let ratio = |change: &Change| change.ratio().map_or(Cell::Nothing, Cell::Ratio);
     // The mean of several runs may be a fraction.
-    let calls = |calls: f64| if calls.fract() == 0.0 { Cell::Count(calls as u64) } else { Cell::Number(calls) };
+    let calls =
+        |calls: f64| if calls.fract() == 0.0 { Cell::Count(calls as u64) } else { Cell::Number(calls) };
     let test = change.test;
     [
         in_unit(change.difference()),
@@ -162,7 +182,11 @@ fn cells(row: &DiffRow, metric: Metric) -> [Cell; 17] {
 fn write_json(diff: &ProfileDiff, rows: &[DiffRow], metric: Metric, out: &mut impl Write) -> io::Result<()> {
     let columns = columns(metric, false);
     let record = |row: &DiffRow| -> Map<String, Value> {
-        columns.iter().zip(cells(row, metric)).map(|((key, _), cell)| (diff.unit.key(key), cell.json())).collect()
+        columns
+            .iter()
+            .zip(cells(row, metric))
+            .map(|((key, _), cell)| (diff.unit.key(key), cell.json()))
+            .collect()
     };
     serde_json::to_writer_pretty(&mut *out, &rows.iter().map(record).collect::<Vec<_>>())?;
     writeln!(out)
@@ -183,8 +207,11 @@ fn write_table(diff: &ProfileDiff, rows: &[DiffRow], metric: Metric, out: &mut i
     let columns = columns(metric, tested);
     let mut lines = vec![columns.map(|(_, title)| title.to_owned())];
     lines.extend(rows.iter().map(|row| cells(row, metric).map(|cell| cell.text(diff.unit))));
-    let widths: Vec<usize> =
-        (0..columns.len()).map(|n| lines.iter().filter_map(|line| line.get(n)).map(|text| text.chars().count()).max().unwrap_or(0)).collect();
+    let widths: Vec<usize> = (0..columns.len())
+        .map(|n| {
+            lines.iter().filter_map(|line| line.get(n)).map(|text| text.chars().count()).max().unwrap_or(0)
+        })
+        .collect();
     for line in &lines {
         let seen = columns.iter().zip(line).zip(&widths).filter(|(((_, title), _), _)| !title.is_empty());
         let texts: Vec<String> = seen

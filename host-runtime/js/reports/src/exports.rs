@@ -14,7 +14,10 @@
 //!
 //! What fails there throws, and this instance is never used again.
 
-#![allow(unsafe_code, reason = "exports have names that the compiler doesn't choose, and imports are other people's code")]
+#![allow(
+    unsafe_code,
+    reason = "exports have names that the compiler doesn't choose, and imports are other people's code"
+)]
 
 use crate::make::{Options, Source, make};
 use std::cell::RefCell;
@@ -76,7 +79,8 @@ impl Write for Product {
 }
 
 fn answer(options: &[u8]) -> Result<Vec<u8>, String> {
-    let options: Options = serde_json::from_slice(options).map_err(|error| format!("bad options: {error}"))?;
+    let options: Options =
+        serde_json::from_slice(options).map_err(|error| format!("bad options: {error}"))?;
     let mut out = BufWriter::with_capacity(PIECE, Product);
     let answer = make(&options, &mut Host, &mut out).map_err(|failure| failure.0)?;
     out.flush().map_err(|error| error.to_string())?;

@@ -27,19 +27,34 @@ pub struct FlameFields {
 const PARTS: u64 = 4_000;
 
 impl FlameFields {
-    pub(crate) fn make<S: Source>(&self, traces: &mut Traces<'_, S>, out: &mut impl Write) -> Result<Answer, Failure> {
+    pub(crate) fn make<S: Source>(
+        &self,
+        traces: &mut Traces<'_, S>,
+        out: &mut impl Write,
+    ) -> Result<Answer, Failure> {
         let (profile, ()) = traces.read(0, ())?;
         traces.calls.check(&[&profile])?;
         let weight = if self.calls { Weight::Calls } else { Weight::Nanos };
-        let options =
-            Options { title: self.title.clone(), reverse: self.reverse, weight, width: None, unit: Unit::of(&profile.header) };
-        let mut answer = Answer { warnings: warnings(&profile), calls: profile.calls(), shown: profile.calls(), resolution: 0 };
+        let options = Options {
+            title: self.title.clone(),
+            reverse: self.reverse,
+            weight,
+            width: None,
+            unit: Unit::of(&profile.header),
+        };
+        let mut answer = Answer {
+            warnings: warnings(&profile),
+            calls: profile.calls(),
+            shown: profile.calls(),
+            resolution: 0,
+        };
         let shortened = if self.chart {
             let whole = profile.header.nanos(profile.tree.total_ticks());
             answer.resolution = traces.calls.min_nanos.unwrap_or(whole / PARTS);
             let reader = traces.open(0)?;
             let exported = traces.calls.with(|filter| {
-                let filter = CallFilter { min_nanos: answer.resolution, ..filter.cloned().unwrap_or_default() };
+                let filter =
+                    CallFilter { min_nanos: answer.resolution, ..filter.cloned().unwrap_or_default() };
                 flame::write_chart(reader, &filter, &options, out, |_| ())
             });
             answer.shown = exported?.calls;

@@ -106,11 +106,17 @@ impl<S: Source> Traces<'_, S> {
     pub(crate) fn open(&mut self, trace: usize) -> Result<TraceReader<S::Trace>, Failure> {
         let opened = self.source.open(trace).map_err(Failure::from);
         let reader = opened.and_then(|bytes| TraceReader::new(bytes).map_err(Failure::from));
-        reader.map_err(|Failure(why)| Failure(format!("failed to read the trace `{}`: {why}", self.name(trace))))
+        reader.map_err(|Failure(why)| {
+            Failure(format!("failed to read the trace `{}`: {why}", self.name(trace)))
+        })
     }
 
     /// Reads a trace to its end.
-    pub(crate) fn read<O: CallObserver>(&mut self, trace: usize, observer: O) -> Result<(Profile, O), Failure> {
+    pub(crate) fn read<O: CallObserver>(
+        &mut self,
+        trace: usize,
+        observer: O,
+    ) -> Result<(Profile, O), Failure> {
         let reader = self.open(trace)?;
         let read = self.calls.with(|filter| Profile::read_observed(reader, observer, filter, |_| ()));
         let (profile, observer) = read?;

@@ -23,7 +23,11 @@ impl Default for ViewFields {
 }
 
 impl ViewFields {
-    pub(crate) fn make<S: Source>(&self, traces: &mut Traces<'_, S>, out: &mut impl Write) -> Result<Answer, Failure> {
+    pub(crate) fn make<S: Source>(
+        &self,
+        traces: &mut Traces<'_, S>,
+        out: &mut impl Write,
+    ) -> Result<Answer, Failure> {
         let observers = || (Timeline::new(self.detail), Slices::new(entries(self.detail)));
         let (mut profile, mut seen) = traces.read(0, observers())?;
         if profile.sampling().is_some() {
@@ -37,6 +41,11 @@ impl ViewFields {
             Some(_) => profile.health.counts.spans,
             None => written.spans as u64,
         };
-        Ok(Answer { warnings: warnings(&profile), calls: profile.calls(), shown, resolution: written.resolution_nanos })
+        Ok(Answer {
+            warnings: warnings(&profile),
+            calls: profile.calls(),
+            shown,
+            resolution: written.resolution_nanos,
+        })
     }
 }

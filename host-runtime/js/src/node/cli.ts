@@ -33,7 +33,7 @@ rewrite: --only PATTERN, --skip PATTERN, --match auto|glob|regex|text, --min-ins
     --probe import|inline, --leaf time|count, --record trace|profile, --span-min off, --id-base N
 run: --trace FILE (MODULE.kperf), --limit N; -q: no report; --only, --skip, --match, --imports, --probe, --record, --clock as in \`rewrite\`
 
-The command of the same name, which is built with cargo, has these with more flags, and others: replay, graph, export, send, info, top.
+The command of the same name, which is built with cargo, has these with more flags, and others: serve, replay, graph, export, send, info, top.
 `;
 
 const REWRITE = {
