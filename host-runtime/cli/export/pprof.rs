@@ -29,7 +29,7 @@ pub(super) fn pprof_heap(opts: &Opts) -> anyhow::Result<()> {
     let shortened = pprof::write_heap(&profile, &heap, &mut out);
     traces::tell_shortened(shortened.with_context(|| format!("failed to write `{name}`"))?);
     out.finish()?;
-    tell(format_args!("{name}: {}", plural(heap.total().allocated(), "block")));
+    tell(format_args!("{name}: {}", plural(heap.total().allocated().get(), "block")));
     Ok(())
 }
 

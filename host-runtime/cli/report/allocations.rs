@@ -7,7 +7,7 @@ use crate::table::{TableOptions, grouped, plural};
 use crate::traces;
 use anyhow::{Context, bail};
 use kperf_abi::symbols::{Allocations, Allocator};
-use kperf_profile::{Heap, HeapFigures, NodeId, PAGE, Profile, WindowChoice, printable};
+use kperf_profile::{CallTree, Count, HOST, Heap, HeapFigures, NodeId, PAGE, Profile, WindowChoice, printable};
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 
@@ -78,7 +78,7 @@ fn recorded(profile: &Profile) -> impl Iterator<Item = &Allocations> {
 }
 
 fn by_functions(profile: &Profile, heap: &Heap) -> Vec<Row> {
-    let tree = heap.tree(&profile.tree, |figures| (0, figures.allocated_bytes()));
+    let tree = heap.tree(&profile.tree, |figures| (figures.blocks, figures.allocated_bytes()));
     let mut rows: HashMap<_, Row> = HashMap::new();
     // How many nodes of each function are open on the way.
     let mut open: HashMap<_, u32> = HashMap::new();
@@ -89,13 +89,14 @@ fn by_functions(profile: &Profile, heap: &Heap) -> Vec<Row> {
             *open -= 1;
             return;
         }
-        if node.total_ticks > 0 || heap.of(id) != HeapFigures::default() {
+        let own = heap.of(if node.func == HOST { CallTree::ROOT } else { id });
+        if node.total_ticks > 0 || own != HeapFigures::default() {
             let row = rows.entry(node.func).or_insert_with(|| Row {
                 name: profile.symbols.label(node.func),
                 own: HeapFigures::default(),
                 total_bytes: 0,
             });
-            row.own.add(&heap.of(id));
+            row.own.add(&own);
             if *open == 0 {
                 row.total_bytes = row.total_bytes.saturating_add(node.total_ticks);
             }
@@ -103,37 +104,27 @@ fn by_functions(profile: &Profile, heap: &Heap) -> Vec<Row> {
         *open += 1;
     };
     tree.walk(&mut add);
-    let host = heap.of(kperf_profile::CallTree::ROOT);
     let mut rows: Vec<Row> = rows.into_values().collect();
-    if host != HeapFigures::default() {
-        rows.push(Row { name: "[host]".to_owned(), own: host, total_bytes: host.allocated_bytes() });
-    }
     rows.sort_by(|a, b| a.name.cmp(&b.name));
     rows
 }
 
 fn by_paths(profile: &Profile, heap: &Heap) -> Vec<Row> {
-    let tree = heap.tree(&profile.tree, |figures| (0, figures.allocated_bytes()));
+    let tree = heap.tree(&profile.tree, |figures| (figures.blocks, figures.allocated_bytes()));
     let mut rows = Vec::new();
-    for (id, node) in std::iter::once((kperf_profile::CallTree::ROOT, None))
-        .chain(tree.iter().map(|(id, node)| (id, Some(node))))
-    {
-        let own = heap.of(id);
+    for (id, node) in tree.iter() {
+        let own = heap.of(if node.func == HOST { CallTree::ROOT } else { id });
         if own == HeapFigures::default() {
             continue;
         }
-        let Some(node) = node else {
-            rows.push(Row { name: "[host]".to_owned(), own, total_bytes: own.allocated_bytes() });
-            continue;
-        };
         let mut names = Vec::new();
         let mut at = id;
-        while at != kperf_profile::CallTree::ROOT && names.len() < MAX_NAMED {
+        while at != CallTree::ROOT && names.len() < MAX_NAMED {
             let Some(node) = tree.get(at) else { break };
             names.push(profile.symbols.label(node.func));
             at = node.parent;
         }
-        if at != kperf_profile::CallTree::ROOT {
+        if at != CallTree::ROOT {
             names.push("..".to_owned());
         }
         rows.push(Row { name: names.join(" < "), own, total_bytes: node.total_ticks });
@@ -149,17 +140,17 @@ fn write(opts: &Opts, profile: &Profile, heap: &Heap, rows: &[Row], out: &mut im
     }
     let record = |row: &Row| {
         let Row { name, own, total_bytes } = row;
-        let lifetime = profile.header.nanos(own.lifetime_ticks) as f64 / own.freed_blocks.max(1) as f64;
+        let lifetime = profile.header.nanos(own.lifetime_ticks) as f64 / own.freed_blocks.exact().max(1.0);
         vec![
             Cell::Count(own.allocated_bytes()),
-            Cell::Count(own.allocated()),
+            Cell::Count(own.allocated().get()),
             Cell::Count(*total_bytes),
-            Cell::Count(own.resized),
+            Cell::Count(own.resized.get()),
             Cell::Count(own.freed_bytes),
             Cell::Count(own.peak_bytes),
             Cell::Count(own.live_bytes),
-            Cell::Count(own.live_blocks),
-            if own.freed_blocks == 0 { Cell::Untimed } else { Cell::Nanos(lifetime) },
+            Cell::Count(own.live_blocks.get()),
+            if own.freed_blocks.get() == 0 { Cell::Untimed } else { Cell::Nanos(lifetime) },
             Cell::Count(own.failed),
             Cell::Count(own.grown_pages),
             Cell::Count(own.failed_growths),
@@ -182,7 +173,8 @@ fn write_head(profile: &Profile, heap: &Heap, options: TableOptions, out: &mut i
         }
     }
     let total = heap.total();
-    let bytes = |bytes: u64, blocks: u64| format!("{} bytes in {}", grouped(bytes), plural(blocks, "block"));
+    let bytes =
+        |bytes: u64, blocks: Count| format!("{} bytes in {}", grouped(bytes), plural(blocks.get(), "block"));
     writeln!(
         out,
         "# allocated {}; freed {}",
@@ -197,12 +189,12 @@ fn write_head(profile: &Profile, heap: &Heap, options: TableOptions, out: &mut i
         grouped(peak),
         bytes(total.live_bytes, total.live_blocks)
     )?;
-    if total.objects > 0 {
+    if total.objects > Count::default() {
         writeln!(
             out,
             "# collected objects: {} bytes in {}; nobody tells when they are gone",
             grouped(total.object_bytes),
-            plural(total.objects, "object")
+            plural(total.objects.get(), "object")
         )?;
     }
     if total.failed > 0 {

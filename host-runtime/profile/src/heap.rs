@@ -1,88 +1,27 @@
 //! What a trace says of memory: which calls allocated how much, what was freed, and what was left.
 
+mod figures;
+#[cfg(test)]
+mod tests;
+
 use crate::calls::{Call, CallObserver};
 use crate::nodes::{CallTree, Node, NodeId};
-use crate::symbols::Symbols;
+use crate::symbols::{HOST, Symbols};
 use kperf_trace::{Allocation, LaneId};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
+pub use figures::{Count, HeapFigures};
+
 /// How many blocks are followed from their allocation to their end. Those beyond count as allocated, and as nothing else.
 pub const MAX_LIVE_BLOCKS: usize = 1 << 22;
 
+/// In shared memory, how many blocks are followed whose address was given once more before their end was told; and how many ends
+/// that were told before their beginning. Others are told as [`HeapProblems`].
+pub const MAX_DISPLACED: usize = 1 << 18;
+
 /// Bytes of a page of memory.
 pub const PAGE: u64 = 1 << 16;
-
-/// What calls on one path allocated. Blocks count where they were allocated, wherever they were freed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HeapFigures {
-    /// Blocks that were allocated, those that others were resized to included.
-    pub blocks: u64,
-    /// How many bytes were asked for.
-    pub bytes: u64,
-    /// How many of these blocks are what others were resized to.
-    pub resized: u64,
-    /// Blocks of these that were freed, or resized again, and their bytes.
-    pub freed_blocks: u64,
-    /// Their bytes.
-    pub freed_bytes: u64,
-    /// Blocks that were there when the program had the most bytes, and their bytes.
-    pub peak_blocks: u64,
-    /// Their bytes.
-    pub peak_bytes: u64,
-    /// Blocks that were there at the end.
-    pub live_blocks: u64,
-    /// Their bytes.
-    pub live_bytes: u64,
-    /// How long the blocks were there that were freed, all together, in ticks.
-    pub lifetime_ticks: u64,
-    /// Allocations that failed.
-    pub failed: u64,
-    /// Objects that are collected: nobody tells when they are gone.
-    pub objects: u64,
-    /// Their bytes.
-    pub object_bytes: u64,
-    /// Pages by which memories grew.
-    pub grown_pages: u64,
-    /// How often memories were to grow, and didn't.
-    pub failed_growths: u64,
-}
-
-impl HeapFigures {
-    /// All bytes that were asked for.
-    pub fn allocated_bytes(&self) -> u64 {
-        self.bytes.saturating_add(self.object_bytes)
-    }
-
-    /// All blocks and objects.
-    pub fn allocated(&self) -> u64 {
-        self.blocks.saturating_add(self.objects)
-    }
-
-    /// Adds other figures to these.
-    pub fn add(&mut self, other: &HeapFigures) {
-        let pairs = [
-            (&mut self.blocks, other.blocks),
-            (&mut self.bytes, other.bytes),
-            (&mut self.resized, other.resized),
-            (&mut self.freed_blocks, other.freed_blocks),
-            (&mut self.freed_bytes, other.freed_bytes),
-            (&mut self.peak_blocks, other.peak_blocks),
-            (&mut self.peak_bytes, other.peak_bytes),
-            (&mut self.live_blocks, other.live_blocks),
-            (&mut self.live_bytes, other.live_bytes),
-            (&mut self.lifetime_ticks, other.lifetime_ticks),
-            (&mut self.failed, other.failed),
-            (&mut self.objects, other.objects),
-            (&mut self.object_bytes, other.object_bytes),
-            (&mut self.grown_pages, other.grown_pages),
-            (&mut self.failed_growths, other.failed_growths),
-        ];
-        for (sum, more) in pairs {
-            *sum = sum.saturating_add(more);
-        }
-    }
-}
 
 /// What didn't fit together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,13 +32,15 @@ pub struct HeapProblems {
     pub given_twice: u64,
     /// Allocations beyond [`MAX_LIVE_BLOCKS`].
     pub beyond: u64,
+    /// Blocks and ends beyond [`MAX_DISPLACED`].
+    pub displaced: u64,
 }
 
 /// A block that is there.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     /// How many blocks it stands for, and their bytes: one, if it is no sample.
-    count: u64,
+    count: Count,
     size: u64,
     node: u32,
     ticks: u64,
@@ -181,7 +122,7 @@ impl Heap {
 
     /// Each a sentence without its full stop.
     pub fn warnings(&self) -> Vec<String> {
-        let HeapProblems { unknown, given_twice, beyond } = self.problems();
+        let HeapProblems { unknown, given_twice, beyond, displaced } = self.problems();
         let mut told = Vec::new();
         if unknown > 0 {
             told.push(format!(
@@ -200,16 +141,29 @@ impl Heap {
                 "{beyond} allocations are not followed to their end: {MAX_LIVE_BLOCKS} blocks are, at a time"
             ));
         }
+        if displaced > 0 {
+            told.push(format!(
+                "{displaced} blocks of a shared memory can't be followed: {MAX_DISPLACED} are whose threads' records come in another \
+                 order. So bytes at the peak and at the end may be wrong"
+            ));
+        }
         told
     }
 
     /// The tree with other weights: `calls` and self and total times are numbers of blocks and bytes, that a path has itself and
-    /// with all that it called.
-    pub fn tree(&self, tree: &CallTree, weigh: impl Fn(&HeapFigures) -> (u64, u64)) -> CallTree {
+    /// with all that it called. What the host allocated itself, or a function that isn't in the trace, is a path of [`HOST`] below
+    /// the root, the last of the nodes.
+    pub fn tree(&self, tree: &CallTree, weigh: impl Fn(&HeapFigures) -> (Count, u64)) -> CallTree {
         let mut nodes: Vec<Node> = tree.nodes().to_vec();
+        let host = self.of(CallTree::ROOT);
         for (index, node) in (0u32..).zip(&mut nodes) {
-            let (blocks, bytes) = weigh(&self.of(NodeId(index)));
-            *node = Node { calls: blocks, self_ticks: bytes, total_ticks: bytes, hidden_calls: 0, ..*node };
+            let own = if index == 0 { HeapFigures::default() } else { self.of(NodeId(index)) };
+            weighed(node, weigh(&own));
+        }
+        if host != HeapFigures::default() {
+            let mut node = Node::new(CallTree::ROOT, HOST);
+            weighed(&mut node, weigh(&host));
+            nodes.push(node);
         }
         for index in (1..nodes.len()).rev() {
             let Node { parent, total_ticks, .. } = nodes[index];
@@ -219,14 +173,14 @@ impl Heap {
     }
 
     /// How many blocks a block of so many bytes stands for, and how many bytes these have.
-    fn weigh(&self, size: u64) -> (u64, u64) {
+    fn weigh(&self, size: u64) -> (Count, u64) {
         if self.sample == 0 {
-            return (1, size);
+            return (Count::ONE, size);
         }
         let probability = -(-(size as f64) / self.sample as f64).exp_m1();
         // A block of no bytes is never a sample, unless a trace was made to deceive.
         let weight = 1.0 / probability.max(1.0 / self.sample as f64);
-        (weight.round() as u64, (size as f64 * weight).round() as u64)
+        (Count::of(weight), (size as f64 * weight).round() as u64)
     }
 
     fn figures(&mut self, node: u32) -> &mut HeapFigures {
@@ -248,9 +202,11 @@ impl Heap {
 
     fn give(&mut self, place: Place, block: Block, resized: bool) {
         let figures = self.figures(block.node);
-        figures.blocks = figures.blocks.saturating_add(block.count);
+        figures.blocks.add(block.count);
         figures.bytes = figures.bytes.saturating_add(block.size);
-        figures.resized = figures.resized.saturating_add(if resized { block.count } else { 0 });
+        if resized {
+            figures.resized.add(block.count);
+        }
         if let Some(count) = self.freed_before.get_mut(&place) {
             // It was freed by a thread whose events came first.
             *count -= 1;
@@ -265,17 +221,19 @@ impl Heap {
             return;
         }
         if let Some(before) = self.live.insert(place, block) {
-            if self.is_shared && self.displaced < MAX_LIVE_BLOCKS {
+            if self.is_shared && self.displaced < MAX_DISPLACED {
                 self.displaced += 1;
                 self.given_before.entry(place).or_default().push_back(before);
             } else {
-                self.problems.given_twice += 1;
+                let problem =
+                    if self.is_shared { &mut self.problems.displaced } else { &mut self.problems.given_twice };
+                *problem += 1;
                 self.end(before, block.ticks, true);
             }
         }
         self.change(block.node);
         let figures = self.figures(block.node);
-        figures.live_blocks = figures.live_blocks.saturating_add(block.count);
+        figures.live_blocks.add(block.count);
         figures.live_bytes = figures.live_bytes.saturating_add(block.size);
         self.now = self.now.saturating_add(block.size);
         if self.now > self.peak {
@@ -302,9 +260,10 @@ impl Heap {
         match block {
             Some(block) => self.end(block, ticks, true),
             // A trace may free what it never allocated, as often as it wants.
-            None if self.is_shared && self.freed_before.len() < MAX_LIVE_BLOCKS => {
+            None if self.is_shared && self.freed_before.len() < MAX_DISPLACED => {
                 *self.freed_before.entry(place).or_default() += 1;
             }
+            None if self.is_shared => self.problems.displaced += 1,
             // Of blocks that were no samples some ends are told.
             None if self.problems.beyond > 0 || self.sample > 0 => {}
             None => self.problems.unknown += 1,
@@ -319,14 +278,20 @@ impl Heap {
         }
         let figures = self.figures(block.node);
         if was_live {
-            figures.live_blocks = figures.live_blocks.saturating_sub(block.count);
+            figures.live_blocks.subtract(block.count);
             figures.live_bytes = figures.live_bytes.saturating_sub(block.size);
         }
-        figures.freed_blocks = figures.freed_blocks.saturating_add(block.count);
+        figures.freed_blocks.add(block.count);
         figures.freed_bytes = figures.freed_bytes.saturating_add(block.size);
-        let lifetime = ticks.saturating_sub(block.ticks).saturating_mul(block.count);
+        let lifetime = block.count.times(ticks.saturating_sub(block.ticks));
         figures.lifetime_ticks = figures.lifetime_ticks.saturating_add(lifetime);
     }
+}
+
+/// Blocks and bytes in the place of calls and times.
+fn weighed(node: &mut Node, (blocks, bytes): (Count, u64)) {
+    *node =
+        Node { calls: blocks.get(), self_ticks: bytes, total_ticks: bytes, hidden_calls: 0, ..*node };
 }
 
 impl CallObserver for Heap {
@@ -367,76 +332,10 @@ impl CallObserver for Heap {
             Allocation::Created { size } => {
                 let (count, size) = self.weigh(size);
                 let figures = self.figures(node);
-                figures.objects = figures.objects.saturating_add(count);
+                figures.objects.add(count);
                 figures.object_bytes = figures.object_bytes.saturating_add(size);
             }
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn heap(is_shared: bool, records: &[(u32, Allocation)]) -> Heap {
-        let mut heap = Heap::new(is_shared);
-        for (ticks, (recorder, record)) in (1..).zip(records) {
-            let lane = LaneId { recorder: *recorder, stack: 0 };
-            heap.allocation(lane, NodeId(1 + ticks as u32 % 2), record, ticks);
-        }
-        heap
-    }
-
-    const fn given(pointer: u64, size: u64) -> Allocation {
-        Allocation::Allocated { pointer, size }
-    }
-
-    const fn freed(pointer: u64) -> Allocation {
-        Allocation::Freed { pointer }
-    }
-
-    #[test]
-    fn blocks_are_followed_to_their_end() {
-        let records = [
-            (0, given(8, 100)),
-            (0, given(16, 50)),
-            (0, freed(8)),
-            (0, Allocation::ResizedFrom { pointer: 16 }),
-            (0, Allocation::ResizedTo { pointer: 24, size: 70 }),
-        ];
-        let heap = heap(false, &records);
-        let total = heap.total();
-        assert_eq!((total.blocks, total.bytes, total.resized), (3, 220, 1));
-        assert_eq!((total.freed_blocks, total.freed_bytes, total.lifetime_ticks), (2, 150, 4));
-        assert_eq!((total.live_blocks, total.live_bytes), (1, 70));
-        assert_eq!((heap.peak(), total.peak_blocks, total.peak_bytes), ((150, 2), 2, 150));
-        assert_eq!((heap.of(NodeId(2)).peak_bytes, heap.of(NodeId(1)).peak_bytes), (100, 50));
-        assert_eq!(heap.problems(), HeapProblems::default());
-    }
-
-    #[test]
-    fn each_instance_has_its_own_addresses() {
-        let records = [(0, given(8, 1)), (1, given(8, 2)), (0, freed(8))];
-        assert_eq!(heap(false, &records).total().live_bytes, 2);
-    }
-
-    #[test]
-    fn what_does_not_fit_is_told() {
-        let heap =
-            heap(false, &[(0, freed(8)), (0, given(8, 4)), (0, given(8, 5)), (0, freed(8)), (0, freed(8))]);
-        assert_eq!(heap.problems(), HeapProblems { unknown: 2, given_twice: 1, beyond: 0 });
-        assert_eq!((heap.total().live_bytes, heap.warnings().len()), (0, 2));
-    }
-
-    #[test]
-    fn threads_may_come_in_any_order() {
-        // One allocates three times, the other frees each; in the order of their blocks.
-        let allocates = [(0, given(8, 4)), (0, given(8, 5)), (0, given(8, 6))];
-        let frees = [(1, freed(8)), (1, freed(8)), (1, freed(8))];
-        for records in [[allocates, frees].concat(), [frees, allocates].concat()] {
-            let heap = heap(true, &records);
-            let total = heap.total();
-            assert_eq!((total.live_blocks, total.freed_bytes, heap.problems().unknown), (0, 15, 0));
-        }
-    }
-}

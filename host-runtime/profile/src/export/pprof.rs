@@ -23,7 +23,7 @@ pub fn write(profile: &Profile, out: impl Write) -> io::Result<Shortened> {
     };
     let nanos = |ticks| profile.header.nanos(ticks);
     let kinds = [Kind { tree: &profile.tree, names: [("calls", "count"), time], scale: &nanos }];
-    pack(profile, &kinds, "time", out)
+    pack(profile, &profile.tree, &kinds, "time", out)
 }
 
 /// Writes a profile of memory: for each path how many blocks and bytes it allocated, and how many of them were there at the end.
@@ -43,7 +43,7 @@ pub fn write_heap(profile: &Profile, heap: &Heap, out: impl Write) -> io::Result
             scale: &|bytes| bytes,
         },
     ];
-    pack(profile, &kinds, "inuse_space", out)
+    pack(profile, &allocated, &kinds, "inuse_space", out)
 }
 
 /// Two values of each sample: the calls and the self time of the nodes of a tree, or what stands for them there.
@@ -55,10 +55,17 @@ struct Kind<'a> {
     scale: &'a dyn Fn(u64) -> u64,
 }
 
-fn pack(profile: &Profile, kinds: &[Kind<'_>], default: &str, mut out: impl Write) -> io::Result<Shortened> {
+/// `tree`: the paths, which are those of each kind.
+fn pack(
+    profile: &Profile,
+    tree: &CallTree,
+    kinds: &[Kind<'_>],
+    default: &str,
+    mut out: impl Write,
+) -> io::Result<Shortened> {
     let gzip = GzEncoder::new(&mut out, Compression::default());
     let mut gzip = BufWriter::with_capacity(BUFFER, gzip);
-    let shortened = write_message(profile, kinds, default, &mut gzip)?;
+    let shortened = write_message(profile, tree, kinds, default, &mut gzip)?;
     gzip.into_inner()?.finish()?;
     out.flush()?;
     Ok(shortened)
@@ -72,11 +79,12 @@ const LOCATION_LEN: usize = 4;
 /// Writes the message a part after the other: its samples are most of it, and are not kept.
 fn write_message(
     profile: &Profile,
+    tree: &CallTree,
     kinds: &[Kind<'_>],
     default: &str,
     out: &mut impl Write,
 ) -> io::Result<Shortened> {
-    let Profile { tree, symbols, header, .. } = profile;
+    let Profile { symbols, header, .. } = profile;
     let mut strings = Strings::default();
     strings.id("");
     let names = kinds.iter().flat_map(|kind| kind.names);
@@ -139,13 +147,16 @@ fn write_message(
             return;
         }
         path.push(location(&mut message, node.func));
-        // The innermost function comes first.
-        let location_id = path.iter().rev().copied().collect();
         let values = kinds.iter().zip(&paths).flat_map(|(kind, paths)| {
             let Weights { calls, self_ticks } = paths.weights(kind.tree, id).unwrap_or_default();
             [calls, (kind.scale)(self_ticks)]
         });
-        let value = values.map(|value| value.min(i64::MAX as u64) as i64).collect();
+        let value: Vec<i64> = values.map(|value| value.min(i64::MAX as u64) as i64).collect();
+        if value.iter().all(|&value| value == 0) {
+            return;
+        }
+        // The innermost function comes first.
+        let location_id = path.iter().rev().copied().collect();
         let sample = vec![proto::Sample { location_id, value }];
         bytes.clear();
         let encoded = proto::Profile { sample, ..proto::Profile::default() }.encode(&mut bytes);
