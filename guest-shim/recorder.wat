@@ -436,9 +436,12 @@
   ;; It has ended; this follows its leave, so that its caller is the innermost frame. $old is the block that it was given (0:
   ;; none), $size for how many bytes it was asked, $new the block that it gave (0: none). So free(p) is (p, 0, 0), and a
   ;; realloc(p, n) that fails is (p, n, 0). (-1, n, 0) is for what is collected: nobody will tell when it is gone.
+  ;; A collector's function that frees may run within any of the allocator's: its token is -1, and it is told always.
   (func $allocated (export "allocated") (param $token i32) (param $old i64) (param $size i64) (param $new i64)
-    (if (i32.ne (local.get $token) (global.get $allocator)) (then (return)))
-    (global.set $allocator (i32.const 0))
+    (if (i32.ne (local.get $token) (i32.const -1))
+      (then
+        (if (i32.ne (local.get $token) (global.get $allocator)) (then (return)))
+        (global.set $allocator (i32.const 0))))
     ;; #if inline instructions
     ;; Samples: a block is forgotten, and what is not chosen is nothing.
     (if (i64.ne (global.get $sample) (i64.const 0))

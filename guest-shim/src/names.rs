@@ -18,7 +18,7 @@ pub const LEAF: &str = "leaf";
 pub const ALLOCATING: &str = "allocating";
 /// `allocated(token: i32, old: i64, size: i64, new: i64)`: it says this behind its leave. `old` is the block that it was given,
 /// `size` how many bytes it was asked for, `new` the block that it gave; 0 where there is none. `old` is -1 if what it gave is
-/// collected.
+/// collected. What a collector frees while an allocator runs has the token -1, and no `allocating` before it.
 pub const ALLOCATED: &str = "allocated";
 /// `grew(memory: i32, pages: i64, before: i64)`: a `memory.grow` was executed. `before` is its result.
 pub const GREW: &str = "grew";

@@ -123,6 +123,7 @@ impl Around {
     pub(super) fn enter(&self, out: &mut Vec<u8>) {
         let mut code = Code(out);
         match self.memory.outermost {
+            _ if self.role.always => {}
             Outermost::Told(allocating) => {
                 code.put(Instruction::LocalGet(self.token));
                 code.put(Instruction::Call(allocating));
@@ -185,6 +186,7 @@ impl Around {
     pub(super) fn leave(&self, out: &mut Vec<u8>) {
         let mut code = Code(out);
         let is_outermost = match self.memory.outermost {
+            _ if self.role.always => false,
             Outermost::Told(_) => false,
             Outermost::Global(allocator) => {
                 code.put(Instruction::LocalGet(self.token));
@@ -194,12 +196,24 @@ impl Around {
                 true
             }
         };
-        code.put(Instruction::LocalGet(self.token));
+        code.put(match self.role.always {
+            true => Instruction::I32Const(-1),
+            false => Instruction::LocalGet(self.token),
+        });
         if self.role.new == New::OnGoStack {
             self.if_zero_returned(&mut code, |code| code.put(Instruction::I64Const(-1)));
         } else {
             match self.role.old {
                 _ if self.role.collected => code.put(Instruction::I64Const(-1)),
+                Some(_) if self.role.keeps_old => {
+                    code.get(self.old(), true);
+                    code.put(Instruction::I64Const(0));
+                    code.get(self.returned(), self.wide);
+                    code.without(self.role.header);
+                    code.get(self.old(), true);
+                    code.put(Instruction::I64Eq);
+                    code.put(Instruction::Select);
+                }
                 Some(_) => code.get(self.old(), true),
                 None => code.put(Instruction::I64Const(0)),
             }
@@ -289,8 +303,8 @@ impl Code<'_> {
     }
 
     /// The address of a block, for that of an object with so many bytes of header in it.
-    fn without(&mut self, header: u32) {
-        if header > 0 {
+    fn without(&mut self, header: i32) {
+        if header != 0 {
             self.put(Instruction::I64Const(header.into()));
             self.put(Instruction::I64Sub);
         }

@@ -1,0 +1,260 @@
+//! What functions of allocators do, and which names tell it.
+
+/// What a function of an allocator does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Role {
+    /// What it is called where the user names functions.
+    pub(crate) name: &'static str,
+    /// How many parameters it has: at least, at most.
+    pub(super) params: (usize, usize),
+    /// The parameter with the block that it is given.
+    pub(crate) old: Option<usize>,
+    pub(crate) size: Size,
+    pub(crate) new: New,
+    /// What stands between a block of the allocator's and the pointers that this function takes and gives.
+    pub(crate) header: i32,
+    /// Whether blocks are collected: no function frees them.
+    pub(crate) collected: bool,
+    /// Whether it is told also where another function of the allocator called it: a collector frees while it allocates.
+    pub(crate) always: bool,
+    /// Whether the block that it is given stays, unless it is the one that it gives.
+    pub(crate) keeps_old: bool,
+}
+
+/// For how many bytes a function is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// It only frees.
+    None,
+    Param(usize),
+    /// The product of two.
+    Params(usize, usize),
+}
+
+/// Where the block is that a function gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum New {
+    /// It only frees.
+    None,
+    /// It returns it.
+    Result,
+    /// In memory, where this parameter points to, if it returns 0.
+    Stored(usize),
+    /// As the functions of Go do: the size and the block are on Go's own stack.
+    OnGoStack,
+}
+
+const fn role(name: &'static str, params: (usize, usize), old: Option<usize>, size: Size) -> Role {
+    let new = if matches!(size, Size::None) { New::None } else { New::Result };
+    Role { name, params, old, size, new, header: 0, collected: false, always: false, keeps_old: false }
+}
+
+const MALLOC: Role = role("malloc", (1, 1), None, Size::Param(0));
+const CALLOC: Role = role("calloc", (2, 2), None, Size::Params(0, 1));
+const REALLOC: Role = role("realloc", (2, 2), Some(0), Size::Param(1));
+const REALLOCARRAY: Role = role("reallocarray", (3, 3), Some(0), Size::Params(1, 2));
+const FREE: Role = role("free", (1, 3), Some(0), Size::None);
+const ALIGNED_ALLOC: Role = role("aligned_alloc", (2, 2), None, Size::Param(1));
+const POSIX_MEMALIGN: Role =
+    Role { new: New::Stored(0), ..role("posix_memalign", (3, 3), None, Size::Param(2)) };
+/// The size first, and the alignment or something else behind it.
+const ALLOC: Role = role("alloc", (1, 3), None, Size::Param(0));
+/// `(pointer, old size, alignment, new size)`, as Rust and `cabi_realloc` have it.
+const REALLOC_RUST: Role = role("rust_realloc", (4, 4), Some(0), Size::Param(3));
+/// `(pointer, old size, new size, alignment)`.
+const REALLOC_BINDGEN: Role = role("wbindgen_realloc", (3, 4), Some(0), Size::Param(2));
+/// Methods of a crate's: the allocator itself is the first parameter.
+const DL_MALLOC: Role = role("dlmalloc", (2, 2), None, Size::Param(1));
+const DL_REALLOC: Role = role("dlrealloc", (3, 3), Some(1), Size::Param(2));
+const DL_MEMALIGN: Role = role("dlmemalign", (3, 3), None, Size::Param(2));
+const DL_FREE: Role = role("dlfree", (2, 2), Some(1), Size::None);
+/// AssemblyScript's objects: their header stands in front of the pointer.
+pub(super) const NEW: Role = Role { name: "new", header: 16, ..ALLOC };
+const RENEW: Role = Role { name: "renew", header: 16, ..REALLOC };
+/// The same where the old object is left to the collector.
+const RENEW_LATER: Role = Role { keeps_old: true, ..RENEW };
+/// It is called while objects are made, too.
+const COLLECTOR_FREE: Role = Role { always: true, ..FREE };
+/// `(root, block)`: a block is free now. The allocator's blocks begin in front of the pointers that it gives. It also comes with what
+/// is left over of a free block.
+const INSERT: Role = Role { header: -4, always: true, ..role("insert", (2, 2), Some(1), Size::None) };
+const ALLOCATE_BLOCK: Role = Role { header: -4, ..role("block", (2, 2), None, Size::Param(1)) };
+const MOVE_BLOCK: Role = Role { header: -4, ..role("move", (3, 3), Some(1), Size::Param(2)) };
+/// The same where no function frees.
+pub(super) const NEW_COLLECTED: Role = Role { collected: true, ..NEW };
+pub(super) const RENEW_COLLECTED: Role = Role { collected: true, old: None, ..RENEW };
+const TINYGO: Role = Role { name: "tinygo", collected: true, ..ALLOC };
+const GO: Role = Role { new: New::OnGoStack, collected: true, ..role("go", (1, 1), None, Size::None) };
+
+/// The roles that the user can name.
+pub(super) const ROLES: [&Role; 10] = [
+    &MALLOC,
+    &CALLOC,
+    &REALLOC,
+    &REALLOCARRAY,
+    &FREE,
+    &ALIGNED_ALLOC,
+    &POSIX_MEMALIGN,
+    &ALLOC,
+    &REALLOC_RUST,
+    &NEW,
+];
+
+/// The role of a function with this name, by the name in the module and the one in the source.
+pub(super) fn role_of(name: &str, demangled: &str) -> Option<&'static Role> {
+    // Zig puts the module of its C library in front.
+    let c = name.strip_prefix("c.malloc.").unwrap_or(name);
+    let c = c.strip_prefix("emscripten_builtin_").or_else(|| c.strip_prefix("__libc_")).unwrap_or(c);
+    let c = c.strip_prefix("emmalloc_").unwrap_or(c);
+    Some(match c {
+        "malloc" | "dlmalloc" | "_malloc" | "valloc" => &MALLOC,
+        "calloc" | "dlcalloc" | "_calloc" => &CALLOC,
+        "realloc" | "dlrealloc" | "_realloc" => &REALLOC,
+        "reallocarray" => &REALLOCARRAY,
+        "free" | "dlfree" | "_free" | "cfree" => &FREE,
+        "aligned_alloc" | "memalign" | "dlmemalign" | "internal_memalign" => &ALIGNED_ALLOC,
+        "posix_memalign" | "dlposix_memalign" => &POSIX_MEMALIGN,
+        "__wbindgen_malloc" => &ALLOC,
+        "__wbindgen_realloc" => &REALLOC_BINDGEN,
+        "__wbindgen_free" => &FREE,
+        "cabi_realloc" => &REALLOC_RUST,
+        "__new" => &NEW,
+        "__renew" => &RENEW,
+        "runtime.alloc" => &TINYGO,
+        "runtime.mallocgc" => &GO,
+        _ => return cpp_role(name).or_else(|| rust_role(demangled)).or_else(|| assemblyscript_role(name)),
+    })
+}
+
+/// `operator new` and `operator delete`, in all their forms.
+fn cpp_role(name: &str) -> Option<&'static Role> {
+    if let Some(operator) = name.strip_prefix("operator ") {
+        return demangled_cpp_role(operator);
+    }
+    let is = |prefix: &str| {
+        let rest = name.strip_prefix(prefix)?;
+        [
+            "",
+            "m",
+            "j",
+            "St11align_val_t",
+            "mSt11align_val_t",
+            "jSt11align_val_t",
+            "RKSt9nothrow_t",
+            "St11align_val_tRKSt9nothrow_t",
+        ]
+        .contains(&rest)
+        .then_some(())
+    };
+    if is("_Znwm").or(is("_Znam")).or(is("_Znwj")).or(is("_Znaj")).is_some() {
+        Some(&ALLOC)
+    } else if is("_ZdlPv").or(is("_ZdaPv")).is_some() {
+        Some(&FREE)
+    } else {
+        None
+    }
+}
+
+/// The same where the linker has demangled the names (wasm-ld does): `new[](unsigned long)`. What only constructs in memory that is
+/// there, `new(unsigned long, void*)`, is none.
+fn demangled_cpp_role(operator: &str) -> Option<&'static Role> {
+    let (operator, parameters) = operator.strip_suffix(')')?.split_once('(')?;
+    let mut parameters = parameters.split(", ");
+    let first = parameters.next()?;
+    let size = |parameter: &str| matches!(parameter, "unsigned long" | "unsigned int");
+    let plain = |parameter: &str| {
+        size(parameter) || matches!(parameter, "std::align_val_t" | "std::nothrow_t const&")
+    };
+    match operator {
+        "new" | "new[]"
+            if size(first) && parameters.all(|parameter| plain(parameter) && !size(parameter)) =>
+        {
+            Some(&ALLOC)
+        }
+        "delete" | "delete[]" if first == "void*" && parameters.all(plain) => Some(&FREE),
+        _ => None,
+    }
+}
+
+fn rust_role(demangled: &str) -> Option<&'static Role> {
+    let (path, last) = demangled.rsplit_once("::").unwrap_or(("", demangled));
+    if path.contains("dlmalloc::Dlmalloc") {
+        return Some(match last {
+            "malloc" => &DL_MALLOC,
+            "realloc" => &DL_REALLOC,
+            "memalign" => &DL_MEMALIGN,
+            "free" => &DL_FREE,
+            _ => return None,
+        });
+    }
+    // `__rustc::__rust_alloc`, `__rustc[1234]::__rust_alloc`, and plain before 1.87.
+    if !path.is_empty() && !path.starts_with("__rustc") {
+        return None;
+    }
+    Some(
+        match last.strip_prefix("__rust_").or(last.strip_prefix("__rdl_")).or(last.strip_prefix("__rg_"))? {
+            "alloc" | "alloc_zeroed" => &ALLOC,
+            "realloc" => &REALLOC_RUST,
+            "dealloc" => &FREE,
+            _ => return None,
+        },
+    )
+}
+
+/// As the compiler names its runtime's functions. Which of them are left depends on how much it optimizes: what frees may be in the
+/// body of what collects, so that only [`INSERT`] is left to tell it (see [`Allocators`](super::Allocators)).
+fn assemblyscript_role(name: &str) -> Option<&'static Role> {
+    let (runtime, last) = name.strip_prefix("~lib/rt/")?.rsplit_once('/')?;
+    Some(match (runtime, last) {
+        (_, "__new") => &NEW,
+        ("itcms", "__renew") => &RENEW_LATER,
+        (_, "__renew") => &RENEW,
+        (_, "__alloc") => &MALLOC,
+        (_, "__realloc") => &REALLOC,
+        (_, "__free") => &COLLECTOR_FREE,
+        ("tlsf", "insertBlock") => &INSERT,
+        ("tlsf", "allocateBlock") => &ALLOCATE_BLOCK,
+        ("tlsf", "moveBlock") => &MOVE_BLOCK,
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::demangle;
+
+    #[test]
+    fn names_tell_roles() {
+        let role = |name: &str| {
+            let demangled = demangle::demangle(name);
+            role_of(name, demangled.as_deref().unwrap_or(name)).map(|role| role.name)
+        };
+        for (name, expected) in [
+            ("malloc", Some("malloc")),
+            ("c.malloc.calloc", Some("calloc")),
+            ("emscripten_builtin_free", Some("free")),
+            ("_Znwm", Some("alloc")),
+            ("operator new(unsigned long)", Some("alloc")),
+            ("operator new[](unsigned int, std::align_val_t, std::nothrow_t const&)", Some("alloc")),
+            ("operator new(unsigned long, void*)", None),
+            ("operator delete[](void*, unsigned long)", Some("free")),
+            ("operator delete(void*, void*)", None),
+            ("_ZdlPvmSt11align_val_t", Some("free")),
+            ("_ZdlPvxyz", None),
+            ("__rust_alloc_zeroed", Some("alloc")),
+            ("_RNvCsdBezzDwma51_7___rustc12___rust_alloc", Some("alloc")),
+            ("_RNvCsdBezzDwma51_7___rustc14___rust_dealloc", Some("free")),
+            ("_RNvCsdBezzDwma51_7___rustc35___rust_no_alloc_shim_is_unstable_v2", None),
+            ("_ZN8dlmalloc8dlmalloc17Dlmalloc$LT$A$GT$6malloc17h0123456789abcdefE", Some("dlmalloc")),
+            ("~lib/rt/itcms/__new", Some("new")),
+            ("~lib/rt/tlsf/__free", Some("free")),
+            ("~lib/rt/tlsf/insertBlock", Some("insert")),
+            ("~lib/rt/itcms/insertBlock", None),
+            ("app::free", None),
+            ("my_malloc", None),
+        ] {
+            assert_eq!(role(name), expected, "{name}");
+        }
+    }
+}
