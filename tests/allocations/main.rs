@@ -73,8 +73,13 @@ fn sum(accounts: impl Iterator<Item = Account>) -> Account {
 
 /// Compares the accounts of a module's functions with those that it has itself; `path_of` makes a function's name of a part's.
 fn compare(name: &str, path_of: impl Fn(&str) -> String) {
+    compare_forms(name, path_of, true, &FORMS);
+}
+
+/// `is_all`: nothing else in the program allocates.
+fn compare_forms(name: &str, path_of: impl Fn(&str) -> String, is_all: bool, forms: &[&[&str]]) {
     let folder = Folder::new();
-    for flags in FORMS {
+    for &flags in forms {
         let known = folder.run(&module(name), flags);
         assert!(known.len() >= 6, "{known:?}");
         let paths = folder.paths();
@@ -83,8 +88,10 @@ fn compare(name: &str, path_of: impl Fn(&str) -> String) {
             let of_part = paths.iter().filter(|(path, _)| path.contains(&function));
             assert_eq!(sum(of_part.map(|(_, account)| *account)), *account, "{part}, {flags:?}");
         }
-        let all = sum(paths.iter().map(|(_, account)| *account));
-        assert_eq!(all, sum(known.values().copied()), "all of it, {flags:?}");
+        if is_all {
+            let all = sum(paths.iter().map(|(_, account)| *account));
+            assert_eq!(all, sum(known.values().copied()), "all of it, {flags:?}");
+        }
     }
 }
 
@@ -96,6 +103,48 @@ fn c_allocates_what_it_says() {
 #[test]
 fn rust_allocates_what_it_says() {
     compare("known.rust.wasm", |part| format!("known::{part}"));
+}
+
+/// Its collector frees while objects are made: in a debug build, in an optimized one without a function that frees, and in one whose
+/// collector only runs when it is called.
+#[test]
+fn assemblyscript_allocates_what_it_says() {
+    for name in ["known.as.wasm", "known.as-O3.wasm", "known.as-minimal.wasm"] {
+        compare_forms(name, |part| format!("known/{part}"), true, &FORMS);
+    }
+}
+
+/// Nobody tells when its objects are gone.
+#[test]
+fn go_allocates_what_it_says() {
+    compare_forms("known.go.wasm", |part| format!("main.{part}"), false, &FORMS[..3]);
+}
+
+/// The same.
+#[test]
+fn kotlin_allocates_what_it_says() {
+    compare_forms("known.kotlin.wasm", |part| format!("known.{part}"), false, &FORMS[..5]);
+}
+
+/// Figures of samples are estimates, and not far off.
+#[test]
+fn samples_are_near_to_what_was_allocated() {
+    let folder = Folder::new();
+    for (name, sample) in [("known.rust.wasm", "4KiB"), ("known.as.wasm", "1KiB"), ("known.go.wasm", "4KiB")]
+    {
+        let exact = {
+            folder.run(&module(name), &["--probe", "inline"]);
+            sum(folder.paths().into_iter().map(|(_, account)| account))
+        };
+        let flags =
+            ["run", "-q", "--trace", "trace.kperf", "--allocations", sample, module(name).to_str().unwrap()];
+        folder.kperf(&flags);
+        let about = sum(folder.paths().into_iter().map(|(_, account)| account));
+        for (n, most) in [(0, 0.1), (1, 0.35)] {
+            let off = about[n] as f64 / exact[n] as f64 - 1.0;
+            assert!(off.abs() < most, "{name}: {about:?}, and exactly {exact:?}");
+        }
+    }
 }
 
 /// pprof's profile of memory is the same, and the blocks that are left fit into the memory.
