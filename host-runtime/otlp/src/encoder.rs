@@ -14,9 +14,9 @@ use crate::times::Times;
 use crate::trace::Trace;
 use crate::{attribute, resource, wire};
 use kperf_abi::FuncId;
-use kperf_profile::Symbols;
 use kperf_profile::frames::{Ending, Visitor};
-use kperf_trace::{Anchor, Header, LaneId, Window};
+use kperf_profile::{CallObserver, Heap, Symbols};
+use kperf_trace::{Allocation, Anchor, Header, LaneId, Window};
 use prost::Message;
 use std::convert::Infallible;
 
@@ -29,6 +29,8 @@ pub(crate) struct Encoder {
     pub(crate) lanes: Lanes,
     pub(crate) batch: Batch,
     pub(crate) metrics: Option<Gathered>,
+    /// With metrics, what functions allocated; its nodes are those of [`Encoder::memory_node`].
+    pub(crate) heap: Option<Heap>,
     /// The sums of a profile's windows.
     pub(crate) counted: Counted,
     /// Calls without a span, with their times in ticks.
@@ -109,6 +111,7 @@ impl Encoder {
             lanes: Lanes::new(outer, inner),
             batch: Batch::new(options.limits),
             metrics: options.metrics.then(|| Gathered::new(&header)),
+            heap: options.metrics.then(Heap::default),
             counted: Counted::default(),
             symbols: Symbols::default(),
             functions: Functions::default(),
@@ -343,6 +346,20 @@ impl Visitor for Encoder {
         self.serial += 1;
         let (span, inside) = (self.ids.span(self.serial), Inside::default());
         Ok(Frame { start_ticks: ticks, span, parent, function, level, left_out, inside })
+    }
+
+    fn allocation(
+        &mut self,
+        lane: LaneId,
+        open: &mut [Frame],
+        allocation: &Allocation,
+        ticks: u64,
+    ) -> Result<(), Infallible> {
+        if let Some(heap) = &mut self.heap {
+            let node = Encoder::memory_node(open.last().map(|frame| frame.function));
+            heap.allocation(lane, node, allocation, ticks);
+        }
+        Ok(())
     }
 
     #[inline]

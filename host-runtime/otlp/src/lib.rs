@@ -39,6 +39,7 @@ mod functions;
 mod histogram;
 mod ids;
 mod lanes;
+mod memory_metrics;
 mod metrics;
 mod options;
 mod profiles;

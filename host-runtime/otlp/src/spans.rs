@@ -5,7 +5,7 @@ use crate::batch::Request;
 use crate::encoder::Encoder;
 use crate::options::SpanOptions;
 use kperf_profile::frames::Frames;
-use kperf_profile::{Health, Stalls, Symbols};
+use kperf_profile::{CallObserver, Health, Stalls, Symbols};
 use kperf_trace::{Batch, Header, Item, LaneId, TimedEvent, TraceReader};
 use std::convert::Infallible;
 use std::io::{self, Read};
@@ -117,7 +117,13 @@ impl<R: Read> Spans<R> {
             return Ok(());
         }
         match self.reader.next()? {
-            Some(Item::Symbols(bytes)) => self.frames.visitor().symbols.add_bytes(bytes),
+            Some(Item::Symbols(bytes)) => {
+                let encoder = self.frames.visitor();
+                encoder.symbols.add_bytes(bytes);
+                if let Some(heap) = &mut encoder.heap {
+                    heap.symbols(&encoder.symbols);
+                }
+            }
             Some(Item::Events(batch)) => {
                 let now = self.rest.begin(&batch, false);
                 never_fails(self.frames.push(&now));
@@ -189,10 +195,18 @@ impl<R: Read> Spans<R> {
 
     /// The metrics of a trace that was read to its end, with [`SpanOptions::metrics`]; else none. For each function
     /// `kperf.function.calls`, a sum, and `kperf.function.duration`, an exponential histogram in seconds, both cumulative
-    /// since the trace began. A profile has `kperf.function.self_time`, a sum in seconds from samples, instead of durations.
+    /// since the trace began. If allocations are recorded, `kperf.memory.allocated`, `freed` and `live` in bytes and
+    /// `kperf.memory.allocations`, by the function that allocated. A profile has `kperf.function.self_time`, a sum in seconds from samples, instead of durations.
     pub fn metrics(&mut self) -> Vec<Request> {
         let Some((start_ticks, end_ticks)) = self.range.filter(|_| self.finished) else { return Vec::new() };
-        self.frames.visitor().metrics(start_ticks, end_ticks)
+        let encoder = self.frames.visitor();
+        let mut requests = encoder.metrics(start_ticks, end_ticks);
+        let before = requests.last().map_or(0, |request| request.first_span + request.spans);
+        let memory = encoder.memory_metrics(start_ticks, end_ticks);
+        requests.extend(
+            memory.into_iter().map(|request| Request { first_span: before + request.first_span, ..request }),
+        );
+        requests
     }
 
     /// What the trace says about its clock and host.

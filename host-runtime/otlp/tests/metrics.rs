@@ -12,7 +12,7 @@ use kperf_otlp::proto::metrics::v1::{AggregationTemporality, ExponentialHistogra
 use kperf_otlp::{Limits, Request, SpanOptions, Spans, TraceContext};
 use kperf_trace::block::BlockHeader;
 use kperf_trace::word::Word;
-use kperf_trace::{FuncId, Header, Summary, TraceReader, TraceWriter, Window, WindowNode};
+use kperf_trace::{Allocation, FuncId, Header, Summary, TraceReader, TraceWriter, Window, WindowNode};
 use prost::Message;
 use std::collections::BTreeMap;
 
@@ -227,4 +227,60 @@ fn a_counted_function_has_calls_and_no_durations() {
     };
     assert_eq!((calls.data_points.len(), durations.data_points.len(), requests[0].spans), (2, 1, 3));
     assert!(calls.data_points.iter().any(|point| point.value == Some(Value::AsInt(2))));
+}
+
+#[test]
+fn what_functions_allocate_is_in_metrics() {
+    let mut trace = TraceWriter::new(Vec::new(), &Header::default()).expect("a trace");
+    let names = ["keeps", "makes"];
+    let symbol = |(id, name): (u32, &str)| Symbol { id: FuncId(id), name: name.into(), ..Symbol::default() };
+    let symbols = (0..).zip(names).map(symbol).collect();
+    trace.symbols(&SymbolTable { symbols, ..SymbolTable::default() }.to_bytes()).expect("symbols");
+    let mut words = Allocation::Allocated { pointer: 8, size: 1000 }.encode().to_vec();
+    words.push(0);
+    words.extend(Allocation::Allocated { pointer: 16, size: 30 }.encode());
+    words.extend(Allocation::Allocated { pointer: 24, size: 4 }.encode());
+    words.extend(Allocation::Freed { pointer: 24 }.encode());
+    words.push(1);
+    words.extend(Allocation::Created { size: 50 }.encode());
+    words.extend([Word::Leave.encode(), Word::Leave.encode()]);
+    let mut block = BlockHeader { start_ticks: 10, ..BlockHeader::default() }.to_bytes().to_vec();
+    words.iter().for_each(|word| block.extend(word.to_le_bytes()));
+    trace.block(0, &block).expect("a block");
+    let file = trace.finish(&Summary::default()).expect("a trace");
+
+    let requests = metrics(&file, SpanOptions { metrics: true, ..seeded() });
+    let mut found = BTreeMap::new();
+    let mut points = 0;
+    for request in &requests {
+        assert_eq!(request.first_span, points);
+        points += request.spans;
+        let decoded = ExportMetricsServiceRequest::decode(&request.body[..]).expect("a request");
+        for metric in &decoded.resource_metrics[0].scope_metrics[0].metrics {
+            let Some(Data::Sum(sum)) = metric.data.as_ref().filter(|_| metric.name.contains("memory")) else {
+                continue;
+            };
+            assert_eq!(sum.is_monotonic, metric.name != "kperf.memory.live");
+            for point in &sum.data_points {
+                let Some(Value::AsInt(number)) = point.value else { panic!("an integer") };
+                let name = attribute(&point.attributes, "code.function.name").expect("a name");
+                found.insert((metric.name.replace("kperf.memory.", ""), name), number);
+            }
+        }
+    }
+    let found: Vec<_> =
+        found.iter().map(|((metric, name), number)| (metric.as_str(), name.as_str(), *number)).collect();
+    let expected = [
+        ("allocated", "[host]", 1000),
+        ("allocated", "keeps", 34),
+        ("allocated", "makes", 50),
+        ("allocations", "[host]", 1),
+        ("allocations", "keeps", 2),
+        ("allocations", "makes", 1),
+        ("freed", "[host]", 0),
+        ("freed", "keeps", 4),
+        ("live", "[host]", 1000),
+        ("live", "keeps", 30),
+    ];
+    assert_eq!(found, expected);
 }
