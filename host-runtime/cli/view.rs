@@ -8,7 +8,7 @@ use crate::table::{grouped, plural};
 use crate::traces;
 use anyhow::{Context, bail};
 use kperf_profile::export::view::{self, SPANS, Written};
-use kperf_profile::{Profile, Slices, Timeline, Unit, WindowChoice};
+use kperf_profile::{Heap, Profile, Slices, Timeline, Unit, WindowChoice};
 use std::fs;
 use std::io::{self, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -59,7 +59,12 @@ impl Opts {
             bail!("the page is long and stdout is a terminal; name a file with -o FILE.html, or pipe it");
         }
         product::keep(&self.trace, &output)?;
-        let (profile, seen) = self.read()?;
+        let (profile, (calls, mut heap)) = self.read()?;
+        if self.calls.parse()?.of_single_calls().is_some() {
+            // Blocks are followed through the whole trace, or not at all.
+            heap = Heap::default();
+        }
+        let seen = (calls, heap);
         traces::tell_warnings(&profile.health);
         if to_stdout {
             let out = BufWriter::new(io::stdout().lock());
@@ -80,8 +85,9 @@ impl Opts {
 
 impl Opts {
     /// The trace, and what the page needs of its single calls.
-    fn read(&self) -> anyhow::Result<(Profile, (Timeline, Slices))> {
-        let observers = || (Timeline::new(self.detail), Slices::new(view::entries(self.detail)));
+    fn read(&self) -> anyhow::Result<(Profile, ((Timeline, Slices), Heap))> {
+        let observers =
+            || ((Timeline::new(self.detail), Slices::new(view::entries(self.detail))), Heap::default());
         let mut calls = self.calls.parse()?;
         let read = traces::profile_observed(&self.trace, &calls, observers())?;
         if read.0.sampling().is_none() || !traces::can_be_read_twice(&self.trace) {

@@ -1,5 +1,7 @@
 //! What a trace says of memory: which calls allocated how much, what was freed, and what was left.
 
+mod curve;
+mod cut;
 mod figures;
 #[cfg(test)]
 mod tests;
@@ -11,6 +13,9 @@ use kperf_trace::{Allocation, LaneId};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
+use curve::Curve;
+pub use curve::Moment;
+use cut::Cut;
 pub use figures::{Count, HeapFigures};
 
 /// How many blocks are followed from their allocation to their end. Those beyond count as allocated, and as nothing else.
@@ -34,6 +39,8 @@ pub struct HeapProblems {
     pub beyond: u64,
     /// Blocks and ends beyond [`MAX_DISPLACED`].
     pub displaced: u64,
+    /// Calls of allocators that were made while another had been ended by a trap or an exception, before the host noticed.
+    pub lost: u64,
 }
 
 /// A block that is there.
@@ -65,12 +72,16 @@ pub struct Heap {
     freed_before: FxHashMap<Place, u32>,
     displaced: usize,
     is_shared: bool,
+    /// What is told as freed may also be a part of free memory.
+    has_spares: bool,
     /// One sample stands for so many bytes, on average; 0: all was recorded.
     sample: u64,
     /// How many bytes there are, and were at most.
     now: u64,
     peak: u64,
     peak_ticks: u64,
+    curve: Curve,
+    cut: Cut,
     /// The nodes whose figures have changed since the peak.
     changed: Vec<u32>,
     /// Whether a node is among these; by node.
@@ -104,6 +115,11 @@ impl Heap {
         (self.peak, self.peak_ticks)
     }
 
+    /// How many bytes there were over time.
+    pub fn moments(&self) -> Vec<Moment> {
+        self.curve.moments()
+    }
+
     /// How many pages a memory of a recorder's had last, if it grew.
     pub fn pages(&self) -> impl Iterator<Item = ((u32, u32), u64)> + '_ {
         self.pages.iter().map(|(&place, &pages)| (place, pages))
@@ -117,12 +133,16 @@ impl Heap {
     /// What didn't fit together.
     pub fn problems(&self) -> HeapProblems {
         let early = self.freed_before.values().map(|&count| u64::from(count)).sum::<u64>();
-        HeapProblems { unknown: self.problems.unknown.saturating_add(early), ..self.problems }
+        HeapProblems {
+            unknown: self.problems.unknown.saturating_add(early),
+            lost: self.cut.lost,
+            ..self.problems
+        }
     }
 
     /// Each a sentence without its full stop.
     pub fn warnings(&self) -> Vec<String> {
-        let HeapProblems { unknown, given_twice, beyond, displaced } = self.problems();
+        let HeapProblems { unknown, given_twice, beyond, displaced, lost } = self.problems();
         let mut told = Vec::new();
         if unknown > 0 {
             told.push(format!(
@@ -145,6 +165,12 @@ impl Heap {
             told.push(format!(
                 "{displaced} blocks of a shared memory can't be followed: {MAX_DISPLACED} are whose threads' records come in another \
                  order. So bytes at the peak and at the end may be wrong"
+            ));
+        }
+        if lost > 0 {
+            told.push(format!(
+                "what {lost} calls of an allocator did is not recorded: an allocator's call before them was ended by a trap or an \
+                 exception, and the host called on without a word (call through the recorder: `Lane::call`, `kperf.call`)"
             ));
         }
         told
@@ -225,13 +251,17 @@ impl Heap {
                 self.displaced += 1;
                 self.given_before.entry(place).or_default().push_back(before);
             } else {
-                let problem =
-                    if self.is_shared { &mut self.problems.displaced } else { &mut self.problems.given_twice };
+                let problem = if self.is_shared {
+                    &mut self.problems.displaced
+                } else {
+                    &mut self.problems.given_twice
+                };
                 *problem += 1;
                 self.end(before, block.ticks, true);
             }
         }
         self.change(block.node);
+        self.curve.give(block.ticks, block.size);
         let figures = self.figures(block.node);
         figures.live_blocks.add(block.count);
         figures.live_bytes = figures.live_bytes.saturating_add(block.size);
@@ -265,7 +295,7 @@ impl Heap {
             }
             None if self.is_shared => self.problems.displaced += 1,
             // Of blocks that were no samples some ends are told.
-            None if self.problems.beyond > 0 || self.sample > 0 => {}
+            None if self.problems.beyond > 0 || self.sample > 0 || self.has_spares => {}
             None => self.problems.unknown += 1,
         }
     }
@@ -275,6 +305,7 @@ impl Heap {
         if was_live {
             self.change(block.node);
             self.now = self.now.saturating_sub(block.size);
+            self.curve.take(ticks, block.size);
         }
         let figures = self.figures(block.node);
         if was_live {
@@ -290,18 +321,21 @@ impl Heap {
 
 /// Blocks and bytes in the place of calls and times.
 fn weighed(node: &mut Node, (blocks, bytes): (Count, u64)) {
-    *node =
-        Node { calls: blocks.get(), self_ticks: bytes, total_ticks: bytes, hidden_calls: 0, ..*node };
+    *node = Node { calls: blocks.get(), self_ticks: bytes, total_ticks: bytes, hidden_calls: 0, ..*node };
 }
 
 impl CallObserver for Heap {
     #[inline]
-    fn call(&mut self, _call: &Call) {}
+    fn call(&mut self, call: &Call) {
+        self.cut.call(call);
+    }
 
     fn symbols(&mut self, symbols: &Symbols) {
+        self.cut.symbols(symbols);
         for allocations in symbols.tables().iter().filter_map(|table| table.module.allocations.as_ref()) {
             self.is_shared |= allocations.shared_memory;
             self.sample = self.sample.max(allocations.sample);
+            self.has_spares |= allocations.allocators.iter().any(|allocator| allocator.role == "insert");
         }
     }
 
@@ -331,6 +365,7 @@ impl CallObserver for Heap {
             },
             Allocation::Created { size } => {
                 let (count, size) = self.weigh(size);
+                self.curve.create(ticks, size);
                 let figures = self.figures(node);
                 figures.objects.add(count);
                 figures.object_bytes = figures.object_bytes.saturating_add(size);
@@ -338,4 +373,3 @@ impl CallObserver for Heap {
         }
     }
 }
-

@@ -69,7 +69,7 @@ pub use flat::{Caller, FlatProfile, Row};
 pub use groups::{Group, namespace};
 pub use growing::GrowingProfile;
 pub use health::{Health, Stalls};
-pub use heap::{Count, Heap, HeapFigures, HeapProblems, MAX_DISPLACED, MAX_LIVE_BLOCKS, PAGE};
+pub use heap::{Count, Heap, HeapFigures, HeapProblems, MAX_DISPLACED, MAX_LIVE_BLOCKS, Moment, PAGE};
 pub use hints::hints;
 pub use histogram::{Bucket, Histogram, Histograms};
 pub use limits::{Beyond, MAX_OPEN_FRAMES, MAX_PATHS};

@@ -8,6 +8,7 @@ mod columns;
 mod page;
 mod sheet;
 
+use crate::heap::Heap;
 use crate::profile::Profile;
 use crate::slices::Slices;
 use crate::timeline::{Level, Timeline};
@@ -35,16 +36,16 @@ pub const fn entries(spans: usize) -> usize {
     spans / 4
 }
 
-/// Writes the page. `timeline` and `slices` are what has observed the profile's calls; `title` stands above it.
+/// Writes the page. `timeline`, `slices` and `heap` are what has observed the profile's calls; `title` stands above it.
 pub fn write_html(
     profile: &Profile,
-    (timeline, slices): (Timeline, Slices),
+    ((timeline, slices), heap): ((Timeline, Slices), Heap),
     title: &str,
     mut out: impl Write,
 ) -> io::Result<Written> {
     let left_out = timeline.left_out();
     let levels = timeline.levels();
-    let sheet = Sheet::new(profile, title, &levels, left_out);
+    let sheet = Sheet::new(profile, title, &levels, left_out, &heap);
     let slices = slices.finish(profile);
     let finest = levels.first();
     let (spans, calls) = finest.map_or((0, 0), |level| (level.spans(), calls_of(level)));

@@ -2,8 +2,8 @@
 
 use kperf_profile::export::{chrome, csv, folded, graph, kieker, kperf, report, speedscope, view};
 use kperf_profile::{
-    CallFilter, CallGraph, FlatProfile, GrowingProfile, Metric, Profile, ProfileDiff, Range, ReplayOptions,
-    Sample, Slices, Timeline, replay,
+    CallFilter, CallGraph, FlatProfile, GrowingProfile, Heap, Metric, Profile, ProfileDiff, Range,
+    ReplayOptions, Sample, Slices, Timeline, replay,
 };
 use kperf_trace::TraceReader;
 use std::io::{self, sink};
@@ -102,7 +102,7 @@ fn reports(profile: &Profile, observers: (Timeline, Slices)) {
     }
     let sample = || Sample::by_function(profile, None, |func| profile.symbols.label(func));
     ProfileDiff::new(&[sample()], &[sample(), sample()], Metric::Own);
-    view::write_html(profile, observers, "title", sink()).expect("to nowhere");
+    view::write_html(profile, (observers, Heap::default()), "title", sink()).expect("to nowhere");
     assert!(profile.health.warnings().iter().all(|warning| !warning.to_string().is_empty()));
 }
 

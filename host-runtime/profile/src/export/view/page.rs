@@ -21,6 +21,7 @@ const SCRIPTS: [(&str, &str); 24] = [
     ("svgcanvas.js", include_str!("page/svgcanvas.js")),
     ("chart.js", include_str!("page/chart.js")),
     ("overview.js", include_str!("page/overview.js")),
+    ("memory.js", include_str!("page/memory.js")),
     ("timeline.js", include_str!("page/timeline.js")),
     ("trees.js", include_str!("page/trees.js")),
     ("flame.js", include_str!("page/flame.js")),

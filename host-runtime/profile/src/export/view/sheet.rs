@@ -2,6 +2,7 @@
 
 use crate::callgraph::{Arc, CallGraph};
 use crate::flat::FlatProfile;
+use crate::heap::Heap;
 use crate::profile::Profile;
 use crate::sampled::Sampling;
 use crate::symbols::{HOST, OTHER, Symbols, UNSEEN, printable};
@@ -37,6 +38,9 @@ pub(super) struct Sheet<'a> {
     edges: Edges,
     lanes: Vec<Lane>,
     levels: Vec<LevelInfo>,
+    /// If allocations were recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<Memory>,
     /// The number of the function that stands for paths beyond the limit, if there are any.
     other: Option<u64>,
     #[serde(skip)]
@@ -94,6 +98,20 @@ struct Lane {
     calls: u64,
 }
 
+/// How many bytes there were over time, as columns.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Memory {
+    /// Since the beginning.
+    ticks: Vec<u64>,
+    live_bytes: Vec<u64>,
+    /// Bytes of collected objects that were made by then.
+    object_bytes: Vec<u64>,
+    /// The most at any time, exactly.
+    peak_bytes: u64,
+    sampled: bool,
+}
+
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct LevelInfo {
@@ -107,6 +125,7 @@ impl<'a> Sheet<'a> {
         title: &'a str,
         levels: &[Level],
         left_out: LeftOut,
+        heap: &Heap,
     ) -> Sheet<'a> {
         let Profile { header, symbols, tree, health, .. } = profile;
         let graph = CallGraph::new(tree, symbols, header, None);
@@ -140,6 +159,7 @@ impl<'a> Sheet<'a> {
                 let mut notes =
                     left_out_notes(left_out, levels, |ticks| Unit::of(header).text(header.nanos(ticks)));
                 notes.extend(profile.sampling().into_iter().flat_map(sampled_notes));
+                notes.extend(heap.warnings().into_iter().map(|text| Note::new(TIMELINE, text)));
                 notes
             },
             modules: symbols
@@ -155,6 +175,7 @@ impl<'a> Sheet<'a> {
                 .map(|level| LevelInfo { resolution_ticks: level.resolution_ticks, spans: level.spans() })
                 .collect(),
             other: indices.get(&OTHER).copied(),
+            memory: memory(profile, heap),
             indices,
         }
     }
@@ -163,6 +184,19 @@ impl<'a> Sheet<'a> {
     pub(super) fn index_of(&self, func: FuncId) -> u64 {
         self.indices.get(&func).copied().unwrap_or(0)
     }
+}
+
+fn memory(profile: &Profile, heap: &Heap) -> Option<Memory> {
+    let moments = heap.moments();
+    let tables = profile.symbols.tables().iter().filter_map(|table| table.module.allocations.as_ref());
+    let since = |ticks: u64| ticks.saturating_sub(profile.start_ticks);
+    (!moments.is_empty()).then(|| Memory {
+        ticks: moments.iter().map(|moment| since(moment.ticks)).collect(),
+        live_bytes: moments.iter().map(|moment| moment.live_bytes).collect(),
+        object_bytes: moments.iter().map(|moment| moment.object_bytes).collect(),
+        peak_bytes: heap.peak().0,
+        sampled: tables.into_iter().any(|allocations| allocations.sample > 0),
+    })
 }
 
 /// What is special about a profile that was sampled.

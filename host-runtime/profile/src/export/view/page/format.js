@@ -32,6 +32,14 @@ function trimmed(nanos) {
   return nanos.toFixed(1).replace(/\.0$/, "");
 }
 
+/** `1,234 bytes`, `12.3 KiB`, `4.56 MiB`. */
+export function bytesText(bytes) {
+  if (bytes < 10_000) return plural(bytes, "byte");
+  const power = Math.min(4, Math.floor(Math.log2(bytes) / 10));
+  const value = bytes / 1024 ** power;
+  return `${value < 99.95 ? value.toPrecision(3) : value.toFixed(0)} ${["bytes", "KiB", "MiB", "GiB", "TiB"][power]}`;
+}
+
 /** `12.3 %`; anything that is not nothing is more than 0. */
 export function percentText(share) {
   const percent = share * 100;

@@ -3,6 +3,7 @@ import { Chart } from "./chart.js";
 import { readLevel, sectionBytes } from "./data.js";
 import { h } from "./dom.js";
 import { momentText, nanosText, plural } from "./format.js";
+import { MemoryStrip } from "./memory.js";
 import { Overview } from "./overview.js";
 
 export class Timeline {
@@ -17,8 +18,9 @@ export class Timeline {
     this.least = Math.max(8 / this.nanosPerUnit, 4);
     this.chart = new Chart(this, state, colors, "Timeline of the calls, by lane and depth");
     this.overview = new Overview(this, colors, state);
+    this.memory = sheet.memory ? new MemoryStrip(this, state) : null;
     state.stretch.watch(() => this.chart.redraw());
-    this.element = h("section", { class: "view timeline" }, this.overview.element, this.chart.element);
+    this.element = h("section", { class: "view timeline" }, this.overview.element, ...(this.memory ? [this.memory.element] : []), this.chart.element);
   }
 
   /** Brings in all levels, the coarsest first, so that something can be seen at once. */
@@ -82,6 +84,7 @@ export class Timeline {
 
   drawn() {
     this.overview.redraw();
+    this.memory?.redraw();
   }
 
   /** What is seen has changed. `onMove` is told. */
