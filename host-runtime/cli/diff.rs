@@ -2,6 +2,7 @@
 
 mod names;
 mod pictures;
+mod places;
 mod verdict;
 
 use crate::collect::store::is_dataset;
@@ -158,7 +159,7 @@ impl Opts {
         }
         let mut diff = ProfileDiff::new(&before.samples, &after.samples, metric);
         let limit = self.fail_on.map(|growth| Limit { growth, least: self.min_share.max(0.01), metric });
-        let grown = limit.map(|limit| limit.exceeded_by(&diff)).unwrap_or_default();
+        let mut grown = limit.map(|limit| limit.exceeded_by(&diff)).unwrap_or_default();
         let least = self.min_share;
         let whole = diff.whole.clone();
         diff.rows.retain(|row| verdict::largest_share(row, &whole, metric) >= least);
@@ -172,6 +173,7 @@ impl Opts {
             );
         }
         self.draw(metric, (&before, &after), &paths, &calls)?;
+        self.add_places(&mut grown, metric, &paths, &calls)?;
         for told in &grown {
             tell(format_args!("error: {told}"));
         }

@@ -1,6 +1,7 @@
 //! `--fail-on`: whether anything grew by more than is allowed.
 
 use kperf_profile::{Change, DiffRow, Metric, ProfileDiff, Unit, printable};
+use std::fmt;
 
 /// How much growth is allowed. Shares and growth are fractions: 0.1 is 10 %.
 #[derive(Clone, Copy, Debug)]
@@ -13,14 +14,32 @@ pub struct Limit {
     pub metric: Metric,
 }
 
+/// Something that grew too much.
+#[derive(Clone, Debug)]
+pub struct Grown {
+    /// The function or path; `None` for the whole.
+    pub function: Option<String>,
+    text: String,
+    /// On which path of calls it grew most.
+    pub place: Option<String>,
+}
+
+impl fmt::Display for Grown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)?;
+        self.place.iter().try_for_each(|place| write!(f, "; {place}"))
+    }
+}
+
 impl Limit {
-    /// A line for each function that grew too much, after one for the whole if that did.
-    pub fn exceeded_by(self, diff: &ProfileDiff) -> Vec<String> {
+    /// Each function that grew too much, after the whole if that did.
+    pub fn exceeded_by(self, diff: &ProfileDiff) -> Vec<Grown> {
         let rows = diff.rows.iter().filter(|row| largest_share(row, &diff.whole, self.metric) >= self.least);
-        std::iter::once(&diff.whole).chain(rows).filter_map(|row| self.judge(row, diff.unit)).collect()
+        let rows = rows.filter_map(|row| self.judge(row, diff.unit, Some(row.name.clone())));
+        self.judge(&diff.whole, diff.unit, None).into_iter().chain(rows).collect()
     }
 
-    fn judge(self, row: &DiffRow, unit: Unit) -> Option<String> {
+    fn judge(self, row: &DiffRow, unit: Unit, function: Option<String>) -> Option<Grown> {
         let change = row.change(self.metric);
         let grew = change.after > change.before * (1.0 + self.growth);
         if !grew || change.is_significant() == Some(false) {
@@ -38,16 +57,17 @@ impl Limit {
         };
         let Change { before, after, .. } = *change;
         let grown = match change.ratio() {
-            Some(ratio) => format!("by {:.1} %", 100.0 * (ratio - 1.0)),
+            Some(ratio) => format!("by {} ({:.1} %)", text(after - before), 100.0 * (ratio - 1.0)),
             None => "from nothing".to_owned(),
         };
-        Some(format!(
+        let text = format!(
             "{}: {what} grew {grown}, from {} to {}; {:.1} % are allowed",
             printable(&row.name),
             text(before),
             text(after),
             100.0 * self.growth
-        ))
+        );
+        Some(Grown { function, text, place: None })
     }
 }
 
