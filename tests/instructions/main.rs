@@ -1,10 +1,12 @@
-//! The count of executed instructions is exact: equal to one that counts before every single operator, and to wasmtime's fuel.
+//! The count of executed instructions is exact: equal to one that counts before every single operator, to wasmtime's fuel, and to what an
+//! interpreter counts.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
 #[path = "../differential/argument.rs"]
 mod argument;
 mod guest;
+mod interpreter;
 mod programs;
 mod reference;
 #[path = "../differential/shape.rs"]
@@ -12,7 +14,7 @@ mod shape;
 
 use guest::{Guest, Outcome};
 use kperf_abi::names::{STATE_INSTRUCTIONS, exported};
-use kperf_rewriter::{Clock, Options, Probe, Weights, rewrite};
+use kperf_rewriter::{Clock, Options, Probe, Rewritten, Weights, rewrite};
 use reference::COUNT;
 
 /// `KPERF_SEEDS=FROM..TO` runs others.
@@ -34,10 +36,10 @@ struct Tally {
 }
 
 /// The module with a count of these weights.
-fn counted(wasm: &[u8], weights: Weights) -> Vec<u8> {
+fn counted(wasm: &[u8], weights: Weights) -> Rewritten {
     let clock = Clock::Instructions(weights);
     let options = Options { probe: Probe::Inline, clock, validate: true, ..Options::default() };
-    rewrite(wasm, &options).unwrap_or_else(|error| panic!("{error}")).wasm
+    rewrite(wasm, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
@@ -46,7 +48,7 @@ fn the_count_is_that_of_every_single_operator() {
     let tally = over_seeds(|wasm, tally| {
         let weights = Weights::parse("bulk off").unwrap();
         let expected = Guest::new(&engine, &reference::count_each(wasm));
-        let actual = Guest::new(&engine, &counted(wasm, weights));
+        let actual = Guest::new(&engine, &counted(wasm, weights).wasm);
         compare(expected, actual, COUNT, tally);
     });
     assert!(tally.returned > 300 && tally.trapped > 300 && tally.instructions > 100_000, "{tally:?}");
@@ -57,7 +59,7 @@ fn with_the_weights_of_fuel_the_count_is_wasmtimes() {
     let (engine, fuel) = (guest::engine(false), guest::engine(true));
     let tally = over_seeds(|wasm, tally| {
         let expected = Guest::new(&fuel, wasm);
-        let actual = Guest::new(&engine, &counted(wasm, Weights::fuel()));
+        let actual = Guest::new(&engine, &counted(wasm, Weights::fuel()).wasm);
         compare(expected, actual, "fuel", tally);
     });
     assert!(tally.returned > 300 && tally.instructions > 100_000, "{tally:?}");
@@ -70,7 +72,7 @@ fn programs_with_exceptions_tail_calls_and_tables_are_counted_to_the_instruction
         let mut tally = Tally::default();
         let weights = Weights::parse("bulk off").unwrap();
         let expected = Guest::new(&engine, &reference::count_each(&wasm));
-        compare(expected, Guest::new(&engine, &counted(&wasm, weights)), COUNT, &mut tally);
+        compare(expected, Guest::new(&engine, &counted(&wasm, weights).wasm), COUNT, &mut tally);
         assert!(tally.returned + tally.trapped > 0, "{name}");
     }
 }

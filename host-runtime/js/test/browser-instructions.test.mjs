@@ -1,4 +1,4 @@
-// The clock `instructions`: every function has executed as many under wasmtime, in node and in a page, to the last one.
+// The clock `instructions`: every function has executed as many under wasmtime, in node and in pages of Chromium and Firefox, to the last one.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { launch, open } from './support/chromium.mjs';
+import { isHere, visit } from './support/firefox.mjs';
 import { folder, hasMultiMemory, kperf, PACKAGE, probed, ROOT } from './support/cli.mjs';
 import { page } from './support/pages.mjs';
 import { serve } from './support/server.mjs';
@@ -58,6 +59,19 @@ async function inChromium(wasm, trace) {
     writeFileSync(trace, Buffer.from(result.trace));
 }
 
+/** In Firefox, which nothing drives: the page posts its trace. */
+async function inFirefox(wasm, trace) {
+    const script = `life(${STEPS}).then(async () => {
+        await kperf.finish();
+        await fetch('/result', { method: 'POST', body: kperf.blob() });
+    }).catch((error) => fetch('/result', { method: 'POST', body: String(error.stack) }));`;
+    const files = { '/': page(script, '<script src="/dist/kperf.js" data-clock="instructions"></script>'), '/life.wasm': wasm };
+    const server = await serve(files, { isolated: true });
+    const { body } = await visit(server.url, () => server.posts.find(({ trace }) => trace === undefined));
+    await server.close();
+    writeFileSync(trace, body);
+}
+
 for (const language of ['rust', 'c', 'wat', 'assemblyscript', 'kotlin', 'go']) {
     test(language, async () => {
         // Its name is the first of its arguments, and they are counted with all else.
@@ -76,6 +90,9 @@ for (const language of ['rust', 'c', 'wat', 'assemblyscript', 'kotlin', 'go']) {
         }
         await inChromium(bytes, trace('chromium'));
         assert.deepEqual(table(trace('chromium'), hosts), expected);
+        if (!isHere) return;
+        await inFirefox(bytes, trace('firefox'));
+        assert.deepEqual(table(trace('firefox'), hosts), expected);
     });
 }
 
