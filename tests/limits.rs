@@ -4,10 +4,10 @@
 #![cfg(target_os = "linux")]
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use kperf_abi::symbols::ModuleIdentity;
+use kperf_abi::symbols::{Allocations, ModuleIdentity};
 use kperf_abi::{FuncId, FuncIndex, Source, Symbol, SymbolTable};
 use kperf_trace::block::BlockHeader;
-use kperf_trace::{Header, Summary, TraceWriter, Window, WindowNode, word};
+use kperf_trace::{Allocation, Header, Summary, TraceWriter, Window, WindowNode, word};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -146,6 +146,28 @@ fn windows() -> Vec<u8> {
     end(trace)
 }
 
+/// Threads that share a memory: as many blocks as are followed, all of them given once more, and ends of blocks that nobody saw.
+fn blocks() -> Vec<u8> {
+    let mut trace = writer();
+    let allocations = Allocations { shared_memory: true, ..Allocations::default() };
+    let module = ModuleIdentity { allocations: Some(allocations), ..ModuleIdentity::default() };
+    let symbol = Symbol { name: "works".into(), ..Symbol::default() };
+    let table = SymbolTable { module, id_base: 0, symbols: vec![symbol], files: Vec::new() };
+    trace.symbols(&table.to_bytes()).unwrap();
+    const MANY: u64 = 1 << 22;
+    let given = |n: u64| Allocation::Allocated { pointer: 16 + 16 * (n % MANY), size: 1 + n % 7 };
+    let freed = |n: u64| Allocation::Freed { pointer: 1 + 16 * n };
+    let records: Vec<_> = (0..2 * MANY).map(given).chain((0..MANY).map(freed)).collect();
+    for records in records.chunks(WORDS as usize / 8) {
+        let words = records.iter().flat_map(|record| {
+            let [first, second, third] = record.encode();
+            [0, first, second, third, word::TIME | 1, word::LEAVE]
+        });
+        block(&mut trace, 0, 0, words);
+    }
+    end(trace)
+}
+
 /// Runs a command that reads the trace `bomb.kperf`, and answers what it says on stderr.
 fn run(folder: &Path, command: &str) -> (bool, String) {
     let program = env!("CARGO_BIN_EXE_kperf-wasm");
@@ -251,6 +273,27 @@ fn windows_of_profiles() {
     check(
         &windows(),
         &["report bomb.kperf --window series --format csv", "report bomb.kperf --window last"],
+        "",
+    );
+}
+
+#[test]
+fn blocks_of_a_shared_memory() {
+    let commands = [
+        "report bomb.kperf --by allocations",
+        "report bomb.kperf --by allocation-paths --format csv",
+        "flame bomb.kperf -o - --by live",
+        "flame bomb.kperf -o - --by allocated --folded",
+        "export bomb.kperf --format pprof-heap -o -",
+    ];
+    check(&blocks(), &commands, "blocks of a shared memory can't be followed: 262144 are");
+    check(
+        &blocks(),
+        &[
+            "view bomb.kperf -o -",
+            "export bomb.kperf --format otlp-json -o - --metrics",
+            "diff bomb.kperf bomb.kperf",
+        ],
         "",
     );
 }

@@ -7,7 +7,9 @@ use crate::table::{TableOptions, grouped, plural};
 use crate::traces;
 use anyhow::{Context, bail};
 use kperf_abi::symbols::{Allocations, Allocator};
-use kperf_profile::{CallTree, Count, HOST, Heap, HeapFigures, NodeId, PAGE, Profile, WindowChoice, printable};
+use kperf_profile::{
+    CallTree, Count, HOST, Heap, HeapFigures, NodeId, PAGE, Profile, WindowChoice, printable,
+};
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 
