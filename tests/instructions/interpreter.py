@@ -31,13 +31,27 @@ def evaluate_call(address):
         calls[address] += 1
 
 
+outermost = None
+
+
 def log(*words):
+    global outermost
+    if words[0] == 'invocate':
+        # The host calls this function.
+        outermost = words[1]
+        return
     instruction = words[-1]
-    if len(words) == 2 and isinstance(instruction, pywasm.core.Inst) and instruction.opcode not in STRUCTURAL:
-        # Constant expressions have a frame of their own.
-        function = getattr(machine.stack.frame[-1], 'function', None)
-        if function is not None:
-            executed[function] += 1
+    if len(words) != 2 or not isinstance(instruction, pywasm.core.Inst):
+        return
+    frame = machine.stack.frame[-1]
+    if outermost is not None:
+        frame.function = outermost
+        calls[outermost] += 1
+        outermost = None
+    # Constant expressions have a frame of their own.
+    function = getattr(frame, 'function', None)
+    if function is not None and instruction.opcode not in STRUCTURAL:
+        executed[function] += 1
 
 
 machine.evaluate_call = evaluate_call

@@ -27,7 +27,7 @@ describe("memory over time", { skip: reason ?? false }, () => {
     return Array.from({ length: width }, (_, x) => Array.from({ length: height }, (_, y) => data[4 * (y * width + x) + 3]).filter((alpha) => alpha > 0).length);
   });
 
-  test("blocks that come and go", () => page("known.c.wasm", ["--allocations"], async (page) => {
+  test("blocks that come and go", () => page("known.c.wasm", ["--allocations", "all"], async (page) => {
     assert.equal(await page.locator(".memory .label").textContent(), "memory: at most 1.00 MiB, at the end 5,050 bytes");
     await page.waitForFunction(() => kperf.views.timeline.chart.placed);
     const heights = await painted(page);
@@ -40,7 +40,7 @@ describe("memory over time", { skip: reason ?? false }, () => {
     await page.waitForFunction(() => / there at /.test(document.querySelector(".memory .label").textContent));
   }));
 
-  test("objects that are collected", () => page("known.kotlin.wasm", ["--allocations"], async (page) => {
+  test("objects that are collected", () => page("known.kotlin.wasm", ["--allocations", "all"], async (page) => {
     assert.match(await page.locator(".memory .label").textContent(), /^collected objects made: \d+ KiB; nobody tells when they are gone$/);
     const heights = await painted(page);
     assert.ok(heights.at(-1) >= heights[0] && heights.at(-1) >= 36, `${heights}`);

@@ -261,11 +261,11 @@ impl Heap {
             }
         }
         self.change(block.node);
-        self.curve.give(block.ticks, block.size);
         let figures = self.figures(block.node);
         figures.live_blocks.add(block.count);
         figures.live_bytes = figures.live_bytes.saturating_add(block.size);
         self.now = self.now.saturating_add(block.size);
+        self.curve.give(block.ticks, block.size, self.now);
         if self.now > self.peak {
             (self.peak, self.peak_ticks) = (self.now, block.ticks);
             for node in std::mem::take(&mut self.changed) {

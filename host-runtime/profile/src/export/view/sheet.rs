@@ -105,6 +105,8 @@ struct Memory {
     /// Since the beginning.
     ticks: Vec<u64>,
     live_bytes: Vec<u64>,
+    /// The most since the moment before.
+    most_bytes: Vec<u64>,
     /// Bytes of collected objects that were made by then.
     object_bytes: Vec<u64>,
     /// The most at any time, exactly.
@@ -193,6 +195,7 @@ fn memory(profile: &Profile, heap: &Heap) -> Option<Memory> {
     (!moments.is_empty()).then(|| Memory {
         ticks: moments.iter().map(|moment| since(moment.ticks)).collect(),
         live_bytes: moments.iter().map(|moment| moment.live_bytes).collect(),
+        most_bytes: moments.iter().map(|moment| moment.most_bytes).collect(),
         object_bytes: moments.iter().map(|moment| moment.object_bytes).collect(),
         peak_bytes: heap.peak().0,
         sampled: tables.into_iter().any(|allocations| allocations.sample > 0),

@@ -6,11 +6,11 @@ import { bytesText, momentText } from "./format.js";
 export class MemoryStrip {
   constructor(timeline, state) {
     Object.assign(this, { timeline, memory: state.sheet.memory });
-    const { liveBytes, objectBytes, peakBytes, sampled } = this.memory;
+    const { liveBytes, mostBytes, objectBytes, peakBytes, sampled } = this.memory;
     this.objects = objectBytes.at(-1);
     this.live = peakBytes > 0;
-    // What is shown: blocks that are there or, where all of it is collected, what was made by then.
-    this.bytes = this.live ? liveBytes : objectBytes;
+    // What is shown: the most that there was or, where all of it is collected, what was made by then.
+    this.bytes = this.live ? mostBytes : objectBytes;
     this.most = Math.max(1, ...this.bytes);
     const about = sampled ? "about " : "";
     const parts = [
