@@ -57,7 +57,7 @@ impl Limit {
         };
         let Change { before, after, .. } = *change;
         let grown = match change.ratio() {
-            Some(ratio) => format!("by {} ({:.1} %)", text(after - before), 100.0 * (ratio - 1.0)),
+            Some(ratio) => format!("by {}, {:.1} %", text(after - before), 100.0 * (ratio - 1.0)),
             None => "from nothing".to_owned(),
         };
         let text = format!(
