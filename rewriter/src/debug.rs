@@ -8,6 +8,7 @@ mod aranges;
 mod entries;
 mod lines;
 mod lists;
+mod macros;
 
 use crate::module::{BodyPlace, ModuleInfo};
 use crate::moves::Moves;
@@ -37,11 +38,12 @@ const ARANGES: &str = ".debug_aranges";
 const LINE: &str = ".debug_line";
 const LOC: &str = ".debug_loc";
 const LOCLISTS: &str = ".debug_loclists";
+const MACRO: &str = ".debug_macro";
 const RANGES: &str = ".debug_ranges";
 const RNGLISTS: &str = ".debug_rnglists";
 
-/// Sections that do.
-const CHANGED: [&str; 8] = [INFO, ADDR, ARANGES, LINE, LOC, LOCLISTS, RANGES, RNGLISTS];
+/// Sections that do, or name what has moved.
+const CHANGED: [&str; 9] = [INFO, ADDR, ARANGES, LINE, LOC, LOCLISTS, MACRO, RANGES, RNGLISTS];
 
 /// Whether a custom section is of DWARF.
 pub(crate) fn is_section(name: &str) -> bool {
@@ -155,6 +157,7 @@ pub(crate) fn convert(info: &ModuleInfo<'_>, moves: &Moves) -> Result<Converted,
     converted
         .patches
         .insert(LOC, lists::bare(lists::Kind::Locations, section(LOC), &found.locations.bare, &code)?);
+    converted.patches.insert(MACRO, macros::convert(section(MACRO), &line_offsets)?);
     converted.patches.insert(ARANGES, aranges::convert(section(ARANGES), &code)?);
     let mut in_table = Vec::new();
     for (at, size) in addresses {
