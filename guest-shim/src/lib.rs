@@ -2,11 +2,12 @@
 //!
 //! Everything here is spelled once: the names of the probe's imports ([`names`]), the words that a recorder writes
 //! ([`word`]), where they lie in a recorder's memory ([`block`]), the symbol table that the rewriter leaves in a module
-//! ([`symbols`]), the recorder modules ([`recorder`]), the memory of a recorder that makes profiles ([`shadow`]), and records of memory ([`allocation`]). The
+//! ([`symbols`], [`code`]), the recorder modules ([`recorder`]), the memory of a recorder that makes profiles ([`shadow`]), and records of memory ([`allocation`]). The
 //! crate does no IO and knows no runtime.
 
 pub mod allocation;
 pub mod block;
+pub mod code;
 pub mod names;
 pub mod recorder;
 pub mod shadow;
@@ -15,4 +16,5 @@ pub mod word;
 
 pub mod leb128;
 
+pub use code::{CallSite, Codes, FunctionCode, Move, Row, Target};
 pub use symbols::{CodeIdentity, FuncId, FuncIndex, Source, Symbol, SymbolTable};

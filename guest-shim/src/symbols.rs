@@ -13,10 +13,14 @@
 //!   bytes    name, behind its length
 //!   bytes    demangled name, behind its length (flag 4)
 //!   leb128   number of the source file, line (flag 16)
-//! leb128   number of source files; then the path of each, behind its length. May be left out if there are none
+//! leb128   number of source files; then the path of each, behind its length. May be left out if nothing stands behind it
+//! code     of each function, see [`crate::code`]. May be left out
 //! bytes    whatever a later version adds; readers skip it
 //! ```
 
+mod files;
+
+use crate::code::{Codes, FunctionCode};
 use crate::leb128;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -83,7 +87,7 @@ fn is_false(flag: &bool) -> bool {
 }
 
 /// A place in the source.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Source {
     /// The file, as an index into [`SymbolTable::files`].
     pub file: u32,
@@ -191,6 +195,9 @@ pub struct SymbolTable {
     /// The paths of source files, as the module has them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
+    /// What is known of the code of each symbol's function, in the order of the symbols; empty if nothing is.
+    #[serde(skip)]
+    pub codes: Codes,
 }
 
 /// Why bytes are not a symbol table.
@@ -220,6 +227,11 @@ impl SymbolTable {
     pub fn source(&self, symbol: &Symbol) -> Option<(&str, u32)> {
         let source = symbol.source?;
         Some((self.files.get(source.file as usize)?, source.line))
+    }
+
+    /// What is known of the code of a function.
+    pub fn code(&self, id: FuncId) -> FunctionCode {
+        id.0.checked_sub(self.id_base).map_or_else(FunctionCode::default, |n| self.codes.get(n as usize))
     }
 
     /// One past the table's last id.
@@ -270,9 +282,13 @@ impl SymbolTable {
                 leb128::write(&mut out, line.into());
             }
         }
-        if !self.files.is_empty() {
+        if !self.files.is_empty() || !self.codes.is_empty() {
             leb128::write(&mut out, self.files.len() as u64);
             self.files.iter().for_each(|file| write_str(&mut out, file));
+        }
+        // A table that is too large can't be read at all.
+        if !self.codes.is_empty() && out.len() + self.codes.size() < MAX_BYTES {
+            self.codes.write(&mut out);
         }
         // Names of C++ templates repeat one another: packed they take a fifth of their bytes.
         let packed = lz4_flex::compress_prepend_size(&out);
@@ -329,8 +345,10 @@ impl SymbolTable {
                 files.push(input.str()?);
             }
         }
-        // What a later version adds stands behind the files.
-        Ok(SymbolTable { module, id_base, symbols, files })
+        let codes = Codes::read(&mut input.rest, symbols.len());
+        let codes = codes.ok_or_else(|| input.error("what it says of code is cut off"))?;
+        // What a later version adds stands behind that.
+        Ok(SymbolTable { module, id_base, symbols, files, codes })
     }
 }
 
@@ -419,7 +437,7 @@ mod tests {
         ];
         let module = ModuleIdentity { name: "\"life\"".into(), functions: 3, ..ModuleIdentity::default() };
         let files = vec!["/src/life.rs".into(), "/src/main.rs".into()];
-        SymbolTable { module, id_base: 100, symbols, files }
+        SymbolTable { module, id_base: 100, symbols, files, ..SymbolTable::default() }
     }
 
     #[test]

@@ -7,6 +7,13 @@ pub(crate) struct FunctionSet {
 }
 
 impl FunctionSet {
+    /// The set of these.
+    pub(crate) fn of(indices: impl Iterator<Item = u32>) -> FunctionSet {
+        let mut set = FunctionSet::default();
+        indices.for_each(|index| _ = set.insert(index));
+        set
+    }
+
     /// Answers whether it was not there before.
     pub(crate) fn insert(&mut self, index: u32) -> bool {
         let (word, bit) = place(index);

@@ -2,8 +2,11 @@
 
 use crate::allocators::Allocators;
 use crate::body::BodyFacts;
+use crate::calls::Calls;
+use crate::codes::{Detail, codes};
 use crate::form::Needs;
 use crate::form::{FORMS, Kind};
+use crate::functions::FunctionSet;
 use crate::module::{ModuleInfo, Proposal};
 use crate::names::{self, FuncNames};
 use crate::plan::Decision;
@@ -11,7 +14,8 @@ use crate::reach::HostReach;
 use crate::source::Sources;
 use crate::write::{Output, Writer};
 use crate::{
-    Error, ErrorKind, Options, Plan, SourceMap, SymbolFile, Warning, source_map, stacks, symbol_file, twin,
+    Error, ErrorKind, Options, Plan, SourceMap, SymbolFile, Warning, section, source_map, stacks,
+    symbol_file, twin,
 };
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{Symbol, SymbolTable, names as abi};
@@ -95,7 +99,7 @@ pub(crate) fn rewrite_in(
     loop {
         let plan = Plan::make(&info, &names, options, surroundings, &refused, &allocators)?;
         check_allocators(&plan, &allocators)?;
-        let symbols = symbols(&info, &plan, &identity, &sources, options.id_base);
+        let mut symbols = symbols(&info, &plan, &identity, &sources, options.id_base);
         if symbols.symbols.is_empty() {
             warnings.extend(not_probed(&plan));
             return Ok(Rewritten { wasm: wasm.to_vec(), symbols, plan, source_map: None, warnings });
@@ -114,11 +118,12 @@ pub(crate) fn rewrite_in(
             form,
             parts: &parts,
             keeps_debug: !options.drops_debug,
+            tells_moves: form.kind() == Kind::Counted,
             source_map,
             weights: options.clock.weights(),
             allocators: &allocators,
         };
-        let Output { wasm, facts, met, source_map: moved, warnings: more, .. } =
+        let Output { mut wasm, facts, met, moves, code_start, source_map: moved, warnings: more } =
             writer.write(options.names.is_some())?;
         stacks::check(&info, &reach, &plan, &met.switches)?;
         let known = refused.len();
@@ -139,6 +144,15 @@ pub(crate) fn rewrite_in(
             warnings.extend(new);
             warnings.extend(not_probed(&plan));
             warnings.extend(not_watched(&info, &plan, &facts));
+            let tells_calls = sources.has_rows() || form.kind() == Kind::Counted;
+            let probed = || FunctionSet::of(plan.probed().map(|(_, function)| function.index.0));
+            let calls = tells_calls.then(|| Calls::find(&info, &reach, probed()));
+            let detail = match form.kind() {
+                Kind::Counted => Detail::All(Some((&moves, code_start))),
+                _ => Detail::Calls,
+            };
+            symbols.codes = codes(&info, &symbols, &sources, calls.as_ref(), detail);
+            section::write_custom(&mut wasm, abi::SYMBOLS_SECTION, &symbols.to_bytes());
             #[cfg(feature = "validate")]
             if options.validate || cfg!(debug_assertions) {
                 validate(&wasm)?;
@@ -325,7 +339,8 @@ fn symbols(
             source: defined.and_then(|n| sources.get(n)),
         }
     }));
-    let mut table = SymbolTable { module: identity.clone(), id_base, symbols, files: sources.files.clone() };
+    let (module, files) = (identity.clone(), sources.files.clone());
+    let mut table = SymbolTable { module, id_base, symbols, files, ..SymbolTable::default() };
     symbol_file::name_by_places(&mut table);
     table
 }

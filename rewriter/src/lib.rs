@@ -7,7 +7,9 @@
 mod allocators;
 mod body;
 mod boundary;
+mod calls;
 mod clock;
+mod codes;
 #[cfg(feature = "components")]
 mod component;
 mod context;

@@ -5,6 +5,7 @@
 //! instruction belongs to the one before it, or to the beginning of the function.
 
 use crate::module::BodyPlace;
+use kperf_abi::Move;
 
 /// Where the instructions of a body have come to, while it is written.
 #[derive(Debug, Default)]
@@ -106,6 +107,14 @@ impl Moves {
             None => 0,
         };
         Some(u64::from(moved.start.saturating_add(new).min(moved.end)))
+    }
+
+    /// Where the code of the n-th body has come to, in a module whose code begins at `start`.
+    pub(crate) fn of(&self, n: usize, start: usize) -> Vec<Move> {
+        let Some(body) = self.bodies.get(n) else { return Vec::new() };
+        let first = (start as u32).saturating_add(body.start);
+        let steps = body.steps.iter().map(|&(old, new)| Move { new: first.saturating_add(new), old });
+        std::iter::once(Move { new: first, old: 0 }).chain(steps).collect()
     }
 
     /// Where the body begins that has an address.

@@ -1,5 +1,6 @@
 //! Where functions stand in the source, as the module's DWARF says.
 
+mod rows;
 pub(crate) mod units;
 
 use crate::Warning;
@@ -8,10 +9,12 @@ use crate::source_map::SourceMap;
 use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, Section as _, UnitOffset};
 use kperf_abi::Source;
 use rayon::prelude::*;
+pub(crate) use rows::BodyRow;
+use rows::Program;
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::fmt;
-use units::{Budget, LineProgram};
+use units::Budget;
 pub(crate) use units::{Unit, Units};
 
 pub(crate) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
@@ -33,6 +36,8 @@ pub(crate) struct Sources {
     pub(crate) files: Vec<String>,
     /// By the number of the defined function.
     by_body: HashMap<usize, Source>,
+    /// Which lines the instructions come from. In the order of bodies and offsets.
+    rows: Vec<BodyRow>,
 }
 
 /// Where the bodies of a module lie: what DWARF's addresses mean.
@@ -60,6 +65,8 @@ pub(crate) enum Problem {
     Dwarf(gimli::Error),
     /// A unit wants more read than it has bytes for.
     TooMuch,
+    /// There are more rows in line tables than are kept.
+    ManyLines,
     /// The paths would take more room than what names them by far.
     LongPaths,
     /// The parts of it are in other files.
@@ -83,6 +90,7 @@ impl fmt::Display for Problem {
             Problem::TooMuch => {
                 f.write_str("a unit has many more attributes than bytes; the rest of it is left out")
             }
+            Problem::ManyLines => f.write_str("it has too many lines to keep them; lines are left out"),
             Problem::Split => f.write_str("parts of it are in other files (split DWARF)"),
             Problem::Reference => f.write_str("it names something that isn't there, or has an unknown form"),
             Problem::NoRoom => f.write_str("a number is too large for its place"),
@@ -127,10 +135,30 @@ impl Sources {
             let (file, line) = map.place(body.start.into()..body.end.into())?;
             Some((n, Source { file, line }))
         };
-        Sources {
-            files: map.files().to_vec(),
-            by_body: bodies.iter().enumerate().filter_map(place).collect(),
-        }
+        let rows = bodies.iter().zip(0..).flat_map(|(body, n)| {
+            map.rows(body.start.into()..body.end.into()).map(move |(offset, place)| BodyRow {
+                body: n,
+                offset: offset as u32,
+                source: place.map(|(file, line)| Source { file, line }),
+            })
+        });
+        let mut rows: Vec<BodyRow> = rows.collect();
+        rows::in_order(&mut rows);
+        let by_body = bodies.iter().enumerate().filter_map(place).collect();
+        Sources { files: map.files().to_vec(), by_body, rows }
+    }
+
+    /// Whether it knows which lines instructions come from.
+    pub(crate) fn has_rows(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
+    /// Which lines the instructions of the n-th defined function come from, in the order of their offsets.
+    pub(crate) fn rows(&self, n: usize) -> &[BodyRow] {
+        let n = n as u32;
+        let from = self.rows.partition_point(|row| row.body < n);
+        let to = self.rows.partition_point(|row| row.body <= n);
+        self.rows.get(from..to).unwrap_or_default()
     }
 
     /// The place of the n-th defined function, if it is known.
@@ -165,16 +193,19 @@ impl<'a> Debug<'_, 'a> {
         let mut first_unit: HashMap<usize, usize> = HashMap::new();
         for (n, (unit, (places, _))) in units.iter().zip(&declared).enumerate() {
             let Some(program) = unit.program else { continue };
-            first_unit.entry(program).or_insert(n);
+            if self.units.programs[program].is_ok() {
+                first_unit.entry(program).or_insert(n);
+            }
             if !places.is_empty() {
                 said.insert(program);
             }
         }
-        let programs = self.units.programs.par_iter().enumerate();
-        let by_lines: Vec<_> = programs
-            .filter(|(n, _)| !said.contains(n))
-            .filter_map(|(n, program)| Some(self.lines(*first_unit.get(&n)?, program.as_ref().ok()?)))
-            .collect();
+        let mut first_units: Vec<(usize, usize)> = first_unit.into_iter().collect();
+        first_units.sort_unstable();
+        let programs = self.programs(&first_units);
+        problems.extend(programs.iter().filter_map(|program| program.problem));
+        let unsaid = first_units.iter().zip(&programs).filter(|((program, _), _)| !said.contains(program));
+        let by_lines: Vec<_> = unsaid.map(|(_, program)| (first_lines(program), None)).collect();
         let mut paths = Paths::new(self);
         let mut sources = Sources::default();
         for (places, problem) in declared.into_iter().chain(by_lines) {
@@ -189,6 +220,7 @@ impl<'a> Debug<'_, 'a> {
                 }
             }
         }
+        sources.rows = Debug::named(&programs, &mut paths, &mut sources.files, problems);
         sources
     }
 
@@ -249,29 +281,6 @@ impl<'a> Debug<'_, 'a> {
         Ok(None)
     }
 
-    /// The first line of each body that a line program knows.
-    fn lines(&self, unit: usize, program: &LineProgram<'a>) -> (Vec<Place>, Option<Problem>) {
-        let mut first: HashMap<usize, (u64, u64, u32)> = HashMap::new();
-        let mut rows = program.clone().rows();
-        let problem = loop {
-            let row = match rows.next_row() {
-                Ok(Some((_, row))) => row,
-                Ok(None) => break None,
-                Err(error) => break Some(error.into()),
-            };
-            let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
-            let body = if row.end_sequence() { None } else { self.layout.body_at(row.address()) };
-            if let (Some(line), Some(body)) = (line, body) {
-                let here = (row.address(), row.file_index(), line);
-                first.entry(body).and_modify(|first| *first = here.min(*first)).or_insert(here);
-            }
-        };
-        let mut places: Vec<Place> =
-            first.into_iter().map(|(body, (_, file, line))| Place { body, unit, file, line }).collect();
-        places.sort_unstable_by_key(|place| place.body);
-        (places, problem)
-    }
-
     fn address(&self, unit: &Unit<'a>, value: AttributeValue<Bytes<'a>>) -> Result<Option<u64>, Problem> {
         Ok(match value {
             AttributeValue::Addr(address) => Some(address),
@@ -304,6 +313,20 @@ impl<'a> Debug<'_, 'a> {
         let text = &rest[..rest.len().min(MAX_NAME + 1)];
         Ok(text.iter().position(|&byte| byte == 0).and_then(|end| name(&text[..end])))
     }
+}
+
+/// The first line of each body that a line program knows.
+fn first_lines(program: &Program) -> Vec<Place> {
+    let mut first: HashMap<u32, (u32, u64, u32)> = HashMap::new();
+    for row in program.rows.iter().filter(|row| row.line > 0) {
+        let here = (row.offset, row.file, row.line);
+        first.entry(row.body).and_modify(|first| *first = here.min(*first)).or_insert(here);
+    }
+    let unit = program.unit;
+    let place = |(body, (_, file, line))| Place { body: body as usize, unit, file, line };
+    let mut places: Vec<Place> = first.into_iter().map(place).collect();
+    places.sort_unstable_by_key(|place| place.body);
+    places
 }
 
 fn name(text: &[u8]) -> Option<String> {

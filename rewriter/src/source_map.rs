@@ -1,5 +1,7 @@
 //! Source maps (ECMA-426) of modules: their columns are offsets in the module, all in one line.
 
+mod json;
+
 use crate::{Error, ErrorKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -52,8 +54,7 @@ impl SourceMap {
             Some(rest) => rest.splitn(2, |&byte| byte == b'\n').nth(1).unwrap_or_default(),
             None => bytes,
         };
-        let value: Value = serde_json::from_slice(bytes).map_err(|error| bad(&error.to_string()))?;
-        let Value::Object(mut json) = value else { return Err(bad("it is no JSON object")) };
+        let mut json = json::object(bytes).map_err(|error| bad(&error))?;
         if json.get("version").and_then(Value::as_u64) != Some(3) {
             return Err(bad("its version is not 3"));
         }
@@ -117,6 +118,16 @@ impl SourceMap {
         Some(self.names.get(name as usize)?.as_str()).filter(|name| !name.is_empty())
     }
 
+    /// The places that instructions in a range of offsets come from: the offset from the range's beginning, the file's number
+    /// and the line, from 1.
+    pub(crate) fn rows(&self, range: Range<u64>) -> impl Iterator<Item = (u64, Option<(u32, u32)>)> + '_ {
+        let start = range.start;
+        self.within(range).iter().map(move |segment| {
+            let place = segment.place.map(|place| (place.file, place.line.saturating_add(1)));
+            (segment.column - start, place)
+        })
+    }
+
     fn within(&self, range: Range<u64>) -> &[Segment] {
         let from = self.segments.partition_point(|segment| segment.column < range.start);
         let to = self.segments.partition_point(|segment| segment.column < range.end);
@@ -161,7 +172,7 @@ pub(crate) fn to_inline(json: &str) -> String {
 /// How many bytes the folder that is put in front of each file may take in all.
 const MAX_ROOTS: usize = 64 << 20;
 /// How many mappings a map has at most. One takes two bytes in the file, and more here.
-const MAX_SEGMENTS: usize = 1 << 24;
+const MAX_SEGMENTS: usize = 1 << 23;
 
 /// Reads the mappings of the first line. `None` if they are broken, or name what isn't there.
 fn read(mappings: &str, files: usize, names: usize) -> Option<Vec<Segment>> {

@@ -3,15 +3,16 @@
 use crate::names::NameMap;
 use crate::source::Sources;
 use crate::twin::rename;
-use crate::{Mismatch, ModuleInfo, SourceMap, Twin};
-use kperf_abi::{Source, SymbolTable};
+use crate::{Mismatch, ModuleInfo, SourceMap, Twin, codes};
+use kperf_abi::{FuncIndex, Row, Source, Symbol, SymbolTable};
 use std::collections::HashMap;
 use std::io::{self, Read, Seek};
+use std::ops::Range;
 
 /// The longest name of a file that stands in a function's name.
 const MAX_FILE: usize = 128;
 /// The largest symbol map or source map, in bytes.
-const MAX_TEXT: u64 = 1 << 28;
+const MAX_TEXT: u64 = 1 << 27;
 
 /// Names of functions from another file than the module.
 #[derive(Clone, Debug)]
@@ -38,8 +39,16 @@ impl SymbolFile {
         if start == b"\0asm" {
             return Twin::read(input).map(|twin| SymbolFile::Module(Box::new(twin)));
         }
+        if start == b"KPER" {
+            let message = "it is a trace; name an unstripped module, a symbol map or a source map";
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
         let mut bytes = Vec::new();
-        input.take(MAX_TEXT).read_to_end(&mut bytes)?;
+        input.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > MAX_TEXT {
+            let message = format!("it is a map of more than {} MiB", MAX_TEXT >> 20);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        }
         if start.starts_with(b"{") || start.starts_with(b")]}'") {
             return SourceMap::parse(&bytes).map(SymbolFile::SourceMap).map_err(invalid);
         }
@@ -153,10 +162,12 @@ fn name_by_map(map: &SourceMap, table: &mut SymbolTable) -> usize {
         .collect();
     let first_file = table.files.len() as u32;
     let mut changed = 0;
+    let mut ranges: HashMap<FuncIndex, Range<u64>> = HashMap::new();
     let symbols = table.symbols.iter_mut().filter(|symbol| !symbol.imported);
     for (symbol, end) in symbols.zip(ends) {
         let Some(end) = end else { continue };
         let range = symbol.code_offset..end.max(symbol.code_offset);
+        ranges.insert(symbol.func_index, range.clone());
         let Some((file, line)) = map.place(range.clone()) else { continue };
         symbol.source = Some(Source { file: first_file.saturating_add(file), line });
         if symbol.unnamed
@@ -168,6 +179,15 @@ fn name_by_map(map: &SourceMap, table: &mut SymbolTable) -> usize {
     }
     if changed > 0 {
         table.files.extend_from_slice(map.files());
+        let rows = |_: usize, symbol: &Symbol| {
+            let range = ranges.remove(&symbol.func_index).unwrap_or_default();
+            let row = |(offset, place): (u64, Option<(u32, u32)>)| Row {
+                offset: offset as u32,
+                source: place.map(|(file, line)| Source { file, line }),
+            };
+            map.rows(range).map(row).collect()
+        };
+        codes::add(table, first_file, None, rows, |_| None);
     }
     changed
 }

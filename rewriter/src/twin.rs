@@ -1,18 +1,21 @@
 //! An unstripped module of the same build: what it says of the functions of one that was stripped.
 
-use crate::Error;
+use crate::calls::Calls;
 use crate::demangle::demangle;
-use crate::module::BodyPlace;
+use crate::functions::FunctionSet;
+use crate::module::{BodyPlace, ModuleInfo};
 use crate::names::read_name_section;
+use crate::reach::HostReach;
 use crate::source::{Layout, Sources};
 use crate::source_map::{self, SourceMap};
+use crate::{Error, Host, codes};
 use kperf_abi::symbols::ModuleIdentity;
-use kperf_abi::{CodeIdentity, Source, SymbolTable, names as abi};
+use kperf_abi::{CodeIdentity, FuncIndex, Source, Symbol, SymbolTable, names as abi};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
-use wasm_encoder::SectionId;
+use wasm_encoder::{Encode, SectionId};
 use wasmparser::{
     BinaryReader, CodeSectionReader, ExportSectionReader, ExternalKind, ImportSectionReader, TypeRef,
 };
@@ -41,6 +44,8 @@ pub struct Twin {
     names: HashMap<u32, String>,
     sources: Sources,
     bodies: Vec<BodyPlace>,
+    /// The module without data and custom sections, if lines are known: it tells what functions call.
+    skeleton: Vec<u8>,
     /// Whether it has a name section with functions.
     is_named: bool,
     /// What of it can't be read.
@@ -100,7 +105,7 @@ impl Twin {
     ///
     /// If the input fails, or is no module. What can't be read of names and debug information is among `problems`.
     pub fn read(input: &mut (impl Read + Seek)) -> io::Result<Twin> {
-        let mut twin = Twin::default();
+        let mut twin = Twin { skeleton: wasm_encoder::Module::HEADER.to_vec(), ..Twin::default() };
         let mut sections = HashMap::new();
         let length = input.seek(SeekFrom::End(0))?;
         input.rewind()?;
@@ -126,6 +131,9 @@ impl Twin {
             input.seek(SeekFrom::Start(at))?;
         }
         twin.describe(&sections);
+        if !twin.sources.has_rows() {
+            twin.skeleton = Vec::new();
+        }
         Ok(twin)
     }
 
@@ -142,9 +150,15 @@ impl Twin {
         const FUNCTION: u8 = SectionId::Function as u8;
         const EXPORT: u8 = SectionId::Export as u8;
         const CODE: u8 = SectionId::Code as u8;
+        const DATA: u8 = SectionId::Data as u8;
         let mut read = |size: u64| {
             let mut bytes = vec![0; size as usize];
             input.read_exact(&mut bytes).map(|()| bytes)
+        };
+        let skeleton = &mut self.skeleton;
+        let mut keep = |bytes: &[u8]| {
+            skeleton.push(id);
+            bytes.encode(skeleton);
         };
         match id {
             CUSTOM => {
@@ -167,6 +181,7 @@ impl Twin {
             }
             IMPORT => {
                 let bytes = read(size)?;
+                keep(&bytes);
                 let imports = ImportSectionReader::new(BinaryReader::new(&bytes, at)).map_err(malformed)?;
                 for import in imports.into_imports() {
                     let is_function =
@@ -176,10 +191,12 @@ impl Twin {
             }
             FUNCTION => {
                 let bytes = read(size)?;
+                keep(&bytes);
                 self.identity.functions = BinaryReader::new(&bytes, at).read_var_u32().map_err(malformed)?;
             }
             EXPORT => {
                 let bytes = read(size)?;
+                keep(&bytes);
                 for export in ExportSectionReader::new(BinaryReader::new(&bytes, at)).map_err(malformed)? {
                     let export = export.map_err(malformed)?;
                     if matches!(export.kind, ExternalKind::Func | ExternalKind::FuncExact) {
@@ -189,6 +206,7 @@ impl Twin {
             }
             CODE => {
                 let bytes = read(size)?;
+                keep(&bytes);
                 self.identity.code = Some(code_identity(&bytes, at));
                 for body in CodeSectionReader::new(BinaryReader::new(&bytes, at)).map_err(malformed)? {
                     let range = body.map_err(malformed)?.range();
@@ -197,7 +215,9 @@ impl Twin {
                     self.bodies.push(BodyPlace { start, end });
                 }
             }
-            _ => {}
+            // What code says stays right without the data.
+            DATA => {}
+            _ => keep(&read(size)?),
         }
         Ok(())
     }
@@ -300,10 +320,32 @@ impl Twin {
             }
             changed += usize::from((&before.0, before.1) != (&symbol.name, symbol.source));
         }
-        if has_places {
+        if has_places || self.sources.has_rows() {
             table.files.extend_from_slice(&self.sources.files);
         }
+        changed += usize::from(self.add_code(table, first_file));
         changed
+    }
+}
+
+impl Twin {
+    /// Says of a table's functions which lines their instructions come from, and what they call. Answers whether it knows any.
+    fn add_code(&self, table: &mut SymbolTable, first_file: u32) -> bool {
+        if !self.sources.has_rows() {
+            return false;
+        }
+        let probed = FunctionSet::of(table.symbols.iter().map(|symbol| symbol.func_index.0));
+        // What the host does isn't known any more.
+        let info = ModuleInfo::parse(&self.skeleton);
+        let calls = info
+            .as_ref()
+            .ok()
+            .map(|info| Calls::find(info, &HostReach::find(info, &Host::default()), probed));
+        let imports = self.identity.imports;
+        let defined = |index: FuncIndex| index.0.checked_sub(imports).map(|n| n as usize);
+        let rows = |symbol: &Symbol| defined(symbol.func_index).map(|n| codes::rows(self.sources.rows(n)));
+        codes::add(table, first_file, calls.as_ref(), |_, symbol| rows(symbol).unwrap_or_default(), defined);
+        true
     }
 }
 

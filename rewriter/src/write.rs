@@ -15,7 +15,7 @@ use crate::section::{self, Mover};
 use crate::source_map::SourceMap;
 use crate::types::Types;
 use crate::{Error, Plan, Warning, Weights, custom, debug, indices, limits};
-use kperf_abi::{FuncIndex, SymbolTable, names as abi};
+use kperf_abi::{FuncIndex, SymbolTable};
 use rayon::prelude::*;
 use wasm_encoder::reencode::Reencode;
 use wasm_encoder::{Encode, Section as _, SectionId};
@@ -52,6 +52,8 @@ pub(crate) struct Writer<'a> {
     pub(crate) parts: &'a Parts,
     /// Whether debug information is kept.
     pub(crate) keeps_debug: bool,
+    /// Whether the symbol table says where code has come to.
+    pub(crate) tells_moves: bool,
     /// The module's source map, and the address of the new one; without an address it is in the module.
     pub(crate) source_map: Option<(&'a SourceMap, Option<&'a str>)>,
     /// What instructions count, if they are the clock.
@@ -68,7 +70,7 @@ pub(crate) struct Output {
     /// Where the code has come to, if that is wanted.
     pub(crate) moves: Moves,
     /// Where the content of the code section begins.
-    code_start: usize,
+    pub(crate) code_start: usize,
     /// The source map of the new module, if it has one.
     pub(crate) source_map: Option<String>,
     pub(crate) warnings: Vec<Warning>,
@@ -116,7 +118,8 @@ impl Writer<'_> {
         let mut sections = self.info.sections.iter();
         let mut has_debug =
             || sections.any(|section| section.custom_name.as_deref().is_some_and(debug::is_kept));
-        context.wants_moves = self.keeps_debug && (has_debug() || self.source_map.is_some());
+        let follows = self.keeps_debug && (has_debug() || self.source_map.is_some());
+        context.wants_moves = follows || self.tells_moves;
         limits::check(self.info, &context, types.added())?;
         let symbols = self.symbols.symbols.len();
         let room = self.info.wasm.len() + symbols * (context.code.size() + SYMBOL_SIZE);
@@ -173,7 +176,6 @@ impl<'a> Sections<'a> {
         }
         self.debug_sections();
         self.source_map();
-        section::write_custom(&mut self.output.wasm, abi::SYMBOLS_SECTION, &self.writer.symbols.to_bytes());
         Ok(())
     }
 

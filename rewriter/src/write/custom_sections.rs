@@ -85,6 +85,7 @@ impl<'a> Sections<'a> {
             return Ok(());
         }
         if debug::is_kept(name)
+            && self.writer.keeps_debug
             && self.context.wants_moves
             && let Some((name, data)) = named_data_of(content).filter(|(name, _)| !self.has_debug(name))
         {

@@ -4,14 +4,16 @@ set -euo pipefail
 cd "$(dirname "$0")"
 build=$(mktemp -d)
 trap 'rm -r "$build"' EXIT
-# NAME FLAGS..: not linked by clang, which would let Binaryen spoil the addresses.
+# NAME SOURCE FLAGS..: not linked by clang, which would let Binaryen spoil the addresses.
 module() {
-    local name=$1
-    shift
-    clang --target=wasm32 -O1 -ffile-prefix-map="$PWD=/src" "$@" -c sums.c -o "$build/$name.o"
-    wasm-ld --no-entry "$build/$name.o" -o "$name.wasm"
+    local name=$1 source=$2
+    shift 2
+    clang --target=wasm32 -O1 -ffile-prefix-map="$PWD=/src" "$@" -c "$source" -o "$build/$name.o"
+    wasm-ld --no-entry --export-if-defined=_start "$build/$name.o" -o "$name.wasm"
 }
-module dwarf4 -g
-module dwarf5 -gdwarf-5
-module lines -gline-tables-only
+module dwarf4 sums.c -g
+module dwarf5 sums.c -gdwarf-5
+module lines sums.c -gline-tables-only
+module calls calls.c -g
+module loop loop.c -g
 chmod 644 ./*.wasm

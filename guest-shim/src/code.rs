@@ -1,0 +1,368 @@
+//! What a symbol table knows of the code of its functions: which lines instructions come from, what they call, and where they
+//! stand in the rewritten module.
+//!
+//! Behind the source files of a table stand the functions, in the order of their ids:
+//!
+//! ```text
+//! leb128   how many bytes follow of this function; 0 if nothing is known of it. Readers pass over what they don't know
+//! leb128   0, or 1 more than the class of its type if it may be called through a table or a reference
+//! leb128   number of rows, in the order of their offsets; then for each:
+//!   leb128   its offset in the body, less that of the row before
+//!   leb128   0 if no place is known from here on, 1 for the file of the row before, or 2 more than the number of a file
+//!   leb128   the line, less that of the row before (0 before the first), as a zigzag number; not if no place is known
+//! leb128   number of call sites, in the order of their offsets; then for each:
+//!   leb128   its offset, less that of the site before
+//!   leb128   what it calls: 0 for anything; 2 and twice the index of a function; 1 and twice a class, of which any may be called
+//! leb128   number of moves, in the order of both of their offsets; then for each:
+//!   leb128   the offset in the rewritten module, less that of the move before
+//!   leb128   the offset in the original body, less that of the move before
+//! ```
+//!
+//! Offsets are of bytes, in the original, from the beginning of the function's body (behind its size).
+
+use crate::{FuncIndex, Source, leb128};
+use std::fmt;
+
+/// What is known of the code of a function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionCode {
+    /// The class of its type, if it may be called through a table or a reference. Functions that such a call can't tell apart are
+    /// of one class.
+    pub class: Option<u32>,
+    /// Which lines the instructions come from. In the order of their offsets.
+    pub rows: Vec<Row>,
+    /// The calls that it makes. In the order of their offsets; several entries of one offset are what one instruction may call.
+    pub sites: Vec<CallSite>,
+    /// Where its code has come to. In the order of both offsets.
+    pub moves: Vec<Move>,
+}
+
+/// The instructions from an offset on come from a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// Where the first of them is.
+    pub offset: u32,
+    /// The place; `None` if it isn't known.
+    pub source: Option<Source>,
+}
+
+/// A call that a function makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallSite {
+    /// Where it is.
+    pub offset: u32,
+    /// What it calls.
+    pub target: Target,
+}
+
+/// What a call may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Target {
+    /// Whatever function has a probe: on the way there are only functions without one, or of the host.
+    Anything,
+    /// This function.
+    Function(FuncIndex),
+    /// A function of this class.
+    Class(u32),
+}
+
+/// The instructions from an offset in the rewritten module on are those from an offset in the original body on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// Counted from the beginning of the rewritten module.
+    pub new: u32,
+    /// Counted from the beginning of the original body.
+    pub old: u32,
+}
+
+impl FunctionCode {
+    /// The same with other numbers of source files. A place whose file has none isn't known.
+    #[must_use]
+    pub fn with_files(mut self, number: impl Fn(u32) -> Option<u32>) -> FunctionCode {
+        for row in &mut self.rows {
+            let source = row.source.and_then(|source| Some(Source { file: number(source.file)?, ..source }));
+            row.source = source;
+        }
+        self
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        *self == FunctionCode::default()
+    }
+
+    /// Where the instruction at an offset comes from.
+    pub fn source(&self, offset: u32) -> Option<Source> {
+        let behind = self.rows.partition_point(|row| row.offset <= offset);
+        self.rows.get(behind.checked_sub(1)?)?.source
+    }
+
+    /// The offsets of the calls that may be calls of a function: each of them once, in their order.
+    pub fn sites_of(&self, index: FuncIndex, class: Option<u32>) -> Vec<u32> {
+        let may = |target| match target {
+            Target::Anything => true,
+            Target::Function(function) => function == index,
+            Target::Class(called) => class == Some(called),
+        };
+        let mut offsets: Vec<u32> =
+            self.sites.iter().filter(|site| may(site.target)).map(|site| site.offset).collect();
+        offsets.dedup();
+        offsets
+    }
+
+    /// The offset in the original body of what stands in the rewritten module at an offset from its beginning. What was put
+    /// in front of an instruction is of that instruction.
+    pub fn original(&self, new: u32) -> Option<u32> {
+        let behind = self.moves.partition_point(|step| step.new <= new);
+        let step = self.moves.get(behind.checked_sub(1)?)?;
+        let next = self.moves.get(behind).map_or(u32::MAX, |next| next.old);
+        Some(step.old.saturating_add(new - step.new).min(next))
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        leb128::write(out, self.class.map_or(0, |class| u64::from(class) + 1));
+        leb128::write(out, self.rows.len() as u64);
+        let (mut offset, mut place) = (0, Source { file: u32::MAX, line: 0 });
+        for row in &self.rows {
+            leb128::write(out, u64::from(row.offset.saturating_sub(offset)));
+            offset = row.offset.max(offset);
+            let Some(source) = row.source else {
+                out.push(0);
+                continue;
+            };
+            leb128::write(out, if source.file == place.file { 1 } else { u64::from(source.file) + 2 });
+            leb128::write(out, zigzag(i64::from(source.line) - i64::from(place.line)));
+            place = source;
+        }
+        leb128::write(out, self.sites.len() as u64);
+        let mut offset = 0;
+        for site in &self.sites {
+            leb128::write(out, u64::from(site.offset.saturating_sub(offset)));
+            offset = site.offset.max(offset);
+            let target = match site.target {
+                Target::Anything => 0,
+                Target::Function(index) => 2 * u64::from(index.0) + 2,
+                Target::Class(class) => 2 * u64::from(class) + 1,
+            };
+            leb128::write(out, target);
+        }
+        leb128::write(out, self.moves.len() as u64);
+        let (mut new, mut old) = (0, 0);
+        for step in &self.moves {
+            leb128::write(out, u64::from(step.new.saturating_sub(new)));
+            leb128::write(out, u64::from(step.old.saturating_sub(old)));
+            (new, old) = (step.new.max(new), step.old.max(old));
+        }
+    }
+
+    /// Reads what [`write`](Self::write) has written, as far as it goes.
+    fn read(&mut self, mut input: &[u8]) -> Option<()> {
+        let mut number = || leb128::read(&mut input);
+        let small = |number: u64| u32::try_from(number).ok();
+        self.class = match number()? {
+            0 => None,
+            class => Some(small(class - 1)?),
+        };
+        let (mut offset, mut place) = (0u32, None);
+        for _ in 0..number()? {
+            offset = offset.checked_add(small(number()?)?)?;
+            let file = number()?;
+            let mut source = None;
+            if file > 0 {
+                let last: Source = place.unwrap_or(Source { file: u32::MAX, line: 0 });
+                let line = i64::from(last.line).checked_add(unzigzag(number()?))?;
+                let file = if file == 1 { last.file } else { small(file - 2)? };
+                place = Some(Source { file, line: u32::try_from(line).ok()? });
+                source = place;
+            }
+            self.rows.push(Row { offset, source });
+        }
+        let mut offset = 0u32;
+        for _ in 0..number()? {
+            offset = offset.checked_add(small(number()?)?)?;
+            let target = match number()? {
+                0 => Target::Anything,
+                index if index % 2 == 0 => Target::Function(FuncIndex(small(index / 2 - 1)?)),
+                class => Target::Class(small(class / 2)?),
+            };
+            self.sites.push(CallSite { offset, target });
+        }
+        let (mut new, mut old) = (0u32, 0u32);
+        for _ in 0..number()? {
+            new = new.checked_add(small(number()?)?)?;
+            old = old.checked_add(small(number()?)?)?;
+            self.moves.push(Move { new, old });
+        }
+        Some(())
+    }
+}
+
+fn zigzag(number: i64) -> u64 {
+    (number << 1 ^ number >> 63) as u64
+}
+
+fn unzigzag(number: u64) -> i64 {
+    (number >> 1) as i64 ^ -((number & 1) as i64)
+}
+
+/// The code of the functions of a table, in the order of its symbols. It is kept as it is stored: of large modules only few
+/// functions are ever asked for.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Codes {
+    bytes: Vec<u8>,
+    /// Where each function's bytes end.
+    ends: Vec<u32>,
+}
+
+impl fmt::Debug for Codes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries((0..self.ends.len()).map(|n| self.get(n))).finish()
+    }
+}
+
+impl Codes {
+    /// Whether nothing is known of any function.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The same with other numbers of source files.
+    #[must_use]
+    pub fn with_files(&self, number: impl Fn(u32) -> Option<u32>) -> Codes {
+        let mut codes = Codes::default();
+        (0..self.ends.len()).for_each(|n| codes.push(&self.get(n).with_files(&number)));
+        codes.or_none()
+    }
+
+    /// The numbers of all source files that it names.
+    pub fn files(&self) -> impl Iterator<Item = u32> + '_ {
+        let rows = (0..self.ends.len()).flat_map(|n| self.get(n).rows);
+        rows.filter_map(|row| Some(row.source?.file))
+    }
+
+    /// The same, or nothing at all if nothing is known of any function: as a table is read that has nothing of it.
+    #[must_use]
+    pub fn or_none(self) -> Codes {
+        if self.is_empty() { Codes::default() } else { self }
+    }
+
+    /// How many bytes it keeps.
+    pub fn size(&self) -> usize {
+        self.bytes.len() + self.ends.len() * size_of::<u32>()
+    }
+
+    /// Adds the code of the next function.
+    pub fn push(&mut self, code: &FunctionCode) {
+        if !code.is_empty() {
+            code.write(&mut self.bytes);
+        }
+        self.ends.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
+    }
+
+    /// The code of the n-th symbol's function. What its bytes don't say, or not as they should, isn't known.
+    pub fn get(&self, n: usize) -> FunctionCode {
+        let start = n.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied());
+        let range = start.zip(self.ends.get(n).copied());
+        let bytes = range.and_then(|(start, end)| self.bytes.get(start as usize..end as usize));
+        let mut code = FunctionCode::default();
+        // What was read before something that can't be is right.
+        let _ = code.read(bytes.unwrap_or_default());
+        code
+    }
+
+    /// Appends what a table has of it.
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let mut start = 0;
+        for &end in &self.ends {
+            let bytes = self.bytes.get(start..end as usize).unwrap_or_default();
+            leb128::write(out, bytes.len() as u64);
+            out.extend_from_slice(bytes);
+            start = end as usize;
+        }
+    }
+
+    /// Reads what a table of so many symbols has of it. `None` if it ends within.
+    pub(crate) fn read(input: &mut &[u8], symbols: usize) -> Option<Codes> {
+        let mut codes = Codes::default();
+        if input.is_empty() {
+            return Some(codes);
+        }
+        for _ in 0..symbols {
+            let length = usize::try_from(leb128::read(input)?).ok()?;
+            let (bytes, rest) = input.split_at_checked(length)?;
+            *input = rest;
+            codes.bytes.extend_from_slice(bytes);
+            codes.ends.push(u32::try_from(codes.bytes.len()).ok()?);
+        }
+        Some(codes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code() -> FunctionCode {
+        let row = |offset, file, line| Row { offset, source: Some(Source { file, line }) };
+        let site = |offset, target| CallSite { offset, target };
+        FunctionCode {
+            class: Some(0),
+            rows: vec![row(2, 0, 40), row(9, 0, 12), Row { offset: 11, source: None }, row(300, 7, 0)],
+            sites: vec![
+                site(4, Target::Function(FuncIndex(0))),
+                site(4, Target::Anything),
+                site(70, Target::Class(0)),
+            ],
+            moves: vec![Move { new: 1000, old: 0 }, Move { new: 1020, old: 2 }, Move { new: 1030, old: 8 }],
+        }
+    }
+
+    #[test]
+    fn code_survives_the_round_trip() {
+        let mut codes = Codes::default();
+        [code(), FunctionCode::default(), code()].iter().for_each(|code| codes.push(code));
+        let mut bytes = Vec::new();
+        codes.write(&mut bytes);
+        let mut input = &bytes[..];
+        let read = Codes::read(&mut input, 3).expect("what was written");
+        assert_eq!((&read, input.len()), (&codes, 0));
+        assert_eq!((read.get(0), read.get(1).is_empty(), read.get(2)), (code(), true, code()));
+        assert!(read.get(3).is_empty());
+        for length in 1..bytes.len() {
+            // Neither panics, nor does a function have more than it had.
+            let cut = Codes::read(&mut &bytes[..length], 3);
+            assert_eq!(cut, None);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_some_code() {
+        let mut bytes = Vec::new();
+        code().write(&mut bytes);
+        for at in 0..bytes.len() {
+            for byte in [0, 1, 0x7f, 0xff] {
+                let mut broken = bytes.clone();
+                broken[at] = byte;
+                let _ = FunctionCode::default().read(&broken);
+                let _ = FunctionCode::default().read(&broken[..at]);
+            }
+        }
+    }
+
+    #[test]
+    fn places_sites_and_moves_are_found() {
+        let code = code();
+        let line = |offset| code.source(offset).map(|source| source.line);
+        assert_eq!([0, 2, 8, 9, 10, 11, 299, 300].map(line), {
+            let (forty, twelve) = (Some(40), Some(12));
+            [None, forty, forty, twelve, twelve, None, None, Some(0)]
+        });
+        assert_eq!(code.sites_of(FuncIndex(0), None), [4]);
+        assert_eq!(code.sites_of(FuncIndex(9), Some(0)), [4, 70]);
+        assert_eq!(code.sites_of(FuncIndex(9), Some(1)), [4]);
+        // Bytes 1002 to 1020 were put in front of what was at 2.
+        assert_eq!([999, 1000, 1001, 1019, 1020, 1029, 1031].map(|new| code.original(new)), {
+            [None, Some(0), Some(1), Some(2), Some(2), Some(8), Some(9)]
+        });
+    }
+}

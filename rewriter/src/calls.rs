@@ -1,0 +1,162 @@
+//! Which calls each function makes, and of what: where the callers in a trace may have called from.
+//!
+//! A trace says who was called within whom, as far as they have probes. Between the two there may be functions without one. So
+//! a call of such a function may be the call of anything, and so may one that a function of the host's gets to see, or one of a
+//! function that leaves its place to another by a tail call.
+
+use crate::functions::FunctionSet;
+use crate::module::{BodyPlace, ModuleInfo};
+use crate::operators::{self, Effect};
+use crate::reach::HostReach;
+use kperf_abi::{CallSite, FuncIndex, Target};
+use rayon::prelude::*;
+use std::collections::{HashMap, HashSet};
+use wasmparser::{FuncType, Operator, ValType};
+
+/// The calls of a module's functions.
+pub(crate) struct Calls {
+    /// The functions that have a probe.
+    probed: FunctionSet,
+    bodies: Vec<BodyCalls>,
+    /// By the index of a type; `None` for what is no function type.
+    classes: Vec<Option<u32>>,
+    /// By the index of a function.
+    class_of: Vec<Option<u32>>,
+    /// The functions by whose call anything may be called.
+    through: FunctionSet,
+    /// The classes with such a function.
+    through_classes: HashSet<u32>,
+    /// Whether a reference may be a function of the host's that calls back.
+    through_references: bool,
+}
+
+/// What a body calls.
+#[derive(Clone, Debug, Default)]
+struct BodyCalls {
+    /// Offsets in the body.
+    calls: Vec<(u32, Callee)>,
+    /// Whether it ends in another function.
+    has_tail_call: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Callee {
+    Function(u32),
+    /// Of a type.
+    Reference(Option<u32>),
+}
+
+impl Calls {
+    /// Looks through all bodies. A body that can't be read has no calls from there on: the module is no good.
+    pub(crate) fn find(info: &ModuleInfo<'_>, reach: &HostReach, probed: FunctionSet) -> Calls {
+        let bodies: Vec<BodyCalls> =
+            info.bodies.par_iter().map(|&place| BodyCalls::find(info, place)).collect();
+        let imports = info.imported_funcs.len();
+        let classes = classes(info);
+        let types = info.imported_funcs.iter().map(|import| import.type_index);
+        let types = types.chain(info.defined_types.iter().copied());
+        let is_open =
+            |index: u32| info.referenced.contains(index) || info.exported_funcs.contains_key(&index);
+        let class_of: Vec<Option<u32>> = types
+            .zip(0..)
+            .map(|(ty, index)| classes.get(ty as usize).copied().flatten().filter(|_| is_open(index)))
+            .collect();
+        let mut calls = Calls {
+            probed,
+            bodies,
+            classes,
+            class_of,
+            through: FunctionSet::default(),
+            through_classes: HashSet::new(),
+            through_references: reach.references(),
+        };
+        for index in 0..calls.class_of.len() as u32 {
+            let is_through = match (index as usize).checked_sub(imports) {
+                None => reach.function(index),
+                Some(n) => calls.bodies.get(n).is_some_and(|body| {
+                    body.has_tail_call || !calls.probed.contains(index) && !body.calls.is_empty()
+                }),
+            };
+            if is_through {
+                calls.through.insert(index);
+                calls.through_classes.extend(calls.class_of(FuncIndex(index)));
+            }
+        }
+        calls
+    }
+
+    /// The class of a function's type, if it may be called through a table or a reference.
+    pub(crate) fn class_of(&self, index: FuncIndex) -> Option<u32> {
+        self.class_of.get(index.0 as usize).copied().flatten()
+    }
+
+    /// The calls that the n-th defined function makes of functions with probes, or on the way to such.
+    pub(crate) fn of(&self, n: usize) -> Vec<CallSite> {
+        let mut sites = Vec::new();
+        for &(offset, callee) in self.bodies.get(n).map_or(&[][..], |body| &body.calls) {
+            let (target, is_through) = match callee {
+                Callee::Function(index) => {
+                    let has_probe = self.probed.contains(index);
+                    (has_probe.then_some(Target::Function(FuncIndex(index))), self.through.contains(index))
+                }
+                Callee::Reference(ty) => {
+                    let class = ty.and_then(|ty| self.classes.get(ty as usize).copied().flatten());
+                    let is_through = class.is_none_or(|class| self.through_classes.contains(&class))
+                        || self.through_references;
+                    (class.map(Target::Class), is_through)
+                }
+            };
+            sites.extend(is_through.then_some(CallSite { offset, target: Target::Anything }));
+            sites.extend(target.map(|target| CallSite { offset, target }));
+        }
+        sites
+    }
+}
+
+impl BodyCalls {
+    fn find(info: &ModuleInfo<'_>, place: BodyPlace) -> BodyCalls {
+        let mut found = BodyCalls::default();
+        let Ok(mut operators) = info.body(place).get_operators_reader() else { return found };
+        while !operators.eof() {
+            let at = operators.original_position();
+            let Ok(operator) = operators.read() else { break };
+            let callee = match operators::effect(&operator) {
+                Effect::TailCalls => {
+                    found.has_tail_call = true;
+                    continue;
+                }
+                Effect::Calls => operators::function(&operator).map(Callee::Function),
+                Effect::CallsReference => Some(Callee::Reference(match operator {
+                    Operator::CallIndirect { type_index, .. } | Operator::CallRef { type_index } => {
+                        Some(type_index)
+                    }
+                    _ => None,
+                })),
+                // What another stack runs is below whoever resumes it.
+                Effect::Resumes | Effect::Switches => Some(Callee::Reference(None)),
+                _ => None,
+            };
+            let offset = at.saturating_sub(place.start.into()) as u32;
+            found.calls.extend(callee.map(|callee| (offset, callee)));
+        }
+        found
+    }
+}
+
+/// Which types a call through a reference can't tell apart: those that are written alike. Where types have subtypes, those with
+/// as many parameters and results.
+fn classes(info: &ModuleInfo<'_>) -> Vec<Option<u32>> {
+    let functions = || info.types.iter().filter(|ty| ty.signature.is_some());
+    let are_plain = functions().all(|ty| ty.plain);
+    let key = |signature: &FuncType| -> (Vec<ValType>, usize, usize) {
+        let (params, results) = (signature.params(), signature.results());
+        let values = if are_plain { [params, results].concat() } else { Vec::new() };
+        (values, params.len(), results.len())
+    };
+    let mut known = HashMap::new();
+    let mut class = |signature: &FuncType| {
+        let next = known.len() as u32;
+        *known.entry(key(signature)).or_insert(next)
+    };
+    info.types.iter().map(|ty| ty.signature.as_ref().map(&mut class)).collect()
+}

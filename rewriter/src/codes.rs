@@ -1,0 +1,93 @@
+//! What a symbol table says of the code of its functions.
+
+use crate::calls::Calls;
+use crate::module::ModuleInfo;
+use crate::moves::Moves;
+use crate::source::{BodyRow, Sources};
+use kperf_abi::{CallSite, Codes, FuncIndex, FunctionCode, Row, Symbol, SymbolTable};
+
+/// How much is said.
+#[derive(Clone, Copy)]
+pub(crate) enum Detail<'a> {
+    /// The lines of calls.
+    Calls,
+    /// Those of all instructions, and where the code has come to if that is known: the places of samples.
+    All(Option<(&'a Moves, usize)>),
+}
+
+/// The code of a table's functions. `calls` are left out where no lines are known.
+pub(crate) fn codes(
+    info: &ModuleInfo<'_>,
+    table: &SymbolTable,
+    sources: &Sources,
+    calls: Option<&Calls>,
+    detail: Detail<'_>,
+) -> Codes {
+    let imports = info.imported_funcs.len();
+    let mut codes = Codes::default();
+    for symbol in &table.symbols {
+        let mut code = FunctionCode::default();
+        if let Some(calls) = calls {
+            code.class = calls.class_of(symbol.func_index);
+        }
+        if let Some(n) = (symbol.func_index.0 as usize).checked_sub(imports) {
+            let rows = sources.rows(n);
+            code.sites = calls.map(|calls| calls.of(n)).unwrap_or_default();
+            match detail {
+                Detail::Calls => code.rows = rows_of_sites(rows, &code.sites),
+                Detail::All(moves) => {
+                    code.rows = self::rows(rows);
+                    code.moves = moves.map(|(moves, start)| moves.of(n, start)).unwrap_or_default();
+                }
+            }
+        }
+        codes.push(&code);
+    }
+    codes.or_none()
+}
+
+/// Adds to a table what another file says of the code of its functions, whose source files are behind those of the table from
+/// `first_file` on. What the table knows of calls stays if the file has no `calls`.
+pub(crate) fn add(
+    table: &mut SymbolTable,
+    first_file: u32,
+    calls: Option<&Calls>,
+    mut rows_of: impl FnMut(usize, &Symbol) -> Vec<Row>,
+    defined: impl Fn(FuncIndex) -> Option<usize>,
+) {
+    let mut codes = Codes::default();
+    for (n, symbol) in table.symbols.iter().enumerate() {
+        let mut code = table.codes.get(n);
+        if let Some(calls) = calls {
+            code.class = calls.class_of(symbol.func_index);
+            code.sites = defined(symbol.func_index).map(|body| calls.of(body)).unwrap_or_default();
+        }
+        let rows = rows_of(n, symbol);
+        if !rows.is_empty() {
+            code.rows = rows;
+            for source in code.rows.iter_mut().filter_map(|row| row.source.as_mut()) {
+                source.file = source.file.saturating_add(first_file);
+            }
+        }
+        codes.push(&code);
+    }
+    table.codes = codes.or_none();
+}
+
+/// The rows of a body.
+pub(crate) fn rows(rows: &[BodyRow]) -> Vec<Row> {
+    rows.iter().map(|row| Row { offset: row.offset, source: row.source }).collect()
+}
+
+/// The rows that calls are in.
+fn rows_of_sites(rows: &[BodyRow], sites: &[CallSite]) -> Vec<Row> {
+    let mut found: Vec<Row> = Vec::new();
+    for site in sites {
+        let behind = rows.partition_point(|row| row.offset <= site.offset);
+        let source = behind.checked_sub(1).and_then(|at| rows.get(at)).and_then(|row| row.source);
+        if found.last().map_or(source.is_some(), |last| last.source != source) {
+            found.push(Row { offset: site.offset, source });
+        }
+    }
+    found
+}
