@@ -85,10 +85,13 @@ class Numbers:
             if byte < 128:
                 return value
 
-    def text(self):
-        length = self.leb()
+    def bytes(self, length):
         self.at += length
-        return self.data[self.at - length : self.at].decode("utf-8")
+        assert self.at <= len(self.data)
+        return self.data[self.at - length : self.at]
+
+    def text(self):
+        return self.bytes(self.leb()).decode("utf-8")
 
 
 class Function:
@@ -107,6 +110,7 @@ class Trace:
     def __init__(self, data):
         self.header, self.summary, self.notes = {}, {}, []
         self.symbols, self.counted, self.modules = {}, set(), []
+        self.codes, self.places = {}, 0
         self.functions = defaultdict(Function)
         self.lanes = defaultdict(Lane)
         self.events, self.marks, self.anchors, self.unknown = Counter(), 0, [], []
@@ -178,6 +182,32 @@ class Trace:
             assert index >= 0 and offset >= 0
         files = [body.text() for _ in range(body.leb())] if body.left() else []
         assert all(file < len(files) for file, _ in places.values())
+        if body.left():
+            for id in range(first, first + count):
+                self.codes[id] = self.code(body.bytes(body.leb()), len(files))
+
+    @staticmethod
+    def code(body, files):
+        """What a table says of the code of a function: how many rows, call sites and moves."""
+        if not body:
+            return (0, 0, 0)
+        body = Numbers(body)
+        _class = body.leb()
+        rows, line = body.leb(), 0
+        for _ in range(rows):
+            _offset, file = body.leb(), body.leb()
+            if file:
+                difference = body.leb()
+                line += difference // 2 if difference % 2 == 0 else -(difference + 1) // 2
+                assert line >= 0 and file - 2 < files
+        sites = body.leb()
+        for _ in range(sites):
+            _offset, _target = body.leb(), body.leb()
+        moves = body.leb()
+        for _ in range(moves):
+            _new, _old = body.leb(), body.leb()
+        assert not body.left()
+        return (rows, sites, moves)
 
     def on_evts(self, recorder, payload):
         if payload[0] == 0:
@@ -312,6 +342,11 @@ class Trace:
             next += body.leb()
             self.profile_calls[next] += body.leb()
             next += 1
+        node = 0
+        for _ in range(body.leb() if body.left() else 0):
+            node += body.leb()
+            _offset, _samples, _ticks = (body.leb() for _ in range(3))
+            self.places += 1
 
     def report(self):
         nanos = 1e9 / self.header.get("clock", {}).get("ticks_per_second", 1e9)

@@ -33,6 +33,21 @@ pub struct Window {
     pub nodes: Vec<WindowNode>,
     /// How often each function was called in this window, by increasing id. Functions that were not called are left out.
     pub calls: Vec<(FuncId, u64)>,
+    /// Where in the innermost calls' functions samples found the program, in the order of the nodes; as far as it is known.
+    pub places: Vec<WindowPlace>,
+}
+
+/// A place in the function of a node, where samples found the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WindowPlace {
+    /// Index of the node.
+    pub node: u32,
+    /// The offset in the function's body in the original module, in bytes.
+    pub offset: u32,
+    /// How many samples found it there.
+    pub samples: u64,
+    /// The time that these samples stand for, in ticks. It is a part of that of the node.
+    pub ticks: u64,
 }
 
 /// A path of open calls.
@@ -58,6 +73,8 @@ const MAX_NODES: u64 = 1 << 20;
 const MAX_CALLS: u64 = 1 << 20;
 /// A node takes at least a byte for each of its numbers.
 const NODE_LEN: u64 = 4;
+/// So does a place.
+const PLACE_LEN: u64 = 4;
 
 impl Window {
     /// Appends a payload to `out`.
@@ -85,6 +102,15 @@ impl Window {
             put(u64::from(func.0).saturating_sub(next));
             put(calls);
             next = u64::from(func.0) + 1;
+        }
+        if !self.places.is_empty() {
+            put(self.places.len() as u64);
+            let mut node = 0;
+            for place in &self.places {
+                put(u64::from(place.node.saturating_sub(node)));
+                node = place.node.max(node);
+                [place.offset.into(), place.samples, place.ticks].into_iter().for_each(&mut put);
+            }
         }
         let start = out.len();
         out.resize(start + ENVELOPE_LEN, 0);
@@ -147,6 +173,10 @@ impl Window {
             next = u64::from(func.0) + 1;
             window.calls.push((func, numbers.next()?));
         }
+        // Before version 1.3 nothing stood here.
+        if !numbers.0.is_empty() {
+            window.places = numbers.places(window.nodes.len())?;
+        }
         Ok(window)
     }
 }
@@ -167,6 +197,22 @@ impl Numbers<'_> {
         }
         let fits = count.checked_mul(bytes).is_some_and(|bytes| bytes <= self.0.len() as u64);
         if fits { Ok(count) } else { Err("it ends before its last entry") }
+    }
+
+    /// The places in the functions of so many nodes.
+    fn places(&mut self, nodes: usize) -> Result<Vec<WindowPlace>, &'static str> {
+        let mut places = Vec::new();
+        let mut node = 0u64;
+        for _ in 0..self.count(PLACE_LEN, MAX_NODES)? {
+            node = node.saturating_add(self.next()?);
+            if node >= nodes as u64 {
+                return Err("a place is in a node that isn't there");
+            }
+            let offset = u32::try_from(self.next()?).map_err(|_| "a place is beyond all code")?;
+            let [samples, ticks] = [self.next()?, self.next()?];
+            places.push(WindowPlace { node: node as u32, offset, samples, ticks });
+        }
+        Ok(places)
     }
 
     /// A function's id, as a difference.

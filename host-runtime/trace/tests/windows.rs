@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Random, chunk, text, trace, window};
-use kperf_trace::{FuncId, Item, TraceReader, Window, WindowNode};
+use kperf_trace::{FuncId, Item, TraceReader, Window, WindowNode, WindowPlace};
 
 fn read(file: &[u8]) -> Vec<Window> {
     let mut reader = TraceReader::new(file).expect("a trace");
@@ -42,7 +42,7 @@ fn trees_of_any_shape_come_back() {
     for seed in 0..300 {
         let mut random = Random(seed);
         let mut window = window(seed as u32);
-        window.nodes.clear();
+        (window.nodes, window.places) = (Vec::new(), Vec::new());
         for index in 0..random.below(400) as u32 {
             let parent = (random.below(u64::from(index) + 1) as u32).checked_sub(1);
             let (samples, self_ticks) = (random.below(1 << 20), random.below(1 << 50));
@@ -52,6 +52,10 @@ fn trees_of_any_shape_come_back() {
                 samples,
                 self_ticks,
             });
+            for _ in 0..random.below(3) {
+                let [offset, samples, ticks] = [20, 20, 50].map(|bits| random.below(1 << bits));
+                window.places.push(WindowPlace { node: index, offset: offset as u32, samples, ticks });
+            }
         }
         assert_eq!(read(&trace(|writer| writer.window(&window).expect("a window"))), [window], "seed {seed}");
     }

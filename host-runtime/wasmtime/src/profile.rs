@@ -13,7 +13,7 @@ mod shadow;
 mod tree;
 
 pub(crate) use counts::Counts;
-pub(crate) use native::{Code, Native, Target, is_ours, prepare};
+pub(crate) use native::{Code, Native, Sample, Target, is_ours, prepare};
 pub(crate) use sampler::Sampler;
 pub(crate) use shadow::Shadow;
 
@@ -179,7 +179,8 @@ impl Profiled {
                 if suspended % 2 == 1 && !work.path.is_empty() {
                     work.path.push(Slot(u64::from(suspended) << 32 | u64::from(SUSPENDED + 1)));
                 }
-                self.see(work, self.core.outlet.clock.now(), whole);
+                let time = self.core.outlet.clock.now();
+                self.see(work, Sample { time, whole, address: 0 });
             }
             Stack::Native(_) => self.take_samples(work),
             Stack::None => {}
@@ -200,15 +201,16 @@ impl Profiled {
     /// Takes in the samples that the thread took of itself.
     fn take_samples(&self, work: &mut Work) {
         let Stack::Native(native) = &self.stack else { return };
-        while let Some((time, whole)) = native.next(&mut work.path) {
-            self.see(work, time, whole);
+        while let Some(sample) = native.next(&mut work.path) {
+            self.see(work, sample);
         }
         work.window.torn += native.lost();
     }
 
-    /// Takes in a sample. `whole` says whether it found the path.
-    fn see(&self, work: &mut Work, now: u64, whole: bool) {
-        if !whole {
+    /// Takes in a sample.
+    fn see(&self, work: &mut Work, sample: Sample) {
+        let now = sample.time;
+        if !sample.whole {
             // The next one stands for this one's time too.
             work.window.torn += 1;
             return;
@@ -230,7 +232,9 @@ impl Profiled {
         match work.open.node() {
             None => window.idle_ticks = window.idle_ticks.saturating_add(elapsed),
             Some(node) => {
-                work.tree.add(node, elapsed);
+                // What is counted for the outer part of a path isn't in its code.
+                let address = Some(sample.address).filter(|&address| address > 0 && !work.open.is_cut());
+                work.tree.add(node, address, elapsed);
                 window.squares += elapsed as f64 * elapsed as f64;
             }
         }
@@ -446,7 +450,12 @@ impl Profiled {
             ..work.window.clone()
         };
         let window = std::mem::replace(&mut work.window, next);
-        let window = Window { end_ticks: now, nodes: work.tree.take(), calls, ..window };
+        let (nodes, places) = work.tree.take();
+        let places = match &self.stack {
+            Stack::Native(native) => native.places(&nodes, places),
+            _ => Vec::new(),
+        };
+        let window = Window { end_ticks: now, nodes, calls, places, ..window };
         work.open.replant(&mut work.tree);
         let outlet = &self.core.outlet;
         if outlet.queue.send_window(Box::new(window), self.core.waits()) {

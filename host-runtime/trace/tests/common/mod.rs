@@ -6,7 +6,7 @@ use kperf_trace::word::{Reason, Word};
 use kperf_trace::{
     Anchor, CallParent, ClockInfo, ClockKind, Event, FuncId, Header, HostInfo, Item, LaneId, ProbeCost,
     Stall, StallKind, StallTotal, Summary, TimedEvent, TraceContext, TraceReader, TraceWriter, Window,
-    WindowNode,
+    WindowNode, WindowPlace,
 };
 use std::fmt::Write;
 
@@ -139,6 +139,7 @@ pub(crate) fn window(recorder: u32) -> Window {
         let func = FuncId(func);
         WindowNode { parent, func, samples, self_ticks }
     };
+    let place = |node, offset, samples, ticks| WindowPlace { node, offset, samples, ticks };
     Window {
         recorder,
         start_ticks: 1_000_000,
@@ -157,6 +158,7 @@ pub(crate) fn window(recorder: u32) -> Window {
             node(None, 5, 1, 100_000),
         ],
         calls: vec![(FuncId(0), 3), (FuncId(1), 1), (FuncId(200), 5_000_000_000)],
+        places: vec![place(1, 7, 3, 350_000), place(1, 200, 1, 100_000), place(3, 0, 1, 100_000)],
     }
 }
 

@@ -5,6 +5,7 @@
 //! as the count hasn't changed, the call is the same.
 
 mod code;
+mod places;
 mod ring;
 mod target;
 mod thread;
@@ -14,8 +15,11 @@ mod unwinding;
 pub(crate) use code::Code;
 pub(crate) use target::Target;
 
+use super::tree::NativePlace;
 use crate::clock::Clock;
 use kperf_abi::shadow::Slot;
+use kperf_trace::{WindowNode, WindowPlace};
+pub(crate) use ring::Sample;
 use ring::{Ring, Task};
 use std::io;
 use std::sync::{Mutex, PoisonError};
@@ -68,10 +72,14 @@ impl Native {
         self.ring.stop();
     }
 
-    /// The next sample: when it was taken, and whether it found out which calls are open, which it has in `path`, the
-    /// outermost first.
-    pub(crate) fn next(&self, path: &mut Vec<Slot>) -> Option<(u64, bool)> {
+    /// The next sample. The calls that it found open it has in `path`, the outermost first.
+    pub(crate) fn next(&self, path: &mut Vec<Slot>) -> Option<Sample> {
         self.ring.next(path)
+    }
+
+    /// Where in the functions' bodies of the original module these places of `nodes` are, in the order of the nodes.
+    pub(crate) fn places(&self, nodes: &[WindowNode], places: Vec<NativePlace>) -> Vec<WindowPlace> {
+        self.target.code.places(nodes, places)
     }
 
     /// How many samples were lost for lack of room since the last call.

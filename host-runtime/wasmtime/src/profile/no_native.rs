@@ -1,9 +1,11 @@
 //! Stands in for `native` on machines where nobody can find the open calls on a thread's stack.
 
 use super::counts::Counts;
+use super::tree::NativePlace;
 use crate::clock::Clock;
 use kperf_abi::SymbolTable;
 use kperf_abi::shadow::Slot;
+use kperf_trace::{WindowNode, WindowPlace};
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +13,13 @@ use wasmtime::Module;
 
 /// There is none.
 pub(crate) enum Native {}
+
+/// There is none.
+pub(crate) struct Sample {
+    pub(crate) time: u64,
+    pub(crate) whole: bool,
+    pub(crate) address: usize,
+}
 
 /// There is none.
 pub(crate) enum Target {}
@@ -43,7 +52,11 @@ impl Native {
         match *self {}
     }
 
-    pub(crate) fn next(&self, _path: &mut Vec<Slot>) -> Option<(u64, bool)> {
+    pub(crate) fn next(&self, _path: &mut Vec<Slot>) -> Option<Sample> {
+        match *self {}
+    }
+
+    pub(crate) fn places(&self, _nodes: &[WindowNode], _places: Vec<NativePlace>) -> Vec<WindowPlace> {
         match *self {}
     }
 

@@ -1,6 +1,6 @@
 //! Where the functions of a module are in this process.
 
-use kperf_abi::{FuncId, SymbolTable, names};
+use kperf_abi::{Codes, FuncId, FunctionCode, SymbolTable, names};
 use std::collections::HashMap;
 use std::ops::Range;
 use wasmtime::{ExternType, Module};
@@ -12,8 +12,10 @@ pub(crate) struct Code {
     /// In the order of their addresses.
     functions: Vec<Function>,
     id_base: u32,
+    /// Where the code of the module has come to, by the functions' ids.
+    codes: Codes,
     /// Keeps the code where it is.
-    _module: Module,
+    module: Module,
 }
 
 struct Function {
@@ -45,7 +47,8 @@ impl Code {
             })
             .collect();
         functions.sort_unstable_by_key(|function| function.begin);
-        Some(Code { text, functions, id_base: symbols.id_base, _module: module.clone() })
+        let codes = symbols.codes.clone();
+        Some(Code { text, functions, id_base: symbols.id_base, codes, module: module.clone() })
     }
 
     /// Whether it is the same code, with the same ids.
@@ -55,6 +58,20 @@ impl Code {
 
     pub(crate) fn id_base(&self) -> u32 {
         self.id_base
+    }
+
+    /// Where the compiled code begins.
+    pub(super) fn start(&self) -> usize {
+        self.text.start
+    }
+
+    pub(super) fn module(&self) -> &Module {
+        &self.module
+    }
+
+    /// What is known of the code of a function.
+    pub(super) fn code(&self, id: FuncId) -> FunctionCode {
+        id.0.checked_sub(self.id_base).map_or_else(FunctionCode::default, |n| self.codes.get(n as usize))
     }
 
     /// The function at an address. Takes no lock and no memory.

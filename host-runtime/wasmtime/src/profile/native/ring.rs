@@ -21,7 +21,8 @@ pub(super) struct Ring {
     handlers: AtomicUsize,
     /// What the handler needs. While the ring runs, only the handler of its thread touches it; else only whoever stopped it.
     task: UnsafeCell<Option<Task>>,
-    /// For each sample: its time; how many calls were open, with the flag [`WHOLE`]; and these calls, the innermost first.
+    /// For each sample: its time; how many calls were open, with the flag [`WHOLE`]; where in its code the innermost is; and
+    /// these calls, the innermost first.
     cells: Box<[AtomicU64]>,
     /// How many cells were written so far, and how many were read.
     written: AtomicUsize,
@@ -37,6 +38,16 @@ unsafe impl Sync for Ring {}
 // SAFETY: nothing in it is bound to a thread.
 unsafe impl Send for Ring {}
 
+/// A sample that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Sample {
+    pub(crate) time: u64,
+    /// Whether it found out which calls are open.
+    pub(crate) whole: bool,
+    /// Where in its code the innermost call is; 0 if none is open.
+    pub(crate) address: usize,
+}
+
 /// What a handler needs.
 pub(super) struct Task {
     pub(super) target: Target,
@@ -45,6 +56,8 @@ pub(super) struct Task {
 }
 
 const WHOLE: u64 = 1 << 63;
+/// How many cells stand before the calls of a sample.
+const HEAD: usize = 3;
 /// More than there are calls on a stack of 1 MiB.
 const CELLS: usize = 1 << 16;
 /// After a sample there is a rest, so many times as long as the sample took. A stack of many thousand calls takes longer than a
@@ -130,14 +143,17 @@ impl Ring {
     }
 
     /// `walk` reports the calls and answers whether these were all. Its callback can say that it wants no more.
-    fn write(&self, time: u64, walk: impl FnOnce(&mut dyn FnMut(Slot) -> bool) -> bool) {
+    fn write(&self, time: u64, walk: impl FnOnce(&mut dyn FnMut(Slot, usize) -> bool) -> bool) {
         let begin = self.written.load(Ordering::Relaxed);
         let end = self.read.load(Ordering::Acquire) + CELLS;
-        let mut next = begin + 2;
+        let first = begin + HEAD;
+        let mut next = first;
         let mut has_room = next <= end;
-        let whole = walk(&mut |slot| {
+        let mut innermost = 0;
+        let whole = walk(&mut |slot, address| {
             has_room = next < end;
             if has_room {
+                innermost = if next == first { address } else { innermost };
                 self.cell(next).store(slot.0, Ordering::Relaxed);
                 next += 1;
             }
@@ -147,24 +163,25 @@ impl Ring {
             self.lost.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        let length = (next - begin - 2) as u64;
+        let length = (next - first) as u64;
         self.cell(begin).store(time, Ordering::Relaxed);
         self.cell(begin + 1).store(length | if whole { WHOLE } else { 0 }, Ordering::Relaxed);
+        self.cell(begin + 2).store(innermost as u64, Ordering::Relaxed);
         self.written.store(next, Ordering::Release);
     }
 
-    /// Reads the next sample into `path`, the outermost call first. Answers when it was taken, and whether it is whole.
-    pub(super) fn next(&self, path: &mut Vec<Slot>) -> Option<(u64, bool)> {
+    /// Reads the next sample into `path`, the outermost call first.
+    pub(super) fn next(&self, path: &mut Vec<Slot>) -> Option<Sample> {
         let begin = self.read.load(Ordering::Relaxed);
         if begin == self.written.load(Ordering::Acquire) {
             return None;
         }
-        let [time, length] = [0, 1].map(|n| self.cell(begin + n).load(Ordering::Relaxed));
-        let end = begin + 2 + (length & !WHOLE) as usize;
+        let [time, length, address] = [0, 1, 2].map(|n| self.cell(begin + n).load(Ordering::Relaxed));
+        let end = begin + HEAD + (length & !WHOLE) as usize;
         path.clear();
-        path.extend((begin + 2..end).rev().map(|place| Slot(self.cell(place).load(Ordering::Relaxed))));
+        path.extend((begin + HEAD..end).rev().map(|place| Slot(self.cell(place).load(Ordering::Relaxed))));
         self.read.store(end, Ordering::Release);
-        Some((time, length & WHOLE != 0))
+        Some(Sample { time, whole: length & WHOLE != 0, address: address as usize })
     }
 
     /// How many samples were lost since the last call.
@@ -178,7 +195,11 @@ mod tests {
     use super::*;
 
     fn write(ring: &Ring, time: u64, slots: &[u64]) {
-        ring.write(time, |found| slots.iter().all(|&slot| found(Slot(slot))));
+        ring.write(time, |found| slots.iter().all(|&slot| found(Slot(slot), 7 * slot as usize)));
+    }
+
+    fn next(ring: &Ring, path: &mut Vec<Slot>) -> Option<(u64, bool)> {
+        ring.next(path).map(|sample| (sample.time, sample.whole))
     }
 
     #[test]
@@ -186,33 +207,35 @@ mod tests {
         let ring = Ring::new();
         let mut path = Vec::new();
         assert_eq!(ring.next(&mut path), None);
+        write(&ring, 5, &[9, 1]);
+        assert_eq!(ring.next(&mut path), Some(Sample { time: 5, whole: true, address: 63 }));
         // Far enough to go round.
         for n in 0..CELLS as u64 {
             write(&ring, n, &[3, 2, 1]);
             write(&ring, n + 1, &[]);
-            assert_eq!((ring.next(&mut path), &*path), (Some((n, true)), &[Slot(1), Slot(2), Slot(3)][..]));
-            assert_eq!((ring.next(&mut path), &*path), (Some((n + 1, true)), &[][..]));
+            assert_eq!((next(&ring, &mut path), &*path), (Some((n, true)), &[Slot(1), Slot(2), Slot(3)][..]));
+            assert_eq!((next(&ring, &mut path), &*path), (Some((n + 1, true)), &[][..]));
         }
-        assert_eq!((ring.next(&mut path), ring.lost()), (None, 0));
+        assert_eq!((next(&ring, &mut path), ring.lost()), (None, 0));
         ring.write(7, |_| false);
-        assert_eq!(ring.next(&mut path), Some((7, false)));
+        assert_eq!(next(&ring, &mut path), Some((7, false)));
     }
 
     #[test]
     fn samples_that_have_no_room_are_counted() {
         let ring = Ring::new();
         let mut path = Vec::new();
-        let long = vec![1; CELLS / 2 - 2];
+        let long = vec![1; CELLS / 2 - HEAD];
         for time in 0..3 {
             write(&ring, time, &long);
         }
         write(&ring, 3, &[]);
         assert_eq!(ring.lost(), 2);
-        assert_eq!([(); 3].map(|()| ring.next(&mut path)), [Some((0, true)), Some((1, true)), None]);
+        assert_eq!([(); 3].map(|()| next(&ring, &mut path)), [Some((0, true)), Some((1, true)), None]);
         write(&ring, 4, &[1]);
-        assert_eq!((ring.next(&mut path), path.len(), ring.lost()), (Some((4, true)), 1, 0));
+        assert_eq!((next(&ring, &mut path), path.len(), ring.lost()), (Some((4, true)), 1, 0));
         write(&ring, 5, &vec![1; CELLS + 1]);
-        assert_eq!((ring.next(&mut path), ring.lost()), (None, 1));
+        assert_eq!((next(&ring, &mut path), ring.lost()), (None, 1));
     }
 
     #[test]
@@ -223,6 +246,6 @@ mod tests {
         ring.give_back();
         assert!(Ring::of_number(number).is_some_and(|other| std::ptr::eq(ring, other)));
         assert!(Ring::of_number(RINGS).is_none());
-        assert_eq!(ring.next(&mut Vec::new()), None);
+        assert_eq!(next(ring, &mut Vec::new()), None);
     }
 }

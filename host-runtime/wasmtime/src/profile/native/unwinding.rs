@@ -129,13 +129,14 @@ impl Unwinding {
         Unwinding { unwinder: unwinder().clone(), cache: CacheNative::new_in() }
     }
 
-    /// Reports to `found` the calls that are open in the running thread, which was interrupted there, the innermost first, until
+    /// Reports to `found` the calls that are open in the running thread, which was interrupted there, and where in its code each
+    /// is, the innermost first, until
     /// `found` wants no more. Answers whether it reached the outermost call, or at least one. Takes no lock and no memory.
     pub(super) fn walk(
         &mut self,
         registers: Registers,
         target: &Target,
-        found: &mut dyn FnMut(Slot) -> bool,
+        found: &mut dyn FnMut(Slot, usize) -> bool,
     ) -> bool {
         let stack = registers.sp..target.thread.stack().end as u64;
         let mut read = |address: u64| {
@@ -151,7 +152,7 @@ impl Unwinding {
             let id = target.code.at(address as usize).and_then(|place| place.id);
             let Some(count) = id.and_then(|id| target.counts.of(id)) else { return true };
             any = true;
-            id.is_none_or(|id| found(Slot(count << 32 | u64::from(id.0 + 1))))
+            id.is_none_or(|id| found(Slot(count << 32 | u64::from(id.0 + 1)), address as usize))
         };
         let Registers { mut pc, mut sp, fp } = registers;
         if let Some(place) = target.code.at(pc as usize)

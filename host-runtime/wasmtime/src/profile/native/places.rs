@@ -1,0 +1,49 @@
+//! From places in compiled code to places in the original module: the engine knows which instruction of the module that it
+//! compiled its code is of, the symbol table where that stands in the original.
+
+use super::code::Code;
+use crate::profile::tree::NativePlace;
+use kperf_abi::{FuncId, FunctionCode};
+use kperf_trace::{WindowNode, WindowPlace};
+use std::collections::HashMap;
+
+impl Code {
+    /// Where in the functions' original bodies these places of `nodes` are, in the order of the nodes. Those of which nobody knows
+    /// it are left out. It reads the engine's map of the whole module once.
+    pub(super) fn places(&self, nodes: &[WindowNode], mut places: Vec<NativePlace>) -> Vec<WindowPlace> {
+        if places.is_empty() {
+            return Vec::new();
+        }
+        places.sort_unstable_by_key(|place| place.address);
+        let Some(map) = self.module().address_map() else { return Vec::new() };
+        let mut map = map.peekable();
+        // The last instruction of the module that the engine names, and where its code begins.
+        let mut last = None;
+        let mut codes: HashMap<FuncId, FunctionCode> = HashMap::new();
+        let mut sums: HashMap<(u32, u32), (u64, u64)> = HashMap::new();
+        for NativePlace { node, address, samples, ticks } in places {
+            let Some(at) = address.checked_sub(self.start()) else { continue };
+            while let Some(entry) = map.next_if(|(code, _)| *code <= at) {
+                // The engine's own code within a function, such as its checks, is of the instruction before it.
+                last = entry.1.map(|new| (entry.0, new)).or(last);
+            }
+            let Some(func) = nodes.get(node as usize).map(|node| node.func) else { continue };
+            let Some(begin) = self.at(address).map(|place| place.begin - self.start()) else { continue };
+            let code = codes.entry(func).or_insert_with(|| self.code(func));
+            // What stands in front of a function's first instruction is of its beginning.
+            let offset = match last.filter(|(code, _)| begin <= *code) {
+                Some((_, new)) => code.original(new),
+                None => (!code.moves.is_empty()).then_some(0),
+            };
+            if let Some(offset) = offset {
+                let (all, sum) = sums.entry((node, offset)).or_default();
+                *all += samples;
+                *sum = sum.saturating_add(ticks);
+            }
+        }
+        let place = |((node, offset), (samples, ticks))| WindowPlace { node, offset, samples, ticks };
+        let mut found: Vec<WindowPlace> = sums.into_iter().map(place).collect();
+        found.sort_unstable_by_key(|place| (place.node, place.offset));
+        found
+    }
+}
