@@ -50,6 +50,8 @@ struct Known {
     tables: HashMap<TableKey, Option<Vec<u8>>>,
     /// The traces whose tables were looked for in the file beside them, and these tables.
     beside: HashMap<PathBuf, Vec<SymbolTable>>,
+    /// Hashes of the modules of each trace.
+    modules: HashMap<PathBuf, HashSet<String>>,
 }
 
 /// A trace, if it is a file, and the bytes of one of its tables.
@@ -127,6 +129,10 @@ fn read(path: &Path) -> io::Result<SymbolFile> {
         let module = input::read_module(path).map_err(|error| io::Error::other(format!("{error:#}")))?;
         return SymbolFile::read(&mut io::Cursor::new(module));
     }
+    // A pipe would wait for who writes it, and can't be read twice.
+    if !path.metadata()?.is_file() {
+        return Err(io::Error::other("it is no file but a folder, a pipe or a device"));
+    }
     let file = SymbolFile::read(&mut BufReader::with_capacity(1 << 16, File::open(path)?))?;
     if let SymbolFile::Module(twin) = &file {
         for problem in &twin.problems {
@@ -178,6 +184,7 @@ impl Known {
         let lacks_names = table.symbols.iter().any(|symbol| symbol.unnamed);
         let mut changed = 0;
         if let Some(trace) = trace {
+            self.modules.entry(trace.to_owned()).or_default().insert(table.module.sha256.clone());
             let beside = self.beside.entry(trace.to_owned()).or_insert_with(|| beside::read(trace));
             changed += beside::name(beside, &mut table);
         }
@@ -204,10 +211,21 @@ impl Known {
                 Err(why) => file.refused = Some((table.module.name.clone(), why)),
             }
         }
+        if given == 0 && changed == 0 {
+            changed = search::find(&mut table);
+        } else if given == 0 && lacks_names && search::is_wanted() {
+            // An unstripped module of this very build knows better than what a map once said.
+            let mut other = SymbolTable::from_bytes(bytes).ok()?;
+            let found = search::find_module(&mut other);
+            if found > 0 {
+                (table, changed) = (other, found);
+            }
+        }
+        if changed + given > 0 {
+            table.tidy_files();
+        }
         if given > 0 {
             applied.push(table.clone());
-        } else if changed == 0 {
-            changed += search::find(&mut table);
         }
         let instead = (changed + given > 0).then(|| table.to_bytes());
         self.tables.insert(key, instead.clone());
@@ -236,7 +254,10 @@ impl Namer for Names {
             self.known.lock().unwrap_or_else(PoisonError::into_inner).check()?;
         }
         if let (Some(trace), false) = (&self.trace, self.applied.is_empty()) {
-            beside::remember(trace, &self.applied);
+            let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+            let modules = known.modules.get(trace).cloned().unwrap_or_default();
+            drop(known);
+            beside::remember(trace, &self.applied, &modules);
         }
         Ok(())
     }

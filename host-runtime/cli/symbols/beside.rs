@@ -2,9 +2,9 @@
 
 use crate::output::tell;
 use crate::product::Product;
-use kperf_abi::{FuncIndex, Source, Symbol, SymbolTable};
+use kperf_abi::{Codes, FuncIndex, Source, Symbol, SymbolTable};
 use kperf_trace::{Header, Item, Summary, TraceReader, TraceWriter};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -27,12 +27,18 @@ fn is_of(kept: &SymbolTable, table: &SymbolTable) -> bool {
 /// then.
 pub(super) fn name(kept: &[SymbolTable], table: &mut SymbolTable) -> usize {
     let Some(kept) = kept.iter().find(|kept| is_of(kept, table)) else { return 0 };
-    let names: HashMap<FuncIndex, &Symbol> =
-        kept.symbols.iter().map(|symbol| (symbol.func_index, symbol)).collect();
+    let names: HashMap<FuncIndex, (usize, &Symbol)> =
+        kept.symbols.iter().enumerate().map(|(n, symbol)| (symbol.func_index, (n, symbol))).collect();
     let first_file = table.files.len() as u32;
     let mut changed = 0;
-    for symbol in table.symbols.iter_mut().filter(|symbol| !symbol.imported) {
-        let Some(known) = names.get(&symbol.func_index) else { continue };
+    let mut codes = Codes::default();
+    for (n, symbol) in table.symbols.iter_mut().enumerate() {
+        let known = names.get(&symbol.func_index);
+        codes.push(&match known.map(|&(n, _)| kept.codes.get(n)).filter(|code| !code.is_empty()) {
+            Some(code) => code.with_files(|file| file.checked_add(first_file)),
+            None => table.codes.get(n),
+        });
+        let Some((_, known)) = known.filter(|_| !symbol.imported) else { continue };
         (symbol.name, symbol.demangled) = (known.name.clone(), known.demangled.clone());
         symbol.unnamed = known.unnamed;
         if let Some(Source { file, line }) = known.source {
@@ -40,6 +46,7 @@ pub(super) fn name(kept: &[SymbolTable], table: &mut SymbolTable) -> usize {
         }
         changed += 1;
     }
+    table.codes = codes.or_none();
     table.files.extend_from_slice(&kept.files);
     changed
 }
@@ -70,16 +77,19 @@ fn tables(path: &Path) -> io::Result<Vec<SymbolTable>> {
     Ok(tables)
 }
 
-/// Keeps tables for the next time. If that fails, the names are there this time all the same.
-pub(super) fn remember(trace: &Path, applied: &[SymbolTable]) {
+/// Keeps tables for the next time, of those modules that the trace has: it may be another trace of the same name by now. If that
+/// fails, the names are there this time all the same.
+pub(super) fn remember(trace: &Path, applied: &[SymbolTable], modules: &HashSet<String>) {
     let path = path(trace);
-    match write(&path, applied) {
-        Ok(()) => tell(format_args!("`{}` remembers the names", path.display())),
+    match write(&path, applied, modules) {
+        Ok(false) => {}
+        Ok(true) => tell(format_args!("`{}` remembers the names", path.display())),
         Err(error) => tell(format_args!("warning: the names are not remembered: {error:#}")),
     }
 }
 
-fn write(path: &Path, applied: &[SymbolTable]) -> anyhow::Result<()> {
+/// Answers whether there was anything new to keep.
+fn write(path: &Path, applied: &[SymbolTable], modules: &HashSet<String>) -> anyhow::Result<bool> {
     let mut start = Vec::new();
     if let Ok(file) = File::open(path) {
         file.take(6).read_to_end(&mut start)?;
@@ -90,10 +100,15 @@ fn write(path: &Path, applied: &[SymbolTable]) -> anyhow::Result<()> {
         );
     }
     let mut kept = if start.is_empty() { Vec::new() } else { tables(path).unwrap_or_default() };
-    kept.retain(|kept| !applied.iter().any(|table| is_of(kept, table)));
+    let is_old = |kept: &SymbolTable| !modules.contains(&kept.module.sha256);
+    if !kept.iter().any(is_old) && applied.iter().all(|table| kept.contains(table)) {
+        return Ok(false);
+    }
+    kept.retain(|kept| !is_old(kept) && !applied.iter().any(|table| is_of(kept, table)));
     let mut writer = TraceWriter::new(Vec::new(), &Header::default())?;
     for table in kept.iter().chain(applied) {
         writer.symbols(&table.to_bytes())?;
     }
-    Product::write(path, false, &writer.finish(&Summary::default())?)
+    Product::write(path, false, &writer.finish(&Summary::default())?)?;
+    Ok(true)
 }

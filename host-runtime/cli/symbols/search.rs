@@ -21,7 +21,17 @@ pub(super) fn find(table: &mut SymbolTable) -> usize {
     if !table.symbols.iter().any(|symbol| symbol.unnamed) {
         return 0;
     }
-    let Some((path, file)) = first_that_fits(table, on_path(&table.module)) else { return 0 };
+    name(table, |_| true)
+}
+
+/// The same, by an unstripped module only.
+pub(super) fn find_module(table: &mut SymbolTable) -> usize {
+    name(table, |file| matches!(file, SymbolFile::Module(_)))
+}
+
+fn name(table: &mut SymbolTable, wanted: impl Fn(&SymbolFile) -> bool) -> usize {
+    let found = first_that_fits(table, on_path(&table.module)).filter(|(_, file)| wanted(file));
+    let Some((path, file)) = found else { return 0 };
     let renamed = file.name(table);
     if renamed > 0 {
         let module = kperf_profile::printable(&table.module.name);
