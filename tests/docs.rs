@@ -183,7 +183,13 @@ fn pages_are_short() {
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("node_modules")).unwrap();
-    for (from, to) in [("examples", "examples"), ("host-runtime/js", "node_modules/kperf-wasm")] {
+    let links = [
+        ("examples", "examples"),
+        ("host-runtime/js", "node_modules/kperf-wasm"),
+        // Modules with debug information.
+        ("rewriter/tests/source", "src"),
+    ];
+    for (from, to) in links {
         symlink(Path::new(ROOT).join(from), folder.path().join(to)).unwrap();
     }
     folder

@@ -41,7 +41,7 @@ fn table(names: impl Iterator<Item = String>, files: Vec<String>) -> Vec<u8> {
     };
     let symbols = (0..).zip(names).map(symbol).collect();
     let module = ModuleIdentity { name: "module".into(), ..ModuleIdentity::default() };
-    SymbolTable { module, id_base: 0, symbols, files }.to_bytes()
+    SymbolTable { module, id_base: 0, symbols, files, ..SymbolTable::default() }.to_bytes()
 }
 
 /// A stack of a hundred million open frames.

@@ -5,6 +5,7 @@
 // A binary has no public items. `pub` here marks what a file offers to the other files.
 #![allow(unreachable_pub)]
 
+mod annotate;
 mod collect;
 mod dataset;
 mod delivery;
@@ -51,6 +52,7 @@ enum Cli {
     #[command(after_help = top::EXAMPLES)]
     Top(top::Opts),
     Report(report::Opts),
+    Annotate(annotate::Opts),
     Replay(replay::Opts),
     View(view::Opts),
     Graph(graph::Opts),
@@ -69,6 +71,7 @@ Examples:
   kperf-wasm run app.wasm                       run it, show where the time went, keep app.kperf
   kperf-wasm top app.wasm                       run it, show each second where the time goes
   kperf-wasm report app.kperf --sort calls      every function: calls, total, self
+  kperf-wasm annotate life::step app.kperf      the source of a function, line by line
   kperf-wasm replay app.kperf --min-time 100us  the calls one by one, as a tree
   kperf-wasm view app.kperf                     timeline, flame graph and table in the browser
   kperf-wasm graph app.kperf -o app.svg         who calls whom, as a picture
@@ -88,6 +91,7 @@ impl Cli {
             Cli::Run(opts) => opts.run(),
             Cli::Top(opts) => opts.run(),
             Cli::Report(opts) => opts.run(),
+            Cli::Annotate(opts) => opts.run(),
             Cli::Replay(opts) => opts.run(),
             Cli::View(opts) => opts.run(),
             Cli::Graph(opts) => opts.run(),
@@ -119,7 +123,7 @@ fn main() -> ExitCode {
                 text.push_str(&format!("    {n}: {cause}\n"));
             }
             // If stderr is closed, nobody can be told.
-            let _ = std::io::stderr().write_all(text.as_bytes());
+            let _ = std::io::stderr().write_all(output::safe(&text).as_bytes());
             ExitCode::FAILURE
         }
     }

@@ -5,6 +5,7 @@ mod callgraph;
 mod formats;
 mod groups;
 mod histogram;
+mod lines;
 mod percentiles;
 mod windows;
 
@@ -76,7 +77,7 @@ pub struct Opts {
 #[group(multiple = false)]
 #[command(next_help_heading = "Instead of the functions one by one")]
 struct What {
-    /// Add up functions of the same file, module or namespace; or show what functions allocated (`allocations`), or calls on each
+    /// Add up functions of the same file, module or namespace; split them up by `line`; or show what functions allocated (`allocations`), or calls on each
     /// path (`allocation-paths`), in a trace that was recorded with --allocations.
     #[arg(long, value_enum, value_name = "WHAT", default_value = "function", hide_default_value = true)]
     by: By,
@@ -103,6 +104,7 @@ Examples:
   kperf-wasm report app.kperf --callers '*::malloc'
   kperf-wasm report app.kperf --histogram app::handle
   kperf-wasm report app.kperf --by namespace --format json
+  kperf-wasm report app.kperf --by line                      which lines, of `run --record profile`
   kperf-wasm report app.kperf --by allocations               of `run --allocations`
   kperf-wasm report app.kperf --window series --only main    of a profile, window by window
   kperf-wasm report dataset/ --where \"version = 'b'\"           of all runs of a version
@@ -230,6 +232,7 @@ impl Opts {
                 Format::Json => write_json(profile, &graph.flat, listed, histograms, cost.is_some(), out),
                 Format::Csv => out.write_all(formats::csv(profile, listed, histograms).as_bytes()),
             },
+            (What { by: By::Line, .. }, _) => lines::write(profile, cost, how, options, out),
             (What { by, .. }, _) => groups::write(profile, *by, cost, how, options, out),
         }
     }

@@ -15,6 +15,9 @@ pub enum By {
     Function,
     /// The source file of the declaration, if the module's DWARF has it.
     File,
+    /// The line of the source. A native profile knows where functions spent their own time; of a trace only the lines of calls are
+    /// known, `12|40` where there are several. The module needs debug information, or a source map.
+    Line,
     /// The module; for the host's functions, the module that they are imported from.
     Module,
     /// The first part of the name: `std::io`, `main`, `kotlin.Array`.
@@ -66,7 +69,7 @@ fn name_of(profile: &Profile, by: By, func: FuncId) -> String {
     let name = symbols.name(func);
     let imported = symbols.get(func).is_some_and(|symbol| symbol.imported);
     let text = match by {
-        By::Function | By::Allocations | By::AllocationPaths => &name,
+        By::Function | By::Line | By::Allocations | By::AllocationPaths => &name,
         By::Module | By::File if imported => namespace(&name),
         By::File => symbols.source(func).map_or("(unknown)", |(file, _)| file),
         By::Module => symbols.module(func).unwrap_or(&name),

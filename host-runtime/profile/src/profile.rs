@@ -8,7 +8,7 @@ use crate::frames::{AtRange, Counts, LaneStatus};
 use crate::health::Health;
 use crate::nodes::CallTree;
 use crate::precision::Precision;
-use crate::sampled::{Sampling, WindowProfile};
+use crate::sampled::{SampledPlaces, Sampling, WindowProfile};
 use crate::symbols::{OTHER, Symbols};
 use kperf_trace::{ClockKind, Header, ProbeCost, TickTotal, TraceReader};
 use std::io::{self, Read};
@@ -36,6 +36,9 @@ pub struct Profile {
     pub counted_calls: u64,
     /// How many calls a filter left out.
     pub hidden_calls: u64,
+    /// Where in their code samples found the functions, as far as a native profile says it. For each function a part of its self
+    /// time.
+    pub places: SampledPlaces,
     /// Each window by itself, if the filter asked for that ([`WindowChoice::Each`](crate::WindowChoice::Each)). In the order of
     /// the trace: the windows of one lane are in the order of time.
     pub windows: Vec<WindowProfile>,
@@ -83,6 +86,7 @@ impl Profile {
         let (nodes, observer) = visitor.into_nodes();
         let counted = windows.calls();
         let each = windows.take_each(filter, &symbols);
+        let places = windows.places(filter, &symbols);
         let (tree, hidden_calls) = if windows.is_empty() {
             (CallTree::new(nodes), health.counts.calls + health.counts.without_enter - shown)
         } else {
@@ -108,6 +112,7 @@ impl Profile {
             end_ticks,
             counted_calls: counted,
             hidden_calls,
+            places,
             windows: each,
         };
         (profile, observer)

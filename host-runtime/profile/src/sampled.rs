@@ -87,6 +87,25 @@ pub(crate) fn wilson(share: f64, samples: f64) -> f64 {
     Z / (1.0 + Z * Z / samples) * (p * (1.0 - p) / samples + Z * Z / (4.0 * samples * samples)).sqrt()
 }
 
+/// What samples found at a place in the code of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SampledPlace {
+    /// How many samples.
+    pub samples: u64,
+    /// The time that they stand for, in ticks.
+    pub ticks: u64,
+}
+
+impl SampledPlace {
+    fn add(&mut self, more: SampledPlace) {
+        self.samples = self.samples.saturating_add(more.samples);
+        self.ticks = self.ticks.saturating_add(more.ticks);
+    }
+}
+
+/// By the function, and the offset in its body in the original module.
+pub type SampledPlaces = BTreeMap<(FuncId, u32), SampledPlace>;
+
 /// What one window says.
 #[derive(Clone, Debug)]
 pub struct WindowProfile {
@@ -111,6 +130,8 @@ pub(crate) struct Windows {
     /// Of all windows.
     paths: Paths,
     calls: BTreeMap<FuncId, u64>,
+    /// Where in the code of the paths' functions samples found the program.
+    places: FxHashMap<(NodeId, u32), SampledPlace>,
     lanes: BTreeMap<u32, Lane>,
     /// Of each lane the last so far, where only that is wanted.
     last: BTreeMap<u32, Window>,
@@ -124,11 +145,13 @@ pub(crate) struct Windows {
 
 /// How many entries the windows may have that are kept each for itself: 100 bytes are an entry.
 const MAX_ENTRIES: usize = 1 << 20;
+/// How many places are kept: 50 bytes each. What is beyond has none.
+const MAX_PLACES: usize = 1 << 20;
 /// What a window takes beside its nodes and counts, in entries.
 const WINDOW_ENTRIES: usize = 8;
 
 fn entries_of(window: &Window) -> usize {
-    window.nodes.len() + window.calls.len() + WINDOW_ENTRIES
+    window.nodes.len() + window.calls.len() + window.places.len() + WINDOW_ENTRIES
 }
 
 /// A window for itself.
@@ -292,6 +315,20 @@ impl Windows {
                 sum.self_ticks = sum.self_ticks.saturating_add(node.self_ticks);
             }
         }
+        for place in &window.places {
+            let node = places.get(place.node as usize).copied();
+            let func = window.nodes.get(place.node as usize).map(|node| node.func);
+            // Not if it is counted for another path.
+            let Some(node) =
+                node.filter(|node| self.paths.nodes.get(node.index()).map(|node| node.func) == func)
+            else {
+                continue;
+            };
+            if self.places.len() < MAX_PLACES || self.places.contains_key(&(node, place.offset)) {
+                let more = SampledPlace { samples: place.samples, ticks: place.ticks };
+                self.places.entry((node, place.offset)).or_default().add(more);
+            }
+        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -336,6 +373,28 @@ impl Windows {
                 tree: CallTree::new(windows.into_nodes(filter, symbols)),
             })
             .collect()
+    }
+
+    /// Where in their code samples found the functions that the filter lets through.
+    pub(crate) fn places(&self, filter: Option<&CallFilter<'_>>, symbols: &Symbols) -> SampledPlaces {
+        let kept: Option<Vec<bool>> = filter.map(|filter| {
+            let mut levels: Vec<(u32, bool)> = vec![(0, false)];
+            for node in self.paths.nodes.iter().skip(1) {
+                let level = levels.get(node.parent.index()).map_or(0, |parent| parent.0);
+                let keep =
+                    filter.depth.is_none_or(|depth| level < depth) && (filter.keep)(&symbols.name(node.func));
+                levels.push((level + u32::from(keep), keep));
+            }
+            levels.into_iter().map(|(_, keep)| keep).collect()
+        });
+        let mut sums = SampledPlaces::new();
+        for (&(node, offset), place) in &self.places {
+            let is_kept = kept.as_ref().is_none_or(|kept| kept.get(node.index()) == Some(&true));
+            if let Some(node) = self.paths.nodes.get(node.index()).filter(|_| is_kept) {
+                sums.entry((node.func, offset)).or_default().add(*place);
+            }
+        }
+        sums
     }
 
     /// The nodes of the tree of those calls that the filter lets through.

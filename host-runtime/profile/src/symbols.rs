@@ -1,7 +1,7 @@
 //! Which function an id stands for, over all modules of a trace.
 
 use kperf_abi::symbols::{MAX_BYTES, MAX_SYMBOLS, SymbolsError};
-use kperf_abi::{FuncId, Symbol, SymbolTable};
+use kperf_abi::{FuncId, FunctionCode, Symbol, SymbolTable};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -164,6 +164,16 @@ impl Symbols {
         table.source(table.get(id)?)
     }
 
+    /// What is known of the code of a function.
+    pub fn code(&self, id: FuncId) -> FunctionCode {
+        self.table(id).map_or_else(FunctionCode::default, |table| table.code(id))
+    }
+
+    /// The path of a source file of the module that a function is of.
+    pub fn file(&self, id: FuncId, file: u32) -> Option<&str> {
+        self.table(id)?.files.get(file as usize).map(String::as_str)
+    }
+
     /// The table that has this id.
     fn table(&self, id: FuncId) -> Option<&SymbolTable> {
         let at = self.tables.partition_point(|table| table.id_base <= id.0);
@@ -217,7 +227,8 @@ fn bytes_of(table: &SymbolTable) -> usize {
     let module = &table.module;
     let identity = [&module.name, &module.sha256, &module.rewriter, &module.options];
     let texts = table.files.iter().chain(identity).map(|text| text.len() + size_of::<String>());
-    table.symbols.iter().map(names).chain(texts).fold(0, usize::saturating_add)
+    let names = table.symbols.iter().map(names);
+    names.chain(texts).chain([table.codes.size()]).fold(0, usize::saturating_add)
 }
 
 /// Stands for a name where it is only counted. Should two names ever have the same, both get their ids as if they were equal.

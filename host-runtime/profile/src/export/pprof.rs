@@ -4,6 +4,7 @@
 
 use crate::export::paths::{MAX_FILE, Paths, Shortened, Weights};
 use crate::heap::Heap;
+use crate::lines::CallPlaces;
 use crate::nodes::CallTree;
 use crate::profile::Profile;
 use crate::unit::Unit;
@@ -109,10 +110,11 @@ fn write_message(
             has_functions: true,
         });
     }
-    // Of each function; a function has one location.
-    let mut locations: FxHashMap<FuncId, u64> = FxHashMap::default();
-    let mut location = |message: &mut proto::Profile, func: FuncId| {
-        *locations.entry(func).or_insert_with(|| {
+    // Of each function, and of each line of it that is known to call what was called there.
+    let mut functions: FxHashMap<FuncId, (u64, u64)> = FxHashMap::default();
+    let mut locations: FxHashMap<(FuncId, u32), u64> = FxHashMap::default();
+    let mut location = |message: &mut proto::Profile, func: FuncId, line: u32| {
+        let (function_id, mapping_id) = *functions.entry(func).or_insert_with(|| {
             let id = message.function.len() as u64 + 1;
             let mapping = symbols.tables().iter().position(|table| table.get(func).is_some());
             let (name, module) = (symbols.label(func), mapping.and_then(|at| symbols.tables().get(at)));
@@ -126,12 +128,16 @@ fn write_message(
                 filename: strings.id(file.unwrap_or_default()),
                 start_line: source.map_or(0, |(_, line)| line.into()),
             });
-            let line = vec![proto::Line { function_id: id }];
-            let mapping_id = mapping.map_or(0, |at| at as u64 + 1);
+            (id, mapping.map_or(0, |at| at as u64 + 1))
+        });
+        *locations.entry((func, line)).or_insert_with(|| {
+            let id = message.location.len() as u64 + 1;
+            let line = vec![proto::Line { function_id, line: line.into() }];
             message.location.push(proto::Location { id, mapping_id, address: u64::from(func.0), line });
             id
         })
     };
+    let mut places = CallPlaces::new(symbols);
     let mut path: Vec<u64> = Vec::new();
     let paths: Vec<Paths> =
         kinds.iter().map(|kind| Paths::new(kind.tree, |_| LOCATION_LEN, MAX_FILE)).collect();
@@ -146,7 +152,12 @@ fn write_message(
             path.pop();
             return;
         }
-        path.push(location(&mut message, node.func));
+        let caller = tree.get(node.parent).map(|caller| caller.func);
+        if let (Some(last), Some(caller)) = (path.last_mut(), caller) {
+            let line = places.line(caller, node.func).unwrap_or(0);
+            *last = location(&mut message, caller, line);
+        }
+        path.push(location(&mut message, node.func, 0));
         let values = kinds.iter().zip(&paths).flat_map(|(kind, paths)| {
             let Weights { calls, self_ticks } = paths.weights(kind.tree, id).unwrap_or_default();
             [calls, (kind.scale)(self_ticks)]
@@ -259,6 +270,8 @@ mod proto {
     pub(super) struct Line {
         #[prost(uint64, tag = "1")]
         pub(super) function_id: u64,
+        #[prost(int64, tag = "2")]
+        pub(super) line: i64,
     }
 
     #[derive(Clone, Copy, PartialEq, prost::Message)]

@@ -41,7 +41,13 @@ impl Names {
         };
         let module = ModuleIdentity { name: "test".into(), ..ModuleIdentity::default() };
         let symbols = self.0.iter().zip(1..).map(symbol).collect();
-        SymbolTable { module, id_base: 1, symbols, files: vec!["src/life.rs".into()] }
+        SymbolTable {
+            module,
+            id_base: 1,
+            symbols,
+            files: vec!["src/life.rs".into()],
+            ..SymbolTable::default()
+        }
     }
 
     pub fn symbols(&self) -> Symbols {

@@ -1,0 +1,197 @@
+//! `kperf-wasm annotate`: the source of a function beside its figures.
+
+mod listing;
+mod source;
+mod wat;
+
+use crate::filters::CallArgs;
+use crate::input;
+use crate::output::tell;
+use crate::table::{grouped, plural};
+use crate::traces;
+use anyhow::{Context, bail};
+use kperf_profile::{FlatProfile, Lines, Profile, Row, Unit, printable};
+use kperf_rewriter::Pattern;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Show the source of a function beside its self time, line by line, and the calls that each line makes
+///
+/// Only a native profile (`run --record profile` on Linux on x86-64) knows where in a function the time went. Of a trace the calls
+/// of each line are shown; where a function is called on several lines, nobody knows how many calls each of them made. Without
+/// debug information, or without its source files, the function is shown in the text format of WebAssembly.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Opts {
+    /// The functions: a glob or a `/regex/` of their names.
+    #[arg(value_name = "FUNCTION")]
+    function: String,
+    /// The trace, or `-` for stdin.
+    #[arg(value_name = "TRACE")]
+    trace: PathBuf,
+    /// A folder with source files that are not where they were when the module was compiled. May be repeated.
+    #[arg(long, value_name = "FOLDER")]
+    source: Vec<PathBuf>,
+    /// Show WebAssembly in the text format, though there is source.
+    #[arg(long)]
+    wat: bool,
+    /// The original module, for its text [default: the one that was run, if it is still the same]
+    #[arg(long, value_name = "FILE.wasm")]
+    module: Option<PathBuf>,
+    /// How many lines to show around those with figures.
+    #[arg(long, value_name = "LINES", default_value_t = 3)]
+    context: u32,
+    /// How many functions to show if several match, those with the most self time first; 0 for all.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    limit: usize,
+    #[command(flatten)]
+    calls: CallArgs,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  kperf-wasm annotate life::step app.kperf
+  kperf-wasm annotate '*::parse*' app.kperf --limit 3 --source ~/src/app
+  kperf-wasm annotate main app.kperf --wat
+
+Exit codes:
+  0 fine, 1 failure, 2 wrong usage";
+
+/// What the listings of all functions have in common.
+struct Listed<'a> {
+    profile: &'a Profile,
+    lines: &'a Lines,
+    unit: Unit,
+    context: u32,
+}
+
+impl Opts {
+    /// Prints the functions. Fails if none matches.
+    pub fn run(self) -> anyhow::Result<ExitCode> {
+        let profile = traces::profile_of(&self.trace, &self.calls.parse()?)?;
+        let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
+        let rows = self.chosen(&flat)?;
+        traces::tell_warnings(&profile.health);
+        let mut out = BufWriter::new(io::stdout().lock());
+        for (n, row) in rows.iter().enumerate() {
+            if n > 0 {
+                writeln!(out).context("failed to write to stdout")?;
+            }
+            self.write(&profile, row, &mut out)?;
+        }
+        out.flush().context("failed to write to stdout")?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// The functions that match, those with the most self time first.
+    fn chosen<'a>(&self, flat: &'a FlatProfile) -> anyhow::Result<Vec<&'a Row>> {
+        let pattern = Pattern::parse(&self.function).context("failed to read the pattern")?;
+        let mut rows: Vec<&Row> = flat.rows.iter().filter(|row| pattern.matches(&row.name)).collect();
+        if rows.is_empty() {
+            let names = flat.rows.iter().map(|row| row.name.as_str());
+            let hint =
+                pattern.hint(names).map(|hint| format!("; is it `{}` that you want?", printable(&hint)));
+            let (count, hint) = (flat.rows.len(), hint.unwrap_or_default());
+            bail!("`{}` matches none of the {count} functions that were called{hint}", self.function);
+        }
+        if self.limit > 0 && rows.len() > self.limit {
+            let more = plural((rows.len() - self.limit) as u64, "more function");
+            tell(format_args!("hint: {more} match; --limit 0 shows all"));
+            rows.truncate(self.limit);
+        }
+        Ok(rows)
+    }
+
+    fn write(&self, profile: &Profile, row: &Row, out: &mut impl Write) -> anyhow::Result<()> {
+        let lines = Lines::new(profile, None, |func| func == row.func);
+        let unit = Unit::of(&profile.header);
+        let listed = Listed { profile, lines: &lines, unit, context: self.context };
+        let failed = "failed to write to stdout";
+        head(profile, row, unit, out).context(failed)?;
+        let mut why_not = None;
+        if !self.wat {
+            match listing::write(&listed, row, &self.source, out).context(failed)? {
+                Ok(()) => return Ok(()),
+                Err(why) => why_not = Some(why),
+            }
+        }
+        match self.module_of(profile, row).and_then(|wasm| wat::of_function(&wasm, profile, row.func)) {
+            Ok(text) => {
+                if let Some(why) = why_not {
+                    tell(format_args!("hint: {why}; this is WebAssembly"));
+                }
+                wat::write(&listed, row, &text, out).context(failed)
+            }
+            Err(error) => match why_not {
+                Some(why) => {
+                    tell(format_args!("hint: {why}, and there is no WebAssembly to show instead: {error:#}"));
+                    listing::write_bare(&listed, row, out).context(failed)
+                }
+                None => Err(error),
+            },
+        }
+    }
+
+    /// The original module of a function: the one that was given, or one that the trace's command names. It must be of the same
+    /// build.
+    fn module_of(&self, profile: &Profile, row: &Row) -> anyhow::Result<Vec<u8>> {
+        let table = profile.symbols.tables().iter().find(|table| table.get(row.func).is_some());
+        let table = table.context("the trace doesn't say which module the function is of")?;
+        let named = profile.header.command.iter().map(Path::new);
+        let is_module = |path: &&Path| path.extension().is_some_and(|end| end == "wasm" || end == "wat");
+        let mut candidates: Vec<&Path> = match &self.module {
+            Some(path) => vec![path],
+            None => named.filter(is_module).filter(|path| path.is_file()).collect(),
+        };
+        candidates.dedup();
+        for path in &candidates {
+            let wasm = input::read_module(path)?;
+            let module = kperf_rewriter::identity(&wasm, "").context("it is no module")?;
+            let is_same = module.sha256 == table.module.sha256
+                || module.code.is_some() && module.code == table.module.code;
+            if is_same {
+                return Ok(wasm);
+            }
+            if self.module.is_some() {
+                let name = printable(&table.module.name);
+                bail!("`{}` is not the module `{name}` of the trace, or of another build", path.display());
+            }
+        }
+        bail!(
+            "the module `{}` isn't where it was run, or is another build; name it with --module",
+            printable(&table.module.name)
+        );
+    }
+}
+
+/// What is known of the function as a whole.
+fn head(profile: &Profile, row: &Row, unit: Unit, out: &mut impl Write) -> io::Result<()> {
+    let own = unit.text(row.self_nanos.round() as u64);
+    let share = 100.0 * row.share;
+    write!(
+        out,
+        "# {}: {} self ({share:.1} %), {} calls",
+        profile.symbols.label(row.func),
+        own,
+        grouped(row.calls)
+    )?;
+    match profile.symbols.source(row.func) {
+        Some((file, line)) => writeln!(out, ", {}:{line}", printable(file)),
+        None => writeln!(out),
+    }
+}
+
+/// The figures in front of a line, as wide for every line.
+fn figures(own: Option<f64>, of: f64, calls: u64, took: f64, unit: Unit) -> String {
+    let share = own.filter(|_| of > 0.0).map_or(String::new(), |own| format!("{:.1} %", 100.0 * own / of));
+    let own = own.map_or(String::new(), |own| unit.text(own.round() as u64));
+    let (calls, took) = match calls {
+        0 => (String::new(), String::new()),
+        calls => (grouped(calls), unit.text(took.round() as u64)),
+    };
+    format!("{share:>7} {own:>9} {calls:>11} {took:>9}")
+}
+
+/// What stands above these figures.
+const TITLES: &str = "   self      self       calls they took";

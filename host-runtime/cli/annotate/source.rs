@@ -1,0 +1,49 @@
+//! Finds source files by the paths that debug information has.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+/// Larger files are no source that anybody reads.
+const MAX_SIZE: u64 = 16 << 20;
+
+/// The lines of a source file; `None` if there is no such file, neither in one of the folders nor where it was compiled.
+pub(super) fn lines(path: &str, folders: &[PathBuf]) -> Option<Vec<String>> {
+    let in_folders = folders.iter().flat_map(|folder| ends(path).map(|end| folder.join(end)));
+    let file = in_folders.chain([PathBuf::from(path)]).find(|file| is_source(file))?;
+    let mut bytes = Vec::new();
+    File::open(file).ok()?.take(MAX_SIZE).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
+}
+
+/// Never a device or a pipe, which the path of a module could name too.
+fn is_source(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|metadata| metadata.is_file() && metadata.len() <= MAX_SIZE)
+}
+
+/// The path without its first folders, the longest first: source that was moved still ends alike. It never leads out of a folder.
+fn ends(path: &str) -> impl Iterator<Item = PathBuf> {
+    let path = path.replace('\\', "/");
+    let parts: Vec<String> = Path::new(&path)
+        .components()
+        .filter_map(|part| match part {
+            Component::Normal(part) => Some(part.to_string_lossy().into_owned()),
+            _ => None,
+        })
+        .collect();
+    (0..parts.len()).map(move |from| parts.iter().skip(from).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moved_source_is_found_by_its_end() {
+        let all: Vec<PathBuf> = ends("/build/../src/life.rs").collect();
+        assert_eq!(all, ["build/src/life.rs", "src/life.rs", "life.rs"].map(PathBuf::from));
+        assert_eq!(ends("C:\\src\\a.c").last(), Some("a.c".into()));
+        assert_eq!(ends("..").count(), 0);
+        assert_eq!(lines("/dev/null", &[]), None);
+    }
+}

@@ -1,0 +1,74 @@
+//! The report by lines of the source.
+
+use crate::output::tell;
+use crate::records::{self, Cell, Column, Format};
+use crate::table::TableOptions;
+use kperf_profile::{LineRow, Lines, Profile, printable};
+use kperf_trace::ProbeCost;
+use std::io::{self, Write};
+
+const COLUMNS: [Column; 7] = [
+    ("share", "self %"),
+    ("self_nanos", "self"),
+    ("samples", ""),
+    ("calls", "calls made"),
+    ("calls_nanos", "they took"),
+    ("place", "line"),
+    ("function", "function"),
+];
+
+/// Writes the lines, those with the most self time first.
+pub fn write(
+    profile: &Profile,
+    compensate: Option<&ProbeCost>,
+    (format, limit): (Format, usize),
+    options: TableOptions,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let lines = Lines::new(profile, compensate, |_| true);
+    tell_what_is_missing(profile, &lines);
+    let record = |row: &LineRow| {
+        let share = |own: f64| if lines.self_nanos > 0.0 { own / lines.self_nanos } else { 0.0 };
+        vec![
+            row.self_nanos.map_or(Cell::Untimed, |own| Cell::Share(share(own))),
+            row.self_nanos.map_or(Cell::Untimed, Cell::Nanos),
+            Cell::Count(row.samples),
+            if row.calls > 0 { Cell::Count(row.calls) } else { Cell::Nothing },
+            if row.calls > 0 { Cell::Nanos(row.total_nanos) } else { Cell::Nothing },
+            Cell::Name(place(profile, row, format)),
+            Cell::Name(profile.symbols.label(row.func)),
+        ]
+    };
+    let records: Vec<_> = lines.rows.iter().map(record).collect();
+    records::write(format, &COLUMNS, &records, limit, options, out)
+}
+
+/// The place as it is shown. Where the line isn't known, a table says in which file the function is.
+fn place(profile: &Profile, row: &LineRow, format: Format) -> String {
+    let text = match (row.places.is_empty(), format) {
+        (false, _) => row.text(),
+        (true, Format::Table) => match profile.symbols.source(row.func) {
+            Some((file, _)) => format!("{file}:?"),
+            None => "?".to_owned(),
+        },
+        (true, Format::Json | Format::Csv) => String::new(),
+    };
+    printable(&text).into_owned()
+}
+
+fn tell_what_is_missing(profile: &Profile, lines: &Lines) {
+    let has_lines = profile.symbols.tables().iter().any(|table| !table.codes.is_empty());
+    if !has_lines {
+        tell(format_args!(
+            "hint: the trace has no lines: record a module with debug information or a source map, or name one of the same build \
+             with --symbols"
+        ));
+    } else if profile.places.is_empty() {
+        tell(format_args!(
+            "hint: of this trace only the lines of calls are known; where functions spend their own time a profile knows: \
+             `kperf-wasm run --record profile`, on Linux on x86-64"
+        ));
+    } else if lines.known_nanos < 0.5 * lines.self_nanos {
+        tell(format_args!("hint: most of the time is in code whose lines the debug information doesn't say"));
+    }
+}
