@@ -320,7 +320,7 @@ impl<O: CallObserver> Visitor for Growth<O> {
         let node = frame.node as usize;
         self.leave(lane, open, frame, Ending::Leave, end)?;
         // The guest called nothing.
-        self.nodes[node].calls = 0;
+        self.nodes[node].calls = self.nodes[node].calls.saturating_sub(1);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use crate::calls::{Call, CallObserver};
 use crate::filter::{CallFilter, WindowChoice};
 use crate::nodes::{CallTree, NodeId};
 use crate::profile::Profile;
-use crate::symbols::{Symbols, is_outside};
+use crate::symbols::{RECORDER, Symbols, is_outside};
 use crate::unit::Unit;
 use kperf_abi::FuncId;
 use kperf_trace::{ClockKind, Header, TraceReader};
@@ -170,9 +170,12 @@ struct Slow {
 impl CallObserver for Watch {
     #[inline]
     fn call(&mut self, call: &Call) {
+        if call.func == RECORDER {
+            return;
+        }
         let nanos = self.header.nanos(call.ticks());
-        if let Some(node) = call.node {
-            self.buckets.add(node, nanos);
+        if !call.is_shared {
+            self.buckets.add(call.node, nanos);
         }
         if nanos < self.least {
             return;
@@ -184,7 +187,7 @@ impl CallObserver for Watch {
             stack: call.lane.stack,
             depth: call.depth,
             func: call.func.0,
-            node: call.node,
+            node: (!call.is_shared).then_some(call.node),
             ending: call.ending.as_str().unwrap_or("leave"),
         };
         self.slow.push(Reverse(slow));

@@ -6,6 +6,7 @@ use crate::health::Health;
 use crate::limits::MAX_PATHS;
 use crate::nodes::{CallTree, Node, NodeId};
 use crate::profile::Profile;
+use crate::sampled::SampledPlaces;
 use crate::symbols::{HOST, LOST, OTHER, Symbols, UNSEEN};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
@@ -219,7 +220,7 @@ impl Load {
             sha256: run.module_sha256.clone(),
             ..ModuleIdentity::default()
         });
-        let table = SymbolTable { module: module.unwrap_or_default(), id_base: 0, symbols, files };
+        let table = SymbolTable { module: module.unwrap_or_default(), id_base: 0, symbols, files, ..SymbolTable::default() };
         let mut names = Symbols::default();
         names.add(table);
         let profile = |(place, rows): (usize, Vec<(PathRow, Sum)>)| {
@@ -302,5 +303,6 @@ fn profile_of(runs: &[RunRow], symbols: Symbols, tree: CallTree) -> Profile {
         counted_calls: calls,
         hidden_calls: 0,
         windows: Vec::new(),
+        places: SampledPlaces::default(),
     }
 }

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 const HTML: &str = include_str!("page/index.html");
 const CSS: &str = include_str!("page/style.css");
 /// In an order in which each comes behind those that it imports.
-const SCRIPTS: [(&str, &str); 24] = [
+const SCRIPTS: [(&str, &str); 25] = [
     ("dom.js", include_str!("page/dom.js")),
     ("format.js", include_str!("page/format.js")),
     ("data.js", include_str!("page/data.js")),
