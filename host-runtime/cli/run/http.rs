@@ -313,15 +313,15 @@ struct Whole {
 
 impl Body for Whole {
     type Data = Bytes;
-    type Error = ErrorCode;
+    type Error = wasmtime_wasi_http::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut task::Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, ErrorCode>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, wasmtime_wasi_http::Error>>> {
         match Pin::new(&mut self.body).poll_frame(context) {
             Poll::Ready(None) if self.has_failed.load(Ordering::Acquire) => {
-                Poll::Ready(Some(Err(ErrorCode::InternalError(None))))
+                Poll::Ready(Some(Err(wasmtime_wasi_http::Error::HttpResponseIncomplete)))
             }
             frame => frame,
         }
