@@ -220,7 +220,13 @@ impl Load {
             sha256: run.module_sha256.clone(),
             ..ModuleIdentity::default()
         });
-        let table = SymbolTable { module: module.unwrap_or_default(), id_base: 0, symbols, files, ..SymbolTable::default() };
+        let table = SymbolTable {
+            module: module.unwrap_or_default(),
+            id_base: 0,
+            symbols,
+            files,
+            ..SymbolTable::default()
+        };
         let mut names = Symbols::default();
         names.add(table);
         let profile = |(place, rows): (usize, Vec<(PathRow, Sum)>)| {
