@@ -146,7 +146,7 @@ fn windows() -> Vec<u8> {
     end(trace)
 }
 
-/// Threads that share a memory: as many blocks as are followed, all of them given once more, and ends of blocks that nobody saw.
+/// Threads that share a memory: as many blocks as are followed, many of them given once more, and ends of blocks that nobody saw.
 fn blocks() -> Vec<u8> {
     let mut trace = writer();
     let allocations = Allocations { shared_memory: true, ..Allocations::default() };
@@ -155,9 +155,10 @@ fn blocks() -> Vec<u8> {
     let table = SymbolTable { module, id_base: 0, symbols: vec![symbol], files: Vec::new() };
     trace.symbols(&table.to_bytes()).unwrap();
     const MANY: u64 = 1 << 22;
+    const DISPLACED: u64 = 1 << 19;
     let given = |n: u64| Allocation::Allocated { pointer: 16 + 16 * (n % MANY), size: 1 + n % 7 };
     let freed = |n: u64| Allocation::Freed { pointer: 1 + 16 * n };
-    let records: Vec<_> = (0..2 * MANY).map(given).chain((0..MANY).map(freed)).collect();
+    let records: Vec<_> = (0..MANY + DISPLACED).map(given).chain((0..DISPLACED).map(freed)).collect();
     for records in records.chunks(WORDS as usize / 8) {
         let words = records.iter().flat_map(|record| {
             let [first, second, third] = record.encode();
