@@ -152,7 +152,7 @@ fn blocks() -> Vec<u8> {
     let allocations = Allocations { shared_memory: true, ..Allocations::default() };
     let module = ModuleIdentity { allocations: Some(allocations), ..ModuleIdentity::default() };
     let symbol = Symbol { name: "works".into(), ..Symbol::default() };
-    let table = SymbolTable { module, id_base: 0, symbols: vec![symbol], files: Vec::new() };
+    let table = SymbolTable { module, id_base: 0, symbols: vec![symbol], ..SymbolTable::default() };
     trace.symbols(&table.to_bytes()).unwrap();
     const MANY: u64 = 1 << 22;
     const DISPLACED: u64 = 1 << 19;

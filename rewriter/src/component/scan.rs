@@ -100,7 +100,7 @@ struct CoreFunction<'a> {
 }
 
 enum Level<'a> {
-    Component(Scope<'a>),
+    Component(Box<Scope<'a>>),
     Module(usize),
 }
 
@@ -122,7 +122,8 @@ pub(super) fn scan(wasm: &[u8]) -> Result<Scan<'_>, Error> {
                             let what = format!("a component nested {MAX_NESTING} times");
                             return Err(ErrorKind::Unsupported { what, offset: range.start }.into());
                         }
-                        Level::Component(Scope { component: scan.components.len() - 1, ..Scope::default() })
+                        let component = scan.components.len() - 1;
+                        Level::Component(Box::new(Scope { component, ..Scope::default() }))
                     }
                     (wasmparser::Encoding::Module, Some(_)) => Level::Module(scan.modules.len() - 1),
                     (wasmparser::Encoding::Module, None) => return Err(ErrorKind::NotAComponent.into()),
@@ -305,7 +306,7 @@ impl<'a> Scan<'a> {
                 // 0 is the scope itself.
                 let around = (count as usize).checked_sub(1).and_then(|n| outer.iter().rev().nth(n));
                 let around = match around {
-                    Some(Level::Component(around)) => Some(around),
+                    Some(Level::Component(around)) => Some(&**around),
                     _ => None,
                 };
                 match kind {

@@ -2,7 +2,7 @@
 
 use crate::make::{Answer, Failure, Source, Traces, warnings};
 use kperf_profile::export::view::{SPANS, entries, write_html};
-use kperf_profile::{Slices, Timeline, WindowChoice};
+use kperf_profile::{Heap, Slices, Timeline, WindowChoice};
 use serde::Deserialize;
 use std::io::Write;
 
@@ -28,7 +28,7 @@ impl ViewFields {
         traces: &mut Traces<'_, S>,
         out: &mut impl Write,
     ) -> Result<Answer, Failure> {
-        let observers = || (Timeline::new(self.detail), Slices::new(entries(self.detail)));
+        let observers = || ((Timeline::new(self.detail), Slices::new(entries(self.detail))), Heap::default());
         let (mut profile, mut seen) = traces.read(0, observers())?;
         if profile.sampling().is_some() {
             // Only now it is known that there are windows. A profile is short.
@@ -36,6 +36,10 @@ impl ViewFields {
             (profile, seen) = traces.read(0, observers())?;
         }
         traces.calls.check(&[&profile])?;
+        if traces.calls.of_single_calls().is_some() {
+            // Blocks are followed through the whole trace, or not at all.
+            seen.1 = Heap::default();
+        }
         let written = write_html(&profile, seen, &self.title, out)?;
         let shown = match profile.sampling() {
             Some(_) => profile.health.counts.spans,
