@@ -264,7 +264,7 @@ const FOREIGN: &str = r#"(component
 fn memories_that_are_no_recorder_s_are_refused() {
     let engine = engine_with(|_| {});
     let (recorder, _memory) = recorder_with(&engine, |builder| builder);
-    let component = Component::new(&engine, FOREIGN).unwrap();
+    let component = Component::new(&engine, wat::parse_str(FOREIGN).unwrap()).unwrap();
     let mut linker = Linker::new(&engine);
     recorder.add_to_component_linker(&mut linker, |data: &mut Data| &mut data.lanes).unwrap();
     let pre = linker.instantiate_pre(&component).unwrap();
