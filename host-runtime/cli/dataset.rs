@@ -118,11 +118,14 @@ pub fn profiles(
     Ok(filtered)
 }
 
+/// A dataset, and the condition of its runs.
+type Chosen<'a> = (&'a Path, Option<&'a str>);
+
 /// The two sides that `diff` compares, if the first path is a dataset: the conditions of both.
 pub fn sides<'a>(
     paths: (&'a [PathBuf], &'a [PathBuf]),
     conditions: &'a [String],
-) -> anyhow::Result<Option<[(&'a Path, Option<&'a str>); 2]>> {
+) -> anyhow::Result<Option<[Chosen<'a>; 2]>> {
     let is_one = |paths: &[PathBuf]| paths.iter().any(|path| store::is_dataset(path));
     let any = is_one(paths.0) || is_one(paths.1);
     let one = |paths: &'a [PathBuf]| match paths {

@@ -83,9 +83,12 @@ impl Opts {
     }
 }
 
+/// What the page needs of single calls, and of memory.
+type Seen = ((Timeline, Slices), Heap);
+
 impl Opts {
     /// The trace, and what the page needs of its single calls.
-    fn read(&self) -> anyhow::Result<(Profile, ((Timeline, Slices), Heap))> {
+    fn read(&self) -> anyhow::Result<(Profile, Seen)> {
         let observers =
             || ((Timeline::new(self.detail), Slices::new(view::entries(self.detail))), Heap::default());
         let mut calls = self.calls.parse()?;

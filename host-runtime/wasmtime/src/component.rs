@@ -262,7 +262,7 @@ pub(crate) fn define<T: 'static>(
         // wasmtime itself gives the address to compiled code, which writes there.
         let address = std::ptr::with_exposed_provenance_mut::<u8>(bytes.as_ptr().expose_provenance());
         // A recorder's memory begins with what it attaches, and a memory begins with a page of the host's.
-        if address.addr() % HOST_PAGE != 0 {
+        if !address.addr().is_multiple_of(HOST_PAGE) {
             return Err(wasmtime::Error::msg("who attaches is no recorder"));
         }
         let lane = match NonNull::new(address).zip(shared) {

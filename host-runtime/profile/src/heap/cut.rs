@@ -74,6 +74,7 @@ impl Cut {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::nodes::CallTree;
     use kperf_trace::Reason;
 
     #[test]
@@ -82,8 +83,8 @@ mod tests {
         let mut cut = Cut { allocators: [MALLOC].into_iter().collect(), ..Cut::default() };
         let lane = LaneId { recorder: 0, stack: 0 };
         let mut end = |depth, func, ending| {
-            let (node, start_ticks, end_ticks) = (None, 0, 0);
-            cut.call(&Call { lane, depth, func, node, start_ticks, end_ticks, ending });
+            let (node, is_shared, start_ticks, end_ticks) = (CallTree::ROOT, false, 0, 0);
+            cut.call(&Call { lane, depth, func, node, is_shared, start_ticks, end_ticks, ending });
             cut.lost
         };
         let trap = Ending::Unwound(Reason::Trap);
