@@ -72,7 +72,7 @@ pub fn write_head(
         Unit::Instructions => unit.text(flat.self_nanos.max(0.0).round() as u64),
     };
     // Below a hundredth of all time it isn't worth a word.
-    let recorder = if flat.recorder_nanos * 100.0 < flat.self_nanos {
+    let recorder = if flat.recorder_nanos <= 0.0 || flat.recorder_nanos * 100.0 < flat.self_nanos {
         String::new()
     } else {
         let share = 100.0 * flat.recorder_nanos / (flat.self_nanos + flat.recorder_nanos);

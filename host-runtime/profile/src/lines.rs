@@ -170,6 +170,7 @@ impl<'a> CallPlaces<'a> {
     }
 
     /// The line of the caller's own source file where it calls another function, if it can only be that one.
+    #[cfg(feature = "formats")]
     pub(crate) fn line(&mut self, caller: FuncId, callee: FuncId) -> Option<u32> {
         let Sites { known, or_unknown: false } = self.call_places(caller, callee) else { return None };
         let [place] = known[..] else { return None };

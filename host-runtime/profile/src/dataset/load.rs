@@ -7,7 +7,7 @@ use crate::limits::MAX_PATHS;
 use crate::nodes::{CallTree, Node, NodeId};
 use crate::profile::Profile;
 use crate::sampled::SampledPlaces;
-use crate::symbols::{HOST, LOST, OTHER, Symbols, UNSEEN};
+use crate::symbols::{HOST, LOST, OTHER, RECORDER, Symbols, UNSEEN};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
 use kperf_trace::{ClockInfo, ClockKind, Header, HostInfo, Summary};
@@ -121,7 +121,13 @@ impl Load {
         if self.functions.contains_key(&row.function_id) {
             return;
         }
-        let special = [("[host]", HOST), ("[lost]", LOST), ("[unseen]", UNSEEN), ("[other]", OTHER)];
+        let special = [
+            ("[host]", HOST),
+            ("[lost]", LOST),
+            ("[unseen]", UNSEEN),
+            ("[other]", OTHER),
+            ("[recorder]", RECORDER),
+        ];
         let special = special.into_iter().find(|(name, _)| *name == row.name && row.module.is_empty());
         if let Some((_, func)) = special {
             self.functions.insert(row.function_id, func);
