@@ -307,6 +307,9 @@ class Trace:
             self.close(lane, word & 0x3FFFFFF)
         elif word >> 26 == 0xE8000000 >> 26:
             self.marks += 1
+        elif word >> 26 == 0xF4000000 >> 26 and lane.open:
+            innermost = lane.open[-1]
+            innermost[2] += min(word & 0x3FFFFFF, lane.now - innermost[1])
 
     def enter(self, lane, id):
         self.events["enters"] += 1

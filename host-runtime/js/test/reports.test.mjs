@@ -56,7 +56,7 @@ test('so are comparisons', () => {
     }
     const { stdout } = ok('diff', traces[0], traces[1]);
     assert.match(stdout, /^# A: 1 run, life\n# B: 1 run, life\n# self: /);
-    assert.match(stdout, /^self B-A +self A +self B +B\/A .* function$/m);
+    assert.match(stdout, /^ *self B-A +self A +self B +B\/A .* function$/m);
 });
 
 test('a trace may come from a pipe, and a page go to one', () => {

@@ -152,7 +152,9 @@ pub fn count(bytes: &[u8], is_counted: impl Fn(&Event) -> bool) -> usize {
     let mut events = 0;
     while let Some(item) = reader.next().unwrap() {
         if let Item::Events(batch) = item {
-            events += batch.events.iter().filter(|timed| is_counted(&timed.event)).count();
+            // A pause is no event.
+            let events_of = batch.events.iter().filter(|timed| !matches!(timed.event, Event::Pause(_)));
+            events += events_of.filter(|timed| is_counted(&timed.event)).count();
         }
     }
     assert_eq!(reader.anomalies(), [], "the trace is whole");
