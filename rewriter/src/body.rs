@@ -271,7 +271,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             growing: None,
             around: None,
             hints: context.hints.of(index),
-            steps: Steps::new(context.wants_moves),
+            steps: Steps::new(context.most_steps),
             in_front: 0,
         }
     }

@@ -11,7 +11,7 @@ use crate::reach::HostReach;
 use kperf_abi::{CallSite, FuncIndex, Target};
 use rayon::prelude::*;
 use std::collections::{HashMap, HashSet};
-use wasmparser::{FuncType, Operator, ValType};
+use wasmparser::{FuncType, Operator};
 
 /// The calls of a module's functions.
 pub(crate) struct Calls {
@@ -33,25 +33,34 @@ pub(crate) struct Calls {
 /// What a body calls.
 #[derive(Clone, Debug, Default)]
 struct BodyCalls {
-    /// Offsets in the body.
-    calls: Vec<(u32, Callee)>,
+    /// Offsets in the body. None if there are more than [`MOST_CALLS`]: nobody knows then where it called from.
+    calls: Box<[(u32, Callee)]>,
+    /// Whether there is any.
+    has_calls: bool,
     /// Whether it ends in another function.
     has_tail_call: bool,
 }
+
+/// A function with more calls is a megabyte of code.
+const MOST_CALLS: usize = 1 << 18;
 
 #[derive(Clone, Copy, Debug)]
 enum Callee {
     Function(u32),
     /// Of a type.
-    Reference(Option<u32>),
+    Reference(u32),
+    /// Of a type that nobody knows.
+    AnyReference,
 }
 
 impl Calls {
     /// Looks through all bodies. A body that can't be read has no calls from there on: the module is no good.
     pub(crate) fn find(info: &ModuleInfo<'_>, reach: &HostReach, probed: FunctionSet) -> Calls {
-        let bodies: Vec<BodyCalls> =
-            info.bodies.par_iter().map(|&place| BodyCalls::find(info, place)).collect();
         let imports = info.imported_funcs.len();
+        let bodies = info.bodies.par_iter().enumerate();
+        let bodies: Vec<BodyCalls> = bodies
+            .map(|(n, &place)| BodyCalls::find(info, place, probed.contains((imports + n) as u32)))
+            .collect();
         let classes = classes(info);
         let types = info.imported_funcs.iter().map(|import| import.type_index);
         let types = types.chain(info.defined_types.iter().copied());
@@ -74,7 +83,7 @@ impl Calls {
             let is_through = match (index as usize).checked_sub(imports) {
                 None => reach.function(index),
                 Some(n) => calls.bodies.get(n).is_some_and(|body| {
-                    body.has_tail_call || !calls.probed.contains(index) && !body.calls.is_empty()
+                    body.has_tail_call || !calls.probed.contains(index) && body.has_calls
                 }),
             };
             if is_through {
@@ -99,8 +108,11 @@ impl Calls {
                     let has_probe = self.probed.contains(index);
                     (has_probe.then_some(Target::Function(FuncIndex(index))), self.through.contains(index))
                 }
-                Callee::Reference(ty) => {
-                    let class = ty.and_then(|ty| self.classes.get(ty as usize).copied().flatten());
+                Callee::Reference(_) | Callee::AnyReference => {
+                    let class = match callee {
+                        Callee::Reference(ty) => self.classes.get(ty as usize).copied().flatten(),
+                        _ => None,
+                    };
                     let is_through = class.is_none_or(|class| self.through_classes.contains(&class))
                         || self.through_references;
                     (class.map(Target::Class), is_through)
@@ -114,8 +126,10 @@ impl Calls {
 }
 
 impl BodyCalls {
-    fn find(info: &ModuleInfo<'_>, place: BodyPlace) -> BodyCalls {
+    /// Of a function without a probe it matters only whether there is a call.
+    fn find(info: &ModuleInfo<'_>, place: BodyPlace, is_probed: bool) -> BodyCalls {
         let mut found = BodyCalls::default();
+        let mut calls = Vec::new();
         let Ok(mut operators) = info.body(place).get_operators_reader() else { return found };
         while !operators.eof() {
             let at = operators.original_position();
@@ -126,18 +140,24 @@ impl BodyCalls {
                     continue;
                 }
                 Effect::Calls => operators::function(&operator).map(Callee::Function),
-                Effect::CallsReference => Some(Callee::Reference(match operator {
+                Effect::CallsReference => Some(match operator {
                     Operator::CallIndirect { type_index, .. } | Operator::CallRef { type_index } => {
-                        Some(type_index)
+                        Callee::Reference(type_index)
                     }
-                    _ => None,
-                })),
+                    _ => Callee::AnyReference,
+                }),
                 // What another stack runs is below whoever resumes it.
-                Effect::Resumes | Effect::Switches => Some(Callee::Reference(None)),
+                Effect::Resumes | Effect::Switches => Some(Callee::AnyReference),
                 _ => None,
             };
             let offset = at.saturating_sub(place.start.into()) as u32;
-            found.calls.extend(callee.map(|callee| (offset, callee)));
+            found.has_calls |= callee.is_some();
+            if is_probed && calls.len() <= MOST_CALLS {
+                calls.extend(callee.map(|callee| (offset, callee)));
+            }
+        }
+        if calls.len() <= MOST_CALLS {
+            found.calls = calls.into();
         }
         found
     }
@@ -145,18 +165,17 @@ impl BodyCalls {
 
 /// Which types a call through a reference can't tell apart: those that are written alike. Where types have subtypes, those with
 /// as many parameters and results.
-fn classes(info: &ModuleInfo<'_>) -> Vec<Option<u32>> {
+fn classes<'a>(info: &'a ModuleInfo<'_>) -> Vec<Option<u32>> {
     let functions = || info.types.iter().filter(|ty| ty.signature.is_some());
     let are_plain = functions().all(|ty| ty.plain);
-    let key = |signature: &FuncType| -> (Vec<ValType>, usize, usize) {
-        let (params, results) = (signature.params(), signature.results());
-        let values = if are_plain { [params, results].concat() } else { Vec::new() };
-        (values, params.len(), results.len())
-    };
-    let mut known = HashMap::new();
-    let mut class = |signature: &FuncType| {
-        let next = known.len() as u32;
-        *known.entry(key(signature)).or_insert(next)
+    let (mut alike, mut as_long) = (HashMap::new(), HashMap::new());
+    let mut class = |signature: &'a FuncType| {
+        if are_plain {
+            let next = alike.len() as u32;
+            return *alike.entry(signature).or_insert(next);
+        }
+        let next = as_long.len() as u32;
+        *as_long.entry((signature.params().len(), signature.results().len())).or_insert(next)
     };
     info.types.iter().map(|ty| ty.signature.as_ref().map(&mut class)).collect()
 }

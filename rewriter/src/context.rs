@@ -36,8 +36,8 @@ pub(crate) struct Context<'a> {
     pad_types: HashMap<(u32, bool), BlockType>,
     /// Branch hints, which move with the bodies.
     pub(crate) hints: Hints,
-    /// Whether somebody wants to know where instructions have come to.
-    pub(crate) wants_moves: bool,
+    /// How much is kept of where a body's instructions have come to: see [`Steps`](crate::moves::Steps). 0: nobody wants to know.
+    pub(crate) most_steps: usize,
     /// How instructions are counted, if they are.
     pub(crate) counter: Option<Counter<'a>>,
     /// What records allocations, if they are recorded, and which functions are an allocator's.
@@ -147,7 +147,7 @@ impl<'a> Context<'a> {
             body_types,
             pad_types,
             hints,
-            wants_moves: false,
+            most_steps: 0,
             counter: None,
             memory: None,
         })

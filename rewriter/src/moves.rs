@@ -10,10 +10,12 @@ use kperf_abi::Move;
 /// Where the instructions of a body have come to, while it is written.
 #[derive(Debug, Default)]
 pub(crate) struct Steps {
-    /// Whether anybody wants to know.
-    wanted: bool,
+    /// How many are kept. In a body with more of them nothing is known. 0: nobody wants to know.
+    most: usize,
     /// Offsets in the old and in the new body, where their distance changes.
     steps: Vec<(u32, u32)>,
+    /// Whether there are more.
+    has_more: bool,
 }
 
 /// A body that was written.
@@ -23,7 +25,9 @@ pub(crate) struct MovedBody {
     size: u32,
     start: u32,
     end: u32,
-    steps: Vec<(u32, u32)>,
+    /// Whether the steps are known.
+    is_known: bool,
+    steps: Box<[(u32, u32)]>,
 }
 
 /// The bodies of a module, in their order.
@@ -36,19 +40,24 @@ pub(crate) struct Moves {
 const MOST_BEHIND: u64 = 1 << 28;
 
 impl Steps {
-    pub(crate) fn new(wanted: bool) -> Steps {
-        Steps { wanted, steps: Vec::new() }
+    pub(crate) fn new(most: usize) -> Steps {
+        Steps { most, ..Steps::default() }
     }
 
     /// The instruction at the offset `old` of the body will stand at `new`.
     #[inline]
     pub(crate) fn pass(&mut self, old: usize, new: usize) {
-        if !self.wanted {
+        if self.most == 0 || self.has_more {
             return;
         }
         let (old, new) = (old as u32, new as u32);
         if self.steps.last().is_none_or(|&(last_old, last_new)| new.wrapping_sub(last_new) != old - last_old)
         {
+            if self.steps.len() >= self.most {
+                self.steps = Vec::new();
+                self.has_more = true;
+                return;
+            }
             self.steps.push((old, new));
         }
     }
@@ -64,7 +73,8 @@ impl Steps {
     ) -> Option<MovedBody> {
         self.steps.iter_mut().for_each(|step| step.1 = step.1.saturating_add(in_front as u32));
         let (at, start) = (at as u32, (at + size) as u32);
-        self.wanted.then_some(MovedBody { size: at, start, end: start + length as u32, steps: self.steps })
+        let (end, is_known) = (start + length as u32, !self.has_more);
+        (self.most > 0).then(|| MovedBody { size: at, start, end, is_known, steps: self.steps.into() })
     }
 }
 
@@ -109,9 +119,10 @@ impl Moves {
         Some(u64::from(moved.start.saturating_add(new).min(moved.end)))
     }
 
-    /// Where the code of the n-th body has come to, in a module whose code begins at `start`.
+    /// Where the code of the n-th body has come to, in a module whose code begins at `start`; nothing if it isn't
+    /// known.
     pub(crate) fn of(&self, n: usize, start: usize) -> Vec<Move> {
-        let Some(body) = self.bodies.get(n) else { return Vec::new() };
+        let Some(body) = self.bodies.get(n).filter(|body| body.is_known) else { return Vec::new() };
         let first = (start as u32).saturating_add(body.start);
         let steps = body.steps.iter().map(|&(old, new)| Move { new: first.saturating_add(new), old });
         std::iter::once(Move { new: first, old: 0 }).chain(steps).collect()

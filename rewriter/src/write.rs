@@ -109,6 +109,9 @@ enum HintSection {
     Done,
 }
 
+/// So many steps of a body are told to those who look for the places of samples. A body with more of them is a megabyte of code.
+const MOST_STEPS: usize = 1 << 18;
+
 impl Writer<'_> {
     pub(crate) fn write(&self, names_from_map: bool) -> Result<Output, Error> {
         let mut types = Types::new(self.info);
@@ -119,7 +122,11 @@ impl Writer<'_> {
         let mut has_debug =
             || sections.any(|section| section.custom_name.as_deref().is_some_and(debug::is_kept));
         let follows = self.keeps_debug && (has_debug() || self.source_map.is_some());
-        context.wants_moves = follows || self.tells_moves;
+        context.most_steps = match follows {
+            true => usize::MAX,
+            false if self.tells_moves => MOST_STEPS,
+            false => 0,
+        };
         limits::check(self.info, &context, types.added())?;
         let symbols = self.symbols.symbols.len();
         let room = self.info.wasm.len() + symbols * (context.code.size() + SYMBOL_SIZE);

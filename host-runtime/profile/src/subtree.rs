@@ -1,6 +1,8 @@
 //! Parts of a call tree: what one function called, and the paths that lead through it.
 
 use crate::nodes::{CallTree, Node, NodeId};
+#[cfg(feature = "formats")]
+use crate::symbols::RECORDER;
 use kperf_abi::FuncId;
 use rustc_hash::FxHashMap;
 
@@ -28,7 +30,12 @@ impl CallTree {
         for (id, node) in self.iter() {
             let parent = copy.copied(node.parent).unwrap_or(CallTree::ROOT);
             let level = levels[node.parent.index()];
-            if depth.is_none_or(|depth| level < depth) && keep(node.func) {
+            // What the recorder took stays apart from the function around it, as where a trace is filtered.
+            let is_wanted = match node.func {
+                RECORDER => parent != CallTree::ROOT,
+                func => depth.is_none_or(|depth| level < depth) && keep(func),
+            };
+            if is_wanted {
                 copy.add(id, parent, node);
                 levels[id.index()] = level + 1;
                 continue;

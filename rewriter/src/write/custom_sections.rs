@@ -86,7 +86,7 @@ impl<'a> Sections<'a> {
         }
         if debug::is_kept(name)
             && self.writer.keeps_debug
-            && self.context.wants_moves
+            && self.context.most_steps > 0
             && let Some((name, data)) = named_data_of(content).filter(|(name, _)| !self.has_debug(name))
         {
             self.debug.push((name, data));
