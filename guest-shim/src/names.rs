@@ -25,6 +25,9 @@ pub const GREW: &str = "grew";
 /// `created(size: i64)`: an object of so many bytes was made, which is collected.
 pub const CREATED: &str = "created";
 
+/// The mutable global of type `i64` that a module with imported probes adds the number of its instructions to, if these are its clock. It is
+/// the recorder's, so that all modules of a lane share it, and the host can read it whatever happens to them.
+pub const INSTRUCTIONS: &str = "instructions";
 /// Custom section with the [`SymbolTable`](crate::SymbolTable) of a probed module.
 pub const SYMBOLS_SECTION: &str = "kperf.symbols";
 

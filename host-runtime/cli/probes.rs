@@ -176,9 +176,6 @@ impl ProbeArgs {
         if self.record.is_profile() {
             bail!("--clock instructions is for traces, a profile is sampled; leave --record profile out");
         }
-        if self.probe == ProbeArg::Import {
-            bail!("instructions are counted inside of the module; leave --probe import out");
-        }
         let mut clock = "--clock instructions".to_owned();
         let weights = match &self.weights {
             None => Weights::default(),

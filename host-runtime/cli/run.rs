@@ -273,6 +273,11 @@ impl Opts {
         };
         let options = |auto| -> anyhow::Result<Options> {
             let options = if counts {
+                if self.probes.probe == ProbeArg::Import {
+                    bail!(
+                        "`run` has its recorder inside a module that counts its instructions; leave --probe import out"
+                    );
+                }
                 self.probes.counting(name.to_owned(), true, 0)?
             } else {
                 self.probes.options(name.to_owned(), true, 0, auto)?
@@ -312,6 +317,12 @@ impl Opts {
             (Some(Clock::Instructions), ClockArg::Chosen(clock)) if clock != ClockChoice::Instructions => {
                 bail!(
                     "the module counts its instructions, which are its clock; run the original, or leave --clock out"
+                )
+            }
+            (Some(Clock::Host), _) if module::counts_beside(wasm) => {
+                bail!(
+                    "the module counts its instructions beside itself, which is for hosts in JavaScript; run the original, or \
+                     rewrite it without --probe import"
                 )
             }
             (Some(Clock::Host), ClockArg::Chosen(ClockChoice::Instructions)) => {

@@ -449,8 +449,11 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         })
     }
 
-    /// The instruction with its function's new index, if it names one.
+    /// The instruction with the new index of its function or global, if it names one that moves.
     fn moved(&self, operator: &Operator<'a>) -> Result<Option<Instruction<'a>>, Error> {
+        if self.context.moves_globals() && operators::global(operator).is_some() {
+            return Ok(Some(section::Mover(self.context).instruction(operator.clone())?));
+        }
         let Some(function) = operators::function(operator) else { return Ok(None) };
         Ok(Some(match operators::effect(operator) {
             Effect::Calls => Instruction::Call(self.context.callee(function)),

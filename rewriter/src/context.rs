@@ -1,6 +1,7 @@
 //! What all bodies of a module share while they are rewritten.
 
 use crate::allocators::Allocators;
+use crate::debug::Globals;
 use crate::form::{Form, Needs};
 use crate::hints::Hints;
 use crate::module::ModuleInfo;
@@ -104,7 +105,8 @@ impl<'a> Context<'a> {
             types: parts.place_types(types),
             first_import: imported,
             first_function: next_thunk,
-            first_global: info.globals,
+            first_global: info.globals + parts.global_import_count(),
+            first_imported_global: info.imported_globals,
             memory: info.memories,
             id_base: first.0,
             functions: ids.count() as u32 + 1,
@@ -156,7 +158,7 @@ impl<'a> Context<'a> {
     /// With a count of the instructions that are executed, if there are weights for them.
     pub(crate) fn counting(mut self, weights: Option<&'a Weights>) -> Result<Context<'a>, Error> {
         if let Some(weights) = weights {
-            let global = self.parts.global(&self.places, names::STATE_INSTRUCTIONS)?;
+            let global = self.parts.counter(&self.places)?;
             self.counter = Some(Counter { weights, global });
         }
         Ok(self)
@@ -217,6 +219,25 @@ impl<'a> Context<'a> {
     /// be, right behind the last function.
     pub(crate) fn function(&self, index: u32) -> u32 {
         moved(self.info, self.shift, index)
+    }
+
+    /// A global's index in the rewritten module. One that isn't there gets one that isn't there either.
+    pub(crate) fn global(&self, index: u32) -> u32 {
+        match index {
+            _ if index >= self.info.globals => u32::MAX,
+            _ if index >= self.info.imported_globals => index + self.parts.global_import_count(),
+            _ => index,
+        }
+    }
+
+    /// Which globals have other indices in the rewritten module.
+    pub(crate) fn moved_globals(&self) -> Globals {
+        Globals { first: self.info.imported_globals, by: self.parts.global_import_count() }
+    }
+
+    /// Whether globals have other indices in the rewritten module.
+    pub(crate) fn moves_globals(&self) -> bool {
+        self.parts.global_import_count() > 0
     }
 
     /// What a call of a function calls in the rewritten module: the thunk where it has one.

@@ -6,6 +6,7 @@
 
 mod aranges;
 mod entries;
+mod expressions;
 mod lines;
 mod lists;
 mod macros;
@@ -14,6 +15,7 @@ use crate::module::{BodyPlace, ModuleInfo};
 use crate::moves::Moves;
 pub(crate) use crate::source::Problem;
 use crate::source::{Bytes, Units};
+pub(crate) use expressions::Globals;
 use gimli::{DebugAddrBase, DebugAddrIndex, Dwarf, LittleEndian, Section as _};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -81,6 +83,7 @@ type Offsets = BTreeMap<usize, usize>;
 /// What addresses mean, before and after.
 struct Code<'a> {
     moves: &'a Moves,
+    globals: Globals,
     start: u64,
     bodies: &'a [BodyPlace],
 }
@@ -105,9 +108,9 @@ impl Code<'_> {
 }
 
 /// Reads a module's debug information, and says what becomes of it.
-pub(crate) fn convert(info: &ModuleInfo<'_>, moves: &Moves) -> Result<Converted, Problem> {
+pub(crate) fn convert(info: &ModuleInfo<'_>, moves: &Moves, globals: Globals) -> Result<Converted, Problem> {
     let Some(content) = info.code() else { return Ok(Converted::default()) };
-    let code = Code { moves, start: content.start as u64, bodies: &info.bodies };
+    let code = Code { moves, globals, start: content.start as u64, bodies: &info.bodies };
     let section = |name: &str| info.custom_section(name).map_or(&[][..], |(data, _)| data);
     let load = |id: gimli::SectionId| Ok::<_, Infallible>(Bytes::new(section(id.name()), LittleEndian));
     let Ok(dwarf) = Dwarf::load(load);

@@ -99,7 +99,7 @@ pub enum ErrorKind {
         message: String,
     },
     /// Instructions are wanted as the clock, with probes that have no such clock.
-    ClockNeedsInline,
+    ClockNeedsTrace,
     /// A function's instructions can't be counted, which would make the clock of all others wrong.
     NotCounted {
         /// Its index.
@@ -236,8 +236,8 @@ impl fmt::Display for Error {
             ErrorKind::BadWeights { line, message } => {
                 write!(f, "line {line} of the weights: {message}")
             }
-            ErrorKind::ClockNeedsInline => {
-                write!(f, "only inlined probes can count instructions (`--probe inline`)")
+            ErrorKind::ClockNeedsTrace => {
+                write!(f, "only a trace counts instructions; a profile has samples (`--record trace`)")
             }
             ErrorKind::NotCounted { index, why } => {
                 write!(f, "the instructions of function {index} can't be counted: {why}")

@@ -22,7 +22,7 @@ pub(crate) fn check(info: &ModuleInfo<'_>, context: &Context<'_>, added_types: u
     let own = context.parts.counts();
     let counts = [
         ("types", info.types.len(), added_types as usize, MOST),
-        ("imports", info.imports, shift, MOST),
+        ("imports", info.imports, context.parts.all_imports() as usize, MOST),
         ("functions", functions, shift + context.thunked().count() + own.functions, MOST),
         ("memories", info.memories as usize, own.memories, MOST_MEMORIES),
         ("globals", info.globals as usize, own.globals, MOST),

@@ -86,6 +86,8 @@ pub(crate) struct ModuleInfo<'a> {
     pub(crate) wide_tables: HashSet<u32>,
     /// How many globals there are.
     pub(crate) globals: u32,
+    /// How many of them are imported.
+    pub(crate) imported_globals: u32,
     /// Type of the first one.
     pub(crate) first_global: Option<ValType>,
     /// What is in those that may hold a function, and whether it may change.

@@ -1,4 +1,4 @@
-//! The name section of the rewritten module: function indices move, what we added gets names, all else stays.
+//! The name section of the rewritten module: indices of functions and globals move, what we added gets names, all else stays.
 
 use crate::body::BodyFacts;
 use crate::context::Context;
@@ -11,6 +11,7 @@ use wasmparser::{BinaryReader, Name, NameSectionReader};
 const FUNCTIONS: u8 = 1;
 const LOCALS: u8 = 2;
 const LABELS: u8 = 3;
+const GLOBALS: u8 = 7;
 
 /// What to call the local with the token, in functions whose locals have names.
 const TOKEN: &str = "kperf.token";
@@ -49,6 +50,9 @@ impl Names<'_> {
                 }
                 Name::Local(map) => subsection_of(LOCALS, &self.locals(map)?, &mut rest),
                 Name::Label(map) => subsection_of(LABELS, &self.labels(map)?, &mut rest),
+                Name::Global(map) if self.context.moves_globals() => {
+                    subsection_of(GLOBALS, &self.globals(map)?, &mut rest);
+                }
                 Name::Module { .. } => out.extend_from_slice(raw),
                 _ if id > LABELS => rest.extend_from_slice(raw),
                 _ => {}
@@ -113,6 +117,15 @@ impl Names<'_> {
                 names.append(token, TOKEN);
             }
             map.append(self.context.function(function.index), &names);
+        }
+        Ok(map)
+    }
+
+    fn globals(&self, source: wasmparser::NameMap<'_>) -> Result<NameMap, wasmparser::Error> {
+        let mut map = NameMap::new();
+        for naming in source {
+            let naming = naming?;
+            map.append(self.context.global(naming.index), naming.name);
         }
         Ok(map)
     }

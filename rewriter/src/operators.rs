@@ -232,6 +232,16 @@ macro_rules! function_field {
     };
 }
 
+/// The field, if it is a global.
+macro_rules! global_field {
+    ($found:ident, global_index, $v:ident) => {
+        $found = Some(*$v)
+    };
+    ($found:ident, $other:ident, $v:ident) => {
+        let _ = $v;
+    };
+}
+
 macro_rules! define {
     ($( @$proposal:ident $op:ident $({ $($arg:ident: $argty:ty),* })? => $visit:ident ($($ann:tt)*) )*) => {
         /// An operator without its fields. Unlike wasmparser's own these can be matched one and all.
@@ -274,6 +284,16 @@ macro_rules! define {
             let mut found = None;
             match operator {
                 $( Operator::$op $({ $($arg),* })? => { $( $( function_field!(found, $arg, $arg); )* )? } )*
+                _ => {}
+            }
+            found
+        }
+
+        /// The global that an operator names, if it names one.
+        pub(crate) fn global(operator: &Operator<'_>) -> Option<u32> {
+            let mut found = None;
+            match operator {
+                $( Operator::$op $({ $($arg),* })? => { $( $( global_field!(found, $arg, $arg); )* )? } )*
                 _ => {}
             }
             found

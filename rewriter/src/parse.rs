@@ -166,7 +166,10 @@ impl<'a> ModuleInfo<'a> {
                     });
                 }
                 TypeRef::Table(table) => self.add_table(table),
-                TypeRef::Global(global) => self.add_global(global),
+                TypeRef::Global(global) => {
+                    self.imported_globals += 1;
+                    self.add_global(global);
+                }
                 TypeRef::Tag(tag) => self.tags.push(tag.func_type_idx),
                 TypeRef::Memory(memory) => self.add_memory(memory),
             }

@@ -25,6 +25,8 @@ pub(crate) struct Parts {
     types: Vec<FuncType>,
     /// Name and type of each function that it wants from the host.
     imports: Vec<(&'static str, u32)>,
+    /// Name of the global that it wants from the host: a mutable one of type `i64`.
+    counter: Option<&'static str>,
     /// Type of each function of its own.
     functions: Vec<u32>,
     bodies: Vec<FunctionBody<'static>>,
@@ -47,6 +49,8 @@ pub(crate) struct Places {
     /// Index of its first own function.
     pub(crate) first_function: u32,
     pub(crate) first_global: u32,
+    /// Index of the first global that it imports, which stands behind those that the module imports itself.
+    pub(crate) first_imported_global: u32,
     pub(crate) memory: u32,
     /// The first probed function, and how many there are.
     pub(crate) id_base: u32,
@@ -56,6 +60,10 @@ pub(crate) struct Places {
     /// In how many bytes that are allocated one sample is recorded; 0: all of it.
     pub(crate) sample: u64,
 }
+
+/// What counts instructions.
+const COUNTER: wasm_encoder::GlobalType =
+    wasm_encoder::GlobalType { val_type: wasm_encoder::ValType::I64, mutable: true, shared: false };
 
 /// How many items of each kind are added. Not every added item is exported, so there are fewer exports than items.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,6 +81,7 @@ impl Parts {
             module,
             types: Vec::new(),
             imports: Vec::new(),
+            counter: None,
             functions: Vec::new(),
             bodies: Vec::new(),
             memory: None,
@@ -87,6 +96,11 @@ impl Parts {
     pub(crate) fn import(&mut self, name: &'static str, params: &[ValType], results: &[ValType]) {
         self.imports.push((name, self.types.len() as u32));
         self.types.push(FuncType::new(params.iter().copied(), results.iter().copied()));
+    }
+
+    /// Imports a mutable global of type `i64`, too.
+    pub(crate) fn import_counter(&mut self, name: &'static str) {
+        self.counter = Some(name);
     }
 
     /// A recorder that `kperf-abi` carries, which wants so many pages of memory for so many functions. It is a good module,
@@ -150,9 +164,19 @@ impl Parts {
         self.imports.len() as u32
     }
 
-    /// Whether it has memories or globals, which stand right behind the module's own.
+    /// How many imports it adds to a module.
+    pub(crate) fn all_imports(&self) -> u32 {
+        self.import_count() + self.global_import_count()
+    }
+
+    /// How many globals it imports.
+    pub(crate) fn global_import_count(&self) -> u32 {
+        u32::from(self.counter.is_some())
+    }
+
+    /// Whether it has memories or globals, which stand right behind the module's own, or between them.
     pub(crate) fn has_state(&self) -> bool {
-        self.has_memory() || self.has_globals()
+        self.has_memory() || self.has_globals() || self.counter.is_some()
     }
 
     pub(crate) fn has_memory(&self) -> bool {
@@ -173,8 +197,10 @@ impl Parts {
             let global = self.globals.get(index as usize).filter(|_| kind == ExternalKind::Global);
             global.is_some_and(|global| global.ty.mutable)
         });
-        let several = (memories > 0).then_some("multimemory");
-        [Some("atomics"), several, exports_mutable.then_some("mutable-globals")]
+        let has_memory = self.has_memory();
+        let several = (has_memory && memories > 0).then_some("multimemory");
+        let mutable = exports_mutable || self.counter.is_some();
+        [has_memory.then_some("atomics"), several, mutable.then_some("mutable-globals")]
             .into_iter()
             .flatten()
             .collect()
@@ -196,7 +222,8 @@ impl Parts {
     pub(crate) fn counts(&self) -> Counts {
         let functions = self.own().len();
         let memories = usize::from(self.has_memory());
-        Counts { functions, memories, globals: self.globals.len(), exports: self.exports.len() }
+        let globals = self.globals.len() + self.global_import_count() as usize;
+        Counts { functions, memories, globals, exports: self.exports.len() }
     }
 
     /// Index of each of its types among a module's; the templates' own are not there.
@@ -231,6 +258,14 @@ impl Parts {
     /// Index of the function that it exports as `name`, in the rewritten module.
     pub(crate) fn function(&self, places: &Places, name: &str) -> Result<u32, Error> {
         Ok(places.function(self.exported_function(name)?, self.import_count()))
+    }
+
+    /// Index of the global that has the number of executed instructions, in the rewritten module.
+    pub(crate) fn counter(&self, places: &Places) -> Result<u32, Error> {
+        match self.counter {
+            Some(_) => Ok(places.first_imported_global),
+            None => self.global(places, names::STATE_INSTRUCTIONS),
+        }
     }
 
     /// Index of the global that it exports as `name`, in the rewritten module.
@@ -285,6 +320,11 @@ impl Parts {
             self.module.encode(out);
             name.encode(out);
             EntityType::Function(places.ty(ty)).encode(out);
+        }
+        if let Some(name) = self.counter {
+            self.module.encode(out);
+            name.encode(out);
+            EntityType::Global(COUNTER).encode(out);
         }
     }
 

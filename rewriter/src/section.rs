@@ -62,8 +62,8 @@ pub(crate) fn write_custom(out: &mut Vec<u8>, name: &str, data: &[u8]) {
     }
 }
 
-/// Moves function indices, wherever they stand. Memories and globals stay where they are; one that isn't there must not
-/// find the recorder's.
+/// Moves indices of functions and globals, wherever they stand. Memories stay where they are; one that isn't there must not find the
+/// recorder's.
 pub(crate) struct Mover<'a>(pub(crate) &'a Context<'a>);
 
 impl Reencode for Mover<'_> {
@@ -78,6 +78,6 @@ impl Reencode for Mover<'_> {
     }
 
     fn global_index(&mut self, index: u32) -> Result<u32, reencode::Error> {
-        Ok(if index < self.0.info.globals { index } else { u32::MAX })
+        Ok(self.0.global(index))
     }
 }

@@ -224,7 +224,7 @@ impl<'a> Sections<'a> {
                 let types = &self.types;
                 section::write_appended(out, id, content, types.added(), |out| types.encode_added(out))
             }
-            IMPORT => section::write_appended(out, id, content, context.shift, |out| {
+            IMPORT => section::write_appended(out, id, content, parts.all_imports(), |out| {
                 parts.encode_imports(&context.places, out);
                 Ok(())
             }),
@@ -285,6 +285,12 @@ impl<'a> Sections<'a> {
             CODE => {
                 self.code()?;
                 self.hints();
+                Ok(())
+            }
+            DATA if context.moves_globals() => {
+                let mut section = wasm_encoder::DataSection::new();
+                mover.parse_data_section(&mut section, wasmparser::DataSectionReader::new(reader())?)?;
+                section.append_to(out);
                 Ok(())
             }
             DATA if parts.has_state() => {

@@ -21,14 +21,15 @@ fn module(name: &str) -> Vec<u8> {
 }
 
 /// Forms of probes.
-fn forms() -> [(&'static str, Options); 4] {
+fn forms() -> [(&'static str, Options); 5] {
     let with = |probe| Options { probe, ..Options::default() };
     let counting = Options { clock: Clock::Instructions(Default::default()), ..with(Probe::Inline) };
     [
         ("import", Options { imports: true, ..with(Probe::Import) }),
         ("inline", with(Probe::Inline)),
         ("count", with(Probe::Count)),
-        ("instructions", counting),
+        ("instructions", counting.clone()),
+        ("instructions beside", Options { probe: Probe::Import, ..counting }),
     ]
 }
 
@@ -252,6 +253,53 @@ fn ranges_and_locations_follow_the_code() {
             assert!(exact >= before.functions.len(), "{name} {form}: {exact}");
         }
     }
+}
+
+/// The globals that say where variables or frames are.
+fn globals_of(dwarf: &Dwarf<Bytes<'_>>) -> Vec<u32> {
+    let mut all = Vec::new();
+    let mut units = dwarf.units();
+    while let Some(header) = units.next().unwrap() {
+        let unit = dwarf.unit(header).unwrap();
+        let mut of = |expression: gimli::Expression<Bytes<'_>>| {
+            let mut operations = expression.operations(unit.encoding());
+            while let Ok(Some(operation)) = operations.next() {
+                if let gimli::Operation::WasmGlobal { index } = operation {
+                    all.push(index);
+                }
+            }
+        };
+        let mut entries = unit.entries();
+        while let Some(entry) = entries.next_dfs().unwrap() {
+            for attribute in entry.attrs() {
+                if let AttributeValue::Exprloc(expression) = attribute.value() {
+                    of(expression);
+                } else if let Ok(Some(mut locations)) = dwarf.attr_locations(&unit, attribute.value()) {
+                    while let Some(location) = locations.next().unwrap() {
+                        of(location.data);
+                    }
+                }
+            }
+        }
+    }
+    all
+}
+
+/// The global of a counter beside the module comes first, so the stack pointer is the second one.
+#[test]
+fn variables_follow_the_globals() {
+    let mut all = 0;
+    for name in MODULES {
+        let wasm = module(name);
+        let before = globals_of(&Read::new(&wasm).dwarf());
+        all += before.len();
+        for (form, options) in forms() {
+            let by = u32::from(form == "instructions beside");
+            let moved: Vec<_> = before.iter().map(|index| index + by).collect();
+            assert_eq!(globals_of(&Read::new(&rewritten(&wasm, &options)).dwarf()), moved, "{name} {form}");
+        }
+    }
+    assert!(all >= 10, "{all} globals");
 }
 
 /// LLVM's own opinion, where it is installed.

@@ -4,7 +4,8 @@ use crate::argument::argument;
 use kperf_abi::names;
 use kperf_wasmtime::Recorder;
 use wasmtime::{
-    Config, Engine, Instance, Linker, Module, OperatorCost, Store, StoreLimits, StoreLimitsBuilder, Trap, Val,
+    Config, Engine, Global, GlobalType, Instance, Linker, Module, Mutability, OperatorCost, Store,
+    StoreLimits, StoreLimitsBuilder, Trap, Val, ValType,
 };
 use wasmtime_wasi::p1::{self, WasiP1Ctx};
 use wasmtime_wasi::{Deterministic, WasiCtxBuilder};
@@ -48,6 +49,8 @@ pub(crate) enum Outcome {
 pub(crate) struct Guest {
     store: Store<World>,
     instance: Instance,
+    /// Where it counts if its recorder is beside it.
+    beside: Global,
     has_fuel: bool,
 }
 
@@ -64,9 +67,12 @@ impl Guest {
         let mut linker: Linker<World> = Linker::new(engine);
         p1::add_to_linker_sync(&mut linker, |world| &mut world.wasi).unwrap();
         linker.func_wrap(names::HOST_MODULE, names::HOST_FLUSH, |_: i32, _: i32| {}).unwrap();
+        let counter = GlobalType::new(ValType::I64, Mutability::Var);
+        let beside = Global::new(&mut store, counter, Val::I64(0)).unwrap();
+        linker.define(&store, names::MODULE, names::INSTRUCTIONS, beside).unwrap();
         linker.define_unknown_imports_as_default_values(&mut store, &module).ok()?;
         let instance = linker.instantiate(&mut store, &module).ok()?;
-        Some(Guest { store, instance, has_fuel })
+        Some(Guest { store, instance, beside, has_fuel })
     }
 
     /// The names of the functions that it exports.
@@ -102,6 +108,6 @@ impl Guest {
         }
         // A module without functions isn't rewritten.
         let global = self.instance.get_global(&mut self.store, name);
-        global.map_or(0, |global| global.get(&mut self.store).unwrap_i64() as u64)
+        global.unwrap_or(self.beside).get(&mut self.store).unwrap_i64() as u64
     }
 }

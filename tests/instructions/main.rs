@@ -35,10 +35,13 @@ struct Tally {
     instructions: u64,
 }
 
+/// Where the count is: in the module, or beside it.
+const FORMS: [Probe; 2] = [Probe::Inline, Probe::Import];
+
 /// The module with a count of these weights.
-fn counted(wasm: &[u8], weights: Weights) -> Rewritten {
+fn counted(wasm: &[u8], probe: Probe, weights: Weights) -> Rewritten {
     let clock = Clock::Instructions(weights);
-    let options = Options { probe: Probe::Inline, clock, validate: true, ..Options::default() };
+    let options = Options { probe, clock, validate: true, ..Options::default() };
     rewrite(wasm, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -47,11 +50,13 @@ fn the_count_is_that_of_every_single_operator() {
     let engine = guest::engine(false);
     let tally = over_seeds(|wasm, tally| {
         let weights = Weights::parse("bulk off").unwrap();
-        let expected = Guest::new(&engine, &reference::count_each(wasm));
-        let actual = Guest::new(&engine, &counted(wasm, weights).wasm);
-        compare(expected, actual, COUNT, tally);
+        for probe in FORMS {
+            let expected = Guest::new(&engine, &reference::count_each(wasm));
+            let actual = Guest::new(&engine, &counted(wasm, probe, weights.clone()).wasm);
+            compare(expected, actual, COUNT, tally);
+        }
     });
-    assert!(tally.returned > 300 && tally.trapped > 300 && tally.instructions > 100_000, "{tally:?}");
+    assert!(tally.returned > 600 && tally.trapped > 600 && tally.instructions > 100_000, "{tally:?}");
 }
 
 #[test]
@@ -59,7 +64,7 @@ fn with_the_weights_of_fuel_the_count_is_wasmtimes() {
     let (engine, fuel) = (guest::engine(false), guest::engine(true));
     let tally = over_seeds(|wasm, tally| {
         let expected = Guest::new(&fuel, wasm);
-        let actual = Guest::new(&engine, &counted(wasm, Weights::fuel()).wasm);
+        let actual = Guest::new(&engine, &counted(wasm, Probe::Inline, Weights::fuel()).wasm);
         compare(expected, actual, "fuel", tally);
     });
     assert!(tally.returned > 300 && tally.instructions > 100_000, "{tally:?}");
@@ -71,8 +76,11 @@ fn programs_with_exceptions_tail_calls_and_tables_are_counted_to_the_instruction
     for (name, wasm) in programs::all() {
         let mut tally = Tally::default();
         let weights = Weights::parse("bulk off").unwrap();
-        let expected = Guest::new(&engine, &reference::count_each(&wasm));
-        compare(expected, Guest::new(&engine, &counted(&wasm, weights).wasm), COUNT, &mut tally);
+        for probe in FORMS {
+            let expected = Guest::new(&engine, &reference::count_each(&wasm));
+            let actual = Guest::new(&engine, &counted(&wasm, probe, weights.clone()).wasm);
+            compare(expected, actual, COUNT, &mut tally);
+        }
         assert!(tally.returned + tally.trapped > 0, "{name}");
     }
 }

@@ -2,7 +2,7 @@
 
 use anyhow::bail;
 use kperf_abi::SymbolTable;
-use kperf_abi::names::{STATE_INSTRUCTIONS, exported, is_of_probes};
+use kperf_abi::names::{INSTRUCTIONS, MODULE, STATE_INSTRUCTIONS, exported, is_of_probes};
 use kperf_rewriter::{Leaf, Options, Plan, PlannedFunc, Warning};
 use std::collections::HashMap;
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
@@ -124,6 +124,16 @@ pub fn clock_of_probes(wasm: &[u8]) -> Option<Clock> {
         _ => false,
     });
     Some(if counts { Clock::Instructions } else { Clock::Host })
+}
+
+/// Whether a module counts its instructions in a global of a recorder beside it.
+pub fn counts_beside(wasm: &[u8]) -> bool {
+    Parser::new(0).parse_all(wasm).any(|payload| match payload {
+        Ok(Payload::ImportSection(imports)) => imports
+            .into_imports()
+            .any(|import| import.is_ok_and(|import| (import.module, import.name) == (MODULE, INSTRUCTIONS))),
+        _ => false,
+    })
 }
 
 fn has_start(wasm: &[u8]) -> bool {

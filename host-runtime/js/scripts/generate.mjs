@@ -41,6 +41,7 @@ const modules = {
     CALIBRATE: ['The calibration, host-runtime/wasmtime/src/calibrate.wasm.', read('../wasmtime/src/calibrate.wasm')],
     CALIBRATE_INLINE: ['The same with the recorder inside, calibrate.inline.wasm.', read('../wasmtime/src/calibrate.inline.wasm')],
     CLOCK: ['wat/clock.wat.', own('clock.wat')],
+    COUNTER: ['wat/counter.wat.', own('counter.wat')],
     TICKER: ['wat/ticker.wat.', own('ticker.wat')],
     CELL: ['wat/cell.wat.', own('cell.wat')],
     LOOK: ['wat/look.wat.', own('look.wat')],

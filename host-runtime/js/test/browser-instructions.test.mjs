@@ -1,8 +1,8 @@
 // The clock `instructions`: every function has executed as many under wasmtime, in node and in pages of Chromium and Firefox, to the last one.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { launch, open } from './support/chromium.mjs';
@@ -16,7 +16,8 @@ const browser = await launch();
 after(() => browser.close());
 const STEPS = '20';
 const register = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
-// Node 20 gives a module one memory.
+// Node 20, if this is it, gives a module one memory, so its recorder stands beside the module.
+const NODE = process.execPath;
 const NODES = ['node-24', 'node-current'].map((name) => join(PACKAGE, `node_modules/${name}/bin/node`));
 
 /** What depends on the host's answers: how many buffers it writes at a time, what kind of file stdout is. */
@@ -47,13 +48,13 @@ function inNode(node, wasm, trace) {
     return stderr;
 }
 
-async function inChromium(wasm, trace) {
+async function inChromium(wasm, trace, { isolated = true, attributes = '' } = {}) {
     const script = `globalThis.result = life(${STEPS}).then(async () => {
         await kperf.finish();
         return { trace: await encoded(kperf.blob()) };
     });`;
-    const files = { '/': page(script, '<script src="/dist/kperf.js" data-clock="instructions"></script>'), '/life.wasm': wasm };
-    const server = await serve(files, { isolated: true });
+    const files = { '/': page(script, `<script src="/dist/kperf.js" data-clock="instructions"${attributes}></script>`), '/life.wasm': wasm };
+    const server = await serve(files, { isolated });
     const { result } = await open(browser, server.url);
     await server.close();
     writeFileSync(trace, Buffer.from(result.trace));
@@ -88,6 +89,14 @@ for (const language of ['rust', 'c', 'wat', 'assemblyscript', 'kotlin', 'go']) {
             inNode(node, wasm, trace('node'));
             assert.deepEqual(table(trace('node'), hosts), expected);
         }
+        // (Kotlin's module has garbage-collected types, which it doesn't know.)
+        if (language !== 'kotlin') {
+            const beside = join(work, language, 'beside', 'life');
+            mkdirSync(dirname(beside));
+            probed(join(ROOT, `examples/game-of-life/${language}/life.wasm`), beside, '--probe', 'import', '--clock', 'instructions', '--imports');
+            inNode(NODE, beside, trace('beside'));
+            assert.deepEqual(table(trace('beside'), hosts), expected);
+        }
         await inChromium(bytes, trace('chromium'));
         assert.deepEqual(table(trace('chromium'), hosts), expected);
         if (!isHere) return;
@@ -95,6 +104,27 @@ for (const language of ['rust', 'c', 'wat', 'assemblyscript', 'kotlin', 'go']) {
         assert.deepEqual(table(trace('firefox'), hosts), expected);
     });
 }
+
+// Without isolation a page has no memory that is shared, and a module no room for its recorder.
+test('a module that nobody has rewritten is counted in a page, and under register', async () => {
+    const wasm = join(work, 'life');
+    const original = readFileSync(join(ROOT, 'examples/game-of-life/rust/life.wasm'));
+    writeFileSync(wasm, original);
+    const trace = (host) => join(work, `untouched.${host}.kperf`);
+    kperf('run', wasm, '--clock', 'instructions', '--deterministic', '--trace', trace('wasmtime'), '--', STEPS);
+    const expected = table(trace('wasmtime'), OUTPUT);
+    // `run` has calls of imports too.
+    const own = (file) => Object.fromEntries(Object.entries(table(file, OUTPUT)).filter(([name]) => name in expected));
+    const counted = Object.fromEntries(Object.entries(expected).filter(([name]) => !name.includes('wasi_snapshot')));
+    for (const isolated of [true, false]) {
+        await inChromium(original, trace('chromium'), { isolated, attributes: ' data-probe="auto"' });
+        assert.deepEqual(own(trace('chromium')), counted);
+    }
+    for (const node of [NODE, ...NODES]) {
+        inNode(node, wasm, trace('node'));
+        assert.deepEqual(own(trace('node')), counted);
+    }
+});
 
 test('a module with another clock than the recording is not recorded, and that is told', () => {
     const wasm = join(work, 'times.wasm');

@@ -92,12 +92,14 @@ pub(super) struct Around {
     /// Whether addresses have 64 bits.
     pub(super) wide: bool,
     pub(super) token: u32,
+    /// The global with Go's own stack pointer. At the end of a function it is behind the return address, at the parameters.
+    pub(super) go_stack: u32,
     /// The first of the locals that it needs (see [`Around::locals`]).
     pub(super) locals: u32,
 }
 
-/// Go's own stack pointer. At the end of a function it is behind the return address, at the parameters.
-const GO_STACK: u32 = 0;
+/// Which of a module's globals is Go's stack pointer.
+pub(super) const GO_STACK: u32 = 0;
 
 impl Around {
     /// Its locals: what it was given, for how many bytes it was asked, what it returns.
@@ -151,7 +153,7 @@ impl Around {
                 code.get(self.old(), true);
                 code.put(Instruction::I64Eqz);
                 code.put(Instruction::If(BlockType::Empty));
-                code.load_go(8);
+                code.load_go(self.go_stack, 8);
                 code.put(Instruction::LocalSet(self.size()));
                 code.put(Instruction::End);
             }
@@ -250,7 +252,7 @@ impl Around {
                 // It returns 1 if the goroutine is to be switched, and is called once more later.
                 self.if_zero_returned(&mut code, |code| {
                     code.get(self.size(), true);
-                    code.load_go(0);
+                    code.load_go(self.go_stack, 0);
                     code.get(self.old(), true);
                     code.put(Instruction::I64Eqz);
                     code.put(Instruction::Select);
@@ -311,8 +313,8 @@ impl Code<'_> {
     }
 
     /// What is so far behind Go's stack pointer.
-    fn load_go(&mut self, offset: u64) {
-        self.put(Instruction::GlobalGet(GO_STACK));
+    fn load_go(&mut self, stack: u32, offset: u64) {
+        self.put(Instruction::GlobalGet(stack));
         self.put(Instruction::I64Load(first_memory(offset)));
     }
 }

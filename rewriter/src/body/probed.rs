@@ -1,7 +1,7 @@
 //! Bodies in which something stands at ends, catches and calls: those with a probe, and those without one in which
 //! something may be caught.
 
-use super::memory::Around;
+use super::memory::{Around, GO_STACK};
 use super::{BodyFacts, MAX_LOCALS, MAX_SIZE, Rewriter};
 use crate::allocators::{self, Role};
 use crate::context::Memory;
@@ -63,7 +63,8 @@ impl<'a> Rewriter<'a, '_> {
         let token = self.facts.site.token;
         let locals = token + self.probe_locals() + self.spills.len() as u32;
         self.spills.extend(Around::locals(role, wide));
-        self.around = Some(Around { memory, role, wide, token, locals });
+        let go_stack = self.context.global(GO_STACK);
+        self.around = Some(Around { memory, role, wide, token, go_stack, locals });
         self.facts.calls = true;
         self.facts.adds_labels = true;
     }
@@ -192,6 +193,9 @@ impl<'a> Rewriter<'a, '_> {
                 self.relabel(operator, start, end)?;
             }
             Effect::Refers => self.put_moved(operator, start, end)?,
+            Effect::Variable | Effect::Plain if context.moves_globals() => {
+                self.put_moved(operator, start, end)?;
+            }
             Effect::Cheap | Effect::Variable | Effect::Plain | Effect::Returns => {}
             Effect::Unknown => return Err(operators::unknown(operator, start)),
         }
@@ -210,7 +214,7 @@ impl<'a> Rewriter<'a, '_> {
         })
     }
 
-    /// Writes it with its function's new index, if it names one.
+    /// Writes it with the new index of its function or global, if it names one.
     #[inline]
     fn put_moved(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
         if let Some(moved) = self.moved(operator)? {

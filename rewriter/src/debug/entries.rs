@@ -1,6 +1,6 @@
 //! `.debug_info`: the addresses and lengths of entries, and what they refer to in sections that are written anew.
 
-use super::{Code, Patch, address_at};
+use super::{Code, Patch, address_at, expressions};
 use crate::source::{Bytes, Problem, Unit, Units};
 use gimli::{AttributeValue, DwForm, Dwarf};
 use rayon::prelude::*;
@@ -40,7 +40,7 @@ impl Lists {
 /// How a list is to be read.
 #[derive(Clone, Copy)]
 pub(super) struct ListUse {
-    pub(super) address_size: u8,
+    pub(super) encoding: gimli::Encoding,
     /// What its offsets are counted from.
     pub(super) base: u64,
     /// Of the unit's addresses, in their table.
@@ -157,8 +157,7 @@ fn of_unit<'a>(
             }
             bases
         });
-        let list =
-            ListUse { address_size: encoding.address_size, base: bases.low, addresses: unit.addresses };
+        let list = ListUse { encoding, base: bases.low, addresses: unit.addresses };
         for (name, value) in &values {
             let word = encoding.format.word_size();
             let mut refer = |to, old| {
@@ -172,6 +171,11 @@ fn of_unit<'a>(
                     let patch =
                         code.address(old).map(|new| Patch { at: value.at, size, leb: false, value: new });
                     found.patches.extend(patch);
+                }
+                AttributeValue::Exprloc(gimli::Expression(expression)) => {
+                    // It stands at the end of the value, behind its length.
+                    let at = value.at + value.size - expression.len();
+                    found.patches.extend(expressions::patches(expression, at, encoding, code.globals)?);
                 }
                 AttributeValue::DebugAddrIndex(index) => {
                     let size = encoding.address_size;

@@ -2,7 +2,7 @@
 //! DWARF 5, which are written anew.
 
 use super::entries::ListUse;
-use super::{Code, Offsets, Patch, address_at, number};
+use super::{Code, Offsets, Patch, address_at, expressions, number};
 use crate::source::{Bytes, Problem};
 use gimli::{DebugAddrIndex, Dwarf, LittleEndian, Reader as _};
 use kperf_abi::leb128;
@@ -26,7 +26,7 @@ pub(super) fn bare(
     let mut patches = Vec::new();
     let mut seen = HashSet::new();
     for (&start, list) in uses {
-        let size = list.address_size;
+        let size = list.encoding.address_size;
         let (width, last) = (usize::from(size), u64::MAX >> (64 - 8 * u32::from(size.clamp(1, 8))));
         let (mut at, mut base) = (start, list.base);
         loop {
@@ -51,7 +51,12 @@ pub(super) fn bare(
                 patches.extend([put(places[0], begin), put(places[1], end)]);
             }
             if kind == Kind::Locations {
-                at += 2 + usize::try_from(number(data, at, 2).ok_or(Problem::Reference)?).unwrap_or(0);
+                let length = usize::try_from(number(data, at, 2).ok_or(Problem::Reference)?).unwrap_or(0);
+                at += 2;
+                let expression = data.get(at..at + length).ok_or(Problem::Reference)?;
+                let expression = Bytes::new(expression, LittleEndian);
+                patches.extend(expressions::patches(expression, at, list.encoding, code.globals)?);
+                at += length;
             }
         }
     }
@@ -147,7 +152,7 @@ impl List<'_, '_> {
                 self.out.push(raw);
                 return Ok(input);
             }
-            let size = self.list.map_or(4, |list| list.address_size);
+            let size = self.list.map_or(4, |list| list.encoding.address_size);
             match entry {
                 Entry::Base | Entry::StartEnd | Entry::StartLength => {
                     let start = address(&mut input, size)?;
@@ -200,8 +205,14 @@ impl List<'_, '_> {
             if self.kind == Kind::Locations && !matches!(entry, Entry::Base | Entry::Basex) {
                 let before = input;
                 let length = input.read_uleb128()?;
-                input.split(usize::try_from(length).map_err(|_| Problem::Reference)?)?;
+                let expression = input.split(usize::try_from(length).map_err(|_| Problem::Reference)?)?;
                 self.out.extend_from_slice(&before.slice()[..before.len() - input.len()]);
+                if let Some(list) = self.list {
+                    let at = self.out.len() - expression.len();
+                    for patch in expressions::patches(expression, at, list.encoding, self.code.globals)? {
+                        patch.put(&mut self.out[patch.at..patch.at + usize::from(patch.size)])?;
+                    }
+                }
             }
             debug_assert!(input.len() < whole.len());
         }
@@ -217,8 +228,8 @@ impl List<'_, '_> {
     fn indexed(&mut self, index: u64) -> Result<Option<u64>, Problem> {
         let Some(list) = self.list else { return Ok(None) };
         let index = DebugAddrIndex(usize::try_from(index).map_err(|_| Problem::Reference)?);
-        let (address, at) = address_at(self.dwarf, list.address_size, list.addresses, index)?;
-        self.addresses.insert(at, list.address_size);
+        let (address, at) = address_at(self.dwarf, list.encoding.address_size, list.addresses, index)?;
+        self.addresses.insert(at, list.encoding.address_size);
         Ok(Some(address))
     }
 }

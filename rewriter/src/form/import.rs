@@ -15,7 +15,10 @@ use kperf_abi::word::Reason;
 use wasm_encoder::{Instruction, ValType};
 use wasmparser::ValType::{I32, I64};
 
-pub(super) struct Import;
+pub(super) struct Import {
+    /// Whether instructions are the clock. The module adds their number to a global of the recorder's.
+    pub(super) counts: bool,
+}
 
 impl Form for Import {
     fn kind(&self) -> Kind {
@@ -28,6 +31,9 @@ impl Form for Import {
 
     fn parts(&self, needs: Needs) -> Result<Parts, Error> {
         let mut parts = Parts::importing(names::MODULE);
+        if self.counts {
+            parts.import_counter(names::INSTRUCTIONS);
+        }
         parts.import(names::ENTER, &[I32], &[I32]);
         parts.import(names::LEAVE, &[I32], &[]);
         if needs.unwind {

@@ -21,14 +21,15 @@ impl<'a> Sections<'a> {
         }
         let before = self.output.wasm.len();
         let info = self.writer.info;
-        let written = debug::convert(info, &self.output.moves).and_then(|converted| {
-            self.debug.iter().try_for_each(|&(name, data)| {
-                section::write(&mut self.output.wasm, CUSTOM, |out| {
-                    name.encode(out);
-                    converted.write(name, data, out)
+        let written =
+            debug::convert(info, &self.output.moves, self.context.moved_globals()).and_then(|converted| {
+                self.debug.iter().try_for_each(|&(name, data)| {
+                    section::write(&mut self.output.wasm, CUSTOM, |out| {
+                        name.encode(out);
+                        converted.write(name, data, out)
+                    })
                 })
-            })
-        });
+            });
         if let Err(problem) = written {
             self.output.wasm.truncate(before);
             self.output.warnings.push(Warning::BadDebugInfo { message: problem.to_string() });

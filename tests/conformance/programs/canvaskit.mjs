@@ -1,5 +1,6 @@
 // package: canvaskit-wasm
 // toolchain: Emscripten, C++ without exceptions
+// counts: same
 import { createRequire } from 'node:module';
 import { createHash } from 'node:crypto';
 import { depth } from './depth.mjs';

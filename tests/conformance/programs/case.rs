@@ -7,6 +7,7 @@
 //! | `covers` | what it shows beyond calls and returns |
 //! | `node` | `24` if the machine's node may be too old |
 //! | `expect` | what must happen in the program: `unwound` (something was caught and closed frames), `left` (an exception left the guest), `open` (it ends inside the guest); or what may happen: `varies` (two runs don't make the same calls) |
+//! | `counts` | `same`: it executes as many instructions in every run and in every node, as it asks for no time and no random number |
 //! | `module`, `args` | of a `.run`: the command, and its arguments |
 
 use std::path::PathBuf;
@@ -19,6 +20,8 @@ pub(crate) struct Case {
     pub(crate) toolchain: String,
     pub(crate) covers: String,
     pub(crate) expect: Vec<String>,
+    /// Whether every run of it executes the same instructions.
+    pub(crate) counts_same: bool,
     pub(crate) host: Host,
 }
 
@@ -68,6 +71,7 @@ fn read(name: String, text: &str) -> Option<Case> {
             "covers" => case.covers = value,
             "node" => case.host = Host::NewNode,
             "expect" => case.expect = words(),
+            "counts" => case.counts_same = value == "same",
             "module" => module = Some(value),
             "args" => args = words(),
             _ => panic!("{}: what is `{key}`?", case.name),

@@ -1,5 +1,6 @@
 // package: ghostty-web
 // toolchain: Zig
+// counts: same
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { depth } from './depth.mjs';

@@ -1,5 +1,6 @@
 // package: @hpcc-js/wasm-graphviz
 // toolchain: Emscripten, C and C++
+// counts: same
 import { Graphviz } from '@hpcc-js/wasm-graphviz';
 import { depth } from './depth.mjs';
 

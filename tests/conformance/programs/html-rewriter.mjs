@@ -2,6 +2,7 @@
 // toolchain: wasm-bindgen with asyncify, Rust
 // covers: JavaScript called back asynchronously, errors thrown by it
 // expect: left
+// counts: same
 import { createRequire } from 'node:module';
 import { close, depth } from './depth.mjs';
 

@@ -1,6 +1,7 @@
 // package: quickjs-emscripten
 // toolchain: Emscripten, C, asyncify
 // covers: a stack that waits for JavaScript's promises
+// counts: same
 import { createRequire } from 'node:module';
 import { depth } from './depth.mjs';
 

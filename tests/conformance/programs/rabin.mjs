@@ -1,5 +1,6 @@
 // package: rabin-wasm
 // toolchain: AssemblyScript
+// counts: same
 import { createRequire } from 'node:module';
 import { depth } from './depth.mjs';
 

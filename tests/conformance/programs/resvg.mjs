@@ -1,5 +1,6 @@
 // package: @resvg/resvg-wasm
 // toolchain: wasm-bindgen, Rust
+// counts: same
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

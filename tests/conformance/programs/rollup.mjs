@@ -1,5 +1,6 @@
 // package: @rollup/wasm-node
 // toolchain: wasm-bindgen, Rust
+// counts: same
 import { rollup } from '@rollup/wasm-node';
 import { depth } from './depth.mjs';
 

@@ -4,7 +4,7 @@ use crate::case::{Case, Host};
 use crate::packages::Packages;
 use crate::stats::Stats;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Instant;
 
@@ -56,6 +56,9 @@ pub(crate) fn compare(case: &Case, packages: &Packages) -> Result<Stats, String>
     stats.check(&case.expect).map_err(|wrong| format!("{wrong}: {stats:?}"))?;
     if !matches!(case.host, Host::Wasmtime { .. }) {
         compare_registered(case, packages, &before, &stats)?;
+        if case.counts_same {
+            compare_counted(case, packages)?;
+        }
     }
     println!("{:16} {:5.1} s plain, {:5.1} s probed, {stats}", case.name, times[0], times[1]);
     Ok(stats)
@@ -63,16 +66,9 @@ pub(crate) fn compare(case: &Case, packages: &Packages) -> Result<Stats, String>
 
 /// The same under `register`, with modules as they are.
 fn compare_registered(case: &Case, packages: &Packages, before: &str, stats: &Stats) -> Result<(), String> {
-    let register = concat!(env!("CARGO_MANIFEST_DIR"), "/host-runtime/js/dist/node/register.js");
-    assert!(
-        Path::new(register).exists(),
-        "{register} is missing: npm ci && npm run build in host-runtime/js"
-    );
     let scratch = tempfile::tempdir().unwrap();
     let trace = scratch.path().join("trace.kperf");
-    let mut command = node(case, packages);
-    command.current_dir(&packages.folder).env("NODE_OPTIONS", format!("--import {register}"));
-    command.env("KPERF_TRACE", &trace).env("KPERF_CACHE", scratch.path().join("cache"));
+    let mut command = registered(node(case, packages), packages, scratch.path());
     let output = command.output().map_err(|error| error.to_string())?;
     let after = said(&output);
     if before != after {
@@ -84,6 +80,62 @@ fn compare_registered(case: &Case, packages: &Packages, before: &str, stats: &St
         return Err(format!("{calls} calls under register, {} where all was rewritten before", stats.enters));
     }
     Ok(())
+}
+
+/// In every node, the oldest of which has no room for the recorder in modules, each function executes as many instructions.
+fn compare_counted(case: &Case, packages: &Packages) -> Result<(), String> {
+    let newest = concat!(env!("CARGO_MANIFEST_DIR"), "/host-runtime/js/node_modules/node-current/bin/node");
+    let nodes = [PathBuf::from("node"), packages.new_node(), newest.into(), "node".into()];
+    let mut expected = None;
+    for node in nodes {
+        let scratch = tempfile::tempdir().unwrap();
+        let mut command = Command::new(&node);
+        command.arg(format!("{}.mjs", case.name));
+        let mut command = registered(command, packages, scratch.path());
+        let output =
+            command.env("KPERF_CLOCK", "instructions").output().map_err(|error| error.to_string())?;
+        let counted = counted(&scratch.path().join("trace.kperf"));
+        let errors = String::from_utf8_lossy(&output.stderr);
+        if counted.is_empty() {
+            return Err(format!("nothing was counted in {}\n{errors}", node.display()));
+        }
+        let expected = expected.get_or_insert_with(|| counted.clone());
+        let differs = counted.iter().zip(&*expected).find(|(function, other)| function != other);
+        if counted.len() != expected.len() || differs.is_some() {
+            let all = (counted.len(), expected.len());
+            return Err(format!("{} counts {all:?} functions, and differs: {differs:?}", node.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Name, calls and instructions of each function, in the order of their names.
+fn counted(trace: &Path) -> Vec<(String, u64, u64)> {
+    let mut report = Command::new(CLI);
+    report.arg("report").arg(trace).args(["--format", "json", "--limit", "0"]);
+    let report: Value = serde_json::from_slice(&report.output().unwrap().stdout).unwrap_or_default();
+    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    let functions = report["functions"].as_array().map_or(&[][..], Vec::as_slice).iter();
+    let mut functions: Vec<_> = functions
+        .map(|function| {
+            let name = function["name"].as_str().unwrap_or_default().to_owned();
+            (name, number(&function["calls"]), number(&function["self_instructions"]))
+        })
+        .collect();
+    functions.sort();
+    functions
+}
+
+/// The command under `register`, with its trace and what it keeps of modules in a folder.
+fn registered(mut command: Command, packages: &Packages, scratch: &Path) -> Command {
+    let register = concat!(env!("CARGO_MANIFEST_DIR"), "/host-runtime/js/dist/node/register.js");
+    assert!(
+        Path::new(register).exists(),
+        "{register} is missing: npm ci && npm run build in host-runtime/js"
+    );
+    command.current_dir(&packages.folder).env("NODE_OPTIONS", format!("--import {register}"));
+    command.env("KPERF_TRACE", scratch.join("trace.kperf")).env("KPERF_CACHE", scratch.join("cache"));
+    command
 }
 
 /// The program under its node.

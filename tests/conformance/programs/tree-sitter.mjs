@@ -1,6 +1,7 @@
 // package: @vscode/tree-sitter-wasm
 // toolchain: Emscripten, C
 // covers: side modules (dlopen), several modules with one memory and one table
+// counts: same
 import { createRequire } from 'node:module';
 import { depth } from './depth.mjs';
 

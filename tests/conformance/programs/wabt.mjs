@@ -1,5 +1,6 @@
 // package: wabt
 // toolchain: Emscripten, C++
+// counts: same
 import { createRequire } from 'node:module';
 import { depth } from './depth.mjs';
 

@@ -1,6 +1,7 @@
 // package: zxing-wasm
 // toolchain: Emscripten, C++ with JavaScript exceptions (invoke_*)
 // expect: unwound
+// counts: same
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { prepareZXingModule, readBarcodes, writeBarcode } from 'zxing-wasm';

@@ -18,6 +18,7 @@ import { REWRITER_NAME } from './workers.js';
 export interface PageLoading extends Pick<RewriteOptions, 'only' | 'skip' | 'match' | 'imports'> {
     probe?: 'auto' | 'import' | 'inline';
     record?: 'trace' | 'profile';
+    clock?: string;
     sampling?: { spanMin?: string };
     rewriter?: string;
     server?: string;
@@ -36,7 +37,7 @@ export function loadingOf(config: PageLoading): Loading {
     const ids = new Map<string, number>();
     let next = LOADED_IDS;
     const host: LoadingHost = {
-        options: { only: only ?? [], skip: skip ?? [], match: match ?? 'auto', imports: imports ?? false, probe: isProfile ? profile : trace },
+        options: { only: only ?? [], skip: skip ?? [], match: match ?? 'auto', imports: imports ?? false, probe: isProfile ? profile : trace, clock: config.clock === 'instructions' ? 'instructions' : 'host' },
         // (Keys of modules are put together with it where they are looked up.)
         version: '',
         ids(hash, count) {

@@ -4,7 +4,7 @@ import { HOST_MODULE, MEMORY_PAGES, POSITION } from './constants.js';
 import { instantiate } from './instantiate.js';
 import type { Seat, TimeSource } from './lane.js';
 import type { TickerWatch } from './ticker-watch.js';
-import { RECORDER_PRECISE, RECORDER_TICKER } from './wasm.js';
+import { COUNTER, RECORDER_PRECISE, RECORDER_TICKER } from './wasm.js';
 
 interface RecorderExports {
     enter: (funcId: number) => number;
@@ -19,6 +19,12 @@ interface RecorderExports {
     grew: (memory: number, pages: bigint, before: bigint) => void;
     created: (size: bigint) => void;
     'state.stack': { readonly value: number };
+}
+
+/** Where its modules count their instructions. */
+interface Counter {
+    instructions: WebAssembly.Global;
+    now: WebAssembly.ExportValue;
 }
 
 /** A recorder of its own module. */
@@ -47,9 +53,11 @@ export class Beside implements Seat {
             this.watch = time.watch?.(time.oneMemory ? this.memory : time.clock);
             if (time.oneMemory) this.#drop = time.add(this.memory);
         }
+        let instructions: WebAssembly.ImportValue | undefined;
+        if (time.kind === 'instructions') ({ instructions, now: host['now']! } = instantiate<Counter>(COUNTER, {}));
         this.#recorder = instantiate<RecorderExports>(wasm, { [HOST_MODULE]: host });
         const { enter, leave, unwind, depth, close, allocating, allocated, grew, created } = this.#recorder;
-        this.probes = { enter, leave, unwind, depth, close, allocating, allocated, grew, created };
+        this.probes = { enter, leave, unwind, depth, close, allocating, allocated, grew, created, ...(instructions && { instructions }) };
     }
 
     get position(): number {

@@ -6,7 +6,7 @@ import type { Loaded } from './loading.js';
 import { readSymbols } from './symbols.js';
 
 /** What probes import from `MODULE`. */
-const PROBES = new Set([ENTER, 'leave', 'unwind', 'depth', 'close', 'allocating', 'allocated', 'grew', 'created']);
+const PROBES = new Set([ENTER, 'leave', 'unwind', 'depth', 'close', 'allocating', 'allocated', 'grew', 'created', 'instructions']);
 /** What a recorder inside a module imports from `HOST_MODULE`. */
 const HOST = new Set(['now', 'flush']);
 

@@ -5,7 +5,10 @@ import { Lanes } from './lanes.js';
 import { supply } from './supply.js';
 
 /** Probes that do nothing. */
-export const IDLE_PROBES: WebAssembly.ModuleImports = { enter: () => 0, leave() {}, unwind() {}, depth: () => 0, close() {}, allocating() {}, allocated() {}, grew() {}, created() {} };
+export const IDLE_PROBES: WebAssembly.ModuleImports = {
+    enter: () => 0, leave() {}, unwind() {}, depth: () => 0, close() {}, allocating() {}, allocated() {}, grew() {}, created() {},
+    instructions: new WebAssembly.Global({ value: 'i64', mutable: true }, 0n),
+};
 /** A recorder inside a module whose clock is off keeps nothing. */
 const IDLE_HOST: WebAssembly.ModuleImports = { now: () => CLOCK_OFF, flush() {} };
 

@@ -1,6 +1,6 @@
 /** The recorder inside of a module (`kperf-wasm rewrite --probe inline`): what its instance shows of it. Each instance is a lane. */
 
-import { BLOCK_HEADER, CAPACITY, CLOCK_OFF, EXPORT_PREFIX, HOST_FLUSH, HOST_MODULE, LEAVE, MARK, Reason, START } from './constants.js';
+import { BLOCK_HEADER, CAPACITY, CLOCK_OFF, EXPORT_PREFIX, HOST_FLUSH, HOST_MODULE, LEAVE, MARK, MODULE, Reason, START } from './constants.js';
 import { exportsOf, importsOf } from './engine.js';
 import { markedEnd } from './rest.js';
 import { instantiate } from './instantiate.js';
@@ -35,7 +35,8 @@ export function isInlined(module: WebAssembly.Module): boolean {
 
 /** Whether a module counts the instructions that it executes, which are its clock. */
 export function countsInstructions(module: WebAssembly.Module): boolean {
-    return exportsOf(module).some(({ name }) => name === `${EXPORT_PREFIX}state.instructions`);
+    const inside = exportsOf(module).some(({ name }) => name === `${EXPORT_PREFIX}state.instructions`);
+    return inside || importsOf(module).some(({ module, name }) => module === MODULE && name === 'instructions');
 }
 
 /** The memory of an instance's own recorder, if it has one. */

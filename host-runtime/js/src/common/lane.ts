@@ -12,7 +12,7 @@ import { RECORDER_TICKER } from './wasm.js';
 export type TimeSource =
     /** `now() -> i64`, an export of a module: each event calls it. `halt` makes that cheap, and its answers worth nothing. */
     | { kind: 'precise'; now: WebAssembly.ExportValue; halt: (on: boolean) => void }
-    /** Modules count their instructions, and want no time. To the host this clock stands still. */
+    /** Modules count their instructions, and want no time. To the host this clock stands still; a recorder beside them has their number. */
     | { kind: 'instructions'; now: WebAssembly.ExportValue; halt: (on: boolean) => void }
     /**
      * A memory that a ticker writes; `now` is called while the time in it is 0. `add` makes the ticker write to the front of a lane's

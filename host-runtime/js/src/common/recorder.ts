@@ -133,7 +133,7 @@ export class Recorder {
         if (!table) return imports ?? {};
         const inlined = isInlined(compiled);
         const profile = inlined && isProfile(compiled);
-        this.#checkClock(inlined && countsInstructions(compiled));
+        this.#checkClock(countsInstructions(compiled));
         if (profile) this.startSampler();
         this.#begin(new Uint8Array(table), profile, inlined);
         if (inlined && !this.#hasInside) this.#settings.inside?.();

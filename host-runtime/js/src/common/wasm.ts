@@ -121,6 +121,11 @@ export const CLOCK = /* @__PURE__ */ bytes(
     'AEEIKAIARQRAEAALQQArAwAjAKBEAAAAAICELkGiRAAAAAAAAOA/oPwHCw==',
 );
 
+/** wat/counter.wat. 59 bytes. */
+export const COUNTER = /* @__PURE__ */ bytes(
+    'AGFzbQEAAAABBQFgAAF+AwIBAAYGAX4BQgALBxYCDGluc3RydWN0aW9ucwMAA25vdwAACgYBBAAjAAs=',
+);
+
 /** wat/ticker.wat. 1267 bytes. */
 export const TICKER = /* @__PURE__ */ bytes(
     'AGFzbQEAAAABJghgAABgAX4AYAABfmABfwBgAXwBfGACfnwAYAJ+fgBgBH5+fn4AAjEEAmpzBm1lbW9yeQIDAQECanMEcmVhZAAA' +

@@ -80,8 +80,8 @@ function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undef
     if (least !== undefined && !/^\d{1,9}$/.test(least)) throw new TypeError(`KPERF_MIN_INSTRUCTIONS is \`${least}\`: a number is wanted`);
     // Without several memories a module has no room for a recorder.
     const counts = env['KPERF_CLOCK'] === 'instructions';
-    if (counts && (isProfile || chosen === 'import')) throw new TypeError(`KPERF_CLOCK is \`instructions\`, which are counted inside the module, for traces: leave ${isProfile ? 'KPERF_RECORD' : 'KPERF_PROBE'} out`);
-    const probe = counts ? 'inline' : isProfile ? (env['KPERF_SPAN_MIN'] === 'off' ? 'profile-without-spans' : 'profile') : chosen === 'auto' && !hasMultiMemory ? 'import' : chosen;
+    if (counts && isProfile) throw new TypeError('KPERF_CLOCK is `instructions`, which are counted for traces: leave KPERF_RECORD out');
+    const probe = isProfile ? (env['KPERF_SPAN_MIN'] === 'off' ? 'profile-without-spans' : 'profile') : chosen === 'auto' && !hasMultiMemory ? 'import' : chosen;
     const options: RewriteOptions = {
         only: patterns(env['KPERF_ONLY']),
         skip: patterns(env['KPERF_SKIP']),

@@ -1,0 +1,44 @@
+//! Where variables are: expressions may name globals, such as a stack pointer's.
+
+use super::Patch;
+use crate::source::{Bytes, Problem};
+use gimli::{Encoding, Expression, Operation};
+
+/// How globals have moved: those from `first` on by so many.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Globals {
+    pub(crate) first: u32,
+    pub(crate) by: u32,
+}
+
+/// How `DW_OP_WASM_location` says that what follows is the index of a global in four bytes, and not in LEB128.
+const FIXED: u8 = 3;
+
+/// The globals' new indices in an expression that stands at an offset of its section.
+pub(super) fn patches(
+    expression: Bytes<'_>,
+    at: usize,
+    encoding: Encoding,
+    globals: Globals,
+) -> Result<Vec<Patch>, Problem> {
+    let mut patches = Vec::new();
+    if globals.by == 0 {
+        return Ok(patches);
+    }
+    let mut operations = Expression(expression).operations(encoding);
+    loop {
+        let begin = operations.offset_from(&Expression(expression));
+        // One that isn't known ends the expression for every reader.
+        let Ok(Some(operation)) = operations.next() else { return Ok(patches) };
+        let Operation::WasmGlobal { index } = operation else { continue };
+        if index < globals.first {
+            continue;
+        }
+        // The operation's code and the kind of place are a byte each.
+        let size = operations.offset_from(&Expression(expression)) - begin - 2;
+        let leb = expression.slice().get(begin + 1) != Some(&FIXED);
+        let value = u64::from(index.checked_add(globals.by).ok_or(Problem::NoRoom)?);
+        let size = u8::try_from(size).map_err(|_| Problem::Reference)?;
+        patches.push(Patch { at: at + begin + 2, size, leb, value });
+    }
+}
