@@ -50,6 +50,11 @@ fn record() -> TempDir {
 
 /// Rows of a query, by a script of `tests/dataset`; `None` if the engine isn't there.
 fn ask(engine: &str, folder: &Path, query: &str) -> Option<Value> {
+    Some(ask_all(engine, folder, &[query])?.remove(0))
+}
+
+/// The same of several queries.
+fn ask_all(engine: &str, folder: &Path, queries: &[&str]) -> Option<Vec<Value>> {
     let python = match engine {
         "spark" => PathBuf::from(std::env::var_os("KPERF_SPARK")?),
         _ => Path::new(ROOT).join("target/viewers/python/bin/python"),
@@ -63,7 +68,8 @@ fn ask(engine: &str, folder: &Path, query: &str) -> Option<Value> {
     fs::write(folder.join("views.sql"), views).unwrap();
     let script = format!("{ROOT}/tests/dataset/ask.py");
     let output = Command::new(python)
-        .args([&script, engine, "views.sql", query])
+        .args([&script, engine, "views.sql"])
+        .args(queries)
         .current_dir(folder)
         .stdin(Stdio::null())
         .output()
@@ -74,7 +80,8 @@ fn ask(engine: &str, folder: &Path, query: &str) -> Option<Value> {
         return None;
     }
     assert!(output.status.success(), "{engine}: {}", String::from_utf8_lossy(&output.stderr));
-    Some(serde_json::from_slice(&output.stdout).unwrap())
+    let lines = String::from_utf8(output.stdout).unwrap();
+    Some(lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 
 /// Answers are the same, numbers to within a thousand-millionth.
@@ -135,25 +142,21 @@ fn fleet() -> TempDir {
 #[test]
 fn engines_have_the_same_answers_before_and_after_files_are_joined() {
     let folder = fleet();
-    let Some(before) =
-        QUESTIONS.map(|query| ask("duckdb", folder.path(), query)).into_iter().collect::<Option<Vec<_>>>()
-    else {
-        return;
-    };
+    let Some(before) = ask_all("duckdb", folder.path(), &QUESTIONS) else { return };
     assert_eq!(before[5][0][0], 12);
     assert_eq!(before[6][0][0], 36);
     assert!(!before[1].as_array().unwrap().is_empty());
     for engine in ["datafusion", "spark"] {
-        for (query, expected) in QUESTIONS.iter().zip(&before) {
-            let Some(answer) = ask(engine, folder.path(), query) else { break };
+        let Some(answers) = ask_all(engine, folder.path(), &QUESTIONS) else { continue };
+        for ((query, expected), answer) in QUESTIONS.iter().zip(&before).zip(answers) {
             assert!(is_same(&answer, expected), "{engine}: {query}\n{answer}\n{expected}");
         }
     }
     let report = kperf(folder.path(), &["report", "dataset", "--format", "csv"]);
     let told = kperf(folder.path(), &["collect", "-o", "dataset", "--compact"]);
     assert!(told.contains("12 runs joined in 1 file a table"), "{told}");
-    for (query, expected) in QUESTIONS.iter().zip(&before) {
-        let answer = ask("duckdb", folder.path(), query).unwrap();
+    let answers = ask_all("duckdb", folder.path(), &QUESTIONS).unwrap();
+    for ((query, expected), answer) in QUESTIONS.iter().zip(&before).zip(answers) {
         assert!(is_same(&answer, expected), "{query}\n{answer}\n{expected}");
     }
     assert_eq!(kperf(folder.path(), &["report", "dataset", "--format", "csv"]), report);
