@@ -12,6 +12,7 @@ mod burners;
 mod child;
 mod comparison;
 mod configuration;
+mod costs;
 mod guest;
 mod load;
 mod machine;
@@ -55,7 +56,7 @@ struct Opts {
     /// Only configurations with this in their name, beside the one without probes.
     #[arg(long, value_name = "WORD")]
     only: Option<String>,
-    /// Only this part: `recursion`, `depths`, `programs`, `real`, `sustained`, `accuracy` or `clock`.
+    /// Only this part: `recursion`, `depths`, `programs`, `real`, `sustained`, `costs`, `accuracy` or `clock`.
     #[arg(long, value_name = "PART")]
     part: Option<String>,
     /// Measure.
@@ -89,12 +90,13 @@ fn main() -> anyhow::Result<()> {
     std::fs::create_dir_all(&out).with_context(|| format!("failed to make `{}`", out.display()))?;
     let tools = Tools::find(root)?;
     let mut bench = Bench { root, opts: &opts, tools: &tools, report: Report::new(&tools) };
-    let parts: [Part<'_>; 7] = [
+    let parts: [Part<'_>; 8] = [
         ("recursion", Bench::recursion),
         ("depths", Bench::depths),
         ("programs", Bench::programs),
         ("real", Bench::real),
         ("sustained", Bench::sustained),
+        ("costs", Bench::costs),
         ("accuracy", Bench::accuracy),
         ("clock", Bench::clock),
     ];
@@ -224,6 +226,20 @@ impl Bench<'_> {
             eprintln!("{workload}, {} rounds of a sustained trace", self.opts.loops);
             let measured = sustained::measure(self.root, &workload, self.opts.loops);
             self.report.add_sustained(measured.with_context(|| workload.to_string())?);
+        }
+        Ok(())
+    }
+
+    /// What instructions and allocations cost beside a trace of calls.
+    fn costs(&mut self) -> anyhow::Result<()> {
+        if !real::are_there(self.root)? {
+            return Ok(());
+        }
+        for program in [real::Program::Sqlite, real::Program::QuickJs, real::Program::Usvg] {
+            let workload = Workload::Real(program);
+            eprintln!("{workload}, {} rounds of counting instructions and allocations", self.opts.loops);
+            let measured = costs::measure(self.root, &workload, self.opts.loops);
+            self.report.add_costs(measured.with_context(|| workload.to_string())?);
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use crate::accuracy::{self, Accuracy};
 use crate::comparison::{self, Comparison};
 use crate::configuration::{Configuration, Host};
+use crate::costs::{self, Costs};
 use crate::load::{self, Loaded};
 use crate::statistics::Row;
 use crate::sustained::{self, Sustained};
@@ -36,6 +37,7 @@ pub(crate) struct Report {
     comparisons: Vec<Comparisons>,
     accuracies: Vec<Accuracy>,
     sustained: Vec<Sustained>,
+    costs: Vec<Costs>,
     loaded: Vec<Loaded>,
     /// By host and depth.
     depths: BTreeMap<(Host, u32), Vec<Row>>,
@@ -54,6 +56,7 @@ impl Report {
             comparisons: Vec::new(),
             accuracies: Vec::new(),
             sustained: Vec::new(),
+            costs: Vec::new(),
             loaded: Vec::new(),
             depths: BTreeMap::new(),
             left_out: BTreeSet::new(),
@@ -87,6 +90,11 @@ impl Report {
     pub(crate) fn add_sustained(&mut self, measured: Sustained) {
         self.sustained.push(measured);
         print!("\n{}", sustained::table(&self.sustained));
+    }
+
+    pub(crate) fn add_costs(&mut self, measured: Costs) {
+        self.costs.push(measured);
+        print!("\n{}", costs::table(&self.costs));
     }
 
     pub(crate) fn add_loaded(&mut self, loaded: Vec<Loaded>) {
@@ -172,6 +180,9 @@ impl Report {
                 "\n## Full traces for seconds, to a file\n\nNanoseconds a call.\n\n{}",
                 sustained::table(&self.sustained).trim_end()
             )?;
+        }
+        if !self.costs.is_empty() {
+            writeln!(text, "\n## Instructions and allocations\n\n{}", costs::table(&self.costs).trim_end())?;
         }
         if !self.loaded.is_empty() {
             writeln!(

@@ -26,10 +26,10 @@ pub(crate) struct Sustained {
 
 /// Runs with a trace.
 #[derive(Clone, Copy, Debug)]
-struct Recorded {
-    guest: Part,
+pub(crate) struct Recorded {
+    pub(crate) guest: Part,
     /// Calls of a run.
-    calls: f64,
+    pub(crate) calls: f64,
     /// Nanoseconds of a run.
     flush: f64,
     waits: f64,
@@ -41,8 +41,8 @@ struct Recorded {
 
 /// Nanoseconds of a run.
 #[derive(Clone, Copy, Debug, Default)]
-struct Part {
-    wall: f64,
+pub(crate) struct Part {
+    pub(crate) wall: f64,
     thread: f64,
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn measure(root: &Path, workload: &Workload, rounds: usize) -> anyhow
     let (mut plains, mut traced) = (Vec::new(), Vec::new());
     for _ in 0..rounds.max(1) {
         plains.push(program.many(&plain, |_| Ok(()))?.0);
-        traced.push(program.recorded(&probed, &symbols)?);
+        traced.push(program.recorded(&probed, &symbols, ClockChoice::ticker())?);
     }
     let plain = plains.into_iter().min_by(|a, b| a.wall.total_cmp(&b.wall));
     let recorded = traced.into_iter().min_by(|a, b| a.guest.wall.total_cmp(&b.guest.wall));
@@ -68,10 +68,10 @@ pub(crate) fn measure(root: &Path, workload: &Workload, rounds: usize) -> anyhow
 }
 
 /// A program that is run.
-struct Runs<'a> {
-    engine: &'a Engine,
-    root: &'a Path,
-    workload: &'a Workload,
+pub(crate) struct Runs<'a> {
+    pub(crate) engine: &'a Engine,
+    pub(crate) root: &'a Path,
+    pub(crate) workload: &'a Workload,
 }
 
 impl Runs<'_> {
@@ -107,7 +107,7 @@ impl Runs<'_> {
     }
 
     /// Runs it for [`LONG`]; answers the mean and the number of runs.
-    fn many(
+    pub(crate) fn many(
         &self,
         module: &Module,
         link: impl Fn(&mut Guest) -> anyhow::Result<()>,
@@ -121,10 +121,38 @@ impl Runs<'_> {
         Ok((Part { wall: sum.wall / runs, thread: sum.thread / runs }, runs))
     }
 
-    fn recorded(&self, module: &Module, symbols: &[u8]) -> anyhow::Result<Recorded> {
+    /// The trace of one run.
+    pub(crate) fn trace(
+        &self,
+        module: &Module,
+        symbols: &[u8],
+        clock: ClockChoice,
+    ) -> anyhow::Result<Vec<u8>> {
         let out = real::out()?;
-        let builder = Recorder::builder().clock(ClockChoice::ticker()).calibrate(false).symbols(symbols);
-        let recorder = builder.sink(File::create(out.path().join("guest.kperf"))?).build(self.engine)?;
+        let file = out.path().join("guest.kperf");
+        let recorder = self.recorder(&file, symbols, clock)?;
+        self.once(module, |guest| {
+            recorder.link_inlined(&mut guest.store, &mut guest.linker)?;
+            Ok(())
+        })?;
+        recorder.finish("completed")?;
+        Ok(std::fs::read(file)?)
+    }
+
+    fn recorder(&self, file: &Path, symbols: &[u8], clock: ClockChoice) -> anyhow::Result<Recorder> {
+        let builder = Recorder::builder().clock(clock).calibrate(false).symbols(symbols);
+        Ok(builder.sink(File::create(file)?).build(self.engine)?)
+    }
+
+    /// Runs it for [`LONG`] with a trace to a file.
+    pub(crate) fn recorded(
+        &self,
+        module: &Module,
+        symbols: &[u8],
+        clock: ClockChoice,
+    ) -> anyhow::Result<Recorded> {
+        let out = real::out()?;
+        let recorder = self.recorder(&out.path().join("guest.kperf"), symbols, clock)?;
         let begun = Instant::now();
         let (guest, runs) = self.many(module, |guest| {
             recorder.link_inlined(&mut guest.store, &mut guest.linker)?;

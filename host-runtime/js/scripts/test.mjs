@@ -11,7 +11,7 @@ if (files.length === 0) {
 }
 
 // Milliseconds after which tests are ended that do not end by themselves.
-const TIMEOUT = 15 * 60_000;
+const TIMEOUT = 25 * 60_000;
 // npm puts a node that is one of our packages before the machine's.
 const nodes = {
     'this node': process.env.npm_node_execpath ?? process.execPath,
