@@ -98,3 +98,47 @@ fn what_is_no_file_is_refused_as_symbols() {
         assert!(!output.status.success() && said.contains(why), "{name}: {said}");
     }
 }
+
+/// What a compiler has put into its callers has lines and frames of its own.
+#[test]
+fn inlined_functions_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::copy(format!("{SOURCE}/inlined.wasm"), folder.join("inlined.wasm")).unwrap();
+    kperf(folder, &["run", "-q", "--record", "profile", "inlined.wasm"]);
+    let by_line = kperf(folder, &["report", "inlined.kperf", "--by", "line", "--format", "json"]).0;
+    let rows: Vec<Value> = serde_json::from_str(&by_line).unwrap();
+    let in_term = rows.iter().filter(|row| row["inlined"] == "term");
+    let share: f64 = in_term.map(|row| row["share"].as_f64().unwrap()).sum();
+    assert!(share > 0.5, "{by_line}");
+    assert!(rows.iter().any(|row| row["inlined"] == "outer > inner" && row["place"] == "/src/inlined.c:9"));
+    let (table, _) = kperf(folder, &["report", "inlined.kperf", "--by", "line"]);
+    assert!(table.contains("through the inlined") && table.contains("outer > inner"), "{table}");
+    let (listing, _) = kperf(folder, &["annotate", "hot", "inlined.kperf", "--source", SOURCE]);
+    assert!(listing.lines().any(|line| line.starts_with("# ") && line.ends_with("in term, inlined here")), "{listing}");
+
+    kperf(folder, &["export", "inlined.kperf", "--format", "pprof", "-o", "inlined.pb.gz"]);
+    let sampled = pprof(folder, "inlined.pb.gz");
+    let term = sampled.lines().find(|line| line.contains("term /src/inlined.c:")).expect(&sampled);
+    assert!(term.ends_with("hot /src/inlined.c:27 < _start /src/inlined.c:33"), "{sampled}");
+
+    // A trace knows the places of calls.
+    kperf(folder, &["run", "-q", "--clock", "test", "--trace", "trace.kperf", "inlined.wasm"]);
+    kperf(folder, &["export", "trace.kperf", "--format", "pprof", "-o", "trace.pb.gz"]);
+    let called = pprof(folder, "trace.pb.gz");
+    // `leaf` is called on two lines of `outer`, of which one is in `inner`.
+    assert!(called.contains("leaf :0 < outer :0 < _start /src/inlined.c:32"), "{called}");
+}
+
+/// The samples of a profile that pprof would read: a line each, with their frames, the innermost first.
+fn pprof(folder: &Path, file: &str) -> String {
+    let output = Command::new("go")
+        .args(["tool", "pprof", "-raw", "-output", "raw.txt", file])
+        .current_dir(folder)
+        .output();
+    match output {
+        Ok(output) if output.status.success() => {}
+        _ => return String::new(),
+    }
+    fs::read_to_string(folder.join("raw.txt")).unwrap()
+}
