@@ -100,10 +100,10 @@ impl fmt::Display for Problem {
             }
             Problem::ManyLines => f.write_str("it has too many lines to keep them; lines are left out"),
             Problem::ManyInlined => {
-                f.write_str("more calls are inlined than can be; the rest of them is left out")
+                f.write_str("more calls are inlined than can be; what is inlined is left out")
             }
             Problem::LongNames => {
-                f.write_str("the names of inlined functions are too long; the rest of them is left out")
+                f.write_str("the names of inlined functions are too long; what is inlined is left out")
             }
             Problem::Split => f.write_str("parts of it are in other files (split DWARF)"),
             Problem::Reference => f.write_str("it names something that isn't there, or has an unknown form"),
@@ -220,10 +220,10 @@ impl<'a> Debug<'_, 'a> {
         let room = Room::of(self);
         let read: Vec<_> = (0..units.len()).into_par_iter().map(|n| self.declared(n, &room)).collect();
         let mut declared = Vec::with_capacity(read.len());
-        let mut inlined = Vec::with_capacity(read.len());
-        for (places, calls, problem) in read {
+        let mut inlined = Vec::new();
+        for (n, (places, calls, problem)) in read.into_iter().enumerate() {
             declared.push((places, problem));
-            inlined.push(calls);
+            inlined.extend((!calls.is_empty()).then_some((n, calls)));
         }
         let mut said = HashSet::new();
         let mut first_unit: HashMap<usize, usize> = HashMap::new();

@@ -50,7 +50,7 @@ struct Range {
     call: u32,
 }
 
-/// What is left of the room for calls and ranges.
+/// What is left of the room for calls and ranges, or for names.
 pub(super) struct Room(AtomicUsize);
 
 impl Room {
@@ -61,13 +61,21 @@ impl Room {
         Room(AtomicUsize::new((SOME_RANGES + bytes / BYTES_PER_RANGE).min(MAX_RANGES)))
     }
 
-    fn take(&self) -> Result<(), Problem> {
-        let taken = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(1));
-        taken.map(|_| ()).map_err(|_| Problem::ManyInlined)
+    /// Whether there was so much.
+    fn take(&self, wanted: usize) -> bool {
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(wanted)).is_ok()
+    }
+
+    fn take_one(&self) -> Result<(), Problem> {
+        if self.take(1) { Ok(()) } else { Err(Problem::ManyInlined) }
     }
 }
 
 impl UnitCalls {
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
     /// An entry of another kind begins: calls that aren't around it have ended.
     pub(super) fn leave(&mut self, depth: isize) {
         while self.open.last().is_some_and(|&(open, _)| open >= depth) {
@@ -94,7 +102,7 @@ impl UnitCalls {
             Some(AttributeValue::DebugInfoRef(to)) => Some(to),
             _ => None,
         };
-        room.take()?;
+        room.take_one()?;
         let number = self.calls.len() as u32;
         let caller = self.open.last().map(|&(_, call)| call);
         let place = entry.call_line.map(|line| (entry.call_file.unwrap_or(0), line));
@@ -104,7 +112,7 @@ impl UnitCalls {
         let ranges = &mut self.ranges;
         debug.ranges(unit, entry, budget, |start, end| {
             if let Some((body, start, end)) = debug.in_body(start, end) {
-                room.take()?;
+                room.take_one()?;
                 ranges.push(Range { body, start, end, depth: nesting, call: number });
             }
             Ok(())
@@ -146,16 +154,17 @@ impl<'a> Debug<'_, 'a> {
         let encoding = unit.header.encoding();
         let offset = match entry.ranges {
             Some(AttributeValue::RangeListsRef(offset)) => RangeListsOffset(offset.0),
-            Some(AttributeValue::DebugRngListsIndex(index)) => {
+            Some(AttributeValue::DebugRngListsIndex(index))
+                if index.0 < self.dwarf.ranges.debug_rnglists().reader().len() =>
+            {
                 self.dwarf.ranges.get_offset(encoding, unit.range_lists, index)?
             }
             _ => return Ok(()),
         };
-        let base = unit.low_pc.map(|low| self.address(unit, low)).transpose()?.flatten();
         let mut ranges = self.dwarf.ranges.ranges(
             offset,
             encoding,
-            base.unwrap_or(0),
+            unit.low_pc,
             &self.dwarf.debug_addr,
             unit.addresses,
         )?;
@@ -207,24 +216,23 @@ impl<'a> Debug<'_, 'a> {
     /// The calls of all bodies, and the functions that they are of.
     pub(super) fn inlined(
         &self,
-        units: Vec<UnitCalls>,
+        units: Vec<(usize, UnitCalls)>,
         paths: &mut Paths<'_, '_, '_>,
         files: &mut Vec<String>,
         problems: &mut Vec<Problem>,
     ) -> (HashMap<u32, Inlined>, Vec<InlinedFunction>) {
         let (known, more) = self.functions(&units);
+        let too_many = [&*problems, &more].into_iter().flatten();
+        // Whichever were read before the room was used up.
+        if too_many.into_iter().any(|problem| matches!(problem, Problem::ManyInlined | Problem::LongNames)) {
+            problems.extend(more);
+            return Default::default();
+        }
         problems.extend(more);
-        let sections = [self.dwarf.debug_info.reader().len(), self.dwarf.debug_str.reader().len()];
-        let mut room = NAMES + NAMES_PER_BYTE * sections.iter().sum::<usize>();
         let mut functions: Vec<InlinedFunction> = Vec::new();
         let mut numbers: HashMap<InlinedFunction, u32> = HashMap::new();
         let mut by_entry: HashMap<DebugInfoOffset, u32> = HashMap::new();
         for (entry, Function { name, place }) in known {
-            let Some(rest) = room.checked_sub(name.len()) else {
-                problems.push(Problem::LongNames);
-                break;
-            };
-            room = rest;
             let source = place.and_then(|(unit, file, line)| {
                 let file = paths.file(unit, file, files).unwrap_or_else(|problem| {
                     problems.push(problem);
@@ -240,7 +248,7 @@ impl<'a> Debug<'_, 'a> {
         }
         drop(numbers);
         let mut bodies = HashMap::new();
-        for (unit, UnitCalls { calls, mut ranges, .. }) in units.into_iter().enumerate() {
+        for (unit, UnitCalls { calls, mut ranges, .. }) in units {
             ranges.sort_unstable_by_key(|range| (range.body, range.start, range.depth, range.call));
             for ranges in ranges.chunk_by(|a, b| a.body == b.body) {
                 let Some(body) = ranges.first().map(|range| range.body) else { continue };
@@ -260,13 +268,15 @@ impl<'a> Debug<'_, 'a> {
     }
 
     /// The functions that calls are of, by their entries, in the order of these.
-    fn functions(&self, units: &[UnitCalls]) -> (Vec<(DebugInfoOffset, Function)>, Vec<Problem>) {
+    fn functions(&self, units: &[(usize, UnitCalls)]) -> (Vec<(DebugInfoOffset, Function)>, Vec<Problem>) {
         let mut entries: Vec<DebugInfoOffset> =
-            units.iter().flat_map(|unit| unit.calls.iter().filter_map(|call| call.function)).collect();
+            units.iter().flat_map(|(_, unit)| unit.calls.iter().filter_map(|call| call.function)).collect();
         entries.par_sort_unstable();
         entries.dedup();
         let placed = entries.into_iter().filter_map(|entry| Some((entry, self.units.unit_of(entry)?)));
         let placed: Vec<(DebugInfoOffset, (usize, UnitOffset))> = placed.collect();
+        let sections = [self.dwarf.debug_info.reader().len(), self.dwarf.debug_str.reader().len()];
+        let room = Room(AtomicUsize::new(NAMES + NAMES_PER_BYTE * sections.iter().sum::<usize>()));
         let by_unit: Vec<_> = placed.chunk_by(|a, b| a.1.0 == b.1.0).collect();
         let read: Vec<_> = by_unit
             .into_par_iter()
@@ -276,7 +286,11 @@ impl<'a> Debug<'_, 'a> {
                 let Some(&(_, (unit, _))) = entries.first() else { return (found, problem) };
                 let mut budget = self.units.budget(&self.units.units[unit]);
                 for &(entry, (unit, offset)) in entries {
-                    match self.function(unit, offset, &mut budget) {
+                    let function = self.function(unit, offset, &mut budget).and_then(|function| {
+                        let length = function.as_ref().map_or(0, |function| function.name.len());
+                        room.take(length).then_some(function).ok_or(Problem::LongNames)
+                    });
+                    match function {
                         Ok(function) => found.extend(function.map(|function| (entry, function))),
                         Err(error) => {
                             problem = Some(error);

@@ -32,7 +32,7 @@ pub(crate) struct Unit<'a> {
     pub(crate) addresses: DebugAddrBase,
     pub(crate) range_lists: DebugRngListsBase,
     /// What the addresses of its range lists are counted from.
-    pub(crate) low_pc: Option<AttributeValue<Bytes<'a>>>,
+    pub(crate) low_pc: u64,
 }
 
 /// All units, in the order of their offsets.
@@ -117,6 +117,16 @@ impl<'a> Units<'a> {
                     let file_type = DwarfFileType::Main;
                     let strings =
                         DebugStrOffsetsBase::default_for_encoding_and_file(header.encoding(), file_type);
+                    let addresses = root.addresses.unwrap_or(DebugAddrBase(0));
+                    let low_pc = match root.low_pc {
+                        Some(AttributeValue::Addr(address)) => address,
+                        Some(AttributeValue::DebugAddrIndex(index))
+                            if index.0 < dwarf.debug_addr.reader().len() =>
+                        {
+                            dwarf.debug_addr.get_address(header.address_size(), addresses, index).unwrap_or(0)
+                        }
+                        _ => 0,
+                    };
                     line_offsets.push(root.lines.map(|lines| (lines.0, header.address_size())));
                     units.push(Unit {
                         header,
@@ -124,11 +134,11 @@ impl<'a> Units<'a> {
                         program: None,
                         folder: root.folder,
                         strings: root.strings.unwrap_or(strings),
-                        addresses: root.addresses.unwrap_or(DebugAddrBase(0)),
+                        addresses,
                         range_lists: root.range_lists.unwrap_or_else(|| {
                             DebugRngListsBase::default_for_encoding_and_file(header.encoding(), file_type)
                         }),
-                        low_pc: root.low_pc,
+                        low_pc,
                     });
                 }
                 Err(problem) => problems.push(problem),
