@@ -71,6 +71,35 @@ impl<'a> CallPlaces<'a> {
         found
     }
 
+    /// The places where a function may call another, for people: `life.rs:12|40|?, in outer > inner`. Empty if none is known. `is_whole`:
+    /// no call was left out in between.
+    pub(crate) fn text(&mut self, caller: FuncId, callee: FuncId, is_whole: bool) -> String {
+        let Sites { known, or_unknown } = self.call_places(caller, callee);
+        let mut text = String::new();
+        let mut file = None;
+        for place in known.iter().take(MAX_TOLD) {
+            if !text.is_empty() {
+                text.push('|');
+            }
+            if file != Some(place.file) {
+                file = Some(place.file);
+                text.push_str(&printable(self.symbols.file(caller, place.file).unwrap_or_default()));
+                text.push(':');
+            }
+            text.push_str(&place.line.to_string());
+        }
+        if !text.is_empty() && (or_unknown || !is_whole || known.len() > MAX_TOLD) {
+            text.push_str("|?");
+        }
+        if let ([way], false) = (&self.ways(caller, callee)[..], text.is_empty())
+            && !way.is_empty()
+        {
+            text.push_str(", in ");
+            text.push_str(way);
+        }
+        text
+    }
+
     /// Through which inlined functions a function has an instruction: `outer > inner`; empty if it is its own.
     pub(crate) fn way(&mut self, func: FuncId, offset: u32) -> String {
         let symbols = self.symbols;
@@ -157,5 +186,7 @@ fn in_common(a: &[Frame], b: &[Frame]) -> Vec<Frame> {
     common
 }
 
+/// How many places are told of a call.
+const MAX_TOLD: usize = 8;
 /// How long a way gets, in bytes, and one more name.
 const MAX_WAY: usize = 1 << 10;
