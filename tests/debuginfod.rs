@@ -166,7 +166,7 @@ fn what_a_server_has_must_be_of_the_same_build() {
     let place = served.path().join("buildid").join(ID).join("debuginfo");
     for (wrong, why) in [
         (b"<html>not found</html>".to_vec(), "warning: names are not taken from"),
-        (fs::read(MODULE.replace("inlined", "calls")).unwrap(), "the module 4"),
+        (fs::read(MODULE.replace("inlined", "calls")).unwrap(), "it defines 4 functions, the module 3"),
     ] {
         fs::write(&place, wrong).unwrap();
         let server = Server::of(served.path());

@@ -150,7 +150,9 @@ fn they_are_those_of_llvm() {
             let mangled = |name: &str| name.starts_with("_Z") || name.starts_with("_R");
             let names = found.iter().zip(&expected).rev().skip(1);
             for (found, expected) in names.filter(|(_, expected)| !mangled(&expected.0)) {
-                assert!(found.0.contains(&expected.0), "{file} at {address:#x}: {found:?} {expected:?}");
+                // Rust's say their types, which mangled names don't; closures have none.
+                let short = expected.0.split(['<', '{']).next().unwrap();
+                assert!(found.0.contains(short), "{file} at {address:#x}: {found:?} {expected:?}");
             }
         }
         println!("{file}: {inlined} instructions are of inlined calls");
