@@ -36,14 +36,11 @@ pub(crate) fn codes(
             match detail {
                 Detail::Calls => {
                     code.rows = rows_of_sites(rows, &code.sites);
-                    let inlined = sources
-                        .inlined(n)
-                        .map(|inlined| inlined.only_at(code.sites.iter().map(|site| site.offset)));
-                    code.inlined = inlined.unwrap_or_default();
+                    code.inlined = sources.inlined(n).only_at(code.sites.iter().map(|site| site.offset));
                 }
                 Detail::All(moves) => {
                     code.rows = self::rows(rows);
-                    code.inlined = sources.inlined(n).cloned().unwrap_or_default();
+                    code.inlined = sources.inlined(n);
                     code.moves = moves.map(|(moves, start)| moves.of(n, start)).unwrap_or_default();
                 }
             }

@@ -9,7 +9,7 @@ use crate::Warning;
 use crate::module::{BodyPlace, ModuleInfo};
 use crate::source_map::SourceMap;
 use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, Section as _, UnitOffset};
-use inlined::{Room, UnitCalls};
+use inlined::{Bodies, Room, UnitCalls};
 use kperf_abi::{Inlined, InlinedFunction, Source};
 use paths::Paths;
 use rayon::prelude::*;
@@ -39,8 +39,8 @@ pub(crate) struct Sources {
     by_body: HashMap<usize, Source>,
     /// Which lines the instructions come from. In the order of bodies and offsets.
     rows: Vec<BodyRow>,
-    /// By the number of the defined function.
-    inlined: HashMap<u32, Inlined>,
+    /// What is inlined in each body.
+    inlined: Bodies,
     inlined_functions: Vec<InlinedFunction>,
 }
 
@@ -176,8 +176,8 @@ impl Sources {
     }
 
     /// What is inlined in the n-th defined function.
-    pub(crate) fn inlined(&self, n: usize) -> Option<&Inlined> {
-        self.inlined.get(&u32::try_from(n).ok()?)
+    pub(crate) fn inlined(&self, n: usize) -> Inlined {
+        self.inlined.get(n as u32)
     }
 
     /// The functions that are inlined, where the files of this have the numbers from `first_file` on.
@@ -236,14 +236,17 @@ impl<'a> Debug<'_, 'a> {
                 said.insert(program);
             }
         }
+        // Before the rows of line programs are there, of which there are millions.
+        let mut paths = Paths::new(self);
+        let mut sources = Sources::default();
+        (sources.inlined, sources.inlined_functions) =
+            self.inlined(inlined, &mut paths, &mut sources.files, problems);
         let mut first_units: Vec<(usize, usize)> = first_unit.into_iter().collect();
         first_units.sort_unstable();
         let programs = self.programs(&first_units);
         problems.extend(programs.iter().filter_map(|program| program.problem));
         let unsaid = first_units.iter().zip(&programs).filter(|((program, _), _)| !said.contains(program));
         let by_lines: Vec<_> = unsaid.map(|(_, program)| (first_lines(program), None)).collect();
-        let mut paths = Paths::new(self);
-        let mut sources = Sources::default();
         for (places, problem) in declared.into_iter().chain(by_lines) {
             problems.extend(problem);
             for place in places {
@@ -257,9 +260,6 @@ impl<'a> Debug<'_, 'a> {
             }
         }
         sources.rows = Debug::named(&programs, &mut paths, &mut sources.files, problems);
-        drop(programs);
-        (sources.inlined, sources.inlined_functions) =
-            self.inlined(inlined, &mut paths, &mut sources.files, problems);
         sources
     }
 

@@ -347,7 +347,7 @@ impl Twin {
         let defined = |index: FuncIndex| index.0.checked_sub(imports).map(|n| n as usize);
         let lines = |symbol: &Symbol| {
             let n = defined(symbol.func_index)?;
-            Some((codes::rows(self.sources.rows(n)), self.sources.inlined(n).cloned().unwrap_or_default()))
+            Some((codes::rows(self.sources.rows(n)), self.sources.inlined(n)))
         };
         codes::add(table, first_file, calls.as_ref(), |symbol| lines(symbol).unwrap_or_default(), defined);
         table.inlined.extend(self.sources.inlined_functions(first_file));

@@ -114,7 +114,8 @@ impl Inlined {
         Inlined { calls: kept, regions }
     }
 
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    /// Appends the bytes that a symbol table has of it.
+    pub fn write(&self, out: &mut Vec<u8>) {
         leb128::write(out, self.calls.len() as u64);
         let mut place = Source { file: u32::MAX, line: 0 };
         for (call, n) in self.calls.iter().zip(0u32..) {
@@ -136,6 +137,14 @@ impl Inlined {
             leb128::write(out, region.call.map_or(0, |call| u64::from(call) + 1));
             offset = region.offset.max(offset);
         }
+    }
+
+    /// What these bytes say, which [`write`](Self::write) has written.
+    pub fn from_bytes(mut bytes: &[u8]) -> Inlined {
+        let mut inlined = Inlined::default();
+        // What was read before something that can't be is right.
+        let _ = inlined.read(&mut bytes);
+        inlined
     }
 
     /// Reads what [`write`](Self::write) has written, as far as it goes.

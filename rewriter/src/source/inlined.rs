@@ -3,13 +3,14 @@
 //! Each unit is read by itself. A call has ranges of instructions and stands within the call that it is inlined in. Which
 //! functions they are of is found out later, each function once: thousands of calls may be of the same.
 
-use super::units::Entry;
+use super::units;
 use super::{Budget, Debug, Paths, Problem, UnitOffset, name};
 use crate::demangle::demangle;
 use gimli::{AttributeValue, DebugInfoOffset, RangeListsOffset, Section as _};
 use kperf_abi::{Inlined, InlinedCall, InlinedFunction, MAX_INLINED, Region, Source};
 use rayon::prelude::*;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How many calls and ranges of them are kept of a module at most. What compilers say of one takes ten bytes or more.
@@ -32,12 +33,20 @@ pub(super) struct UnitCalls {
     open: Vec<(isize, u32)>,
 }
 
+/// There may be millions, so what isn't known is [`NONE`] rather than an `Option` of eight bytes.
 struct Call {
-    caller: Option<u32>,
-    /// The entry of the function.
-    function: Option<DebugInfoOffset>,
+    caller: u32,
+    /// The entry of the function, in `.debug_info`.
+    function: u32,
     /// Where it is called: the file's number in the unit's line program, the line.
-    place: Option<(u64, u32)>,
+    file: u32,
+    line: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+fn known(number: u32) -> Option<u32> {
+    (number != NONE).then_some(number)
 }
 
 /// Instructions of a call, as offsets in a body.
@@ -46,8 +55,31 @@ struct Range {
     body: u32,
     start: u32,
     end: u32,
-    depth: u32,
+    /// Calls have larger numbers than those that they are inlined in.
     call: u32,
+}
+
+/// What is inlined in each body, as symbol tables have it: it is a tenth of what it is in memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bodies {
+    bytes: Vec<u8>,
+    /// By the number of the defined function: where its bytes begin and end.
+    places: HashMap<u32, (usize, usize)>,
+}
+
+impl Bodies {
+    fn add(&mut self, body: u32, inlined: &Inlined) {
+        if let (Entry::Vacant(place), false) = (self.places.entry(body), inlined.is_empty()) {
+            let start = self.bytes.len();
+            inlined.write(&mut self.bytes);
+            place.insert((start, self.bytes.len()));
+        }
+    }
+
+    pub(super) fn get(&self, body: u32) -> Inlined {
+        let bytes = self.places.get(&body).and_then(|&(start, end)| self.bytes.get(start..end));
+        bytes.map_or_else(Inlined::default, Inlined::from_bytes)
+    }
 }
 
 /// What is left of the room for calls and ranges, or for names.
@@ -88,7 +120,7 @@ impl UnitCalls {
         &mut self,
         debug: &Debug<'_, 'a>,
         (unit, depth): (usize, isize),
-        entry: &Entry<'a>,
+        entry: &units::Entry<'a>,
         budget: &mut Budget,
         room: &Room,
     ) -> Result<(), Problem> {
@@ -104,16 +136,20 @@ impl UnitCalls {
         };
         room.take_one()?;
         let number = self.calls.len() as u32;
-        let caller = self.open.last().map(|&(_, call)| call);
-        let place = entry.call_line.map(|line| (entry.call_file.unwrap_or(0), line));
-        self.calls.push(Call { caller, function, place });
+        let small =
+            |number: Option<u64>| number.and_then(|number| u32::try_from(number).ok()).unwrap_or(NONE);
+        self.calls.push(Call {
+            caller: self.open.last().map_or(NONE, |&(_, call)| call),
+            function: small(function.map(|entry| entry.0 as u64)),
+            file: small(Some(entry.call_file.unwrap_or(0))),
+            line: entry.call_line.unwrap_or(NONE),
+        });
         self.open.push((depth, number));
-        let nesting = self.open.len() as u32;
         let ranges = &mut self.ranges;
         debug.ranges(unit, entry, budget, |start, end| {
             if let Some((body, start, end)) = debug.in_body(start, end) {
                 room.take_one()?;
-                ranges.push(Range { body, start, end, depth: nesting, call: number });
+                ranges.push(Range { body, start, end, call: number });
             }
             Ok(())
         })
@@ -137,7 +173,7 @@ impl<'a> Debug<'_, 'a> {
     fn ranges(
         &self,
         unit: usize,
-        entry: &Entry<'a>,
+        entry: &units::Entry<'a>,
         budget: &mut Budget,
         mut found: impl FnMut(u64, u64) -> Result<(), Problem>,
     ) -> Result<(), Problem> {
@@ -220,8 +256,8 @@ impl<'a> Debug<'_, 'a> {
         paths: &mut Paths<'_, '_, '_>,
         files: &mut Vec<String>,
         problems: &mut Vec<Problem>,
-    ) -> (HashMap<u32, Inlined>, Vec<InlinedFunction>) {
-        let (known, more) = self.functions(&units);
+    ) -> (Bodies, Vec<InlinedFunction>) {
+        let (read, more) = self.functions(&units);
         let too_many = [&*problems, &more].into_iter().flatten();
         // Whichever were read before the room was used up.
         if too_many.into_iter().any(|problem| matches!(problem, Problem::ManyInlined | Problem::LongNames)) {
@@ -232,7 +268,7 @@ impl<'a> Debug<'_, 'a> {
         let mut functions: Vec<InlinedFunction> = Vec::new();
         let mut numbers: HashMap<InlinedFunction, u32> = HashMap::new();
         let mut by_entry: HashMap<DebugInfoOffset, u32> = HashMap::new();
-        for (entry, Function { name, place }) in known {
+        for (entry, Function { name, place }) in read {
             let source = place.and_then(|(unit, file, line)| {
                 let file = paths.file(unit, file, files).unwrap_or_else(|problem| {
                     problems.push(problem);
@@ -247,30 +283,33 @@ impl<'a> Debug<'_, 'a> {
             by_entry.insert(entry, number);
         }
         drop(numbers);
-        let mut bodies = HashMap::new();
+        let mut bodies = Bodies::default();
         for (unit, UnitCalls { calls, mut ranges, .. }) in units {
-            ranges.sort_unstable_by_key(|range| (range.body, range.start, range.depth, range.call));
+            ranges.sort_unstable_by_key(|range| (range.body, range.start, range.call));
             for ranges in ranges.chunk_by(|a, b| a.body == b.body) {
                 let Some(body) = ranges.first().map(|range| range.body) else { continue };
-                let regions = regions(ranges);
-                let Inlined { calls, regions } = used(&calls, regions, |call| {
-                    let source = call.place.and_then(|(file, line)| {
-                        let file = paths.file(unit, file, files).ok().flatten()?;
+                let inlined = used(&calls, regions(ranges), |call| {
+                    let source = known(call.line).and_then(|line| {
+                        let file = paths.file(unit, call.file.into(), files).ok().flatten()?;
                         Some(Source { file, line })
                     });
-                    (call.function.and_then(|entry| by_entry.get(&entry).copied()), source)
+                    let entry = known(call.function).map(|entry| DebugInfoOffset(entry as usize));
+                    (entry.and_then(|entry| by_entry.get(&entry).copied()), source)
                 });
                 // A body is of one unit.
-                bodies.entry(body).or_insert(Inlined { calls, regions });
+                bodies.add(body, &inlined);
             }
         }
+        bodies.bytes.shrink_to_fit();
         (bodies, functions)
     }
 
     /// The functions that calls are of, by their entries, in the order of these.
     fn functions(&self, units: &[(usize, UnitCalls)]) -> (Vec<(DebugInfoOffset, Function)>, Vec<Problem>) {
+        let calls = units.iter().flat_map(|(_, unit)| &unit.calls);
+        let entries = calls.filter_map(|call| known(call.function));
         let mut entries: Vec<DebugInfoOffset> =
-            units.iter().flat_map(|(_, unit)| unit.calls.iter().filter_map(|call| call.function)).collect();
+            entries.map(|entry| DebugInfoOffset(entry as usize)).collect();
         entries.par_sort_unstable();
         entries.dedup();
         let placed = entries.into_iter().filter_map(|entry| Some((entry, self.units.unit_of(entry)?)));
@@ -354,12 +393,12 @@ fn used(
     mut told: impl FnMut(&Call) -> (Option<u32>, Option<Source>),
 ) -> Inlined {
     let mut wanted: Vec<u32> = Vec::new();
-    let mut known = std::collections::HashSet::new();
+    let mut met = std::collections::HashSet::new();
     for region in &regions {
         let mut next = region.call;
-        while let Some(n) = next.filter(|&n| known.insert(n)) {
+        while let Some(n) = next.filter(|&n| met.insert(n)) {
             wanted.push(n);
-            next = calls.get(n as usize).and_then(|call| call.caller);
+            next = calls.get(n as usize).and_then(|call| known(call.caller));
         }
     }
     wanted.sort_unstable();
@@ -367,7 +406,7 @@ fn used(
     let mut kept = Vec::new();
     for n in wanted {
         let Some(call) = calls.get(n as usize) else { continue };
-        let caller = call.caller.and_then(|caller| numbers.get(&caller).copied().flatten());
+        let caller = known(call.caller).and_then(|caller| numbers.get(&caller).copied().flatten());
         let number = match told(call) {
             (Some(function), source) => {
                 kept.push(InlinedCall { caller, function, source });
