@@ -15,8 +15,7 @@
 //!   leb128   number of the source file, line (flag 16)
 //! leb128   number of source files; then the path of each, behind its length. May be left out if nothing stands behind it
 //! code     of each function, see [`crate::code`]. May be left out
-//! leb128   number of functions that are inlined in others; then for each its name, behind its length, and 0, or 1 more than the
-//!          number of the source file that it is declared in and then the line. May be left out
+//! inlined  functions that are inlined in others, see [`inlined`]. May be left out
 //! bytes    whatever a later version adds; readers skip it
 //! ```
 
@@ -39,7 +38,6 @@ const VERSION_COUNTED: u8 = 2;
 pub const MAX_SYMBOLS: usize = 1 << 20;
 /// How many bytes a table has at most, unpacked.
 pub const MAX_BYTES: usize = 128 << 20;
-
 /// An LZ4 block grows by no more than this, so that a few bytes can't claim gigabytes.
 const MOST_GROWTH: usize = 255;
 
@@ -84,7 +82,6 @@ pub struct Symbol {
 fn is_zero_bytes(number: &u64) -> bool {
     *number == 0
 }
-
 fn is_false(flag: &bool) -> bool {
     !flag
 }
@@ -355,7 +352,6 @@ impl SymbolTable {
         let codes = Codes::read(&mut input.rest, symbols.len());
         let codes = codes.ok_or_else(|| input.error("what it says of code is cut off"))?;
         let inlined = inlined::read(&mut input)?;
-        // What a later version adds stands behind that.
         Ok(SymbolTable { module, id_base, symbols, files, codes, inlined })
     }
 }

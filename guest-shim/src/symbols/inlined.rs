@@ -1,4 +1,10 @@
-//! What a table says of functions that are inlined in others.
+//! What a table says of functions that are inlined in others:
+//!
+//! ```text
+//! leb128   number of functions; then for each:
+//!   bytes    its name, behind its length
+//!   leb128   0, or 1 more than the number of the source file that it is declared in; then the line
+//! ```
 
 use super::{Input, Source, SymbolsError, write_str};
 use crate::{InlinedFunction, leb128};
