@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use serde_json::Value;
+use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -97,4 +98,90 @@ fn what_is_no_file_is_refused_as_symbols() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && said.contains(why), "{name}: {said}");
     }
+}
+
+/// What a compiler has put into its callers has lines and frames of its own.
+#[test]
+fn inlined_functions_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::copy(format!("{SOURCE}/inlined.wasm"), folder.join("inlined.wasm")).unwrap();
+    kperf(folder, &["run", "-q", "--record", "profile", "inlined.wasm"]);
+    let by_line = kperf(folder, &["report", "inlined.kperf", "--by", "line", "--format", "json"]).0;
+    let rows: Vec<Value> = serde_json::from_str(&by_line).unwrap();
+    let in_term = rows.iter().filter(|row| row["inlined"] == "term");
+    let share: f64 = in_term.map(|row| row["share"].as_f64().unwrap()).sum();
+    assert!(share > 0.5, "{by_line}");
+    let (table, _) = kperf(folder, &["report", "inlined.kperf", "--by", "line"]);
+    assert!(table.contains("through the inlined"), "{table}");
+    let (listing, _) = kperf(folder, &["annotate", "hot", "inlined.kperf", "--source", SOURCE]);
+    assert!(
+        listing.lines().any(|line| line.starts_with("# ") && line.ends_with("in term, inlined here")),
+        "{listing}"
+    );
+
+    kperf(folder, &["export", "inlined.kperf", "--format", "pprof", "-o", "inlined.pb.gz"]);
+    let sampled = pprof(folder, "inlined.pb.gz");
+    let is_term = |path: &&Vec<(String, i64)>| path.iter().any(|(name, line)| name == "term" && *line == 21);
+    let term = sampled.iter().find(is_term).expect("samples in it");
+    assert_eq!(term[1..], [("hot".to_owned(), 27), ("_start".to_owned(), 33)], "{sampled:?}");
+
+    // A trace knows the places of calls. `leaf` is called on two lines of `outer`, of which one is in `inner`.
+    kperf(folder, &["run", "-q", "--clock", "test", "--trace", "trace.kperf", "inlined.wasm"]);
+    kperf(folder, &["export", "trace.kperf", "--format", "pprof", "-o", "trace.pb.gz"]);
+    let paths = pprof(folder, "trace.pb.gz");
+    let leaf = paths.iter().find(|path| path[0].0 == "leaf").expect("its calls");
+    assert_eq!(leaf[1..], [("outer".to_owned(), 0), ("_start".to_owned(), 32)], "{paths:?}");
+    let by_line = kperf(folder, &["report", "trace.kperf", "--by", "line", "--format", "csv"]).0;
+    assert!(by_line.contains("/src/inlined.c:9|15,_start,outer | outer > inner"), "{by_line}");
+}
+
+/// The paths of the samples of a file for pprof, the innermost function first: names and lines.
+fn pprof(folder: &Path, file: &str) -> Vec<Vec<(String, i64)>> {
+    let mut message = Vec::new();
+    let packed = fs::read(folder.join(file)).unwrap();
+    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&packed[..]), &mut message).unwrap();
+    let all = fields(&message);
+    let of = |tag: u64| all.iter().filter(move |field| field.0 == tag).map(|field| fields(field.2));
+    let number = |message: &[(u64, u64, &[u8])], tag: u64| {
+        message.iter().find(|field| field.0 == tag).map_or(0, |field| field.1)
+    };
+    let strings: Vec<&str> =
+        all.iter().filter(|field| field.0 == 6).map(|field| std::str::from_utf8(field.2).unwrap()).collect();
+    let names: HashMap<u64, &str> =
+        of(5).map(|function| (number(&function, 1), strings[number(&function, 2) as usize])).collect();
+    let locations: HashMap<u64, Vec<(String, i64)>> = of(4)
+        .map(|location| {
+            let lines = location.iter().filter(|field| field.0 == 4).map(|field| fields(field.2));
+            let lines = lines.map(|line| (names[&number(&line, 1)].to_owned(), number(&line, 2) as i64));
+            (number(&location, 1), lines.collect())
+        })
+        .collect();
+    let path = |sample: Vec<(u64, u64, &[u8])>| -> Vec<(String, i64)> {
+        let mut ids = sample.iter().find(|field| field.0 == 1).unwrap().2;
+        let mut path = Vec::new();
+        while !ids.is_empty() {
+            path.extend(locations[&leb128(&mut ids)].iter().cloned());
+        }
+        path
+    };
+    of(2).map(path).collect()
+}
+
+/// The fields of a message: tag, number, bytes.
+fn fields(mut message: &[u8]) -> Vec<(u64, u64, &[u8])> {
+    let mut fields = Vec::new();
+    while !message.is_empty() {
+        let key = leb128(&mut message);
+        let number = leb128(&mut message);
+        let length = if key & 7 == 2 { number as usize } else { 0 };
+        let (bytes, rest) = message.split_at(length);
+        message = rest;
+        fields.push((key >> 3, number, bytes));
+    }
+    fields
+}
+
+fn leb128(input: &mut &[u8]) -> u64 {
+    kperf_abi::leb128::read(input).unwrap()
 }

@@ -16,11 +16,15 @@
 //! leb128   number of moves, in the order of both of their offsets; then for each:
 //!   leb128   the offset in the rewritten module, less that of the move before
 //!   leb128   the offset in the original body, less that of the move before
+//! inlined  calls that are inlined, see [`inlined`]
 //! ```
 //!
 //! Offsets are of bytes, in the original, from the beginning of the function's body (behind its size).
 
+mod inlined;
+
 use crate::{FuncIndex, Source, leb128};
+pub use inlined::{Inlined, InlinedCall, InlinedFunction, MAX_INLINED, Region};
 use std::fmt;
 
 /// What is known of the code of a function.
@@ -35,6 +39,8 @@ pub struct FunctionCode {
     pub sites: Vec<CallSite>,
     /// Where its code has come to. In the order of both offsets.
     pub moves: Vec<Move>,
+    /// The calls that a compiler has put into it.
+    pub inlined: Inlined,
 }
 
 /// The instructions from an offset on come from a place.
@@ -79,9 +85,22 @@ impl FunctionCode {
     /// The same with other numbers of source files. A place whose file has none isn't known.
     #[must_use]
     pub fn with_files(mut self, number: impl Fn(u32) -> Option<u32>) -> FunctionCode {
-        for row in &mut self.rows {
-            let source = row.source.and_then(|source| Some(Source { file: number(source.file)?, ..source }));
-            row.source = source;
+        let rows = self.rows.iter_mut().map(|row| &mut row.source);
+        for source in rows.chain(self.inlined.calls.iter_mut().map(|call| &mut call.source)) {
+            *source = source.and_then(|source| Some(Source { file: number(source.file)?, ..source }));
+        }
+        self
+    }
+
+    /// The same with other numbers of inlined functions. Nothing is inlined if one of them has none.
+    #[must_use]
+    pub fn with_inlined(mut self, number: impl Fn(u32) -> Option<u32>) -> FunctionCode {
+        let numbers: Option<Vec<u32>> = self.inlined.calls.iter().map(|call| number(call.function)).collect();
+        match numbers {
+            Some(numbers) => {
+                self.inlined.calls.iter_mut().zip(numbers).for_each(|(call, number)| call.function = number);
+            }
+            None => self.inlined = Inlined::default(),
         }
         self
     }
@@ -153,6 +172,9 @@ impl FunctionCode {
             leb128::write(out, u64::from(step.old.saturating_sub(old)));
             (new, old) = (step.new.max(new), step.old.max(old));
         }
+        if !self.inlined.is_empty() {
+            self.inlined.write(out);
+        }
     }
 
     /// Reads what [`write`](Self::write) has written, as far as it goes.
@@ -193,6 +215,9 @@ impl FunctionCode {
             old = old.checked_add(small(number()?)?)?;
             self.moves.push(Move { new, old });
         }
+        if !input.is_empty() {
+            self.inlined.read(&mut input)?;
+        }
         Some(())
     }
 }
@@ -226,18 +251,21 @@ impl Codes {
         self.bytes.is_empty()
     }
 
-    /// The same with other numbers of source files.
+    /// The same with other numbers of source files and inlined functions.
     #[must_use]
-    pub fn with_files(&self, number: impl Fn(u32) -> Option<u32>) -> Codes {
+    pub fn renumbered(
+        &self,
+        file: impl Fn(u32) -> Option<u32>,
+        inlined: impl Fn(u32) -> Option<u32>,
+    ) -> Codes {
         let mut codes = Codes::default();
-        (0..self.ends.len()).for_each(|n| codes.push(&self.get(n).with_files(&number)));
+        (0..self.ends.len()).for_each(|n| codes.push(&self.get(n).with_files(&file).with_inlined(&inlined)));
         codes.or_none()
     }
 
-    /// The numbers of all source files that it names.
-    pub fn files(&self) -> impl Iterator<Item = u32> + '_ {
-        let rows = (0..self.ends.len()).flat_map(|n| self.get(n).rows);
-        rows.filter_map(|row| Some(row.source?.file))
+    /// The code of all functions, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = FunctionCode> + '_ {
+        (0..self.ends.len()).map(|n| self.get(n))
     }
 
     /// The same, or nothing at all if nothing is known of any function: as a table is read that has nothing of it.
@@ -314,6 +342,10 @@ mod tests {
                 site(70, Target::Class(0)),
             ],
             moves: vec![Move { new: 1000, old: 0 }, Move { new: 1020, old: 2 }, Move { new: 1030, old: 8 }],
+            inlined: Inlined {
+                calls: vec![InlinedCall { caller: None, function: 2, source: None }],
+                regions: vec![Region { offset: 70, call: Some(0) }],
+            },
         }
     }
 

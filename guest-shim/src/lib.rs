@@ -16,5 +16,8 @@ pub mod word;
 
 pub mod leb128;
 
-pub use code::{CallSite, Codes, FunctionCode, Move, Row, Target};
+pub use code::{
+    CallSite, Codes, FunctionCode, Inlined, InlinedCall, InlinedFunction, MAX_INLINED, Move, Region, Row,
+    Target,
+};
 pub use symbols::{CodeIdentity, FuncId, FuncIndex, Source, Symbol, SymbolTable};

@@ -15,12 +15,14 @@
 //!   leb128   number of the source file, line (flag 16)
 //! leb128   number of source files; then the path of each, behind its length. May be left out if nothing stands behind it
 //! code     of each function, see [`crate::code`]. May be left out
+//! inlined  functions that are inlined in others, see [`inlined`]. May be left out
 //! bytes    whatever a later version adds; readers skip it
 //! ```
 
 mod files;
+mod inlined;
 
-use crate::code::{Codes, FunctionCode};
+use crate::code::{Codes, FunctionCode, InlinedFunction};
 use crate::leb128;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -36,7 +38,6 @@ const VERSION_COUNTED: u8 = 2;
 pub const MAX_SYMBOLS: usize = 1 << 20;
 /// How many bytes a table has at most, unpacked.
 pub const MAX_BYTES: usize = 128 << 20;
-
 /// An LZ4 block grows by no more than this, so that a few bytes can't claim gigabytes.
 const MOST_GROWTH: usize = 255;
 
@@ -81,7 +82,6 @@ pub struct Symbol {
 fn is_zero_bytes(number: &u64) -> bool {
     *number == 0
 }
-
 fn is_false(flag: &bool) -> bool {
     !flag
 }
@@ -198,6 +198,9 @@ pub struct SymbolTable {
     /// What is known of the code of each symbol's function, in the order of the symbols; empty if nothing is.
     #[serde(skip)]
     pub codes: Codes,
+    /// The functions that are inlined in those of the symbols.
+    #[serde(skip)]
+    pub inlined: Vec<InlinedFunction>,
 }
 
 /// Why bytes are not a symbol table.
@@ -289,6 +292,7 @@ impl SymbolTable {
         // A table that is too large can't be read at all.
         if !self.codes.is_empty() && out.len() + self.codes.size() < MAX_BYTES {
             self.codes.write(&mut out);
+            inlined::write(&self.inlined, &mut out);
         }
         // Names of C++ templates repeat one another: packed they take a fifth of their bytes.
         let packed = lz4_flex::compress_prepend_size(&out);
@@ -347,8 +351,8 @@ impl SymbolTable {
         }
         let codes = Codes::read(&mut input.rest, symbols.len());
         let codes = codes.ok_or_else(|| input.error("what it says of code is cut off"))?;
-        // What a later version adds stands behind that.
-        Ok(SymbolTable { module, id_base, symbols, files, codes })
+        let inlined = inlined::read(&mut input)?;
+        Ok(SymbolTable { module, id_base, symbols, files, codes, inlined })
     }
 }
 

@@ -4,6 +4,7 @@
 //! A trace is opened once or several times; what was found stays with the flags that say where to look.
 
 mod beside;
+mod debuginfod;
 mod search;
 
 use crate::input;

@@ -4,7 +4,7 @@ use crate::calls::Calls;
 use crate::module::ModuleInfo;
 use crate::moves::Moves;
 use crate::source::{BodyRow, Sources};
-use kperf_abi::{CallSite, Codes, FuncIndex, FunctionCode, Row, Symbol, SymbolTable};
+use kperf_abi::{CallSite, Codes, FuncIndex, FunctionCode, Inlined, Row, Symbol, SymbolTable};
 
 /// How much is said.
 #[derive(Clone, Copy)]
@@ -34,9 +34,13 @@ pub(crate) fn codes(
             let rows = sources.rows(n);
             code.sites = calls.map(|calls| calls.of(n)).unwrap_or_default();
             match detail {
-                Detail::Calls => code.rows = rows_of_sites(rows, &code.sites),
+                Detail::Calls => {
+                    code.rows = rows_of_sites(rows, &code.sites);
+                    code.inlined = sources.inlined(n).only_at(code.sites.iter().map(|site| site.offset));
+                }
                 Detail::All(moves) => {
                     code.rows = self::rows(rows);
+                    code.inlined = sources.inlined(n);
                     code.moves = moves.map(|(moves, start)| moves.of(n, start)).unwrap_or_default();
                 }
             }
@@ -47,27 +51,30 @@ pub(crate) fn codes(
 }
 
 /// Adds to a table what another file says of the code of its functions, whose source files are behind those of the table from
-/// `first_file` on. What the table knows of calls stays if the file has no `calls`.
+/// `first_file` on, and inlined functions behind those of the table. What the table knows of calls stays if the file has no
+/// `calls`.
 pub(crate) fn add(
     table: &mut SymbolTable,
     first_file: u32,
     calls: Option<&Calls>,
-    mut rows_of: impl FnMut(usize, &Symbol) -> Vec<Row>,
+    mut lines_of: impl FnMut(&Symbol) -> (Vec<Row>, Inlined),
     defined: impl Fn(FuncIndex) -> Option<usize>,
 ) {
     let mut codes = Codes::default();
+    let first_inlined = table.inlined.len() as u32;
     for (n, symbol) in table.symbols.iter().enumerate() {
         let mut code = table.codes.get(n);
         if let Some(calls) = calls {
             code.class = calls.class_of(symbol.func_index);
             code.sites = defined(symbol.func_index).map(|body| calls.of(body)).unwrap_or_default();
         }
-        let rows = rows_of(n, symbol);
+        let (rows, inlined) = lines_of(symbol);
         if !rows.is_empty() {
-            code.rows = rows;
-            for source in code.rows.iter_mut().filter_map(|row| row.source.as_mut()) {
-                source.file = source.file.saturating_add(first_file);
-            }
+            let told = FunctionCode { rows, inlined, ..FunctionCode::default() };
+            let told = told
+                .with_files(|file| file.checked_add(first_file))
+                .with_inlined(|function| function.checked_add(first_inlined));
+            (code.rows, code.inlined) = (told.rows, told.inlined);
         }
         codes.push(&code);
     }

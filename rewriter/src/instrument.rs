@@ -152,6 +152,8 @@ pub(crate) fn rewrite_in(
                 _ => Detail::Calls,
             };
             symbols.codes = codes(&info, &symbols, &sources, calls.as_ref(), detail);
+            symbols.inlined = sources.inlined_functions(0).collect();
+            symbols.tidy_inlined();
             // Large modules have much of both.
             drop((calls, moves, facts));
             section::write_custom(&mut wasm, abi::SYMBOLS_SECTION, &symbols.to_bytes());

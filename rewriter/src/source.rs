@@ -1,5 +1,7 @@
 //! Where functions stand in the source, as the module's DWARF says.
 
+mod inlined;
+mod paths;
 mod rows;
 pub(crate) mod units;
 
@@ -7,7 +9,9 @@ use crate::Warning;
 use crate::module::{BodyPlace, ModuleInfo};
 use crate::source_map::SourceMap;
 use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, Section as _, UnitOffset};
-use kperf_abi::Source;
+use inlined::{Bodies, Room, UnitCalls};
+use kperf_abi::{Inlined, InlinedFunction, Source};
+use paths::Paths;
 use rayon::prelude::*;
 pub(crate) use rows::BodyRow;
 use rows::Program;
@@ -25,9 +29,6 @@ const MAX_HOPS: u32 = 8;
 const SIZE_BYTES: u64 = 5;
 /// The longest name of a file or a folder.
 const MAX_NAME: usize = 4096;
-/// How long all paths together may be: so many bytes, and so many for each of the sections that name files.
-const PATHS: usize = 1 << 20;
-const PATHS_PER_BYTE: usize = 4;
 
 /// Where functions stand in the source.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +39,9 @@ pub(crate) struct Sources {
     by_body: HashMap<usize, Source>,
     /// Which lines the instructions come from. In the order of bodies and offsets.
     rows: Vec<BodyRow>,
+    /// What is inlined in each body.
+    inlined: Bodies,
+    inlined_functions: Vec<InlinedFunction>,
 }
 
 /// Where the bodies of a module lie: what DWARF's addresses mean.
@@ -67,6 +71,10 @@ pub(crate) enum Problem {
     TooMuch,
     /// There are more rows in line tables than are kept.
     ManyLines,
+    /// More calls are inlined than are kept.
+    ManyInlined,
+    /// The names of inlined functions would take more room than what names them by far.
+    LongNames,
     /// The paths would take more room than what names them by far.
     LongPaths,
     /// The parts of it are in other files.
@@ -91,6 +99,12 @@ impl fmt::Display for Problem {
                 f.write_str("a unit has many more attributes than bytes; the rest of it is left out")
             }
             Problem::ManyLines => f.write_str("it has too many lines to keep them; lines are left out"),
+            Problem::ManyInlined => {
+                f.write_str("more calls are inlined than can be; what is inlined is left out")
+            }
+            Problem::LongNames => {
+                f.write_str("the names of inlined functions are too long; what is inlined is left out")
+            }
             Problem::Split => f.write_str("parts of it are in other files (split DWARF)"),
             Problem::Reference => f.write_str("it names something that isn't there, or has an unknown form"),
             Problem::NoRoom => f.write_str("a number is too large for its place"),
@@ -145,7 +159,7 @@ impl Sources {
         let mut rows: Vec<BodyRow> = rows.collect();
         rows::in_order(&mut rows);
         let by_body = bodies.iter().enumerate().filter_map(place).collect();
-        Sources { files: map.files().to_vec(), by_body, rows }
+        Sources { files: map.files().to_vec(), by_body, rows, ..Sources::default() }
     }
 
     /// Whether it knows which lines instructions come from.
@@ -159,6 +173,21 @@ impl Sources {
         let from = self.rows.partition_point(|row| row.body < n);
         let to = self.rows.partition_point(|row| row.body <= n);
         self.rows.get(from..to).unwrap_or_default()
+    }
+
+    /// What is inlined in the n-th defined function.
+    pub(crate) fn inlined(&self, n: usize) -> Inlined {
+        self.inlined.get(n as u32)
+    }
+
+    /// The functions that are inlined, where the files of this have the numbers from `first_file` on.
+    pub(crate) fn inlined_functions(&self, first_file: u32) -> impl Iterator<Item = InlinedFunction> {
+        self.inlined_functions.iter().map(move |function| {
+            let moved = |source: Source| {
+                Some(Source { file: source.file.checked_add(first_file)?, line: source.line })
+            };
+            InlinedFunction { name: function.name.clone(), source: function.source.and_then(moved) }
+        })
     }
 
     /// The place of the n-th defined function, if it is known.
@@ -188,7 +217,14 @@ impl<'a> Debug<'_, 'a> {
     /// The functions as they are declared or, where no unit of a line program says that, by the line program.
     fn sources(&self, problems: &mut Vec<Problem>) -> Sources {
         let units = &self.units.units;
-        let declared: Vec<_> = (0..units.len()).into_par_iter().map(|n| self.declared(n)).collect();
+        let room = Room::of(self);
+        let read: Vec<_> = (0..units.len()).into_par_iter().map(|n| self.declared(n, &room)).collect();
+        let mut declared = Vec::with_capacity(read.len());
+        let mut inlined = Vec::new();
+        for (n, (places, calls, problem)) in read.into_iter().enumerate() {
+            declared.push((places, problem));
+            inlined.extend((!calls.is_empty()).then_some((n, calls)));
+        }
         let mut said = HashSet::new();
         let mut first_unit: HashMap<usize, usize> = HashMap::new();
         for (n, (unit, (places, _))) in units.iter().zip(&declared).enumerate() {
@@ -200,14 +236,17 @@ impl<'a> Debug<'_, 'a> {
                 said.insert(program);
             }
         }
+        // Before the rows of line programs are there, of which there are millions.
+        let mut paths = Paths::new(self);
+        let mut sources = Sources::default();
+        (sources.inlined, sources.inlined_functions) =
+            self.inlined(inlined, &mut paths, &mut sources.files, problems);
         let mut first_units: Vec<(usize, usize)> = first_unit.into_iter().collect();
         first_units.sort_unstable();
         let programs = self.programs(&first_units);
         problems.extend(programs.iter().filter_map(|program| program.problem));
         let unsaid = first_units.iter().zip(&programs).filter(|((program, _), _)| !said.contains(program));
         let by_lines: Vec<_> = unsaid.map(|(_, program)| (first_lines(program), None)).collect();
-        let mut paths = Paths::new(self);
-        let mut sources = Sources::default();
         for (places, problem) in declared.into_iter().chain(by_lines) {
             problems.extend(problem);
             for place in places {
@@ -224,22 +263,39 @@ impl<'a> Debug<'_, 'a> {
         sources
     }
 
-    /// The functions of the n-th unit; with a problem those before it.
-    fn declared(&self, n: usize) -> (Vec<Place>, Option<Problem>) {
-        let mut places = Vec::new();
-        let problem = self.read_declared(n, &mut places).err();
-        (places, problem)
+    /// The functions of the n-th unit, and what is inlined in them; with a problem those before it.
+    fn declared(&self, n: usize, room: &Room) -> (Vec<Place>, UnitCalls, Option<Problem>) {
+        let (mut places, mut calls) = (Vec::new(), UnitCalls::default());
+        let problem = self.read_declared(n, &mut places, &mut calls, room).err();
+        (places, calls, problem)
     }
 
-    fn read_declared(&self, n: usize, places: &mut Vec<Place>) -> Result<(), Problem> {
+    fn read_declared(
+        &self,
+        n: usize,
+        places: &mut Vec<Place>,
+        calls: &mut UnitCalls,
+        room: &Room,
+    ) -> Result<(), Problem> {
         let unit = &self.units.units[n];
         let mut budget = self.units.budget(unit);
         let mut entries = unit.header.entries_raw(self.units.abbreviations(unit), None)?;
+        let mut inlined_problem = None;
         while !entries.is_empty() {
-            let offset = entries.next_offset();
+            let (offset, depth) = (entries.next_offset(), entries.next_depth());
             let Some(abbreviation) = entries.read_abbreviation()? else { continue };
             budget.spend(abbreviation.attributes().len())?;
             entries.skip_attributes(abbreviation.attributes())?;
+            calls.leave(depth);
+            if abbreviation.tag() == gimli::DW_TAG_inlined_subroutine {
+                let entry = self.units.entry(unit, offset, &mut budget)?;
+                match calls.add(self, (n, depth), &entry, &mut budget, room) {
+                    // Places are known all the same.
+                    Err(problem @ Problem::ManyInlined) => inlined_problem = Some(problem),
+                    result => result?,
+                }
+                continue;
+            }
             if abbreviation.tag() != gimli::DW_TAG_subprogram {
                 continue;
             }
@@ -252,7 +308,7 @@ impl<'a> Debug<'_, 'a> {
                 places.push(Place { body, unit, file, line });
             }
         }
-        Ok(())
+        inlined_problem.map_or(Ok(()), Err)
     }
 
     /// Where a DIE, or one that it is an instance of, says that it is declared: the unit whose files it means, the file's
@@ -331,69 +387,4 @@ fn first_lines(program: &Program) -> Vec<Place> {
 
 fn name(text: &[u8]) -> Option<String> {
     (text.len() <= MAX_NAME).then(|| String::from_utf8_lossy(text).into_owned())
-}
-
-/// The paths of files, put together once.
-struct Paths<'d, 'i, 'a> {
-    debug: &'d Debug<'i, 'a>,
-    /// By the unit and the file's number: the number of its path.
-    known: HashMap<(usize, u64), Option<u32>>,
-    /// By the path.
-    numbers: HashMap<String, u32>,
-    /// How many bytes of paths may still be put together.
-    room: usize,
-}
-
-impl<'d, 'i, 'a> Paths<'d, 'i, 'a> {
-    fn new(debug: &'d Debug<'i, 'a>) -> Self {
-        let sections = [debug.dwarf.debug_info.reader().len(), debug.dwarf.debug_line.reader().len()];
-        let room = PATHS + PATHS_PER_BYTE * sections.iter().sum::<usize>();
-        Paths { debug, known: HashMap::new(), numbers: HashMap::new(), room }
-    }
-
-    /// The number of a file among `files`, to which it is added if it is new.
-    fn file(&mut self, unit: usize, file: u64, files: &mut Vec<String>) -> Result<Option<u32>, Problem> {
-        if let Some(&known) = self.known.get(&(unit, file)) {
-            return Ok(known);
-        }
-        // Not a second time, whatever comes of it.
-        self.known.insert((unit, file), None);
-        let Some(path) = self.path(&self.debug.units.units[unit], file)? else { return Ok(None) };
-        self.room = self.room.checked_sub(path.len()).ok_or(Problem::LongPaths)?;
-        let number = *self.numbers.entry(path).or_insert_with_key(|path| {
-            files.push(path.clone());
-            files.len() as u32 - 1
-        });
-        self.known.insert((unit, file), Some(number));
-        Ok(Some(number))
-    }
-
-    fn path(&self, unit: &Unit<'a>, file: u64) -> Result<Option<String>, Problem> {
-        let debug = self.debug;
-        let program = unit.program.and_then(|n| debug.units.programs[n].as_ref().ok());
-        let header = program.map(|program| program.header());
-        let Some((header, file)) = header.and_then(|header| Some((header, header.file(file)?))) else {
-            return Ok(None);
-        };
-        let Some(mut path) = debug.text(unit, &file.path_name())? else { return Ok(None) };
-        for folder in [file.directory(header), unit.folder] {
-            if let (false, Some(folder)) = (is_absolute(&path), folder) {
-                let Some(folder) = debug.text(unit, &folder)? else { return Ok(None) };
-                path = joined(&folder, &path);
-            }
-        }
-        Ok(Some(path.replace("/./", "/")))
-    }
-}
-
-/// On the system where it was compiled, which may be another than this.
-fn is_absolute(path: &str) -> bool {
-    path.starts_with(['/', '\\']) || path.as_bytes().get(1) == Some(&b':')
-}
-
-fn joined(folder: &str, path: &str) -> String {
-    match folder {
-        "" | "." => path.to_owned(),
-        folder => format!("{}/{path}", folder.trim_end_matches(['/', '\\'])),
-    }
 }

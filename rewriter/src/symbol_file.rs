@@ -4,7 +4,7 @@ use crate::names::NameMap;
 use crate::source::Sources;
 use crate::twin::rename;
 use crate::{Mismatch, ModuleInfo, SourceMap, Twin, codes};
-use kperf_abi::{FuncIndex, Row, Source, Symbol, SymbolTable};
+use kperf_abi::{FuncIndex, Inlined, Row, Source, Symbol, SymbolTable};
 use std::collections::HashMap;
 use std::io::{self, Read, Seek};
 use std::ops::Range;
@@ -179,15 +179,15 @@ fn name_by_map(map: &SourceMap, table: &mut SymbolTable) -> usize {
     }
     if changed > 0 {
         table.files.extend_from_slice(map.files());
-        let rows = |_: usize, symbol: &Symbol| {
+        let lines = |symbol: &Symbol| {
             let range = ranges.remove(&symbol.func_index).unwrap_or_default();
             let row = |(offset, place): (u64, Option<(u32, u32)>)| Row {
                 offset: offset as u32,
                 source: place.map(|(file, line)| Source { file, line }),
             };
-            map.rows(range).map(row).collect()
+            (map.rows(range).map(row).collect(), Inlined::default())
         };
-        codes::add(table, first_file, None, rows, |_| None);
+        codes::add(table, first_file, None, lines, |_| None);
     }
     changed
 }

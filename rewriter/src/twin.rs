@@ -21,13 +21,15 @@ use wasmparser::{
 };
 
 /// Custom sections that say something of functions. The others are not read: they may be most of the file.
-const READ: [&str; 9] = [
+const READ: [&str; 11] = [
     "name",
     ".debug_abbrev",
     ".debug_addr",
     ".debug_info",
     ".debug_line",
     ".debug_line_str",
+    ".debug_ranges",
+    ".debug_rnglists",
     ".debug_str",
     ".debug_str_offsets",
     source_map::SECTION,
@@ -343,8 +345,12 @@ impl Twin {
             .map(|info| Calls::find(info, &HostReach::find(info, &Host::default()), probed));
         let imports = self.identity.imports;
         let defined = |index: FuncIndex| index.0.checked_sub(imports).map(|n| n as usize);
-        let rows = |symbol: &Symbol| defined(symbol.func_index).map(|n| codes::rows(self.sources.rows(n)));
-        codes::add(table, first_file, calls.as_ref(), |_, symbol| rows(symbol).unwrap_or_default(), defined);
+        let lines = |symbol: &Symbol| {
+            let n = defined(symbol.func_index)?;
+            Some((codes::rows(self.sources.rows(n)), self.sources.inlined(n)))
+        };
+        codes::add(table, first_file, calls.as_ref(), |symbol| lines(symbol).unwrap_or_default(), defined);
+        table.inlined.extend(self.sources.inlined_functions(first_file));
         true
     }
 }

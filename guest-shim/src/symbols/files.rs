@@ -1,15 +1,20 @@
 //! The source files of a table.
 
-use super::{Source, SymbolTable};
+use super::{InlinedFunction, Source, SymbolTable};
 use std::collections::{HashMap, HashSet};
 
 impl SymbolTable {
     /// Leaves out files that nothing names, and has each of the others once: names that come from one file after another bring
     /// the same files again.
     pub fn tidy_files(&mut self) {
-        let named =
-            self.symbols.iter().filter_map(|symbol| Some(symbol.source?.file)).chain(self.codes.files());
-        let named: HashSet<u32> = named.collect();
+        self.tidy_inlined();
+        let mut named: HashSet<u32> =
+            self.symbols.iter().filter_map(|symbol| Some(symbol.source?.file)).collect();
+        named.extend(self.inlined.iter().filter_map(|function| Some(function.source?.file)));
+        for code in self.codes.iter() {
+            named.extend(code.rows.iter().filter_map(|row| Some(row.source?.file)));
+            named.extend(code.inlined.calls.iter().filter_map(|call| Some(call.source?.file)));
+        }
         let mut kept: Vec<String> = Vec::new();
         let mut by_path: HashMap<String, u32> = HashMap::new();
         let mut numbers: HashMap<u32, u32> = HashMap::new();
@@ -24,18 +29,47 @@ impl SymbolTable {
             numbers.insert(old, number);
         }
         self.files = kept;
-        for symbol in &mut self.symbols {
-            let source =
-                symbol.source.and_then(|source| Some(Source { file: *numbers.get(&source.file)?, ..source }));
-            symbol.source = source;
+        let symbols = self.symbols.iter_mut().map(|symbol| &mut symbol.source);
+        for source in symbols.chain(self.inlined.iter_mut().map(|function| &mut function.source)) {
+            *source = source.and_then(|source| Some(Source { file: *numbers.get(&source.file)?, ..source }));
         }
-        self.codes = self.codes.with_files(|file| numbers.get(&file).copied());
+        self.codes = self.codes.renumbered(|file| numbers.get(&file).copied(), Some);
+    }
+
+    /// Leaves out inlined functions that nothing names, and has each of the others once.
+    pub fn tidy_inlined(&mut self) {
+        if self.inlined.is_empty() {
+            return;
+        }
+        let mut named = HashSet::new();
+        for code in self.codes.iter() {
+            named.extend(code.inlined.calls.iter().map(|call| call.function));
+        }
+        let mut kept: Vec<InlinedFunction> = Vec::new();
+        let mut known: HashMap<InlinedFunction, u32> = HashMap::new();
+        let mut numbers: HashMap<u32, u32> = HashMap::new();
+        for (function, old) in std::mem::take(&mut self.inlined).into_iter().zip(0..) {
+            if !named.contains(&old) {
+                continue;
+            }
+            let number = *known.entry(function).or_insert_with_key(|function| {
+                kept.push(function.clone());
+                kept.len() as u32 - 1
+            });
+            numbers.insert(old, number);
+        }
+        if kept.len() as u64 != numbers.len() as u64 || numbers.iter().any(|(old, new)| old != new) {
+            self.codes = self.codes.renumbered(Some, |old| numbers.get(&old).copied());
+        }
+        self.inlined = kept;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::{Codes, FunctionCode, Row, Source, Symbol, SymbolTable};
+    use crate::{
+        Codes, FunctionCode, Inlined, InlinedCall, InlinedFunction, Region, Row, Source, Symbol, SymbolTable,
+    };
 
     #[test]
     fn each_file_is_there_once() {
@@ -43,16 +77,26 @@ mod tests {
         let mut codes = Codes::default();
         codes.push(&FunctionCode {
             rows: vec![Row { offset: 1, source: source(3, 7) }, Row { offset: 2, source: source(9, 8) }],
+            inlined: Inlined {
+                calls: vec![InlinedCall { caller: None, function: 2, source: source(2, 4) }],
+                regions: vec![Region { offset: 1, call: Some(0) }],
+            },
             ..FunctionCode::default()
         });
+        let function = |name: &str, file| InlinedFunction { name: name.into(), source: source(file, 1) };
         let mut table = SymbolTable {
             symbols: vec![Symbol { source: source(1, 5), ..Symbol::default() }],
             files: ["unused", "a.c", "b.c", "a.c"].map(str::to_owned).to_vec(),
             codes,
+            inlined: vec![function("unused", 0), function("twice", 3), function("f", 3)],
             ..SymbolTable::default()
         };
         table.tidy_files();
-        assert_eq!(table.files, ["a.c"]);
+        assert_eq!(table.files, ["a.c", "b.c"]);
+        assert_eq!(table.inlined, [function("f", 0)]);
+        let calls = table.codes.get(0).inlined.calls;
+        assert_eq!(calls, [InlinedCall { caller: None, function: 0, source: source(1, 4) }]);
+        assert_eq!(SymbolTable::from_bytes(&table.to_bytes()), Ok(table.clone()));
         assert_eq!(table.symbols[0].source, source(0, 5));
         let rows: Vec<_> = table.codes.get(0).rows.iter().map(|row| row.source).collect();
         assert_eq!(rows, [source(0, 7), None]);

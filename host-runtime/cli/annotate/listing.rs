@@ -136,6 +136,7 @@ fn write_rest(listed: &Listed<'_>, row: &Row, out: &mut impl Write) -> io::Resul
             writeln!(out, "# {} calls that took {took} on lines that nobody knows", grouped(*calls))?;
         }
     }
+    write_inlined(listed, row, out)?;
     let is_one_of_several = |row: &&LineRow| row.places.len() + usize::from(row.or_unknown) > 1;
     for row in listed
         .lines
@@ -151,6 +152,23 @@ fn write_rest(listed: &Listed<'_>, row: &Row, out: &mut impl Write) -> io::Resul
             grouped(row.calls),
             printable(&row.text())
         )?;
+    }
+    Ok(())
+}
+
+/// How much of the function's time was in calls that are inlined in it.
+fn write_inlined(listed: &Listed<'_>, row: &Row, out: &mut impl Write) -> io::Result<()> {
+    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+    for line in &listed.lines.rows {
+        if let ([way], Some(own)) = (&line.inlined[..], line.self_nanos) {
+            *sums.entry(way).or_default() += own;
+        }
+    }
+    let mut sums: Vec<(&str, f64)> = sums.into_iter().filter(|(_, own)| *own >= 1.0).collect();
+    sums.sort_by(|a, b| b.1.total_cmp(&a.1));
+    for (way, own) in sums {
+        let (share, own) = (100.0 * own / row.self_nanos.max(1.0), listed.unit.text(own.round() as u64));
+        writeln!(out, "# {own} ({share:.1} %) in {way}, inlined here")?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use kperf_profile::{LineRow, Lines, Profile, printable};
 use kperf_trace::ProbeCost;
 use std::io::{self, Write};
 
-const COLUMNS: [Column; 7] = [
+const COLUMNS: [Column; 8] = [
     ("share", "self %"),
     ("self_nanos", "self"),
     ("samples", ""),
@@ -15,7 +15,10 @@ const COLUMNS: [Column; 7] = [
     ("calls_nanos", "they took"),
     ("place", "line"),
     ("function", "function"),
+    ("inlined", ""),
 ];
+/// The last of them where something is inlined.
+const INLINED: Column = ("inlined", "through the inlined");
 
 /// Writes the lines, those with the most self time first.
 pub fn write(
@@ -37,10 +40,15 @@ pub fn write(
             if row.calls > 0 { Cell::Nanos(row.total_nanos) } else { Cell::Nothing },
             Cell::Name(place(profile, row, format)),
             Cell::Name(profile.symbols.label(row.func)),
+            Cell::Name(row.inlined.join(" | ")),
         ]
     };
     let records: Vec<_> = lines.rows.iter().map(record).collect();
-    records::write(format, &COLUMNS, &records, limit, options, out)
+    let mut columns = COLUMNS;
+    if let (true, Some(last)) = (lines.rows.iter().any(|row| !row.inlined.is_empty()), columns.last_mut()) {
+        *last = INLINED;
+    }
+    records::write(format, &columns, &records, limit, options, out)
 }
 
 /// The place as it is shown. Where the line isn't known, a table says in which file the function is.

@@ -29,13 +29,15 @@ pub(super) fn name(kept: &[SymbolTable], table: &mut SymbolTable) -> usize {
     let Some(kept) = kept.iter().find(|kept| is_of(kept, table)) else { return 0 };
     let names: HashMap<FuncIndex, (usize, &Symbol)> =
         kept.symbols.iter().enumerate().map(|(n, symbol)| (symbol.func_index, (n, symbol))).collect();
-    let first_file = table.files.len() as u32;
+    let (first_file, first_inlined) = (table.files.len() as u32, table.inlined.len() as u32);
     let mut changed = 0;
     let mut codes = Codes::default();
     for (n, symbol) in table.symbols.iter_mut().enumerate() {
         let known = names.get(&symbol.func_index);
         codes.push(&match known.map(|&(n, _)| kept.codes.get(n)).filter(|code| !code.is_empty()) {
-            Some(code) => code.with_files(|file| file.checked_add(first_file)),
+            Some(code) => code
+                .with_files(|file| file.checked_add(first_file))
+                .with_inlined(|function| function.checked_add(first_inlined)),
             None => table.codes.get(n),
         });
         let Some((_, known)) = known.filter(|_| !symbol.imported) else { continue };
@@ -48,6 +50,12 @@ pub(super) fn name(kept: &[SymbolTable], table: &mut SymbolTable) -> usize {
     }
     table.codes = codes.or_none();
     table.files.extend_from_slice(&kept.files);
+    table.inlined.extend(kept.inlined.iter().cloned().map(|mut function| {
+        function.source = function
+            .source
+            .and_then(|source| Some(Source { file: source.file.checked_add(first_file)?, ..source }));
+        function
+    }));
     changed
 }
 

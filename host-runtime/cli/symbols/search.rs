@@ -1,6 +1,7 @@
-//! `KPERF_SYMBOLS`: folders, and files, that are searched for the names of stripped modules.
+//! `KPERF_SYMBOLS`: folders, and files, that are searched for the names of stripped modules. Behind them servers are asked, if
+//! there are any.
 
-use super::read;
+use super::{debuginfod, read};
 use crate::output::tell;
 use kperf_abi::SymbolTable;
 use kperf_abi::symbols::ModuleIdentity;
@@ -11,9 +12,9 @@ use std::path::{Path, PathBuf};
 /// The path that is searched.
 const VARIABLE: &str = "KPERF_SYMBOLS";
 
-/// Whether there is such a path.
+/// Whether there is anything to search.
 pub(super) fn is_wanted() -> bool {
-    env::var_os(VARIABLE).is_some_and(|path| !path.is_empty())
+    env::var_os(VARIABLE).is_some_and(|path| !path.is_empty()) || debuginfod::is_wanted()
 }
 
 /// Names a table's functions by a file that is found, if some have no name. Answers how many have others then.
@@ -30,7 +31,7 @@ pub(super) fn find_module(table: &mut SymbolTable) -> usize {
 }
 
 fn name(table: &mut SymbolTable, wanted: impl Fn(&SymbolFile) -> bool) -> usize {
-    let found = first_that_fits(table, on_path(&table.module)).filter(|(_, file)| wanted(file));
+    let found = first_that_fits(table, candidates(&table.module)).filter(|(_, file)| wanted(file));
     let Some((path, file)) = found else { return 0 };
     let renamed = file.name(table);
     if renamed > 0 {
@@ -45,7 +46,7 @@ pub(super) fn of_module(path: &Path, module: &ModuleIdentity) -> Option<(PathBuf
     let table = SymbolTable { module: module.clone(), ..SymbolTable::default() };
     let named = [&module.debug_file, &module.source_map];
     let beside = named.into_iter().filter_map(|name| Some(path.with_file_name(file_name(name)?)));
-    first_that_fits(&table, beside.chain(on_path(module)))
+    first_that_fits(&table, beside.chain(candidates(module)))
 }
 
 fn first_that_fits(
@@ -69,6 +70,11 @@ fn first_that_fits(
         tell(format_args!("warning: names are not taken from `{}`: {why}", path.display()));
     }
     None
+}
+
+/// Where a module's names may be. Servers are asked when nothing before them fits.
+fn candidates(module: &ModuleIdentity) -> impl Iterator<Item = PathBuf> {
+    on_path(module).chain(std::iter::once_with(|| debuginfod::find(module)).flatten())
 }
 
 /// The files of the path that a module's names may be in.

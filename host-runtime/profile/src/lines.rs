@@ -5,13 +5,14 @@
 //! places the row is of all of them: `life.rs:12|40`, `life.rs:12|?` if the line of one isn't known.
 
 use crate::flat::Nodes;
+use crate::inlined::{CallPlaces, Sites};
 use crate::nodes::NodeId;
 use crate::profile::Profile;
 use crate::symbols::{Symbols, is_outside};
-use kperf_abi::{FuncId, FunctionCode, Source};
+use kperf_abi::{FuncId, Source};
 use kperf_trace::ProbeCost;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Figures of lines, those with the most self time first, then those whose calls took the longest.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,6 +34,9 @@ pub struct LineRow {
     pub places: Vec<Place>,
     /// Whether it may be a place that isn't known.
     pub or_unknown: bool,
+    /// Through which inlined functions the function has these places: `outer > inner`. Empty if they are its own, or nobody knows.
+    /// A line that is inlined in several ways has several; no more than eight are told.
+    pub inlined: Vec<String>,
     /// How long the function itself was running there; `None` if that isn't known.
     pub self_nanos: Option<f64>,
     /// How many samples found it there.
@@ -55,12 +59,6 @@ pub struct Place {
 /// Rows are of a function and these places, or of one that isn't known.
 type Key = (FuncId, Sites);
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-struct Sites {
-    known: Vec<Source>,
-    or_unknown: bool,
-}
-
 #[derive(Default)]
 struct Sums {
     own: Option<f64>,
@@ -69,7 +67,12 @@ struct Sums {
     total: f64,
     /// How many calls of the row the walk is in.
     open: u32,
+    /// Ways in which the line is inlined in the function.
+    inlined: BTreeSet<String>,
 }
+
+/// So many ways are told of a line.
+const MAX_WAYS: usize = 8;
 
 impl Lines {
     /// The lines of all functions, or of those that `wanted` lets through.
@@ -95,6 +98,7 @@ impl Lines {
                 let sum = sums.entry((func, sites)).or_default();
                 *sum.own.get_or_insert(0.0) += nanos;
                 sum.samples += place.samples;
+                sum.note(codes.way(func, offset));
             }
         }
         // What no place is known of. Where samples tell places, the rest is what rounding left.
@@ -111,9 +115,15 @@ impl Lines {
                     return None;
                 }
                 let mut sites = codes.call_places(caller, node.func);
+                let ways = codes.ways(caller, node.func);
                 // The call may be one of a function that a filter left out, which made it in turn.
                 sites.or_unknown |= profile.hidden_calls > 0;
-                Some((caller, sites))
+                let key = (caller, sites);
+                if !ways.is_empty() {
+                    let sum = sums.entry(key.clone()).or_default();
+                    ways.into_iter().for_each(|way| sum.note(way));
+                }
+                Some(key)
             })
             .collect();
         let key = |id: NodeId| rows_of.get(id.index()).and_then(Option::as_ref);
@@ -140,6 +150,14 @@ impl Lines {
     }
 }
 
+impl Sums {
+    fn note(&mut self, way: String) {
+        if !way.is_empty() && self.inlined.len() < MAX_WAYS {
+            self.inlined.insert(way);
+        }
+    }
+}
+
 fn row(symbols: &Symbols, (func, sites): Key, sums: Sums) -> LineRow {
     let place = |source: &Source| Place {
         file: symbols.file(func, source.file).unwrap_or_default().to_owned(),
@@ -149,64 +167,11 @@ fn row(symbols: &Symbols, (func, sites): Key, sums: Sums) -> LineRow {
         func,
         places: sites.known.iter().map(place).collect(),
         or_unknown: sites.or_unknown,
+        inlined: sums.inlined.into_iter().collect(),
         self_nanos: sums.own.map(|own| own.max(0.0)),
         samples: sums.samples,
         calls: sums.calls,
         total_nanos: sums.total.max(0.0),
-    }
-}
-
-/// What is known of functions' code, read once.
-pub(crate) struct CallPlaces<'a> {
-    symbols: &'a Symbols,
-    known: FxHashMap<FuncId, FunctionCode>,
-    /// The places of calls, by caller and callee.
-    calls: FxHashMap<(FuncId, FuncId), Sites>,
-}
-
-impl<'a> CallPlaces<'a> {
-    pub(crate) fn new(symbols: &'a Symbols) -> CallPlaces<'a> {
-        CallPlaces { symbols, known: FxHashMap::default(), calls: FxHashMap::default() }
-    }
-
-    /// The line of the caller's own source file where it calls another function, if it can only be that one.
-    #[cfg(feature = "formats")]
-    pub(crate) fn line(&mut self, caller: FuncId, callee: FuncId) -> Option<u32> {
-        let Sites { known, or_unknown: false } = self.call_places(caller, callee) else { return None };
-        let [place] = known[..] else { return None };
-        let declared = self.symbols.get(caller)?.source?;
-        (place.file == declared.file).then_some(place.line)
-    }
-
-    fn of(&mut self, func: FuncId) -> &FunctionCode {
-        self.known.entry(func).or_insert_with(|| self.symbols.code(func))
-    }
-
-    /// The lines where a function may call another, in their order.
-    fn call_places(&mut self, caller: FuncId, callee: FuncId) -> Sites {
-        if let Some(known) = self.calls.get(&(caller, callee)) {
-            return known.clone();
-        }
-        let places = self.find_call_places(caller, callee);
-        self.calls.insert((caller, callee), places.clone());
-        places
-    }
-
-    fn find_call_places(&mut self, caller: FuncId, callee: FuncId) -> Sites {
-        let unknown = Sites { or_unknown: true, ..Sites::default() };
-        let Some(symbol) = self.symbols.get(callee) else { return unknown };
-        let class = self.of(callee).class;
-        let code = self.of(caller);
-        let sites = code.sites_of(symbol.func_index, class);
-        let sources = sites.iter().map(|&offset| code.source(offset).filter(|source| source.line > 0));
-        let mut found = Sites { or_unknown: sites.is_empty(), ..Sites::default() };
-        for source in sources {
-            found.known.extend(source);
-            found.or_unknown |= source.is_none();
-        }
-        found.known.sort_unstable_by_key(|source| (source.file, source.line));
-        found.known.dedup();
-        found
     }
 }
 

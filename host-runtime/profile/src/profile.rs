@@ -8,7 +8,7 @@ use crate::frames::{AtRange, Counts, LaneStatus};
 use crate::health::Health;
 use crate::nodes::CallTree;
 use crate::precision::Precision;
-use crate::sampled::{SampledPlaces, Sampling, WindowProfile};
+use crate::sampled::{SampledPlaces, Sampling, TreePlaces, WindowProfile};
 use crate::symbols::{OTHER, Symbols};
 use kperf_trace::{ClockKind, Header, ProbeCost, TickTotal, TraceReader};
 use std::io::{self, Read};
@@ -39,6 +39,8 @@ pub struct Profile {
     /// Where in their code samples found the functions, as far as a native profile says it. For each function a part of its self
     /// time.
     pub places: SampledPlaces,
+    /// The same for each node of the tree.
+    pub tree_places: TreePlaces,
     /// Each window by itself, if the filter asked for that ([`WindowChoice::Each`](crate::WindowChoice::Each)). In the order of
     /// the trace: the windows of one lane are in the order of time.
     pub windows: Vec<WindowProfile>,
@@ -86,7 +88,7 @@ impl Profile {
         let (nodes, observer) = visitor.into_nodes();
         let counted = windows.calls();
         let each = windows.take_each(filter, &symbols);
-        let places = windows.places(filter, &symbols);
+        let (places, tree_places) = windows.places(filter, &symbols);
         let (tree, hidden_calls) = if windows.is_empty() {
             (CallTree::new(nodes), health.counts.calls + health.counts.without_enter - shown)
         } else {
@@ -113,6 +115,7 @@ impl Profile {
             counted_calls: counted,
             hidden_calls,
             places,
+            tree_places,
             windows: each,
         };
         (profile, observer)
@@ -124,7 +127,12 @@ impl Profile {
     pub fn filtered(self, filter: &CallFilter<'_>) -> Profile {
         let tree = self.tree.filtered(|func| (filter.keep)(&self.symbols.name(func)), filter.depth);
         let kept = tree.iter().fold(0u64, |sum, (_, node)| sum.saturating_add(node.calls));
-        Profile { hidden_calls: self.calls().saturating_sub(kept), tree, ..self }
+        Profile {
+            hidden_calls: self.calls().saturating_sub(kept),
+            tree,
+            tree_places: TreePlaces::new(),
+            ..self
+        }
     }
 
     /// How often a function was entered, as far as the filter let it through.

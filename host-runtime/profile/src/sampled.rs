@@ -1,5 +1,7 @@
 //! Profiles that were sampled: the sum of their windows.
 
+mod places;
+
 use crate::filter::{CallFilter, WindowChoice};
 use crate::frames::LaneStatus;
 use crate::limits::MAX_PATHS;
@@ -105,6 +107,8 @@ impl SampledPlace {
 
 /// By the function, and the offset in its body in the original module.
 pub type SampledPlaces = BTreeMap<(FuncId, u32), SampledPlace>;
+/// The same by the node of the tree, where the function is called on a path.
+pub type TreePlaces = BTreeMap<(NodeId, u32), SampledPlace>;
 
 /// What one window says.
 #[derive(Clone, Debug)]
@@ -375,28 +379,6 @@ impl Windows {
             .collect()
     }
 
-    /// Where in their code samples found the functions that the filter lets through.
-    pub(crate) fn places(&self, filter: Option<&CallFilter<'_>>, symbols: &Symbols) -> SampledPlaces {
-        let kept: Option<Vec<bool>> = filter.map(|filter| {
-            let mut levels: Vec<(u32, bool)> = vec![(0, false)];
-            for node in self.paths.nodes.iter().skip(1) {
-                let level = levels.get(node.parent.index()).map_or(0, |parent| parent.0);
-                let keep =
-                    filter.depth.is_none_or(|depth| level < depth) && (filter.keep)(&symbols.name(node.func));
-                levels.push((level + u32::from(keep), keep));
-            }
-            levels.into_iter().map(|(_, keep)| keep).collect()
-        });
-        let mut sums = SampledPlaces::new();
-        for (&(node, offset), place) in &self.places {
-            let is_kept = kept.as_ref().is_none_or(|kept| kept.get(node.index()) == Some(&true));
-            if let Some(node) = self.paths.nodes.get(node.index()).filter(|_| is_kept) {
-                sums.entry((node.func, offset)).or_default().add(*place);
-            }
-        }
-        sums
-    }
-
     /// The nodes of the tree of those calls that the filter lets through.
     ///
     /// The calls of a function are shared out among its paths by the time that each took: their sum is exact, the parts
@@ -412,7 +394,7 @@ impl Windows {
         paths.sum_up();
         share_out(&mut paths.nodes, &calls);
         if let Some(filter) = filter {
-            paths = filtered(&paths.nodes, filter, symbols);
+            (paths, _) = filtered(&paths.nodes, filter, symbols);
         }
         paths.sum_up();
         paths.nodes
@@ -420,11 +402,12 @@ impl Windows {
 }
 
 /// What a filter leaves: the time of calls that are left out is that of the calls around them, as if they had had no
-/// probes.
-fn filtered(nodes: &[Node], filter: &CallFilter<'_>, symbols: &Symbols) -> Paths {
+/// probes. And where those went that are left, by their indices.
+fn filtered(nodes: &[Node], filter: &CallFilter<'_>, symbols: &Symbols) -> (Paths, Vec<Option<NodeId>>) {
     let mut left = Paths::default();
     // Where each node went, and how many levels deep that is; nobody has what is outside of all.
     let mut places: Vec<(NodeId, u32)> = vec![(CallTree::ROOT, 0)];
+    let mut kept = vec![Some(CallTree::ROOT)];
     for node in nodes.iter().skip(1) {
         let (parent, level) = places.get(node.parent.index()).copied().unwrap_or_default();
         let keep = match node.func {
@@ -436,6 +419,7 @@ fn filtered(nodes: &[Node], filter: &CallFilter<'_>, symbols: &Symbols) -> Paths
         let keep = keep && !(under_unseen && filter.depth.is_some());
         let place = if keep { (left.path(parent, node.func), level + 1) } else { (parent, level) };
         places.push(place);
+        kept.push(keep.then_some(place.0));
         if place.0 == CallTree::ROOT {
             continue;
         }
@@ -445,7 +429,7 @@ fn filtered(nodes: &[Node], filter: &CallFilter<'_>, symbols: &Symbols) -> Paths
             *calls = calls.saturating_add(node.calls);
         }
     }
-    left
+    (left, kept)
 }
 
 /// Shares out the calls of each function among its paths. A path is that of one call at least while there are any left.

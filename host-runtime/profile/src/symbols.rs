@@ -1,7 +1,7 @@
 //! Which function an id stands for, over all modules of a trace.
 
 use kperf_abi::symbols::{MAX_BYTES, MAX_SYMBOLS, SymbolsError};
-use kperf_abi::{FuncId, FunctionCode, Symbol, SymbolTable};
+use kperf_abi::{FuncId, FunctionCode, InlinedFunction, Symbol, SymbolTable};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::borrow::Cow;
 use std::fmt::{self, Write};
@@ -103,7 +103,11 @@ impl Symbols {
 
     /// Adds a table. The same one again is fine; another one with ids that are taken is a problem.
     pub fn add(&mut self, mut table: SymbolTable) {
-        table.symbols.iter_mut().for_each(shorten);
+        let names = table
+            .symbols
+            .iter_mut()
+            .flat_map(|symbol| [Some(&mut symbol.name), symbol.demangled.as_mut()].into_iter().flatten());
+        names.chain(table.inlined.iter_mut().map(|function| &mut function.name)).for_each(shorten);
         for file in table.files.iter_mut().filter(|file| file.len() > MAX_PATH) {
             file.truncate(file.floor_char_boundary(MAX_PATH));
         }
@@ -174,6 +178,11 @@ impl Symbols {
         self.table(id)?.files.get(file as usize).map(String::as_str)
     }
 
+    /// The function that a function's code calls by this number and that is inlined in it.
+    pub fn inlined(&self, id: FuncId, function: u32) -> Option<&InlinedFunction> {
+        self.table(id)?.inlined.get(function as usize)
+    }
+
     /// The table that has this id.
     fn table(&self, id: FuncId) -> Option<&SymbolTable> {
         let at = self.tables.partition_point(|table| table.id_base <= id.0);
@@ -210,14 +219,15 @@ const MAX_NAME: usize = 1 << 16;
 /// The longest path of a source file, in bytes: some formats say it with each function.
 const MAX_PATH: usize = 1 << 12;
 
-/// Cuts names that are too long.
-fn shorten(symbol: &mut Symbol) {
-    for name in [Some(&mut symbol.name), symbol.demangled.as_mut()].into_iter().flatten() {
-        if name.len() > MAX_NAME {
-            *name = format!("{}..", &name[..name.floor_char_boundary(MAX_NAME)]).into();
-        }
+/// Cuts a name that is too long.
+fn shorten(name: &mut Box<str>) {
+    if name.len() > MAX_NAME {
+        *name = format!("{}..", &name[..name.floor_char_boundary(MAX_NAME)]).into();
     }
 }
+
+/// What is kept of an inlined function beside its name.
+const INLINED_LEN: usize = size_of::<InlinedFunction>();
 
 /// How many bytes of text a table has, such as people see it.
 fn bytes_of(table: &SymbolTable) -> usize {
@@ -228,7 +238,8 @@ fn bytes_of(table: &SymbolTable) -> usize {
     let identity = [&module.name, &module.sha256, &module.rewriter, &module.options];
     let texts = table.files.iter().chain(identity).map(|text| text.len() + size_of::<String>());
     let names = table.symbols.iter().map(names);
-    names.chain(texts).chain([table.codes.size()]).fold(0, usize::saturating_add)
+    let inlined = table.inlined.iter().map(|function| printable(&function.name).len() + INLINED_LEN);
+    names.chain(texts).chain(inlined).chain([table.codes.size()]).fold(0, usize::saturating_add)
 }
 
 /// Stands for a name where it is only counted. Should two names ever have the same, both get their ids as if they were equal.

@@ -7,8 +7,8 @@
 use super::{Bytes, Problem};
 use gimli::{
     Abbreviations, AttributeValue, DebugAbbrev, DebugAbbrevOffset, DebugAddrBase, DebugInfoOffset, DebugLine,
-    DebugLineOffset, DebugStrOffsetsBase, Dwarf, DwarfFileType, IncompleteLineProgram, LittleEndian,
-    Section as _, UnitHeader, UnitOffset,
+    DebugLineOffset, DebugRngListsBase, DebugStrOffsetsBase, Dwarf, DwarfFileType, IncompleteLineProgram,
+    LittleEndian, Section as _, UnitHeader, UnitOffset,
 };
 use std::collections::BTreeMap;
 
@@ -30,6 +30,9 @@ pub(crate) struct Unit<'a> {
     pub(crate) folder: Option<AttributeValue<Bytes<'a>>>,
     pub(crate) strings: DebugStrOffsetsBase,
     pub(crate) addresses: DebugAddrBase,
+    pub(crate) range_lists: DebugRngListsBase,
+    /// What the addresses of its range lists are counted from.
+    pub(crate) low_pc: u64,
 }
 
 /// All units, in the order of their offsets.
@@ -60,12 +63,20 @@ pub(crate) struct Entry<'a> {
     pub(crate) low_pc: Option<AttributeValue<Bytes<'a>>>,
     pub(crate) file: Option<u64>,
     pub(crate) line: Option<u32>,
+    pub(crate) name: Option<AttributeValue<Bytes<'a>>>,
+    pub(crate) linkage_name: Option<AttributeValue<Bytes<'a>>>,
+    pub(crate) high_pc: Option<AttributeValue<Bytes<'a>>>,
+    pub(crate) ranges: Option<AttributeValue<Bytes<'a>>>,
+    /// Where an inlined call was.
+    pub(crate) call_file: Option<u64>,
+    pub(crate) call_line: Option<u32>,
     /// The DIE that says more.
     pub(crate) origin: Option<AttributeValue<Bytes<'a>>>,
     lines: Option<DebugLineOffset>,
     folder: Option<AttributeValue<Bytes<'a>>>,
     strings: Option<DebugStrOffsetsBase>,
     addresses: Option<DebugAddrBase>,
+    range_lists: Option<DebugRngListsBase>,
 }
 
 impl<'a> Units<'a> {
@@ -106,6 +117,16 @@ impl<'a> Units<'a> {
                     let file_type = DwarfFileType::Main;
                     let strings =
                         DebugStrOffsetsBase::default_for_encoding_and_file(header.encoding(), file_type);
+                    let addresses = root.addresses.unwrap_or(DebugAddrBase(0));
+                    let low_pc = match root.low_pc {
+                        Some(AttributeValue::Addr(address)) => address,
+                        Some(AttributeValue::DebugAddrIndex(index))
+                            if index.0 < dwarf.debug_addr.reader().len() =>
+                        {
+                            dwarf.debug_addr.get_address(header.address_size(), addresses, index).unwrap_or(0)
+                        }
+                        _ => 0,
+                    };
                     line_offsets.push(root.lines.map(|lines| (lines.0, header.address_size())));
                     units.push(Unit {
                         header,
@@ -113,7 +134,11 @@ impl<'a> Units<'a> {
                         program: None,
                         folder: root.folder,
                         strings: root.strings.unwrap_or(strings),
-                        addresses: root.addresses.unwrap_or(DebugAddrBase(0)),
+                        addresses,
+                        range_lists: root.range_lists.unwrap_or_else(|| {
+                            DebugRngListsBase::default_for_encoding_and_file(header.encoding(), file_type)
+                        }),
+                        low_pc,
                     });
                 }
                 Err(problem) => problems.push(problem),
@@ -205,6 +230,18 @@ fn entry<'a>(
             gimli::DW_AT_decl_line => {
                 entry.line = value.udata_value().and_then(|line| u32::try_from(line).ok())
             }
+            gimli::DW_AT_name => entry.name = Some(value),
+            gimli::DW_AT_linkage_name | gimli::DW_AT_MIPS_linkage_name => entry.linkage_name = Some(value),
+            gimli::DW_AT_high_pc => entry.high_pc = Some(value),
+            gimli::DW_AT_ranges => entry.ranges = Some(value),
+            gimli::DW_AT_call_file => {
+                if let AttributeValue::FileIndex(file) = value {
+                    entry.call_file = Some(file);
+                }
+            }
+            gimli::DW_AT_call_line => {
+                entry.call_line = value.udata_value().and_then(|line| u32::try_from(line).ok())
+            }
             gimli::DW_AT_abstract_origin => entry.origin = Some(value),
             gimli::DW_AT_specification => specification = Some(value),
             gimli::DW_AT_comp_dir => entry.folder = Some(value),
@@ -216,6 +253,11 @@ fn entry<'a>(
             gimli::DW_AT_str_offsets_base => {
                 if let AttributeValue::DebugStrOffsetsBase(base) = value {
                     entry.strings = Some(base);
+                }
+            }
+            gimli::DW_AT_rnglists_base => {
+                if let AttributeValue::DebugRngListsBase(base) = value {
+                    entry.range_lists = Some(base);
                 }
             }
             gimli::DW_AT_addr_base | gimli::DW_AT_GNU_addr_base => {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use wasm_encoder::{CustomSection, Encode};
 
 /// A module of some functions with these sections behind them.
-fn with(functions: usize, sections: &[(&str, &[u8])]) -> Vec<u8> {
+pub(crate) fn with(functions: usize, sections: &[(&str, &[u8])]) -> Vec<u8> {
     let mut module = module((0..functions).map(|_| function([])));
     for &(name, data) in sections {
         module.section(&CustomSection { name: name.into(), data: Cow::Borrowed(data) });
@@ -14,30 +14,32 @@ fn with(functions: usize, sections: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 /// A table with one tag, with these attributes and their forms.
-fn abbreviation(code: u32, tag: u32, attributes: &[(u8, u8)], out: &mut Vec<u8>) {
+pub(crate) fn abbreviation(code: u32, tag: u32, attributes: &[(u8, u8)], out: &mut Vec<u8>) {
     code.encode(out);
     tag.encode(out);
-    out.push(0);
+    // Inlined calls have children.
+    out.push(u8::from(tag == INLINED));
     attributes.iter().for_each(|&(name, form)| out.extend([name, form]));
     out.extend([0, 0]);
 }
 
-const UNIT: u32 = 0x11;
-const SUBPROGRAM: u32 = 0x2e;
-const LOW_PC: u8 = 0x11;
-const STMT_LIST: u8 = 0x10;
+pub(crate) const UNIT: u32 = 0x11;
+pub(crate) const INLINED: u32 = 0x1d;
+pub(crate) const SUBPROGRAM: u32 = 0x2e;
+pub(crate) const LOW_PC: u8 = 0x11;
+pub(crate) const STMT_LIST: u8 = 0x10;
 const COMP_DIR: u8 = 0x1b;
-const DECL_FILE: u8 = 0x3a;
-const DECL_LINE: u8 = 0x3b;
-const ADDR: u8 = 0x01;
-const DATA4: u8 = 0x06;
-const UDATA: u8 = 0x0f;
-const STRP: u8 = 0x0e;
+pub(crate) const DECL_FILE: u8 = 0x3a;
+pub(crate) const DECL_LINE: u8 = 0x3b;
+pub(crate) const ADDR: u8 = 0x01;
+pub(crate) const DATA4: u8 = 0x06;
+pub(crate) const UDATA: u8 = 0x0f;
+pub(crate) const STRP: u8 = 0x0e;
 const FLAG_PRESENT: u8 = 0x19;
-const SEC_OFFSET: u8 = 0x17;
+pub(crate) const SEC_OFFSET: u8 = 0x17;
 
 /// A unit of DWARF 4.
-fn unit(abbreviations: usize, dies: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn unit(abbreviations: usize, dies: &[u8], out: &mut Vec<u8>) {
     out.extend((7 + dies.len() as u32).to_le_bytes());
     out.extend(4u16.to_le_bytes());
     out.extend((abbreviations as u32).to_le_bytes());

@@ -5,6 +5,7 @@
 
 mod code;
 mod debug;
+mod inlined;
 mod measure;
 mod sections;
 
@@ -40,7 +41,7 @@ const fn case(name: &'static str, make: fn(usize) -> Vec<u8>, size: usize, expec
 }
 
 #[rustfmt::skip]
-const CASES: [Case; 38] = [
+const CASES: [Case; 43] = [
     case("600,000 functions of 60 bytes", code::functions, 600_000, Expect::Probed(600_000)),
     case("600,000 empty functions", code::empty_functions, 600_000, Expect::Probed(600_000)),
     case("as many functions as there may be", code::empty_functions, 1_000_000, Expect::Refused("1000002 functions")),
@@ -81,6 +82,11 @@ const CASES: [Case; 38] = [
     Case { copies: 24, warns: "debug information", ..case("20,000 line programs that overlap", debug::overlapping_lines, 20_000, Expect::Probed(1)) },
     Case { copies: 24, warns: "paths of files are too long", ..case("20,000 files in a folder with a name of 4 kB", debug::long_folder, 20_000, Expect::Probed(20_000)) },
     Case { copies: 24, ..case("20,000 units in a folder with a name of 400 kB", debug::endless_folder, 20_000, Expect::Probed(20_000)) },
+    Case { copies: 24, ..case("10,000 calls inlined in one another", inlined::deep, 10_000, Expect::Probed(1)) },
+    Case { copies: 24, ..case("100,000 inlined calls at one place", inlined::many, 100_000, Expect::Probed(1)) },
+    Case { copies: 24, ..case("20,000 inlined calls that are of one another", inlined::in_a_circle, 20_000, Expect::Probed(1)) },
+    Case { copies: 24, warns: "inlined", ..case("20,000 inlined calls of the same 20,000 ranges", inlined::shared_ranges, 20_000, Expect::Probed(1)) },
+    Case { copies: 24, warns: "names of inlined functions are too long", ..case("20,000 inlined functions with a name of 4 kB", inlined::long_names, 20_000, Expect::Probed(1)) },
     Case { copies: 24, ..case("20,000 names that stand for larger ones", sections::mangled, 20_000, Expect::Probed(20_000)) },
     case("a branch hint for each of 200,000 branches", code::hinted, 200_000, Expect::Probed(1)),
 ];

@@ -16,4 +16,6 @@ module dwarf5 sums.c -gdwarf-5
 module lines sums.c -gline-tables-only
 module calls calls.c -g
 module loop loop.c -g
+module inlined inlined.c -g -O2
+module inlined5 inlined.c -gdwarf-5 -O2
 chmod 644 ./*.wasm

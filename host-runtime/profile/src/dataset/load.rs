@@ -6,7 +6,7 @@ use crate::health::Health;
 use crate::limits::MAX_PATHS;
 use crate::nodes::{CallTree, Node, NodeId};
 use crate::profile::Profile;
-use crate::sampled::SampledPlaces;
+use crate::sampled::{SampledPlaces, TreePlaces};
 use crate::symbols::{HOST, LOST, OTHER, RECORDER, Symbols, UNSEEN};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
@@ -316,5 +316,6 @@ fn profile_of(runs: &[RunRow], symbols: Symbols, tree: CallTree) -> Profile {
         hidden_calls: 0,
         windows: Vec::new(),
         places: SampledPlaces::default(),
+        tree_places: TreePlaces::default(),
     }
 }

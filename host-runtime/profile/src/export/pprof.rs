@@ -1,18 +1,24 @@
-//! pprof's profile: a sample per path of calls, with the number of calls and the self time.
+//! pprof's profile: a sample per path of calls, with the number of calls and the self time. A location has a line of each
+//! function that its instruction was written in: those that are inlined, and the one around them.
 //!
 //! Source: `proto/profile.proto` of github.com/google/pprof. The file is compressed with gzip, as the format says.
 
+mod proto;
+
 use crate::export::paths::{MAX_FILE, Paths, Shortened, Weights};
 use crate::heap::Heap;
-use crate::lines::CallPlaces;
-use crate::nodes::CallTree;
+use crate::inlined::{CallPlaces, Frame};
+use crate::nodes::{CallTree, NodeId};
 use crate::profile::Profile;
+use crate::sampled::TreePlaces;
+use crate::symbols::{Symbols, printable};
 use crate::unit::Unit;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use kperf_abi::FuncId;
 use prost::Message;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 /// Writes a profile. A function's `filename` is its module. All paths together have a gigabyte at most: deeper ones count
@@ -24,7 +30,7 @@ pub fn write(profile: &Profile, out: impl Write) -> io::Result<Shortened> {
     };
     let nanos = |ticks| profile.header.nanos(ticks);
     let kinds = [Kind { tree: &profile.tree, names: [("calls", "count"), time], scale: &nanos }];
-    pack(profile, &profile.tree, &kinds, "time", out)
+    pack(profile, &profile.tree, &kinds, Some(&profile.tree_places), "time", out)
 }
 
 /// Writes a profile of memory: for each path how many blocks and bytes it allocated, and how many of them were there at the end.
@@ -44,7 +50,7 @@ pub fn write_heap(profile: &Profile, heap: &Heap, out: impl Write) -> io::Result
             scale: &|bytes| bytes,
         },
     ];
-    pack(profile, &allocated, &kinds, "inuse_space", out)
+    pack(profile, &allocated, &kinds, None, "inuse_space", out)
 }
 
 /// Two values of each sample: the calls and the self time of the nodes of a tree, or what stands for them there.
@@ -56,17 +62,18 @@ struct Kind<'a> {
     scale: &'a dyn Fn(u64) -> u64,
 }
 
-/// `tree`: the paths, which are those of each kind.
+/// `tree`: the paths, which are those of each kind. `places`: where the self time of its nodes went, if that is known.
 fn pack(
     profile: &Profile,
     tree: &CallTree,
     kinds: &[Kind<'_>],
+    places: Option<&TreePlaces>,
     default: &str,
     mut out: impl Write,
 ) -> io::Result<Shortened> {
     let gzip = GzEncoder::new(&mut out, Compression::default());
     let mut gzip = BufWriter::with_capacity(BUFFER, gzip);
-    let shortened = write_message(profile, tree, kinds, default, &mut gzip)?;
+    let shortened = write_message(profile, tree, kinds, places, default, &mut gzip)?;
     gzip.into_inner()?.finish()?;
     out.flush()?;
     Ok(shortened)
@@ -82,6 +89,7 @@ fn write_message(
     profile: &Profile,
     tree: &CallTree,
     kinds: &[Kind<'_>],
+    places: Option<&TreePlaces>,
     default: &str,
     out: &mut impl Write,
 ) -> io::Result<Shortened> {
@@ -110,41 +118,16 @@ fn write_message(
             has_functions: true,
         });
     }
-    // Of each function, and of each line of it that is known to call what was called there.
-    let mut functions: FxHashMap<FuncId, (u64, u64)> = FxHashMap::default();
-    let mut locations: FxHashMap<(FuncId, u32), u64> = FxHashMap::default();
-    let mut location = |message: &mut proto::Profile, func: FuncId, line: u32| {
-        let (function_id, mapping_id) = *functions.entry(func).or_insert_with(|| {
-            let id = message.function.len() as u64 + 1;
-            let mapping = symbols.tables().iter().position(|table| table.get(func).is_some());
-            let (name, module) = (symbols.label(func), mapping.and_then(|at| symbols.tables().get(at)));
-            let system_name = symbols.get(func).map_or(name.clone(), |symbol| symbol.name.to_string());
-            let source = symbols.source(func);
-            let file = source.map(|(file, _)| file).or(module.map(|table| table.module.name.as_str()));
-            message.function.push(proto::Function {
-                id,
-                name: strings.id(&name),
-                system_name: strings.id(&system_name),
-                filename: strings.id(file.unwrap_or_default()),
-                start_line: source.map_or(0, |(_, line)| line.into()),
-            });
-            (id, mapping.map_or(0, |at| at as u64 + 1))
-        });
-        *locations.entry((func, line)).or_insert_with(|| {
-            let id = message.location.len() as u64 + 1;
-            let line = vec![proto::Line { function_id, line: line.into() }];
-            message.location.push(proto::Location { id, mapping_id, address: u64::from(func.0), line });
-            id
-        })
-    };
-    let mut places = CallPlaces::new(symbols);
+    let mut locations =
+        Locations { symbols, strings, message, functions: FxHashMap::default(), known: FxHashMap::default() };
+    let mut codes = CallPlaces::new(symbols);
     let mut path: Vec<u64> = Vec::new();
     let paths: Vec<Paths> =
         kinds.iter().map(|kind| Paths::new(kind.tree, |_| LOCATION_LEN, MAX_FILE)).collect();
     let shortened = paths.first().map(|paths| paths.shortened).unwrap_or_default();
-    let (mut result, mut bytes) = (Ok(()), Vec::new());
+    let mut samples = Samples { out, bytes: Vec::new(), result: Ok(()) };
     tree.walk(|id, entered| {
-        let Some(node) = tree.get(id).filter(|_| result.is_ok()) else { return };
+        let Some(node) = tree.get(id).filter(|_| samples.result.is_ok()) else { return };
         if paths.iter().any(|paths| paths.weights(tree, id).is_none()) {
             return;
         }
@@ -154,29 +137,149 @@ fn write_message(
         }
         let caller = tree.get(node.parent).map(|caller| caller.func);
         if let (Some(last), Some(caller)) = (path.last_mut(), caller) {
-            let line = places.line(caller, node.func).unwrap_or(0);
-            *last = location(&mut message, caller, line);
+            // With a filter, the caller may have called something in between.
+            let frames = match profile.hidden_calls {
+                0 => codes.frames_of_call(caller, node.func),
+                _ => vec![NO_PLACE],
+            };
+            *last = locations.number(caller, &frames);
         }
-        path.push(location(&mut message, node.func, 0));
+        path.push(locations.number(node.func, &[NO_PLACE]));
         let values = kinds.iter().zip(&paths).flat_map(|(kind, paths)| {
             let Weights { calls, self_ticks } = paths.weights(kind.tree, id).unwrap_or_default();
             [calls, (kind.scale)(self_ticks)]
         });
-        let value: Vec<i64> = values.map(|value| value.min(i64::MAX as u64) as i64).collect();
-        if value.iter().all(|&value| value == 0) {
-            return;
+        let mut value: Vec<i64> = values.map(|value| value.min(i64::MAX as u64) as i64).collect();
+        if let (Some(places), [kind], [_, own]) = (places, kinds, &mut value[..]) {
+            for (frames, ticks) in by_frames(places, id, node.func, &mut codes) {
+                let part = (*own).min((kind.scale)(ticks).min(i64::MAX as u64) as i64);
+                *own -= part;
+                let here = locations.number(node.func, &frames);
+                samples.write(here, &path, vec![0, part]);
+            }
         }
-        // The innermost function comes first.
-        let location_id = path.iter().rev().copied().collect();
-        let sample = vec![proto::Sample { location_id, value }];
-        bytes.clear();
-        let encoded = proto::Profile { sample, ..proto::Profile::default() }.encode(&mut bytes);
-        result = encoded.map_err(io::Error::other).and_then(|()| out.write_all(&bytes));
+        if let Some(&last) = path.last() {
+            samples.write(last, &path, value);
+        }
     });
+    let Samples { out, result, .. } = samples;
     result?;
+    let Locations { strings, mut message, .. } = locations;
     message.string_table = strings.table;
     out.write_all(&message.encode_to_vec())?;
     Ok(shortened)
+}
+
+/// The function itself, wherever in it.
+const NO_PLACE: Frame = Frame { inlined: None, line: 0 };
+
+/// The time that samples found a node's function at places of its code, by the frames there.
+fn by_frames(
+    places: &TreePlaces,
+    id: NodeId,
+    func: FuncId,
+    codes: &mut CallPlaces<'_>,
+) -> BTreeMap<Vec<Frame>, u64> {
+    let mut sums = BTreeMap::new();
+    for (&(_, offset), place) in places.range((id, 0)..=(id, u32::MAX)) {
+        let frames = codes.frames(func, offset);
+        if frames != [NO_PLACE] {
+            let sum: &mut u64 = sums.entry(frames).or_default();
+            *sum = sum.saturating_add(place.ticks);
+        }
+    }
+    sums
+}
+
+/// Writes samples.
+struct Samples<W> {
+    out: W,
+    bytes: Vec<u8>,
+    result: io::Result<()>,
+}
+
+impl<W: Write> Samples<W> {
+    /// Writes the sample of a path whose last location is another, if it has a value.
+    fn write(&mut self, last: u64, path: &[u64], value: Vec<i64>) {
+        if self.result.is_err() || value.iter().all(|&value| value == 0) {
+            return;
+        }
+        // The innermost function comes first.
+        let location_id = [last].into_iter().chain(path.iter().rev().skip(1).copied()).collect();
+        let sample = vec![proto::Sample { location_id, value }];
+        self.bytes.clear();
+        let encoded = proto::Profile { sample, ..proto::Profile::default() }.encode(&mut self.bytes);
+        self.result = encoded.map_err(io::Error::other).and_then(|()| self.out.write_all(&self.bytes));
+    }
+}
+
+/// The functions and locations of a message: of each function, and of each place of it that is known.
+struct Locations<'a> {
+    symbols: &'a Symbols,
+    strings: Strings,
+    message: proto::Profile,
+    functions: FxHashMap<(FuncId, Option<u32>), u64>,
+    known: FxHashMap<(FuncId, Vec<Frame>), u64>,
+}
+
+impl Locations<'_> {
+    /// The number of a place in a function.
+    fn number(&mut self, func: FuncId, frames: &[Frame]) -> u64 {
+        let key = (func, frames.to_vec());
+        if let Some(&known) = self.known.get(&key) {
+            return known;
+        }
+        let line = frames.iter().map(|frame| proto::Line {
+            function_id: self.function(func, frame.inlined),
+            line: frame.line.into(),
+        });
+        let line = line.collect();
+        let mapping = self.symbols.tables().iter().position(|table| table.get(func).is_some());
+        let mapping_id = mapping.map_or(0, |at| at as u64 + 1);
+        let id = self.message.location.len() as u64 + 1;
+        self.message.location.push(proto::Location { id, mapping_id, address: u64::from(func.0), line });
+        self.known.insert(key, id);
+        id
+    }
+
+    /// The number of a function, or of one that is inlined in it.
+    fn function(&mut self, func: FuncId, inlined: Option<u32>) -> u64 {
+        let symbols = self.symbols;
+        let table = symbols.tables().iter().find(|table| table.get(func).is_some());
+        // An inlined function is the same wherever it is.
+        let key = match (inlined, table) {
+            (Some(_), Some(table)) => FuncId(table.id_base),
+            _ => func,
+        };
+        if let Some(&known) = self.functions.get(&(key, inlined)) {
+            return known;
+        }
+        let told = inlined.and_then(|number| symbols.inlined(func, number));
+        let (name, system_name, source) = match told {
+            Some(function) => {
+                let name = printable(&function.name).into_owned();
+                let source = function.source;
+                let file = source.and_then(|source| symbols.file(func, source.file));
+                (name.clone(), name, file.map(|file| (file, source.map_or(0, |source| source.line))))
+            }
+            None => {
+                let name = symbols.label(func);
+                let system_name = symbols.get(func).map_or(name.clone(), |symbol| symbol.name.to_string());
+                (name, system_name, symbols.source(func))
+            }
+        };
+        let file = source.map(|(file, _)| file).or(table.map(|table| table.module.name.as_str()));
+        let id = self.message.function.len() as u64 + 1;
+        self.message.function.push(proto::Function {
+            id,
+            name: self.strings.id(&name),
+            system_name: self.strings.id(&system_name),
+            filename: self.strings.id(file.unwrap_or_default()),
+            start_line: source.map_or(0, |(_, line)| line.into()),
+        });
+        self.functions.insert((key, inlined), id);
+        id
+    }
 }
 
 /// The string table, each string once.
@@ -195,96 +298,5 @@ impl Strings {
         self.ids.insert(text.to_owned(), id);
         self.table.push(text.to_owned());
         id
-    }
-}
-
-/// The messages, as far as they are used.
-mod proto {
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Profile {
-        #[prost(message, repeated, tag = "1")]
-        pub(super) sample_type: Vec<ValueType>,
-        #[prost(message, repeated, tag = "2")]
-        pub(super) sample: Vec<Sample>,
-        #[prost(message, repeated, tag = "3")]
-        pub(super) mapping: Vec<Mapping>,
-        #[prost(message, repeated, tag = "4")]
-        pub(super) location: Vec<Location>,
-        #[prost(message, repeated, tag = "5")]
-        pub(super) function: Vec<Function>,
-        #[prost(string, repeated, tag = "6")]
-        pub(super) string_table: Vec<String>,
-        #[prost(int64, tag = "9")]
-        pub(super) time_nanos: i64,
-        #[prost(int64, tag = "10")]
-        pub(super) duration_nanos: i64,
-        #[prost(int64, tag = "14")]
-        pub(super) default_sample_type: i64,
-    }
-
-    #[derive(Clone, Copy, PartialEq, prost::Message)]
-    pub(super) struct ValueType {
-        #[prost(int64, tag = "1")]
-        pub(super) r#type: i64,
-        #[prost(int64, tag = "2")]
-        pub(super) unit: i64,
-    }
-
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Sample {
-        #[prost(uint64, repeated, tag = "1")]
-        pub(super) location_id: Vec<u64>,
-        #[prost(int64, repeated, tag = "2")]
-        pub(super) value: Vec<i64>,
-    }
-
-    #[derive(Clone, Copy, PartialEq, prost::Message)]
-    pub(super) struct Mapping {
-        #[prost(uint64, tag = "1")]
-        pub(super) id: u64,
-        #[prost(uint64, tag = "2")]
-        pub(super) memory_start: u64,
-        #[prost(uint64, tag = "3")]
-        pub(super) memory_limit: u64,
-        #[prost(int64, tag = "5")]
-        pub(super) filename: i64,
-        #[prost(int64, tag = "6")]
-        pub(super) build_id: i64,
-        #[prost(bool, tag = "7")]
-        pub(super) has_functions: bool,
-    }
-
-    #[derive(Clone, PartialEq, prost::Message)]
-    pub(super) struct Location {
-        #[prost(uint64, tag = "1")]
-        pub(super) id: u64,
-        #[prost(uint64, tag = "2")]
-        pub(super) mapping_id: u64,
-        #[prost(uint64, tag = "3")]
-        pub(super) address: u64,
-        #[prost(message, repeated, tag = "4")]
-        pub(super) line: Vec<Line>,
-    }
-
-    #[derive(Clone, Copy, PartialEq, prost::Message)]
-    pub(super) struct Line {
-        #[prost(uint64, tag = "1")]
-        pub(super) function_id: u64,
-        #[prost(int64, tag = "2")]
-        pub(super) line: i64,
-    }
-
-    #[derive(Clone, Copy, PartialEq, prost::Message)]
-    pub(super) struct Function {
-        #[prost(uint64, tag = "1")]
-        pub(super) id: u64,
-        #[prost(int64, tag = "2")]
-        pub(super) name: i64,
-        #[prost(int64, tag = "3")]
-        pub(super) system_name: i64,
-        #[prost(int64, tag = "4")]
-        pub(super) filename: i64,
-        #[prost(int64, tag = "5")]
-        pub(super) start_line: i64,
     }
 }

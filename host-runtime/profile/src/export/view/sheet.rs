@@ -3,6 +3,7 @@
 use crate::callgraph::{Arc, CallGraph};
 use crate::flat::FlatProfile;
 use crate::heap::Heap;
+use crate::inlined::CallPlaces;
 use crate::profile::Profile;
 use crate::sampled::Sampling;
 use crate::symbols::{HOST, OTHER, Symbols, UNSEEN, printable};
@@ -34,6 +35,8 @@ pub(super) struct Sheet<'a> {
     /// What the pictures leave out, and what their figures rest on.
     notes: Vec<Note>,
     modules: Vec<String>,
+    /// Places in the source, as people read them; the first is none.
+    places: Vec<String>,
     functions: Functions,
     edges: Edges,
     lanes: Vec<Lane>,
@@ -70,6 +73,8 @@ struct Functions {
     /// Index into the modules; -1 where no table has it.
     module: Vec<i64>,
     imported: Vec<bool>,
+    /// Where it is declared: index into the places.
+    place: Vec<u32>,
     /// Whether nobody knows its times.
     counted: Vec<bool>,
     calls: Vec<u64>,
@@ -90,6 +95,8 @@ struct Edges {
     callee: Vec<u64>,
     calls: Vec<u64>,
     total_nanos: Vec<f64>,
+    /// Where the caller calls it: index into the places.
+    place: Vec<u32>,
 }
 
 #[derive(Debug, Serialize)]
@@ -140,6 +147,9 @@ impl<'a> Sheet<'a> {
             .chain([HOST, UNSEEN].map(|outside| (outside, flat.rows.len() as u64)))
             .collect();
         let nanos_per_tick = 1e9 / header.clock.ticks_per_second;
+        let mut places = Places::new();
+        let functions = functions(flat, symbols, &mut places);
+        let edges = edges(&graph, &indices, profile, &mut places);
         let lanes = levels.first().map_or(&[][..], |level| &level.lanes);
         let lanes = lanes.iter().filter_map(|spans| profile.lanes.iter().find(|lane| lane.id == spans.lane));
         let command: Vec<_> = header.command.iter().map(|word| printable(word)).collect();
@@ -169,8 +179,9 @@ impl<'a> Sheet<'a> {
                 .iter()
                 .map(|table| printable(&table.module.name).into_owned())
                 .collect(),
-            functions: functions(flat, symbols),
-            edges: edges(&graph, &indices),
+            places: places.texts,
+            functions,
+            edges,
             lanes: lanes.map(|lane| Lane { name: lane.id.to_string(), calls: lane.calls }).collect(),
             levels: levels
                 .iter()
@@ -221,7 +232,7 @@ fn sampled_notes(sampling: &Sampling) -> [Note; 2] {
     [Note::new(TIMELINE, timeline), Note::new(FIGURES, figures)]
 }
 
-fn functions(flat: &FlatProfile, symbols: &Symbols) -> Functions {
+fn functions(flat: &FlatProfile, symbols: &Symbols, places: &mut Places) -> Functions {
     let mut columns = Functions::default();
     for row in &flat.rows {
         let symbol = symbols.get(row.func);
@@ -229,6 +240,11 @@ fn functions(flat: &FlatProfile, symbols: &Symbols) -> Functions {
         columns.name.push(symbols.label(row.func));
         columns.module.push(module.map_or(-1, |module| module as i64));
         columns.imported.push(symbol.is_some_and(|symbol| symbol.imported));
+        columns.place.push(places.number(match symbols.source(row.func) {
+            Some((file, line)) if line > 0 => printable(&format!("{file}:{line}")).into_owned(),
+            Some((file, _)) => printable(file).into_owned(),
+            None => String::new(),
+        }));
         columns.counted.push(row.is_counted);
         columns.calls.push(row.calls);
         columns.total_nanos.push(row.total_nanos);
@@ -241,15 +257,45 @@ fn functions(flat: &FlatProfile, symbols: &Symbols) -> Functions {
     columns
 }
 
-fn edges(graph: &CallGraph, indices: &FxHashMap<FuncId, u64>) -> Edges {
+fn edges(
+    graph: &CallGraph,
+    indices: &FxHashMap<FuncId, u64>,
+    profile: &Profile,
+    places: &mut Places,
+) -> Edges {
     let mut arcs: Vec<&Arc> = graph.arcs.iter().collect();
     arcs.sort_by(|a, b| b.total_nanos.total_cmp(&a.total_nanos));
     let index = |func| indices.get(&func).copied().unwrap_or(0);
+    let mut codes = CallPlaces::new(&profile.symbols);
+    // With a filter, the caller may have called something in between.
+    let is_whole = profile.hidden_calls == 0;
+    let place = |arc: &&Arc| places.number(codes.text(arc.caller, arc.callee, is_whole));
     Edges {
         caller: arcs.iter().map(|arc| index(arc.caller)).collect(),
         callee: arcs.iter().map(|arc| index(arc.callee)).collect(),
         calls: arcs.iter().map(|arc| arc.calls).collect(),
         total_nanos: arcs.iter().map(|arc| arc.total_nanos).collect(),
+        place: arcs.iter().map(place).collect(),
+    }
+}
+
+/// Texts of places, each once.
+struct Places {
+    texts: Vec<String>,
+    numbers: FxHashMap<String, u32>,
+}
+
+impl Places {
+    fn new() -> Places {
+        Places { texts: vec![String::new()], numbers: [(String::new(), 0)].into_iter().collect() }
+    }
+
+    fn number(&mut self, text: String) -> u32 {
+        let texts = &mut self.texts;
+        *self.numbers.entry(text).or_insert_with_key(|text| {
+            texts.push(text.clone());
+            texts.len() as u32 - 1
+        })
     }
 }
 

@@ -135,6 +135,7 @@ export function readSheet(sheet) {
     name,
     module: sheet.modules[columns.module[index]] ?? "",
     imported: columns.imported[index],
+    place: sheet.places[columns.place[index]] ?? "",
     counted: columns.counted[index],
     calls: columns.calls[index],
     total: columns.totalNanos[index],
@@ -155,5 +156,7 @@ export function readSheet(sheet) {
     all[edge.from].callees.push(edge);
     all[edge.to].callers.push(edge);
   }
-  return { ...sheet, functions, edges, nameOf: (index) => all[index]?.name ?? "" };
+  const key = (from, to) => from * all.length + to;
+  const placeOf = new Map(caller.map((from, n) => [key(from, callee[n]), sheet.places[sheet.edges.place[n]] ?? ""]));
+  return { ...sheet, functions, edges, placeOf: (from, to) => placeOf.get(key(from, to)) ?? "", nameOf: (index) => all[index]?.name ?? "" };
 }

@@ -20,7 +20,7 @@ export class Details {
     const { functions, whole } = this.state.figures.value;
     const func = functions[index];
     const figure = (name, value, more) => h("div", {}, h("dt", {}, name), h("dd", {}, value, more ? h("small", {}, more) : null));
-    const place = [func.module, func.imported ? "a function of the host" : "", func.counted ? "counted only: its time is in its callers'" : ""].filter((text) => text !== "").join(" · ");
+    const place = [func.module, func.place, func.imported ? "a function of the host" : "", func.counted ? "counted only: its time is in its callers'" : ""].filter((text) => text !== "").join(" · ");
     this.element.replaceChildren(
       h("header", {},
         h("i", { class: "swatch", style: `background:${this.colors.fill(index)}` }),
@@ -49,14 +49,22 @@ export class Details {
     const whole = Math.max(1, edges.reduce((sum, edge) => sum + edge.total, 0));
     const items = edges.slice(0, LISTED).map((edge) => {
       const known = edge[end] < sheet.functions.length;
+      // The line of the caller, wherever it stands in the list.
+      const place = sheet.placeOf(edge.from, edge.to);
       const name = h("span", { class: "name" }, sheet.nameOf(edge[end]));
+      const at = place ? h("span", { class: "at", title: place }, shortPlace(place)) : null;
       const figures = h("span", { class: "figures" }, `${plural(edge.calls, "call")} · ${nanosText(edge.total)}`);
       const style = `--share:${((edge.total / whole) * 100).toFixed(2)}%`;
       const choose = () => this.state.selected.set(edge[end]);
-      return h("li", {}, known ? h("button", { type: "button", style, onclick: choose }, name, figures) : h("div", { class: "outside", style }, name, figures));
+      return h("li", {}, known ? h("button", { type: "button", style, onclick: choose }, name, figures, at) : h("div", { class: "outside", style }, name, figures, at));
     });
     const more = edges.length > LISTED ? h("li", { class: "none" }, `and ${countText(edges.length - LISTED)} more`) : null;
     const none = edges.length === 0 ? h("li", { class: "none" }, "nothing") : null;
     return h("section", {}, h("h3", {}, title), h("ul", {}, ...items, more, none));
   }
+}
+
+/** A place without the folders of its first file. */
+function shortPlace(place) {
+  return place.replace(/^[^|,]*[/\\]/, "");
 }

@@ -72,9 +72,9 @@ export class FunctionTable {
   /** For a file: a line per function, all of them in the table's order; times in nanoseconds. */
   lines() {
     const nanos = (value) => (Number.isNaN(value) ? "" : Math.round(value));
-    const line = ({ name, module, calls, self, total, share, average, min, max, counted }) =>
-      [name, module, calls, ...(counted ? ["", "", "", "", "", ""] : [nanos(self), nanos(total), share.toFixed(6), average.toFixed(1), nanos(min), nanos(max)])];
-    return [["function", "module", "calls", "self_nanos", "total_nanos", "self_share", "average_nanos", "min_nanos", "max_nanos"], ...this.rows.map(line)];
+    const line = ({ name, module, place, calls, self, total, share, average, min, max, counted }) =>
+      [name, module, calls, ...(counted ? ["", "", "", "", "", ""] : [nanos(self), nanos(total), share.toFixed(6), average.toFixed(1), nanos(min), nanos(max)]), place];
+    return [["function", "module", "calls", "self_nanos", "total_nanos", "self_share", "average_nanos", "min_nanos", "max_nanos", "place"], ...this.rows.map(line)];
   }
 
   draw() {

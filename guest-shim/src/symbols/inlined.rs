@@ -1,0 +1,43 @@
+//! What a table says of functions that are inlined in others:
+//!
+//! ```text
+//! leb128   number of functions; then for each:
+//!   bytes    its name, behind its length
+//!   leb128   0, or 1 more than the number of the source file that it is declared in; then the line
+//! ```
+
+use super::{Input, Source, SymbolsError, write_str};
+use crate::{InlinedFunction, leb128};
+
+/// Appends them, if there are any.
+pub(super) fn write(functions: &[InlinedFunction], out: &mut Vec<u8>) {
+    if functions.is_empty() {
+        return;
+    }
+    leb128::write(out, functions.len() as u64);
+    for InlinedFunction { name, source } in functions {
+        write_str(out, name);
+        leb128::write(out, source.map_or(0, |source| u64::from(source.file) + 1));
+        if let Some(source) = source {
+            leb128::write(out, source.line.into());
+        }
+    }
+}
+
+/// Reads what [`write`] has written; nothing where nothing is left.
+pub(super) fn read(input: &mut Input<'_>) -> Result<Vec<InlinedFunction>, SymbolsError> {
+    let mut functions = Vec::new();
+    if input.rest.is_empty() {
+        return Ok(functions);
+    }
+    for _ in 0..input.u32()? {
+        let name = input.str()?.into();
+        let source = match input.number()?.checked_sub(1).map(u32::try_from) {
+            None => None,
+            Some(Ok(file)) => Some(Source { file, line: input.u32()? }),
+            Some(Err(_)) => return Err(input.error("a number exceeds 32 bits")),
+        };
+        functions.push(InlinedFunction { name, source });
+    }
+    Ok(functions)
+}

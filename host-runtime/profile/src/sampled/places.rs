@@ -1,0 +1,30 @@
+//! Where in their code samples found functions.
+
+use super::{SampledPlaces, TreePlaces, Windows, filtered};
+use crate::filter::CallFilter;
+use crate::nodes::NodeId;
+use crate::symbols::Symbols;
+
+impl Windows {
+    /// Where in their code samples found the functions that the filter lets through: for each function, and for each node of the
+    /// tree that [`into_nodes`](Windows::into_nodes) makes. What a filter leaves out is in nobody's code.
+    pub(crate) fn places(
+        &self,
+        filter: Option<&CallFilter<'_>>,
+        symbols: &Symbols,
+    ) -> (SampledPlaces, TreePlaces) {
+        let kept = filter.map(|filter| filtered(&self.paths.nodes, filter, symbols).1);
+        let (mut of_functions, mut of_nodes) = (SampledPlaces::new(), TreePlaces::new());
+        for (&(node, offset), place) in &self.places {
+            let to: Option<NodeId> = match &kept {
+                None => Some(node),
+                Some(kept) => kept.get(node.index()).copied().flatten(),
+            };
+            if let (Some(node), Some(to)) = (self.paths.nodes.get(node.index()), to) {
+                of_functions.entry((node.func, offset)).or_default().add(*place);
+                of_nodes.entry((to, offset)).or_default().add(*place);
+            }
+        }
+        (of_functions, of_nodes)
+    }
+}

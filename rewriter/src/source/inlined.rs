@@ -1,0 +1,426 @@
+//! Calls that a compiler has put into their callers, as `DW_TAG_inlined_subroutine` tells of them.
+//!
+//! Each unit is read by itself. A call has ranges of instructions and stands within the call that it is inlined in. Which
+//! functions they are of is found out later, each function once: thousands of calls may be of the same.
+
+use super::units;
+use super::{Budget, Debug, Paths, Problem, UnitOffset, name};
+use crate::demangle::demangle;
+use gimli::{AttributeValue, DebugInfoOffset, RangeListsOffset, Section as _};
+use kperf_abi::{Inlined, InlinedCall, InlinedFunction, MAX_INLINED, Region, Source};
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// How many calls and ranges of them are kept of a module at most. What compilers say of one takes ten bytes or more.
+const MAX_RANGES: usize = 1 << 22;
+const BYTES_PER_RANGE: usize = 4;
+const SOME_RANGES: usize = 1 << 10;
+/// How long all names together may be: so many bytes, and so many for each of the sections that have them.
+const NAMES: usize = 1 << 20;
+const NAMES_PER_BYTE: usize = 4;
+/// How many entries may point to one another until one says the function's name.
+const MAX_HOPS: u32 = 8;
+
+/// The calls of a unit.
+#[derive(Default)]
+pub(super) struct UnitCalls {
+    /// Callers before what is inlined in them.
+    calls: Vec<Call>,
+    ranges: Vec<Range>,
+    /// The calls that are being read: how deep their entries are, and their numbers.
+    open: Vec<(isize, u32)>,
+}
+
+/// There may be millions, so what isn't known is [`NONE`] rather than an `Option` of eight bytes.
+struct Call {
+    caller: u32,
+    /// The entry of the function, in `.debug_info`.
+    function: u32,
+    /// Where it is called: the file's number in the unit's line program, the line.
+    file: u32,
+    line: u32,
+}
+
+const NONE: u32 = u32::MAX;
+
+fn known(number: u32) -> Option<u32> {
+    (number != NONE).then_some(number)
+}
+
+/// Instructions of a call, as offsets in a body.
+#[derive(Clone, Copy)]
+struct Range {
+    body: u32,
+    start: u32,
+    end: u32,
+    /// Calls have larger numbers than those that they are inlined in.
+    call: u32,
+}
+
+/// What is inlined in each body, as symbol tables have it: it is a tenth of what it is in memory.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bodies {
+    bytes: Vec<u8>,
+    /// By the number of the defined function: where its bytes begin and end.
+    places: HashMap<u32, (usize, usize)>,
+}
+
+impl Bodies {
+    fn add(&mut self, body: u32, inlined: &Inlined) {
+        if let (Entry::Vacant(place), false) = (self.places.entry(body), inlined.is_empty()) {
+            let start = self.bytes.len();
+            inlined.write(&mut self.bytes);
+            place.insert((start, self.bytes.len()));
+        }
+    }
+
+    pub(super) fn get(&self, body: u32) -> Inlined {
+        let bytes = self.places.get(&body).and_then(|&(start, end)| self.bytes.get(start..end));
+        bytes.map_or_else(Inlined::default, Inlined::from_bytes)
+    }
+}
+
+/// What is left of the room for calls and ranges, or for names.
+pub(super) struct Room(AtomicUsize);
+
+impl Room {
+    pub(super) fn of(debug: &Debug<'_, '_>) -> Room {
+        let dwarf = &debug.dwarf;
+        let lists = [dwarf.ranges.debug_ranges().reader(), dwarf.ranges.debug_rnglists().reader()];
+        let bytes = dwarf.debug_info.reader().len() + lists.map(|list| list.len()).iter().sum::<usize>();
+        Room(AtomicUsize::new((SOME_RANGES + bytes / BYTES_PER_RANGE).min(MAX_RANGES)))
+    }
+
+    /// Whether there was so much.
+    fn take(&self, wanted: usize) -> bool {
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |room| room.checked_sub(wanted)).is_ok()
+    }
+
+    fn take_one(&self) -> Result<(), Problem> {
+        if self.take(1) { Ok(()) } else { Err(Problem::ManyInlined) }
+    }
+}
+
+impl UnitCalls {
+    pub(super) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    /// An entry of another kind begins: calls that aren't around it have ended.
+    pub(super) fn leave(&mut self, depth: isize) {
+        while self.open.last().is_some_and(|&(open, _)| open >= depth) {
+            self.open.pop();
+        }
+    }
+
+    /// Reads an inlined call.
+    pub(super) fn add<'a>(
+        &mut self,
+        debug: &Debug<'_, 'a>,
+        (unit, depth): (usize, isize),
+        entry: &units::Entry<'a>,
+        budget: &mut Budget,
+        room: &Room,
+    ) -> Result<(), Problem> {
+        if self.open.len() >= MAX_INLINED {
+            // It is taken for a part of the call around it.
+            return Ok(());
+        }
+        let header = &debug.units.units[unit].header;
+        let function = match entry.origin {
+            Some(AttributeValue::UnitRef(to)) => to.to_debug_info_offset(header),
+            Some(AttributeValue::DebugInfoRef(to)) => Some(to),
+            _ => None,
+        };
+        room.take_one()?;
+        let number = self.calls.len() as u32;
+        let small =
+            |number: Option<u64>| number.and_then(|number| u32::try_from(number).ok()).unwrap_or(NONE);
+        self.calls.push(Call {
+            caller: self.open.last().map_or(NONE, |&(_, call)| call),
+            function: small(function.map(|entry| entry.0 as u64)),
+            file: small(Some(entry.call_file.unwrap_or(0))),
+            line: entry.call_line.unwrap_or(NONE),
+        });
+        self.open.push((depth, number));
+        let ranges = &mut self.ranges;
+        debug.ranges(unit, entry, budget, |start, end| {
+            if let Some((body, start, end)) = debug.in_body(start, end) {
+                room.take_one()?;
+                ranges.push(Range { body, start, end, call: number });
+            }
+            Ok(())
+        })
+    }
+}
+
+impl<'a> Debug<'_, 'a> {
+    /// The instructions that a range of addresses has of a body: the body, and offsets in it.
+    fn in_body(&self, start: u64, end: u64) -> Option<(u32, u32, u32)> {
+        let n = self.layout.body_at(start)?;
+        let body = self.layout.bodies.get(n)?;
+        let offset = |address: u64| {
+            let at = self.layout.code.saturating_add(address).min(body.end.into());
+            at.saturating_sub(body.start.into()) as u32
+        };
+        let (start, end) = (offset(start), offset(end));
+        (start < end).then_some((n as u32, start, end))
+    }
+
+    /// The ranges of addresses that an entry says.
+    fn ranges(
+        &self,
+        unit: usize,
+        entry: &units::Entry<'a>,
+        budget: &mut Budget,
+        mut found: impl FnMut(u64, u64) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let unit = &self.units.units[unit];
+        if let (Some(low), Some(high)) = (entry.low_pc, entry.high_pc) {
+            let Some(low) = self.address(unit, low)? else { return Ok(()) };
+            let high = match (self.address(unit, high)?, high.udata_value()) {
+                (Some(high), _) => high,
+                (None, Some(length)) => low.saturating_add(length),
+                (None, None) => return Ok(()),
+            };
+            return found(low, high);
+        }
+        let encoding = unit.header.encoding();
+        let offset = match entry.ranges {
+            Some(AttributeValue::RangeListsRef(offset)) => RangeListsOffset(offset.0),
+            Some(AttributeValue::DebugRngListsIndex(index))
+                if index.0 < self.dwarf.ranges.debug_rnglists().reader().len() =>
+            {
+                self.dwarf.ranges.get_offset(encoding, unit.range_lists, index)?
+            }
+            _ => return Ok(()),
+        };
+        let mut ranges = self.dwarf.ranges.ranges(
+            offset,
+            encoding,
+            unit.low_pc,
+            &self.dwarf.debug_addr,
+            unit.addresses,
+        )?;
+        while let Some(range) = ranges.next()? {
+            budget.spend(0)?;
+            found(range.begin, range.end)?;
+        }
+        Ok(())
+    }
+
+    /// What a function is called, and where it is declared: the unit whose files are meant, the file, the line.
+    fn function(
+        &self,
+        unit: usize,
+        offset: UnitOffset,
+        budget: &mut Budget,
+    ) -> Result<Option<Function>, Problem> {
+        let (mut unit, mut offset) = (unit, offset);
+        let mut plain = None;
+        let mut linkage = None;
+        let mut place = None;
+        for _ in 0..MAX_HOPS {
+            let at = &self.units.units[unit];
+            let entry = self.units.entry(at, offset, budget)?;
+            let text = |value: Option<AttributeValue<_>>| match value {
+                Some(value) => self.text(at, &value),
+                None => Ok(None),
+            };
+            if let (None, Some(file), Some(line)) = (place, entry.file, entry.line) {
+                place = Some((unit, file, line));
+            }
+            plain = plain.map_or_else(|| text(entry.name), |name| Ok(Some(name)))?;
+            linkage = text(entry.linkage_name)?;
+            (unit, offset) = match entry.origin {
+                _ if linkage.is_some() => break,
+                Some(AttributeValue::UnitRef(to)) => (unit, to),
+                Some(AttributeValue::DebugInfoRef(to)) => match self.units.unit_of(to) {
+                    Some(to) => to,
+                    None => break,
+                },
+                _ => break,
+            };
+        }
+        let demangled = linkage.as_deref().and_then(demangle);
+        let Some(name) = demangled.or(plain).or(linkage) else { return Ok(None) };
+        Ok(name_of(&name).map(|name| Function { name, place }))
+    }
+
+    /// The calls of all bodies, and the functions that they are of.
+    pub(super) fn inlined(
+        &self,
+        units: Vec<(usize, UnitCalls)>,
+        paths: &mut Paths<'_, '_, '_>,
+        files: &mut Vec<String>,
+        problems: &mut Vec<Problem>,
+    ) -> (Bodies, Vec<InlinedFunction>) {
+        let (read, more) = self.functions(&units);
+        let too_many = [&*problems, &more].into_iter().flatten();
+        // Whichever were read before the room was used up.
+        if too_many.into_iter().any(|problem| matches!(problem, Problem::ManyInlined | Problem::LongNames)) {
+            problems.extend(more);
+            return Default::default();
+        }
+        problems.extend(more);
+        let mut functions: Vec<InlinedFunction> = Vec::new();
+        let mut numbers: HashMap<InlinedFunction, u32> = HashMap::new();
+        let mut by_entry: HashMap<DebugInfoOffset, u32> = HashMap::new();
+        for (entry, Function { name, place }) in read {
+            let source = place.and_then(|(unit, file, line)| {
+                let file = paths.file(unit, file, files).unwrap_or_else(|problem| {
+                    problems.push(problem);
+                    None
+                });
+                Some(Source { file: file?, line })
+            });
+            let number = *numbers.entry(InlinedFunction { name, source }).or_insert_with_key(|function| {
+                functions.push(function.clone());
+                functions.len() as u32 - 1
+            });
+            by_entry.insert(entry, number);
+        }
+        drop(numbers);
+        let mut bodies = Bodies::default();
+        for (unit, UnitCalls { calls, mut ranges, .. }) in units {
+            ranges.sort_unstable_by_key(|range| (range.body, range.start, range.call));
+            for ranges in ranges.chunk_by(|a, b| a.body == b.body) {
+                let Some(body) = ranges.first().map(|range| range.body) else { continue };
+                let inlined = used(&calls, regions(ranges), |call| {
+                    let source = known(call.line).and_then(|line| {
+                        let file = paths.file(unit, call.file.into(), files).ok().flatten()?;
+                        Some(Source { file, line })
+                    });
+                    let entry = known(call.function).map(|entry| DebugInfoOffset(entry as usize));
+                    (entry.and_then(|entry| by_entry.get(&entry).copied()), source)
+                });
+                // A body is of one unit.
+                bodies.add(body, &inlined);
+            }
+        }
+        bodies.bytes.shrink_to_fit();
+        (bodies, functions)
+    }
+
+    /// The functions that calls are of, by their entries, in the order of these.
+    fn functions(&self, units: &[(usize, UnitCalls)]) -> (Vec<(DebugInfoOffset, Function)>, Vec<Problem>) {
+        let calls = units.iter().flat_map(|(_, unit)| &unit.calls);
+        let entries = calls.filter_map(|call| known(call.function));
+        let mut entries: Vec<DebugInfoOffset> =
+            entries.map(|entry| DebugInfoOffset(entry as usize)).collect();
+        entries.par_sort_unstable();
+        entries.dedup();
+        let placed = entries.into_iter().filter_map(|entry| Some((entry, self.units.unit_of(entry)?)));
+        let placed: Vec<(DebugInfoOffset, (usize, UnitOffset))> = placed.collect();
+        let sections = [self.dwarf.debug_info.reader().len(), self.dwarf.debug_str.reader().len()];
+        let room = Room(AtomicUsize::new(NAMES + NAMES_PER_BYTE * sections.iter().sum::<usize>()));
+        let by_unit: Vec<_> = placed.chunk_by(|a, b| a.1.0 == b.1.0).collect();
+        let read: Vec<_> = by_unit
+            .into_par_iter()
+            .map(|entries| {
+                let mut found = Vec::new();
+                let mut problem = None;
+                let Some(&(_, (unit, _))) = entries.first() else { return (found, problem) };
+                let mut budget = self.units.budget(&self.units.units[unit]);
+                for &(entry, (unit, offset)) in entries {
+                    let function = self.function(unit, offset, &mut budget).and_then(|function| {
+                        let length = function.as_ref().map_or(0, |function| function.name.len());
+                        room.take(length).then_some(function).ok_or(Problem::LongNames)
+                    });
+                    match function {
+                        Ok(function) => found.extend(function.map(|function| (entry, function))),
+                        Err(error) => {
+                            problem = Some(error);
+                            break;
+                        }
+                    }
+                }
+                (found, problem)
+            })
+            .collect();
+        let mut found = Vec::new();
+        let mut problems = Vec::new();
+        for (functions, problem) in read {
+            found.extend(functions);
+            problems.extend(problem);
+        }
+        (found, problems)
+    }
+}
+
+struct Function {
+    name: Box<str>,
+    place: Option<(usize, u64, u32)>,
+}
+
+/// A name that isn't empty and no longer than names are.
+fn name_of(text: &str) -> Option<Box<str>> {
+    name(text.as_bytes()).filter(|name| !name.is_empty()).map(Into::into)
+}
+
+/// Where which call is the innermost. `ranges`: those of one body, outer ones first where they begin at the same place. One that
+/// doesn't lie within those around it is cut where they end.
+fn regions(ranges: &[Range]) -> Vec<Region> {
+    let mut regions: Vec<Region> = Vec::new();
+    let mut add = |offset: u32, call: Option<u32>| match regions.last_mut() {
+        Some(last) if last.offset == offset => last.call = call,
+        _ => regions.push(Region { offset, call }),
+    };
+    let mut open: Vec<Range> = Vec::new();
+    let close = |open: &mut Vec<Range>, until: u32, add: &mut dyn FnMut(u32, Option<u32>)| {
+        while let Some(last) = open.last().copied().filter(|last| last.end <= until) {
+            open.pop();
+            add(last.end, open.last().map(|around| around.call));
+        }
+    };
+    for range in ranges {
+        close(&mut open, range.start, &mut add);
+        let end = open.last().map_or(range.end, |around| around.end.min(range.end));
+        add(range.start, Some(range.call));
+        open.push(Range { end, ..*range });
+    }
+    close(&mut open, u32::MAX, &mut add);
+    regions.dedup_by(|later, region| later.call == region.call);
+    regions
+}
+
+/// The calls of a body by their own numbers. Of a call whose function isn't known the instructions are of the call around it.
+fn used(
+    calls: &[Call],
+    mut regions: Vec<Region>,
+    mut told: impl FnMut(&Call) -> (Option<u32>, Option<Source>),
+) -> Inlined {
+    let mut wanted: Vec<u32> = Vec::new();
+    let mut met = std::collections::HashSet::new();
+    for region in &regions {
+        let mut next = region.call;
+        while let Some(n) = next.filter(|&n| met.insert(n)) {
+            wanted.push(n);
+            next = calls.get(n as usize).and_then(|call| known(call.caller));
+        }
+    }
+    wanted.sort_unstable();
+    let mut numbers: HashMap<u32, Option<u32>> = HashMap::new();
+    let mut kept = Vec::new();
+    for n in wanted {
+        let Some(call) = calls.get(n as usize) else { continue };
+        let caller = known(call.caller).and_then(|caller| numbers.get(&caller).copied().flatten());
+        let number = match told(call) {
+            (Some(function), source) => {
+                kept.push(InlinedCall { caller, function, source });
+                Some(kept.len() as u32 - 1)
+            }
+            (None, _) => caller,
+        };
+        numbers.insert(n, number);
+    }
+    for region in &mut regions {
+        region.call = region.call.and_then(|call| numbers.get(&call).copied().flatten());
+    }
+    regions.dedup_by(|later, region| later.call == region.call);
+    let nothing_first = regions.first().is_some_and(|region| region.call.is_none());
+    regions.drain(..usize::from(nothing_first));
+    Inlined { calls: kept, regions }
+}

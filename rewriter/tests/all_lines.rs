@@ -1,0 +1,188 @@
+//! Modules of many compilers, before and after: what LLVM's tools say of their debug information, the first line of each
+//! function, and the line of every instruction. `all_lines/README.md` has what came of the long set, and `all_lines/build.sh`
+//! makes it: `KPERF_LINES=FOLDER cargo test --release -p kperf-rewriter --test all_lines -- --nocapture`.
+
+#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
+
+use gimli::{Dwarf, EndianSlice, LittleEndian};
+use kperf_rewriter::{Options, Probe, rewrite};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use wasmparser::{Parser, Payload};
+
+type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+
+#[test]
+fn lines_are_those_of_the_original() {
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let mut folders = vec![own.join("debug"), own.join("source")];
+    folders.extend(std::env::var_os("KPERF_LINES").map(PathBuf::from));
+    let mut wrong = Vec::new();
+    let mut modules = 0;
+    for folder in folders {
+        let mut files: Vec<PathBuf> =
+            std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path()).collect();
+        files.sort();
+        for file in files.into_iter().filter(|file| file.extension().is_some_and(|end| end == "wasm")) {
+            modules += 1;
+            match check(&file) {
+                Ok(told) => println!("| {} | {told} |", file.file_name().unwrap().to_string_lossy()),
+                Err(error) => wrong.push(format!("{}: {error}", file.display())),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(modules > 10);
+}
+
+/// Says how many functions, instructions, lines and inlined calls were compared.
+fn check(path: &Path) -> Result<String, String> {
+    let wasm = std::fs::read(path).unwrap();
+    let options = Options { probe: Probe::Count, ..Options::default() };
+    let rewritten = rewrite(&wasm, &options).map_err(|error| error.to_string())?;
+    if !rewritten.warnings.is_empty() {
+        return Err(format!("{:?}", rewritten.warnings));
+    }
+    let new = std::env::temp_dir().join(format!("kperf-lines-{}.wasm", std::process::id()));
+    std::fs::write(&new, &rewritten.wasm).unwrap();
+    let verified = verify(path, &new);
+    std::fs::remove_file(&new).unwrap();
+    let verified = verified?;
+
+    let (before, after) = (Lines::of(&wasm), Lines::of(&rewritten.wasm));
+    let (old, new) = (instructions(&wasm), instructions(&rewritten.wasm));
+    let (mut functions, mut compared, mut inlined) = (0, 0, 0);
+    for (n, symbol) in rewritten.symbols.symbols.iter().enumerate() {
+        let code = rewritten.symbols.codes.get(n);
+        inlined += code.inlined.calls.len();
+        let body =
+            old.iter().find(|body| body.start == symbol.code_offset).ok_or("a function has no body")?;
+        let moved = &new[body.number];
+        functions += 1;
+        for &(at, ref text) in &body.operators {
+            let offset = (at - body.start) as u32;
+            // Where it is now: what was put in front of it is of it too.
+            let is_it =
+                |(place, now): &&(u64, String)| code.original(*place as u32) == Some(offset) && now == text;
+            let from = moved.operators.partition_point(|(place, _)| {
+                code.original(*place as u32).is_none_or(|original| original < offset)
+            });
+            // Calls and branches say another index or depth now.
+            let Some((place, _)) = moved.operators[from..].iter().take(40).find(is_it) else { continue };
+            let (then, now) = (before.line(at - before.code), after.line(place - after.code));
+            if then != now {
+                return Err(format!(
+                    "{text} at {at:#x} of {} was of {then:?}, and is of {now:?}",
+                    symbol.name
+                ));
+            }
+            // The symbol table says the same.
+            let told = code.source(offset).map(|source| u64::from(source.line)).filter(|line| *line > 0);
+            let expected = then.filter(|line| *line > 0);
+            if told != expected && expected.is_some() {
+                return Err(format!("{text} at {at:#x} of {} is of {expected:?}, not {told:?}", symbol.name));
+            }
+            compared += usize::from(then.is_some());
+        }
+    }
+    if before.rows.is_empty() || compared == 0 {
+        return Err("nothing was compared".to_owned());
+    }
+    Ok(format!("{functions} | {compared} | {inlined} | {verified}"))
+}
+
+/// What `llvm-dwarfdump --verify` says, if it is installed: as many errors as before.
+fn verify(old: &Path, new: &Path) -> Result<String, String> {
+    let errors = |path: &Path| -> Option<usize> {
+        let output = Command::new("llvm-dwarfdump").args(["--verify", "--quiet"]).arg(path).output().ok()?;
+        let text =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        Some(text.lines().filter(|line| line.starts_with("error:")).count())
+    };
+    let (Some(before), Some(after)) = (errors(old), errors(new)) else {
+        return Ok("not installed".to_owned());
+    };
+    match (before, after) {
+        (0, 0) => Ok("passes".to_owned()),
+        _ if before == after => Ok(format!("{before} errors before and after")),
+        _ => Err(format!("llvm-dwarfdump --verify says {after} errors, and {before} of the original")),
+    }
+}
+
+struct Body {
+    number: usize,
+    start: u64,
+    operators: Vec<(u64, String)>,
+}
+
+/// The instructions that probes don't change.
+fn instructions(wasm: &[u8]) -> Vec<Body> {
+    let mut bodies = Vec::new();
+    for payload in Parser::new(0).parse_all(wasm) {
+        let Payload::CodeSectionEntry(body) = payload.unwrap() else { continue };
+        let operators = body.get_operators_reader().unwrap().into_iter_with_offsets();
+        let operators = operators.map(|operator| operator.unwrap()).filter(|(operator, _)| {
+            let text = format!("{operator:?}");
+            ["I32", "I64", "F32", "F64", "Local"].iter().any(|kind| text.starts_with(kind))
+        });
+        let operators = operators.map(|(operator, at)| (at, format!("{operator:?}"))).collect();
+        bodies.push(Body { number: bodies.len(), start: body.range().start, operators });
+    }
+    bodies
+}
+
+/// The rows of all line programs, by where they begin; `None` where a sequence ends.
+struct Lines {
+    code: u64,
+    rows: BTreeMap<u64, Option<u64>>,
+}
+
+impl Lines {
+    fn of(wasm: &[u8]) -> Lines {
+        let mut sections = BTreeMap::new();
+        let mut code = 0;
+        for payload in Parser::new(0).parse_all(wasm) {
+            let payload = payload.unwrap();
+            if let Some((10, range)) = payload.as_section() {
+                code = range.start;
+            }
+            if let Payload::CustomSection(section) = payload {
+                sections.insert(section.name(), section.data());
+            }
+        }
+        let section = |id: gimli::SectionId| {
+            Ok::<_, gimli::Error>(Bytes::new(
+                sections.get(id.name()).copied().unwrap_or_default(),
+                LittleEndian,
+            ))
+        };
+        let dwarf = Dwarf::load(section).unwrap();
+        let mut lines = BTreeMap::new();
+        let mut units = dwarf.units();
+        while let Some(header) = units.next().unwrap() {
+            let unit = dwarf.unit(header).unwrap();
+            let Some(program) = unit.line_program.clone() else { continue };
+            let mut rows = program.rows();
+            let mut sequence: Vec<(u64, Option<u64>)> = Vec::new();
+            while let Some((_, row)) = rows.next_row().unwrap() {
+                if !row.end_sequence() {
+                    sequence.push((row.address(), Some(row.line().map_or(0, |line| line.get()))));
+                    continue;
+                }
+                let sequence = std::mem::take(&mut sequence);
+                // Linkers leave 0 or all ones where a function was removed.
+                if sequence.first().is_none_or(|(first, _)| *first == 0 || *first > u64::from(u32::MAX) - 8) {
+                    continue;
+                }
+                lines.entry(row.address()).or_insert(None);
+                lines.extend(sequence);
+            }
+        }
+        Lines { code, rows: lines }
+    }
+
+    fn line(&self, address: u64) -> Option<u64> {
+        self.rows.range(..=address).next_back().and_then(|(_, line)| *line)
+    }
+}
