@@ -72,6 +72,8 @@
 
   ;; #if component
   (global $hold (export "hold") (mut i32) (i32.const 0))  ;; how many calls are open in which the component may not be left
+  ;; The token of a call from outside that has returned, and whose result the host lifts; 0 if there is none.
+  (global (export "returned") (mut i32) (i32.const 0))
   (global $lane (mut i32) (i32.const 0))
   ;; #end
 
