@@ -76,6 +76,7 @@ fn the_source_agrees_with_the_constants() {
         exported(names::LEAF),
         exported(names::HOLD),
         exported(names::RETURNED),
+        exported(names::LOOK),
         format!("(import \"{}\" \"{}\" (func $host_attach ", names::HOST_MODULE, names::HOST_ATTACH),
         format!(
             "(import \"{}\" \"{}\" (memory $block {pages} {pages}))",

@@ -285,7 +285,8 @@ fn summary(module: &Path, target: &Path, size: usize, rewritten: &Rewritten, beg
         begun.elapsed(),
     );
     if rewritten.exports > 0 {
-        let _ = write!(text, "\n  and {} that are called from outside, by their names in WIT", rewritten.exports);
+        let _ =
+            write!(text, "\n  and {} that are called from outside, by their names in WIT", rewritten.exports);
     }
     let counted = rewritten.counted();
     if counted > 0 {

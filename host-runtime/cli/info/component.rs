@@ -70,7 +70,8 @@ pub fn describe(bytes: &[u8]) -> anyhow::Result<Component> {
         modules.map(|Described { name, bytes, functions }| CoreModule { name, bytes, functions }).collect();
     let tables = kperf_rewriter::probed_component(bytes)?;
     let symbols = || tables.iter().flat_map(|table| &table.symbols);
-    let ids = tables.iter().map(|table| table.id_base).min().zip(tables.iter().map(SymbolTable::id_end).max());
+    let ids =
+        tables.iter().map(|table| table.id_base).min().zip(tables.iter().map(SymbolTable::id_end).max());
     if let Some((first_id, end_id)) = ids {
         component.probes = Some(Probes {
             // The modules of ours that tell calls from outside are none of the original's.

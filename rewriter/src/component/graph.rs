@@ -520,7 +520,11 @@ fn wanted<'a>(
         let unnamed = export.unnamed;
         let call = export.is_told.then(|| {
             let has_post_return = lift.has_post_return;
-            (Wrapped::Lifted(n), lift.core, Some(guard::Told { name: &export.name, unnamed, has_post_return }))
+            (
+                Wrapped::Lifted(n),
+                lift.core,
+                Some(guard::Told { name: &export.name, unnamed, has_post_return }),
+            )
         });
         let callback = export.callback.as_ref().filter(|(_, is_told)| *is_told).zip(lift.callback);
         let callback = callback.map(|((name, _), core)| {

@@ -11,7 +11,8 @@
 //!   (if (global.get $returned) (then (call $leave (global.get $returned)) (global.set $returned (i32.const 0))))
 //!   (local.set $token (call $enter (i32.const ID)))
 //!   (call $f (local.get 0))
-//!   (global.set $returned (local.get $token)))   ;; or (call $leave (local.get $token))
+//!   (global.set $returned (local.get $token))    ;; or (call $leave (local.get $token))
+//!   (call $look))
 //! (func $post_return (param i32)
 //!   (global.set $hold (i32.add (global.get $hold) (i32.const 1)))
 //!   (call $g (local.get 0))
@@ -23,7 +24,7 @@
 
 use super::prelude;
 use super::scope::{Scope, Wrapped};
-use kperf_abi::names::{ENTER, HOLD, LEAVE, MODULE, RETURNED, SYMBOLS_SECTION};
+use kperf_abi::names::{ENTER, HOLD, LEAVE, LOOK, MODULE, RETURNED, SYMBOLS_SECTION};
 use kperf_abi::{FuncIndex, Symbol, SymbolTable};
 use std::borrow::Cow;
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
@@ -41,7 +42,8 @@ const HOLDS: u32 = 0;
 const RETURNS: u32 = 1;
 const ENTERS: u32 = 0;
 const LEAVES: u32 = 1;
-const OURS: u32 = 2;
+const LOOKS: u32 = 2;
+const OURS: u32 = 3;
 
 /// A core function that one of ours stands around.
 pub(super) struct Guarded<'a> {
@@ -116,8 +118,10 @@ fn module(functions: &[Guarded<'_>], table: &mut SymbolTable) -> Vec<u8> {
     let mut names = NameMap::new();
     types.ty().function([ValType::I32], [ValType::I32]);
     types.ty().function([ValType::I32], []);
+    types.ty().function([], []);
     imports.import(MODULE, ENTER, EntityType::Function(ENTERS));
     imports.import(MODULE, LEAVE, EntityType::Function(LEAVES));
+    imports.import(MODULE, LOOK, EntityType::Function(LOOKS));
     for (n, Guarded { ty, .. }) in functions.iter().enumerate() {
         types.ty().function(core_types(ty.params()), core_types(ty.results()));
         imports.import(GUARDED, &n.to_string(), EntityType::Function(OURS + n as u32));
@@ -168,7 +172,11 @@ fn lifted(function: u32, ty: &FuncType, id: u32, has_post_return: bool) -> Funct
     code.extend([Instruction::I32Const(id as i32), Instruction::Call(ENTERS), Instruction::LocalSet(token)]);
     code.extend(call(function, ty));
     code.push(Instruction::LocalGet(token));
-    code.push(if has_post_return { Instruction::GlobalSet(RETURNS) } else { Instruction::Call(LEAVES) });
+    code.extend(if has_post_return {
+        vec![Instruction::GlobalSet(RETURNS), Instruction::Call(LOOKS)]
+    } else {
+        vec![Instruction::Call(LEAVES)]
+    });
     body([(1, ValType::I32)], code)
 }
 

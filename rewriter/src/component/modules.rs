@@ -34,8 +34,13 @@ pub(super) fn rewrite(
     let mut linked =
         scan.links.probed(|module| left[module].is_none(), |module| left[module] == Some(Left::Trampolines));
     let mut called = called(scan, |module| left[module] == Some(Left::Trampolines));
-    let taken: HashSet<String> =
-        exports.iter().flatten().filter(|export| export.tells()).flat_map(Export::names).map(str::to_owned).collect();
+    let taken: HashSet<String> = exports
+        .iter()
+        .flatten()
+        .filter(|export| export.tells())
+        .flat_map(Export::names)
+        .map(str::to_owned)
+        .collect();
     let taken = Arc::new(taken);
     let names = names(scan, options);
     let largest = (0..scan.modules.len())

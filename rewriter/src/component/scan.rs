@@ -9,9 +9,9 @@ use kperf_abi::names::COMPONENT_HOST;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use wasmparser::{
-    CanonicalFunction, ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentName, ComponentOuterAliasKind,
-    ExternalKind, FuncType, Instance, InstantiationArg, KnownCustom, Parser, Payload, TypeRef, Validator,
-    WasmFeatures,
+    CanonicalFunction, ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentName,
+    ComponentOuterAliasKind, ExternalKind, FuncType, Instance, InstantiationArg, KnownCustom, Parser,
+    Payload, TypeRef, Validator, WasmFeatures,
 };
 
 /// How deep components may be nested.
@@ -307,7 +307,9 @@ impl<'a> Scan<'a> {
                 match (kind, instance) {
                     (ExternalKind::Func | ExternalKind::FuncExact, instance) => {
                         let origin = match instance {
-                            Some(CoreInstance::Of(module)) => module.map(|module| Origin::Module(module, name)),
+                            Some(CoreInstance::Of(module)) => {
+                                module.map(|module| Origin::Module(module, name))
+                            }
                             Some(CoreInstance::Bag(bag)) => bag.functions.get(name).copied().flatten(),
                             None => None,
                         };
