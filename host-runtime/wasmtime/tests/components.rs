@@ -6,7 +6,9 @@ mod common;
 use common::{Memory, engine_with, recorder_with};
 use kperf_rewriter::{Options, rewrite_component};
 use kperf_trace::{CallParent, Event, Item, TraceContext, TraceReader};
-use kperf_wasmtime::{ComponentLanes, ErrorKind, Recorder};
+use kperf_wasmtime::{
+    ComponentLanes, ErrorKind, InstrumentOptions, InstrumentedComponent, Recorder, instrument_component,
+};
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{
     AsContextMut, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreContextMut,
@@ -309,4 +311,66 @@ fn an_engine_whose_memories_move_is_refused() {
         assert_eq!(refused, moves);
         recorder.finish("completed").unwrap();
     }
+}
+
+/// Two components, one of them twice, and stores that have nothing for a recorder.
+#[test]
+fn one_call_puts_probes_into_components_of_one_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.kperf");
+    let engine = Engine::default();
+    let options = InstrumentOptions::to_file(&trace);
+    let text = |n: u32| {
+        format!(
+            r#"(component
+              (core module $m (func $f (export "f") (result i32) (i32.const {n})))
+              (core instance $i (instantiate $m))
+              (func (export "get-{n}") (result u32) (canon lift (core func $i "f"))))"#
+        )
+    };
+    let component = |n| instrument_component(&engine, wat::parse_str(text(n)).unwrap(), &options).unwrap();
+    let components = [component(1), component(2), component(1)];
+    let mut linker = Linker::<String>::new(&engine);
+    components.iter().for_each(|component| component.add_to_linker(&mut linker).unwrap());
+    let get = |component: &InstrumentedComponent, store: &mut dyn FnMut(&InstancePre<String>) -> u32| {
+        store(&linker.instantiate_pre(component).unwrap())
+    };
+    for (component, n) in components.iter().zip([1, 2, 1]) {
+        let name = format!("get-{n}");
+        let call = |store: StoreContextMut<'_, String>, pre: &InstancePre<String>| {
+            let mut store = store;
+            let instance = pre.instantiate(&mut store)?;
+            let function = instance.get_typed_func::<(), (u32,)>(&mut store, &name)?;
+            Ok(function.call(&mut store, ())?.0)
+        };
+        let mut recorded = component.store(Store::new(&engine, "data".to_owned())).unwrap();
+        assert_eq!(get(component, &mut |pre| recorded.call(|store| call(store.as_context_mut(), pre)).unwrap()), n);
+        // A store of the host's own records nothing.
+        let mut plain = Store::new(&engine, "data".to_owned());
+        let result: wasmtime::Result<u32> = call(plain.as_context_mut(), &linker.instantiate_pre(component).unwrap());
+        assert_eq!(result.unwrap(), n);
+    }
+    let other = Engine::default();
+    assert!(matches!(
+        components[0].store(Store::new(&other, ())).map(drop).unwrap_err().kind(),
+        ErrorKind::OtherEngine
+    ));
+    let summary = components[0].recorder().finish("completed").unwrap();
+    assert_eq!(summary.events, 12, "a call from outside, and the core function, of each");
+    let names: Vec<String> = TraceReader::new(std::fs::File::open(&trace).unwrap())
+        .unwrap()
+        .filter_map(|item| match item {
+            Item::Symbols(table) => Some(table),
+            _ => None,
+        })
+        .flat_map(|table| table.symbols.iter().map(|symbol| symbol.name.to_string()).collect::<Vec<_>>())
+        .collect();
+    assert_eq!(names, ["f", "get-1", "f", "get-2"], "each component's functions are told once");
+
+    let probed = rewrite_component(&wat::parse_str(text(3)).unwrap(), &Options::default()).unwrap();
+    let again = InstrumentOptions::to_file(folder.path().join("again.kperf"));
+    let component = instrument_component(&engine, &probed.wasm, &again).unwrap();
+    assert!(component.rewritten().is_none());
+    let error = instrument_component(&engine, "(module)", &again).map(drop).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Rewrite(_)), "{error}");
 }
