@@ -344,10 +344,14 @@ fn one_call_puts_probes_into_components_of_one_recording() {
             Ok(function.call(&mut store, ())?.0)
         };
         let mut recorded = component.store(Store::new(&engine, "data".to_owned())).unwrap();
-        assert_eq!(get(component, &mut |pre| recorded.call(|store| call(store.as_context_mut(), pre)).unwrap()), n);
+        assert_eq!(
+            get(component, &mut |pre| recorded.call(|store| call(store.as_context_mut(), pre)).unwrap()),
+            n
+        );
         // A store of the host's own records nothing.
         let mut plain = Store::new(&engine, "data".to_owned());
-        let result: wasmtime::Result<u32> = call(plain.as_context_mut(), &linker.instantiate_pre(component).unwrap());
+        let result: wasmtime::Result<u32> =
+            call(plain.as_context_mut(), &linker.instantiate_pre(component).unwrap());
         assert_eq!(result.unwrap(), n);
     }
     let other = Engine::default();
@@ -357,14 +361,14 @@ fn one_call_puts_probes_into_components_of_one_recording() {
     ));
     let summary = components[0].recorder().finish("completed").unwrap();
     assert_eq!(summary.events, 12, "a call from outside, and the core function, of each");
-    let names: Vec<String> = TraceReader::new(std::fs::File::open(&trace).unwrap())
-        .unwrap()
-        .filter_map(|item| match item {
-            Item::Symbols(table) => Some(table),
-            _ => None,
-        })
-        .flat_map(|table| table.symbols.iter().map(|symbol| symbol.name.to_string()).collect::<Vec<_>>())
-        .collect();
+    let mut reader = TraceReader::new(std::fs::File::open(&trace).unwrap()).unwrap();
+    let mut names = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        if let Item::Symbols(table) = item {
+            let table = kperf_abi::SymbolTable::from_bytes(table).unwrap();
+            names.extend(table.symbols.iter().map(|symbol| symbol.name.to_string()));
+        }
+    }
     assert_eq!(names, ["f", "get-1", "f", "get-2"], "each component's functions are told once");
 
     let probed = rewrite_component(&wat::parse_str(text(3)).unwrap(), &Options::default()).unwrap();

@@ -14,6 +14,9 @@ pub(super) enum Origin<'a> {
     Lowered(usize, u32),
 }
 
+/// By import module and name: the component that lowers a function there, and that function's index.
+pub(super) type Lowered<'a> = HashMap<(&'a str, &'a str), (usize, u32)>;
+
 /// What a core instance exports.
 #[derive(Clone, Copy)]
 pub(super) enum Source<'s, 'a> {
@@ -115,11 +118,8 @@ impl<'a> Links<'a> {
 
     /// What modules import that a component lowers, where it is the same in all their instances: by number of the module, then by
     /// import module and name, the component and the index of its function.
-    pub(super) fn lowered(
-        &self,
-        are_trampolines: impl Fn(usize) -> bool,
-    ) -> HashMap<usize, HashMap<(&'a str, &'a str), (usize, u32)>> {
-        let mut found: HashMap<usize, HashMap<_, _>> = HashMap::new();
+    pub(super) fn lowered(&self, are_trampolines: impl Fn(usize) -> bool) -> HashMap<usize, Lowered<'a>> {
+        let mut found: HashMap<usize, Lowered<'a>> = HashMap::new();
         for (&(module, from, name), origins) in &self.from {
             let origins = match first_alone(origins) {
                 Some(Origin::Module(module, name)) if are_trampolines(module) => {

@@ -63,7 +63,7 @@ enum Item {
 enum Function<'a> {
     Lift(usize),
     Import(&'a str),
-    OfInstance(u32, &'a str),
+    Member(u32, &'a str),
     Same(u32),
 }
 
@@ -73,7 +73,7 @@ enum Instance<'a> {
     /// Of a component, by its number in the scan.
     Of(Option<usize>, BTreeMap<&'a str, Item>),
     Bag(BTreeMap<&'a str, Item>),
-    OfInstance(u32, &'a str),
+    Member(u32, &'a str),
     Same(u32),
 }
 
@@ -100,10 +100,10 @@ impl<'a> Definitions<'a> {
         if let ComponentAlias::InstanceExport { kind, instance_index, name } = *alias {
             match kind {
                 ComponentExternalKind::Func => {
-                    self.functions.push(Function::OfInstance(instance_index, name));
+                    self.functions.push(Function::Member(instance_index, name));
                 }
                 ComponentExternalKind::Instance => {
-                    self.instances.push(Instance::OfInstance(instance_index, name));
+                    self.instances.push(Instance::Member(instance_index, name));
                 }
                 _ => {}
             }
@@ -236,7 +236,7 @@ impl<'s, 'a> Names<'s, 'a> {
                     None => Some(Found::Import(None, name)),
                     Some(around) => self.follow(&around.1, *around.0.get(name)?, depth + 1),
                 },
-                Function::OfInstance(instance, name) => self.member(place, instance, name, depth),
+                Function::Member(instance, name) => self.member(place, instance, name, depth),
                 Function::Same(index) => self.follow(place, Item::Function(index), depth + 1),
             },
             Item::Instance(index) => match own.instances.get(index as usize)? {
@@ -249,7 +249,7 @@ impl<'s, 'a> Names<'s, 'a> {
                     Some(Found::Of(Place { component: (*component)?, around }))
                 }
                 Instance::Bag(items) => Some(Found::Bag(items, place.clone())),
-                Instance::OfInstance(instance, name) => self.member(place, *instance, name, depth),
+                Instance::Member(instance, name) => self.member(place, *instance, name, depth),
                 Instance::Same(index) => self.follow(place, Item::Instance(*index), depth + 1),
             },
         }
