@@ -111,12 +111,13 @@ fn each_store_is_a_lane_and_hands_over_what_it_has_when_it_goes() {
     }
     assert_eq!(guest.recorder.stats().lanes, 0);
     let summary = guest.recorder.finish("completed").unwrap();
-    assert_eq!((summary.events, summary.dropped_events), (12, 0));
+    assert_eq!((summary.events, summary.dropped_events), (18, 0));
     let (lanes, _) = guest.told();
     assert_eq!(lanes.len(), 3);
     assert!(lanes.iter().all(|(_, events)| matches!(
         events[..],
-        [Event::Enter(_), Event::Enter(_), Event::Leave, Event::Leave]
+        // The call of the export, `add`, `sum`.
+        [Event::Enter(_), Event::Enter(_), Event::Enter(_), Event::Leave, Event::Leave, Event::Leave]
     )));
 }
 
@@ -132,7 +133,7 @@ fn a_pool_s_memory_is_used_by_one_store_after_the_other() {
         let mut store = guest.store();
         assert_eq!(store.call(|store| guest.add(store)).unwrap(), 3);
     }
-    assert_eq!(guest.recorder.finish("completed").unwrap().events, 200);
+    assert_eq!(guest.recorder.finish("completed").unwrap().events, 300);
     assert_eq!(guest.told().0.len(), 50);
 }
 
@@ -153,7 +154,7 @@ fn a_call_that_traps_is_closed_where_it_ends() {
     let last = *lanes[0].1.last().unwrap();
     assert_eq!(last, Event::Unwind { depth: 0, reason: kperf_wasmtime::Reason::Trap });
     let names: Vec<_> = lanes[0].1.iter().filter(|event| matches!(event, Event::Enter(_))).collect();
-    assert_eq!(names.len(), 4, "`log`, the host's function, `fail` twice: {:?}", lanes[0].1);
+    assert_eq!(names.len(), 6, "`log` twice, the host's function, `fail` three times: {:?}", lanes[0].1);
 }
 
 #[test]
@@ -165,7 +166,7 @@ fn calls_have_parents_and_those_of_an_unsampled_one_are_not_recorded() {
         store.set_parent(TraceContext::parse(&parent, "").ok());
         assert_eq!(store.call(|store| guest.add(store)).unwrap(), 3);
     }
-    assert_eq!(guest.recorder.finish("completed").unwrap().events, 4);
+    assert_eq!(guest.recorder.finish("completed").unwrap().events, 6);
     let (_, parents) = guest.told();
     assert_eq!(parents.len(), 1);
     assert!(parents[0].context.is_some());
@@ -192,7 +193,7 @@ fn a_recording_that_ends_while_the_store_lives_has_what_was_recorded() {
     let guest = Guest::new(engine_with(|_| {}));
     let mut store = guest.store();
     assert_eq!(store.call(|store| guest.add(store)).unwrap(), 3);
-    assert_eq!(guest.recorder.finish("completed").unwrap().events, 4);
+    assert_eq!(guest.recorder.finish("completed").unwrap().events, 6);
     // It goes on, unrecorded.
     assert_eq!(store.call(|store| guest.add(store)).unwrap(), 3);
     assert_eq!(guest.told().0.len(), 1);
@@ -221,7 +222,7 @@ fn asynchronous_calls_tell_when_they_waited() {
     guest.recorder.finish("completed").unwrap();
     let (lanes, _) = guest.told();
     let enters = lanes.iter().flat_map(|(_, events)| events).filter(|event| matches!(event, Event::Enter(_)));
-    assert_eq!(enters.count(), 3, "`log`, the host's function, and `[suspended]`: {lanes:?}");
+    assert_eq!(enters.count(), 4, "`log` twice, the host's function, and `[suspended]`: {lanes:?}");
 }
 
 #[test]
