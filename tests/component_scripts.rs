@@ -115,7 +115,7 @@ impl Side {
             WastDirective::Module(wat) => {
                 let name = name_of(wat);
                 self.current = None;
-                let Some(wasm) = encoded(wat) else { return None };
+                let wasm = encoded(wat)?;
                 let made = self.component(&wasm).and_then(|component| self.instantiate(&component));
                 let made = made.map(|instance| {
                     self.current = Some(instance);
@@ -126,7 +126,7 @@ impl Side {
             }
             WastDirective::ModuleDefinition(wat) => {
                 let name = name_of(wat);
-                let Some(wasm) = encoded(wat) else { return None };
+                let wasm = encoded(wat)?;
                 let made = self.component(&wasm).map(|component| {
                     self.definitions.insert(name.unwrap_or_default(), component);
                     "compiled".to_owned()
@@ -170,7 +170,7 @@ impl Side {
                 _ => None,
             },
             WastDirective::AssertInvalid { module, .. } | WastDirective::AssertMalformed { module, .. } => {
-                let Some(wasm) = encoded(module) else { return None };
+                let wasm = encoded(module)?;
                 told(self.component(&wasm).map(|_| "compiled".to_owned()), false)
             }
             WastDirective::AssertUnlinkable { module: Wat::Component(component), .. } => {
@@ -230,9 +230,7 @@ fn value_of(value: &WastVal<'_>) -> Val {
         WastVal::Variant(name, value) => Val::Variant((*name).to_owned(), boxed(value)),
         WastVal::Enum(name) => Val::Enum((*name).to_owned()),
         WastVal::Option(value) => Val::Option(boxed(value)),
-        WastVal::Result(value) => {
-            Val::Result(value.as_ref().map(|value| boxed(value)).map_err(|value| boxed(value)))
-        }
+        WastVal::Result(value) => Val::Result(value.as_ref().map(&boxed).map_err(boxed)),
         WastVal::Flags(names) => Val::Flags(names.iter().map(|name| (*name).to_owned()).collect()),
     }
 }
