@@ -72,6 +72,8 @@
 
   ;; #if component
   (global $hold (export "hold") (mut i32) (i32.const 0))  ;; how many calls are open in which the component may not be left
+  ;; The token of a call from outside that has returned, and whose result the host lifts; 0 if there is none.
+  (global (export "returned") (mut i32) (i32.const 0))
   (global $lane (mut i32) (i32.const 0))
   ;; #end
 
@@ -234,6 +236,13 @@
     (local.get $position))
 
   ;; #if component
+  ;; Takes the time before the component may not be left, for what happens there.
+  (func (export "look")
+    (local $now i64)
+    (local.set $now (call $now))
+    (if (i64.eq (local.get $now) (i64.const -1)) (then (return)))
+    (drop (call $make_room (local.get $now))))
+
   ;; The block has no room for an event. Answers whether it is lost, because the component may not be left. An enter is lost with
   ;; its leave: two events.
   (func $lose (param $events i64) (result i32)

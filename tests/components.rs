@@ -276,7 +276,7 @@ fn what_a_full_block_can_t_take_inside_of_realloc_is_counted_as_lost() {
         assert_eq!(info["calls"], info["leaves"], "what is told is balanced");
         assert_eq!(lost > 0, is_lost, "{lost}");
         // `work` is called as often in `realloc` and in `post-return`, and none of its calls is forgotten.
-        assert_eq!(events + lost, 4 * calls + 20, "{events} events, {lost} lost");
+        assert_eq!(events + lost, 4 * calls + 26, "{events} events, {lost} lost");
     }
 }
 
@@ -407,4 +407,71 @@ fn components_from_javascript_and_python_do_as_without_probes() {
         assert_eq!(info.matches("\nsymbols ").count(), modules, "{info}");
         assert!(info.contains("lanes        1\n"), "{info}");
     }
+}
+
+/// A call of a trace.
+#[derive(Debug, PartialEq)]
+struct Call {
+    /// Its name and those of the calls around it, the outermost first.
+    path: Vec<String>,
+    nanos: u64,
+}
+
+/// The calls of a trace, in the order of their ends.
+fn calls_of(folder: &Folder, trace: &str) -> Vec<Call> {
+    let ran = folder.run(&["export", trace, "--format", "csv", "-o", "-"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    // id,parent,lane,depth,function,"name",start_nanos,duration_nanos,self_nanos,ending
+    let rows = ran.stdout.lines().skip(1).map(|line| {
+        let front: Vec<&str> = line.splitn(6, ',').collect();
+        let back: Vec<&str> = front[5].rsplitn(5, ',').collect();
+        (front[0], (front[1], back[4].trim_matches('"').to_owned(), back[2].parse().unwrap()))
+    });
+    let rows: Vec<(&str, (&str, String, u64))> = rows.collect();
+    let by_id: BTreeMap<&str, &(&str, String, u64)> = rows.iter().map(|(id, row)| (*id, row)).collect();
+    let call = |(_, row): &(&str, (&str, String, u64))| {
+        let mut path = vec![row.1.clone()];
+        let mut next = by_id.get(row.0);
+        while let Some(around) = next {
+            path.insert(0, around.1.clone());
+            next = by_id.get(around.0);
+        }
+        Call { path, nanos: row.2 }
+    };
+    rows.iter().map(call).collect()
+}
+
+#[test]
+fn a_call_from_outside_lasts_until_its_result_is_lifted() {
+    let library = example("library.wasm");
+    let folder = Folder::new();
+    let run = |more: &[&str]| {
+        let args = ["run", &library, "-q", "--clock", "test", "--trace", "t.kperf"];
+        let ran = folder.run(&[&args, more, &["--invoke", "demo:shop/cart#reverse(\"abc\")"]].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "\"cba\"\n"), "{}", ran.stderr);
+        calls_of(&folder, "t.kperf")
+    };
+    let calls = run(&[]);
+    let below: Vec<String> =
+        calls.iter().filter(|call| call.path.len() == 2).map(|call| call.path.join(";")).collect();
+    assert_eq!(
+        below,
+        [
+            "_initialize;__wasm_call_ctors",
+            "cabi_realloc;wit_bindgen::rt::cabi_realloc",
+            "demo:shop/cart#reverse;main::demo:shop/cart#reverse",
+            // The linker has found several functions to be the same.
+            "demo:shop/cart#reverse;cabi_post_demo:shop/cart#[method]basket.owner",
+        ],
+        "the core function has another name, and what frees the result is a part of the call"
+    );
+    let outermost: Vec<&str> =
+        calls.iter().filter(|call| call.path.len() == 1).map(|call| &*call.path[0]).collect();
+    assert_eq!(outermost, ["_initialize", "cabi_realloc", "demo:shop/cart#reverse"]);
+
+    // The host can't be asked for the time in `post-return`, where the call ends.
+    let calls = run(&["--only", "demo:shop/cart#*", "--skip", "main::*"]);
+    let [call] = &calls[..] else { panic!("{calls:?}") };
+    assert_eq!(call.path, ["demo:shop/cart#reverse"]);
+    assert!(call.nanos > 0, "{call:?}");
 }

@@ -51,6 +51,12 @@ pub const HOST_ATTACH: &str = "attach";
 /// Export of the recorder of a component, a mutable i32: not 0 while the component may not be left, in `realloc` and
 /// `post-return`.
 pub const HOLD: &str = "hold";
+/// Export of the recorder of a component, a mutable i32: the token of a call of the component that has returned, and whose result the
+/// host lifts until it calls `post-return`; 0 if there is none.
+pub const RETURNED: &str = "returned";
+/// Export of the recorder of a component, `look()`: it takes the time. What comes while the component may not be left can't ask the host
+/// for it, and happens at the time that was taken last.
+pub const LOOK: &str = "look";
 
 /// Recorder export `close(reason: i32, depth: i32)`: closes the frames deeper than `depth`, for a reason. Hosts call it, and
 /// so do modules that import [`DEPTH`].

@@ -75,6 +75,8 @@ fn the_source_agrees_with_the_constants() {
         exported(names::CREATED),
         exported(names::LEAF),
         exported(names::HOLD),
+        exported(names::RETURNED),
+        exported(names::LOOK),
         format!("(import \"{}\" \"{}\" (func $host_attach ", names::HOST_MODULE, names::HOST_ATTACH),
         format!(
             "(import \"{}\" \"{}\" (memory $block {pages} {pages}))",

@@ -211,6 +211,8 @@ struct Rewritten {
     /// Of its modules that have probes. Of a module alone in any case.
     symbols: Vec<SymbolTable>,
     plans: Vec<Plan>,
+    /// How many functions of a component tell the calls from outside. They have symbols too.
+    exports: usize,
     warnings: Vec<Warning>,
     /// The module's source map, if it has one beside it.
     source_map: Option<String>,
@@ -224,13 +226,15 @@ impl Rewritten {
             }
             let rewritten = kperf_rewriter::rewrite_component(wasm, options)?;
             let symbols = rewritten.symbols().cloned().collect();
-            let RewrittenComponent { wasm, modules, warnings } = rewritten;
+            let RewrittenComponent { wasm, modules, exports, warnings } = rewritten;
             let plans = modules.into_iter().filter_map(|module| module.plan).collect();
-            return Ok(Rewritten { wasm, symbols, plans, warnings, source_map: None });
+            let exports = exports.iter().map(|table| table.symbols.len()).sum();
+            return Ok(Rewritten { wasm, symbols, plans, exports, warnings, source_map: None });
         }
         let kperf_rewriter::Rewritten { wasm, symbols, plan, warnings, source_map } =
             kperf_rewriter::rewrite(wasm, options)?;
-        Ok(Rewritten { wasm, symbols: vec![symbols], plans: vec![plan], warnings, source_map })
+        let (symbols, plans) = (vec![symbols], vec![plan]);
+        Ok(Rewritten { wasm, symbols, plans, exports: 0, warnings, source_map })
     }
 
     fn counted(&self) -> usize {
@@ -252,12 +256,19 @@ fn listed(wasm: &[u8], options: &Options) -> anyhow::Result<String> {
         return Ok(list(&kperf_rewriter::plan(wasm, options)?));
     }
     let mut text = String::new();
-    for module in kperf_rewriter::rewrite_component(wasm, options)?.modules {
+    let RewrittenComponent { modules, exports, .. } = kperf_rewriter::rewrite_component(wasm, options)?;
+    for module in modules {
         let told = match (&module.plan, module.left) {
             (Some(plan), _) => list(plan),
             (None, left) => left.map(|left| format!("no probes: {left}\n")).unwrap_or_default(),
         };
         let _ = write!(text, "{}\n{told}", kperf_profile::printable(&module.name));
+    }
+    for table in exports {
+        let _ = writeln!(text, "{}", kperf_profile::printable(&table.module.name));
+        for symbol in &table.symbols {
+            let _ = writeln!(text, "{:>8}  {}", symbol.id.0, kperf_profile::printable(&symbol.name));
+        }
     }
     Ok(text)
 }
@@ -269,10 +280,14 @@ fn summary(module: &Path, target: &Path, size: usize, rewritten: &Rewritten, beg
         "{} -> {}: {} of {} functions probed, {size} -> {after} bytes ({growth:+.1} %), {:.0?}",
         input::name(module),
         if target == Path::new("-") { "stdout".to_owned() } else { target.display().to_string() },
-        rewritten.symbols.iter().map(|table| table.symbols.len()).sum::<usize>(),
+        rewritten.symbols.iter().map(|table| table.symbols.len()).sum::<usize>() - rewritten.exports,
         rewritten.plans.iter().map(|plan| plan.functions.len()).sum::<usize>(),
         begun.elapsed(),
     );
+    if rewritten.exports > 0 {
+        let _ =
+            write!(text, "\n  and {} that are called from outside, by their names in WIT", rewritten.exports);
+    }
     let counted = rewritten.counted();
     if counted > 0 {
         let _ = write!(text, "\n  {counted} counted only: their time is in that of their callers");

@@ -15,16 +15,21 @@
 //! ```
 
 mod canonical;
+mod exports;
 mod graph;
 mod guard;
 mod links;
 mod modules;
+mod needs;
 mod prelude;
 mod scan;
 mod scope;
+mod wit;
 
-use crate::{Error, ErrorKind, Left, Options, Plan, Probe, Warning};
+use crate::{Error, ErrorKind, Left, Options, Plan, Probe, Warning, twin};
 use kperf_abi::SymbolTable;
+use kperf_abi::symbols::ModuleIdentity;
+use sha2::{Digest, Sha256};
 
 /// A component with probes in its core modules.
 #[derive(Debug)]
@@ -33,14 +38,18 @@ pub struct RewrittenComponent {
     pub wasm: Vec<u8>,
     /// Its core modules, in the order in which they stand, those of nested components too.
     pub modules: Vec<CoreModule>,
+    /// The calls of it from outside: a table for each module of ours that tells some. The symbols are called as what is exported:
+    /// `wasi:cli/run@0.2.0#run`.
+    pub exports: Vec<SymbolTable>,
     /// What the user should know.
     pub warnings: Vec<Warning>,
 }
 
 impl RewrittenComponent {
-    /// The symbol tables of the modules that have probes.
+    /// The symbol tables of the modules that have probes, and of the calls from outside.
     pub fn symbols(&self) -> impl Iterator<Item = &SymbolTable> {
-        self.modules.iter().map(|module| &module.symbols).filter(|table| !table.symbols.is_empty())
+        let modules = self.modules.iter().map(|module| &module.symbols);
+        modules.chain(&self.exports).filter(|table| !table.symbols.is_empty())
     }
 }
 
@@ -100,11 +109,23 @@ pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComp
     if scan.has_probes {
         return Err(ErrorKind::AlreadyProbed.into());
     }
-    let (modules, mut warnings) = modules::rewrite(wasm, &scan, options)?;
+    let paths = modules::paths(&scan);
+    let lifted = exports::find(&scan, &paths, options);
+    let (modules, mut warnings) = modules::rewrite(wasm, &scan, &lifted, options)?;
     let rewritten: Vec<Option<&[u8]>> = modules.iter().map(|module| module.wasm.as_deref()).collect();
-    let needs = graph::Needs::find(&scan, &rewritten)?;
-    let wasm = if rewritten.iter().any(Option::is_some) {
-        let out = graph::write(wasm, &scan, &rewritten, &needs, &mut warnings)?;
+    let needs = needs::Needs::find(&scan, &rewritten, &lifted)?;
+    let identity = ModuleIdentity {
+        name: format!("{}/", modules::root(&scan, options)),
+        sha256: twin::hexadecimal(&Sha256::digest(wasm)),
+        rewriter: env!("CARGO_PKG_VERSION").to_owned(),
+        options: options.description.clone(),
+        ..ModuleIdentity::default()
+    };
+    let next_id = modules.iter().map(|module| module.told.symbols.id_end()).max().unwrap_or(options.id_base);
+    let tables = Vec::new();
+    let mut told = graph::Told { exports: &lifted, paths: &paths, identity, next_id, tables };
+    let wasm = if needs.anything() {
+        let out = graph::write(wasm, &scan, &rewritten, &needs, &mut told, &mut warnings)?;
         #[cfg(feature = "validate")]
         if options.validate || cfg!(debug_assertions) {
             let features = wasmparser::WasmFeatures::all();
@@ -118,6 +139,7 @@ pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComp
     };
     Ok(RewrittenComponent {
         wasm,
+        exports: told.tables,
         modules: modules.into_iter().map(|module| module.told).collect(),
         warnings,
     })

@@ -22,6 +22,7 @@ use kperf_abi::{Symbol, SymbolTable, names as abi};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use wasmparser::{FunctionBody, Operator};
 
 /// A module with probes.
@@ -45,8 +46,14 @@ pub(crate) struct Surroundings {
     pub(crate) name: String,
     /// What stands in front of the names of its functions.
     pub(crate) prefix: String,
+    /// What stands in front of a name that is one of `taken`, if nothing else does.
+    pub(crate) own_prefix: String,
+    /// The names of calls from outside: a module's functions often have the same.
+    pub(crate) taken: Arc<HashSet<String>>,
     /// What it imports (module and name) from other modules that get probes. A name that is empty stands for all.
     pub(crate) linked: HashSet<(String, String)>,
+    /// What to call the host's functions, by what it imports (module and name), where that is known.
+    pub(crate) called: HashMap<(String, String), String>,
 }
 
 impl Surroundings {

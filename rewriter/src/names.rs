@@ -95,6 +95,12 @@ impl<'a> FuncNames<'a> {
     /// `wasi:io/streams@0.2.0#[method]input-stream.read`.
     pub(crate) fn get(&self, info: &ModuleInfo<'_>, index: FuncIndex) -> FuncName {
         if let Some(import) = info.imported_funcs.get(index.0 as usize) {
+            let called = self.surroundings.and_then(|surroundings| {
+                surroundings.called.get(&(import.module.to_owned(), import.name.to_owned()))
+            });
+            if let Some(name) = called {
+                return FuncName { name: name.clone(), unnamed: false };
+            }
             let between = if self.surroundings.is_some() && import.module.contains(':') { '#' } else { '.' };
             return FuncName { name: format!("{}{between}{}", import.module, import.name), unnamed: false };
         }
@@ -106,8 +112,12 @@ impl<'a> FuncNames<'a> {
     }
 
     /// What stands in front of the name of a function that the module defines.
-    pub(crate) fn prefix(&self) -> &str {
-        self.surroundings.map_or("", |surroundings| &surroundings.prefix)
+    pub(crate) fn prefix(&self, name: &str) -> &str {
+        let Some(surroundings) = self.surroundings else { return "" };
+        if surroundings.prefix.is_empty() && surroundings.taken.contains(name) {
+            return &surroundings.own_prefix;
+        }
+        &surroundings.prefix
     }
 }
 

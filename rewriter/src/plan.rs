@@ -187,7 +187,7 @@ fn describe(
 ) -> Result<PlannedFunc, Error> {
     let name = names.get(info, index);
     let imported = (index.0 as usize) < info.imported_funcs.len();
-    let prefixed = |name: String| if imported { name } else { names.prefix().to_owned() + &name };
+    let prefixed = |name: String| if imported { name } else { names.prefix(&name).to_owned() + &name };
     let demangled = if imported { None } else { demangle::demangle(&name.name) };
     let mut function = PlannedFunc {
         index,

@@ -69,7 +69,7 @@ fn every_module_gets_probes_and_ids_of_its_own() {
     let rewritten = rewrite(LIB);
     assert_eq!(
         names_of(&rewritten),
-        ["0 grow", "1 work", "2 len", "3 post", "4 demo:lib/log#line", "5 second::twice",],
+        ["0 grow", "1 work", "2 main::len", "3 post", "4 demo:lib/log#line", "5 second::twice",],
         "the host's function is timed where it is called, another module's isn't"
     );
     let modules: Vec<&str> =
@@ -78,8 +78,8 @@ fn every_module_gets_probes_and_ids_of_its_own() {
     assert_eq!(recorders(&rewritten), 1);
     assert_eq!(rewritten.warnings, []);
     let tables = kperf_rewriter::probed_component(&rewritten.wasm).expect("tables");
-    assert_eq!(tables.len(), 2);
-    assert!(tables.iter().zip(&rewritten.modules).all(|(table, module)| *table == module.symbols));
+    assert_eq!(tables.len(), 4, "of two modules, and of two of ours that tell calls from outside");
+    assert!(rewritten.modules.iter().all(|module| tables.contains(&module.symbols)));
 }
 
 #[test]
@@ -87,8 +87,8 @@ fn what_runs_while_the_component_may_not_be_left_is_guarded() {
     let text = wasmprinter::print_bytes(&rewrite(LIB).wasm).expect("it prints");
     assert_eq!(
         text.matches("(import \"kperf\" \"hold\"").count(),
-        1,
-        "a module for both, though `post-return` is named later:\n{text}"
+        2,
+        "a module for both, though `post-return` is named later, and one for what `second` exports:\n{text}"
     );
     let guards = text.matches("(alias core export").count();
     assert!(guards > 0);
@@ -166,7 +166,7 @@ fn modules_that_are_passed_on_are_left_as_they_are() {
           (export "e" (component $exported))
           (func (export "f") (canon lift (core func $i "f"))))"#,
     );
-    assert_eq!(names_of(&rewritten), ["0 f"]);
+    assert_eq!(names_of(&rewritten), ["0 probed::f"]);
     let left: Vec<_> = rewritten.modules.iter().map(|module| (module.name.as_str(), module.left)).collect();
     assert_eq!(
         left,
@@ -208,7 +208,7 @@ fn trampolines_are_left_out_and_the_functions_behind_them_are_named() {
             (export "0" (func $line)) (export "$imports" (table $shim "$imports"))))))
           (func (export "run") (canon lift (core func $main "run"))))"#,
     );
-    assert_eq!(names_of(&rewritten), ["0 demo:lib/log#line", "1 run"]);
+    assert_eq!(names_of(&rewritten), ["0 demo:lib/log#line", "1 main::run"]);
     assert_eq!(rewritten.modules[0].left, Some(Left::Trampolines));
     assert_eq!(rewritten.warnings, []);
 }
@@ -241,7 +241,7 @@ fn what_a_trampoline_calls_in_another_module_is_no_call_of_the_host() {
         )
     };
     let rewritten = rewrite(&text("(elem (i32.const 0) func $f)"));
-    assert_eq!(names_of(&rewritten), ["0 run", "1 more", "2 adapter::write"]);
+    assert_eq!(names_of(&rewritten), ["0 main::run", "1 more", "2 adapter::write"]);
     // As wit-component has it: the table is taken from the shim itself.
     let apart = text("(elem (i32.const 0) func $f)")
         .replace(r#"(import "" "$imports""#, r#"(import "shim" "$imports""#)
@@ -252,7 +252,7 @@ fn what_a_trampoline_calls_in_another_module_is_no_call_of_the_host() {
     assert_eq!(names_of(&rewrite(&apart)), names_of(&rewritten));
     // Nobody knows what such a module does.
     let rewritten = rewrite(&text("(func $f2 (call $f (i32.const 0)))"));
-    assert_eq!(names_of(&rewritten)[..2], ["0 wasi.write", "1 run"]);
+    assert_eq!(names_of(&rewritten)[..2], ["0 wasi.write", "1 main::run"]);
 }
 
 #[test]
@@ -473,4 +473,123 @@ fn a_byte_that_is_another_gives_an_error_or_a_valid_component() {
     }
     // Most of them only change a name or a number.
     assert!(valid > 500, "{valid}");
+}
+
+/// The names of the calls from outside.
+fn exports_of(rewritten: &RewrittenComponent) -> Vec<String> {
+    let symbols = rewritten.exports.iter().flat_map(|table| &table.symbols);
+    symbols.map(|symbol| format!("{} {}", symbol.id.0, symbol.display_name())).collect()
+}
+
+/// As wit-component has it: a nested component puts the instance together that is exported.
+#[test]
+fn what_is_lifted_is_called_as_it_is_exported() {
+    let text = r#"(component
+      (core module $m
+        (func (export "a") (result i32) (i32.const 1))
+        (func (export "post") (param i32))
+        (func (export "run") (result i32) (i32.const 1))
+        (func (export "callback") (param i32 i32 i32) (result i32) (i32.const 0)))
+      (core instance $i (instantiate $m))
+      (func $plain (result u32) (canon lift (core func $i "a") (post-return (core func $i "post"))))
+      (func $in (result u32) (canon lift (core func $i "a")))
+      (func $bag (result u32) (canon lift (core func $i "a")))
+      (func $none (result u32) (canon lift (core func $i "a")))
+      (func $run async (canon lift (core func $i "run") async (callback (core func $i "callback"))))
+      (component $shim
+        (import "import-f" (func $f (result u32)))
+        (export "f" (func $f)))
+      (instance $shim (instantiate $shim (with "import-f" (func $in))))
+      (instance $bag (export "g" (func $bag)))
+      (export "plain" (func $plain))
+      (export "demo:a/shim@0.2.1" (instance $shim))
+      (export "demo:a/bag" (instance $bag))
+      (export "demo:a/again" (instance $bag))
+      (export "run" (func $run)))"#;
+    let rewritten = rewrite(text);
+    assert_eq!(names_of(&rewritten), ["0 m::a", "1 post", "2 m::run", "3 callback"]);
+    assert_eq!(
+        exports_of(&rewritten),
+        ["4 plain", "5 demo:a/shim@0.2.1#f", "6 demo:a/bag#g", "7 a", "8 run", "9 [callback]run"],
+        "what nobody exports is called as its core function"
+    );
+    assert_eq!(rewritten.exports[0].module.name, "app/exports");
+    let tables = kperf_rewriter::probed_component(&rewritten.wasm).expect("tables");
+    assert_eq!(tables.iter().filter(|table| **table == rewritten.exports[0]).count(), 1);
+
+    let only = |pattern: &str| {
+        let only = vec![Pattern::parse(pattern).expect("a pattern")];
+        let filter = Filter { only, ..Filter::default() };
+        let rewritten = rewrite_with(text, &Options { filter, ..Options::default() });
+        (names_of(&rewritten), exports_of(&rewritten))
+    };
+    assert_eq!(only("demo:a/bag#*"), (vec![], vec!["0 demo:a/bag#g".to_owned()]));
+    assert_eq!(only("post"), (vec!["0 post".to_owned()], vec![]));
+}
+
+#[test]
+fn what_is_lowered_is_called_as_it_is_imported() {
+    let rewritten = rewrite(
+        r#"(component
+          (import "demo:lib/log@1.2.0" (instance $log (export "line" (func)) (export "mark" (func))))
+          (import "tick" (func $tick))
+          (core func $line (canon lower (func $log "line")))
+          (core func $mark (canon lower (func $log "mark")))
+          (core func $tick (canon lower (func $tick)))
+          (core module $m
+            (import "x" "0" (func)) (import "x" "1" (func)) (import "$root" "2" (func))
+            (func (export "f")))
+          (core instance (instantiate $m
+            (with "x" (instance (export "0" (func $line)) (export "1" (func $mark))))
+            (with "$root" (instance (export "2" (func $tick))))))
+          ;; Another instance of it has other functions.
+          (core instance (instantiate $m
+            (with "x" (instance (export "0" (func $line)) (export "1" (func $tick))))
+            (with "$root" (instance (export "2" (func $tick)))))))"#,
+    );
+    assert_eq!(names_of(&rewritten), ["0 demo:lib/log@1.2.0#line", "1 x.1", "2 tick", "3 f"]);
+}
+
+/// A name may lead through any number of definitions, and back through what an instance is made from.
+#[test]
+fn names_that_lead_far_take_no_time() {
+    let mut text = String::from(
+        r#"(component
+          (core module $m (func (export "f")))
+          (core instance $i (instantiate $m))
+          (func $f0 (canon lift (core func $i "f")))
+          (component $pass (import "f" (func $f)) (export "f" (func $f)) (export "g" (func $f)))"#,
+    );
+    for n in 0..900 {
+        text += &format!(
+            "(instance $i{n} (instantiate $pass (with \"f\" (func $f{n})))) (alias export $i{n} \"f\" (func $f{}))",
+            n + 1
+        );
+    }
+    // Each instance has two of the one before.
+    text += "(instance $b0 (export \"a\" (func $f0)))";
+    for n in 0..14 {
+        let next = n + 1;
+        text +=
+            &format!("(instance $b{next} (export \"a\" (instance $b{n})) (export \"b\" (instance $b{n})))");
+    }
+    text += "(export \"last\" (func $f900)) (export \"bag\" (instance $b14)))";
+    let begun = std::time::Instant::now();
+    let rewritten = rewrite(&text);
+    assert_eq!(
+        exports_of(&rewritten),
+        ["1 f"],
+        "it is called as its core function, which is {:?}",
+        names_of(&rewritten)
+    );
+    assert!(begun.elapsed().as_secs() < 20, "{:?}", begun.elapsed());
+
+    let long = "n".repeat(50_000);
+    let rewritten = rewrite(&format!(
+        r#"(component (core module $m (func (export "f"))) (core instance $i (instantiate $m))
+          (func $f (canon lift (core func $i "f")))
+          (instance $x (export "{long}" (func $f)))
+          (export "x" (instance $x)))"#
+    ));
+    assert!(exports_of(&rewritten)[0].len() < 500);
 }

@@ -3,6 +3,7 @@
 use super::{Lines, counted_text};
 use crate::table::{grouped, plural};
 use anyhow::Context;
+use kperf_abi::SymbolTable;
 use kperf_profile::printable;
 use kperf_rewriter::Described;
 use serde::Serialize;
@@ -69,14 +70,17 @@ pub fn describe(bytes: &[u8]) -> anyhow::Result<Component> {
         modules.map(|Described { name, bytes, functions }| CoreModule { name, bytes, functions }).collect();
     let tables = kperf_rewriter::probed_component(bytes)?;
     let symbols = || tables.iter().flat_map(|table| &table.symbols);
-    if let (Some(first), Some(last)) = (tables.first(), tables.last()) {
+    let ids =
+        tables.iter().map(|table| table.id_base).min().zip(tables.iter().map(SymbolTable::id_end).max());
+    if let Some((first_id, end_id)) = ids {
         component.probes = Some(Probes {
-            modules: tables.len(),
+            // The modules of ours that tell calls from outside are none of the original's.
+            modules: tables.iter().filter(|table| table.module.functions > 0).count(),
             functions: symbols().count(),
             imported_functions: symbols().filter(|symbol| symbol.imported).count(),
             counted_functions: symbols().filter(|symbol| symbol.counted).count(),
-            first_id: first.id_base,
-            end_id: last.id_end(),
+            first_id,
+            end_id,
         });
     }
     Ok(component)

@@ -17,6 +17,7 @@ use kperf_abi::block::{CLOCK_OFF, MEMORY_PAGES, START};
 use kperf_abi::names::{COMPONENT_HOST, HOST_ATTACH, HOST_FLUSH, HOST_NOW};
 use kperf_abi::word::Reason;
 use kperf_trace::TraceContext;
+use std::collections::HashMap;
 use std::ptr::NonNull;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wasmtime::component::{Linker, WasmList};
@@ -30,7 +31,36 @@ pub struct ComponentLanes {
     shared: Option<Arc<Shared>>,
 }
 
-struct Shared {
+impl ComponentLanes {
+    /// The lanes of this very store. What stands in the data may have been moved there from another's.
+    pub(crate) fn of_store<T: 'static>(
+        store: &mut StoreContextMut<'_, T>,
+        lanes: impl Fn(&mut T) -> &mut ComponentLanes,
+    ) -> Option<Arc<Shared>> {
+        let data = address_of(store.data());
+        lanes(store.data_mut()).shared.clone().filter(|shared| shared.data == data)
+    }
+}
+
+/// Stores whose data have no room for [`ComponentLanes`], by the address of their data.
+#[derive(Clone, Default)]
+pub(crate) struct Stores {
+    known: Arc<Mutex<HashMap<usize, Arc<Shared>>>>,
+}
+
+impl Stores {
+    fn known(&self) -> MutexGuard<'_, HashMap<usize, Arc<Shared>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The lanes of a store, if it is one of these.
+    pub(crate) fn find<T: 'static>(&self, store: &mut StoreContextMut<'_, T>) -> Option<Arc<Shared>> {
+        self.known().get(&address_of(store.data())).cloned()
+    }
+}
+
+/// The lanes of a store.
+pub(crate) struct Shared {
     recording: Arc<Recording>,
     /// Where the data of the store lie. They stay there.
     data: usize,
@@ -60,6 +90,8 @@ const NO_LANE: u32 = u32::MAX;
 /// It is used as a `Store` is, through [`AsContextMut`]. There is no way to take the store out.
 pub struct RecordedStore<T: 'static> {
     shared: Arc<Shared>,
+    /// Those among which it is to be found, if its data don't lead to its lanes.
+    among: Option<Stores>,
     store: Store<T>,
 }
 
@@ -69,16 +101,21 @@ impl<T: 'static> RecordedStore<T> {
         mut store: Store<T>,
         lanes: impl Fn(&mut T) -> &mut ComponentLanes,
     ) -> Result<RecordedStore<T>> {
-        if !Engine::same(store.engine(), &recording.engine) {
-            return Err(ErrorKind::OtherEngine.into());
-        }
-        let shared = Arc::new(Shared {
-            recording: recording.clone(),
-            data: address_of(store.data()),
-            inner: Mutex::default(),
-        });
+        let shared = Shared::new(recording, &store)?;
         lanes(store.data_mut()).shared = Some(shared.clone());
-        Ok(RecordedStore { shared, store })
+        Ok(RecordedStore { shared, among: None, store })
+    }
+
+    /// The same without room in its data.
+    #[cfg(feature = "instrument")]
+    pub(crate) fn among(
+        stores: &Stores,
+        recording: &Arc<Recording>,
+        store: Store<T>,
+    ) -> Result<RecordedStore<T>> {
+        let shared = Shared::new(recording, &store)?;
+        stores.known().insert(shared.data, shared.clone());
+        Ok(RecordedStore { shared, among: Some(stores.clone()), store })
     }
 
     /// Sets the parent of the host's calls: a span of the host, say, or the request that it serves. It must be known before a component
@@ -148,12 +185,23 @@ impl<T: 'static> Drop for RecordedStore<T> {
         inner.is_closed = true;
         let lanes = std::mem::take(&mut inner.lanes);
         drop(inner);
+        if let Some(stores) = &self.among {
+            stores.known().remove(&self.shared.data);
+        }
         // The memories are there until the store is dropped, behind this.
         drop(lanes);
     }
 }
 
 impl Shared {
+    fn new<T: 'static>(recording: &Arc<Recording>, store: &Store<T>) -> Result<Arc<Shared>> {
+        if !Engine::same(store.engine(), &recording.engine) {
+            return Err(ErrorKind::OtherEngine.into());
+        }
+        let (recording, data) = (recording.clone(), address_of(store.data()));
+        Ok(Arc::new(Shared { recording, data, inner: Mutex::default() }))
+    }
+
     fn inner(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -240,11 +288,11 @@ impl Drop for OpenCall<'_> {
     }
 }
 
-/// Defines what the recorders of components import.
+/// Defines what the recorders of components import. `find` finds the lanes of a store.
 pub(crate) fn define<T: 'static>(
     recording: &Arc<Recording>,
     linker: &mut Linker<T>,
-    lanes: impl Fn(&mut T) -> &mut ComponentLanes + Copy + Send + Sync + 'static,
+    find: impl Fn(&mut StoreContextMut<'_, T>) -> Option<Arc<Shared>> + Clone + Send + Sync + 'static,
 ) -> Result<()> {
     recording.check_clock_beside()?;
     if !memories_stay(&recording.engine)? {
@@ -253,8 +301,9 @@ pub(crate) fn define<T: 'static>(
     let mut host = linker.instance(COMPONENT_HOST).map_err(failed)?;
     let clock = recording.outlet.clock.clone();
     host.func_wrap(HOST_NOW, move |_: StoreContextMut<'_, T>, ()| Ok((clock.now(),))).map_err(failed)?;
+    let shared_of = find.clone();
     let attach = move |mut store: StoreContextMut<'_, T>, (memory,): (WasmList<u8>,)| {
-        let shared = shared_of(&mut store, lanes);
+        let shared = shared_of(&mut store);
         let bytes = memory.as_le_slice(&store);
         if bytes.len() != MEMORY_PAGES as usize * 65536 {
             return Err(wasmtime::Error::msg("who attaches is no recorder"));
@@ -278,7 +327,7 @@ pub(crate) fn define<T: 'static>(
     host.func_wrap(HOST_ATTACH, attach).map_err(failed)?;
     type Flushed = (u32, u32, u64, u64, WasmList<u8>);
     let flush = move |mut store: StoreContextMut<'_, T>, (lane, depth, last, lost, block): Flushed| {
-        let Some(shared) = shared_of(&mut store, lanes) else { return Ok(()) };
+        let Some(shared) = find(&mut store) else { return Ok(()) };
         let state = State { depth, last, ..State::default() };
         shared.flush(lane, state, lost, block.as_le_slice(&store))
     };
@@ -300,15 +349,6 @@ fn memories_stay(engine: &Engine) -> Result<bool> {
         added = memory.size(&store).min(MOST_PAGES - memory.size(&store));
     }
     Ok(true)
-}
-
-/// The lanes of this very store. What stands in the data may have been moved there from another's.
-fn shared_of<T: 'static>(
-    store: &mut StoreContextMut<'_, T>,
-    lanes: impl Fn(&mut T) -> &mut ComponentLanes,
-) -> Option<Arc<Shared>> {
-    let data = address_of(store.data());
-    lanes(store.data_mut()).shared.clone().filter(|shared| shared.data == data)
 }
 
 fn address_of<T>(data: &T) -> usize {

@@ -1,5 +1,7 @@
 //! A module with probes, from its bytes, in one call.
 
+#[cfg(feature = "component-model")]
+mod component;
 mod lanes;
 mod modules;
 mod options;
@@ -11,6 +13,8 @@ use crate::host_functions;
 use crate::host_lane::{self, HostLane};
 use crate::recorder::Recorder;
 use crate::symbols::symbols;
+#[cfg(feature = "component-model")]
+pub use component::{InstrumentedComponent, instrument_component};
 use kperf_abi::names;
 use kperf_rewriter::Rewritten;
 use lanes::LanesByStore;

@@ -178,6 +178,7 @@
 //!
 //! # Components
 //!
+//! [`instrument_component`] does all of it in one call. Its parts, for components that were rewritten elsewhere:
 //! `kperf-rewriter` puts probes into the core modules of a component. [`Recorder::add_to_component_linker`] supplies what their
 //! recorders import, once for all stores, and [`Recorder::component_store`] makes stores for them. The engine needs nothing special;
 //! pools and asynchronous calls work.
@@ -220,7 +221,7 @@
 //! })?;
 //! assert_eq!(sum, 3);
 //! drop(store);
-//! assert_eq!(recorder.finish("completed")?.events, 2);
+//! assert_eq!(recorder.finish("completed")?.events, 4);
 //! # Ok(())
 //! # }
 //! ```
@@ -279,6 +280,8 @@ pub use host_lane::HostLane;
 pub use inlined::{HAS_NATIVE_STACKS, Inlined, counts_instructions, is_inlined, is_native, is_profile};
 #[cfg(feature = "instrument")]
 pub use instrument::{InstrumentOptions, Instrumented, instrument};
+#[cfg(all(feature = "instrument", feature = "component-model"))]
+pub use instrument::{InstrumentedComponent, instrument_component};
 pub use kperf_abi::word::Reason;
 #[cfg(feature = "instrument")]
 pub use kperf_rewriter as rewriter;

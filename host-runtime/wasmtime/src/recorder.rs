@@ -141,7 +141,7 @@ impl Recorder {
         linker: &mut wasmtime::component::Linker<T>,
         lanes: impl Fn(&mut T) -> &mut ComponentLanes + Copy + Send + Sync + 'static,
     ) -> Result<()> {
-        component::define(&self.recording, linker, lanes)
+        component::define(&self.recording, linker, move |store| ComponentLanes::of_store(store, lanes))
     }
 
     /// Makes of a store one for components with probes. Each instance of a component that has core modules, nested ones too, is a

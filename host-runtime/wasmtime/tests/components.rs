@@ -6,7 +6,9 @@ mod common;
 use common::{Memory, engine_with, recorder_with};
 use kperf_rewriter::{Options, rewrite_component};
 use kperf_trace::{CallParent, Event, Item, TraceContext, TraceReader};
-use kperf_wasmtime::{ComponentLanes, ErrorKind, Recorder};
+use kperf_wasmtime::{
+    ComponentLanes, ErrorKind, InstrumentOptions, InstrumentedComponent, Recorder, instrument_component,
+};
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{
     AsContextMut, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreContextMut,
@@ -109,12 +111,13 @@ fn each_store_is_a_lane_and_hands_over_what_it_has_when_it_goes() {
     }
     assert_eq!(guest.recorder.stats().lanes, 0);
     let summary = guest.recorder.finish("completed").unwrap();
-    assert_eq!((summary.events, summary.dropped_events), (12, 0));
+    assert_eq!((summary.events, summary.dropped_events), (18, 0));
     let (lanes, _) = guest.told();
     assert_eq!(lanes.len(), 3);
     assert!(lanes.iter().all(|(_, events)| matches!(
         events[..],
-        [Event::Enter(_), Event::Enter(_), Event::Leave, Event::Leave]
+        // The call of the export, `add`, `sum`.
+        [Event::Enter(_), Event::Enter(_), Event::Enter(_), Event::Leave, Event::Leave, Event::Leave]
     )));
 }
 
@@ -130,7 +133,7 @@ fn a_pool_s_memory_is_used_by_one_store_after_the_other() {
         let mut store = guest.store();
         assert_eq!(store.call(|store| guest.add(store)).unwrap(), 3);
     }
-    assert_eq!(guest.recorder.finish("completed").unwrap().events, 200);
+    assert_eq!(guest.recorder.finish("completed").unwrap().events, 300);
     assert_eq!(guest.told().0.len(), 50);
 }
 
@@ -151,7 +154,7 @@ fn a_call_that_traps_is_closed_where_it_ends() {
     let last = *lanes[0].1.last().unwrap();
     assert_eq!(last, Event::Unwind { depth: 0, reason: kperf_wasmtime::Reason::Trap });
     let names: Vec<_> = lanes[0].1.iter().filter(|event| matches!(event, Event::Enter(_))).collect();
-    assert_eq!(names.len(), 4, "`log`, the host's function, `fail` twice: {:?}", lanes[0].1);
+    assert_eq!(names.len(), 6, "`log` twice, the host's function, `fail` three times: {:?}", lanes[0].1);
 }
 
 #[test]
@@ -163,7 +166,7 @@ fn calls_have_parents_and_those_of_an_unsampled_one_are_not_recorded() {
         store.set_parent(TraceContext::parse(&parent, "").ok());
         assert_eq!(store.call(|store| guest.add(store)).unwrap(), 3);
     }
-    assert_eq!(guest.recorder.finish("completed").unwrap().events, 4);
+    assert_eq!(guest.recorder.finish("completed").unwrap().events, 6);
     let (_, parents) = guest.told();
     assert_eq!(parents.len(), 1);
     assert!(parents[0].context.is_some());
@@ -190,7 +193,7 @@ fn a_recording_that_ends_while_the_store_lives_has_what_was_recorded() {
     let guest = Guest::new(engine_with(|_| {}));
     let mut store = guest.store();
     assert_eq!(store.call(|store| guest.add(store)).unwrap(), 3);
-    assert_eq!(guest.recorder.finish("completed").unwrap().events, 4);
+    assert_eq!(guest.recorder.finish("completed").unwrap().events, 6);
     // It goes on, unrecorded.
     assert_eq!(store.call(|store| guest.add(store)).unwrap(), 3);
     assert_eq!(guest.told().0.len(), 1);
@@ -219,7 +222,7 @@ fn asynchronous_calls_tell_when_they_waited() {
     guest.recorder.finish("completed").unwrap();
     let (lanes, _) = guest.told();
     let enters = lanes.iter().flat_map(|(_, events)| events).filter(|event| matches!(event, Event::Enter(_)));
-    assert_eq!(enters.count(), 3, "`log`, the host's function, and `[suspended]`: {lanes:?}");
+    assert_eq!(enters.count(), 4, "`log` twice, the host's function, and `[suspended]`: {lanes:?}");
 }
 
 #[test]
@@ -309,4 +312,70 @@ fn an_engine_whose_memories_move_is_refused() {
         assert_eq!(refused, moves);
         recorder.finish("completed").unwrap();
     }
+}
+
+/// Two components, one of them twice, and stores that have nothing for a recorder.
+#[test]
+fn one_call_puts_probes_into_components_of_one_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("t.kperf");
+    let engine = Engine::default();
+    let options = InstrumentOptions::to_file(&trace);
+    let text = |n: u32| {
+        format!(
+            r#"(component
+              (core module $m (func $f (export "f") (result i32) (i32.const {n})))
+              (core instance $i (instantiate $m))
+              (func (export "get-{n}") (result u32) (canon lift (core func $i "f"))))"#
+        )
+    };
+    let component = |n| instrument_component(&engine, wat::parse_str(text(n)).unwrap(), &options).unwrap();
+    let components = [component(1), component(2), component(1)];
+    let mut linker = Linker::<String>::new(&engine);
+    components.iter().for_each(|component| component.add_to_linker(&mut linker).unwrap());
+    let get = |component: &InstrumentedComponent, store: &mut dyn FnMut(&InstancePre<String>) -> u32| {
+        store(&linker.instantiate_pre(component).unwrap())
+    };
+    for (component, n) in components.iter().zip([1, 2, 1]) {
+        let name = format!("get-{n}");
+        let call = |store: StoreContextMut<'_, String>, pre: &InstancePre<String>| {
+            let mut store = store;
+            let instance = pre.instantiate(&mut store)?;
+            let function = instance.get_typed_func::<(), (u32,)>(&mut store, &name)?;
+            Ok(function.call(&mut store, ())?.0)
+        };
+        let mut recorded = component.store(Store::new(&engine, "data".to_owned())).unwrap();
+        assert_eq!(
+            get(component, &mut |pre| recorded.call(|store| call(store.as_context_mut(), pre)).unwrap()),
+            n
+        );
+        // A store of the host's own records nothing.
+        let mut plain = Store::new(&engine, "data".to_owned());
+        let result: wasmtime::Result<u32> =
+            call(plain.as_context_mut(), &linker.instantiate_pre(component).unwrap());
+        assert_eq!(result.unwrap(), n);
+    }
+    let other = Engine::default();
+    assert!(matches!(
+        components[0].store(Store::new(&other, ())).map(drop).unwrap_err().kind(),
+        ErrorKind::OtherEngine
+    ));
+    let summary = components[0].recorder().finish("completed").unwrap();
+    assert_eq!(summary.events, 12, "a call from outside, and the core function, of each");
+    let mut reader = TraceReader::new(std::fs::File::open(&trace).unwrap()).unwrap();
+    let mut names = Vec::new();
+    while let Some(item) = reader.next().unwrap() {
+        if let Item::Symbols(table) = item {
+            let table = kperf_abi::SymbolTable::from_bytes(table).unwrap();
+            names.extend(table.symbols.iter().map(|symbol| symbol.name.to_string()));
+        }
+    }
+    assert_eq!(names, ["f", "get-1", "f", "get-2"], "each component's functions are told once");
+
+    let probed = rewrite_component(&wat::parse_str(text(3)).unwrap(), &Options::default()).unwrap();
+    let again = InstrumentOptions::to_file(folder.path().join("again.kperf"));
+    let component = instrument_component(&engine, &probed.wasm, &again).unwrap();
+    assert!(component.rewritten().is_none());
+    let error = instrument_component(&engine, "(module)", &again).map(drop).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Rewrite(_)), "{error}");
 }

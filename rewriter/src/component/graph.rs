@@ -1,10 +1,16 @@
 //! Writes a component anew, with the modules that have probes and what these need.
 
+mod around;
+
+use super::exports::Export;
+use super::needs::Needs;
+use super::prelude;
 use super::scan::{ROOT, Scan};
-use super::scope::Scope;
-use super::{canonical, guard, prelude};
+use super::scope::{Scope, Wrapped};
 use crate::{Error, ErrorKind, Warning};
+use kperf_abi::SymbolTable;
 use kperf_abi::names::{COMPONENT_HOST, MODULE};
+use kperf_abi::symbols::ModuleIdentity;
 use wasm_encoder::reencode::{self, Reencode, ReencodeComponent, component_utils};
 use wasm_encoder::{self as encoder, ComponentExportKind, ModuleArg};
 use wasmparser::{
@@ -13,53 +19,21 @@ use wasmparser::{
 
 type Result<T> = std::result::Result<T, reencode::Error<Error>>;
 
-/// How many recorders a component has at most: each takes 3 kB, and 128 KiB when it runs.
-const MAX_RECORDERS: usize = 1000;
 /// How many instances, of modules and of components, engines take in a component.
 const MAX_INSTANCES: usize = 1000;
 
-/// What each component (by its number in the scan) needs.
-pub(super) struct Needs {
-    /// A recorder, for modules with probes that it instantiates.
-    recorder: Vec<bool>,
-    /// The host's functions, for its own recorder or for components that it instantiates.
-    host: Vec<bool>,
-}
-
-impl Needs {
-    /// `modules`: the bytes of those that have probes.
-    pub(super) fn find(scan: &Scan<'_>, modules: &[Option<&[u8]>]) -> std::result::Result<Needs, Error> {
-        let has_probes = |&module: &usize| modules.get(module).is_some_and(Option::is_some);
-        let recorder: Vec<bool> = scan
-            .components
-            .iter()
-            .map(|component| component.core_instantiates.iter().any(has_probes))
-            .collect();
-        let stacks = scan.components.iter().zip(&recorder).filter(|(_, has)| **has);
-        if let Some((what, offset)) = stacks.filter_map(|(component, _)| component.stacks).next() {
-            let what = format!("{what}, whose calls would be nested in those of others,");
-            return Err(ErrorKind::Unsupported { what, offset }.into());
-        }
-        let recorders = recorder.iter().filter(|needed| **needed).count();
-        if recorders > MAX_RECORDERS {
-            let (count, limit) = (recorders, MAX_RECORDERS);
-            return Err(ErrorKind::TooMany { what: "components with a recorder", count, limit }.into());
-        }
-        let mut users = vec![Vec::new(); scan.components.len()];
-        for (user, component) in scan.components.iter().enumerate() {
-            component.instantiates.iter().for_each(|&used| users[used].push(user));
-        }
-        let mut host = recorder.clone();
-        let mut new: Vec<usize> = (0..host.len()).filter(|&n| host[n]).collect();
-        while let Some(used) = new.pop() {
-            for &user in &users[used] {
-                if !std::mem::replace(&mut host[user], true) {
-                    new.push(user);
-                }
-            }
-        }
-        Ok(Needs { recorder, host })
-    }
+/// What a component gets beside new modules: the calls from outside that are told.
+pub(super) struct Told<'a> {
+    /// What each component lifts.
+    pub(super) exports: &'a [Vec<Export>],
+    /// For each component what is in front of the names of its modules: `app/shop/`.
+    pub(super) paths: &'a [String],
+    /// What the symbol tables say beside a name.
+    pub(super) identity: ModuleIdentity,
+    /// The first id for them.
+    pub(super) next_id: u32,
+    /// The symbol tables that came of it.
+    pub(super) tables: Vec<SymbolTable>,
 }
 
 /// The component with these modules in the place of its own.
@@ -68,10 +42,11 @@ pub(super) fn write(
     scan: &Scan<'_>,
     modules: &[Option<&[u8]>],
     needs: &Needs,
+    told: &mut Told<'_>,
     warnings: &mut Vec<Warning>,
 ) -> std::result::Result<Vec<u8>, Error> {
-    let mut graph =
-        Graph { scan, modules, needs, scopes: Vec::new(), next_component: 0, next_module: 0, warnings };
+    let (scopes, next_component, next_module) = (Vec::new(), 0, 0);
+    let mut graph = Graph { scan, modules, needs, told, scopes, next_component, next_module, warnings };
     let mut out = encoder::Component::new();
     graph.begin(&mut out);
     let written = graph.parse_component(&mut out, wasmparser::Parser::new(0), wasm);
@@ -83,10 +58,11 @@ pub(super) fn write(
     Ok(out.finish())
 }
 
-struct Graph<'a> {
+struct Graph<'a, 't> {
     scan: &'a Scan<'a>,
     modules: &'a [Option<&'a [u8]>],
     needs: &'a Needs,
+    told: &'a mut Told<'t>,
     /// The component that is written, inside those around it.
     scopes: Vec<Scope>,
     next_component: usize,
@@ -94,7 +70,7 @@ struct Graph<'a> {
     warnings: &'a mut Vec<Warning>,
 }
 
-impl Graph<'_> {
+impl Graph<'_, '_> {
     /// The next component begins.
     fn begin(&mut self, out: &mut encoder::Component) {
         let n = self.next_component;
@@ -126,57 +102,16 @@ impl Graph<'_> {
         }
     }
 
-    /// Writes guards, if this canonical function wants one that isn't there: those of all functions of the component that want one
-    /// and can be had by now. `before`: the functions that are to be written in front.
-    fn guard(
-        &mut self,
-        function: &CanonicalFunction,
-        before: &mut encoder::CanonicalFunctionSection,
-        out: &mut encoder::Component,
-    ) {
-        let scan = self.scan;
-        let scope = self.top();
-        let Some((recorder, component)) = scope.recorder.zip(scope.component) else { return };
-        if canonical::guarded(function).all(|wanted| scope.guards.contains_key(&wanted)) {
-            return;
-        }
-        let component = &scan.components[component];
-        let mut guarded = Vec::new();
-        for &wanted in component.guarded.iter().filter(|wanted| !scope.guards.contains_key(wanted)) {
-            let place =
-                component.places.get(&wanted).filter(|(instance, _)| scope.core_instances.has(*instance));
-            let from = match place {
-                _ if scope.core_functions.has(wanted) => {
-                    guard::From::Function(scope.core_functions.get(wanted))
-                }
-                Some((instance, name)) => guard::From::Export(scope.core_instances.get(*instance), name),
-                None => continue,
-            };
-            let ty = component.core_functions.get(wanted as usize).cloned().flatten();
-            guarded.extend(ty.map(|ty| guard::Guarded { old: wanted, from, ty }));
-        }
-        if !guarded.is_empty() {
-            // They may be defined in this very section.
-            out.section(&std::mem::take(before));
-            guard::add(scope, recorder, &guarded, out);
-        }
-    }
-
     /// The component that was written last has ended.
     fn end(&mut self) -> Result<()> {
         let scope = self.scopes.pop().unwrap_or_default();
-        let count = scope.core_instances.len() + scope.instances.len();
-        if count > MAX_INSTANCES && scope.recorder.is_some() {
-            let (what, limit) = ("instances in a component", MAX_INSTANCES);
-            return Err(reencode::Error::UserError(ErrorKind::TooMany { what, count, limit }.into()));
-        }
-        Ok(())
+        check_instances(&scope)
     }
 
     /// A function that is called while the component may not be left.
     fn guarded(&mut self, function: u32) -> u32 {
         let scope = self.top();
-        match scope.guards.get(&function) {
+        match scope.guards.get(&Wrapped::Held(function)) {
             Some(&guard) => guard,
             None => scope.index(|scope| &scope.core_functions, function),
         }
@@ -207,7 +142,7 @@ macro_rules! outer_indices {
     };
 }
 
-impl Reencode for Graph<'_> {
+impl Reencode for Graph<'_, '_> {
     type Error = Error;
 
     core_indices! {
@@ -216,7 +151,7 @@ impl Reencode for Graph<'_> {
     }
 }
 
-impl ReencodeComponent for Graph<'_> {
+impl ReencodeComponent for Graph<'_, '_> {
     indices! {
         component_type_index: types, component_instance_index: instances, component_func_index: functions,
         component_index: components, module_index: core_modules, instance_index: core_instances,
@@ -423,7 +358,7 @@ impl ReencodeComponent for Graph<'_> {
         let mut functions = encoder::CanonicalFunctionSection::new();
         for function in section {
             let function = function?;
-            self.guard(&function, &mut functions, out);
+            self.guard(&function, &mut functions, out)?;
             self.parse_component_canonical(&mut functions, function)?;
         }
         out.section(&functions);
@@ -435,14 +370,21 @@ impl ReencodeComponent for Graph<'_> {
         out: &mut encoder::CanonicalFunctionSection,
         function: CanonicalFunction,
     ) -> Result<()> {
-        let lifts = matches!(function, CanonicalFunction::Lift { .. });
-        component_utils::parse_component_canonical(self, out, function)?;
-        let scope = self.top();
-        if lifts {
-            scope.functions.keep()
-        } else {
-            scope.core_functions.keep()
+        let CanonicalFunction::Lift { core_func_index, type_index, options } = function else {
+            component_utils::parse_component_canonical(self, out, function)?;
+            self.top().core_functions.keep();
+            return Ok(());
+        };
+        let mut written = Vec::with_capacity(options.len());
+        for option in &options {
+            written.push(self.canonical_option(*option)?);
         }
+        let (core, ty) = (self.function_index(core_func_index)?, self.component_type_index(type_index));
+        let scope = self.top();
+        let core = scope.guards.get(&Wrapped::Lifted(scope.lifts)).copied().unwrap_or(core);
+        out.lift(core, ty, written);
+        scope.functions.keep();
+        scope.lifts += 1;
         Ok(())
     }
 
@@ -451,6 +393,12 @@ impl ReencodeComponent for Graph<'_> {
             CanonicalOption::Realloc(function) => encoder::CanonicalOption::Realloc(self.guarded(function)),
             CanonicalOption::PostReturn(function) => {
                 encoder::CanonicalOption::PostReturn(self.guarded(function))
+            }
+            CanonicalOption::Callback(function) => {
+                let index = self.function_index(function)?;
+                let scope = self.top();
+                let ours = scope.guards.get(&Wrapped::Callback(scope.lifts)).copied();
+                encoder::CanonicalOption::Callback(ours.unwrap_or(index))
             }
             option => component_utils::canonical_option(self, option)?,
         })
@@ -493,4 +441,14 @@ enum Defines {
     Module(Option<usize>),
     Component(Option<usize>),
     CoreType,
+}
+
+/// Fails if a component with a recorder has more instances than engines take.
+fn check_instances(scope: &Scope) -> Result<()> {
+    let count = scope.core_instances.len() + scope.instances.len();
+    if count > MAX_INSTANCES && scope.recorder.is_some() {
+        let (what, limit) = ("instances in a component", MAX_INSTANCES);
+        return Err(reencode::Error::UserError(ErrorKind::TooMany { what, count, limit }.into()));
+    }
+    Ok(())
 }

@@ -1,33 +1,65 @@
-//! Functions that run while their component may not be left: `realloc` and `post-return`. The host can't be called there, not
-//! even by the recorder. So a function of ours stands around each, which tells the recorder to hold back.
+//! Functions of ours that stand around core functions which the canonical ABI calls.
+//!
+//! `realloc` and `post-return` run while their component may not be left. The host can't be called there, not even by the
+//! recorder, so the function around each tells the recorder to hold back.
+//!
+//! A function that is lifted is called from outside. The one around it is that call in the call tree: it begins when the
+//! arguments are there, and ends with `post-return` where there is one, because until then the host lifts the result.
 //!
 //! ```wat
-//! (func (export "0") (param i32)
-//!   (global.set $hold (i32.add (global.get $hold) (i32.const 1)))
+//! (func $lifted (param i32) (result i32) (local $token i32)
+//!   (if (global.get $returned) (then (call $leave (global.get $returned)) (global.set $returned (i32.const 0))))
+//!   (local.set $token (call $enter (i32.const ID)))
 //!   (call $f (local.get 0))
+//!   (global.set $returned (local.get $token))    ;; or (call $leave (local.get $token))
+//!   (call $look))
+//! (func $post_return (param i32)
+//!   (global.set $hold (i32.add (global.get $hold) (i32.const 1)))
+//!   (call $g (local.get 0))
+//!   (if (global.get $returned) (then (call $leave (global.get $returned)) (global.set $returned (i32.const 0))))
 //!   (global.set $hold (i32.sub (global.get $hold) (i32.const 1))))
 //! ```
+//!
+//! A host may leave `post-return` out. Then the call ends where the next one begins.
 
 use super::prelude;
-use super::scope::Scope;
-use kperf_abi::names::{HOLD, MODULE};
+use super::scope::{Scope, Wrapped};
+use kperf_abi::names::{ENTER, HOLD, LEAVE, LOOK, MODULE, RETURNED, SYMBOLS_SECTION};
+use kperf_abi::{FuncIndex, Symbol, SymbolTable};
+use std::borrow::Cow;
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasm_encoder::{
-    Alias, CodeSection, Component, ComponentAliasSection, EntityType, ExportKind, ExportSection, Function,
-    FunctionSection, GlobalType, ImportSection, InstanceSection, Instruction, Module, ModuleArg, TypeSection,
-    ValType,
+    Alias, BlockType, CodeSection, Component, ComponentAliasSection, CustomSection, EntityType, ExportKind,
+    ExportSection, Function, FunctionSection, GlobalType, ImportSection, InstanceSection, Instruction,
+    Module, ModuleArg, NameMap, NameSection, TypeSection, ValType,
 };
 use wasmparser::FuncType;
 
 /// The import module of what is guarded.
 const GUARDED: &str = "guarded";
+/// What is imported in front of that: the globals, by index, and the functions.
+const HOLDS: u32 = 0;
+const RETURNS: u32 = 1;
+const ENTERS: u32 = 0;
+const LEAVES: u32 = 1;
+const LOOKS: u32 = 2;
+const OURS: u32 = 3;
 
-/// A core function that gets a guard.
+/// A core function that one of ours stands around.
 pub(super) struct Guarded<'a> {
-    /// Its index in the original.
-    pub(super) old: u32,
+    pub(super) what: Wrapped,
     pub(super) from: From<'a>,
     pub(super) ty: FuncType,
+    /// How a call of it is told.
+    pub(super) told: Option<Told<'a>>,
+}
+
+/// A call of a component from outside.
+pub(super) struct Told<'a> {
+    pub(super) name: &'a str,
+    pub(super) unnamed: bool,
+    /// Whether `post-return` ends it.
+    pub(super) has_post_return: bool,
 }
 
 /// Where to find it, by new indices.
@@ -37,9 +69,16 @@ pub(super) enum From<'a> {
     Export(u32, &'a str),
 }
 
-/// Writes a module with a guard for each of these core functions, and an instance of it.
-pub(super) fn add(scope: &mut Scope, recorder: u32, functions: &[Guarded<'_>], out: &mut Component) {
-    let module = prelude::module(scope, &module(functions), out);
+/// Writes a module with a function around each of these core functions, and an instance of it. The table gets the symbols of those
+/// that tell calls.
+pub(super) fn add(
+    scope: &mut Scope,
+    recorder: u32,
+    functions: &[Guarded<'_>],
+    table: &mut SymbolTable,
+    out: &mut Component,
+) {
+    let module = prelude::module(scope, &module(functions, table), out);
     let names: Vec<String> = (0..functions.len()).map(|n| n.to_string()).collect();
     let mut found = ComponentAliasSection::new();
     let mut exports = Vec::with_capacity(functions.len());
@@ -67,40 +106,117 @@ pub(super) fn add(scope: &mut Scope, recorder: u32, functions: &[Guarded<'_>], o
     for (function, name) in functions.iter().zip(&names) {
         aliases.alias(Alias::CoreInstanceExport { instance, kind: ExportKind::Func, name });
         let guard = scope.core_functions.add();
-        scope.guards.insert(function.old, guard);
+        scope.guards.insert(function.what, guard);
     }
     out.section(&aliases);
 }
 
-fn module(functions: &[Guarded<'_>]) -> Vec<u8> {
+fn module(functions: &[Guarded<'_>], table: &mut SymbolTable) -> Vec<u8> {
     let (mut types, mut imports) = (TypeSection::new(), ImportSection::new());
     let (mut defined, mut exports, mut code) =
         (FunctionSection::new(), ExportSection::new(), CodeSection::new());
+    let mut names = NameMap::new();
+    types.ty().function([ValType::I32], [ValType::I32]);
+    types.ty().function([ValType::I32], []);
+    types.ty().function([], []);
+    imports.import(MODULE, ENTER, EntityType::Function(ENTERS));
+    imports.import(MODULE, LEAVE, EntityType::Function(LEAVES));
+    imports.import(MODULE, LOOK, EntityType::Function(LOOKS));
     for (n, Guarded { ty, .. }) in functions.iter().enumerate() {
-        let n = n as u32;
         types.ty().function(core_types(ty.params()), core_types(ty.results()));
-        imports.import(GUARDED, &n.to_string(), EntityType::Function(n));
-        defined.function(n);
-        exports.export(&n.to_string(), ExportKind::Func, functions.len() as u32 + n);
-        code.function(&guard(n, ty.params().len() as u32));
+        imports.import(GUARDED, &n.to_string(), EntityType::Function(OURS + n as u32));
     }
-    let hold = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
-    imports.import(MODULE, HOLD, EntityType::Global(hold));
+    for name in [HOLD, RETURNED] {
+        let ty = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
+        imports.import(MODULE, name, EntityType::Global(ty));
+    }
+    for (n, Guarded { ty, told, .. }) in functions.iter().enumerate() {
+        let n = n as u32;
+        let index = OURS + functions.len() as u32 + n;
+        defined.function(OURS + n);
+        exports.export(&n.to_string(), ExportKind::Func, index);
+        code.function(&match told {
+            Some(told) => {
+                let symbol = Symbol {
+                    id: kperf_abi::FuncId(table.id_end()),
+                    func_index: FuncIndex(index),
+                    name: told.name.into(),
+                    exported: true,
+                    unnamed: told.unnamed,
+                    ..Symbol::default()
+                };
+                names.append(index, told.name);
+                let call = lifted(OURS + n, ty, symbol.id.0, told.has_post_return);
+                table.symbols.push(symbol);
+                call
+            }
+            None => held(OURS + n, ty),
+        });
+    }
     let mut module = Module::new();
     module.section(&types).section(&imports).section(&defined).section(&exports).section(&code);
+    if !table.symbols.is_empty() {
+        let mut section = NameSection::new();
+        section.functions(&names);
+        module.section(&section);
+        let data = Cow::Owned(table.to_bytes());
+        module.section(&CustomSection { name: SYMBOLS_SECTION.into(), data });
+    }
     module.finish()
 }
 
-fn guard(function: u32, params: u32) -> Function {
+/// A function that is called from outside.
+fn lifted(function: u32, ty: &FuncType, id: u32, has_post_return: bool) -> Function {
+    let token = ty.params().len() as u32;
+    let mut code = settle();
+    code.extend([Instruction::I32Const(id as i32), Instruction::Call(ENTERS), Instruction::LocalSet(token)]);
+    code.extend(call(function, ty));
+    code.push(Instruction::LocalGet(token));
+    code.extend(if has_post_return {
+        vec![Instruction::GlobalSet(RETURNS), Instruction::Call(LOOKS)]
+    } else {
+        vec![Instruction::Call(LEAVES)]
+    });
+    body([(1, ValType::I32)], code)
+}
+
+/// A function that runs while its component may not be left.
+fn held(function: u32, ty: &FuncType) -> Function {
     let add = |step: Instruction<'static>| {
-        [Instruction::GlobalGet(0), Instruction::I32Const(1), step, Instruction::GlobalSet(0)]
+        [Instruction::GlobalGet(HOLDS), Instruction::I32Const(1), step, Instruction::GlobalSet(HOLDS)]
     };
-    let mut guard = Function::new([]);
-    let gets = (0..params).map(Instruction::LocalGet);
-    let call = gets.chain([Instruction::Call(function)]);
-    let code = add(Instruction::I32Add).into_iter().chain(call).chain(add(Instruction::I32Sub));
-    code.chain([Instruction::End]).for_each(|instruction| _ = guard.instruction(&instruction));
-    guard
+    // A `post-return` ends a call. An allocation is of another call than one whose result the host has.
+    let is_last = ty.results().is_empty();
+    let mut code = Vec::from(add(Instruction::I32Add));
+    code.extend(settle().into_iter().filter(|_| !is_last));
+    code.extend(call(function, ty));
+    code.extend(settle().into_iter().filter(|_| is_last));
+    code.extend(add(Instruction::I32Sub));
+    body([], code)
+}
+
+/// Ends the call whose result the host has lifted, if there is one.
+fn settle() -> Vec<Instruction<'static>> {
+    vec![
+        Instruction::GlobalGet(RETURNS),
+        Instruction::If(BlockType::Empty),
+        Instruction::GlobalGet(RETURNS),
+        Instruction::Call(LEAVES),
+        Instruction::I32Const(0),
+        Instruction::GlobalSet(RETURNS),
+        Instruction::End,
+    ]
+}
+
+fn call(function: u32, ty: &FuncType) -> impl Iterator<Item = Instruction<'static>> {
+    let gets = (0..ty.params().len() as u32).map(Instruction::LocalGet);
+    gets.chain([Instruction::Call(function)])
+}
+
+fn body<const N: usize>(locals: [(u32, ValType); N], code: Vec<Instruction<'static>>) -> Function {
+    let mut body = Function::new(locals);
+    code.iter().chain([&Instruction::End]).for_each(|instruction| _ = body.instruction(instruction));
+    body
 }
 
 /// These are numbers: whatever the canonical ABI calls takes and returns no references.

@@ -5,8 +5,17 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// A function that a module exports: the module's number, and the name.
-pub(super) type Origin<'a> = (usize, &'a str);
+/// Where a core function is from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Origin<'a> {
+    /// A module exports it: the module's number, and the name.
+    Module(usize, &'a str),
+    /// A component lowers one of its functions: the component's number, and the function's index.
+    Lowered(usize, u32),
+}
+
+/// By import module and name: the component that lowers a function there, and that function's index.
+pub(super) type Lowered<'a> = HashMap<(&'a str, &'a str), (usize, u32)>;
 
 /// What a core instance exports.
 #[derive(Clone, Copy)]
@@ -31,8 +40,8 @@ pub(super) struct Links<'a> {
     imports: HashMap<(usize, &'a str), Vec<&'a str>>,
     /// By number of the module and what it imports: where it is from, in one instance of the module or another.
     from: HashMap<(usize, &'a str, &'a str), BTreeSet<Origin<'a>>>,
-    /// By what a trampoline is exported as: the modules of the functions behind it.
-    behind: HashMap<Origin<'a>, BTreeSet<usize>>,
+    /// By a trampoline's module and name: the functions behind it.
+    behind: HashMap<(usize, &'a str), BTreeSet<Origin<'a>>>,
     /// Modules that fill tables of others.
     fixups: HashSet<usize>,
 }
@@ -53,7 +62,7 @@ impl<'a> Links<'a> {
         let names = self.imports.get(&(module, from)).map(Vec::as_slice).unwrap_or_default();
         for &name in names {
             let origin = match source {
-                Source::Module(origin) => Some((origin, name)),
+                Source::Module(origin) => Some(Origin::Module(origin, name)),
                 Source::Bag(bag) => bag.functions.get(name).copied().flatten(),
             };
             if let Some(origin) = origin {
@@ -77,7 +86,7 @@ impl<'a> Links<'a> {
         for (from, source) in sources {
             let Source::Bag(bag) = source else { continue };
             for &name in self.imports.get(&(module, *from)).into_iter().flatten() {
-                let Some((behind, _)) = bag.functions.get(name).copied().flatten() else { continue };
+                let Some(behind) = bag.functions.get(name).copied().flatten() else { continue };
                 for &trampolines in &tables {
                     self.behind.entry((trampolines, name)).or_default().insert(behind);
                 }
@@ -92,13 +101,12 @@ impl<'a> Links<'a> {
         are_trampolines: impl Fn(usize) -> bool,
     ) -> HashMap<usize, HashSet<(String, String)>> {
         let mut found: HashMap<usize, HashSet<(String, String)>> = HashMap::new();
-        let is_probed = |origin: &Origin<'a>| {
-            let (module, _) = *origin;
-            if are_trampolines(module) {
-                self.behind.get(origin).is_some_and(|behind| behind.iter().any(|&module| has_probes(module)))
-            } else {
-                has_probes(module)
+        let is_one = |origin: &Origin<'a>| matches!(origin, Origin::Module(module, _) if has_probes(*module));
+        let is_probed = |origin: &Origin<'a>| match *origin {
+            Origin::Module(module, name) if are_trampolines(module) => {
+                self.behind.get(&(module, name)).is_some_and(|behind| behind.iter().any(is_one))
             }
+            _ => is_one(origin),
         };
         for ((module, from, name), origins) in &self.from {
             if origins.iter().any(is_probed) {
@@ -107,4 +115,27 @@ impl<'a> Links<'a> {
         }
         found
     }
+
+    /// What modules import that a component lowers, where it is the same in all their instances: by number of the module, then by
+    /// import module and name, the component and the index of its function.
+    pub(super) fn lowered(&self, are_trampolines: impl Fn(usize) -> bool) -> HashMap<usize, Lowered<'a>> {
+        let mut found: HashMap<usize, Lowered<'a>> = HashMap::new();
+        for (&(module, from, name), origins) in &self.from {
+            let origins = match first_alone(origins) {
+                Some(Origin::Module(module, name)) if are_trampolines(module) => {
+                    self.behind.get(&(module, name))
+                }
+                _ => Some(origins),
+            };
+            if let Some(Origin::Lowered(component, function)) = origins.and_then(first_alone) {
+                found.entry(module).or_default().insert((from, name), (component, function));
+            }
+        }
+        found
+    }
+}
+
+/// What is in a set, if it is one thing.
+fn first_alone<T: Copy + Ord>(set: &BTreeSet<T>) -> Option<T> {
+    set.first().copied().filter(|_| set.len() == 1)
 }

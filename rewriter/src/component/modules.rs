@@ -1,12 +1,15 @@
 //! Probes for the core modules of a component: which of them, what they are called, and the pass for modules on each.
 
 use super::CoreModule;
+use super::exports::{Export, definitions};
 use super::scan::{Nested, ROOT, Scan};
+use super::wit::Names;
 use crate::instrument::{self, Surroundings};
 use crate::{Error, ErrorKind, Left, Options, Rewritten, Warning};
 use kperf_abi::SymbolTable;
 use kperf_abi::symbols::ModuleIdentity;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use wasmparser::{ExternalKind, FunctionBody, Operator, Parser, Payload};
 
 /// The longest path to a module, in bytes. It stands in front of the name of each function, so it must not be as long as one may
@@ -24,11 +27,21 @@ pub(super) struct Module {
 pub(super) fn rewrite(
     wasm: &[u8],
     scan: &Scan<'_>,
+    exports: &[Vec<Export>],
     options: &Options,
 ) -> Result<(Vec<Module>, Vec<Warning>), Error> {
     let left = left(wasm, scan);
     let mut linked =
         scan.links.probed(|module| left[module].is_none(), |module| left[module] == Some(Left::Trampolines));
+    let mut called = called(scan, |module| left[module] == Some(Left::Trampolines));
+    let taken: HashSet<String> = exports
+        .iter()
+        .flatten()
+        .filter(|export| export.tells())
+        .flat_map(Export::names)
+        .map(str::to_owned)
+        .collect();
+    let taken = Arc::new(taken);
     let names = names(scan, options);
     let largest = (0..scan.modules.len())
         .filter(|&n| left[n].is_none())
@@ -52,7 +65,10 @@ pub(super) fn rewrite(
         let surroundings = Surroundings {
             name: name.clone(),
             prefix: if largest == Some(n) { String::new() } else { format!("{short}::") },
+            own_prefix: format!("{short}::"),
+            taken: taken.clone(),
             linked: linked.remove(&n).unwrap_or_default(),
+            called: called.remove(&n).unwrap_or_default(),
         };
         let options = Options { id_base: next_id, ..options.clone() };
         let rewritten = instrument::rewrite_in(&wasm[module.bytes.clone()], &options, Some(&surroundings));
@@ -63,21 +79,42 @@ pub(super) fn rewrite(
         let wasm = (!symbols.symbols.is_empty()).then_some(wasm);
         modules.push(Module { wasm, told: CoreModule { name, symbols, plan: Some(plan), left: None } });
     }
-    check_filter(&modules, options)?;
+    check_filter(&modules, exports, options)?;
     Ok((modules, warnings))
 }
 
+/// By number of the module, and by what it imports (module and name): what the component imports there.
+fn called(
+    scan: &Scan<'_>,
+    are_trampolines: impl Fn(usize) -> bool,
+) -> HashMap<usize, HashMap<(String, String), String>> {
+    let all = definitions(scan);
+    let mut finders: HashMap<usize, Names<'_, '_>> = HashMap::new();
+    let lowered = scan.links.lowered(are_trampolines).into_iter();
+    let named = lowered.map(|(module, imports)| {
+        let imports = imports.into_iter().filter_map(|((from, name), (component, function))| {
+            let finder = finders.entry(component).or_insert_with(|| Names::of(&all, component));
+            Some(((from.to_owned(), name.to_owned()), finder.import(function)?))
+        });
+        (module, imports.collect())
+    });
+    named.collect()
+}
+
 /// Fails if a pattern matches nothing in any module, or if the filters leave nothing.
-fn check_filter(modules: &[Module], options: &Options) -> Result<(), Error> {
+fn check_filter(modules: &[Module], exports: &[Vec<Export>], options: &Options) -> Result<(), Error> {
     let plans = modules.iter().filter_map(|module| module.told.plan.as_ref());
     let functions = plans.flat_map(|plan| &plan.functions);
+    let exports = exports.iter().flatten();
     let names = functions.clone().map(|function| function.display_name());
+    let names = names.chain(exports.clone().flat_map(|export| export.names()));
     if let Some(pattern) = options.filter.unmatched(names.clone()) {
         let (pattern, hint) = (pattern.as_str().to_owned(), pattern.hint(names));
         return Err(ErrorKind::PatternMatchesNothing { pattern, hint }.into());
     }
     let functions = functions.count();
-    if options.chooses() && functions > 0 && modules.iter().all(|module| module.wasm.is_none()) {
+    let tells = modules.iter().any(|module| module.wasm.is_some()) || exports.clone().any(Export::tells);
+    if options.chooses() && functions > 0 && !tells {
         return Err(ErrorKind::NothingMatched { functions }.into());
     }
     Ok(())
@@ -153,25 +190,34 @@ fn is_trampoline(body: &FunctionBody<'_>) -> bool {
     calls == 1
 }
 
-/// For each module its name in full (`app/shop/main`), and below the component (`shop/main`). No two have the same.
-pub(super) fn names(scan: &Scan<'_>, options: &Options) -> Vec<(String, String)> {
-    // Of each component, with a `/` behind it. That of the outermost is empty.
+/// For each component what stands in front of the names in it: `shop/`. Nothing for the outermost.
+pub(super) fn paths(scan: &Scan<'_>) -> Vec<String> {
     let mut paths: Vec<String> = Vec::with_capacity(scan.components.len());
-    let mut taken_paths = HashSet::new();
+    let mut taken = HashSet::new();
     for (n, component) in scan.components.iter().enumerate() {
         let path = component.parent.map(|parent| {
             let own = component.name.clone().filter(|name| name.len() <= LONGEST);
             let own = own.unwrap_or_else(|| format!("component[{n}]"));
             let path = format!("{}{own}/", paths[parent]);
-            if taken_paths.insert(path.clone()) { path } else { format!("{}{own}[{n}]/", paths[parent]) }
+            if taken.insert(path.clone()) { path } else { format!("{}{own}[{n}]/", paths[parent]) }
         });
         paths.push(path.unwrap_or_default());
     }
-    let root = match (options.module_name.as_str(), scan.components.get(ROOT)) {
+    paths
+}
+
+/// What the component is called.
+pub(super) fn root<'a>(scan: &'a Scan<'_>, options: &'a Options) -> &'a str {
+    match (options.module_name.as_str(), scan.components.get(ROOT)) {
         ("", Some(Nested { name: Some(name), .. })) => name,
         ("", _) => "component",
         (name, _) => name,
-    };
+    }
+}
+
+/// For each module its name in full (`app/shop/main`), and below the component (`shop/main`). No two have the same.
+pub(super) fn names(scan: &Scan<'_>, options: &Options) -> Vec<(String, String)> {
+    let (paths, root) = (paths(scan), root(scan, options));
     let mut taken = HashSet::new();
     let modules = scan.modules.iter().enumerate();
     modules

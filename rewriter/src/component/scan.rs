@@ -3,14 +3,15 @@
 
 use super::canonical;
 use super::links::{Bag, Links, Origin, Source};
+use super::wit::{Definitions, Lift};
 use crate::{Error, ErrorKind};
 use kperf_abi::names::COMPONENT_HOST;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use wasmparser::{
-    ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentName, ComponentOuterAliasKind,
-    ExternalKind, FuncType, Instance, InstantiationArg, KnownCustom, Parser, Payload, TypeRef, Validator,
-    WasmFeatures,
+    CanonicalFunction, ComponentAlias, ComponentExternalKind, ComponentInstance, ComponentName,
+    ComponentOuterAliasKind, ExternalKind, FuncType, Instance, InstantiationArg, KnownCustom, Parser,
+    Payload, TypeRef, Validator, WasmFeatures,
 };
 
 /// How deep components may be nested.
@@ -49,8 +50,12 @@ pub(super) struct Nested<'a> {
     pub(super) core_functions: Vec<Option<FuncType>>,
     /// The core functions that run while it may not be left, each once, in the order in which they are wanted.
     pub(super) guarded: Vec<u32>,
-    /// Those of them that a core instance exports: the instance, and the name.
+    /// The core functions that are lifted, in the order in which they are.
+    pub(super) lifts: Vec<Lift>,
+    /// Those of both that a core instance exports: the instance, and the name.
     pub(super) places: HashMap<u32, (u32, &'a str)>,
+    /// What names of functions depend on.
+    pub(super) definitions: Definitions<'a>,
     /// What makes its calls run on several stacks at once, and where that was met.
     pub(super) stacks: Option<(&'static str, u64)>,
 }
@@ -221,6 +226,7 @@ impl<'a> Scan<'a> {
                     let import = import?;
                     self.has_probes |= import.name.name == COMPONENT_HOST;
                     scope.unknown(import.ty.kind());
+                    self.components[scope.component].definitions.import(import.name.name, import.ty.kind());
                 }
             }
             Payload::ComponentAliasSection(section) => {
@@ -232,6 +238,7 @@ impl<'a> Scan<'a> {
                 for export in section.clone() {
                     let export = export?;
                     self.pass(scope, export.kind, export.index);
+                    self.components[scope.component].definitions.export(&export);
                     match export.kind {
                         ComponentExternalKind::Module => {
                             let module = at(&scope.modules, export.index);
@@ -269,8 +276,20 @@ impl<'a> Scan<'a> {
                     if component.stacks.is_none() {
                         component.stacks = canonical::stacks(&function).map(|what| (what, offset));
                     }
-                    if !matches!(function, wasmparser::CanonicalFunction::Lift { .. }) {
-                        scope.core_functions.push(CoreFunction::default());
+                    match (&function, Lift::of(&function)) {
+                        (_, Some(lift)) => {
+                            for core in std::iter::once(lift.core).chain(lift.callback) {
+                                let place = scope.core_functions.get(core as usize).and_then(|it| it.place);
+                                component.places.extend(place.map(|place| (core, place)));
+                            }
+                            component.lifts.push(lift);
+                            component.definitions.lift();
+                        }
+                        (CanonicalFunction::Lower { func_index, .. }, None) => {
+                            let origin = Some(Origin::Lowered(scope.component, *func_index));
+                            scope.core_functions.push(CoreFunction { place: None, origin });
+                        }
+                        (_, None) => scope.core_functions.push(CoreFunction::default()),
                     }
                 }
             }
@@ -280,6 +299,7 @@ impl<'a> Scan<'a> {
     }
 
     fn alias(&mut self, scope: &mut Scope<'a>, outer: &[Level<'a>], alias: ComponentAlias<'a>) {
+        self.components[scope.component].definitions.alias(&alias);
         match alias {
             ComponentAlias::InstanceExport { kind, .. } => scope.unknown(kind),
             ComponentAlias::CoreInstanceExport { kind, instance_index, name } => {
@@ -287,7 +307,9 @@ impl<'a> Scan<'a> {
                 match (kind, instance) {
                     (ExternalKind::Func | ExternalKind::FuncExact, instance) => {
                         let origin = match instance {
-                            Some(CoreInstance::Of(module)) => module.map(|module| (module, name)),
+                            Some(CoreInstance::Of(module)) => {
+                                module.map(|module| Origin::Module(module, name))
+                            }
                             Some(CoreInstance::Bag(bag)) => bag.functions.get(name).copied().flatten(),
                             None => None,
                         };
@@ -327,9 +349,14 @@ impl<'a> Scan<'a> {
     }
 
     fn instance(&mut self, scope: &Scope<'a>, instance: ComponentInstance<'a>) {
+        let of = match &instance {
+            ComponentInstance::Instantiate { component_index, .. } => at(&scope.components, *component_index),
+            ComponentInstance::FromExports(_) => None,
+        };
+        self.components[scope.component].definitions.instance(&instance, of);
         match instance {
-            ComponentInstance::Instantiate { component_index, args } => {
-                self.components[scope.component].instantiates.extend(at(&scope.components, component_index));
+            ComponentInstance::Instantiate { args, .. } => {
+                self.components[scope.component].instantiates.extend(of);
                 args.iter().for_each(|arg| self.pass(scope, arg.kind, arg.index));
             }
             ComponentInstance::FromExports(exports) => {

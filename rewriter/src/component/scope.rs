@@ -40,6 +40,17 @@ impl Space {
     }
 }
 
+/// A core function that one of ours stands around.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Wrapped {
+    /// It runs while its component may not be left: its index in the original.
+    Held(u32),
+    /// It is lifted: the number of the lift in its component.
+    Lifted(usize),
+    /// It goes on with a call of what is lifted.
+    Callback(usize),
+}
+
 /// The index spaces of a component, and what the later steps need to know of it.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
@@ -65,8 +76,12 @@ pub(super) struct Scope {
     pub(super) host: Option<u32>,
     /// The core instance of its recorder, if it has one.
     pub(super) recorder: Option<u32>,
-    /// The guarded function for each core function that was (its old index).
-    pub(super) guards: HashMap<u32, u32>,
+    /// The functions of ours, by what they stand around.
+    pub(super) guards: HashMap<Wrapped, u32>,
+    /// How many functions were lifted.
+    pub(super) lifts: usize,
+    /// How many modules with functions of ours tell calls from outside.
+    pub(super) tables: usize,
 }
 
 impl Scope {

@@ -1,6 +1,8 @@
 //! A lane for each store, for hosts whose stores' data have no room for one.
 
 use super::modules::Modules;
+#[cfg(feature = "component-model")]
+use crate::component::Stores;
 use crate::find_lane::FindLane;
 use crate::host_lane::HostLane;
 use crate::recorder::Recorder;
@@ -22,6 +24,9 @@ pub(super) struct Shared {
     recorder: Recorder,
     modules: Modules,
     open: Mutex<HashMap<usize, Arc<Slot>>>,
+    /// Those that components run in.
+    #[cfg(feature = "component-model")]
+    stores: Stores,
 }
 
 /// The lane of a store; `None` when the store is gone.
@@ -51,7 +56,13 @@ thread_local! {
 
 impl LanesByStore {
     pub(super) fn new(recorder: Recorder) -> LanesByStore {
-        let shared = Shared { recorder, modules: Modules::default(), open: Mutex::default() };
+        let shared = Shared {
+            recorder,
+            modules: Modules::default(),
+            open: Mutex::default(),
+            #[cfg(feature = "component-model")]
+            stores: Stores::default(),
+        };
         LanesByStore { shared: Arc::new(shared) }
     }
 
@@ -62,6 +73,12 @@ impl LanesByStore {
     /// The modules whose calls are recorded.
     pub(super) fn modules(&self) -> &Modules {
         &self.shared.modules
+    }
+
+    /// The stores that components run in.
+    #[cfg(feature = "component-model")]
+    pub(super) fn stores(&self) -> &Stores {
+        &self.shared.stores
     }
 
     pub(super) fn downgrade(&self) -> Weak<Shared> {

@@ -1,7 +1,9 @@
 //! The modules of a recording, and their ids.
 
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::recorder::Recorder;
+#[cfg(feature = "component-model")]
+use kperf_rewriter::RewrittenComponent;
 use kperf_rewriter::{Options, Rewritten};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;
@@ -32,10 +34,7 @@ impl Modules {
             self.claim(recorder, table.to_bytes())?;
             return Ok(None);
         }
-        // (A map of names has no order. Modules that differ only in that meet each other below.)
-        let described = format!("{:?}", Options { id_base: 0, names: None, ..options.clone() });
-        let mut id_base =
-            first_id(&Sha256::new().chain_update(described).chain_update(wasm).finalize().into());
+        let mut id_base = first_id_of(wasm, options);
         loop {
             let rewritten =
                 kperf_rewriter::rewrite(wasm, &Options { id_base, ..options.clone() }).map_err(refused)?;
@@ -45,11 +44,45 @@ impl Modules {
             match self.claim(recorder, rewritten.symbols.to_bytes()) {
                 Ok(()) => return Ok(Some(rewritten)),
                 // Rare. What comes behind the other module is free, or another one's.
-                Err(error) => match error.kind() {
-                    ErrorKind::OverlappingIds { first, .. } if first.end > id_base => id_base = first.end,
+                Err(error) => match id_base_behind(&error) {
+                    Some(behind) if behind > id_base => id_base = behind,
                     _ => return Err(error),
                 },
             }
+        }
+    }
+
+    /// The same for a component.
+    #[cfg(feature = "component-model")]
+    pub(super) fn rewrite_component(
+        &self,
+        recorder: &Recorder,
+        wasm: &[u8],
+        options: &Options,
+    ) -> Result<Option<RewrittenComponent>> {
+        let refused = |error: kperf_rewriter::Error| ErrorKind::Rewrite(Box::new(error));
+        let known = kperf_rewriter::probed_component(wasm).map_err(refused)?;
+        if !known.is_empty() {
+            known.iter().try_for_each(|table| self.claim(recorder, table.to_bytes()))?;
+            return Ok(None);
+        }
+        let mut id_base = first_id_of(wasm, options);
+        'again: loop {
+            let options = Options { id_base, ..options.clone() };
+            let rewritten = kperf_rewriter::rewrite_component(wasm, &options).map_err(refused)?;
+            for table in rewritten.symbols() {
+                match self.claim(recorder, table.to_bytes()).map_err(|error| (id_base_behind(&error), error))
+                {
+                    Ok(()) => {}
+                    // Rare. Tables in front of this one are known then, and nothing has their ids.
+                    Err((Some(behind), _)) if behind > id_base => {
+                        id_base = behind;
+                        continue 'again;
+                    }
+                    Err((_, error)) => return Err(error),
+                }
+            }
+            return Ok(Some(rewritten));
         }
     }
 
@@ -62,6 +95,21 @@ impl Modules {
             known.insert(hash);
         }
         Ok(())
+    }
+}
+
+/// The first id of a module, or a component, that is rewritten with these options.
+fn first_id_of(wasm: &[u8], options: &Options) -> u32 {
+    // (A map of names has no order. Modules that differ only in that meet each other when they are made known.)
+    let described = format!("{:?}", Options { id_base: 0, names: None, ..options.clone() });
+    first_id(&Sha256::new().chain_update(described).chain_update(wasm).finalize().into())
+}
+
+/// If a module's ids were another's: the first one behind those.
+fn id_base_behind(error: &Error) -> Option<u32> {
+    match error.kind() {
+        ErrorKind::OverlappingIds { first, .. } => Some(first.end),
+        _ => None,
     }
 }
 

@@ -1,0 +1,64 @@
+//! Which components get a recorder, and which import what recorders want from their host.
+
+use super::exports::Export;
+use super::scan::Scan;
+use crate::{Error, ErrorKind};
+
+/// How many recorders a component has at most: each takes 3 kB, and 128 KiB when it runs.
+const MAX_RECORDERS: usize = 1000;
+
+/// What each component (by its number in the scan) needs.
+pub(super) struct Needs {
+    /// A recorder, for modules with probes that it instantiates.
+    pub(super) recorder: Vec<bool>,
+    /// The host's functions, for its own recorder or for components that it instantiates.
+    pub(super) host: Vec<bool>,
+}
+
+impl Needs {
+    /// `modules`: the bytes of those that have probes. `exports`: what each component lifts.
+    pub(super) fn find(
+        scan: &Scan<'_>,
+        modules: &[Option<&[u8]>],
+        exports: &[Vec<Export>],
+    ) -> Result<Needs, Error> {
+        let has_probes = |&module: &usize| modules.get(module).is_some_and(Option::is_some);
+        let recorder: Vec<bool> = scan
+            .components
+            .iter()
+            .zip(exports)
+            .map(|(component, exports)| {
+                component.core_instantiates.iter().any(has_probes) || exports.iter().any(Export::tells)
+            })
+            .collect();
+        let stacks = scan.components.iter().zip(&recorder).filter(|(_, has)| **has);
+        if let Some((what, offset)) = stacks.filter_map(|(component, _)| component.stacks).next() {
+            let what = format!("{what}, whose calls would be nested in those of others,");
+            return Err(ErrorKind::Unsupported { what, offset }.into());
+        }
+        let recorders = recorder.iter().filter(|needed| **needed).count();
+        if recorders > MAX_RECORDERS {
+            let (count, limit) = (recorders, MAX_RECORDERS);
+            return Err(ErrorKind::TooMany { what: "components with a recorder", count, limit }.into());
+        }
+        let mut users = vec![Vec::new(); scan.components.len()];
+        for (user, component) in scan.components.iter().enumerate() {
+            component.instantiates.iter().for_each(|&used| users[used].push(user));
+        }
+        let mut host = recorder.clone();
+        let mut new: Vec<usize> = (0..host.len()).filter(|&n| host[n]).collect();
+        while let Some(used) = new.pop() {
+            for &user in &users[used] {
+                if !std::mem::replace(&mut host[user], true) {
+                    new.push(user);
+                }
+            }
+        }
+        Ok(Needs { recorder, host })
+    }
+
+    /// Whether anything is to be put into the component.
+    pub(super) fn anything(&self) -> bool {
+        self.host.contains(&true)
+    }
+}

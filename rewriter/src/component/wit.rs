@@ -1,0 +1,286 @@
+//! What the functions are called that a component exports and imports: `wasi:io/streams@0.2.0#[method]input-stream.read`.
+//!
+//! An export names an instance, which a nested component may have put together, and which has functions that were lifted
+//! outside of it. So names are found by following definitions, as an engine does.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use wasmparser::{
+    CanonicalFunction, ComponentAlias, ComponentExport, ComponentExternalKind, ComponentInstance,
+};
+
+/// How many definitions are followed for one component. What has no name by then is called after its core function.
+const MOST_STEPS: usize = 1 << 16;
+/// How many definitions may lead from one to the next.
+const DEEPEST: usize = 200;
+/// The longest name of an instance, in bytes, that stands in front of its functions' names.
+const LONGEST: usize = 200;
+
+/// A core function that is lifted.
+#[derive(Debug)]
+pub(super) struct Lift {
+    pub(super) core: u32,
+    /// What goes on with a call that waits (WASI 0.3).
+    pub(super) callback: Option<u32>,
+    /// Whether the host says by a call of `post-return` that it has the result.
+    pub(super) has_post_return: bool,
+}
+
+impl Lift {
+    /// The lift that a canonical function is, if it is one.
+    pub(super) fn of(function: &CanonicalFunction) -> Option<Lift> {
+        let CanonicalFunction::Lift { core_func_index, options, .. } = function else { return None };
+        let callback = options.iter().find_map(|option| match option {
+            wasmparser::CanonicalOption::Callback(function) => Some(*function),
+            _ => None,
+        });
+        let has_post_return =
+            options.iter().any(|option| matches!(option, wasmparser::CanonicalOption::PostReturn(_)));
+        Some(Lift { core: *core_func_index, callback, has_post_return })
+    }
+}
+
+/// The definitions of a component that names of functions depend on.
+#[derive(Debug, Default)]
+pub(super) struct Definitions<'a> {
+    functions: Vec<Function<'a>>,
+    instances: Vec<Instance<'a>>,
+    exports: Vec<(&'a str, Item)>,
+    /// Those exported as a name, by it.
+    exported: BTreeMap<&'a str, Item>,
+    /// How many functions are lifted.
+    lifts: usize,
+}
+
+/// A function or an instance, by its index.
+#[derive(Clone, Copy, Debug)]
+enum Item {
+    Function(u32),
+    Instance(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Function<'a> {
+    Lift(usize),
+    Import(&'a str),
+    Member(u32, &'a str),
+    Same(u32),
+}
+
+#[derive(Debug)]
+enum Instance<'a> {
+    Import(&'a str),
+    /// Of a component, by its number in the scan.
+    Of(Option<usize>, BTreeMap<&'a str, Item>),
+    Bag(BTreeMap<&'a str, Item>),
+    Member(u32, &'a str),
+    Same(u32),
+}
+
+impl Item {
+    fn new(kind: ComponentExternalKind, index: u32) -> Option<Item> {
+        match kind {
+            ComponentExternalKind::Func => Some(Item::Function(index)),
+            ComponentExternalKind::Instance => Some(Item::Instance(index)),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Definitions<'a> {
+    pub(super) fn import(&mut self, name: &'a str, kind: ComponentExternalKind) {
+        match kind {
+            ComponentExternalKind::Func => self.functions.push(Function::Import(name)),
+            ComponentExternalKind::Instance => self.instances.push(Instance::Import(name)),
+            _ => {}
+        }
+    }
+
+    pub(super) fn alias(&mut self, alias: &ComponentAlias<'a>) {
+        if let ComponentAlias::InstanceExport { kind, instance_index, name } = *alias {
+            match kind {
+                ComponentExternalKind::Func => {
+                    self.functions.push(Function::Member(instance_index, name));
+                }
+                ComponentExternalKind::Instance => {
+                    self.instances.push(Instance::Member(instance_index, name));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn export(&mut self, export: &ComponentExport<'a>) {
+        let Some(item) = Item::new(export.kind, export.index) else { return };
+        let name = export.name.name;
+        self.exports.push((name, item));
+        self.exported.insert(name, item);
+        match item {
+            Item::Function(index) => self.functions.push(Function::Same(index)),
+            Item::Instance(index) => self.instances.push(Instance::Same(index)),
+        }
+    }
+
+    /// `of`: the number of the component, if it is known and an instance of one.
+    pub(super) fn instance(&mut self, instance: &ComponentInstance<'a>, of: Option<usize>) {
+        let instance = match instance {
+            ComponentInstance::Instantiate { args, .. } => {
+                let args = args.iter().filter_map(|arg| Some((arg.name, Item::new(arg.kind, arg.index)?)));
+                Instance::Of(of, args.collect())
+            }
+            ComponentInstance::FromExports(exports) => {
+                let items = exports
+                    .iter()
+                    .filter_map(|export| Some((export.name.name, Item::new(export.kind, export.index)?)));
+                Instance::Bag(items.collect())
+            }
+        };
+        self.instances.push(instance);
+    }
+
+    /// A function is lifted.
+    pub(super) fn lift(&mut self) {
+        self.functions.push(Function::Lift(self.lifts));
+        self.lifts += 1;
+    }
+}
+
+/// The component in which an index means something, and what it was instantiated with.
+#[derive(Clone)]
+struct Place<'s, 'a> {
+    component: usize,
+    /// The arguments, and where their indices mean something. `None` for the component whose names are wanted.
+    around: Option<Rc<(&'s BTreeMap<&'a str, Item>, Place<'s, 'a>)>>,
+}
+
+/// What a definition comes to.
+enum Found<'s, 'a> {
+    /// A function that the component whose names are wanted lifts.
+    Lift(usize),
+    /// One that it imports: the instance, and the name.
+    Import(Option<&'a str>, &'a str),
+    /// An instance that it imports.
+    Imported(&'a str),
+    Of(Place<'s, 'a>),
+    Bag(&'s BTreeMap<&'a str, Item>, Place<'s, 'a>),
+}
+
+/// Finds names for the functions of one component.
+pub(super) struct Names<'s, 'a> {
+    /// By number of the component. Those that aren't read to their end don't instantiate anything that matters here.
+    all: &'s [&'s Definitions<'a>],
+    root: usize,
+    steps: usize,
+}
+
+impl<'s, 'a> Names<'s, 'a> {
+    pub(super) fn of(all: &'s [&'s Definitions<'a>], root: usize) -> Names<'s, 'a> {
+        Names { all, root, steps: 0 }
+    }
+
+    /// For each function that the component lifts the name under which it exports it, if it does.
+    pub(super) fn lifts(&mut self) -> Vec<Option<String>> {
+        let Some(&own) = self.all.get(self.root) else { return Vec::new() };
+        let mut names = vec![None; own.lifts];
+        let here = Place { component: self.root, around: None };
+        let mut note = |lift: usize, name: String| {
+            if let Some(place) = names.get_mut(lift).filter(|place| place.is_none()) {
+                *place = Some(name);
+            }
+        };
+        for &(name, item) in &own.exports {
+            match self.follow(&here, item, 0) {
+                Some(Found::Lift(lift)) if name.len() <= LONGEST => note(lift, name.to_owned()),
+                Some(Found::Of(place)) => {
+                    let Some(&inner) = self.all.get(place.component) else { continue };
+                    for &(function, item) in &inner.exports {
+                        if let Some(Found::Lift(lift)) = self.follow(&place, item, 0) {
+                            note(lift, full(Some(name), function));
+                        }
+                    }
+                }
+                Some(Found::Bag(items, place)) => {
+                    for (&function, &item) in items {
+                        if let Some(Found::Lift(lift)) = self.follow(&place, item, 0) {
+                            note(lift, full(Some(name), function));
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        names
+    }
+
+    /// The name of a function that the component imports, by its index.
+    pub(super) fn import(&mut self, function: u32) -> Option<String> {
+        let here = Place { component: self.root, around: None };
+        match self.follow(&here, Item::Function(function), 0)? {
+            Found::Import(instance, name) => Some(full(instance, name)),
+            _ => None,
+        }
+    }
+
+    fn follow(&mut self, place: &Place<'s, 'a>, item: Item, depth: usize) -> Option<Found<'s, 'a>> {
+        self.steps += 1;
+        if self.steps > MOST_STEPS || depth > DEEPEST {
+            return None;
+        }
+        let own: &'s Definitions<'a> = self.all.get(place.component)?;
+        match item {
+            Item::Function(index) => match *own.functions.get(index as usize)? {
+                Function::Lift(lift) => {
+                    (place.around.is_none() && place.component == self.root).then_some(Found::Lift(lift))
+                }
+                Function::Import(name) => match &place.around {
+                    None => Some(Found::Import(None, name)),
+                    Some(around) => self.follow(&around.1, *around.0.get(name)?, depth + 1),
+                },
+                Function::Member(instance, name) => self.member(place, instance, name, depth),
+                Function::Same(index) => self.follow(place, Item::Function(index), depth + 1),
+            },
+            Item::Instance(index) => match own.instances.get(index as usize)? {
+                Instance::Import(name) => match &place.around {
+                    None => Some(Found::Imported(name)),
+                    Some(around) => self.follow(&around.1, *around.0.get(name)?, depth + 1),
+                },
+                Instance::Of(component, args) => {
+                    let around = Some(Rc::new((args, place.clone())));
+                    Some(Found::Of(Place { component: (*component)?, around }))
+                }
+                Instance::Bag(items) => Some(Found::Bag(items, place.clone())),
+                Instance::Member(instance, name) => self.member(place, *instance, name, depth),
+                Instance::Same(index) => self.follow(place, Item::Instance(*index), depth + 1),
+            },
+        }
+    }
+
+    /// What an instance exports as `name`.
+    fn member(
+        &mut self,
+        place: &Place<'s, 'a>,
+        instance: u32,
+        name: &'a str,
+        depth: usize,
+    ) -> Option<Found<'s, 'a>> {
+        match self.follow(place, Item::Instance(instance), depth + 1)? {
+            // Instances in instances have no names in WIT.
+            Found::Imported(instance) => Some(Found::Import(Some(instance), name)),
+            Found::Of(place) => {
+                let item = *self.all.get(place.component)?.exported.get(name)?;
+                self.follow(&place, item, depth + 1)
+            }
+            Found::Bag(items, place) => self.follow(&place, *items.get(name)?, depth + 1),
+            Found::Lift(_) | Found::Import(..) => None,
+        }
+    }
+}
+
+/// `demo:shop/cart#total`. Names may be as long as one writes them, and the instance's stands in front of each function's.
+fn full(instance: Option<&str>, name: &str) -> String {
+    let short = |name: &str| name.chars().take(LONGEST).collect::<String>();
+    match instance {
+        Some(instance) => format!("{}#{}", short(instance), short(name)),
+        None => short(name),
+    }
+}

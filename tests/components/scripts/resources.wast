@@ -1,0 +1,60 @@
+;; A resource with a destructor, which another component holds, lends, and drops.
+(component
+  (component $owner
+    (core module $drops
+      (global $count (export "count") (mut i32) (i32.const 0))
+      (func (export "drop") (param i32) (global.set $count (i32.add (global.get $count) (local.get 0)))))
+    (core instance $drops (instantiate $drops))
+    (type $thing' (resource (rep i32) (dtor (core func $drops "drop"))))
+    (export $thing "thing" (type $thing'))
+    (core func $new (canon resource.new $thing'))
+    (core module $m
+      (import "" "new" (func $new (param i32) (result i32)))
+      (import "" "count" (global $count (mut i32)))
+      (func (export "make") (param i32) (result i32) (call $new (local.get 0)))
+      (func (export "look") (param i32) (result i32) (local.get 0))
+      (func (export "dropped") (result i32) (global.get $count)))
+    (core instance $m (instantiate $m
+      (with "" (instance (export "new" (func $new)) (export "count" (global $drops "count"))))))
+    (func (export "[constructor]thing") (param "n" u32) (result (own $thing)) (canon lift (core func $m "make")))
+    (func (export "[method]thing.look") (param "self" (borrow $thing)) (result u32)
+      (canon lift (core func $m "look")))
+    (func (export "dropped") (result u32) (canon lift (core func $m "dropped"))))
+  (component $user
+    (import "owner" (instance $owner
+      (export "thing" (type $thing (sub resource)))
+      (export "[constructor]thing" (func (param "n" u32) (result (own $thing))))
+      (export "[method]thing.look" (func (param "self" (borrow $thing)) (result u32)))))
+    (alias export $owner "thing" (type $thing))
+    (core func $make (canon lower (func $owner "[constructor]thing")))
+    (core func $look (canon lower (func $owner "[method]thing.look")))
+    (core func $drop (canon resource.drop $thing))
+    (core module $m
+      (import "" "make" (func $make (param i32) (result i32)))
+      (import "" "look" (func $look (param i32) (result i32)))
+      (import "" "drop" (func $drop (param i32)))
+      (func (export "use") (param i32) (result i32)
+        (local $thing i32)
+        (local.set $thing (call $make (local.get 0)))
+        (i32.add (call $look (local.get $thing)) (call $look (local.get $thing)))
+        (call $drop (local.get $thing)))
+      (func (export "twice-dropped") (param i32)
+        (local $thing i32)
+        (local.set $thing (call $make (local.get 0)))
+        (call $drop (local.get $thing))
+        (call $drop (local.get $thing))))
+    (core instance $m (instantiate $m (with "" (instance
+      (export "make" (func $make)) (export "look" (func $look)) (export "drop" (func $drop))))))
+    (func (export "use") (param "n" u32) (result u32) (canon lift (core func $m "use")))
+    (func (export "twice-dropped") (param "n" u32) (canon lift (core func $m "twice-dropped"))))
+  (instance $owner (instantiate $owner))
+  (instance $user (instantiate $user (with "owner" (instance $owner))))
+  (export "use" (func $user "use"))
+  (export "twice-dropped" (func $user "twice-dropped"))
+  (export "dropped" (func $owner "dropped")))
+
+(assert_return (invoke "use" (u32.const 21)) (u32.const 42))
+(assert_return (invoke "dropped") (u32.const 21))
+(assert_return (invoke "use" (u32.const 4)) (u32.const 8))
+(assert_return (invoke "dropped") (u32.const 25))
+(assert_trap (invoke "twice-dropped" (u32.const 1)) "unknown handle index")
