@@ -1,4 +1,4 @@
-//! The recorder modules: `recorder.wat` and the seven made from it, `profile.wat` and the two made from that, `counts.wat`.
+//! The recorder modules: those made from `recorder.wat` and from `profile.wat`, and `counts.wat`.
 
 /// The form of a recorder: how it learns the time, and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -12,7 +12,7 @@ pub enum Form {
     /// As [`Inline`](Form::Inline), but its clock is the number of instructions that the module has executed (see
     /// [`crate::names::STATE_INSTRUCTIONS`]).
     Instructions,
-    /// It stands in a component, beside the core modules that it records, and takes either clock (see [`crate::component`]).
+    /// It stands in a component, beside the core modules that it records, and takes either clock.
     Component,
     /// As [`Inline`](Form::Inline), and it records what is allocated.
     InlineAllocations,

@@ -7,7 +7,8 @@ pub enum Clock {
     #[default]
     Host,
     /// How many instructions the instance has executed: the same on every host, machine and run. The module counts them itself, in a
-    /// global that every run of straight-line code increases. Only for [`Probe::Inline`](crate::Probe::Inline).
+    /// global that every run of straight-line code increases: its own with [`Probe::Inline`](crate::Probe::Inline), the recorder's with
+    /// [`Probe::Import`](crate::Probe::Import), which only hosts in JavaScript have.
     Instructions(Weights),
 }
 
