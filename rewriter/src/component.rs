@@ -154,6 +154,9 @@ fn check(options: &Options) -> Result<(), Error> {
     if options.allocations.is_some() {
         return Err(alone("a record of allocations"));
     }
+    if options.clock.weights().is_some() {
+        return Err(alone("a count of instructions (`--clock instructions`)"));
+    }
     match options.probe {
         Probe::Import => Ok(()),
         Probe::Inline => Err(alone(

@@ -2,7 +2,9 @@
 
 use kperf_abi::names;
 use kperf_abi::recorder::Form;
-use kperf_rewriter::{ErrorKind, Filter, Left, Options, Pattern, RewrittenComponent, rewrite_component};
+use kperf_rewriter::{
+    Clock, ErrorKind, Filter, Left, Options, Pattern, RewrittenComponent, Weights, rewrite_component,
+};
 
 fn wasm(text: &str) -> Vec<u8> {
     let wasm = wat::parse_str(text).expect("the text parses");
@@ -451,6 +453,10 @@ fn what_is_refused_is_named() {
     }
     assert!(refused(&nested).contains("nested"), "{}", refused(&nested));
     assert_eq!(names::COMPONENT_HOST, "kperf:host/recorder");
+    // Nothing in a component's graph has the global that they would add to.
+    let counting = Options { clock: Clock::Instructions(Weights::default()), ..Options::default() };
+    let error = rewrite_component(&wasm(LIB), &counting).expect_err("it is refused").to_string();
+    assert!(error.contains("a count of instructions"), "{error}");
 }
 
 #[test]
