@@ -2,12 +2,14 @@
 ;; be sampled.
 ;;
 ;; It needs no clock and no block. Each open call has a slot of eight bytes in a stack of our own, the shadow stack, and each
-;; function has a count of its calls. A thread of the host reads the stack now and then. src/shadow.rs has the layout. Two
+;; function has a count of its calls. A thread of the host reads the stack now and then. src/shadow.rs has the layout. Three
 ;; modules are made from this file. They differ between `;; #if FORM..`, `;; #else` and `;; #end`:
 ;;
 ;;   profile   The lower half of a slot is the function's id plus one.
 ;;   spans     The upper half is also the number of the call: the lower half of the count. So two samples can tell whether
 ;;             they see the same call.
+;;   component   As spans, but it stands beside the core modules of a component, which import it as they import the recorder of a
+;;             trace. Its memory is imported and not shared, because canonical options take no shared one.
 ;;
 ;; Slots above the innermost open call are always free: their lower half is 0. A leave frees its own slot. Whoever catches
 ;; frees the slots that were unwound. So an enter needs one store to the stack, and a reader finds the top by itself. If the
@@ -20,12 +22,34 @@
 ;;   - A leave stores a part of the function's result, into the half of the slot that has no meaning then. A compiler moves
 ;;     code to where its result is needed; without this store, all code of a small function would move behind the leave.
 (module $kperf_profile
+  ;; #if component
+  (import "kperf:host" "attach-profile"
+    (func $host_attach (param $address i32) (param $length i32) (param $first i32) (param $functions i32)))
+  ;; The rewriter makes it as large as the counts need.
+  (import "kperf:host" "memory" (memory $shadow 17))
+  ;; The id of the function that has the first count, and the number of counts.
+  (import "kperf:host" "state.id_base" (global $id_base i32))
+  (import "kperf:host" "state.functions" (global $functions i32))
+  ;; #else
   (import "kperf:host" "flush" (func $host_flush (param $address i32) (param $length i32)))
   ;; The rewriter makes it as large as the counts need.
   (memory $shadow (export "memory") 17 17 shared)
+  ;; #end
 
   ;; Address of the slot that the next call takes.
   (global $top (export "state.top") (mut i32) (i32.const 64))
+  ;; #if component
+  ;; What the functions around those that are lifted want of a recorder. Nothing is handed over, so nothing need be held back.
+  (global (export "hold") (mut i32) (i32.const 0))
+  (global (export "returned") (mut i32) (i32.const 0))
+  (func (export "look"))
+
+  ;; Tells the host that this recorder exists, before any of the component's code runs.
+  (start $start)
+  (func $start
+    (call $host_attach
+      (i32.const 0) (i32.shl (memory.size) (i32.const 16)) (global.get $id_base) (global.get $functions)))
+  ;; #else
   ;; The id of the function that has the first count, and the number of counts. The rewriter sets them.
   (global $id_base (export "state.id_base") i32 (i32.const 0))
   (global $functions (export "state.functions") i32 (i32.const 0))
@@ -34,21 +58,36 @@
   ;; a call of the module's own start function.
   (func $start (export "start")
     (call $host_flush (i32.const 64) (i32.const 0)))
+  ;; #end
 
+  ;; #if component
+  ;; A token is the address of a slot.
+  (func $enter (export "enter") (param $id i32) (result i32)
+    (local $frame i32) (local $count i32)
+    (local.set $count
+      (i32.add
+        (i32.const 1048576)
+        (i32.shl (i32.sub (local.get $id) (global.get $id_base)) (i32.const 3))))
+  ;; #else
   ;; These three are for functions that have no room for the code below.
   (func $enter (export "enter") (param $id i32) (param $count i32) (result i32)
     (local $frame i32)
+  ;; #end
     (i64.store
       (local.tee $frame (global.get $top))
       (i64.extend_i32_u (i32.add (local.get $id) (i32.const 1))))
     (i64.store (local.get $count) (i64.add (i64.load (local.get $count)) (i64.const 1)))
-    ;; #if spans
+    ;; #if spans component
     (i32.store offset=4 (local.get $frame) (i32.load (local.get $count)))
     ;; #end
     (global.set $top (call $above (local.get $frame)))
     (local.get $frame))
 
   (func $leave (export "leave") (param $frame i32)
+    ;; #if component
+    ;; The calls above it were unwound without a word.
+    (if (i32.load offset=8 (local.get $frame)) (then (call $unwind (local.get $frame))))
+    ;; #end
     (i64.store (local.get $frame) (i64.const 0))
     (global.set $top (local.get $frame)))
 
@@ -65,6 +104,17 @@
         (br $next)))
     (global.set $top (call $above (local.get $frame))))
 
+  ;; #if component
+  ;; For functions without a probe that may catch: how many calls are open, and the end of those that are deeper. Calls for which
+  ;; the stack has no room have the depth of the last slot.
+  (func (export "depth") (result i32)
+    (i32.shr_u (i32.sub (global.get $top) (i32.const 64)) (i32.const 3)))
+
+  (func (export "close") (param $reason i32) (param $depth i32)
+    (if (i32.lt_u (local.get $depth) (i32.const 131063))
+      (then (call $unwind (i32.add (i32.const 56) (i32.shl (local.get $depth) (i32.const 3)))))))
+  ;; #end
+
   ;; The slot above this one; above the last slot it is the last slot itself.
   (func $above (param $frame i32) (result i32)
     (select
@@ -72,6 +122,7 @@
       (i32.const 1048560)
       (i32.lt_u (local.get $frame) (i32.const 1048560))))
 
+  ;; #if profile spans
   ;; The code inside functions. The rewriter copies these bodies (rewriter/src/template.rs): $id becomes the function's id,
   ;; $count the address of its count, $returned a word whose lower half is 0, and the others locals of the function. Nothing
   ;; calls them.
@@ -116,4 +167,5 @@
   (func (export "inline.back") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32)
     (if (i32.load (local.get $frame))
       (then (call $unwind (i32.sub (local.get $frame) (i32.const 8))))))
+  ;; #end
 )

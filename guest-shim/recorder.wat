@@ -2,7 +2,7 @@
 ;;
 ;; It keeps the depth of the guest's stack and writes words of four bytes into a block of its memory. It calls the host only
 ;; when the block is full (and, in the precise form, for the time). src/word.rs says what the words mean, src/block.rs has the
-;; layout of the memory. Seven modules are made from this file. They differ between `;; #if FORM..`, `;; #else` and `;; #end`:
+;; layout of the memory. Eight modules are made from this file. They differ between `;; #if FORM..`, `;; #else` and `;; #end`:
 ;;
 ;;   precise   A call of the host gives the time. Every event has a time word in front of it.
 ;;   ticker    The time is loaded from a memory that another thread writes. A time word is written only when the time has
@@ -16,7 +16,8 @@
 ;;
 ;;   component   As inline, but it stands beside the core modules of a component, which import it. Its memory is imported and not
 ;;             shared, because canonical options take no shared one. While the component may not be left (in `realloc` and
-;;             `post-return`), it doesn't call the host: `$hold` says so.
+;;             `post-return`), it doesn't call the host: `$hold` says so. Two modules are made of it: `asking` takes the time as
+;;             above, `counted` from a global that it exports, to which the core modules add the number of their instructions.
 ;;
 ;; What stands behind `;; #if allocations` is in the first two, and in two more modules that are as the last two else.
 ;;
@@ -36,12 +37,17 @@
   ;; #if ticker
   (import "kperf:host" "clock" (memory $clock 1 1 shared))
   ;; #end
-  ;; #if precise ticker inline component
+  ;; #if precise ticker inline asking
   (import "kperf:host" "now" (func $host_now (result i64)))
   ;; #end
   ;; #if component
   ;; Answers the number of the lane, for `flush`.
+  ;; #if asking
   (import "kperf:host" "attach" (func $host_attach (param $address i32) (param $length i32) (result i32)))
+  ;; #end
+  ;; #if counted
+  (import "kperf:host" "attach-counting" (func $host_attach (param $address i32) (param $length i32) (result i32)))
+  ;; #end
   (import "kperf:host" "flush"
     (func $host_flush (param $lane i32) (param $depth i32) (param $last i64) (param $lost i64) (param $address i32)
       (param $length i32)))
@@ -68,6 +74,9 @@
   ;; #end
   ;; #if instructions
   (global $instructions (export "state.instructions") (mut i64) (i64.const 0))
+  ;; #end
+  ;; #if counted
+  (global $instructions (export "instructions") (mut i64) (i64.const 0))
   ;; #end
 
   ;; #if component
@@ -113,14 +122,14 @@
     (call $host_flush (i32.const 4096) (i32.const 0))
     (position.set (i32.const 4112))
     ;; #end
-    ;; #if inline component
+    ;; #if inline asking
     ;; The ticker's time, if there is a ticker: the host's clock is ahead of it, and up to the next tick the time would seem to
     ;; go back. 0 and all ones are no times.
     (global.set $last (i64.load (i32.const 0)))
     (if (i64.lt_u (i64.add (global.get $last) (i64.const 1)) (i64.const 2))
       (then (global.set $last (time.get))))
     ;; #end
-    ;; #if instructions
+    ;; #if instructions counted
     (global.set $last (global.get $instructions))
     ;; #end
     ;; #if precise ticker
@@ -131,7 +140,7 @@
     (i64.store (i32.const 4104) (global.get $last))
     (position.set (i32.const 4112)))
 
-  ;; #if component
+  ;; #if asking
   ;; The host's time. While the component may not be left, time stands still.
   (func $ask (result i64)
     (if (global.get $hold) (then (return (global.get $last))))
@@ -142,25 +151,25 @@
     ;; #if precise
     (time.get)
     ;; #end
-    ;; #if ticker inline component
+    ;; #if ticker inline asking
     (local $now i64)
     ;; #end
     ;; #if inline instructions
     (if (i32.eqz (position.get)) (then (call $init)))
     ;; #end
-    ;; #if instructions
+    ;; #if instructions counted
     (select
       (i64.const -1)
       (global.get $instructions)
       (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
     ;; #end
-    ;; #if inline component
+    ;; #if inline asking
     (local.set $now (i64.load (i32.const 0)))
     ;; #end
     ;; #if ticker
     (local.set $now (i64.load $clock (i32.const 0)))
     ;; #end
-    ;; #if ticker inline component
+    ;; #if ticker inline asking
     (if (i64.eqz (local.get $now)) (then (local.set $now (time.get))))
     (local.get $now)
     ;; #end
@@ -194,7 +203,7 @@
   ;; hold). Returns the address for the caller's word. If the clock goes back, it counts as standing still.
   (func $make_room (param $now i64) (result i32)
     (local $position i32) (local $delta i64)
-    ;; #if ticker inline component
+    ;; #if ticker inline asking
     (local $seen i64)
     ;; #end
     ;; #if ticker
@@ -207,7 +216,7 @@
         ;; #if ticker
         (local.set $seen (i64.load $clock (i32.const 0)))
         ;; #end
-        ;; #if inline component
+        ;; #if inline asking
         (local.set $seen (i64.load (i32.const 0)))
         ;; #end
         (call $flush)
@@ -215,7 +224,7 @@
         ;; #if ticker
         (if (i64.gt_u (local.get $seen) (i64.load $clock (i32.const 0))) (then (local.set $now (time.get))))
         ;; #end
-        ;; #if inline component
+        ;; #if inline asking
         (if (i64.gt_u (local.get $seen) (i64.load (i32.const 0))) (then (local.set $now (time.get))))
         ;; #end
         (local.set $position (position.get))))
@@ -267,6 +276,45 @@
 
   ;; #if component
   ;; The usual case of an event is small enough for an engine that compiles it into the callers.
+  ;; #if counted
+  (func $enter (export "enter") (param $func_id i32) (result i32)
+    (local $position i32) (local $delta i64)
+    (if (i32.or
+          (i32.or
+            (i32.load (i32.const 0))
+            (i64.ge_u
+              (local.tee $delta (i64.sub (global.get $instructions) (global.get $last)))
+              (i64.const 0x40000000)))
+          (i32.gt_u (local.tee $position (position.get)) (global.get $last_start)))
+      (then (return (call $enter_slow (local.get $func_id)))))
+    (i64.store (local.get $position)
+      (i64.or
+        (local.get $delta)
+        (i64.or (i64.shl (i64.extend_i32_u (local.get $func_id)) (i64.const 32)) (i64.const 0x40000000))))
+    (position.set (i32.add (local.get $position) (i32.const 8)))
+    (global.set $last (global.get $instructions))
+    (global.set $depth (i32.add (global.get $depth) (i32.const 1)))
+    (global.get $depth))
+
+  (func $leave (export "leave") (param $token i32)
+    (local $position i32) (local $delta i64)
+    (if (i32.or
+          (i32.or
+            (i32.or
+              (i32.load (i32.const 0))
+              (i64.ge_u
+                (local.tee $delta (i64.sub (global.get $instructions) (global.get $last)))
+                (i64.const 0x40000000)))
+            (i32.gt_u (local.tee $position (position.get)) (global.get $last_start)))
+          (i32.or (i32.ne (local.get $token) (global.get $depth)) (i32.eqz (local.get $token))))
+      (then (call $leave_slow (local.get $token)) (return)))
+    (i64.store (local.get $position) (i64.or (local.get $delta) (i64.const 0x8000000040000000)))
+    (position.set (i32.add (local.get $position) (i32.const 8)))
+    (global.set $last (global.get $instructions))
+    (global.set $depth (i32.sub (local.get $token) (i32.const 1))))
+  ;; #end
+
+  ;; #if asking
   (func $enter (export "enter") (param $func_id i32) (result i32)
     (local $position i32)
     (if (i32.or
@@ -289,6 +337,7 @@
     (i32.store (local.get $position) (i32.const 0x80000000))
     (position.set (i32.add (local.get $position) (i32.const 4)))
     (global.set $depth (i32.sub (local.get $token) (i32.const 1))))
+  ;; #end
   ;; #end
 
   ;; #if component

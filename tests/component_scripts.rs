@@ -4,8 +4,8 @@
 //! or of wasm-tools, say: see tests/components/scripts/README.md.
 #![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
-use kperf_rewriter::{Options, rewrite_component};
-use kperf_wasmtime::{ComponentLanes, RecordedStore, Recorder};
+use kperf_rewriter::{Clock, Options, Probe, Weights, rewrite_component};
+use kperf_wasmtime::{ClockChoice, ComponentLanes, RecordedStore, Recorder};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -34,7 +34,8 @@ struct Side {
     linker: Linker<ComponentLanes>,
     store: RecordedStore<ComponentLanes>,
     recorder: Recorder,
-    probed: bool,
+    /// The options for probes, if it has some.
+    probes: Option<Options>,
     next_id: u32,
     instances: HashMap<String, Instance>,
     definitions: HashMap<String, Component>,
@@ -42,27 +43,29 @@ struct Side {
 }
 
 impl Side {
-    fn new(probed: bool, trace: &Path) -> Side {
+    fn new(probes: Option<Options>, trace: &Path) -> Side {
         let mut config = Config::new();
         config.wasm_memory64(true).wasm_gc(true).wasm_exceptions(true);
         let engine = Engine::new(&config).unwrap();
-        let recorder =
-            Recorder::builder().sink(std::fs::File::create(trace).unwrap()).build(&engine).unwrap();
+        let counts = matches!(&probes, Some(Options { clock: Clock::Instructions(_), .. }));
+        let clock = if counts { ClockChoice::Instructions } else { ClockChoice::default() };
+        let sink = std::fs::File::create(trace).unwrap();
+        let recorder = Recorder::builder().clock(clock).sink(sink).build(&engine).unwrap();
         let mut linker = Linker::new(&engine);
         recorder.add_to_component_linker(&mut linker, |lanes: &mut ComponentLanes| lanes).unwrap();
         let store = Store::new(&engine, ComponentLanes::default());
         let store = recorder.component_store(store, |lanes| lanes).unwrap();
         let (instances, definitions) = Default::default();
-        Side { engine, linker, store, recorder, probed, next_id: 0, instances, definitions, current: None }
+        Side { engine, linker, store, recorder, probes, next_id: 0, instances, definitions, current: None }
     }
 
     /// A component that is ready to run, or why there is none.
     fn component(&mut self, wasm: &[u8]) -> Result<Component, String> {
-        if !self.probed {
+        let Some(probes) = &self.probes else {
             return Component::new(&self.engine, wasm).map_err(outcome);
-        }
+        };
         // What is invalid is refused by the engine. The rewriter gets it too, and must not fail otherwise than by an error.
-        let options = Options { id_base: self.next_id, imports: true, ..Options::default() };
+        let options = Options { id_base: self.next_id, imports: true, ..probes.clone() };
         let rewritten = rewrite_component(wasm, &options);
         Component::new(&self.engine, wasm).map_err(outcome)?;
         let rewritten = rewritten.map_err(|error| format!("refused: {error}"))?;
@@ -235,8 +238,15 @@ fn value_of(value: &WastVal<'_>) -> Val {
     }
 }
 
+/// The probes of a trace, with either kind of clock, and of a profile.
+fn probes() -> [Options; 3] {
+    let counting = Options { clock: Clock::Instructions(Weights::default()), ..Options::default() };
+    let profile = Options { probe: Probe::Profile { spans: true }, ..Options::default() };
+    [Options::default(), counting, profile]
+}
+
 /// Runs a script on both sides, step by step.
-fn run(path: &Path) -> Result<Tally, String> {
+fn run(path: &Path, probes: Options) -> Result<Tally, String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let mut lexer = Lexer::new(&text);
     lexer.allow_confusing_unicode(true);
@@ -244,8 +254,8 @@ fn run(path: &Path) -> Result<Tally, String> {
     let script: Wast<'_> = parse(&buffer).map_err(|error| error.to_string())?;
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("t.kperf");
-    let mut plain = Side::new(false, &folder.path().join("plain.kperf"));
-    let mut probed = Side::new(true, &trace);
+    let mut plain = Side::new(None, &folder.path().join("plain.kperf"));
+    let mut probed = Side::new(Some(probes), &trace);
     let mut tally = Tally::default();
     let mut is_refused = false;
     for mut directive in script.directives {
@@ -286,7 +296,10 @@ fn run(path: &Path) -> Result<Tally, String> {
         info["cut_short"].as_object().unwrap().values().filter_map(serde_json::Value::as_u64).sum();
     assert_eq!(info["lost_events"], 0, "{}", path.display());
     let ends = info["leaves"].as_u64().unwrap() + cut;
-    assert_eq!(info["calls"].as_u64().unwrap(), ends, "{}: every call has its end", path.display());
+    // A profile's calls are counted.
+    if info["sampling"].is_null() {
+        assert_eq!(info["calls"].as_u64().unwrap(), ends, "{}: every call has its end", path.display());
+    }
     Ok(tally)
 }
 
@@ -313,10 +326,12 @@ fn components_do_the_same_with_probes() {
     let found = scripts(&own);
     assert!(found.len() >= 4);
     for path in found {
-        let tally = run(&path).unwrap();
-        let is_good = tally.same > 0 && tally.skipped == 0;
-        let is_all = tally.refused.is_empty() && tally.same_but_other.is_empty();
-        assert!(is_good && is_all, "{}: {tally:?}", path.display());
+        for probes in probes() {
+            let tally = run(&path, probes).unwrap();
+            let is_good = tally.same > 0 && tally.skipped == 0;
+            let is_all = tally.refused.is_empty() && tally.same_but_other.is_empty();
+            assert!(is_good && is_all, "{}: {tally:?}", path.display());
+        }
     }
 }
 
@@ -324,8 +339,9 @@ fn components_do_the_same_with_probes() {
 fn other_people_s_scripts_do_the_same_with_probes() {
     let Some(folder) = std::env::var_os("KPERF_COMPONENT_SCRIPTS") else { return };
     let mut all = Tally::default();
-    for path in scripts(Path::new(&folder)) {
-        match run(&path) {
+    let with = |path| probes().map(|probes| (path, probes));
+    for (path, probes) in scripts(Path::new(&folder)).iter().flat_map(with) {
+        match run(path, probes) {
             Ok(tally) => {
                 eprintln!("{}: {tally:?}", path.display());
                 all.same += tally.same;

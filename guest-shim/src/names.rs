@@ -42,12 +42,18 @@ pub const HOST_NOW: &str = "now";
 /// `flush(address: i32, length: i32)`: the block at `address` is full and may be reused when this returns.
 pub const HOST_FLUSH: &str = "flush";
 
-/// Name of the instance that a component with probes imports: what its recorders want from the host. Its functions are
+/// Name of the instance that a component with probes imports: what its recorders want from the host. For a trace its functions are
 /// `now: func() -> u64`, `attach: func(memory: list<u8>) -> u32`, and
-/// `flush: func(lane: u32, depth: u32, last: u64, lost: u64, block: list<u8>)`.
+/// `flush: func(lane: u32, depth: u32, last: u64, lost: u64, block: list<u8>)`; where instructions are the clock, [`HOST_ATTACH_COUNTING`]
+/// and `flush`; for a profile, [`HOST_ATTACH_PROFILE`] alone.
 pub const COMPONENT_HOST: &str = "kperf:host/recorder";
 /// `attach(memory) -> lane`: a recorder begins. `memory` is all of its memory, which stays where it is as long as the store lives.
 pub const HOST_ATTACH: &str = "attach";
+/// `attach-counting(memory) -> lane`: the same for a recorder whose clock is the number of instructions that are executed.
+pub const HOST_ATTACH_COUNTING: &str = "attach-counting";
+/// `attach-profile(memory: list<u8>, first: u32, functions: u32)`: the same for one that makes a profile (see [`crate::shadow`]). The first
+/// count is that of the function with the id `first`; there are `functions` counts.
+pub const HOST_ATTACH_PROFILE: &str = "attach-profile";
 /// Export of the recorder of a component, a mutable i32: not 0 while the component may not be left, in `realloc` and
 /// `post-return`.
 pub const HOLD: &str = "hold";

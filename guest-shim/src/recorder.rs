@@ -14,6 +14,11 @@ pub enum Form {
     Instructions,
     /// It stands in a component, beside the core modules that it records, and takes either clock.
     Component,
+    /// As [`Component`](Form::Component), but its clock is the number of instructions that the core modules have executed: they add
+    /// it to a global that the recorder exports (see [`crate::names::INSTRUCTIONS`]).
+    ComponentInstructions,
+    /// As [`ProfileSpans`](Form::ProfileSpans), but it stands in a component, beside the core modules.
+    ComponentProfile,
     /// As [`Inline`](Form::Inline), and it records what is allocated.
     InlineAllocations,
     /// As [`Instructions`](Form::Instructions), and it records what is allocated.
@@ -46,6 +51,8 @@ impl Form {
             Form::Inline => include_bytes!("../recorder.inline.wasm"),
             Form::Instructions => include_bytes!("../recorder.instructions.wasm"),
             Form::Component => include_bytes!("../recorder.component.wasm"),
+            Form::ComponentInstructions => include_bytes!("../recorder.component.instructions.wasm"),
+            Form::ComponentProfile => include_bytes!("../profile.component.wasm"),
             Form::InlineAllocations => include_bytes!("../recorder.inline.allocations.wasm"),
             Form::InstructionsAllocations => include_bytes!("../recorder.instructions.allocations.wasm"),
             Form::Profile => include_bytes!("../profile.wasm"),
@@ -74,7 +81,7 @@ impl Form {
         // Of each `#if` that is open whether its lines are kept.
         let mut keep = Vec::new();
         let source = match self {
-            Form::Profile | Form::ProfileSpans => PROFILE_SOURCE,
+            Form::Profile | Form::ProfileSpans | Form::ComponentProfile => PROFILE_SOURCE,
             Form::Counts => COUNTS_SOURCE,
             _ => SOURCE,
         };
@@ -96,7 +103,7 @@ impl Form {
         }
         let [get, set] = match self {
             Form::Precise | Form::Ticker => ["(i32.load (i32.const 64))", "(i32.store (i32.const 64)"],
-            Form::Profile | Form::ProfileSpans | Form::Counts => return kept,
+            Form::Profile | Form::ProfileSpans | Form::ComponentProfile | Form::Counts => return kept,
             _ => ["(global.get $position)", "(global.set $position"],
         };
         let code = kept.find("(module").unwrap_or(0);
@@ -113,7 +120,9 @@ impl Form {
             Form::Ticker => &["ticker", "allocations"],
             Form::Inline => &["inline"],
             Form::Instructions => &["instructions"],
-            Form::Component => &["component"],
+            Form::Component => &["component", "asking"],
+            Form::ComponentInstructions => &["component", "counted"],
+            Form::ComponentProfile => &["component"],
             Form::InlineAllocations => &["inline", "allocations"],
             Form::InstructionsAllocations => &["instructions", "allocations"],
             Form::Profile => &["profile"],

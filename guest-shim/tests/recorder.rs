@@ -4,12 +4,14 @@
 use kperf_abi::recorder::Form;
 use kperf_abi::{allocation, block, names, shadow, word};
 
-const FORMS: [(Form, &str); 10] = [
+const FORMS: [(Form, &str); 12] = [
     (Form::Precise, "recorder.precise.wasm"),
     (Form::Ticker, "recorder.ticker.wasm"),
     (Form::Inline, "recorder.inline.wasm"),
     (Form::Instructions, "recorder.instructions.wasm"),
     (Form::Component, "recorder.component.wasm"),
+    (Form::ComponentInstructions, "recorder.component.instructions.wasm"),
+    (Form::ComponentProfile, "profile.component.wasm"),
     (Form::InlineAllocations, "recorder.inline.allocations.wasm"),
     (Form::InstructionsAllocations, "recorder.instructions.allocations.wasm"),
     (Form::Profile, "profile.wasm"),
@@ -143,6 +145,36 @@ fn the_source_of_profiles_agrees_with_the_constants() {
         assert!(source.contains(&text), "profile.wat doesn't say {text}");
     }
     assert_eq!(shadow::LAST + 16, shadow::COUNTS, "a slot that is always 0 stands between");
+}
+
+#[test]
+fn the_source_of_profiles_of_components_agrees_with_the_constants() {
+    let source = Form::ComponentProfile.source();
+    let exported = |name: &str| format!("(export \"{name}\")");
+    let imported = |name: &str| format!("(import \"{}\" \"{name}\"", names::HOST_MODULE);
+    for text in [
+        format!("{} (memory $shadow {})", imported(names::HOST_MEMORY), shadow::pages(0)),
+        format!("{} (global $id_base i32)", imported(names::STATE_ID_BASE)),
+        format!("{} (global $functions i32)", imported(names::STATE_FUNCTIONS)),
+        imported(names::HOST_ATTACH_PROFILE),
+        format!("(i32.const {})", shadow::COUNTS),
+        format!("(i32.lt_u (local.get $depth) (i32.const {}))", shadow::SLOTS),
+        format!("(i32.add (i32.const {})", shadow::STACK - 8),
+        exported(names::ENTER),
+        exported(names::LEAVE),
+        exported(names::UNWIND),
+        exported(names::DEPTH),
+        exported(names::CLOSE),
+        exported(names::HOLD),
+        exported(names::RETURNED),
+        exported(names::LOOK),
+    ] {
+        assert!(source.contains(&text), "profile.wat doesn't say {text}");
+    }
+    let counting = Form::ComponentInstructions.source();
+    for text in [imported(names::HOST_ATTACH_COUNTING), exported(names::INSTRUCTIONS)] {
+        assert!(counting.contains(&text), "recorder.wat doesn't say {text}");
+    }
 }
 
 #[test]

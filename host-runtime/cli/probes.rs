@@ -172,7 +172,13 @@ impl ProbeArgs {
     }
 
     /// As [`options`](Self::options), for a module that counts its instructions.
-    pub fn counting(&self, module_name: String, imports: bool, id_base: u32) -> anyhow::Result<Options> {
+    pub fn counting(
+        &self,
+        module_name: String,
+        imports: bool,
+        id_base: u32,
+        auto: Probe,
+    ) -> anyhow::Result<Options> {
         if self.record.is_profile() {
             bail!("--clock instructions is for traces, a profile is sampled; leave --record profile out");
         }
@@ -185,7 +191,7 @@ impl ProbeArgs {
             }
         };
         let probes = ProbeArgs { weights: None, ..self.clone() };
-        let options = probes.options(module_name, imports, id_base, Probe::Inline)?;
+        let options = probes.options(module_name, imports, id_base, auto)?;
         let description = format!("{clock} {}", options.description).trim_end().to_owned();
         Ok(Options { clock: Clock::Instructions(weights), description, ..options })
     }

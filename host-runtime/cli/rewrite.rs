@@ -9,9 +9,7 @@ use crate::sampling::SpanMin;
 use crate::symbols;
 use anyhow::{Context, bail};
 use kperf_abi::SymbolTable;
-use kperf_rewriter::{
-    Clock, Decision, Options, Plan, Probe, RewrittenComponent, SkipReason, SymbolFile, Warning,
-};
+use kperf_rewriter::{Decision, Options, Plan, Probe, RewrittenComponent, SkipReason, SymbolFile, Warning};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -94,7 +92,11 @@ impl Opts {
             let name = input::module_name(path);
             let options = match self.clock {
                 ClockArg::Host => self.probes.options(name, self.imports, id_base, Probe::Import)?,
-                ClockArg::Instructions => self.probes.counting(name, self.imports, id_base)?,
+                ClockArg::Instructions => {
+                    let is_component = kperf_rewriter::is_component(&module);
+                    let auto = if is_component { Probe::Import } else { Probe::Inline };
+                    self.probes.counting(name, self.imports, id_base, auto)?
+                }
             };
             let mut options = self.host.apply(options)?;
             options.validate = self.validate;
@@ -221,9 +223,6 @@ struct Rewritten {
 impl Rewritten {
     fn of(wasm: &[u8], options: &Options) -> anyhow::Result<Rewritten> {
         if kperf_rewriter::is_component(wasm) {
-            if !matches!(options.clock, Clock::Host) {
-                bail!("--clock instructions is for modules, not for components");
-            }
             let rewritten = kperf_rewriter::rewrite_component(wasm, options)?;
             let symbols = rewritten.symbols().cloned().collect();
             let RewrittenComponent { wasm, modules, exports, warnings } = rewritten;

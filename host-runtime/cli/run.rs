@@ -254,13 +254,11 @@ impl Opts {
 
     /// Adds probes to the modules of a component.
     fn probed_component(&self, wasm: &[u8], name: &str, clock: ClockChoice) -> anyhow::Result<Prepared> {
-        if self.probes.record.is_profile() {
-            bail!("--record profile is for modules; a component makes a trace, so leave it out");
-        }
-        if clock == ClockChoice::Instructions {
-            bail!("--clock instructions is for modules; components take `ticker` and `precise`");
-        }
-        let options = self.probes.options(name.to_owned(), true, 0, Probe::Import)?;
+        let options = if clock == ClockChoice::Instructions {
+            self.probes.counting(name.to_owned(), true, 0, Probe::Import)?
+        } else {
+            self.probes.options(name.to_owned(), true, 0, Probe::Import)?
+        };
         Prepared::probed_component(wasm, &Options { host: kperf_rewriter::Host::harmless(), ..options })
     }
 
@@ -278,7 +276,7 @@ impl Opts {
                         "`run` has its recorder inside a module that counts its instructions; leave --probe import out"
                     );
                 }
-                self.probes.counting(name.to_owned(), true, 0)?
+                self.probes.counting(name.to_owned(), true, 0, Probe::Inline)?
             } else {
                 self.probes.options(name.to_owned(), true, 0, auto)?
             };

@@ -7,7 +7,7 @@
 //! ```wat
 //! (component
 //!   (import "kperf:host/recorder" (instance $host ..))       ;; attach, flush, now
-//!   (core instance $memory (instantiate ..))                 ;; the block
+//!   (core instance $memory (instantiate ..))                 ;; the block; of a profile the stack and the counts
 //!   (core func $flush (canon lower (func $host "flush") (memory $memory "memory")))
 //!   (core instance $kperf (instantiate $recorder ..))        ;; enter, leave ..
 //!   ..
@@ -27,8 +27,9 @@ mod scope;
 mod wit;
 
 use crate::{Error, ErrorKind, Left, Options, Plan, Probe, Warning, twin};
-use kperf_abi::SymbolTable;
 use kperf_abi::symbols::ModuleIdentity;
+use kperf_abi::{SymbolTable, names};
+use prelude::Recorder;
 use sha2::{Digest, Sha256};
 
 /// A component with probes in its core modules.
@@ -105,6 +106,9 @@ pub fn is_component(wasm: &[u8]) -> bool {
 /// options are for modules alone: a symbol map, or a recorder inside.
 pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComponent, Error> {
     check(options)?;
+    let makes_profile = matches!(options.probe, Probe::Profile { .. });
+    // In any case the core modules import the recorder that stands beside them.
+    let options = &Options { probe: Probe::Import, ..options.clone() };
     let scan = scan::scan(wasm)?;
     if scan.has_probes {
         return Err(ErrorKind::AlreadyProbed.into());
@@ -122,10 +126,19 @@ pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComp
         ..ModuleIdentity::default()
     };
     let next_id = modules.iter().map(|module| module.told.symbols.id_end()).max().unwrap_or(options.id_base);
+    let recorder = if makes_profile {
+        // What calls from outside get is not known yet: at most two ids for each function.
+        let more = lifted.iter().flatten().filter(|export| export.tells()).count() as u32;
+        Recorder::Profile(options.id_base..next_id.saturating_add(more.saturating_mul(2)))
+    } else if options.clock.weights().is_some() {
+        Recorder::Counting
+    } else {
+        Recorder::Trace
+    };
     let tables = Vec::new();
     let mut told = graph::Told { exports: &lifted, paths: &paths, identity, next_id, tables };
     let wasm = if needs.anything() {
-        let out = graph::write(wasm, &scan, &rewritten, &needs, &mut told, &mut warnings)?;
+        let out = graph::write(wasm, &scan, &rewritten, &recorder, &needs, &mut told, &mut warnings)?;
         #[cfg(feature = "validate")]
         if options.validate || cfg!(debug_assertions) {
             let features = wasmparser::WasmFeatures::all();
@@ -145,6 +158,53 @@ pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComp
     })
 }
 
+/// What the recorders of a component record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Records {
+    /// Events with the host's time.
+    Trace,
+    /// Events with the number of instructions.
+    Instructions,
+    /// Counts of calls, and a stack that is sampled.
+    Profile,
+}
+
+/// What the recorders of a component with probes record; `None` if it imports nothing for recorders.
+pub fn component_records(wasm: &[u8]) -> Option<Records> {
+    use wasmparser::{ComponentType, InstanceTypeDeclaration, Payload};
+    let mut wanted = Vec::new();
+    let mut depth = 0;
+    for payload in wasmparser::Parser::new(0).parse_all(wasm) {
+        match payload.ok()? {
+            Payload::Version { .. } => depth += 1,
+            Payload::End(_) => depth -= 1,
+            Payload::ComponentTypeSection(section) if depth == 1 => {
+                for ty in section.into_iter().map_while(Result::ok) {
+                    let ComponentType::Instance(declared) = ty else { continue };
+                    wanted.extend(declared.iter().filter_map(|declared| match declared {
+                        InstanceTypeDeclaration::Export { name, .. } => Some(name.name),
+                        _ => None,
+                    }));
+                }
+            }
+            Payload::ComponentImportSection(section) if depth == 1 => {
+                let mut imports = section.into_iter().map_while(Result::ok);
+                if imports.any(|import| import.name.name == names::COMPONENT_HOST) {
+                    return Some(if wanted.contains(&names::HOST_ATTACH_PROFILE) {
+                        Records::Profile
+                    } else if wanted.contains(&names::HOST_ATTACH_COUNTING) {
+                        Records::Instructions
+                    } else {
+                        Records::Trace
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 /// Refuses options that are for modules alone.
 fn check(options: &Options) -> Result<(), Error> {
     let alone = |what: &str| ErrorKind::ForModulesAlone { what: what.to_owned() }.into();
@@ -154,15 +214,14 @@ fn check(options: &Options) -> Result<(), Error> {
     if options.allocations.is_some() {
         return Err(alone("a record of allocations"));
     }
-    if options.clock.weights().is_some() {
-        return Err(alone("a count of instructions (`--clock instructions`)"));
-    }
     match options.probe {
         Probe::Import => Ok(()),
+        Probe::Profile { .. } if options.clock.weights().is_some() => Err(ErrorKind::ClockNeedsTrace.into()),
+        Probe::Profile { .. } => Ok(()),
         Probe::Inline => Err(alone(
             "a recorder inside of modules (`--probe inline`); in a component it stands beside them",
         )),
-        Probe::Profile { .. } | Probe::Count => Err(alone("a profile (`--record profile`)")),
+        Probe::Count => Err(alone("a profile on the stack of the thread (`--stack native`)")),
     }
 }
 
@@ -171,7 +230,7 @@ pub fn probed_component(wasm: &[u8]) -> Result<Vec<SymbolTable>, Error> {
     let mut tables = Vec::new();
     for payload in wasmparser::Parser::new(0).parse_all(wasm) {
         if let wasmparser::Payload::CustomSection(section) = payload?
-            && section.name() == kperf_abi::names::SYMBOLS_SECTION
+            && section.name() == names::SYMBOLS_SECTION
         {
             let offset = section.data_offset();
             let table = SymbolTable::from_bytes(section.data())

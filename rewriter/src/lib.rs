@@ -61,8 +61,8 @@ pub use allocators::AllocationOptions;
 pub use clock::Clock;
 #[cfg(feature = "components")]
 pub use component::{
-    CoreModule, Described, RewrittenComponent, core_modules, is_component, probed_component,
-    rewrite_component,
+    CoreModule, Described, Records, RewrittenComponent, component_records, core_modules, is_component,
+    probed_component, rewrite_component,
 };
 pub use error::{Error, ErrorKind};
 pub use filter::{Filter, Pattern};

@@ -1,9 +1,10 @@
 //! Components with probes: valid, and with what each needs threaded through their graph.
 
-use kperf_abi::names;
 use kperf_abi::recorder::Form;
+use kperf_abi::{SymbolTable, names};
 use kperf_rewriter::{
-    Clock, ErrorKind, Filter, Left, Options, Pattern, RewrittenComponent, Weights, rewrite_component,
+    Clock, ErrorKind, Filter, Left, Options, Pattern, Probe, Records, RewrittenComponent, Weights,
+    component_records, rewrite_component,
 };
 
 fn wasm(text: &str) -> Vec<u8> {
@@ -453,22 +454,68 @@ fn what_is_refused_is_named() {
     }
     assert!(refused(&nested).contains("nested"), "{}", refused(&nested));
     assert_eq!(names::COMPONENT_HOST, "kperf:host/recorder");
-    // Nothing in a component's graph has the global that they would add to.
-    let counting = Options { clock: Clock::Instructions(Weights::default()), ..Options::default() };
-    let error = rewrite_component(&wasm(LIB), &counting).expect_err("it is refused").to_string();
-    assert!(error.contains("a count of instructions"), "{error}");
+    let clock = Clock::Instructions(Weights::default());
+    for (options, why) in [
+        (Options { probe: Probe::Count, ..Options::default() }, "on the stack of the thread"),
+        (Options { probe: Probe::Inline, ..Options::default() }, "a recorder inside of modules"),
+        (Options { probe: Probe::Inline, clock: clock.clone(), ..Options::default() }, "a recorder inside"),
+        (
+            Options { probe: Probe::Profile { spans: true }, clock, ..Options::default() },
+            "only a trace counts",
+        ),
+    ] {
+        let error = rewrite_component(&wasm(LIB), &options).expect_err("it is refused").to_string();
+        assert!(error.contains(why), "{error}");
+    }
+}
+
+/// Which recorder stands in it, and what it has of the host.
+#[test]
+fn each_kind_of_record_has_a_recorder_of_its_own() {
+    let clock = Clock::Instructions(Weights::default());
+    let profile = Options { probe: Probe::Profile { spans: true }, id_base: 7, ..Options::default() };
+    for (options, records, form) in [
+        (Options::default(), Records::Trace, Form::Component),
+        (Options { clock, ..Options::default() }, Records::Instructions, Form::ComponentInstructions),
+        (profile, Records::Profile, Form::ComponentProfile),
+    ] {
+        let rewritten = rewrite_with(LIB, &options);
+        assert_eq!(component_records(&rewritten.wasm), Some(records));
+        let recorder = form.wasm();
+        assert_eq!(rewritten.wasm.windows(recorder.len()).filter(|bytes| *bytes == recorder).count(), 1);
+        let last = rewritten.symbols().map(SymbolTable::id_end).max().expect("symbols");
+        if records == Records::Profile {
+            let text = wasmprinter::print_bytes(&rewritten.wasm).expect("it prints");
+            assert!(text.contains("(global (;0;) i32 i32.const 7)"), "{text}");
+            let count =
+                text.split("(global (;1;) i32 i32.const ").nth(1).and_then(|rest| rest.split(')').next());
+            let count: u32 = count.and_then(|count| count.parse().ok()).expect("a count");
+            assert!(7 + count >= last, "each id has a count: {count}, ids to {last}");
+        }
+    }
+    assert_eq!(component_records(&wasm(LIB)), None);
+    assert_eq!(component_records(b"no component"), None);
 }
 
 #[test]
 fn a_byte_that_is_another_gives_an_error_or_a_valid_component() {
     let original = wasm(LIB);
     let options = Options { module_name: "app".into(), imports: true, ..Options::default() };
+    let clock = Clock::Instructions(Weights::default());
+    let all = [
+        options.clone(),
+        Options { clock, ..options.clone() },
+        Options { probe: Probe::Profile { spans: true }, ..options },
+    ];
     let mut valid = 0;
     for at in 8..original.len() {
-        for byte in [0, 1, 0x7f, 0xff, original[at] ^ 1, original[at].wrapping_add(1)] {
+        for (byte, options) in [0, 1, 0x7f, 0xff, original[at] ^ 1, original[at].wrapping_add(1)]
+            .into_iter()
+            .flat_map(|byte| all.iter().map(move |options| (byte, options)))
+        {
             let mut changed = original.clone();
             changed[at] = byte;
-            let rewritten = rewrite_component(&changed, &options);
+            let rewritten = rewrite_component(&changed, options);
             if validate(&changed).is_ok()
                 && let Ok(rewritten) = rewritten
             {
@@ -478,7 +525,7 @@ fn a_byte_that_is_another_gives_an_error_or_a_valid_component() {
         }
     }
     // Most of them only change a name or a number.
-    assert!(valid > 500, "{valid}");
+    assert!(valid > 1500, "{valid}");
 }
 
 /// The names of the calls from outside.

@@ -5,7 +5,7 @@ use crate::table::{grouped, plural};
 use anyhow::Context;
 use kperf_abi::SymbolTable;
 use kperf_profile::printable;
-use kperf_rewriter::Described;
+use kperf_rewriter::{Described, Records};
 use serde::Serialize;
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 
@@ -32,6 +32,8 @@ struct CoreModule {
 /// The probes of all core modules, as their symbol tables have them.
 #[derive(Debug, Serialize)]
 struct Probes {
+    /// What their recorders record.
+    records: &'static str,
     modules: usize,
     functions: usize,
     imported_functions: usize,
@@ -73,7 +75,13 @@ pub fn describe(bytes: &[u8]) -> anyhow::Result<Component> {
     let ids =
         tables.iter().map(|table| table.id_base).min().zip(tables.iter().map(SymbolTable::id_end).max());
     if let Some((first_id, end_id)) = ids {
+        let records = match kperf_rewriter::component_records(bytes) {
+            Some(Records::Profile) => "a profile",
+            Some(Records::Instructions) => "instructions",
+            Some(Records::Trace) | None => "a trace",
+        };
         component.probes = Some(Probes {
+            records,
             // The modules of ours that tell calls from outside are none of the original's.
             modules: tables.iter().filter(|table| table.module.functions > 0).count(),
             functions: symbols().count(),
@@ -119,12 +127,13 @@ pub fn text(component: &Component) -> String {
             lines.add(
                 "probes",
                 format_args!(
-                    "{}{host}{} in {}, ids {} to {}",
+                    "{}{host}{} in {}, ids {} to {}, for {}",
                     plural(probes.functions as u64, "function"),
                     counted_text(probes.counted_functions),
                     plural(probes.modules as u64, "core module"),
                     probes.first_id,
-                    probes.end_id.saturating_sub(1)
+                    probes.end_id.saturating_sub(1),
+                    probes.records,
                 ),
             );
         }

@@ -7,6 +7,7 @@ use super::wave;
 use crate::output;
 use anyhow::{Context, bail};
 use kperf_abi::names::COMPONENT_HOST;
+use kperf_rewriter::Records;
 use kperf_wasmtime::{ComponentLanes, RecordedStore, Recorder};
 use std::path::Path;
 use wasmparser::{ComponentExternalKind, Parser, Payload};
@@ -45,7 +46,7 @@ pub struct ComponentProgram {
     linker: Linker<State>,
     store: Option<AnyStore>,
     entry: Entry,
-    has_probes: bool,
+    records: Option<Records>,
 }
 
 enum AnyStore {
@@ -84,8 +85,8 @@ impl ComponentProgram {
         let mut linker = Linker::new(&engine);
         p2::add_to_linker_sync(&mut linker)?;
         let store = Some(AnyStore::Plain(Store::new(&engine, state)));
-        let has_probes = !prepared.symbols.is_empty();
-        Ok(ComponentProgram { engine, component, linker, store, entry, has_probes })
+        let records = kperf_rewriter::component_records(&prepared.wasm);
+        Ok(ComponentProgram { engine, component, linker, store, entry, records })
     }
 }
 
@@ -222,11 +223,15 @@ impl Program for ComponentProgram {
     }
 
     fn probes(&self) -> Probes {
-        Probes { are_there: self.has_probes, ..Probes::default() }
+        Probes {
+            are_there: self.records.is_some(),
+            profile: self.records == Some(Records::Profile),
+            ..Probes::default()
+        }
     }
 
     fn link(&mut self, recorder: &Recorder, _: &Prepared) -> anyhow::Result<()> {
-        if self.has_probes {
+        if self.records.is_some() {
             recorder.add_to_component_linker(&mut self.linker, |state: &mut State| &mut state.lanes)?;
         }
         if let Some(AnyStore::Plain(store)) = self.store.take() {

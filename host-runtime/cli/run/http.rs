@@ -14,6 +14,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use kperf_rewriter::Records;
 use kperf_trace::TraceContext;
 use kperf_wasmtime::{ComponentLanes, Recorder};
 use std::convert::Infallible;
@@ -70,7 +71,7 @@ pub struct HttpProgram {
     listener: Option<TcpListener>,
     guest: Arc<Guest>,
     recorder: Option<Recorder>,
-    has_probes: bool,
+    records: Option<Records>,
     quiet: bool,
 }
 
@@ -124,7 +125,7 @@ impl HttpProgram {
             listener: Some(listener),
             guest: Arc::new(guest),
             recorder: None,
-            has_probes: !prepared.symbols.is_empty(),
+            records: kperf_rewriter::component_records(&prepared.wasm),
             quiet,
         })
     }
@@ -136,11 +137,15 @@ impl Program for HttpProgram {
     }
 
     fn probes(&self) -> Probes {
-        Probes { are_there: self.has_probes, ..Probes::default() }
+        Probes {
+            are_there: self.records.is_some(),
+            profile: self.records == Some(Records::Profile),
+            ..Probes::default()
+        }
     }
 
     fn link(&mut self, recorder: &Recorder, _: &Prepared) -> anyhow::Result<()> {
-        if self.has_probes {
+        if self.records.is_some() {
             recorder.add_to_component_linker(&mut self.linker, |state: &mut State| &mut state.lanes)?;
         }
         self.recorder = Some(recorder.clone());

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use kperf_abi::SymbolTable;
 use kperf_abi::names::{INSTRUCTIONS, MODULE, STATE_INSTRUCTIONS, exported, is_of_probes};
-use kperf_rewriter::{Leaf, Options, Plan, PlannedFunc, Warning};
+use kperf_rewriter::{Leaf, Options, Plan, PlannedFunc, Records, Warning};
 use std::collections::HashMap;
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 use wasmtime::Module;
@@ -111,8 +111,14 @@ pub enum Clock {
     Instructions,
 }
 
-/// The clock of a module's probes; `None` if it has none.
+/// The clock of the probes of a module or a component; `None` if it has none.
 pub fn clock_of_probes(wasm: &[u8]) -> Option<Clock> {
+    if kperf_rewriter::is_component(wasm) {
+        return kperf_rewriter::component_records(wasm).map(|records| match records {
+            Records::Instructions => Clock::Instructions,
+            Records::Trace | Records::Profile => Clock::Host,
+        });
+    }
     if !matches!(kperf_rewriter::probed(wasm), Ok(Some(_))) {
         return None;
     }
@@ -128,6 +134,9 @@ pub fn clock_of_probes(wasm: &[u8]) -> Option<Clock> {
 
 /// Whether a module counts its instructions in a global of a recorder beside it.
 pub fn counts_beside(wasm: &[u8]) -> bool {
+    if kperf_rewriter::is_component(wasm) {
+        return false;
+    }
     Parser::new(0).parse_all(wasm).any(|payload| match payload {
         Ok(Payload::ImportSection(imports)) => imports
             .into_imports()

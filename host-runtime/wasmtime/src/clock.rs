@@ -76,6 +76,11 @@ impl Clock {
         }
     }
 
+    /// Whether the guests themselves count, each from 0.
+    pub(crate) fn is_count(&self) -> bool {
+        matches!(self, Clock::Instructions)
+    }
+
     pub(crate) fn nanos(&self, ticks: u64) -> u64 {
         match self {
             Clock::Counter(clock) => clock.delta_as_nanos(0, ticks),

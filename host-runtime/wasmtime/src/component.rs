@@ -4,17 +4,22 @@
 //! its address, which is good as long as the store. So the lanes end before their store does: [`RecordedStore`] sees to it.
 #![allow(unsafe_code)] // A component's memory can't be reached in another way by other threads.
 
+mod profile;
+
 use crate::core::LaneCore;
 use crate::error::{ErrorKind, Result};
-use crate::guards::LaneGuard;
+use crate::guards::{LaneGuard, ProfiledGuard};
 use crate::lane::watched;
 use crate::link::failed;
 use crate::memory::LaneMemory;
+use crate::profile::Calls;
 use crate::reason::reason_of;
 use crate::recording::Recording;
 use crate::state::State;
 use kperf_abi::block::{CLOCK_OFF, MEMORY_PAGES, START};
-use kperf_abi::names::{COMPONENT_HOST, HOST_ATTACH, HOST_FLUSH, HOST_NOW};
+use kperf_abi::names::{
+    COMPONENT_HOST, HOST_ATTACH, HOST_ATTACH_COUNTING, HOST_ATTACH_PROFILE, HOST_FLUSH, HOST_NOW,
+};
 use kperf_abi::word::Reason;
 use kperf_trace::TraceContext;
 use std::collections::HashMap;
@@ -64,6 +69,8 @@ pub(crate) struct Shared {
     recording: Arc<Recording>,
     /// Where the data of the store lie. They stay there.
     data: usize,
+    /// The host's calls into it.
+    calls: Arc<Calls>,
     inner: Mutex<Inner>,
 }
 
@@ -71,6 +78,8 @@ pub(crate) struct Shared {
 struct Inner {
     /// The lanes, in the order in which their recorders began; it only grows until the store goes.
     lanes: Vec<LaneGuard>,
+    /// Those that make a profile.
+    profiles: Vec<ProfiledGuard>,
     parent: Option<TraceContext>,
     is_async: bool,
     /// The store is about to go.
@@ -150,18 +159,17 @@ impl<T: 'static> RecordedStore<T> {
         call: impl AsyncFnOnce(&mut Self) -> wasmtime::Result<R>,
     ) -> wasmtime::Result<R> {
         let shared = self.shared.clone();
-        shared.inner().is_async = true;
-        shared.each(LaneCore::set_async);
+        shared.set_async();
         let open = shared.begin();
-        let wait = |waits| shared.each(if waits { LaneCore::suspend } else { LaneCore::resume });
-        let result = watched(call(self), wait).await;
+        let result = watched(call(self), |waits| shared.wait(waits)).await;
         open.settle(&result);
         result
     }
 
     /// How many recorders have begun: one for each instance of a component that has core modules.
     pub fn lanes(&self) -> usize {
-        self.shared.inner().lanes.len()
+        let inner = self.shared.inner();
+        inner.lanes.len() + inner.profiles.len()
     }
 }
 
@@ -183,13 +191,13 @@ impl<T: 'static> Drop for RecordedStore<T> {
     fn drop(&mut self) {
         let mut inner = self.shared.inner();
         inner.is_closed = true;
-        let lanes = std::mem::take(&mut inner.lanes);
+        let (lanes, profiles) = (std::mem::take(&mut inner.lanes), std::mem::take(&mut inner.profiles));
         drop(inner);
         if let Some(stores) = &self.among {
             stores.known().remove(&self.shared.data);
         }
         // The memories are there until the store is dropped, behind this.
-        drop(lanes);
+        drop((lanes, profiles));
     }
 }
 
@@ -199,7 +207,7 @@ impl Shared {
             return Err(ErrorKind::OtherEngine.into());
         }
         let (recording, data) = (recording.clone(), address_of(store.data()));
-        Ok(Arc::new(Shared { recording, data, inner: Mutex::default() }))
+        Ok(Arc::new(Shared { recording, data, calls: Arc::default(), inner: Mutex::default() }))
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -210,20 +218,32 @@ impl Shared {
         self.inner().lanes.iter().for_each(|lane| act(&lane.core));
     }
 
+    /// The store is called asynchronously.
+    fn set_async(&self) {
+        let mut inner = self.inner();
+        inner.is_async = true;
+        inner.lanes.iter().for_each(|lane| lane.core.set_async());
+        inner.profiles.iter().for_each(|guard| guard.profiled.core.set_async());
+    }
+
+    /// An asynchronous call begins to wait, or goes on.
+    fn wait(&self, waits: bool) {
+        self.each(if waits { LaneCore::suspend } else { LaneCore::resume });
+        self.wait_profiles(waits);
+    }
+
     /// A call of the host's begins.
     fn begin(&self) -> OpenCall<'_> {
         self.each(LaneCore::check_clock_closely);
-        OpenCall { shared: self, ends: Some(Reason::Host) }
+        OpenCall { shared: self, ends: Some(Reason::Host), tops: self.begin_profiles() }
     }
 
     /// A recorder begins, with this memory. Answers the number of its lane, if there is one. Fails if it began before.
-    fn attach(&self, address: NonNull<u8>) -> wasmtime::Result<Option<u32>> {
+    fn attach(&self, address: NonNull<u8>, counts: bool) -> wasmtime::Result<Option<u32>> {
+        self.recording.check_counts(counts)?;
         let mut inner = self.inner();
-        if inner.lanes.iter().any(|lane| lane.core.memory.is_at(address.addr().get())) {
-            return Err(wasmtime::Error::msg("a recorder attaches its memory a second time"));
-        }
-        let unsampled = |parent: &TraceContext| parent.flags & TraceContext::SAMPLED == 0;
-        if inner.is_closed || inner.parent.as_ref().is_some_and(unsampled) {
+        inner.check_new(address.addr().get())?;
+        if !inner.records() {
             return Ok(None);
         }
         // SAFETY: the caller has seen a memory of this size at the address, in the store whose data have `self`. No memory of its engine
@@ -262,11 +282,31 @@ impl Shared {
     }
 }
 
+impl Inner {
+    /// Fails if a recorder has begun already with the memory at this address.
+    fn check_new(&self, address: usize) -> wasmtime::Result<()> {
+        let is_known = self.lanes.iter().any(|lane| lane.core.memory.is_at(address))
+            || self.profiles.iter().any(|guard| guard.profiled.counts.is_at(address));
+        if is_known {
+            return Err(wasmtime::Error::msg("a recorder attaches its memory a second time"));
+        }
+        Ok(())
+    }
+
+    /// Whether a recorder that begins now records anything.
+    fn records(&self) -> bool {
+        let is_unsampled = |parent: &TraceContext| parent.flags & TraceContext::SAMPLED == 0;
+        !self.is_closed && !self.parent.as_ref().is_some_and(is_unsampled)
+    }
+}
+
 /// A call of the host's. If it is dropped unsettled, the host panicked or dropped the call's future.
 struct OpenCall<'a> {
     shared: &'a Shared,
     /// Why the frames end that are open when it is dropped.
     ends: Option<Reason>,
+    /// Where the stacks of profiles stood when it began.
+    tops: Vec<u32>,
 }
 
 impl OpenCall<'_> {
@@ -278,6 +318,7 @@ impl OpenCall<'_> {
 
 impl Drop for OpenCall<'_> {
     fn drop(&mut self) {
+        self.shared.end_profiles(&self.tops, self.ends);
         let Some(reason) = self.ends else { return };
         let now = self.shared.recording.outlet.clock.now();
         self.shared.each(|lane| {
@@ -294,37 +335,38 @@ pub(crate) fn define<T: 'static>(
     linker: &mut Linker<T>,
     find: impl Fn(&mut StoreContextMut<'_, T>) -> Option<Arc<Shared>> + Clone + Send + Sync + 'static,
 ) -> Result<()> {
-    recording.check_clock_beside()?;
     if !memories_stay(&recording.engine)? {
         return Err(ErrorKind::MemoriesMove.into());
     }
     let mut host = linker.instance(COMPONENT_HOST).map_err(failed)?;
     let clock = recording.outlet.clock.clone();
     host.func_wrap(HOST_NOW, move |_: StoreContextMut<'_, T>, ()| Ok((clock.now(),))).map_err(failed)?;
-    let shared_of = find.clone();
-    let attach = move |mut store: StoreContextMut<'_, T>, (memory,): (WasmList<u8>,)| {
-        let shared = shared_of(&mut store);
-        let bytes = memory.as_le_slice(&store);
-        if bytes.len() != MEMORY_PAGES as usize * 65536 {
-            return Err(wasmtime::Error::msg("who attaches is no recorder"));
-        }
-        // wasmtime itself gives the address to compiled code, which writes there.
-        let address = std::ptr::with_exposed_provenance_mut::<u8>(bytes.as_ptr().expose_provenance());
-        // A recorder's memory begins with what it attaches, and a memory begins with a page of the host's.
-        if !address.addr().is_multiple_of(HOST_PAGE) {
-            return Err(wasmtime::Error::msg("who attaches is no recorder"));
-        }
-        let lane = match NonNull::new(address).zip(shared) {
-            Some((address, shared)) => shared.attach(address)?,
-            None => None,
+    for (name, counts) in [(HOST_ATTACH, false), (HOST_ATTACH_COUNTING, true)] {
+        let find = find.clone();
+        let attach = move |mut store: StoreContextMut<'_, T>, (memory,): (WasmList<u8>,)| {
+            let shared = find(&mut store);
+            let bytes = memory.as_le_slice(&store);
+            if bytes.len() != MEMORY_PAGES as usize * 65536 {
+                return Err(wasmtime::Error::msg(NO_RECORDER));
+            }
+            let address = recorder_at(bytes)?;
+            let lane = shared.map(|shared| shared.attach(address, counts)).transpose()?.flatten();
+            if lane.is_none() {
+                // SAFETY: the memory is at least as long, and the guest waits for us.
+                unsafe { address.as_ptr().cast::<u64>().write_unaligned(CLOCK_OFF.to_le()) };
+            }
+            Ok((lane.unwrap_or(NO_LANE),))
         };
-        if lane.is_none() {
-            // SAFETY: the memory is at least as long, and the guest waits for us.
-            unsafe { address.cast::<u64>().write_unaligned(CLOCK_OFF.to_le()) };
-        }
-        Ok((lane.unwrap_or(NO_LANE),))
+        host.func_wrap(name, attach).map_err(failed)?;
+    }
+    let shared_of = find.clone();
+    let attach = move |mut store: StoreContextMut<'_, T>,
+                       (memory, first, functions): (WasmList<u8>, u32, u32)| {
+        let Some(shared) = shared_of(&mut store) else { return Ok(()) };
+        let bytes = memory.as_le_slice(&store);
+        shared.attach_profile(recorder_at(bytes)?, bytes.len(), first, functions)
     };
-    host.func_wrap(HOST_ATTACH, attach).map_err(failed)?;
+    host.func_wrap(HOST_ATTACH_PROFILE, attach).map_err(failed)?;
     type Flushed = (u32, u32, u64, u64, WasmList<u8>);
     let flush = move |mut store: StoreContextMut<'_, T>, (lane, depth, last, lost, block): Flushed| {
         let Some(shared) = find(&mut store) else { return Ok(()) };
@@ -332,6 +374,18 @@ pub(crate) fn define<T: 'static>(
         shared.flush(lane, state, lost, block.as_le_slice(&store))
     };
     host.func_wrap(HOST_FLUSH, flush).map_err(failed)
+}
+
+const NO_RECORDER: &str = "who attaches is no recorder";
+
+/// The address of a recorder's memory, which it has passed whole.
+fn recorder_at(bytes: &[u8]) -> wasmtime::Result<NonNull<u8>> {
+    // wasmtime itself gives the address to compiled code, which writes there.
+    let address = std::ptr::with_exposed_provenance_mut::<u8>(bytes.as_ptr().expose_provenance());
+    // A recorder's memory begins with what it attaches, and a memory begins with a page of the host's.
+    NonNull::new(address)
+        .filter(|address| address.addr().get().is_multiple_of(HOST_PAGE))
+        .ok_or_else(|| wasmtime::Error::msg(NO_RECORDER))
 }
 
 /// Whether memories of this engine stay where they are when they grow. A recorder's can't grow, but any component may say that its

@@ -262,7 +262,7 @@ impl Shared {
         memory: SharedMemory,
     ) -> wasmtime::Result<LaneGuard> {
         let instructions = global(caller, names::STATE_INSTRUCTIONS);
-        self.check_clock(instructions.is_some())?;
+        self.recording.check_counts(instructions.is_some())?;
         let globals = StateGlobals::find(|name| wanted(caller, name))?.counting(instructions);
         let globals = globals.recording(global(caller, names::STATE_ALLOCATOR));
         let position = Some(wanted(caller, names::STATE_POSITION)?);
@@ -279,21 +279,9 @@ impl Shared {
         Ok(LaneGuard { core, recording: self.recording.clone() })
     }
 
-    /// Fails if the module has another clock than the recording.
-    fn check_clock(&self, counts: bool) -> wasmtime::Result<()> {
-        match (counts, self.recording.counts_instructions()) {
-            (true, false) => Err(wasmtime::Error::msg(
-                "the module counts its instructions: record it with `ClockChoice::Instructions`",
-            )),
-            (false, true) => Err(wasmtime::Error::msg(
-                "the module doesn't count its instructions: rewrite the original with `--clock instructions`",
-            )),
-            _ => Ok(()),
-        }
-    }
-
     fn has_profile(&self, memory: &SharedMemory) -> bool {
-        self.state().profiles.iter().any(|profile| profile.profiled.counts.is(memory))
+        let address = memory.data().as_ptr().addr();
+        self.state().profiles.iter().any(|profile| profile.profiled.counts.is_at(address))
     }
 
     /// An instance that makes a profile begins.
@@ -302,7 +290,7 @@ impl Shared {
         caller: &mut Caller<'_, T>,
         memory: SharedMemory,
     ) -> wasmtime::Result<ProfiledGuard> {
-        self.check_clock(false)?;
+        self.recording.check_counts(false)?;
         let id_base = wanted(caller, names::STATE_ID_BASE)?;
         let functions = wanted(caller, names::STATE_FUNCTIONS)?;
         let [id_base, functions] =
@@ -398,6 +386,8 @@ impl Profile {
                 if failed || self.begin(&mut store) != before || self.profiled.is_open(before) {
                     self.profiled.unwind(before, reason);
                     set_top(top, store, before);
+                } else {
+                    self.profiled.returned(before);
                 }
             }
             Depth::Native => self.profiled.end_call(failed.then_some(reason)),

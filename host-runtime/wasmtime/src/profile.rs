@@ -23,6 +23,8 @@ use crate::record::Pen;
 use crate::sampling::Sampling;
 use crate::state::State;
 use crate::writer::SUSPENDED;
+#[cfg(feature = "component-model")]
+use kperf_abi::shadow::STACK;
 use kperf_abi::shadow::{SLOTS, Slot};
 use kperf_abi::word::Reason;
 use kperf_trace::Window;
@@ -246,6 +248,13 @@ impl Profiled {
         }
     }
 
+    /// The slot that the next call takes on the shadow stack, for whoever knows that the guest doesn't run.
+    #[cfg(feature = "component-model")]
+    pub(crate) fn top(&self) -> u32 {
+        let Stack::Shadow(shadow) = &self.stack else { return STACK as u32 };
+        (STACK + 8 * shadow.open()) as u32
+    }
+
     /// Whether a call stands in this slot of the shadow stack.
     pub(crate) fn is_open(&self, top: u32) -> bool {
         matches!(&self.stack, Stack::Shadow(shadow) if shadow.is_open(top))
@@ -265,6 +274,11 @@ impl Profiled {
             shadow.clear_from(top);
         }
         self.end_calls(work, Shadow::depth(top), Some(reason));
+    }
+
+    /// One of the embedder's calls has returned: what was open from this slot of the shadow stack on has ended.
+    pub(crate) fn returned(&self, top: u32) {
+        self.end_calls(&mut self.work(), Shadow::depth(top), None);
     }
 
     /// One of the embedder's calls has ended: it returned, or failed for a reason. If it was inside another one, nobody knows how

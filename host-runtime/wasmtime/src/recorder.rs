@@ -134,7 +134,7 @@ impl Recorder {
     ///
     /// # Errors
     ///
-    /// When the linker has the instance `kperf:host/recorder` already, or instructions are the clock.
+    /// When the linker has the instance `kperf:host/recorder` already, or memories of the engine may move when they grow.
     #[cfg(feature = "component-model")]
     pub fn add_to_component_linker<T: 'static>(
         &self,

@@ -183,6 +183,19 @@ impl Recording {
         if self.counts_instructions() { Err(ErrorKind::ClockInside.into()) } else { Ok(()) }
     }
 
+    /// Fails if a guest has another clock than the recording.
+    pub(crate) fn check_counts(&self, counts: bool) -> wasmtime::Result<()> {
+        match (counts, self.counts_instructions()) {
+            (true, false) => Err(wasmtime::Error::msg(
+                "the guest counts its instructions: record it with `ClockChoice::Instructions`",
+            )),
+            (false, true) => Err(wasmtime::Error::msg(
+                "the guest doesn't count its instructions: rewrite the original with `--clock instructions`",
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Notes who answers a guest's probes.
     pub(crate) fn note(&self, answered: Answered) {
         let mut all = self.answered.lock().unwrap_or_else(PoisonError::into_inner);

@@ -95,6 +95,9 @@ impl Writer<'_> {
         let lane = self.lanes.entry(number).or_default();
         lane.begin(&block);
         let mut bytes = block.bytes;
+        if self.outlet.clock.is_count() {
+            lane.count_on(&mut bytes, block.is_first);
+        }
         if let Some(put) = suspended::put(&bytes, lane.suspensions()) {
             self.files.name_suspended();
             self.outlet.queue.spare().put(std::mem::replace(&mut bytes, put));

@@ -86,8 +86,8 @@ fn a_module_and_a_recording_with_different_clocks_are_refused() {
     let engine = engine();
     let counts = Clock::Instructions(Weights::default());
     for (clock, choice, wanted) in [
-        (counts, ClockChoice::Test, "the module counts its instructions"),
-        (Clock::Host, ClockChoice::Instructions, "the module doesn't count its instructions"),
+        (counts, ClockChoice::Test, "the guest counts its instructions"),
+        (Clock::Host, ClockChoice::Instructions, "the guest doesn't count its instructions"),
     ] {
         let module = rewritten(&engine, clock);
         let (recorder, _) = recorder(&engine, choice);

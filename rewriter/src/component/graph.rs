@@ -4,7 +4,7 @@ mod around;
 
 use super::exports::Export;
 use super::needs::Needs;
-use super::prelude;
+use super::prelude::{self, Recorder};
 use super::scan::{ROOT, Scan};
 use super::scope::{Scope, Wrapped};
 use crate::{Error, ErrorKind, Warning};
@@ -41,12 +41,14 @@ pub(super) fn write(
     wasm: &[u8],
     scan: &Scan<'_>,
     modules: &[Option<&[u8]>],
+    recorder: &Recorder,
     needs: &Needs,
     told: &mut Told<'_>,
     warnings: &mut Vec<Warning>,
 ) -> std::result::Result<Vec<u8>, Error> {
     let (scopes, next_component, next_module) = (Vec::new(), 0, 0);
-    let mut graph = Graph { scan, modules, needs, told, scopes, next_component, next_module, warnings };
+    let mut graph =
+        Graph { scan, modules, recorder, needs, told, scopes, next_component, next_module, warnings };
     let mut out = encoder::Component::new();
     graph.begin(&mut out);
     let written = graph.parse_component(&mut out, wasmparser::Parser::new(0), wasm);
@@ -61,6 +63,7 @@ pub(super) fn write(
 struct Graph<'a, 't> {
     scan: &'a Scan<'a>,
     modules: &'a [Option<&'a [u8]>],
+    recorder: &'a Recorder,
     needs: &'a Needs,
     told: &'a mut Told<'t>,
     /// The component that is written, inside those around it.
@@ -77,10 +80,10 @@ impl Graph<'_, '_> {
         self.next_component += 1;
         let mut scope = Scope::of(n);
         if self.needs.host[n] {
-            prelude::import_host(&mut scope, out);
+            prelude::import_host(&mut scope, self.recorder, out);
         }
         if let Some(host) = scope.host.filter(|_| self.needs.recorder[n]) {
-            prelude::add_recorder(&mut scope, host, out);
+            prelude::add_recorder(&mut scope, host, self.recorder, out);
         }
         self.scopes.push(scope);
     }

@@ -10,31 +10,60 @@ use wasmtime::SharedMemory;
 /// The memory of a recorder of profiles. `kperf_abi::shadow` says what lies where.
 #[derive(Clone)]
 pub(crate) struct Counts {
-    memory: SharedMemory,
+    cells: NonNull<AtomicU64>,
+    /// In cells.
+    length: usize,
+    /// What keeps them there; `None` for the memory of a recorder in a component.
+    _memory: Option<SharedMemory>,
     id_base: u32,
     functions: u32,
 }
 
+// SAFETY: the cells are atomics, in memory that stays in place: a SharedMemory is Send and Sync, and for a component the caller of
+// `of_component` has seen to it.
+unsafe impl Send for Counts {}
+// SAFETY: as above.
+unsafe impl Sync for Counts {}
+
 impl Counts {
     /// Of an instance whose functions' ids begin with `id_base`. `None` if the memory is too small for so many.
     pub(crate) fn of_instance(memory: SharedMemory, id_base: u32, functions: u32) -> Option<Counts> {
-        let length = COUNTS as u64 + 8 * u64::from(functions);
-        (memory.data().len() as u64 >= length).then_some(Counts { memory, id_base, functions })
+        let (cells, bytes) = (NonNull::from(memory.data()).cast(), memory.data().len());
+        Counts { cells, length: bytes / 8, _memory: Some(memory), id_base, functions }.whole()
     }
 
-    /// Whether it is this very memory.
-    pub(crate) fn is(&self, memory: &SharedMemory) -> bool {
-        std::ptr::eq(self.memory.data().as_ptr(), memory.data().as_ptr())
+    /// The same for a recorder in a component, whose memory has so many bytes.
+    ///
+    /// # Safety
+    ///
+    /// The memory lies at the address, which is that of a page, until nobody uses this any more. Until then only the recorder writes to
+    /// it, besides us.
+    #[cfg(feature = "component-model")]
+    pub(crate) unsafe fn of_component(
+        address: NonNull<u8>,
+        bytes: usize,
+        id_base: u32,
+        functions: u32,
+    ) -> Option<Counts> {
+        Counts { cells: address.cast(), length: bytes / 8, _memory: None, id_base, functions }.whole()
+    }
+
+    fn whole(self) -> Option<Counts> {
+        let needed = COUNTS as u64 / 8 + u64::from(self.functions);
+        (self.length as u64 >= needed).then_some(self)
+    }
+
+    /// Whether it is the memory at this address.
+    pub(crate) fn is_at(&self, address: usize) -> bool {
+        self.cells.addr().get() == address
     }
 
     /// The whole memory.
     pub(crate) fn cells(&self) -> &[AtomicU64] {
-        let data = self.memory.data();
-        let cells = NonNull::from(data).cast::<AtomicU64>();
-        // SAFETY: `memory` holds that many bytes at this place for as long as it lives (a SharedMemory never moves, and
-        // begins at a page). Whoever writes them at the same time is an AtomicU64 too or compiled WebAssembly, whose
-        // aligned accesses of eight bytes to shared memory are not torn where this crate's processors have 64 bits.
-        unsafe { std::slice::from_raw_parts(cells.as_ptr(), data.len() / 8) }
+        // SAFETY: so many cells are at this place for as long as this lives (a SharedMemory never moves, and begins at a page; a
+        // component's is as `of_component` wants it). Whoever writes them at the same time is an AtomicU64 too or compiled WebAssembly,
+        // whose aligned accesses of eight bytes are not torn where this crate's processors have 64 bits.
+        unsafe { std::slice::from_raw_parts(self.cells.as_ptr(), self.length) }
     }
 
     fn counts(&self) -> &[AtomicU64] {

@@ -51,6 +51,12 @@ impl Shadow {
         }
     }
 
+    /// How many calls are open, for whoever knows that the guest doesn't run.
+    #[cfg(feature = "component-model")]
+    pub(crate) fn open(&self) -> usize {
+        self.slots().iter().position(|slot| is_free(load(slot))).unwrap_or(SLOTS)
+    }
+
     /// Whether a call is open in the slot with this address.
     pub(crate) fn is_open(&self, top: u32) -> bool {
         self.slots().get(Shadow::depth(top)).is_some_and(|slot| !is_free(load(slot)))

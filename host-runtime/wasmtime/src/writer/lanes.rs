@@ -3,6 +3,8 @@
 use super::open_calls::OpenCalls;
 use super::output::Output;
 use crate::queue::{Block, Pause, Suspension};
+use crate::state::State;
+use kperf_abi::block::{BlockHeader, HEADER_LEN};
 use kperf_trace::{CallParent, TraceWriter};
 use std::collections::BTreeMap;
 use std::io;
@@ -20,6 +22,9 @@ pub(super) struct Lane {
     pauses: Vec<Pause>,
     open: OpenCalls,
     spans: bool,
+    /// Where instructions are the clock: the time at which the lane began that has the number now, and that of its last event.
+    began: u64,
+    ended: u64,
 }
 
 impl Lane {
@@ -40,6 +45,17 @@ impl Lane {
         self.owed.extend(block.parents.iter().cloned());
         self.suspensions.extend(&block.suspensions);
         self.pauses.extend(&block.pauses);
+    }
+
+    /// Where instructions are the clock, each lane counts from 0. Those that have this number one after the other are told in one time.
+    pub(super) fn count_on(&mut self, block: &mut [u8], is_first: bool) {
+        if is_first {
+            self.began = self.ended;
+        }
+        let Some((header, _)) = BlockHeader::split(block) else { return };
+        let header = BlockHeader { start_ticks: header.start_ticks.saturating_add(self.began), ..header };
+        block[..HEADER_LEN].copy_from_slice(&header.to_bytes());
+        self.ended = State::behind(block, |_| 0).map_or(self.ended, |state| state.last);
     }
 
     pub(super) fn pauses(&mut self) -> &mut Vec<Pause> {

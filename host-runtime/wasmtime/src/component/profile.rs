@@ -1,0 +1,93 @@
+//! Components that make a profile.
+#![allow(unsafe_code)] // A component's memory can't be reached in another way by other threads.
+
+use super::{NO_RECORDER, Shared};
+use crate::guards::ProfiledGuard;
+use crate::memory::LaneMemory;
+use crate::profile::{Counts, Profiled, Shadow, Stack};
+use crate::sampling::Sampling;
+use kperf_abi::shadow::STACK;
+use kperf_abi::word::{MAX_FUNC_ID, Reason};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+impl Shared {
+    /// A recorder begins that makes a profile, with this memory. Fails if it began before.
+    pub(super) fn attach_profile(
+        &self,
+        address: NonNull<u8>,
+        bytes: usize,
+        first: u32,
+        functions: u32,
+    ) -> wasmtime::Result<()> {
+        let recording = &self.recording;
+        recording.check_counts(false)?;
+        if first.checked_add(functions).is_none_or(|end| end > MAX_FUNC_ID + 1) {
+            return Err(wasmtime::Error::msg(NO_RECORDER));
+        }
+        let mut inner = self.inner();
+        inner.check_new(address.addr().get())?;
+        if !inner.records() {
+            return Ok(());
+        }
+        // SAFETY: the caller has seen a memory of this size at the address, in the store whose data have `self`. No memory of its engine
+        // moves when it grows (`define` has seen to that), so it stays there as long as the store. Before `RecordedStore` drops the
+        // store, it closes the profile and takes it from the sampler: nobody uses the counts after that.
+        let counts = unsafe { Counts::of_component(address, bytes, first, functions) };
+        let counts = counts.ok_or_else(|| wasmtime::Error::msg(NO_RECORDER))?;
+        let core = recording.open_lane(LaneMemory::own(), true);
+        if inner.is_async {
+            core.set_async();
+        }
+        if let Some(parent) = &inner.parent {
+            core.set_parent(0, Some(parent.clone()));
+        }
+        let sampling = recording.sampling.unwrap_or_else(|| Sampling::new(Sampling::PERIOD));
+        let stack = Stack::Shadow(Shadow::of_instance(counts.clone()));
+        let profiled = Arc::new(Profiled::new(core, counts, stack, self.calls.clone(), sampling, true));
+        // Whatever fails, the calls are counted, and the guest runs.
+        if let Err(error) = recording.sampler.add(profiled.clone()) {
+            recording.outlet.note_unsampled(&error.to_string());
+        }
+        inner.profiles.push(ProfiledGuard { recording: recording.clone(), profiled });
+        Ok(())
+    }
+
+    /// A call of the host's begins. Answers where the stacks stand.
+    pub(super) fn begin_profiles(&self) -> Vec<u32> {
+        let inner = self.inner();
+        let tops = inner.profiles.iter().map(|guard| guard.profiled.top()).collect();
+        self.calls.begin();
+        if inner.profiles.iter().filter(|guard| guard.profiled.wake()).count() > 0 {
+            self.recording.sampler.wake();
+        }
+        tops
+    }
+
+    /// It ends. If it failed, for a reason, what it left open is closed.
+    pub(super) fn end_profiles(&self, tops: &[u32], reason: Option<Reason>) {
+        let inner = self.inner();
+        for (n, guard) in inner.profiles.iter().enumerate() {
+            // One that has begun meanwhile was at depth 0.
+            let top = tops.get(n).copied().unwrap_or(STACK as u32);
+            if reason.is_some() {
+                guard.profiled.resume();
+            }
+            match reason {
+                Some(reason) if guard.profiled.is_open(top) => guard.profiled.unwind(top, reason),
+                // What `post-return` is to end is open.
+                None if guard.profiled.is_open(top) => {}
+                _ => guard.profiled.returned(top),
+            }
+        }
+        drop(inner);
+        self.calls.end();
+    }
+
+    /// An asynchronous call begins to wait, or goes on.
+    pub(super) fn wait_profiles(&self, waits: bool) {
+        for guard in &self.inner().profiles {
+            if waits { guard.profiled.suspend() } else { guard.profiled.resume() }
+        }
+    }
+}
