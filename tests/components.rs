@@ -378,6 +378,51 @@ fn instructions_are_the_same_in_each_run_and_those_of_the_module_alone() {
     assert!(other.code == Some(1) && other.stderr.contains("counts its instructions"), "{}", other.stderr);
 }
 
+/// Three tasks that compute and wait at the same time.
+#[test]
+fn tasks_of_wasi_0_3_run_and_what_they_wait_for_is_told_as_that() {
+    let tasks = example("tasks.wasm");
+    let folder = Folder::new();
+    let run = |flags: &[&str], args: &[&str]| folder.run(&[&["run", &tasks], flags, &["--"], args].concat());
+    let plain = run(&["--plain"], &["15"]);
+    let lines = "task 1: 1220\ntask 2: 1220\ntask 3: 1220\n";
+    assert_eq!((plain.code, plain.stdout.as_str()), (Some(0), lines), "{}", plain.stderr);
+    let mut fibonacci = Vec::new();
+    for (n, flags) in [
+        &["--clock", "ticker"][..],
+        &["--clock", "precise"],
+        &["--clock", "instructions"],
+        &["--record", "profile"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let probed = run(&[flags, &["-q", "--trace", "t.kperf"][..]].concat(), &["15"]);
+        assert_eq!((probed.code, probed.stdout.as_str()), (Some(0), lines), "{flags:?}: {}", probed.stderr);
+        let report = folder.json(&["report", "t.kperf", "--format", "json"]);
+        let functions = report["functions"].as_array().unwrap();
+        let of = |name: &str| functions.iter().find(|f| f["name"].as_str().unwrap().starts_with(name));
+        fibonacci.push(of("tasks::fibonacci").unwrap()["calls"].as_u64().unwrap());
+        assert_eq!(of("wasi:cli/run@0.3").unwrap()["calls"], 1);
+        assert!(of("[callback]wasi:cli/run@0.3").unwrap()["calls"].as_u64() > Some(2), "{flags:?}");
+        if n < 2 {
+            folder.calls("t.kperf");
+            let wall = folder.info("t.kperf")["wall_nanos"].as_u64();
+            assert!(wall > Some(50_000_000), "the longest waits for 60 ms: {wall:?}");
+            let own = of("[callback]wasi:cli/run@0.3").unwrap()["total_nanos"].as_u64();
+            assert!(own < Some(20_000_000), "nothing of that is the guest's own: {own:?}");
+        }
+    }
+    assert!(fibonacci.iter().all(|calls| *calls == fibonacci[0]), "{fibonacci:?}");
+    for (how, code, outcome) in [("fail", 1, "exit 1"), ("panic", 134, "trap: ")] {
+        let failed = run(&["-q", "--trace", "t.kperf"], &["3", how]);
+        assert_eq!(failed.code, Some(code), "{}", failed.stderr);
+        let info = folder.info("t.kperf");
+        assert!(info["outcome"].as_str().unwrap().starts_with(outcome), "{info}");
+        assert_eq!(info["lost_events"], 0);
+    }
+}
+
 #[test]
 fn flags_that_are_for_modules_are_refused() {
     let command = example("command.wasm");
@@ -446,7 +491,7 @@ fn what_nobody_supplies_is_listed() {
     let ran = folder.run(&["run", "imports.wat"]);
     assert_eq!(ran.code, Some(1));
     let listed =
-        "supply: `demo:lib/log`, `wasi:http/types@0.2.0`, `wasi:cli/stdin@0.3.0`; `run` has WASI 0.2 only";
+        "supply: `demo:lib/log`, `wasi:http/types@0.2.0`, `wasi:cli/stdin@0.3.0`; `run` has WASI 0.2 and 0.3";
     assert!(ran.stderr.contains(listed), "{}", ran.stderr);
 }
 

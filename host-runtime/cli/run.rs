@@ -203,7 +203,7 @@ impl Opts {
         clock: ClockChoice,
     ) -> anyhow::Result<(Prepared, Box<dyn Program>)> {
         let is_component = kperf_rewriter::is_component(&wasm);
-        let engine = Guest::engine(!self.no_cache, is_component)?;
+        let engine = Guest::engine(!self.no_cache, &wasm)?;
         let invoke = self.invoke.as_deref();
         if is_component {
             component::check_imports(&wasm, &self.module, self.http.is_some())?;

@@ -10,15 +10,15 @@ use kperf_abi::names::COMPONENT_HOST;
 use kperf_rewriter::Records;
 use kperf_wasmtime::{ComponentLanes, RecordedStore, Recorder};
 use std::path::Path;
-use wasmparser::{ComponentExternalKind, Parser, Payload};
+use wasmparser::{ComponentExternalKind, Parser, Payload, Validator, WasmFeatures};
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
-use wasmtime::component::{Component, Func, Instance, Linker, ResourceTable, Val};
+use wasmtime::component::{Accessor, Component, Func, Instance, Linker, ResourceTable, Val};
 use wasmtime::{AsContextMut, Engine, Store};
-use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxView, WasiView, p2};
+use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxView, WasiView, p2, p3};
 
 /// What a command exports, without its version.
-const RUN: &str = "wasi:cli/run@0.2.";
-/// What `run` supplies: all that these packages have in WASI 0.2.
+const RUN: &str = "wasi:cli/run";
+/// What `run` supplies: all that these packages have in WASI 0.2 and 0.3.
 const SUPPLIED: [&str; 6] =
     ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/", "wasi:sockets/"];
 /// And with --http.
@@ -47,6 +47,8 @@ pub struct ComponentProgram {
     store: Option<AnyStore>,
     entry: Entry,
     records: Option<Records>,
+    /// Whether its tasks may run beside each other ([`is_concurrent`]).
+    concurrent: bool,
 }
 
 enum AnyStore {
@@ -56,8 +58,10 @@ enum AnyStore {
 
 /// What is called.
 enum Entry {
-    /// `wasi:cli/run`.
+    /// `wasi:cli/run` of WASI 0.2.
     Command,
+    /// The same of WASI 0.3.
+    ConcurrentCommand,
     /// A function of the component, or of an instance that it exports, with arguments in WAVE.
     Function { instance: Option<String>, name: String, args: Vec<Val>, results: usize },
 }
@@ -83,11 +87,31 @@ impl ComponentProgram {
             lanes: ComponentLanes::default(),
         };
         let mut linker = Linker::new(&engine);
-        p2::add_to_linker_sync(&mut linker)?;
+        let concurrent = is_concurrent(&prepared.wasm);
+        if concurrent {
+            p2::add_to_linker_async(&mut linker)?;
+            p3::add_to_linker(&mut linker)?;
+        } else {
+            p2::add_to_linker_sync(&mut linker)?;
+        }
         let store = Some(AnyStore::Plain(Store::new(&engine, state)));
         let records = kperf_rewriter::component_records(&prepared.wasm);
-        Ok(ComponentProgram { engine, component, linker, store, entry, records })
+        Ok(ComponentProgram { engine, component, linker, store, entry, records, concurrent })
     }
+}
+
+/// Whether a component needs what WASI 0.3 brings: asynchronous functions, streams, futures. (Others are called faster without.)
+pub fn is_concurrent(wasm: &[u8]) -> bool {
+    let plain = WasmFeatures::all() - WasmFeatures::CM_ASYNC;
+    let is_valid = |features| Validator::new_with_features(features).validate_all(wasm).is_ok();
+    !is_valid(plain) && is_valid(WasmFeatures::all())
+}
+
+/// Whether a name is that of something in WASI 0.2 or 0.3, of one of these packages.
+fn is_of(package: &str, name: &str) -> bool {
+    let version = name.split_once('@').map_or("", |(_, version)| version);
+    let is_release = version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    name.starts_with(package) && is_release && (version.starts_with("0.2.") || version.starts_with("0.3."))
 }
 
 /// Fails if a component imports what nobody supplies, and lists it. One that can't be read passes: the rewriter reports it.
@@ -102,10 +126,9 @@ pub fn check_imports(wasm: &[u8], path: &Path, answers: bool) -> anyhow::Result<
             Ok(Payload::ComponentImportSection(imports)) if nested == 0 => {
                 for import in imports.into_iter().flatten() {
                     let name = import.name.name;
-                    let is_of = |package: &str| name.starts_with(package) && name.contains("@0.2.");
                     let is_supplied = name == COMPONENT_HOST
-                        || SUPPLIED.iter().any(|package| is_of(package))
-                        || answers && is_of(HTTP);
+                        || SUPPLIED.iter().any(|package| is_of(package, name))
+                        || answers && is_of(HTTP, name);
                     if !is_supplied && import.ty.kind() != ComponentExternalKind::Type {
                         missing.push(format!("`{name}`"));
                     }
@@ -120,7 +143,7 @@ pub fn check_imports(wasm: &[u8], path: &Path, answers: bool) -> anyhow::Result<
     }
     let needs_http = !answers && missing.iter().any(|name| name.starts_with("`wasi:http/"));
     bail!(
-        "`{}` imports what `run` doesn't supply: {}{}; `run` has WASI 0.2 only{}. For a host of your own, add probes with `rewrite`",
+        "`{}` imports what `run` doesn't supply: {}{}; `run` has WASI 0.2 and 0.3{}. For a host of your own, add probes with `rewrite`",
         path.display(),
         missing[..missing.len().min(MOST)].join(", "),
         if missing.len() > MOST { format!(" and {} more", missing.len() - MOST) } else { String::new() },
@@ -146,14 +169,15 @@ impl Entry {
             }
         };
         let Some(invoke) = invoke else {
-            let is_run = |export: &Export| {
-                export.name == "run" && export.instance.as_ref().is_some_and(|name| name.starts_with(RUN))
-            };
-            if exports.iter().any(is_run) {
-                return Ok(Entry::Command);
+            let instances = exports.iter().filter(|export| export.name == "run");
+            let mut commands =
+                instances.filter_map(|export| export.instance.as_ref()).filter(|name| is_of(RUN, name));
+            if let Some(name) = commands.next() {
+                let is_concurrent = name.contains("@0.3.");
+                return Ok(if is_concurrent { Entry::ConcurrentCommand } else { Entry::Command });
             }
             bail!(
-                "`{}` is not a WASI 0.2 command: it exports no `wasi:cli/run`. Name a function with --invoke: it exports {}",
+                "`{}` is not a WASI command: it exports no `wasi:cli/run`. Name a function with --invoke: it exports {}",
                 path.display(),
                 list()
             );
@@ -242,7 +266,17 @@ impl Program for ComponentProgram {
     }
 
     fn run(&mut self) -> wasmtime::Result<()> {
-        let Self { component, linker, store, entry, .. } = self;
+        let Self { component, linker, store, entry, concurrent, .. } = self;
+        if *concurrent {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            return match store {
+                Some(AnyStore::Plain(store)) => runtime.block_on(call_async(store, component, linker, entry)),
+                Some(AnyStore::Recorded(store)) => runtime.block_on(
+                    store.call_async(async |store| call_async(store, component, linker, entry).await),
+                ),
+                None => Ok(()),
+            };
+        }
         match store {
             Some(AnyStore::Plain(store)) => call(store, component, linker, entry),
             Some(AnyStore::Recorded(store)) => store.call(|store| call(store, component, linker, entry)),
@@ -258,22 +292,55 @@ fn call(
     entry: &Entry,
 ) -> wasmtime::Result<()> {
     match entry {
-        Entry::Command => {
+        Entry::Command | Entry::ConcurrentCommand => {
             let command = p2::bindings::sync::Command::instantiate(&mut *store, component, linker)?;
-            match command.wasi_cli_run().call_run(&mut *store)? {
-                Ok(()) => Ok(()),
-                Err(()) => Err(wasmtime::Error::from(I32Exit(1))),
-            }
+            ended(command.wasi_cli_run().call_run(&mut *store)?)
         }
         Entry::Function { instance, name, args, results } => {
             let linked = linker.instantiate(&mut *store, component)?;
             let function = function(&mut *store, &linked, instance.as_deref(), name)?;
             let mut results = vec![Val::Bool(false); *results];
             function.call(&mut *store, args, &mut results)?;
-            let lines: String = results.iter().map(|result| wave::display(result) + "\n").collect();
-            output::print(&lines).map_err(wasmtime::Error::from_anyhow)
+            print(&results)
         }
     }
+}
+
+/// The same where tasks may run beside each other.
+async fn call_async(
+    store: &mut impl AsContextMut<Data = State>,
+    component: &Component,
+    linker: &Linker<State>,
+    entry: &Entry,
+) -> wasmtime::Result<()> {
+    match entry {
+        Entry::Command => {
+            let command = p2::bindings::Command::instantiate_async(&mut *store, component, linker).await?;
+            ended(command.wasi_cli_run().call_run(&mut *store).await?)
+        }
+        Entry::ConcurrentCommand => {
+            let command = p3::bindings::Command::instantiate_async(&mut *store, component, linker).await?;
+            let run = async |accessor: &Accessor<State>| command.wasi_cli_run().call_run(accessor).await;
+            ended(store.as_context_mut().run_concurrent(run).await??)
+        }
+        Entry::Function { instance, name, args, results } => {
+            let linked = linker.instantiate_async(&mut *store, component).await?;
+            let function = function(&mut *store, &linked, instance.as_deref(), name)?;
+            let mut results = vec![Val::Bool(false); *results];
+            function.call_async(&mut *store, args, &mut results).await?;
+            print(&results)
+        }
+    }
+}
+
+/// What came of a command.
+fn ended(result: Result<(), ()>) -> wasmtime::Result<()> {
+    result.map_err(|()| wasmtime::Error::from(I32Exit(1)))
+}
+
+fn print(results: &[Val]) -> wasmtime::Result<()> {
+    let lines: String = results.iter().map(|result| wave::display(result) + "\n").collect();
+    output::print(&lines).map_err(wasmtime::Error::from_anyhow)
 }
 
 fn function(

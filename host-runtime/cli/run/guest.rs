@@ -1,5 +1,6 @@
 //! The guest, and the host that it runs in.
 
+use super::component::is_concurrent;
 use super::module::Prepared;
 use super::wasi::WasiArgs;
 use anyhow::Context;
@@ -32,9 +33,9 @@ pub struct Host {
 
 impl Guest {
     /// The engine that guests run in, with all of wasmtime's proposals on. `cached`: whether compiled modules are taken from
-    /// wasmtime's cache, where the key is a hash of the module and of every setting that changes the code. `for_component`: calls of
+    /// wasmtime's cache, where the key is a hash of the module and of every setting that changes the code. For a component, calls of
     /// other core modules are compiled into their callers where these are small, and so the recorder's usual case.
-    pub fn engine(cached: bool, for_component: bool) -> anyhow::Result<Engine> {
+    pub fn engine(cached: bool, wasm: &[u8]) -> anyhow::Result<Engine> {
         let mut config = Config::new();
         Recorder::configure(&mut config);
         config
@@ -48,8 +49,10 @@ impl Guest {
             .wasm_relaxed_simd(true)
             .wasm_tail_call(true)
             .wasm_wide_arithmetic(true);
-        if for_component {
+        if kperf_rewriter::is_component(wasm) {
             config.compiler_inlining(Inlining::InterModule);
+            // Without it each call of the host's costs half.
+            config.concurrency_support(is_concurrent(wasm));
         }
         if cached {
             // Without a home folder, or if the cache's configuration can't be read, modules are compiled each time.
