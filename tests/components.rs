@@ -486,12 +486,12 @@ fn what_nobody_supplies_is_listed() {
     let folder = Folder::new().with(
         "imports.wat",
         r#"(component (import "demo:lib/log" (instance (export "line" (func))))
-             (import "wasi:http/types@0.2.0" (instance)) (import "wasi:cli/stdin@0.3.0" (instance)))"#,
+             (import "wasi:http/types@0.2.0" (instance)) (import "wasi:cli/stdin@0.3.0-rc-2026-01-06" (instance)))"#,
     );
     let ran = folder.run(&["run", "imports.wat"]);
     assert_eq!(ran.code, Some(1));
     let listed =
-        "supply: `demo:lib/log`, `wasi:http/types@0.2.0`, `wasi:cli/stdin@0.3.0`; `run` has WASI 0.2 and 0.3";
+        "supply: `demo:lib/log`, `wasi:http/types@0.2.0`, `wasi:cli/stdin@0.3.0-rc-2026-01-06`; `run` has WASI 0.2 and 0.3";
     assert!(ran.stderr.contains(listed), "{}", ran.stderr);
 }
 
