@@ -490,8 +490,7 @@ fn what_nobody_supplies_is_listed() {
     );
     let ran = folder.run(&["run", "imports.wat"]);
     assert_eq!(ran.code, Some(1));
-    let listed =
-        "supply: `demo:lib/log`, `wasi:http/types@0.2.0`, `wasi:cli/stdin@0.3.0-rc-2026-01-06`; `run` has WASI 0.2 and 0.3";
+    let listed = "supply: `demo:lib/log`, `wasi:http/types@0.2.0`, `wasi:cli/stdin@0.3.0-rc-2026-01-06`; `run` has WASI 0.2 and 0.3";
     assert!(ran.stderr.contains(listed), "{}", ran.stderr);
 }
 

@@ -1,5 +1,8 @@
 //! Components that answer HTTP requests (`wasi:http`): one instance a request, as `wasmtime serve` has it.
 
+mod service;
+
+use super::component::is_concurrent;
 use super::module::Prepared;
 use super::outcome::Outcome;
 use super::program::{Probes, Program};
@@ -28,14 +31,16 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use wasmtime::component::{Component, Linker, ResourceTable};
 use wasmtime::{AsContextMut, Engine, Store};
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView, p2};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView, p2, p3};
 use wasmtime_wasi_http::p2::bindings::ProxyPre;
 use wasmtime_wasi_http::p2::bindings::http::types::{ErrorCode, Scheme};
 use wasmtime_wasi_http::p2::body::HyperOutgoingBody;
+use wasmtime_wasi_http::p3::bindings::ServicePre;
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-/// What a handler exports, without its version.
+/// What a handler exports, without the rest of its version: of WASI 0.2, and of 0.3.
 const HANDLER: &str = "wasi:http/incoming-handler@0.2.";
+const SERVICE: &str = "wasi:http/handler@0.3.";
 /// How many requests are answered at once. Others wait for their turn.
 const MOST_AT_ONCE: usize = 1000;
 /// How long a client may take to send the head of a request.
@@ -72,6 +77,8 @@ pub struct HttpProgram {
     guest: Arc<Guest>,
     recorder: Option<Recorder>,
     records: Option<Records>,
+    /// Whether it is a handler of WASI 0.3.
+    is_service: bool,
     quiet: bool,
 }
 
@@ -98,15 +105,23 @@ impl HttpProgram {
         let component = Component::new(&engine, &prepared.wasm)
             .map_err(anyhow::Error::from)
             .with_context(|| format!("failed to compile `{}`", path.display()))?;
-        if !component.component_type().exports(&engine).any(|(name, _)| name.starts_with(HANDLER)) {
+        let exports =
+            |wanted| component.component_type().exports(&engine).any(|(name, _)| name.starts_with(wanted));
+        let is_service = exports(SERVICE);
+        if !is_service && !exports(HANDLER) {
             bail!(
-                "`{}` answers no HTTP requests: it doesn't export `wasi:http/incoming-handler` of WASI 0.2; leave --http out",
+                "`{}` answers no HTTP requests: it exports neither `wasi:http/incoming-handler` of WASI 0.2 nor `wasi:http/handler` of \
+                 0.3; leave --http out",
                 path.display()
             );
         }
         let mut linker = Linker::new(&engine);
         p2::add_to_linker_async(&mut linker)?;
         wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+        if is_concurrent(&prepared.wasm) {
+            p3::add_to_linker(&mut linker)?;
+            wasmtime_wasi_http::p3::add_to_linker(&mut linker)?;
+        }
         let listener = TcpListener::bind(address)
             .with_context(|| format!("failed to listen at `{address}`, the address of --http"))?;
         listener.set_nonblocking(true).context("failed to listen")?;
@@ -126,6 +141,7 @@ impl HttpProgram {
             guest: Arc::new(guest),
             recorder: None,
             records: kperf_rewriter::component_records(&prepared.wasm),
+            is_service,
             quiet,
         })
     }
@@ -155,8 +171,15 @@ impl Program for HttpProgram {
     /// Answers requests, until a signal ends the process.
     fn run(&mut self) -> wasmtime::Result<()> {
         let Some(listener) = self.listener.take() else { return Ok(()) };
+        let pre = self.linker.instantiate_pre(&self.component)?;
+        let pre = if self.is_service {
+            Pre::Service(ServicePre::new(pre)?)
+        } else {
+            Pre::Proxy(ProxyPre::new(pre)?)
+        };
         let server = Arc::new(Server {
-            pre: ProxyPre::new(self.linker.instantiate_pre(&self.component)?)?,
+            engine: self.engine.clone(),
+            pre,
             guest: self.guest.clone(),
             recorder: self.recorder.clone(),
             places: Arc::new(Semaphore::new(MOST_AT_ONCE)),
@@ -189,9 +212,39 @@ impl Guest {
     }
 }
 
+/// A handler that is ready to be instantiated.
+enum Pre {
+    /// Of WASI 0.2.
+    Proxy(ProxyPre<State>),
+    /// Of WASI 0.3.
+    Service(ServicePre<State>),
+}
+
+impl Pre {
+    /// Answers a request in an instance of its own.
+    async fn answer(
+        &self,
+        store: &mut impl AsContextMut<Data = State>,
+        request: Request<Incoming>,
+        sender: oneshot::Sender<Result<Response<HyperOutgoingBody>, ErrorCode>>,
+    ) -> wasmtime::Result<()> {
+        match self {
+            Pre::Proxy(pre) => {
+                let mut view = store.as_context_mut();
+                let request = view.data_mut().http().new_incoming_request(Scheme::Http, request)?;
+                let out = view.data_mut().http().new_response_outparam(sender)?;
+                let proxy = pre.instantiate_async(&mut view).await?;
+                proxy.wasi_http_incoming_handler().call_handle(&mut view, request, out).await
+            }
+            Pre::Service(pre) => service::answer(store, pre, request, sender).await,
+        }
+    }
+}
+
 /// What all requests share.
 struct Server {
-    pre: ProxyPre<State>,
+    engine: Engine,
+    pre: Pre,
     guest: Arc<Guest>,
     recorder: Option<Recorder>,
     places: Arc<Semaphore>,
@@ -246,7 +299,7 @@ impl Server {
                 return failed(StatusCode::INTERNAL_SERVER_ERROR);
             }
         };
-        let server = self.clone();
+        let (server, of) = (self.clone(), what.clone());
         tokio::spawn(async move {
             let result = handling.await;
             if let Err(error) = result {
@@ -256,13 +309,21 @@ impl Server {
                 } else {
                     error.root_cause().to_string()
                 };
-                server.tell_failure(&what, &message);
+                server.tell_failure(&of, &message);
             }
         });
         match receiver.await {
             Ok(Ok(response)) => response.map(|body| Whole { body, has_failed }.boxed_unsync()),
-            // The guest says that it failed, or its call ended without a word.
-            Ok(Err(_)) | Err(_) => failed(StatusCode::INTERNAL_SERVER_ERROR),
+            Ok(Err(code)) => {
+                let code = match code {
+                    ErrorCode::InternalError(Some(text)) => text,
+                    code => format!("{code:?}"),
+                };
+                self.tell_failure(&what, &format!("it answers with the error {}", code.escape_debug()));
+                failed(StatusCode::INTERNAL_SERVER_ERROR)
+            }
+            // Its call ended without a word.
+            Err(_) => failed(StatusCode::INTERNAL_SERVER_ERROR),
         }
     }
 
@@ -277,25 +338,20 @@ impl Server {
         // The body ends when the store goes, and has to know by then.
         let note = |result: &wasmtime::Result<()>| has_failed.store(result.is_err(), Ordering::Release);
         let parent = parent_of(request.headers());
-        let mut store = Store::new(self.pre.engine(), state);
-        let request = store.data_mut().http().new_incoming_request(Scheme::Http, request)?;
-        let out = store.data_mut().http().new_response_outparam(sender)?;
-        let pre = &self.pre;
+        let mut store = Store::new(&self.engine, state);
         match &self.recorder {
             Some(recorder) => {
                 let mut store = recorder.component_store(store, |state| &mut state.lanes)?;
                 store.set_parent(parent);
-                let call = async |store: &mut kperf_wasmtime::RecordedStore<State>| {
-                    let proxy = pre.instantiate_async(store.as_context_mut()).await?;
-                    proxy.wasi_http_incoming_handler().call_handle(store.as_context_mut(), request, out).await
+                let answer = async |store: &mut kperf_wasmtime::RecordedStore<State>| {
+                    self.pre.answer(store, request, sender).await
                 };
-                let result = store.call_async(call).await;
+                let result = store.call_async(answer).await;
                 note(&result);
                 result
             }
             None => {
-                let proxy = pre.instantiate_async(&mut store).await?;
-                let result = proxy.wasi_http_incoming_handler().call_handle(&mut store, request, out).await;
+                let result = self.pre.answer(&mut store, request, sender).await;
                 note(&result);
                 result
             }
