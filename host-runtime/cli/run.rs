@@ -45,7 +45,7 @@ use wasi::WasiArgs;
 /// Run a module or a component with probes around its functions, and show where its time went
 ///
 /// A module must be a WASI preview 1 command or, with --invoke, any module that imports nothing but WASI preview 1. A component must
-/// be a WASI 0.2 command or, with --invoke, any that imports nothing but WASI 0.2; with --http it answers requests. It runs under wasmtime. Its calls are written to a trace, and at the end stderr shows the functions that took the most time.
+/// be a command of WASI 0.2 or 0.3 or, with --invoke, any that imports nothing else; with --http it answers requests. It runs under wasmtime. Its calls are written to a trace, and at the end stderr shows the functions that took the most time.
 /// The guest's input, output and exit code stay its own. A module that `rewrite` made keeps the probes it has.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
