@@ -122,6 +122,20 @@ impl Guest {
         (windows, events)
     }
 
+    /// The time of the trace's last event.
+    fn last(&self) -> u64 {
+        let bytes = self.memory.bytes();
+        let mut reader = TraceReader::new(&bytes[..]).unwrap();
+        let mut last = 0;
+        while let Some(item) = reader.next().unwrap() {
+            if let Item::Events(batch) = item {
+                last = batch.events.last().map_or(last, |timed| timed.ticks);
+            }
+        }
+        assert_eq!(reader.anomalies(), []);
+        last
+    }
+
     /// How often a function was called, by the windows of the trace.
     fn calls(&self, name: &str) -> u64 {
         let calls = self.told().0.into_iter().flat_map(|window| window.calls);
@@ -284,16 +298,7 @@ fn instructions_are_counted_to_the_last_event_of_a_call_that_traps() {
         assert!(store.call(|store| guest.call(store, "deep", n)).is_err());
         drop(store);
         guest.recorder.finish("a trap").unwrap();
-        let bytes = guest.memory.bytes();
-        let mut reader = TraceReader::new(&bytes[..]).unwrap();
-        let mut last = 0;
-        while let Some(item) = reader.next().unwrap() {
-            if let Item::Events(batch) = item {
-                last = batch.events.last().map_or(last, |timed| timed.ticks);
-            }
-        }
-        assert_eq!(reader.anomalies(), []);
-        last
+        guest.last()
     };
     let [one, two, three] = [1, 2, 3].map(times);
     // Each level: `local.get`, `if`, and behind it `local.get`, the constant, the subtraction, the call.
@@ -311,16 +316,7 @@ fn stores_that_come_one_after_the_other_are_told_in_one_count() {
             store.call(|store| guest.call(store, "work", 30_000)).unwrap();
         }
         guest.recorder.finish("completed").unwrap();
-        let bytes = guest.memory.bytes();
-        let mut reader = TraceReader::new(&bytes[..]).unwrap();
-        let mut last = 0;
-        while let Some(item) = reader.next().unwrap() {
-            if let Item::Events(batch) = item {
-                last = batch.events.last().map_or(last, |timed| timed.ticks);
-            }
-        }
-        assert_eq!(reader.anomalies(), []);
-        last
+        guest.last()
     };
     let one = last(1);
     assert!(one > 30_000 * 8, "several blocks: {one}");
