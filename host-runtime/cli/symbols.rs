@@ -5,6 +5,7 @@
 
 mod beside;
 mod debuginfod;
+mod mapped;
 mod search;
 
 use crate::input;
@@ -17,8 +18,7 @@ use kperf_rewriter::{Mismatch, SymbolFile};
 use kperf_trace::Namer;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use wasmparser::{Parser, Payload};
@@ -128,13 +128,13 @@ pub fn read_named(path: &Path) -> anyhow::Result<SymbolFile> {
 fn read(path: &Path) -> io::Result<SymbolFile> {
     if path.extension().is_some_and(|extension| extension == "wat") {
         let module = input::read_module(path).map_err(|error| io::Error::other(format!("{error:#}")))?;
-        return SymbolFile::read(&mut io::Cursor::new(module));
+        return SymbolFile::parse(&module);
     }
     // A pipe would wait for who writes it, and can't be read twice.
     if !path.metadata()?.is_file() {
         return Err(io::Error::other("it is no file but a folder, a pipe or a device"));
     }
-    let file = SymbolFile::read(&mut BufReader::with_capacity(1 << 16, File::open(path)?))?;
+    let file = mapped::with(path, SymbolFile::parse_mapped)?;
     if let SymbolFile::Module(twin) = &file {
         for problem in &twin.problems {
             tell(format_args!("warning: in `{}`: {problem}", path.display()));

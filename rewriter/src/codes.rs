@@ -3,7 +3,7 @@
 use crate::calls::Calls;
 use crate::module::ModuleInfo;
 use crate::moves::Moves;
-use crate::source::{BodyRow, Sources};
+use crate::source::Sources;
 use kperf_abi::{CallSite, Codes, FuncIndex, FunctionCode, Inlined, Row, Symbol, SymbolTable};
 
 /// How much is said.
@@ -35,11 +35,11 @@ pub(crate) fn codes(
             code.sites = calls.map(|calls| calls.of(n)).unwrap_or_default();
             match detail {
                 Detail::Calls => {
-                    code.rows = rows_of_sites(rows, &code.sites);
+                    code.rows = rows_of_sites(&rows, &code.sites);
                     code.inlined = sources.inlined(n).only_at(code.sites.iter().map(|site| site.offset));
                 }
                 Detail::All(moves) => {
-                    code.rows = self::rows(rows);
+                    code.rows = rows;
                     code.inlined = sources.inlined(n);
                     code.moves = moves.map(|(moves, start)| moves.of(n, start)).unwrap_or_default();
                 }
@@ -81,13 +81,8 @@ pub(crate) fn add(
     table.codes = codes.or_none();
 }
 
-/// The rows of a body.
-pub(crate) fn rows(rows: &[BodyRow]) -> Vec<Row> {
-    rows.iter().map(|row| Row { offset: row.offset, source: row.source }).collect()
-}
-
 /// The rows that calls are in.
-fn rows_of_sites(rows: &[BodyRow], sites: &[CallSite]) -> Vec<Row> {
+fn rows_of_sites(rows: &[Row], sites: &[CallSite]) -> Vec<Row> {
     let mut found: Vec<Row> = Vec::new();
     for site in sites {
         let behind = rows.partition_point(|row| row.offset <= site.offset);
