@@ -12,6 +12,7 @@ use crate::input;
 use crate::output::tell;
 use crate::table::plural;
 use anyhow::{Context, bail};
+use beside::Packed;
 use kperf_abi::SymbolTable;
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_rewriter::{Mismatch, SymbolFile};
@@ -93,6 +94,20 @@ impl Given {
         Ok(Given { path: path.to_owned(), file, used: HashSet::new(), refused: None, passed: None })
     }
 
+    /// Reads a file again that has forgotten what it says.
+    fn recall(&mut self) {
+        if !self.file.has_forgotten() {
+            return;
+        }
+        match read(&self.path) {
+            Ok(file) => self.file = file,
+            Err(error) => tell(format_args!(
+                "warning: `{}` can't be read a second time: {error}",
+                self.path.display()
+            )),
+        }
+    }
+
     /// Whether a module shall have its names. A map doesn't say which module it is of: of several it is the one with the
     /// map's name, or else the first that it fits and that lacks names.
     fn is_for(&self, module: &ModuleIdentity, lacks_names: bool) -> bool {
@@ -169,7 +184,7 @@ impl Known {
         &mut self,
         bytes: &[u8],
         trace: Option<&Path>,
-        applied: &mut Vec<SymbolTable>,
+        applied: &mut Vec<Packed>,
     ) -> Option<Vec<u8>> {
         let key = (trace.map(Path::to_owned), bytes.to_vec());
         if let Some(known) = self.tables.get(&key) {
@@ -198,7 +213,10 @@ impl Known {
             match file.file.fits(&table) {
                 Ok(()) => {
                     file.used.insert(table.module.sha256.clone());
+                    file.recall();
                     let renamed = file.file.name(&mut table);
+                    // A trace has most modules once.
+                    file.file.forget();
                     given += renamed;
                     if renamed > 0 {
                         tell(format_args!(
@@ -225,10 +243,10 @@ impl Known {
         if changed + given > 0 {
             table.tidy_files();
         }
-        if given > 0 {
-            applied.push(table.clone());
-        }
         let instead = (changed + given > 0).then(|| table.to_bytes());
+        if let (Some(bytes), true) = (&instead, given > 0) {
+            applied.push(Packed { sha256: table.module.sha256, bytes: bytes.clone() });
+        }
         self.tables.insert(key, instead.clone());
         instead
     }
@@ -241,7 +259,7 @@ struct Names {
     trace: Option<PathBuf>,
     strict: bool,
     /// The tables with names from files that the user named.
-    applied: Vec<SymbolTable>,
+    applied: Vec<Packed>,
 }
 
 impl Namer for Names {

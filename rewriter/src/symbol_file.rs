@@ -114,6 +114,19 @@ impl SymbolFile {
         changed
     }
 
+    /// Gives the memory back that an unstripped module's names and lines take: it still knows which modules it is of. It has to be
+    /// read again when another table is to be named.
+    pub fn forget(&mut self) {
+        if let SymbolFile::Module(twin) = self {
+            twin.forget();
+        }
+    }
+
+    /// Whether it has forgotten what it says.
+    pub fn has_forgotten(&self) -> bool {
+        matches!(self, SymbolFile::Module(twin) if twin.has_forgotten())
+    }
+
     /// The names of the functions of a module, by their indices, beside those that it has itself.
     pub(crate) fn add_names<'a>(&'a self, info: &ModuleInfo<'a>, names: &mut HashMap<u32, &'a str>) {
         match self {

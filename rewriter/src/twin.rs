@@ -50,6 +50,7 @@ pub struct Twin {
     skeleton: Vec<u8>,
     /// Whether it has a name section with functions.
     is_named: bool,
+    has_forgotten: bool,
     /// What of it can't be read.
     pub problems: Vec<String>,
 }
@@ -121,6 +122,7 @@ impl Twin {
             let content =
                 reader.read_bytes(size as usize).map_err(|_| bad("a section is longer than the file"))?;
             twin.section(id, at, content, &mut sections)?;
+            done(content);
         }
         twin.describe(&sections, done);
         done(bytes);
@@ -203,6 +205,7 @@ impl Twin {
         }
         self.is_named = !names.is_empty();
         self.names.extend(names.into_iter().map(|(index, name)| (index, name.to_owned())));
+        done(section("name"));
         note(&mut self.identity, section);
         let Some(code) = &self.identity.code else { return };
         let (sources, problem) =
@@ -220,6 +223,16 @@ impl Twin {
                 None => {}
             }
         }
+    }
+
+    /// Drops what it says; which build it is stays.
+    pub(crate) fn forget(&mut self) {
+        (self.names, self.sources, self.skeleton) = Default::default();
+        self.has_forgotten = true;
+    }
+
+    pub(crate) fn has_forgotten(&self) -> bool {
+        self.has_forgotten
     }
 
     pub(crate) fn knows_functions(&self) -> bool {

@@ -20,7 +20,18 @@ fn path(trace: &Path) -> PathBuf {
 
 /// Whether two tables are of the same module.
 fn is_of(kept: &SymbolTable, table: &SymbolTable) -> bool {
-    !table.module.sha256.is_empty() && kept.module.sha256 == table.module.sha256
+    is_same(&kept.module.sha256, &table.module.sha256)
+}
+
+fn is_same(kept: &str, sha256: &str) -> bool {
+    !sha256.is_empty() && kept == sha256
+}
+
+/// A table as its bytes: large ones have a hundred megabytes unpacked.
+pub(super) struct Packed {
+    /// Of its module.
+    pub(super) sha256: String,
+    pub(super) bytes: Vec<u8>,
 }
 
 /// Gives a table the names of those that were kept, if one of them is of its module. Answers how many functions have others
@@ -73,13 +84,18 @@ pub(super) fn read(trace: &Path) -> Vec<SymbolTable> {
 }
 
 fn tables(path: &Path) -> io::Result<Vec<SymbolTable>> {
+    each_table(path, |table, _| Some(table))
+}
+
+/// What is wanted of each table that can be read, and its bytes.
+fn each_table<T>(path: &Path, wanted: impl Fn(SymbolTable, &[u8]) -> Option<T>) -> io::Result<Vec<T>> {
     let mut reader = TraceReader::new(BufReader::new(File::open(path)?)).map_err(io::Error::other)?;
     let mut tables = Vec::new();
     while let Some(item) = reader.next()? {
         if let Item::Symbols(bytes) = item
             && tables.len() < MAX_TABLES
         {
-            tables.extend(SymbolTable::from_bytes(bytes).ok());
+            tables.extend(SymbolTable::from_bytes(bytes).ok().and_then(|table| wanted(table, bytes)));
         }
     }
     Ok(tables)
@@ -87,7 +103,7 @@ fn tables(path: &Path) -> io::Result<Vec<SymbolTable>> {
 
 /// Keeps tables for the next time, of those modules that the trace has: it may be another trace of the same name by now. If that
 /// fails, the names are there this time all the same.
-pub(super) fn remember(trace: &Path, applied: &[SymbolTable], modules: &HashSet<String>) {
+pub(super) fn remember(trace: &Path, applied: &[Packed], modules: &HashSet<String>) {
     let path = path(trace);
     match write(&path, applied, modules) {
         Ok(false) => {}
@@ -97,7 +113,7 @@ pub(super) fn remember(trace: &Path, applied: &[SymbolTable], modules: &HashSet<
 }
 
 /// Answers whether there was anything new to keep.
-fn write(path: &Path, applied: &[SymbolTable], modules: &HashSet<String>) -> anyhow::Result<bool> {
+fn write(path: &Path, applied: &[Packed], modules: &HashSet<String>) -> anyhow::Result<bool> {
     let mut start = Vec::new();
     if let Ok(file) = File::open(path) {
         file.take(6).read_to_end(&mut start)?;
@@ -107,15 +123,18 @@ fn write(path: &Path, applied: &[SymbolTable], modules: &HashSet<String>) -> any
             path.display()
         );
     }
-    let mut kept = if start.is_empty() { Vec::new() } else { tables(path).unwrap_or_default() };
-    let is_old = |kept: &SymbolTable| !modules.contains(&kept.module.sha256);
-    if !kept.iter().any(is_old) && applied.iter().all(|table| kept.contains(table)) {
+    let packed =
+        |table: SymbolTable, bytes: &[u8]| Some(Packed { sha256: table.module.sha256, bytes: bytes.into() });
+    let mut kept = if start.is_empty() { Vec::new() } else { each_table(path, packed).unwrap_or_default() };
+    let is_old = |kept: &Packed| !modules.contains(&kept.sha256);
+    let is_kept = |table: &Packed| kept.iter().any(|kept| kept.bytes == table.bytes);
+    if !kept.iter().any(is_old) && applied.iter().all(is_kept) {
         return Ok(false);
     }
-    kept.retain(|kept| !is_old(kept) && !applied.iter().any(|table| is_of(kept, table)));
+    kept.retain(|kept| !is_old(kept) && !applied.iter().any(|table| is_same(&kept.sha256, &table.sha256)));
     let mut writer = TraceWriter::new(Vec::new(), &Header::default())?;
     for table in kept.iter().chain(applied) {
-        writer.symbols(&table.to_bytes())?;
+        writer.symbols(&table.bytes)?;
     }
     Product::write(path, false, &writer.finish(&Summary::default())?)?;
     Ok(true)

@@ -343,6 +343,7 @@ impl<'a> Debug<'_, 'a> {
                     }
                 }
                 done(self.units.bytes(unit, &self.dwarf));
+                done(self.dwarf.debug_str.reader().slice());
                 (found, problem)
             })
             .collect();
