@@ -51,7 +51,7 @@ struct Known {
     /// The bytes to use instead of a table.
     tables: HashMap<TableKey, Option<Vec<u8>>>,
     /// The traces whose tables were looked for in the file beside them, and these tables.
-    beside: HashMap<PathBuf, Vec<SymbolTable>>,
+    beside: HashMap<PathBuf, Vec<Packed>>,
     /// Hashes of the modules of each trace.
     modules: HashMap<PathBuf, HashSet<String>>,
 }
@@ -94,17 +94,16 @@ impl Given {
         Ok(Given { path: path.to_owned(), file, used: HashSet::new(), refused: None, passed: None })
     }
 
-    /// Reads a file again that has forgotten what it says.
+    /// Reads a file again whose names were given away.
     fn recall(&mut self) {
-        if !self.file.has_forgotten() {
+        if !self.file.is_spent() {
             return;
         }
         match read(&self.path) {
             Ok(file) => self.file = file,
-            Err(error) => tell(format_args!(
-                "warning: `{}` can't be read a second time: {error}",
-                self.path.display()
-            )),
+            Err(error) => {
+                tell(format_args!("warning: `{}` can't be read a second time: {error}", self.path.display()))
+            }
         }
     }
 
@@ -150,6 +149,7 @@ fn read(path: &Path) -> io::Result<SymbolFile> {
         return Err(io::Error::other("it is no file but a folder, a pipe or a device"));
     }
     let file = mapped::with(path, SymbolFile::parse_mapped)?;
+    mapped::trim();
     if let SymbolFile::Module(twin) = &file {
         for problem in &twin.problems {
             tell(format_args!("warning: in `{}`: {problem}", path.display()));
@@ -180,12 +180,7 @@ impl Known {
     }
 
     /// The table to use instead of one that a trace has, and the files that it is from.
-    fn table(
-        &mut self,
-        bytes: &[u8],
-        trace: Option<&Path>,
-        applied: &mut Vec<Packed>,
-    ) -> Option<Vec<u8>> {
+    fn table(&mut self, bytes: &[u8], trace: Option<&Path>, applied: &mut Vec<Packed>) -> Option<Vec<u8>> {
         let key = (trace.map(Path::to_owned), bytes.to_vec());
         if let Some(known) = self.tables.get(&key) {
             return known.clone();
@@ -214,9 +209,9 @@ impl Known {
                 Ok(()) => {
                     file.used.insert(table.module.sha256.clone());
                     file.recall();
-                    let renamed = file.file.name(&mut table);
                     // A trace has most modules once.
-                    file.file.forget();
+                    let renamed = file.file.give(&mut table);
+                    mapped::trim();
                     given += renamed;
                     if renamed > 0 {
                         tell(format_args!(
@@ -245,9 +240,11 @@ impl Known {
         }
         let instead = (changed + given > 0).then(|| table.to_bytes());
         if let (Some(bytes), true) = (&instead, given > 0) {
-            applied.push(Packed { sha256: table.module.sha256, bytes: bytes.clone() });
+            applied.push(Packed { sha256: table.module.sha256.clone(), bytes: bytes.clone() });
         }
         self.tables.insert(key, instead.clone());
+        drop((table.symbols, table.files, table.inlined, table.codes));
+        mapped::trim();
         instead
     }
 }

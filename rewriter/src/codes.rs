@@ -52,7 +52,7 @@ pub(crate) fn codes(
 
 /// Adds to a table what another file says of the code of its functions, whose source files are behind those of the table from
 /// `first_file` on, and inlined functions behind those of the table. What the table knows of calls stays if the file has no
-/// `calls`.
+/// `calls`. A table that doesn't say where code has come to needs no lines but those of calls.
 pub(crate) fn add(
     table: &mut SymbolTable,
     first_file: u32,
@@ -62,13 +62,18 @@ pub(crate) fn add(
 ) {
     let mut codes = Codes::default();
     let first_inlined = table.inlined.len() as u32;
+    let is_of_trace = calls.is_some() && table.codes.iter().all(|code| code.moves.is_empty());
     for (n, symbol) in table.symbols.iter().enumerate() {
         let mut code = table.codes.get(n);
         if let Some(calls) = calls {
             code.class = calls.class_of(symbol.func_index);
             code.sites = defined(symbol.func_index).map(|body| calls.of(body)).unwrap_or_default();
         }
-        let (rows, inlined) = lines_of(symbol);
+        let (mut rows, mut inlined) = lines_of(symbol);
+        if is_of_trace {
+            rows = rows_of_sites(&rows, &code.sites);
+            inlined = inlined.only_at(code.sites.iter().map(|site| site.offset));
+        }
         if !rows.is_empty() {
             let told = FunctionCode { rows, inlined, ..FunctionCode::default() };
             let told = told

@@ -178,14 +178,13 @@ impl Sources {
         self.inlined.get(n as u32)
     }
 
-    /// The functions that are inlined, where the files of this have the numbers from `first_file` on.
-    pub(crate) fn inlined_functions(&self, first_file: u32) -> impl Iterator<Item = InlinedFunction> {
-        self.inlined_functions.iter().map(move |function| {
-            let moved = |source: Source| {
-                Some(Source { file: source.file.checked_add(first_file)?, line: source.line })
-            };
-            InlinedFunction { name: function.name.clone(), source: function.source.and_then(moved) }
-        })
+    /// The functions that are inlined.
+    pub(crate) fn inlined_functions(&self) -> &[InlinedFunction] {
+        &self.inlined_functions
+    }
+
+    pub(crate) fn take_inlined_functions(&mut self) -> Vec<InlinedFunction> {
+        std::mem::take(&mut self.inlined_functions)
     }
 
     /// The place of the n-th defined function, if it is known.

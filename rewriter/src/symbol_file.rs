@@ -114,17 +114,18 @@ impl SymbolFile {
         changed
     }
 
-    /// Gives the memory back that an unstripped module's names and lines take: it still knows which modules it is of. It has to be
-    /// read again when another table is to be named.
-    pub fn forget(&mut self) {
-        if let SymbolFile::Module(twin) = self {
-            twin.forget();
-        }
+    /// The same as [`name`](Self::name), and an unstripped module keeps nothing of what it says but which build it is: the names of
+    /// a large one are not there twice. It has to be read again when another table is to be named.
+    pub fn give(&mut self, table: &mut SymbolTable) -> usize {
+        let SymbolFile::Module(twin) = self else { return self.name(table) };
+        let changed = twin.give(table);
+        name_by_places(table);
+        changed
     }
 
-    /// Whether it has forgotten what it says.
-    pub fn has_forgotten(&self) -> bool {
-        matches!(self, SymbolFile::Module(twin) if twin.has_forgotten())
+    /// Whether what it said was given away.
+    pub fn is_spent(&self) -> bool {
+        matches!(self, SymbolFile::Module(twin) if twin.is_spent())
     }
 
     /// The names of the functions of a module, by their indices, beside those that it has itself.

@@ -10,7 +10,7 @@ use crate::source::{Layout, Sources};
 use crate::source_map::{self, SourceMap};
 use crate::{Error, Host, codes};
 use kperf_abi::symbols::ModuleIdentity;
-use kperf_abi::{CodeIdentity, FuncIndex, Source, Symbol, SymbolTable, names as abi};
+use kperf_abi::{CodeIdentity, FuncIndex, InlinedFunction, Source, Symbol, SymbolTable, names as abi};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;
@@ -43,14 +43,15 @@ const DEBUG_FILE: &str = "external_debug_info";
 pub struct Twin {
     /// What build it is. Its hash of the whole module is missing.
     pub identity: ModuleIdentity,
-    names: HashMap<u32, String>,
+    names: HashMap<u32, Box<str>>,
     sources: Sources,
     bodies: Vec<BodyPlace>,
     /// The module without data and custom sections, if lines are known: it tells what functions call.
     skeleton: Vec<u8>,
     /// Whether it has a name section with functions.
     is_named: bool,
-    has_forgotten: bool,
+    /// Whether what it said was given away.
+    is_spent: bool,
     /// What of it can't be read.
     pub problems: Vec<String>,
 }
@@ -174,7 +175,7 @@ impl Twin {
                 for export in ExportSectionReader::new(reader).map_err(malformed)? {
                     let export = export.map_err(malformed)?;
                     if matches!(export.kind, ExternalKind::Func | ExternalKind::FuncExact) {
-                        self.names.entry(export.index).or_insert_with(|| export.name.to_owned());
+                        self.names.entry(export.index).or_insert_with(|| export.name.into());
                     }
                 }
             }
@@ -204,7 +205,7 @@ impl Twin {
             self.problems.push(format!("its name section can't be read: {error}"));
         }
         self.is_named = !names.is_empty();
-        self.names.extend(names.into_iter().map(|(index, name)| (index, name.to_owned())));
+        self.names.extend(names.into_iter().map(|(index, name)| (index, name.into())));
         done(section("name"));
         note(&mut self.identity, section);
         let Some(code) = &self.identity.code else { return };
@@ -225,23 +226,13 @@ impl Twin {
         }
     }
 
-    /// Drops what it says; which build it is stays.
-    pub(crate) fn forget(&mut self) {
-        (self.names, self.sources, self.skeleton) = Default::default();
-        self.has_forgotten = true;
-    }
-
-    pub(crate) fn has_forgotten(&self) -> bool {
-        self.has_forgotten
-    }
-
     pub(crate) fn knows_functions(&self) -> bool {
         self.is_named || !self.sources.files.is_empty()
     }
 
     /// The names that it has, by the functions' indices.
     pub(crate) fn names(&self) -> impl Iterator<Item = (u32, &str)> {
-        self.names.iter().map(|(&index, name)| (index, name.as_str()))
+        self.names.iter().map(|(&index, name)| (index, &**name))
     }
 
     /// The places that it knows, by the numbers of defined functions.
@@ -290,13 +281,38 @@ impl Twin {
 
     /// Gives the symbols of a table the names and places that it knows. Answers how many symbols have others now.
     pub fn name(&self, table: &mut SymbolTable) -> usize {
+        let inlined = self.sources.inlined_functions().to_vec();
+        self.name_by(table, |index| self.names.get(&index).cloned(), inlined)
+    }
+
+    /// The same, and keeps nothing of what it says but which build it is: names of a large module are not there twice.
+    pub(crate) fn give(&mut self, table: &mut SymbolTable) -> usize {
+        let mut names = std::mem::take(&mut self.names);
+        let inlined = self.sources.take_inlined_functions();
+        let changed = self.name_by(table, |index| names.remove(&index), inlined);
+        (self.sources, self.skeleton) = Default::default();
+        self.is_spent = true;
+        changed
+    }
+
+    /// Whether what it said was given away.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_spent
+    }
+
+    fn name_by(
+        &self,
+        table: &mut SymbolTable,
+        mut name_of: impl FnMut(u32) -> Option<Box<str>>,
+        inlined: Vec<InlinedFunction>,
+    ) -> usize {
         let imports = self.identity.imports;
         let first_file = table.files.len() as u32;
         let mut changed = 0;
         let mut has_places = false;
         for symbol in table.symbols.iter_mut().filter(|symbol| !symbol.imported) {
             let before = (symbol.name.clone(), symbol.source);
-            if let Some(name) = self.names.get(&symbol.func_index.0) {
+            if let Some(name) = name_of(symbol.func_index.0) {
                 rename(symbol, name);
             }
             let n = symbol.func_index.0.checked_sub(imports);
@@ -309,14 +325,14 @@ impl Twin {
         if has_places || self.sources.has_rows() {
             table.files.extend_from_slice(&self.sources.files);
         }
-        changed += usize::from(self.add_code(table, first_file));
+        changed += usize::from(self.add_code(table, first_file, inlined));
         changed
     }
 }
 
 impl Twin {
     /// Says of a table's functions which lines their instructions come from, and what they call. Answers whether it knows any.
-    fn add_code(&self, table: &mut SymbolTable, first_file: u32) -> bool {
+    fn add_code(&self, table: &mut SymbolTable, first_file: u32, inlined: Vec<InlinedFunction>) -> bool {
         if !self.sources.has_rows() {
             return false;
         }
@@ -334,15 +350,15 @@ impl Twin {
             Some((self.sources.rows(n), self.sources.inlined(n)))
         };
         codes::add(table, first_file, calls.as_ref(), |symbol| lines(symbol).unwrap_or_default(), defined);
-        table.inlined.extend(self.sources.inlined_functions(first_file));
+        table.inlined.extend(inlined.into_iter().map(|function| function.behind(first_file)));
         true
     }
 }
 
 /// Gives a symbol another name.
-pub(crate) fn rename(symbol: &mut kperf_abi::Symbol, name: &str) {
-    symbol.demangled = demangle(name).map(Into::into);
+pub(crate) fn rename(symbol: &mut Symbol, name: impl Into<Box<str>>) {
     symbol.name = name.into();
+    symbol.demangled = demangle(&symbol.name).map(Into::into);
     symbol.unnamed = false;
 }
 

@@ -19,10 +19,6 @@ fn path(trace: &Path) -> PathBuf {
 }
 
 /// Whether two tables are of the same module.
-fn is_of(kept: &SymbolTable, table: &SymbolTable) -> bool {
-    is_same(&kept.module.sha256, &table.module.sha256)
-}
-
 fn is_same(kept: &str, sha256: &str) -> bool {
     !sha256.is_empty() && kept == sha256
 }
@@ -36,8 +32,9 @@ pub(super) struct Packed {
 
 /// Gives a table the names of those that were kept, if one of them is of its module. Answers how many functions have others
 /// then.
-pub(super) fn name(kept: &[SymbolTable], table: &mut SymbolTable) -> usize {
-    let Some(kept) = kept.iter().find(|kept| is_of(kept, table)) else { return 0 };
+pub(super) fn name(kept: &[Packed], table: &mut SymbolTable) -> usize {
+    let kept = kept.iter().find(|kept| is_same(&kept.sha256, &table.module.sha256));
+    let Some(Ok(kept)) = kept.map(|kept| SymbolTable::from_bytes(&kept.bytes)) else { return 0 };
     let names: HashMap<FuncIndex, (usize, &Symbol)> =
         kept.symbols.iter().enumerate().map(|(n, symbol)| (symbol.func_index, (n, symbol))).collect();
     let (first_file, first_inlined) = (table.files.len() as u32, table.inlined.len() as u32);
@@ -61,17 +58,12 @@ pub(super) fn name(kept: &[SymbolTable], table: &mut SymbolTable) -> usize {
     }
     table.codes = codes.or_none();
     table.files.extend_from_slice(&kept.files);
-    table.inlined.extend(kept.inlined.iter().cloned().map(|mut function| {
-        function.source = function
-            .source
-            .and_then(|source| Some(Source { file: source.file.checked_add(first_file)?, ..source }));
-        function
-    }));
+    table.inlined.extend(kept.inlined.into_iter().map(|function| function.behind(first_file)));
     changed
 }
 
 /// The tables of the file beside a trace; none if there is no such file.
-pub(super) fn read(trace: &Path) -> Vec<SymbolTable> {
+pub(super) fn read(trace: &Path) -> Vec<Packed> {
     let path = path(trace);
     match tables(&path) {
         Ok(tables) => tables,
@@ -83,19 +75,15 @@ pub(super) fn read(trace: &Path) -> Vec<SymbolTable> {
     }
 }
 
-fn tables(path: &Path) -> io::Result<Vec<SymbolTable>> {
-    each_table(path, |table, _| Some(table))
-}
-
-/// What is wanted of each table that can be read, and its bytes.
-fn each_table<T>(path: &Path, wanted: impl Fn(SymbolTable, &[u8]) -> Option<T>) -> io::Result<Vec<T>> {
+fn tables(path: &Path) -> io::Result<Vec<Packed>> {
     let mut reader = TraceReader::new(BufReader::new(File::open(path)?)).map_err(io::Error::other)?;
     let mut tables = Vec::new();
     while let Some(item) = reader.next()? {
         if let Item::Symbols(bytes) = item
             && tables.len() < MAX_TABLES
         {
-            tables.extend(SymbolTable::from_bytes(bytes).ok().and_then(|table| wanted(table, bytes)));
+            let table = SymbolTable::from_bytes(bytes).ok();
+            tables.extend(table.map(|table| Packed { sha256: table.module.sha256, bytes: bytes.into() }));
         }
     }
     Ok(tables)
@@ -123,9 +111,7 @@ fn write(path: &Path, applied: &[Packed], modules: &HashSet<String>) -> anyhow::
             path.display()
         );
     }
-    let packed =
-        |table: SymbolTable, bytes: &[u8]| Some(Packed { sha256: table.module.sha256, bytes: bytes.into() });
-    let mut kept = if start.is_empty() { Vec::new() } else { each_table(path, packed).unwrap_or_default() };
+    let mut kept = if start.is_empty() { Vec::new() } else { tables(path).unwrap_or_default() };
     let is_old = |kept: &Packed| !modules.contains(&kept.sha256);
     let is_kept = |table: &Packed| kept.iter().any(|kept| kept.bytes == table.bytes);
     if !kept.iter().any(is_old) && applied.iter().all(is_kept) {

@@ -1,6 +1,6 @@
 //! Large files are mapped into memory, and what was read of them is given back: debug information is often several times what
 //! is kept of it.
-#![allow(unsafe_code)] // The file is mapped, and parts of the mapping are given back.
+#![allow(unsafe_code)] // The file is mapped, parts of the mapping are given back, and so is what an allocator keeps.
 
 use memmap2::Mmap;
 use std::fs::File;
@@ -32,4 +32,14 @@ pub(super) fn with<T>(
         }
     };
     read(&map, &done)
+}
+
+/// Gives freed memory back to the system. Large tables are made of millions of small blocks, which several threads free: glibc
+/// keeps these for each thread.
+pub(super) fn trim() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it may be called at any time, by any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
 }
