@@ -49,7 +49,7 @@ impl fmt::Debug for SymbolArgs {
 struct Known {
     files: Vec<Given>,
     /// The bytes to use instead of a table.
-    tables: HashMap<TableKey, Option<Vec<u8>>>,
+    tables: HashMap<TableKey, Option<Arc<[u8]>>>,
     /// The traces whose tables were looked for in the file beside them, and these tables.
     beside: HashMap<PathBuf, Vec<Packed>>,
     /// Hashes of the modules of each trace.
@@ -183,7 +183,7 @@ impl Known {
     fn table(&mut self, bytes: &[u8], trace: Option<&Path>, applied: &mut Vec<Packed>) -> Option<Vec<u8>> {
         let key = (trace.map(Path::to_owned), bytes.to_vec());
         if let Some(known) = self.tables.get(&key) {
-            return known.clone();
+            return known.as_deref().map(<[u8]>::to_vec);
         }
         // What is wrong with it the reader says.
         let mut table = SymbolTable::from_bytes(bytes).ok()?;
@@ -238,14 +238,14 @@ impl Known {
         if changed + given > 0 {
             table.tidy_files();
         }
-        let instead = (changed + given > 0).then(|| table.to_bytes());
+        let instead: Option<Arc<[u8]>> = (changed + given > 0).then(|| table.to_bytes().into());
         if let (Some(bytes), true) = (&instead, given > 0) {
             applied.push(Packed { sha256: table.module.sha256.clone(), bytes: bytes.clone() });
         }
         self.tables.insert(key, instead.clone());
         drop((table.symbols, table.files, table.inlined, table.codes));
         mapped::trim();
-        instead
+        instead.as_deref().map(<[u8]>::to_vec)
     }
 }
 
@@ -275,6 +275,7 @@ impl Namer for Names {
             drop(known);
             beside::remember(trace, &self.applied, &modules);
         }
+        mapped::trim();
         Ok(())
     }
 }

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How many tables are kept of such a file: as many as there may be modules.
 const MAX_TABLES: usize = 1 << 16;
@@ -27,7 +28,7 @@ fn is_same(kept: &str, sha256: &str) -> bool {
 pub(super) struct Packed {
     /// Of its module.
     pub(super) sha256: String,
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Arc<[u8]>,
 }
 
 /// Gives a table the names of those that were kept, if one of them is of its module. Answers how many functions have others
@@ -35,21 +36,21 @@ pub(super) struct Packed {
 pub(super) fn name(kept: &[Packed], table: &mut SymbolTable) -> usize {
     let kept = kept.iter().find(|kept| is_same(&kept.sha256, &table.module.sha256));
     let Some(Ok(kept)) = kept.map(|kept| SymbolTable::from_bytes(&kept.bytes)) else { return 0 };
-    let names: HashMap<FuncIndex, (usize, &Symbol)> =
-        kept.symbols.iter().enumerate().map(|(n, symbol)| (symbol.func_index, (n, symbol))).collect();
+    let mut names: HashMap<FuncIndex, (usize, Symbol)> =
+        kept.symbols.into_iter().enumerate().map(|(n, symbol)| (symbol.func_index, (n, symbol))).collect();
     let (first_file, first_inlined) = (table.files.len() as u32, table.inlined.len() as u32);
     let mut changed = 0;
     let mut codes = Codes::default();
     for (n, symbol) in table.symbols.iter_mut().enumerate() {
-        let known = names.get(&symbol.func_index);
-        codes.push(&match known.map(|&(n, _)| kept.codes.get(n)).filter(|code| !code.is_empty()) {
+        let known = names.remove(&symbol.func_index);
+        codes.push(&match known.as_ref().map(|&(n, _)| kept.codes.get(n)).filter(|code| !code.is_empty()) {
             Some(code) => code
                 .with_files(|file| file.checked_add(first_file))
                 .with_inlined(|function| function.checked_add(first_inlined)),
             None => table.codes.get(n),
         });
         let Some((_, known)) = known.filter(|_| !symbol.imported) else { continue };
-        (symbol.name, symbol.demangled) = (known.name.clone(), known.demangled.clone());
+        (symbol.name, symbol.demangled) = (known.name, known.demangled);
         symbol.unnamed = known.unnamed;
         if let Some(Source { file, line }) = known.source {
             symbol.source = Some(Source { file: first_file.saturating_add(file), line });

@@ -10,6 +10,9 @@ use std::path::Path;
 /// Less is not worth a call of the system.
 const LEAST: usize = 1 << 16;
 
+/// How much is read ahead.
+const MOST_AHEAD: usize = 1 << 30;
+
 /// Reads a file. `read` gets its bytes, and whom to tell of bytes that aren't needed for a while.
 pub(super) fn with<T>(
     path: &Path,
@@ -21,6 +24,9 @@ pub(super) fn with<T>(
         // Not every file system can.
         return read(&std::fs::read(path)?, &|_| ());
     };
+    // What is read here and there would come from a disk in small pieces. If it fails, it does.
+    #[cfg(unix)]
+    let _ = map.advise_range(memmap2::Advice::WillNeed, 0, map.len().min(MOST_AHEAD));
     let done = |bytes: &[u8]| {
         let Some(start) = (bytes.as_ptr() as usize).checked_sub(map.as_ptr() as usize) else { return };
         if bytes.len() >= LEAST && start + bytes.len() <= map.len() {
