@@ -103,8 +103,8 @@ mod tests {
             ("_D4life4stepFiZv", Some("life.step(int)")),
             ("_Dmain", Some("D main")),
             (
-                "_D4life__T4stepTiVki3ZQoMxFNaNbKQeZ5innerPFZi",
-                Some("life.step!(int, 3u).step(ref int).inner"),
+                "_D3std6digest3sha__T3SHAVki512Vki160ZQr9BigSigma0FNaNbNiNfmZm",
+                Some("std.digest.sha.SHA!(512u, 160u).SHA.BigSigma0(ulong)"),
             ),
             ("_Dnot", None),
             ("base_GHCziBase_map_info", Some("base_GHC.Base_map_info")),

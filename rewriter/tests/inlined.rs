@@ -116,6 +116,11 @@ fn they_are_those_of_llvm() {
         "debug/cpp-dwarf5-O2.wasm",
         "debug/mixed.wasm",
         "debug/zig.wasm",
+        "debug/d-O0.wasm",
+        "debug/d-O2.wasm",
+        "debug/nim.wasm",
+        "debug/rust-O1.wasm",
+        "debug/rust-O3.wasm",
     ];
     let mut files: Vec<PathBuf> = files.iter().map(|file| path(file)).collect();
     // See `all_lines.rs`.

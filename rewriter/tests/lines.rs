@@ -52,7 +52,9 @@ fn a_module_of_the_same_build_tells_them_later() {
         let whole = table(&wasm, &options);
         let stripped = wasm_encoder_strip(&wasm);
         let mut named = table(&stripped, &Options { drops_debug: true, ..options.clone() });
-        assert!(named.codes.iter().all(|code| code.sites.is_empty()), "without lines nobody needs the calls");
+        if options.probe == Probe::default() {
+            assert!(named.codes.is_empty(), "without lines nobody needs the calls");
+        }
         let twin = SymbolFile::Module(Box::new(Twin::parse(&wasm, &|_| ()).unwrap()));
         twin.fits(&named).unwrap();
         assert!(twin.name(&mut named) > 0);
