@@ -23,7 +23,7 @@ fn decode(mut text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     while let Some(at) = text.find(['z', 'Z']) {
         out.push_str(&text[..at]);
-        let escape = text[at..].as_bytes();
+        let escape = &text.as_bytes()[at..];
         let length = match escape.get(1)? {
             b'0'..=b'9' if escape[0] == b'z' => {
                 let end = text[at..].find('U')?;
