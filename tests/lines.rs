@@ -136,6 +136,90 @@ fn inlined_functions_are_told() {
     assert!(by_line.contains("/src/inlined.c:9|15,_start,outer | outer > inner"), "{by_line}");
 }
 
+/// Formats that list calls, or samples of them, show inlined functions as calls around what is called in them.
+#[test]
+fn inlined_functions_are_frames_of_other_formats() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    fs::copy(format!("{SOURCE}/inlined.wasm"), folder.join("inlined.wasm")).unwrap();
+    kperf(folder, &["run", "-q", "--clock", "test", "inlined.wasm"]);
+    let exported = |format: &str, flags: &[&str]| -> Value {
+        let mut args = vec!["export", "inlined.kperf", "--format", format, "-o", "out"];
+        args.extend(flags);
+        kperf(folder, &args);
+        serde_json::from_slice(&fs::read(folder.join("out")).unwrap()).unwrap()
+    };
+    let strings = |values: &Value| -> Vec<String> {
+        values.as_array().unwrap().iter().map(|value| value.as_str().unwrap().to_owned()).collect()
+    };
+
+    // What is open in speedscope's events when `leaf` begins. Both places of its call are in `outer`, one of them deeper.
+    let around_leaf = |file: &Value| {
+        let frames = file["shared"]["frames"].as_array().unwrap();
+        let name = |event: &Value| frames[event["frame"].as_u64().unwrap() as usize]["name"].clone();
+        let mut open: Vec<Value> = Vec::new();
+        let mut found = Vec::new();
+        for event in file["profiles"][0]["events"].as_array().unwrap() {
+            match event["type"].as_str().unwrap() {
+                "O" => open.push(name(event)),
+                _ => assert_eq!(open.pop(), Some(name(event)), "calls are nested"),
+            }
+            if open.last().is_some_and(|last| last == "leaf") {
+                found.push(open.iter().map(|name| name.as_str().unwrap()).collect::<Vec<_>>().join(" "));
+            }
+        }
+        assert!(open.is_empty());
+        found
+    };
+    let file = exported("speedscope", &[]);
+    assert_eq!(around_leaf(&file), ["_start outer leaf"; 2]);
+    let outer = file["shared"]["frames"].as_array().unwrap().iter().find(|frame| frame["name"] == "outer");
+    assert_eq!((&outer.unwrap()["file"], &outer.unwrap()["line"]), (&"/src/inlined.c".into(), &13.into()));
+    // With a filter, nobody knows who called.
+    assert_eq!(around_leaf(&exported("speedscope", &["--skip", "hot"])), ["_start leaf"; 2]);
+
+    let file = exported("firefox", &["--interval", "1us"]);
+    let thread = &file["threads"][0];
+    let shared = if thread["stringArray"].is_null() { &file["shared"] } else { thread };
+    let names = strings(&shared["stringArray"]);
+    let at = |table: &str, column: &str, n: &Value| {
+        let table = if thread[table].is_null() { &file["shared"][table] } else { &thread[table] };
+        table[column][n.as_u64().unwrap() as usize].clone()
+    };
+    let path = |mut stack: Value| {
+        let mut path = Vec::new();
+        while !stack.is_null() {
+            let func = at("frameTable", "func", &at("stackTable", "frame", &stack));
+            path.push(names[at("funcTable", "name", &func).as_u64().unwrap() as usize].as_str());
+            stack = at("stackTable", "prefix", &stack);
+        }
+        path.reverse();
+        path.join(" ")
+    };
+    let stacks = thread["samples"]["stack"].as_array().unwrap();
+    let paths: Vec<String> = stacks.iter().map(|stack| path(stack.clone())).collect();
+    assert!(paths.iter().any(|path| path == "_start outer leaf"), "{paths:?}");
+
+    let file = exported("otlp-json", &["--profiles"]);
+    let dictionary = &file["dictionary"];
+    let names = strings(&dictionary["stringTable"]);
+    // Those of 64 bits are texts.
+    let number = |value: &Value| -> usize {
+        value.as_str().map_or(value.as_u64().unwrap_or(0) as usize, |text| text.parse().unwrap())
+    };
+    let name = |line: &Value| {
+        let function = &dictionary["functionTable"][number(&line["functionIndex"])];
+        (names[number(&function["nameStrindex"])].clone(), number(&function["startLine"]))
+    };
+    let locations = dictionary["locationTable"].as_array().unwrap().iter();
+    let lines = locations.filter_map(|location| location["lines"].as_array());
+    let inlined: Vec<_> = lines.filter(|lines| lines.len() > 1).collect();
+    assert_eq!(inlined.len(), 1, "{dictionary}");
+    let told: Vec<_> = inlined[0].iter().map(name).collect();
+    assert_eq!(told[0], ("outer".to_owned(), 13));
+    assert_eq!((told[1].0.as_str(), number(&inlined[0][1]["line"])), ("_start", 32));
+}
+
 /// The paths of the samples of a file for pprof, the innermost function first: names and lines.
 fn pprof(folder: &Path, file: &str) -> Vec<Vec<(String, i64)>> {
     let mut message = Vec::new();

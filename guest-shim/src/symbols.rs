@@ -260,7 +260,10 @@ impl SymbolTable {
     pub fn to_bytes(&self) -> Vec<u8> {
         let names =
             |symbol: &Symbol| symbol.name.len() + symbol.demangled.as_ref().map_or(0, |name| name.len());
-        let mut out = Vec::with_capacity(self.symbols.iter().map(|symbol| names(symbol) + SYMBOL_LEN).sum());
+        // A vector that grows by doubling would have twice what a large table takes.
+        let symbols: usize = self.symbols.iter().map(|symbol| names(symbol) + SYMBOL_LEN).sum();
+        let inlined: usize = self.inlined.iter().map(|function| function.name.len() + SYMBOL_LEN).sum();
+        let mut out = Vec::with_capacity(symbols + inlined + self.codes.size());
         // A struct of strings and a number can always be written as JSON.
         write_str(&mut out, &serde_json::to_string(&self.module).unwrap_or_default());
         leb128::write(&mut out, self.id_base.into());

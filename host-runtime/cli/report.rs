@@ -167,6 +167,9 @@ impl Opts {
             .and_then(|()| out.flush())
             .context("failed to write to stdout")?;
         if self.format == Format::Table {
+            // Hints sum up the tree once more.
+            drop(rows);
+            drop(graph);
             traces::tell_hints(&profile, cost.is_some());
         }
         Ok(ExitCode::SUCCESS)

@@ -5,20 +5,21 @@
 
 mod beside;
 mod debuginfod;
+mod mapped;
 mod search;
 
 use crate::input;
 use crate::output::tell;
 use crate::table::plural;
 use anyhow::{Context, bail};
+use beside::Packed;
 use kperf_abi::SymbolTable;
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_rewriter::{Mismatch, SymbolFile};
 use kperf_trace::Namer;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use wasmparser::{Parser, Payload};
@@ -48,9 +49,9 @@ impl fmt::Debug for SymbolArgs {
 struct Known {
     files: Vec<Given>,
     /// The bytes to use instead of a table.
-    tables: HashMap<TableKey, Option<Vec<u8>>>,
+    tables: HashMap<TableKey, Option<Arc<[u8]>>>,
     /// The traces whose tables were looked for in the file beside them, and these tables.
-    beside: HashMap<PathBuf, Vec<SymbolTable>>,
+    beside: HashMap<PathBuf, Vec<Packed>>,
     /// Hashes of the modules of each trace.
     modules: HashMap<PathBuf, HashSet<String>>,
 }
@@ -93,6 +94,19 @@ impl Given {
         Ok(Given { path: path.to_owned(), file, used: HashSet::new(), refused: None, passed: None })
     }
 
+    /// Reads a file again whose names were given away.
+    fn recall(&mut self) {
+        if !self.file.is_spent() {
+            return;
+        }
+        match read(&self.path) {
+            Ok(file) => self.file = file,
+            Err(error) => {
+                tell(format_args!("warning: `{}` can't be read a second time: {error}", self.path.display()))
+            }
+        }
+    }
+
     /// Whether a module shall have its names. A map doesn't say which module it is of: of several it is the one with the
     /// map's name, or else the first that it fits and that lacks names.
     fn is_for(&self, module: &ModuleIdentity, lacks_names: bool) -> bool {
@@ -128,13 +142,14 @@ pub fn read_named(path: &Path) -> anyhow::Result<SymbolFile> {
 fn read(path: &Path) -> io::Result<SymbolFile> {
     if path.extension().is_some_and(|extension| extension == "wat") {
         let module = input::read_module(path).map_err(|error| io::Error::other(format!("{error:#}")))?;
-        return SymbolFile::read(&mut io::Cursor::new(module));
+        return SymbolFile::parse(&module);
     }
     // A pipe would wait for who writes it, and can't be read twice.
     if !path.metadata()?.is_file() {
         return Err(io::Error::other("it is no file but a folder, a pipe or a device"));
     }
-    let file = SymbolFile::read(&mut BufReader::with_capacity(1 << 16, File::open(path)?))?;
+    let file = mapped::with(path, SymbolFile::parse_mapped)?;
+    mapped::trim();
     if let SymbolFile::Module(twin) = &file {
         for problem in &twin.problems {
             tell(format_args!("warning: in `{}`: {problem}", path.display()));
@@ -165,15 +180,10 @@ impl Known {
     }
 
     /// The table to use instead of one that a trace has, and the files that it is from.
-    fn table(
-        &mut self,
-        bytes: &[u8],
-        trace: Option<&Path>,
-        applied: &mut Vec<SymbolTable>,
-    ) -> Option<Vec<u8>> {
+    fn table(&mut self, bytes: &[u8], trace: Option<&Path>, applied: &mut Vec<Packed>) -> Option<Vec<u8>> {
         let key = (trace.map(Path::to_owned), bytes.to_vec());
         if let Some(known) = self.tables.get(&key) {
-            return known.clone();
+            return known.as_deref().map(<[u8]>::to_vec);
         }
         // What is wrong with it the reader says.
         let mut table = SymbolTable::from_bytes(bytes).ok()?;
@@ -198,7 +208,10 @@ impl Known {
             match file.file.fits(&table) {
                 Ok(()) => {
                     file.used.insert(table.module.sha256.clone());
-                    let renamed = file.file.name(&mut table);
+                    file.recall();
+                    // A trace has most modules once.
+                    let renamed = file.file.give(&mut table);
+                    mapped::trim();
                     given += renamed;
                     if renamed > 0 {
                         tell(format_args!(
@@ -225,12 +238,14 @@ impl Known {
         if changed + given > 0 {
             table.tidy_files();
         }
-        if given > 0 {
-            applied.push(table.clone());
+        let instead: Option<Arc<[u8]>> = (changed + given > 0).then(|| table.to_bytes().into());
+        if let (Some(bytes), true) = (&instead, given > 0) {
+            applied.push(Packed { sha256: table.module.sha256.clone(), bytes: bytes.clone() });
         }
-        let instead = (changed + given > 0).then(|| table.to_bytes());
         self.tables.insert(key, instead.clone());
-        instead
+        drop((table.symbols, table.files, table.inlined, table.codes));
+        mapped::trim();
+        instead.as_deref().map(<[u8]>::to_vec)
     }
 }
 
@@ -241,7 +256,7 @@ struct Names {
     trace: Option<PathBuf>,
     strict: bool,
     /// The tables with names from files that the user named.
-    applied: Vec<SymbolTable>,
+    applied: Vec<Packed>,
 }
 
 impl Namer for Names {
@@ -260,6 +275,7 @@ impl Namer for Names {
             drop(known);
             beside::remember(trace, &self.applied, &modules);
         }
+        mapped::trim();
         Ok(())
     }
 }

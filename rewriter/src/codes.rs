@@ -3,7 +3,7 @@
 use crate::calls::Calls;
 use crate::module::ModuleInfo;
 use crate::moves::Moves;
-use crate::source::{BodyRow, Sources};
+use crate::source::Sources;
 use kperf_abi::{CallSite, Codes, FuncIndex, FunctionCode, Inlined, Row, Symbol, SymbolTable};
 
 /// How much is said.
@@ -35,11 +35,11 @@ pub(crate) fn codes(
             code.sites = calls.map(|calls| calls.of(n)).unwrap_or_default();
             match detail {
                 Detail::Calls => {
-                    code.rows = rows_of_sites(rows, &code.sites);
+                    code.rows = rows_of_sites(&rows, &code.sites);
                     code.inlined = sources.inlined(n).only_at(code.sites.iter().map(|site| site.offset));
                 }
                 Detail::All(moves) => {
-                    code.rows = self::rows(rows);
+                    code.rows = rows;
                     code.inlined = sources.inlined(n);
                     code.moves = moves.map(|(moves, start)| moves.of(n, start)).unwrap_or_default();
                 }
@@ -52,7 +52,7 @@ pub(crate) fn codes(
 
 /// Adds to a table what another file says of the code of its functions, whose source files are behind those of the table from
 /// `first_file` on, and inlined functions behind those of the table. What the table knows of calls stays if the file has no
-/// `calls`.
+/// `calls`. A table that doesn't say where code has come to needs no lines but those of calls.
 pub(crate) fn add(
     table: &mut SymbolTable,
     first_file: u32,
@@ -62,13 +62,18 @@ pub(crate) fn add(
 ) {
     let mut codes = Codes::default();
     let first_inlined = table.inlined.len() as u32;
+    let is_of_trace = calls.is_some() && table.codes.iter().all(|code| code.moves.is_empty());
     for (n, symbol) in table.symbols.iter().enumerate() {
         let mut code = table.codes.get(n);
         if let Some(calls) = calls {
             code.class = calls.class_of(symbol.func_index);
             code.sites = defined(symbol.func_index).map(|body| calls.of(body)).unwrap_or_default();
         }
-        let (rows, inlined) = lines_of(symbol);
+        let (mut rows, mut inlined) = lines_of(symbol);
+        if is_of_trace {
+            rows = rows_of_sites(&rows, &code.sites);
+            inlined = inlined.only_at(code.sites.iter().map(|site| site.offset));
+        }
         if !rows.is_empty() {
             let told = FunctionCode { rows, inlined, ..FunctionCode::default() };
             let told = told
@@ -81,13 +86,8 @@ pub(crate) fn add(
     table.codes = codes.or_none();
 }
 
-/// The rows of a body.
-pub(crate) fn rows(rows: &[BodyRow]) -> Vec<Row> {
-    rows.iter().map(|row| Row { offset: row.offset, source: row.source }).collect()
-}
-
 /// The rows that calls are in.
-fn rows_of_sites(rows: &[BodyRow], sites: &[CallSite]) -> Vec<Row> {
+fn rows_of_sites(rows: &[Row], sites: &[CallSite]) -> Vec<Row> {
     let mut found: Vec<Row> = Vec::new();
     for site in sites {
         let behind = rows.partition_point(|row| row.offset <= site.offset);

@@ -159,7 +159,7 @@ pub(crate) fn rewrite_in(
                 _ => Detail::Calls,
             };
             symbols.codes = codes(&info, &symbols, &sources, calls.as_ref(), detail);
-            symbols.inlined = sources.inlined_functions(0).collect();
+            symbols.inlined = sources.inlined_functions().to_vec();
             symbols.tidy_inlined();
             // Large modules have much of both.
             drop((calls, moves, facts));

@@ -10,11 +10,10 @@ use crate::module::{BodyPlace, ModuleInfo};
 use crate::source_map::SourceMap;
 use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, Section as _, UnitOffset};
 use inlined::{Bodies, Room, UnitCalls};
-use kperf_abi::{Inlined, InlinedFunction, Source};
+use kperf_abi::{Inlined, InlinedFunction, Row, Source};
 use paths::Paths;
 use rayon::prelude::*;
-pub(crate) use rows::BodyRow;
-use rows::Program;
+use rows::{Program, Rows};
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::fmt;
@@ -22,6 +21,9 @@ use units::Budget;
 pub(crate) use units::{Unit, Units};
 
 pub(crate) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
+
+/// Who is told which bytes won't be needed for a while: they may be in a file.
+pub(crate) type Done<'a> = &'a (dyn Fn(&[u8]) + Sync);
 
 /// How many DIEs may point to one another until one says where the function is declared.
 const MAX_HOPS: u32 = 8;
@@ -37,8 +39,8 @@ pub(crate) struct Sources {
     pub(crate) files: Vec<String>,
     /// By the number of the defined function.
     by_body: HashMap<usize, Source>,
-    /// Which lines the instructions come from. In the order of bodies and offsets.
-    rows: Vec<BodyRow>,
+    /// Which lines the instructions come from.
+    rows: Rows,
     /// What is inlined in each body.
     inlined: Bodies,
     inlined_functions: Vec<InlinedFunction>,
@@ -121,7 +123,7 @@ impl Sources {
         let Some(code) = info.code() else { return Sources::default() };
         let layout = Layout { code: code.start as u64, bodies: &info.bodies };
         let section = |name: &str| info.custom_section(name).map_or(&[][..], |(data, _)| data);
-        let (sources, problem) = Sources::read(layout, section);
+        let (sources, problem) = Sources::read(layout, section, &|_| ());
         warnings.extend(problem.map(|problem| Warning::BadDebugInfo { message: problem.to_string() }));
         sources
     }
@@ -131,6 +133,7 @@ impl Sources {
     pub(crate) fn read<'a>(
         layout: Layout<'_>,
         mut section: impl FnMut(&str) -> &'a [u8],
+        done: Done<'_>,
     ) -> (Sources, Option<Problem>) {
         let section =
             |id: gimli::SectionId| Ok::<_, Infallible>(Bytes::new(section(id.name()), LittleEndian));
@@ -138,7 +141,7 @@ impl Sources {
         let mut problems = Vec::new();
         let units = Units::read(&dwarf, &mut problems);
         let debug = Debug { layout, dwarf, units };
-        let mut sources = debug.sources(&mut problems);
+        let mut sources = debug.sources(&mut problems, done);
         sources.files.shrink_to_fit();
         (sources, problems.first().copied())
     }
@@ -150,14 +153,12 @@ impl Sources {
             Some((n, Source { file, line }))
         };
         let rows = bodies.iter().zip(0..).flat_map(|(body, n)| {
-            map.rows(body.start.into()..body.end.into()).map(move |(offset, place)| BodyRow {
-                body: n,
-                offset: offset as u32,
-                source: place.map(|(file, line)| Source { file, line }),
+            map.rows(body.start.into()..body.end.into()).map(move |(offset, place)| {
+                let source = place.map(|(file, line)| Source { file, line });
+                (n, Row { offset: offset as u32, source })
             })
         });
-        let mut rows: Vec<BodyRow> = rows.collect();
-        rows::in_order(&mut rows);
+        let rows = Rows::of_rows(rows);
         let by_body = bodies.iter().enumerate().filter_map(place).collect();
         Sources { files: map.files().to_vec(), by_body, rows, ..Sources::default() }
     }
@@ -168,11 +169,8 @@ impl Sources {
     }
 
     /// Which lines the instructions of the n-th defined function come from, in the order of their offsets.
-    pub(crate) fn rows(&self, n: usize) -> &[BodyRow] {
-        let n = n as u32;
-        let from = self.rows.partition_point(|row| row.body < n);
-        let to = self.rows.partition_point(|row| row.body <= n);
-        self.rows.get(from..to).unwrap_or_default()
+    pub(crate) fn rows(&self, n: usize) -> Vec<Row> {
+        u32::try_from(n).map_or_else(|_| Vec::new(), |n| self.rows.of(n))
     }
 
     /// What is inlined in the n-th defined function.
@@ -180,14 +178,13 @@ impl Sources {
         self.inlined.get(n as u32)
     }
 
-    /// The functions that are inlined, where the files of this have the numbers from `first_file` on.
-    pub(crate) fn inlined_functions(&self, first_file: u32) -> impl Iterator<Item = InlinedFunction> {
-        self.inlined_functions.iter().map(move |function| {
-            let moved = |source: Source| {
-                Some(Source { file: source.file.checked_add(first_file)?, line: source.line })
-            };
-            InlinedFunction { name: function.name.clone(), source: function.source.and_then(moved) }
-        })
+    /// The functions that are inlined.
+    pub(crate) fn inlined_functions(&self) -> &[InlinedFunction] {
+        &self.inlined_functions
+    }
+
+    pub(crate) fn take_inlined_functions(&mut self) -> Vec<InlinedFunction> {
+        std::mem::take(&mut self.inlined_functions)
     }
 
     /// The place of the n-th defined function, if it is known.
@@ -215,10 +212,15 @@ struct Debug<'i, 'a> {
 
 impl<'a> Debug<'_, 'a> {
     /// The functions as they are declared or, where no unit of a line program says that, by the line program.
-    fn sources(&self, problems: &mut Vec<Problem>) -> Sources {
+    fn sources(&self, problems: &mut Vec<Problem>, done: Done<'_>) -> Sources {
         let units = &self.units.units;
         let room = Room::of(self);
-        let read: Vec<_> = (0..units.len()).into_par_iter().map(|n| self.declared(n, &room)).collect();
+        let read = (0..units.len()).into_par_iter().map(|n| {
+            let told = self.declared(n, &room);
+            done(self.units.bytes(n, &self.dwarf));
+            told
+        });
+        let read: Vec<_> = read.collect();
         let mut declared = Vec::with_capacity(read.len());
         let mut inlined = Vec::new();
         for (n, (places, calls, problem)) in read.into_iter().enumerate() {
@@ -240,10 +242,12 @@ impl<'a> Debug<'_, 'a> {
         let mut paths = Paths::new(self);
         let mut sources = Sources::default();
         (sources.inlined, sources.inlined_functions) =
-            self.inlined(inlined, &mut paths, &mut sources.files, problems);
+            self.inlined(inlined, &mut paths, &mut sources.files, problems, done);
+        done(self.dwarf.debug_info.reader().slice());
+        done(self.dwarf.debug_str.reader().slice());
         let mut first_units: Vec<(usize, usize)> = first_unit.into_iter().collect();
         first_units.sort_unstable();
-        let programs = self.programs(&first_units);
+        let programs = self.programs(&first_units, done);
         problems.extend(programs.iter().filter_map(|program| program.problem));
         let unsaid = first_units.iter().zip(&programs).filter(|((program, _), _)| !said.contains(program));
         let by_lines: Vec<_> = unsaid.map(|(_, program)| (first_lines(program), None)).collect();
@@ -259,7 +263,7 @@ impl<'a> Debug<'_, 'a> {
                 }
             }
         }
-        sources.rows = Debug::named(&programs, &mut paths, &mut sources.files, problems);
+        sources.rows = Rows::named(programs, &mut paths, &mut sources.files, problems);
         sources
     }
 
@@ -373,16 +377,8 @@ impl<'a> Debug<'_, 'a> {
 
 /// The first line of each body that a line program knows.
 fn first_lines(program: &Program) -> Vec<Place> {
-    let mut first: HashMap<u32, (u32, u64, u32)> = HashMap::new();
-    for row in program.rows.iter().filter(|row| row.line > 0) {
-        let here = (row.offset, row.file, row.line);
-        first.entry(row.body).and_modify(|first| *first = here.min(*first)).or_insert(here);
-    }
-    let unit = program.unit;
-    let place = |(body, (_, file, line))| Place { body: body as usize, unit, file, line };
-    let mut places: Vec<Place> = first.into_iter().map(place).collect();
-    places.sort_unstable_by_key(|place| place.body);
-    places
+    let place = |(body, file, line)| Place { body: body as usize, unit: program.unit, file, line };
+    program.first_lines().into_iter().map(place).collect()
 }
 
 fn name(text: &[u8]) -> Option<String> {

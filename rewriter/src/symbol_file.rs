@@ -6,13 +6,13 @@ use crate::twin::rename;
 use crate::{Mismatch, ModuleInfo, SourceMap, Twin, codes};
 use kperf_abi::{FuncIndex, Inlined, Row, Source, Symbol, SymbolTable};
 use std::collections::HashMap;
-use std::io::{self, Read, Seek};
+use std::io;
 use std::ops::Range;
 
 /// The longest name of a file that stands in a function's name.
 const MAX_FILE: usize = 128;
 /// The largest symbol map or source map, in bytes.
-const MAX_TEXT: u64 = 1 << 27;
+const MAX_TEXT: usize = 1 << 27;
 
 /// Names of functions from another file than the module.
 #[derive(Clone, Debug)]
@@ -30,35 +30,38 @@ impl SymbolFile {
     ///
     /// # Errors
     ///
-    /// If the input fails, or is none of the three.
-    pub fn read(input: &mut (impl Read + Seek)) -> io::Result<SymbolFile> {
-        let invalid = |error: crate::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
-        let mut start = Vec::new();
-        input.by_ref().take(4).read_to_end(&mut start)?;
-        input.rewind()?;
-        if start == b"\0asm" {
-            return Twin::read(input).map(|twin| SymbolFile::Module(Box::new(twin)));
+    /// If it is none of the three.
+    pub fn parse(bytes: &[u8]) -> io::Result<SymbolFile> {
+        SymbolFile::parse_mapped(bytes, &|_| ())
+    }
+
+    /// The same of a file that is mapped into memory. `done` is told which bytes won't be needed for a while, and may give them back
+    /// to the system.
+    ///
+    /// # Errors
+    ///
+    /// If it is none of the three.
+    pub fn parse_mapped(bytes: &[u8], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<SymbolFile> {
+        let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
+        if bytes.starts_with(b"\0asm") {
+            return Twin::parse(bytes, done).map(|twin| SymbolFile::Module(Box::new(twin)));
         }
-        if start == b"KPER" {
+        if bytes.starts_with(b"KPER") {
             let message = "it is a trace; name an unstripped module, a symbol map or a source map";
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            return Err(invalid(message.to_owned()));
         }
-        let mut bytes = Vec::new();
-        input.take(MAX_TEXT + 1).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > MAX_TEXT {
-            let message = format!("it is a map of more than {} MiB", MAX_TEXT >> 20);
-            return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+        if bytes.len() > MAX_TEXT {
+            return Err(invalid(format!("it is a map of more than {} MiB", MAX_TEXT >> 20)));
         }
-        if start.starts_with(b"{") || start.starts_with(b")]}'") {
-            return SourceMap::parse(&bytes).map(SymbolFile::SourceMap).map_err(invalid);
+        if bytes.starts_with(b"{") || bytes.starts_with(b")]}'") {
+            let map = SourceMap::parse(bytes).map_err(|error| invalid(error.to_string()))?;
+            return Ok(SymbolFile::SourceMap(map));
         }
-        match String::from_utf8(bytes) {
-            Ok(text) => NameMap::parse(&text).map(SymbolFile::Map).map_err(invalid),
-            Err(_) => Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                "it is neither a WebAssembly module, a source map, nor a symbol map",
-            )),
-        }
+        let Ok(text) = std::str::from_utf8(bytes) else {
+            let message = "it is neither a WebAssembly module, a source map, nor a symbol map";
+            return Err(invalid(message.to_owned()));
+        };
+        NameMap::parse(text).map(SymbolFile::Map).map_err(|error| invalid(error.to_string()))
     }
 
     /// Whether it says more of functions than what is exported under which name.
@@ -109,6 +112,20 @@ impl SymbolFile {
         };
         name_by_places(table);
         changed
+    }
+
+    /// The same as [`name`](Self::name), and an unstripped module keeps nothing of what it says but which build it is: the names of
+    /// a large one are not there twice. It has to be read again when another table is to be named.
+    pub fn give(&mut self, table: &mut SymbolTable) -> usize {
+        let SymbolFile::Module(twin) = self else { return self.name(table) };
+        let changed = twin.give(table);
+        name_by_places(table);
+        changed
+    }
+
+    /// Whether what it said was given away.
+    pub fn is_spent(&self) -> bool {
+        matches!(self, SymbolFile::Module(twin) if twin.is_spent())
     }
 
     /// The names of the functions of a module, by their indices, beside those that it has itself.

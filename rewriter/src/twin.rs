@@ -10,11 +10,11 @@ use crate::source::{Layout, Sources};
 use crate::source_map::{self, SourceMap};
 use crate::{Error, Host, codes};
 use kperf_abi::symbols::ModuleIdentity;
-use kperf_abi::{CodeIdentity, FuncIndex, Source, Symbol, SymbolTable, names as abi};
+use kperf_abi::{CodeIdentity, FuncIndex, InlinedFunction, Source, Symbol, SymbolTable, names as abi};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
 use wasm_encoder::{Encode, SectionId};
 use wasmparser::{
     BinaryReader, CodeSectionReader, ExportSectionReader, ExternalKind, ImportSectionReader, TypeRef,
@@ -43,13 +43,15 @@ const DEBUG_FILE: &str = "external_debug_info";
 pub struct Twin {
     /// What build it is. Its hash of the whole module is missing.
     pub identity: ModuleIdentity,
-    names: HashMap<u32, String>,
+    names: HashMap<u32, Box<str>>,
     sources: Sources,
     bodies: Vec<BodyPlace>,
     /// The module without data and custom sections, if lines are known: it tells what functions call.
     skeleton: Vec<u8>,
     /// Whether it has a name section with functions.
     is_named: bool,
+    /// Whether what it said was given away.
+    is_spent: bool,
     /// What of it can't be read.
     pub problems: Vec<String>,
 }
@@ -100,52 +102,43 @@ impl fmt::Display for Mismatch {
 }
 
 impl Twin {
-    /// Reads a module. Sections that say nothing of functions are passed over, so a file with much debug information takes
-    /// less memory than it is long.
+    /// Reads a module. Sections that say nothing of functions are passed over. `done` is told which bytes won't be needed for a
+    /// while: those of a file that is mapped into memory can be given back, so that they never are in memory all at once.
     ///
     /// # Errors
     ///
-    /// If the input fails, or is no module. What can't be read of names and debug information is among `problems`.
-    pub fn read(input: &mut (impl Read + Seek)) -> io::Result<Twin> {
+    /// If it is no module. What can't be read of names and debug information is among `problems`.
+    pub fn parse(bytes: &[u8], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<Twin> {
         let mut twin = Twin { skeleton: wasm_encoder::Module::HEADER.to_vec(), ..Twin::default() };
         let mut sections = HashMap::new();
-        let length = input.seek(SeekFrom::End(0))?;
-        input.rewind()?;
-        let mut header = [0; 8];
-        input.read_exact(&mut header)?;
-        if header != wasm_encoder::Module::HEADER {
+        if !bytes.starts_with(&wasm_encoder::Module::HEADER) {
             return Err(bad("it is no WebAssembly module"));
         }
-        let mut at = header.len() as u64;
-        while at < length {
-            let mut head = [0; 6];
-            let room = head.len().min((length - at) as usize);
-            input.read_exact(&mut head[..room])?;
-            let mut reader = BinaryReader::new(&head[1..room], at + 1);
-            let size = u64::from(reader.read_var_u32().map_err(malformed)?);
-            at = reader.original_position();
-            if size > length - at {
-                return Err(bad("a section is longer than the file"));
-            }
-            input.seek(SeekFrom::Start(at))?;
-            twin.section(head[0], at, size, input, &mut sections)?;
-            at += size;
-            input.seek(SeekFrom::Start(at))?;
+        let mut reader = BinaryReader::new(bytes, 0);
+        reader.read_bytes(wasm_encoder::Module::HEADER.len()).map_err(malformed)?;
+        while !reader.eof() {
+            let id = reader.read_u8().map_err(malformed)?;
+            let size = reader.read_var_u32().map_err(malformed)?;
+            let at = reader.original_position();
+            let content =
+                reader.read_bytes(size as usize).map_err(|_| bad("a section is longer than the file"))?;
+            twin.section(id, at, content, &mut sections)?;
+            done(content);
         }
-        twin.describe(&sections);
+        twin.describe(&sections, done);
+        done(bytes);
         if !twin.sources.has_rows() {
             twin.skeleton = Vec::new();
         }
         Ok(twin)
     }
 
-    fn section(
+    fn section<'a>(
         &mut self,
         id: u8,
         at: u64,
-        size: u64,
-        input: &mut impl Read,
-        sections: &mut HashMap<String, Vec<u8>>,
+        content: &'a [u8],
+        sections: &mut HashMap<&'a str, &'a [u8]>,
     ) -> io::Result<()> {
         const CUSTOM: u8 = SectionId::Custom as u8;
         const IMPORT: u8 = SectionId::Import as u8;
@@ -153,64 +146,42 @@ impl Twin {
         const EXPORT: u8 = SectionId::Export as u8;
         const CODE: u8 = SectionId::Code as u8;
         const DATA: u8 = SectionId::Data as u8;
-        let mut read = |size: u64| {
-            let mut bytes = vec![0; size as usize];
-            input.read_exact(&mut bytes).map(|()| bytes)
-        };
-        let skeleton = &mut self.skeleton;
-        let mut keep = |bytes: &[u8]| {
-            skeleton.push(id);
-            bytes.encode(skeleton);
-        };
+        let reader = BinaryReader::new(content, at);
         match id {
             CUSTOM => {
-                // The name is all that is read of most of them.
-                let mut bytes = read(size.min(MAX_NAME))?;
-                let mut reader = BinaryReader::new(&bytes, 0);
+                let mut reader = reader;
                 let Ok(name) = reader.read_string() else { return Ok(()) };
-                let (name, begin) = (name.to_owned(), reader.original_position() as usize);
                 if name == abi::SYMBOLS_SECTION {
                     return Err(bad("it has probes itself; give the original"));
                 }
-                if READ.contains(&name.as_str()) || name == BUILD_ID || name == DEBUG_FILE {
-                    // In one piece: the largest of them may be most of the file.
-                    let read = bytes.len();
-                    bytes.copy_within(begin.., 0);
-                    bytes.resize(size as usize - begin, 0);
-                    input.read_exact(bytes.get_mut(read - begin..).unwrap_or_default())?;
-                    sections.entry(name).or_insert(bytes);
+                if READ.contains(&name) || name == BUILD_ID || name == DEBUG_FILE {
+                    let rest = reader.read_bytes(reader.bytes_remaining()).map_err(malformed)?;
+                    sections.entry(name).or_insert(rest);
                 }
+                return Ok(());
             }
             IMPORT => {
-                let bytes = read(size)?;
-                keep(&bytes);
-                let imports = ImportSectionReader::new(BinaryReader::new(&bytes, at)).map_err(malformed)?;
-                for import in imports.into_imports() {
+                for import in ImportSectionReader::new(reader).map_err(malformed)?.into_imports() {
                     let is_function =
                         matches!(import.map_err(malformed)?.ty, TypeRef::Func(_) | TypeRef::FuncExact(_));
                     self.identity.imports += u32::from(is_function);
                 }
             }
             FUNCTION => {
-                let bytes = read(size)?;
-                keep(&bytes);
-                self.identity.functions = BinaryReader::new(&bytes, at).read_var_u32().map_err(malformed)?;
+                let mut reader = reader;
+                self.identity.functions = reader.read_var_u32().map_err(malformed)?;
             }
             EXPORT => {
-                let bytes = read(size)?;
-                keep(&bytes);
-                for export in ExportSectionReader::new(BinaryReader::new(&bytes, at)).map_err(malformed)? {
+                for export in ExportSectionReader::new(reader).map_err(malformed)? {
                     let export = export.map_err(malformed)?;
                     if matches!(export.kind, ExternalKind::Func | ExternalKind::FuncExact) {
-                        self.names.entry(export.index).or_insert_with(|| export.name.to_owned());
+                        self.names.entry(export.index).or_insert_with(|| export.name.into());
                     }
                 }
             }
             CODE => {
-                let bytes = read(size)?;
-                keep(&bytes);
-                self.identity.code = Some(code_identity(&bytes, at));
-                for body in CodeSectionReader::new(BinaryReader::new(&bytes, at)).map_err(malformed)? {
+                self.identity.code = Some(code_identity(content, at));
+                for body in CodeSectionReader::new(reader).map_err(malformed)? {
                     let range = body.map_err(malformed)?.range();
                     let places = u32::try_from(range.start).ok().zip(u32::try_from(range.end).ok());
                     let (start, end) = places.ok_or_else(|| bad("it is too large"))?;
@@ -218,24 +189,28 @@ impl Twin {
                 }
             }
             // What code says stays right without the data.
-            DATA => {}
-            _ => keep(&read(size)?),
+            DATA => return Ok(()),
+            _ => {}
         }
+        self.skeleton.push(id);
+        content.encode(&mut self.skeleton);
         Ok(())
     }
 
     /// Names and places, from the sections that were read.
-    fn describe(&mut self, sections: &HashMap<String, Vec<u8>>) {
-        let section = |name: &str| sections.get(name).map_or(&[][..], Vec::as_slice);
+    fn describe(&mut self, sections: &HashMap<&str, &[u8]>, done: &(dyn Fn(&[u8]) + Sync)) {
+        let section = |name: &str| sections.get(name).copied().unwrap_or_default();
         let mut names = HashMap::new();
         if let Err(error) = read_name_section(section("name"), 0, &mut names) {
             self.problems.push(format!("its name section can't be read: {error}"));
         }
         self.is_named = !names.is_empty();
-        self.names.extend(names.into_iter().map(|(index, name)| (index, name.to_owned())));
+        self.names.extend(names.into_iter().map(|(index, name)| (index, name.into())));
+        done(section("name"));
         note(&mut self.identity, section);
         let Some(code) = &self.identity.code else { return };
-        let (sources, problem) = Sources::read(Layout { code: code.offset, bodies: &self.bodies }, section);
+        let (sources, problem) =
+            Sources::read(Layout { code: code.offset, bodies: &self.bodies }, section, done);
         self.sources = sources;
         if let Some(problem) = problem {
             self.problems.push(format!("its debug information can't be read: {problem}"));
@@ -257,7 +232,7 @@ impl Twin {
 
     /// The names that it has, by the functions' indices.
     pub(crate) fn names(&self) -> impl Iterator<Item = (u32, &str)> {
-        self.names.iter().map(|(&index, name)| (index, name.as_str()))
+        self.names.iter().map(|(&index, name)| (index, &**name))
     }
 
     /// The places that it knows, by the numbers of defined functions.
@@ -306,13 +281,38 @@ impl Twin {
 
     /// Gives the symbols of a table the names and places that it knows. Answers how many symbols have others now.
     pub fn name(&self, table: &mut SymbolTable) -> usize {
+        let inlined = self.sources.inlined_functions().to_vec();
+        self.name_by(table, |index| self.names.get(&index).cloned(), inlined)
+    }
+
+    /// The same, and keeps nothing of what it says but which build it is: names of a large module are not there twice.
+    pub(crate) fn give(&mut self, table: &mut SymbolTable) -> usize {
+        let mut names = std::mem::take(&mut self.names);
+        let inlined = self.sources.take_inlined_functions();
+        let changed = self.name_by(table, |index| names.remove(&index), inlined);
+        (self.sources, self.skeleton) = Default::default();
+        self.is_spent = true;
+        changed
+    }
+
+    /// Whether what it said was given away.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.is_spent
+    }
+
+    fn name_by(
+        &self,
+        table: &mut SymbolTable,
+        mut name_of: impl FnMut(u32) -> Option<Box<str>>,
+        inlined: Vec<InlinedFunction>,
+    ) -> usize {
         let imports = self.identity.imports;
         let first_file = table.files.len() as u32;
         let mut changed = 0;
         let mut has_places = false;
         for symbol in table.symbols.iter_mut().filter(|symbol| !symbol.imported) {
             let before = (symbol.name.clone(), symbol.source);
-            if let Some(name) = self.names.get(&symbol.func_index.0) {
+            if let Some(name) = name_of(symbol.func_index.0) {
                 rename(symbol, name);
             }
             let n = symbol.func_index.0.checked_sub(imports);
@@ -325,14 +325,14 @@ impl Twin {
         if has_places || self.sources.has_rows() {
             table.files.extend_from_slice(&self.sources.files);
         }
-        changed += usize::from(self.add_code(table, first_file));
+        changed += usize::from(self.add_code(table, first_file, inlined));
         changed
     }
 }
 
 impl Twin {
     /// Says of a table's functions which lines their instructions come from, and what they call. Answers whether it knows any.
-    fn add_code(&self, table: &mut SymbolTable, first_file: u32) -> bool {
+    fn add_code(&self, table: &mut SymbolTable, first_file: u32, inlined: Vec<InlinedFunction>) -> bool {
         if !self.sources.has_rows() {
             return false;
         }
@@ -347,18 +347,18 @@ impl Twin {
         let defined = |index: FuncIndex| index.0.checked_sub(imports).map(|n| n as usize);
         let lines = |symbol: &Symbol| {
             let n = defined(symbol.func_index)?;
-            Some((codes::rows(self.sources.rows(n)), self.sources.inlined(n)))
+            Some((self.sources.rows(n), self.sources.inlined(n)))
         };
         codes::add(table, first_file, calls.as_ref(), |symbol| lines(symbol).unwrap_or_default(), defined);
-        table.inlined.extend(self.sources.inlined_functions(first_file));
+        table.inlined.extend(inlined.into_iter().map(|function| function.behind(first_file)));
         true
     }
 }
 
 /// Gives a symbol another name.
-pub(crate) fn rename(symbol: &mut kperf_abi::Symbol, name: &str) {
-    symbol.demangled = demangle(name).map(Into::into);
+pub(crate) fn rename(symbol: &mut Symbol, name: impl Into<Box<str>>) {
     symbol.name = name.into();
+    symbol.demangled = demangle(&symbol.name).map(Into::into);
     symbol.unnamed = false;
 }
 

@@ -5,7 +5,7 @@
 
 use kperf_abi::SymbolTable;
 use kperf_rewriter::{Options, Probe, SymbolFile, Twin, rewrite};
-use std::io::{Cursor, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -87,7 +87,7 @@ fn a_module_of_the_same_build_tells_them_later() {
     }
     let mut named = rewrite(&bare.finish(), &options).unwrap().symbols;
     assert!(named.inlined.is_empty());
-    let twin = SymbolFile::Module(Box::new(Twin::read(&mut Cursor::new(&wasm)).unwrap()));
+    let twin = SymbolFile::Module(Box::new(Twin::parse(&wasm, &|_| ()).unwrap()));
     for _ in 0..2 {
         // A second time says nothing new.
         twin.name(&mut named);
@@ -116,6 +116,11 @@ fn they_are_those_of_llvm() {
         "debug/cpp-dwarf5-O2.wasm",
         "debug/mixed.wasm",
         "debug/zig.wasm",
+        "debug/d-O0.wasm",
+        "debug/d-O2.wasm",
+        "debug/nim.wasm",
+        "debug/rust-O1.wasm",
+        "debug/rust-O3.wasm",
     ];
     let mut files: Vec<PathBuf> = files.iter().map(|file| path(file)).collect();
     // See `all_lines.rs`.

@@ -4,7 +4,6 @@
 
 use kperf_abi::{FuncIndex, SymbolTable, Target};
 use kperf_rewriter::{Options, Probe, SymbolFile, Twin, rewrite};
-use std::io::Cursor;
 use std::path::Path;
 
 fn module(name: &str) -> Vec<u8> {
@@ -48,20 +47,37 @@ fn calls_have_their_lines() {
 #[test]
 fn a_module_of_the_same_build_tells_them_later() {
     let wasm = module("calls.wasm");
-    let options = Options { drops_debug: true, ..Options::default() };
-    let whole = table(&wasm, &Options { ..counted() });
-    let stripped = wasm_encoder_strip(&wasm);
-    let mut named = table(&stripped, &options);
-    assert!(named.codes.is_empty(), "without lines nobody needs the calls");
-    let twin = SymbolFile::Module(Box::new(Twin::read(&mut Cursor::new(&wasm)).unwrap()));
-    twin.fits(&named).unwrap();
-    assert!(twin.name(&mut named) > 0);
-    named.tidy_files();
-    for n in 0..whole.symbols.len() {
-        let (code, all) = (named.codes.get(n), whole.codes.get(n));
-        assert_eq!((code.rows, code.sites, code.class), (all.rows, all.sites, all.class));
+    // Of a trace's calls, and of all instructions that a profile may find.
+    for options in [Options::default(), counted()] {
+        let whole = table(&wasm, &options);
+        let stripped = wasm_encoder_strip(&wasm);
+        let mut named = table(&stripped, &Options { drops_debug: true, ..options.clone() });
+        if options.probe == Probe::default() {
+            assert!(named.codes.is_empty(), "without lines nobody needs the calls");
+        }
+        let twin = SymbolFile::Module(Box::new(Twin::parse(&wasm, &|_| ()).unwrap()));
+        twin.fits(&named).unwrap();
+        assert!(twin.name(&mut named) > 0);
+        named.tidy_files();
+        for n in 0..whole.symbols.len() {
+            let (code, all) = (named.codes.get(n), whole.codes.get(n));
+            assert_eq!((code.rows, code.sites, code.class), (all.rows, all.sites, all.class));
+        }
+        assert_eq!((named.files, lines(&whole, "_start", "twice").len()), (whole.files, 2));
     }
-    assert_eq!((named.files, lines(&whole, "_start", "twice").len()), (whole.files, 2));
+}
+
+#[test]
+fn what_was_given_is_not_there_any_more() {
+    let wasm = module("calls.wasm");
+    let mut twin = SymbolFile::parse(&wasm).unwrap();
+    let stripped = table(&wasm_encoder_strip(&wasm), &Options::default());
+    let (mut named, mut given) = (stripped.clone(), stripped.clone());
+    assert_eq!((twin.name(&mut named), twin.is_spent()), (twin.clone().give(&mut given), false));
+    assert_eq!(named, given);
+    twin.give(&mut given);
+    assert!(twin.is_spent() && twin.fits(&named).is_ok());
+    assert_eq!(twin.name(&mut stripped.clone()), 0);
 }
 
 fn wasm_encoder_strip(wasm: &[u8]) -> Vec<u8> {

@@ -4,13 +4,19 @@
 
 use kperf_abi::{Symbol, SymbolTable};
 use kperf_rewriter::{ErrorKind, Mismatch, NameMap, Options, SourceMap, SymbolFile, Twin, rewrite};
-use std::io::Cursor;
 use wasm_encoder::{CustomSection, Module, RawSection};
 use wasmparser::{Parser, Payload};
 
 const LANGUAGES: [&str; 6] = ["rust", "c", "assemblyscript", "kotlin", "go", "wat"];
 
+/// Modules of other compilers, with DWARF: Zig, clang, rustc, LDC, Nim.
+const COMPILED: [&str; 6] = ["zig", "cpp-dwarf5-O2", "rust-O1", "d-O0", "d-O2", "nim"];
+
 fn example(language: &str) -> Vec<u8> {
+    if COMPILED.contains(&language) {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/debug");
+        return std::fs::read(format!("{folder}/{language}.wasm")).unwrap();
+    }
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/game-of-life");
     std::fs::read(format!("{folder}/{language}/life.wasm")).unwrap()
 }
@@ -42,7 +48,7 @@ fn table(wasm: &[u8]) -> SymbolTable {
 }
 
 fn twin(wasm: &[u8]) -> Twin {
-    Twin::read(&mut Cursor::new(wasm)).unwrap()
+    Twin::parse(wasm, &|_| ()).unwrap()
 }
 
 /// What a table says of functions: names, and places with their files' paths.
@@ -64,7 +70,7 @@ fn same(named: &SymbolTable, whole: &SymbolTable) {
 
 #[test]
 fn a_stripped_module_gets_the_names_that_it_had() {
-    for language in LANGUAGES {
+    for language in LANGUAGES.into_iter().chain(COMPILED) {
         let wasm = example(language);
         let whole = table(&wasm);
         let mut named = table(&stripped(&wasm));
@@ -80,7 +86,7 @@ fn a_stripped_module_gets_the_names_that_it_had() {
 
 #[test]
 fn names_are_there_when_a_stripped_module_is_rewritten() {
-    for language in LANGUAGES {
+    for language in LANGUAGES.into_iter().chain(COMPILED) {
         let wasm = example(language);
         let options = Options { names: Some(SymbolFile::Module(twin(&wasm).into())), ..Options::default() };
         same(&rewrite(&stripped(&wasm), &options).unwrap().symbols, &table(&wasm));
@@ -90,7 +96,7 @@ fn names_are_there_when_a_stripped_module_is_rewritten() {
 /// Traces of older versions don't say what the code is: the distances between functions do.
 #[test]
 fn a_table_that_says_nothing_of_the_code_is_known_by_its_functions() {
-    for language in LANGUAGES {
+    for language in LANGUAGES.into_iter().chain(COMPILED) {
         let wasm = example(language);
         let mut old = table(&stripped(&wasm));
         (old.module.code, old.module.imports) = (None, 0);
@@ -98,6 +104,28 @@ fn a_table_that_says_nothing_of_the_code_is_known_by_its_functions() {
         let last = old.symbols.last_mut().unwrap();
         last.code_offset += 1;
         assert_eq!(twin(&wasm).fits(&old), Err(Mismatch::Sizes), "{language}");
+    }
+}
+
+/// Of each compiler's modules, D's at two levels among them, each other one is of another build, and the message says why.
+#[test]
+fn modules_of_other_compilers_and_flags_are_refused() {
+    let all: Vec<Vec<u8>> = LANGUAGES.into_iter().chain(COMPILED).map(example).collect();
+    let twins: Vec<Twin> = all.iter().map(|wasm| twin(wasm)).collect();
+    for (n, wasm) in all.iter().enumerate() {
+        let stripped = stripped(wasm);
+        let table = table(&stripped);
+        for (other, twin) in twins.iter().enumerate() {
+            let fits = twin.fits(&table);
+            assert_eq!(fits.is_ok(), n == other, "{n} {other}: {fits:?}");
+            if n != other {
+                let options =
+                    Options { names: Some(SymbolFile::Module(twin.clone().into())), ..Options::default() };
+                let error = rewrite(&stripped, &options).unwrap_err();
+                assert!(matches!(error.kind(), ErrorKind::OtherBuild { .. }), "{error}");
+                assert!(error.to_string().contains(&fits.unwrap_err().to_string()), "{error}");
+            }
+        }
     }
 }
 
@@ -187,10 +215,10 @@ fn broken_files_are_errors_or_say_less() {
                 broken[byte] = random.u8(..);
             }
         }
-        if let Ok(twin) = Twin::read(&mut Cursor::new(&broken)) {
+        if let Ok(twin) = Twin::parse(&broken, &|_| ()) {
             let _ = twin.fits(&table);
             twin.name(&mut table.clone());
         }
-        let _ = SymbolFile::read(&mut Cursor::new(&broken));
+        let _ = SymbolFile::parse(&broken);
     }
 }

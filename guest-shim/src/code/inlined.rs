@@ -28,6 +28,16 @@ pub struct InlinedFunction {
     pub source: Option<Source>,
 }
 
+impl InlinedFunction {
+    /// The same where its file has a number that is larger by so many.
+    #[must_use]
+    pub fn behind(self, files: u32) -> InlinedFunction {
+        let moved =
+            |source: Source| Some(Source { file: source.file.checked_add(files)?, line: source.line });
+        InlinedFunction { source: self.source.and_then(moved), ..self }
+    }
+}
+
 /// A call that was inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InlinedCall {

@@ -45,19 +45,18 @@ impl SymbolTable {
         for code in self.codes.iter() {
             named.extend(code.inlined.calls.iter().map(|call| call.function));
         }
-        let mut kept: Vec<InlinedFunction> = Vec::new();
         let mut known: HashMap<InlinedFunction, u32> = HashMap::new();
         let mut numbers: HashMap<u32, u32> = HashMap::new();
         for (function, old) in std::mem::take(&mut self.inlined).into_iter().zip(0..) {
             if !named.contains(&old) {
                 continue;
             }
-            let number = *known.entry(function).or_insert_with_key(|function| {
-                kept.push(function.clone());
-                kept.len() as u32 - 1
-            });
-            numbers.insert(old, number);
+            let next = known.len() as u32;
+            numbers.insert(old, *known.entry(function).or_insert(next));
         }
+        let mut kept: Vec<(InlinedFunction, u32)> = known.into_iter().collect();
+        kept.sort_unstable_by_key(|(_, number)| *number);
+        let kept: Vec<InlinedFunction> = kept.into_iter().map(|(function, _)| function).collect();
         if kept.len() as u64 != numbers.len() as u64 || numbers.iter().any(|(old, new)| old != new) {
             self.codes = self.codes.renumbered(Some, |old| numbers.get(&old).copied());
         }

@@ -8,6 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How many tables are kept of such a file: as many as there may be modules.
 const MAX_TABLES: usize = 1 << 16;
@@ -19,29 +20,37 @@ fn path(trace: &Path) -> PathBuf {
 }
 
 /// Whether two tables are of the same module.
-fn is_of(kept: &SymbolTable, table: &SymbolTable) -> bool {
-    !table.module.sha256.is_empty() && kept.module.sha256 == table.module.sha256
+fn is_same(kept: &str, sha256: &str) -> bool {
+    !sha256.is_empty() && kept == sha256
+}
+
+/// A table as its bytes: large ones have a hundred megabytes unpacked.
+pub(super) struct Packed {
+    /// Of its module.
+    pub(super) sha256: String,
+    pub(super) bytes: Arc<[u8]>,
 }
 
 /// Gives a table the names of those that were kept, if one of them is of its module. Answers how many functions have others
 /// then.
-pub(super) fn name(kept: &[SymbolTable], table: &mut SymbolTable) -> usize {
-    let Some(kept) = kept.iter().find(|kept| is_of(kept, table)) else { return 0 };
-    let names: HashMap<FuncIndex, (usize, &Symbol)> =
-        kept.symbols.iter().enumerate().map(|(n, symbol)| (symbol.func_index, (n, symbol))).collect();
+pub(super) fn name(kept: &[Packed], table: &mut SymbolTable) -> usize {
+    let kept = kept.iter().find(|kept| is_same(&kept.sha256, &table.module.sha256));
+    let Some(Ok(kept)) = kept.map(|kept| SymbolTable::from_bytes(&kept.bytes)) else { return 0 };
+    let mut names: HashMap<FuncIndex, (usize, Symbol)> =
+        kept.symbols.into_iter().enumerate().map(|(n, symbol)| (symbol.func_index, (n, symbol))).collect();
     let (first_file, first_inlined) = (table.files.len() as u32, table.inlined.len() as u32);
     let mut changed = 0;
     let mut codes = Codes::default();
     for (n, symbol) in table.symbols.iter_mut().enumerate() {
-        let known = names.get(&symbol.func_index);
-        codes.push(&match known.map(|&(n, _)| kept.codes.get(n)).filter(|code| !code.is_empty()) {
+        let known = names.remove(&symbol.func_index);
+        codes.push(&match known.as_ref().map(|&(n, _)| kept.codes.get(n)).filter(|code| !code.is_empty()) {
             Some(code) => code
                 .with_files(|file| file.checked_add(first_file))
                 .with_inlined(|function| function.checked_add(first_inlined)),
             None => table.codes.get(n),
         });
         let Some((_, known)) = known.filter(|_| !symbol.imported) else { continue };
-        (symbol.name, symbol.demangled) = (known.name.clone(), known.demangled.clone());
+        (symbol.name, symbol.demangled) = (known.name, known.demangled);
         symbol.unnamed = known.unnamed;
         if let Some(Source { file, line }) = known.source {
             symbol.source = Some(Source { file: first_file.saturating_add(file), line });
@@ -50,17 +59,12 @@ pub(super) fn name(kept: &[SymbolTable], table: &mut SymbolTable) -> usize {
     }
     table.codes = codes.or_none();
     table.files.extend_from_slice(&kept.files);
-    table.inlined.extend(kept.inlined.iter().cloned().map(|mut function| {
-        function.source = function
-            .source
-            .and_then(|source| Some(Source { file: source.file.checked_add(first_file)?, ..source }));
-        function
-    }));
+    table.inlined.extend(kept.inlined.into_iter().map(|function| function.behind(first_file)));
     changed
 }
 
 /// The tables of the file beside a trace; none if there is no such file.
-pub(super) fn read(trace: &Path) -> Vec<SymbolTable> {
+pub(super) fn read(trace: &Path) -> Vec<Packed> {
     let path = path(trace);
     match tables(&path) {
         Ok(tables) => tables,
@@ -72,14 +76,15 @@ pub(super) fn read(trace: &Path) -> Vec<SymbolTable> {
     }
 }
 
-fn tables(path: &Path) -> io::Result<Vec<SymbolTable>> {
+fn tables(path: &Path) -> io::Result<Vec<Packed>> {
     let mut reader = TraceReader::new(BufReader::new(File::open(path)?)).map_err(io::Error::other)?;
     let mut tables = Vec::new();
     while let Some(item) = reader.next()? {
         if let Item::Symbols(bytes) = item
             && tables.len() < MAX_TABLES
         {
-            tables.extend(SymbolTable::from_bytes(bytes).ok());
+            let table = SymbolTable::from_bytes(bytes).ok();
+            tables.extend(table.map(|table| Packed { sha256: table.module.sha256, bytes: bytes.into() }));
         }
     }
     Ok(tables)
@@ -87,7 +92,7 @@ fn tables(path: &Path) -> io::Result<Vec<SymbolTable>> {
 
 /// Keeps tables for the next time, of those modules that the trace has: it may be another trace of the same name by now. If that
 /// fails, the names are there this time all the same.
-pub(super) fn remember(trace: &Path, applied: &[SymbolTable], modules: &HashSet<String>) {
+pub(super) fn remember(trace: &Path, applied: &[Packed], modules: &HashSet<String>) {
     let path = path(trace);
     match write(&path, applied, modules) {
         Ok(false) => {}
@@ -97,7 +102,7 @@ pub(super) fn remember(trace: &Path, applied: &[SymbolTable], modules: &HashSet<
 }
 
 /// Answers whether there was anything new to keep.
-fn write(path: &Path, applied: &[SymbolTable], modules: &HashSet<String>) -> anyhow::Result<bool> {
+fn write(path: &Path, applied: &[Packed], modules: &HashSet<String>) -> anyhow::Result<bool> {
     let mut start = Vec::new();
     if let Ok(file) = File::open(path) {
         file.take(6).read_to_end(&mut start)?;
@@ -108,14 +113,15 @@ fn write(path: &Path, applied: &[SymbolTable], modules: &HashSet<String>) -> any
         );
     }
     let mut kept = if start.is_empty() { Vec::new() } else { tables(path).unwrap_or_default() };
-    let is_old = |kept: &SymbolTable| !modules.contains(&kept.module.sha256);
-    if !kept.iter().any(is_old) && applied.iter().all(|table| kept.contains(table)) {
+    let is_old = |kept: &Packed| !modules.contains(&kept.sha256);
+    let is_kept = |table: &Packed| kept.iter().any(|kept| kept.bytes == table.bytes);
+    if !kept.iter().any(is_old) && applied.iter().all(is_kept) {
         return Ok(false);
     }
-    kept.retain(|kept| !is_old(kept) && !applied.iter().any(|table| is_of(kept, table)));
+    kept.retain(|kept| !is_old(kept) && !applied.iter().any(|table| is_same(&kept.sha256, &table.sha256)));
     let mut writer = TraceWriter::new(Vec::new(), &Header::default())?;
     for table in kept.iter().chain(applied) {
-        writer.symbols(&table.to_bytes())?;
+        writer.symbols(&table.bytes)?;
     }
     Product::write(path, false, &writer.finish(&Summary::default())?)?;
     Ok(true)

@@ -1,7 +1,8 @@
 //! A profile as OpenTelemetry's own signal, in the version that is being developed (`v1development`).
 //!
 //! A request has two profiles over the same stacks: the time that each path of calls took by itself (`wall`, or `instructions`), and
-//! how often it was called (`calls`). Each request has a dictionary of its own, with what it mentions and nothing else.
+//! how often it was called (`calls`). A location has a line of each function that its instruction was written in, as far as that is
+//! known: those that are inlined, and the one around them. Each request has a dictionary of its own, with what it mentions and nothing else.
 
 mod dictionary;
 
@@ -12,8 +13,9 @@ use crate::proto::collector::profiles::v1development::ExportProfilesServiceReque
 use crate::proto::profiles::v1development::{Profile as Message, ResourceProfiles, Sample, ScopeProfiles};
 use crate::resource::{SCHEMA_URL, resource, scope};
 use dictionary::Dictionary;
+use kperf_abi::FuncId;
 use kperf_profile::export::{Paths, Shortened, Weights};
-use kperf_profile::{Profile, Unit};
+use kperf_profile::{CallPlaces, Frame, Profile, Unit};
 use kperf_trace::TraceContext;
 use prost::Message as _;
 
@@ -43,7 +45,8 @@ pub fn profiles<E>(
 ) -> Result<Shortened, E> {
     let paths = Paths::new(&profile.tree, |_| LOCATION_LEN, Paths::MAX_FILE);
     let mut batch = Batch::new(profile, options);
-    let mut stack = Vec::new();
+    let mut codes = CallPlaces::new(&profile.symbols);
+    let mut stack: Vec<Spot> = Vec::new();
     let mut result = Ok(());
     profile.tree.walk(|id, entered| {
         let Some(node) = profile.tree.get(id).filter(|_| result.is_ok()) else { return };
@@ -52,18 +55,32 @@ pub fn profiles<E>(
             stack.pop();
             return;
         }
-        stack.push(node.func);
-        if weights.calls == 0 && weights.self_ticks == 0 {
-            return;
+        if let Some(caller) = stack.last_mut() {
+            caller.frames = codes.frames_of_call(profile, caller.func, node.func);
         }
-        if let Some(request) = batch.make_room(&stack) {
-            result = send(request);
+        let mut left = weights;
+        for (frames, ticks) in codes.sampled(&profile.tree_places, id, node.func) {
+            let self_ticks = ticks.min(left.self_ticks);
+            left.self_ticks -= self_ticks;
+            stack.push(Spot { func: node.func, frames });
+            result = std::mem::replace(&mut result, Ok(())).and_then(|()| {
+                batch.take(&stack, Weights { calls: 0, self_ticks }).map_or(Ok(()), &mut send)
+            });
+            stack.pop();
         }
-        batch.add(&stack, weights);
+        stack.push(Spot { func: node.func, frames: vec![Frame::ANYWHERE] });
+        result = std::mem::replace(&mut result, Ok(()))
+            .and_then(|()| batch.take(&stack, left).map_or(Ok(()), &mut send));
     });
     result?;
     batch.cut().map_or(Ok(()), send)?;
     Ok(paths.shortened)
+}
+
+/// A function of a path, and where in it: the functions that the instruction was written in, the innermost first.
+struct Spot {
+    func: FuncId,
+    frames: Vec<Frame>,
 }
 
 /// Bytes of a location in a path, at most.
@@ -115,8 +132,18 @@ impl<'a> Batch<'a> {
         self.times.len() + self.calls.len()
     }
 
+    /// Adds a path's weights. Answers the request that it doesn't fit into any more.
+    fn take(&mut self, path: &[Spot], weights: Weights) -> Option<Request> {
+        if weights.calls == 0 && weights.self_ticks == 0 {
+            return None;
+        }
+        let request = self.make_room(path);
+        self.add(path, weights);
+        request
+    }
+
     /// Answers the request if this path might not fit into it any more, with the names that it adds to the dictionary.
-    fn make_room(&mut self, path: &[kperf_abi::FuncId]) -> Option<Request> {
+    fn make_room(&mut self, path: &[Spot]) -> Option<Request> {
         /// Tags, lengths and numbers of a sample, at most.
         const SAMPLE: usize = 32;
         let Limits { bytes, spans } = self.options.limits;
@@ -134,7 +161,7 @@ impl<'a> Batch<'a> {
         request
     }
 
-    fn add(&mut self, stack: &[kperf_abi::FuncId], Weights { calls, self_ticks }: Weights) {
+    fn add(&mut self, stack: &[Spot], Weights { calls, self_ticks }: Weights) {
         let stack_index = self.dictionary.stack(stack);
         let link_index = self.dictionary.link();
         let sample = |value: u64| Sample {

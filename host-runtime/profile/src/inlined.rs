@@ -1,8 +1,15 @@
 //! Where functions are called from, and what is inlined there.
 
+mod ways;
+
+use crate::nodes::NodeId;
+use crate::profile::Profile;
+use crate::sampled::TreePlaces;
 use crate::symbols::{Symbols, printable};
 use kperf_abi::{FuncId, FunctionCode, Source};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
+pub(crate) use ways::{Shown, Ways};
 
 /// The places where a function may be called.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -15,16 +22,20 @@ pub(crate) struct Sites {
 
 /// A function that an instruction was written in, and the line there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[cfg(feature = "formats")]
-pub(crate) struct Frame {
-    /// Number of the inlined function; `None`: it is the function's own.
-    pub(crate) inlined: Option<u32>,
+pub struct Frame {
+    /// Number of the inlined function, as [`Symbols::inlined`] has it; `None`: it is the function's own.
+    pub inlined: Option<u32>,
     /// The line of the function's own file; 0 if it isn't known, or is of another file.
-    pub(crate) line: u32,
+    pub line: u32,
 }
 
-/// What is known of functions' code, read once.
-pub(crate) struct CallPlaces<'a> {
+impl Frame {
+    /// The function itself, wherever in it.
+    pub const ANYWHERE: Frame = Frame { inlined: None, line: 0 };
+}
+
+/// Where functions are called from, and what is inlined there. What is known of functions' code is read once.
+pub struct CallPlaces<'a> {
     symbols: &'a Symbols,
     known: FxHashMap<FuncId, FunctionCode>,
     /// The places of calls, by caller and callee.
@@ -32,7 +43,8 @@ pub(crate) struct CallPlaces<'a> {
 }
 
 impl<'a> CallPlaces<'a> {
-    pub(crate) fn new(symbols: &'a Symbols) -> CallPlaces<'a> {
+    /// Those of the functions of a trace.
+    pub fn new(symbols: &'a Symbols) -> CallPlaces<'a> {
         CallPlaces { symbols, known: FxHashMap::default(), calls: FxHashMap::default() }
     }
 
@@ -133,8 +145,7 @@ impl<'a> CallPlaces<'a> {
 
     /// The functions that an instruction was written in, the innermost first, and the lines there. The last is the function
     /// itself.
-    #[cfg(feature = "formats")]
-    pub(crate) fn frames(&mut self, func: FuncId, offset: u32) -> Vec<Frame> {
+    pub fn frames(&mut self, func: FuncId, offset: u32) -> Vec<Frame> {
         let symbols = self.symbols;
         let own = symbols.get(func).and_then(|symbol| symbol.source);
         let code = self.of(func);
@@ -153,10 +164,17 @@ impl<'a> CallPlaces<'a> {
         frames
     }
 
-    /// The same of the call of a function. If there are several places, what all of them have in common: the line of the
-    /// innermost of these is 0 if they differ in it.
-    #[cfg(feature = "formats")]
-    pub(crate) fn frames_of_call(&mut self, caller: FuncId, callee: FuncId) -> Vec<Frame> {
+    /// The same of the call of a function, in a profile. If there are several places, what all of them have in common: the line of
+    /// the innermost of these is 0 if they differ in it.
+    pub fn frames_of_call(&mut self, profile: &Profile, caller: FuncId, callee: FuncId) -> Vec<Frame> {
+        // With a filter, the caller may have called something in between.
+        if profile.hidden_calls > 0 {
+            return vec![Frame::ANYWHERE];
+        }
+        self.common_frames(caller, callee)
+    }
+
+    fn common_frames(&mut self, caller: FuncId, callee: FuncId) -> Vec<Frame> {
         let mut common: Option<Vec<Frame>> = None;
         for offset in self.offsets(caller, callee) {
             let frames = self.frames(caller, offset);
@@ -165,12 +183,25 @@ impl<'a> CallPlaces<'a> {
                 Some(before) => in_common(&before, &frames),
             });
         }
-        common.unwrap_or_else(|| vec![Frame { inlined: None, line: 0 }])
+        common.unwrap_or_else(|| vec![Frame::ANYWHERE])
+    }
+
+    /// The time in ticks that samples found a path's innermost function at places of its code, by the frames there. What nothing more
+    /// is known of is left out.
+    pub fn sampled(&mut self, places: &TreePlaces, id: NodeId, func: FuncId) -> BTreeMap<Vec<Frame>, u64> {
+        let mut sums = BTreeMap::new();
+        for (&(_, offset), place) in places.range((id, 0)..=(id, u32::MAX)) {
+            let frames = self.frames(func, offset);
+            if frames != [Frame::ANYWHERE] {
+                let sum: &mut u64 = sums.entry(frames).or_default();
+                *sum = sum.saturating_add(place.ticks);
+            }
+        }
+        sums
     }
 }
 
 /// The outer part of two places' frames that is the same.
-#[cfg(feature = "formats")]
 fn in_common(a: &[Frame], b: &[Frame]) -> Vec<Frame> {
     let mut common = Vec::new();
     for (a, b) in a.iter().rev().zip(b.iter().rev()) {

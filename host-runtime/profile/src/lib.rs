@@ -74,6 +74,7 @@ pub use health::{Health, Stalls};
 pub use heap::{Count, Heap, HeapFigures, HeapProblems, MAX_DISPLACED, MAX_LIVE_BLOCKS, Moment, PAGE};
 pub use hints::hints;
 pub use histogram::{Bucket, Histogram, Histograms};
+pub use inlined::{CallPlaces, Frame};
 pub use limits::{Beyond, MAX_OPEN_FRAMES, MAX_PATHS};
 pub use lines::{LineRow, Lines, Place};
 pub use nodes::{CallTree, Children, Node, NodeId};

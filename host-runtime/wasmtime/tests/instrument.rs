@@ -9,7 +9,6 @@ use kperf_wasmtime::rewriter::{Options, Probe, SymbolFile, rewrite};
 use kperf_wasmtime::{ClockChoice, ErrorKind, InstrumentOptions, Instrumented, Recorder, instrument};
 use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::io::Cursor;
 use std::task::Poll;
 use wasmtime::{
     Cache, CacheConfig, Caller, Config, Engine, InstanceAllocationStrategy, InstancePre, Linker,
@@ -284,7 +283,7 @@ fn a_module_under_other_names_has_other_ids() {
     let (options, recorder, trace) = recording(&engine);
     let wasm = wat::parse_str(r#"(module (func) (func (export "run") (call 0)))"#).unwrap();
     let named = |names: &str| {
-        let names = Some(SymbolFile::read(&mut Cursor::new(names)).unwrap());
+        let names = Some(SymbolFile::parse(names.as_bytes()).unwrap());
         instrument(&engine, &wasm, &options.clone().rewriter(Options { names, ..Options::default() }))
             .unwrap()
     };

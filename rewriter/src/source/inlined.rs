@@ -4,7 +4,7 @@
 //! functions they are of is found out later, each function once: thousands of calls may be of the same.
 
 use super::units;
-use super::{Budget, Debug, Paths, Problem, UnitOffset, name};
+use super::{Budget, Debug, Done, Paths, Problem, UnitOffset, name};
 use crate::demangle::demangle;
 use gimli::{AttributeValue, DebugInfoOffset, RangeListsOffset, Section as _};
 use kperf_abi::{Inlined, InlinedCall, InlinedFunction, MAX_INLINED, Region, Source};
@@ -256,8 +256,9 @@ impl<'a> Debug<'_, 'a> {
         paths: &mut Paths<'_, '_, '_>,
         files: &mut Vec<String>,
         problems: &mut Vec<Problem>,
+        done: Done<'_>,
     ) -> (Bodies, Vec<InlinedFunction>) {
-        let (read, more) = self.functions(&units);
+        let (read, more) = self.functions(&units, done);
         let too_many = [&*problems, &more].into_iter().flatten();
         // Whichever were read before the room was used up.
         if too_many.into_iter().any(|problem| matches!(problem, Problem::ManyInlined | Problem::LongNames)) {
@@ -305,7 +306,11 @@ impl<'a> Debug<'_, 'a> {
     }
 
     /// The functions that calls are of, by their entries, in the order of these.
-    fn functions(&self, units: &[(usize, UnitCalls)]) -> (Vec<(DebugInfoOffset, Function)>, Vec<Problem>) {
+    fn functions(
+        &self,
+        units: &[(usize, UnitCalls)],
+        done: Done<'_>,
+    ) -> (Vec<(DebugInfoOffset, Function)>, Vec<Problem>) {
         let calls = units.iter().flat_map(|(_, unit)| &unit.calls);
         let entries = calls.filter_map(|call| known(call.function));
         let mut entries: Vec<DebugInfoOffset> =
@@ -337,6 +342,8 @@ impl<'a> Debug<'_, 'a> {
                         }
                     }
                 }
+                done(self.units.bytes(unit, &self.dwarf));
+                done(self.dwarf.debug_str.reader().slice());
                 (found, problem)
             })
             .collect();

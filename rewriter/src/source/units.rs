@@ -160,6 +160,14 @@ impl<'a> Units<'a> {
         Units { units, abbreviations, programs }
     }
 
+    /// The bytes of the n-th unit.
+    pub(crate) fn bytes(&self, n: usize, dwarf: &Dwarf<Bytes<'a>>) -> &'a [u8] {
+        let Some(header) = self.units.get(n).map(|unit| &unit.header) else { return &[] };
+        let start = header.debug_info_offset().map_or(0, |offset| offset.0);
+        let bytes = dwarf.debug_info.reader().slice().get(start..).unwrap_or_default();
+        bytes.get(..header.length_including_self()).unwrap_or_default()
+    }
+
     pub(crate) fn budget(&self, unit: &Unit<'a>) -> Budget {
         Budget::of(&unit.header)
     }

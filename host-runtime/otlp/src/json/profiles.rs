@@ -77,7 +77,7 @@ message!(Location, |it|
     "address": Long(it.address),
     "lines": List(&it.lines),
 );
-message!(Line, |it| "functionIndex": it.function_index);
+message!(Line, |it| "functionIndex": it.function_index, "line": Long(it.line));
 message!(Function, |it|
     "nameStrindex": it.name_strindex,
     "systemNameStrindex": it.system_name_strindex,

@@ -1,12 +1,13 @@
 //! What the samples of a request mention, each thing once.
 
+use super::Spot;
 use crate::attribute::string;
 use crate::functions::{MAX_NAME, shortened, shortened_to};
 use crate::proto::profiles::v1development::{
     Function, KeyValueAndUnit, Line, Link, Location, Mapping, ProfilesDictionary, Stack, ValueType,
 };
 use kperf_abi::FuncId;
-use kperf_profile::Symbols;
+use kperf_profile::{Frame, Symbols, printable};
 use kperf_trace::TraceContext;
 use rustc_hash::FxHashMap;
 
@@ -16,8 +17,10 @@ pub(super) struct Dictionary<'a> {
     parent: Option<&'a TraceContext>,
     tables: ProfilesDictionary,
     strings: FxHashMap<String, i32>,
-    /// The location of a function: it has one.
-    locations: FxHashMap<FuncId, i32>,
+    /// The locations of functions, by the frames there.
+    locations: FxHashMap<FuncId, FxHashMap<Vec<Frame>, i32>>,
+    /// The functions, and those that are inlined: by the number of their module, and their number there.
+    functions: FxHashMap<(FuncId, Option<u32>), i32>,
     /// The mapping of a module, by the number of its symbol table.
     mappings: FxHashMap<usize, i32>,
     /// The attribute of a module's hash. A module may come with several symbol tables.
@@ -42,6 +45,7 @@ impl<'a> Dictionary<'a> {
             tables: ProfilesDictionary::default(),
             strings: FxHashMap::default(),
             locations: FxHashMap::default(),
+            functions: FxHashMap::default(),
             mappings: FxHashMap::default(),
             hashes: FxHashMap::default(),
             bytes: 0,
@@ -55,6 +59,7 @@ impl<'a> Dictionary<'a> {
     pub(super) fn take(&mut self) -> ProfilesDictionary {
         self.strings.clear();
         self.locations.clear();
+        self.functions.clear();
         self.mappings.clear();
         self.hashes.clear();
         self.bytes = 0;
@@ -77,24 +82,35 @@ impl<'a> Dictionary<'a> {
     }
 
     /// How many bytes this path would add, at most.
-    pub(super) fn bytes_of(&self, path: &[FuncId]) -> usize {
-        let new = path.iter().filter(|func| !self.locations.contains_key(func));
-        new.map(|&func| self.function_bytes(func)).fold(0, usize::saturating_add)
+    pub(super) fn bytes_of(&self, path: &[Spot]) -> usize {
+        let new = path.iter().filter(|spot| self.known(spot).is_none());
+        new.map(|spot| self.spot_bytes(spot)).fold(0, usize::saturating_add)
+    }
+
+    fn known(&self, spot: &Spot) -> Option<i32> {
+        self.locations.get(&spot.func)?.get(&spot.frames).copied()
     }
 
     /// Cuts names so that those of a path have at most so many bytes, where they can be cut so far.
-    pub(super) fn fit(&mut self, path: &[FuncId], bytes: usize) {
+    pub(super) fn fit(&mut self, path: &[Spot], bytes: usize) {
         /// Four strings are a function's: two names, a file, a module.
         const STRINGS: usize = 4;
+        let strings = STRINGS * path.iter().map(|spot| spot.frames.len()).sum::<usize>();
         while self.max_name > STRING && self.bytes_of(path) > bytes {
-            self.max_name = self.max_name.min(bytes / (STRINGS * path.len()).max(1)).max(2 * STRING) / 2;
+            self.max_name = self.max_name.min(bytes / strings.max(1)).max(2 * STRING) / 2;
         }
     }
 
-    /// What a function takes that is new, with all of its strings.
-    fn function_bytes(&self, func: FuncId) -> usize {
-        let symbols = self.symbols;
+    /// What a place in a function takes that is new, with all of its strings.
+    fn spot_bytes(&self, Spot { func, frames }: &Spot) -> usize {
+        let (symbols, func) = (self.symbols, *func);
         let length = |text: &str| text.len().min(self.max_name) + STRING;
+        let inlined = frames.iter().filter_map(|frame| symbols.inlined(func, frame.inlined?));
+        let inlined = inlined.map(|function| {
+            let file = function.source.and_then(|source| symbols.file(func, source.file));
+            FUNCTION + length(&printable(&function.name)) + file.map_or(0, length)
+        });
+        let inlined = inlined.fold(0, usize::saturating_add);
         let name = length(&symbols.label(func));
         let system_name = symbols.get(func).map_or(0, |symbol| length(&symbol.name));
         let file = symbols.source(func).map_or(0, |(file, _)| length(file));
@@ -103,12 +119,12 @@ impl<'a> Dictionary<'a> {
         let module = new
             .and_then(|number| symbols.tables().get(number))
             .map_or(0, |table| length(&table.module.name) + table.module.sha256.len() + FUNCTION);
-        FUNCTION + name + system_name + file + module
+        FUNCTION + name + system_name + file + module + inlined
     }
 
     /// The index of a path of calls; the outermost comes first here. Each path must be given once.
-    pub(super) fn stack(&mut self, path: &[FuncId]) -> i32 {
-        let location_indices = path.iter().rev().map(|&func| self.location(func)).collect();
+    pub(super) fn stack(&mut self, path: &[Spot]) -> i32 {
+        let location_indices = path.iter().rev().map(|spot| self.location(spot)).collect();
         put(&mut self.tables.stack_table, Stack { location_indices })
     }
 
@@ -126,32 +142,60 @@ impl<'a> Dictionary<'a> {
         ValueType { type_strindex: self.string(name), unit_strindex: self.string(unit) }
     }
 
-    fn location(&mut self, func: FuncId) -> i32 {
-        if let Some(&index) = self.locations.get(&func) {
+    fn location(&mut self, spot: &Spot) -> i32 {
+        if let Some(index) = self.known(spot) {
             return index;
         }
-        let symbols = self.symbols;
-        let module = symbols.tables().iter().position(|table| table.get(func).is_some());
-        let name = symbols.label(func);
-        let system_name = symbols.get(func).map_or(name.as_str(), |symbol| &symbol.name);
-        let source = symbols.source(func);
-        let function = Function {
-            name_strindex: self.name(&name),
-            system_name_strindex: self.name(system_name),
-            filename_strindex: source.map_or(0, |(file, _)| self.name(file)),
-            start_line: source.map_or(0, |(_, line)| line.into()),
+        let func = spot.func;
+        let number = self.symbols.tables().iter().position(|table| table.get(func).is_some());
+        let line = |frame: &Frame| {
+            let function_index = self.function(func, frame.inlined);
+            // Which column is not known, and of most functions not which line.
+            Line { function_index, line: frame.line.into(), column: 0 }
         };
-        let function_index = put(&mut self.tables.function_table, function);
+        let lines = spot.frames.iter().map(line).collect();
         let location = Location {
-            mapping_index: module.map_or(0, |number| self.mapping(number)),
+            mapping_index: number.map_or(0, |number| self.mapping(number)),
             address: func.0.into(),
-            // Which line of it ran is not known.
-            lines: vec![Line { function_index, line: 0, column: 0 }],
+            lines,
             attribute_indices: Vec::new(),
         };
         self.bytes += FUNCTION;
         let index = put(&mut self.tables.location_table, location);
-        self.locations.insert(func, index);
+        self.locations.entry(func).or_default().insert(spot.frames.clone(), index);
+        index
+    }
+
+    /// The index of a function, or of one that is inlined in it.
+    fn function(&mut self, func: FuncId, inlined: Option<u32>) -> i32 {
+        let symbols = self.symbols;
+        let told = inlined.and_then(|number| symbols.inlined(func, number));
+        let table = symbols.tables().iter().find(|table| table.get(func).is_some());
+        // An inlined function is the same wherever it is.
+        let key = match (told, table) {
+            (Some(_), Some(table)) => (FuncId(table.id_base), inlined),
+            _ => (func, None),
+        };
+        if let Some(&index) = self.functions.get(&key) {
+            return index;
+        }
+        let (name, source) = match told {
+            Some(function) => {
+                let place = |source: kperf_abi::Source| Some((symbols.file(func, source.file)?, source.line));
+                (printable(&function.name).into_owned(), function.source.and_then(place))
+            }
+            None => (symbols.label(func), symbols.source(func)),
+        };
+        let symbol = symbols.get(func).filter(|_| told.is_none());
+        let function = Function {
+            name_strindex: self.name(&name),
+            system_name_strindex: self.name(symbol.map_or(&name, |symbol| &symbol.name)),
+            filename_strindex: source.map_or(0, |(file, _)| self.name(file)),
+            start_line: source.map_or(0, |(_, line)| line.into()),
+        };
+        self.bytes += FUNCTION;
+        let index = put(&mut self.tables.function_table, function);
+        self.functions.insert(key, index);
         index
     }
 

@@ -1,12 +1,14 @@
 //! The Firefox Profiler's profile, as JSON: a thread for each lane.
 //!
 //! The tool is one for samples, and loads no more than a few million of them, so the trace is sampled: what ran at each
-//! multiple of an interval. Shares are those of the trace to within that; calls shorter than the interval may be missed.
+//! multiple of an interval. Shares are those of the trace to within that; calls shorter than the interval may be missed. Inlined
+//! functions that calls were made through are frames of their own.
 
 use crate::drive::{Named, drive};
 use crate::export::{Exported, nanos_since_anchor};
 use crate::filter::CallFilter;
 use crate::frames::{AtRange, Ending, Visitor};
+use crate::inlined::{Shown, Ways};
 use crate::symbols::Symbols;
 use fxprof::{
     CategoryHandle, CpuDelta, FrameFlags, FrameHandle, FrameInfo, StackHandle, ThreadHandle, Timestamp,
@@ -41,8 +43,9 @@ pub fn write<R: Read, W: Write>(
     profile.set_symbolicated(true);
     let process = profile.add_process(program, 1, Timestamp::from_nanos_since_reference(0));
     let (symbols, threads) = (Symbols::default(), FxHashMap::default());
+    let ways = Ways::new(filter.keep);
     let sampler =
-        Sampler { samples: 0, stacks: 0, profile, process, interval_nanos, header, symbols, threads };
+        Sampler { samples: 0, stacks: 0, profile, process, interval_nanos, header, symbols, ways, threads };
     let driven = drive(&mut reader, sampler, Some((filter, AtRange::Whole)), &mut progress)?;
     let (sampler, exported) = Exported::of(driven);
     serde_json::to_writer(&mut out, &sampler.profile)?;
@@ -61,7 +64,7 @@ fn too_many(what: &str, hint: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, text)
 }
 
-struct Sampler {
+struct Sampler<'k> {
     /// How many samples and stacks there are.
     samples: u64,
     stacks: u64,
@@ -70,12 +73,13 @@ struct Sampler {
     interval_nanos: u64,
     header: Header,
     symbols: Symbols,
+    ways: Ways<'k>,
     threads: FxHashMap<LaneId, Thread>,
 }
 
 struct Thread {
     handle: ThreadHandle,
-    frames: FxHashMap<FuncId, FrameHandle>,
+    frames: FxHashMap<Shown, FrameHandle>,
     /// When the next sample is due.
     next_nanos: u64,
     /// When the last sample was, if something ran then.
@@ -88,7 +92,7 @@ struct Frame {
     stack: Option<StackHandle>,
 }
 
-impl Sampler {
+impl Sampler<'_> {
     /// Takes the samples that were due before something changes: of the frames in `open`, and of one that is just being
     /// closed inside them.
     fn sample(
@@ -112,12 +116,24 @@ impl Sampler {
         thread.next_nanos = due.saturating_add(count.saturating_mul(self.interval_nanos));
         let known = open.iter().rposition(|frame| frame.stack.is_some()).map_or(0, |last| last + 1);
         let mut stack = known.checked_sub(1).and_then(|last| open.get(last)?.stack);
+        let mut caller = known.checked_sub(1).and_then(|last| Some(open.get(last)?.func));
         for frame in open.iter_mut().skip(known).chain(closed) {
-            self.stacks += 1;
-            if self.stacks > MAX_KEPT {
-                return Err(too_many("stacks", "leave out deep calls (--depth) or short ones (--min-time)"));
-            }
-            let made = thread.stack(&mut self.profile, &self.symbols, stack, frame);
+            let made = match frame.stack {
+                Some(stack) => stack,
+                None => {
+                    let way = self.ways.of(&self.symbols, caller, frame.func);
+                    self.stacks += 1 + way.len() as u64;
+                    if self.stacks > MAX_KEPT {
+                        let hint = "leave out deep calls (--depth) or short ones (--min-time)";
+                        return Err(too_many("stacks", hint));
+                    }
+                    for &inlined in way.iter() {
+                        stack = Some(thread.stack(&mut self.profile, &self.symbols, stack, inlined));
+                    }
+                    thread.stack(&mut self.profile, &self.symbols, stack, Shown::Function(frame.func))
+                }
+            };
+            caller = Some(frame.func);
             (stack, frame.stack) = (Some(made), Some(made));
         }
         let busy = thread.busy_since_nanos.map_or(0, |since| due.saturating_sub(since));
@@ -130,19 +146,16 @@ impl Sampler {
 }
 
 impl Thread {
-    /// The stack of a frame inside another stack.
+    /// The stack of a call inside another stack.
     fn stack(
         &mut self,
         profile: &mut fxprof::Profile,
         symbols: &Symbols,
         outer: Option<StackHandle>,
-        frame: &Frame,
+        shown: Shown,
     ) -> StackHandle {
-        if let Some(stack) = frame.stack {
-            return stack;
-        }
-        let handle = *self.frames.entry(frame.func).or_insert_with(|| {
-            let label = fxprof::Frame::Label(profile.intern_string(&symbols.label(frame.func)));
+        let handle = *self.frames.entry(shown).or_insert_with(|| {
+            let label = fxprof::Frame::Label(profile.intern_string(&shown.label(symbols)));
             let (category_pair, flags) = (CategoryHandle::OTHER.into(), FrameFlags::empty());
             profile.intern_frame(self.handle, FrameInfo { frame: label, category_pair, flags })
         });
@@ -150,7 +163,7 @@ impl Thread {
     }
 }
 
-impl Visitor for Sampler {
+impl Visitor for Sampler<'_> {
     type Frame = Frame;
     type Error = io::Error;
 
@@ -186,7 +199,7 @@ impl Visitor for Sampler {
     }
 }
 
-impl Named for Sampler {
+impl Named for Sampler<'_> {
     fn symbols(&mut self) -> &mut Symbols {
         &mut self.symbols
     }

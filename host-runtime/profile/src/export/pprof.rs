@@ -8,7 +8,7 @@ mod proto;
 use crate::export::paths::{MAX_FILE, Paths, Shortened, Weights};
 use crate::heap::Heap;
 use crate::inlined::{CallPlaces, Frame};
-use crate::nodes::{CallTree, NodeId};
+use crate::nodes::CallTree;
 use crate::profile::Profile;
 use crate::sampled::TreePlaces;
 use crate::symbols::{Symbols, printable};
@@ -18,7 +18,6 @@ use flate2::write::GzEncoder;
 use kperf_abi::FuncId;
 use prost::Message;
 use rustc_hash::FxHashMap;
-use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 /// Writes a profile. A function's `filename` is its module. All paths together have a gigabyte at most: deeper ones count
@@ -137,21 +136,17 @@ fn write_message(
         }
         let caller = tree.get(node.parent).map(|caller| caller.func);
         if let (Some(last), Some(caller)) = (path.last_mut(), caller) {
-            // With a filter, the caller may have called something in between.
-            let frames = match profile.hidden_calls {
-                0 => codes.frames_of_call(caller, node.func),
-                _ => vec![NO_PLACE],
-            };
+            let frames = codes.frames_of_call(profile, caller, node.func);
             *last = locations.number(caller, &frames);
         }
-        path.push(locations.number(node.func, &[NO_PLACE]));
+        path.push(locations.number(node.func, &[Frame::ANYWHERE]));
         let values = kinds.iter().zip(&paths).flat_map(|(kind, paths)| {
             let Weights { calls, self_ticks } = paths.weights(kind.tree, id).unwrap_or_default();
             [calls, (kind.scale)(self_ticks)]
         });
         let mut value: Vec<i64> = values.map(|value| value.min(i64::MAX as u64) as i64).collect();
         if let (Some(places), [kind], [_, own]) = (places, kinds, &mut value[..]) {
-            for (frames, ticks) in by_frames(places, id, node.func, &mut codes) {
+            for (frames, ticks) in codes.sampled(places, id, node.func) {
                 let part = (*own).min((kind.scale)(ticks).min(i64::MAX as u64) as i64);
                 *own -= part;
                 let here = locations.number(node.func, &frames);
@@ -168,27 +163,6 @@ fn write_message(
     message.string_table = strings.table;
     out.write_all(&message.encode_to_vec())?;
     Ok(shortened)
-}
-
-/// The function itself, wherever in it.
-const NO_PLACE: Frame = Frame { inlined: None, line: 0 };
-
-/// The time that samples found a node's function at places of its code, by the frames there.
-fn by_frames(
-    places: &TreePlaces,
-    id: NodeId,
-    func: FuncId,
-    codes: &mut CallPlaces<'_>,
-) -> BTreeMap<Vec<Frame>, u64> {
-    let mut sums = BTreeMap::new();
-    for (&(_, offset), place) in places.range((id, 0)..=(id, u32::MAX)) {
-        let frames = codes.frames(func, offset);
-        if frames != [NO_PLACE] {
-            let sum: &mut u64 = sums.entry(frames).or_default();
-            *sum = sum.saturating_add(place.ticks);
-        }
-    }
-    sums
 }
 
 /// Writes samples.

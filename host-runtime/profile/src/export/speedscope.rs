@@ -1,5 +1,7 @@
 //! speedscope's own format, as JSON: an evented profile for each lane.
 //!
+//! Where a call was made through inlined functions, these are calls too, which last as long as it does.
+//!
 //! The format wants each lane's events together, so the trace is read once for each lane.
 //! Source: <https://www.speedscope.app/file-format-schema.json>.
 
@@ -8,12 +10,14 @@ use crate::export::names::{MAX_CACHED, json};
 use crate::export::{Exported, nanos_since_anchor};
 use crate::filter::{CallFilter, LaneChoice};
 use crate::frames::{AtRange, Ending, Visitor};
+use crate::inlined::{Shown, Ways};
 use crate::symbols::{OTHER, Symbols};
 use crate::unit::Unit;
 use kperf_abi::FuncId;
 use kperf_trace::{Header, LaneId, TraceReader};
 use rustc_hash::FxHashMap;
 use std::io::{self, Read, Write};
+use std::rc::Rc;
 
 /// Writes the calls of a trace that a filter lets through. `open` gives the trace from its beginning, whenever it is
 /// asked; `lanes` are those that are wanted, in the order in which they are to stand.
@@ -28,7 +32,9 @@ pub fn write<R: Read, W: Write>(
     mut progress: impl FnMut(u64),
 ) -> io::Result<Option<Exported>> {
     let (header, symbols, frames) = (open()?.header().clone(), Symbols::default(), FxHashMap::default());
-    let mut events = Events { out, header, symbols, frames, shared: Vec::new(), first: true, last_nanos: 0 };
+    let ways = Ways::new(filter.keep);
+    let mut events =
+        Events { out, header, symbols, ways, frames, shared: Vec::new(), first: true, last_nanos: 0 };
     write!(events.out, "{{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",")?;
     write!(events.out, "\"exporter\":\"kperf-wasm\",\"name\":{},\"profiles\":[", json(program))?;
     let unit = match Unit::of(&events.header) {
@@ -62,27 +68,28 @@ pub fn write<R: Read, W: Write>(
     Ok(found)
 }
 
-struct Events<W> {
+struct Events<'k, W> {
     out: W,
     header: Header,
     symbols: Symbols,
+    ways: Ways<'k>,
     /// Functions, numbered as they are first called.
-    frames: FxHashMap<FuncId, usize>,
+    frames: FxHashMap<Shown, usize>,
     /// What is told of each, as the fields of a JSON object, by number.
     shared: Vec<String>,
     first: bool,
     last_nanos: u64,
 }
 
-impl<W: Write> Events<W> {
-    fn event(&mut self, kind: char, func: FuncId, ticks: u64) -> io::Result<()> {
+impl<W: Write> Events<'_, W> {
+    fn event(&mut self, kind: char, shown: Shown, ticks: u64) -> io::Result<()> {
         let nanos = nanos_since_anchor(&self.header, ticks);
-        let is_known = self.shared.len() < MAX_CACHED || self.frames.contains_key(&func);
-        let func = if is_known { func } else { OTHER };
+        let is_known = self.shared.len() < MAX_CACHED || self.frames.contains_key(&shown);
+        let shown = if is_known { shown } else { Shown::Function(OTHER) };
         let (shared, symbols) = (&mut self.shared, &self.symbols);
-        let frame = *self.frames.entry(func).or_insert_with(|| {
-            let mut fields = format!("\"name\":{}", json(&symbols.label(func)));
-            if let Some((file, line)) = symbols.source(func) {
+        let frame = *self.frames.entry(shown).or_insert_with(|| {
+            let mut fields = format!("\"name\":{}", json(&shown.label(symbols)));
+            if let Some((file, line)) = shown.source(symbols) {
                 fields += &format!(",\"file\":{},\"line\":{line}", json(file));
             }
             shared.push(fields);
@@ -94,34 +101,37 @@ impl<W: Write> Events<W> {
     }
 }
 
-impl<W: Write> Visitor for Events<W> {
-    type Frame = FuncId;
+/// A call, and the inlined functions that it was made through.
+struct Open {
+    func: FuncId,
+    way: Rc<[Shown]>,
+}
+
+impl<W: Write> Visitor for Events<'_, W> {
+    type Frame = Open;
     type Error = io::Error;
 
-    fn enter(
-        &mut self,
-        _lane: LaneId,
-        _parents: &mut [FuncId],
-        func: FuncId,
-        ticks: u64,
-    ) -> io::Result<FuncId> {
-        self.event('O', func, ticks)?;
-        Ok(func)
+    fn enter(&mut self, _lane: LaneId, parents: &mut [Open], func: FuncId, ticks: u64) -> io::Result<Open> {
+        let way = self.ways.of(&self.symbols, parents.last().map(|parent| parent.func), func);
+        way.iter().try_for_each(|&inlined| self.event('O', inlined, ticks))?;
+        self.event('O', Shown::Function(func), ticks)?;
+        Ok(Open { func, way })
     }
 
     fn leave(
         &mut self,
         _lane: LaneId,
-        _parents: &mut [FuncId],
-        func: FuncId,
+        _parents: &mut [Open],
+        Open { func, way }: Open,
         _ending: Ending,
         ticks: u64,
     ) -> io::Result<()> {
-        self.event('C', func, ticks)
+        self.event('C', Shown::Function(func), ticks)?;
+        way.iter().rev().try_for_each(|&inlined| self.event('C', inlined, ticks))
     }
 }
 
-impl<W: Write> Named for Events<W> {
+impl<W: Write> Named for Events<'_, W> {
     fn symbols(&mut self) -> &mut Symbols {
         &mut self.symbols
     }
