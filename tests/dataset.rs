@@ -240,6 +240,10 @@ fn a_dataset_is_reported_as_its_traces_are() {
             &["report", "dataset", "--min-time", "1ms"][..],
             "a dataset has sums of calls; leave --min-time out",
         ),
+        (&["graph", "dataset", "-o", "x.svg", "--compensate"][..], "--compensate needs a trace"),
+        (&["graph", "a.kperf", "-o", "x.svg", "--where", "version = '3'"][..], "--where chooses runs"),
+        (&["view", "dataset", "--no-open", "--detail", "5"][..], "--detail needs a trace"),
+        (&["view", "dataset", "--no-open", "--range", "1ms~2ms"][..], "a dataset has sums of calls; leave --range out"),
         (&["diff", "dataset", "a.kperf"][..], "a dataset is compared with a dataset"),
         (&["diff", "dataset", "--where", "version = '1'"][..], "give --where twice"),
         (&["collect", "a.kperf", "-o", "."][..], "is no dataset, and not empty"),
@@ -252,6 +256,31 @@ fn a_dataset_is_reported_as_its_traces_are() {
         let text = fails(folder.path(), args);
         assert!(text.contains(told), "{args:?}: {text}");
     }
+}
+
+#[test]
+fn pictures_of_a_dataset_are_those_of_its_traces() {
+    let folder = fleet();
+    let one = ["--where", "name = 'a' and version = '1' and host = 'x'"];
+    let graph = |args: &[&str]| {
+        kperf(folder.path(), &[&["graph"], args, &["-o", "graph.mmd"]].concat());
+        let text = fs::read_to_string(folder.path().join("graph.mmd")).unwrap();
+        // Functions of one name are one in a dataset, and each path's time is rounded to a nanosecond: only counts are the same.
+        let calls = regex::Regex::new(r"([\d,]+) calls?\b").unwrap();
+        calls.captures_iter(&text).map(|found| found[1].to_owned()).collect::<BTreeSet<_>>()
+    };
+    let all = ["--min-share", "0", "--boxes", "1000"];
+    assert_eq!(graph(&[&["dataset"][..], &one, &all].concat()), graph(&[&["a.kperf"][..], &all].concat()));
+    let whole = graph(&[&["dataset"][..], &all, &["--root", "play"]].concat());
+    assert!(!whole.is_empty());
+    let told = kperf(folder.path(), &["view", "dataset", "--no-open"]);
+    assert!(
+        told.contains("dataset.html: ") && told.contains(", the sum of 12 runs, ") && told.contains("without a timeline"),
+        "{told}"
+    );
+    let page = fs::read_to_string(folder.path().join("dataset.html")).unwrap();
+    assert!(page.contains("data-name=\"flame\"") || page.contains("flame"), "the page has its figures");
+    assert!(!page.contains("level-0\""), "it has no timeline");
 }
 
 /// What a killed process has left doesn't count, and collecting again completes it.

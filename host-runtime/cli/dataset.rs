@@ -32,6 +32,14 @@ impl WhereArgs {
         Ok(())
     }
 
+    /// What stands above a picture of these runs.
+    pub fn title(&self, dataset: &str) -> String {
+        match &self.condition {
+            Some(condition) => format!("{dataset} where {condition}"),
+            None => dataset.to_owned(),
+        }
+    }
+
     /// The profile of a dataset's runs, if the path is one; `None` for a trace. Fails if --where is given for a trace.
     pub fn profile(&self, path: &Path, calls: &Calls<'_>) -> anyhow::Result<Option<Profile>> {
         if !store::is_dataset(path) {

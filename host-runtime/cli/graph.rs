@@ -1,5 +1,6 @@
 //! `kperf-wasm graph`: who calls whom, as a picture.
 
+use crate::dataset::WhereArgs;
 use crate::filters::CallArgs;
 use crate::input;
 use crate::output::tell;
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The trace, or `-` for stdin.
+    /// The trace, `-` for stdin, or a dataset that `collect` has made.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
     /// Where to write the picture. The ending chooses the format: `.svg`, `.png`, `.dot`, `.mmd`.
@@ -58,6 +59,8 @@ pub struct Opts {
     #[arg(long, value_name = "FACTOR", default_value_t = 2.0)]
     scale: f32,
     #[command(flatten)]
+    dataset: WhereArgs,
+    #[command(flatten)]
     calls: CallArgs,
 }
 
@@ -66,6 +69,7 @@ Examples:
   kperf-wasm graph app.kperf -o app.svg
   kperf-wasm graph app.kperf -o parse.png --focus 'app::parse*' --min-share 1
   kperf-wasm graph app.kperf -o paths.svg --tree --depth 8
+  kperf-wasm graph dataset/ -o fleet.svg --where \"version = 'b'\"
   kperf-wasm graph app.kperf -o - --format mermaid
 
 Exit codes:
@@ -89,7 +93,14 @@ impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let format = self.format()?;
         product::keep(&self.trace, &self.output)?;
-        let mut profile = traces::profile_of(&self.trace, &self.calls.parse()?)?;
+        if self.compensate {
+            self.dataset.refuse(&self.trace, "--compensate")?;
+        }
+        let calls = self.calls.parse()?;
+        let mut profile = match self.dataset.profile(&self.trace, &calls)? {
+            Some(profile) => profile,
+            None => traces::profile_of(&self.trace, &calls)?,
+        };
         self.choose(&mut profile)?;
         let compensate = traces::compensation(&profile, self.compensate)?;
         if profile.tree.nodes().len() < 2 {
@@ -162,7 +173,7 @@ impl Opts {
         let calls: u64 = profile.tree.iter().map(|(_, node)| node.calls).sum();
         vec![format!(
             "{}{of}: {} calls in {}",
-            input::module_name(&self.trace),
+            self.dataset.title(&input::module_name(&self.trace)),
             grouped(calls),
             Unit::of(&profile.header).text(nanos)
         )]

@@ -1,5 +1,6 @@
 //! `kperf-wasm view`: a trace as a page for the browser.
 
+use crate::dataset::WhereArgs;
 use crate::filters::CallArgs;
 use crate::input;
 use crate::output::tell;
@@ -10,7 +11,7 @@ use anyhow::{Context, bail};
 use kperf_profile::export::view::{self, SPANS, Written};
 use kperf_profile::{Heap, Profile, Slices, Timeline, Unit, WindowChoice};
 use std::fs;
-use std::io::{self, BufWriter, IsTerminal};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -19,11 +20,11 @@ use std::process::ExitCode;
 /// The page is one HTML file that needs no other file and no network, so you can send it to others. Its counts, times and
 /// callers are of all calls, or of those in a stretch of time that you select. In the timeline, short calls that fall into
 /// one pixel are drawn as one. Zooming in takes them apart, down to single calls if --detail allows it; what stays together
-/// is hatched.
+/// is hatched. The page of a dataset has no timeline.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
-    /// The trace, or `-` for stdin.
+    /// The trace, `-` for stdin, or a dataset that `collect` has made.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
     /// Where to write the page, or `-` for stdout [default: NAME.html in the current folder]
@@ -37,6 +38,8 @@ pub struct Opts {
     #[arg(long, value_name = "SPANS", default_value_t = SPANS)]
     detail: usize,
     #[command(flatten)]
+    dataset: WhereArgs,
+    #[command(flatten)]
     calls: CallArgs,
 }
 
@@ -45,6 +48,7 @@ Examples:
   kperf-wasm view app.kperf
   kperf-wasm view app.kperf --no-open -o /tmp/app.html
   kperf-wasm view app.kperf --detail 10000000         every call of a long trace, in a large page
+  kperf-wasm view dataset/ --where \"version = 'b'\"      all runs of a version
 
 Exit codes:
   0 fine (a damaged trace is shown as far as it can be read), 1 failure, 2 wrong usage";
@@ -59,6 +63,22 @@ impl Opts {
             bail!("the page is long and stdout is a terminal; name a file with -o FILE.html, or pipe it");
         }
         product::keep(&self.trace, &output)?;
+        if self.detail != SPANS {
+            self.dataset.refuse(&self.trace, "--detail")?;
+        }
+        if let Some(profile) = self.dataset.profile(&self.trace, &self.calls.parse()?)? {
+            traces::tell_warnings(&profile.health);
+            self.write(&output, |out| {
+                let title = self.dataset.title(&title);
+                view::write_html_of_sums(&profile, &title, out)?;
+                let (calls, sum) = (plural(profile.calls(), "call"), profile.health.outcome());
+                Ok(format!(
+                    "{calls}, {}; without a timeline: a dataset has sums of calls, not single ones",
+                    sum.unwrap_or("of one run")
+                ))
+            })?;
+            return Ok(ExitCode::SUCCESS);
+        }
         let (profile, (calls, mut heap)) = self.read()?;
         if self.calls.parse()?.of_single_calls().is_some() {
             // Blocks are followed through the whole trace, or not at all.
@@ -66,20 +86,28 @@ impl Opts {
         }
         let seen = (calls, heap);
         traces::tell_warnings(&profile.health);
-        if to_stdout {
-            let out = BufWriter::new(io::stdout().lock());
-            view::write_html(&profile, seen, &title, out).context("failed to write to stdout")?;
-            return Ok(ExitCode::SUCCESS);
-        }
-        let mut out = Product::create(&output, false)?;
-        let written = view::write_html(&profile, seen, &title, &mut out)
-            .with_context(|| format!("failed to write `{}`", output.display()))?;
-        out.finish()?;
-        tell(format_args!("{}: {}", output.display(), describe(&profile, written)));
-        if !self.no_open {
-            open(&output);
-        }
+        self.write(&output, |out| {
+            let written = view::write_html(&profile, seen, &title, out)?;
+            Ok(describe(&profile, written))
+        })?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// Writes the page, says what `write` answers, and opens the page.
+    fn write(&self, output: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<String>) -> anyhow::Result<()> {
+        if output == Path::new("-") {
+            let mut out = BufWriter::new(io::stdout().lock());
+            write(&mut out).context("failed to write to stdout")?;
+            return Ok(());
+        }
+        let mut out = Product::create(output, false)?;
+        let told = write(&mut out).with_context(|| format!("failed to write `{}`", output.display()))?;
+        out.finish()?;
+        tell(format_args!("{}: {told}", output.display()));
+        if !self.no_open {
+            open(output);
+        }
+        Ok(())
     }
 }
 

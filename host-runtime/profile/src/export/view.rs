@@ -11,7 +11,7 @@ mod sheet;
 use crate::heap::Heap;
 use crate::profile::Profile;
 use crate::slices::Slices;
-use crate::timeline::{Level, Timeline};
+use crate::timeline::{Level, LeftOut, Timeline};
 use sheet::Sheet;
 use std::io::{self, Write};
 
@@ -41,29 +41,46 @@ pub fn write_html(
     profile: &Profile,
     ((timeline, slices), heap): ((Timeline, Slices), Heap),
     title: &str,
-    mut out: impl Write,
+    out: impl Write,
 ) -> io::Result<Written> {
     let left_out = timeline.left_out();
     let levels = timeline.levels();
     let sheet = Sheet::new(profile, title, &levels, left_out, &heap);
-    let slices = slices.finish(profile);
+    write_page(&sheet, profile, slices, &levels, title, out)?;
     let finest = levels.first();
     let (spans, calls) = finest.map_or((0, 0), |level| (level.spans(), calls_of(level)));
     let resolution_nanos = match finest {
         Some(level) if calls != spans as u64 => profile.header.nanos(level.resolution_ticks).max(1),
         _ => 0,
     };
+    Ok(Written { spans, calls, levels: levels.len(), resolution_nanos })
+}
+
+/// Writes the page of a profile of many runs, which has sums and no single calls: there is no timeline on it.
+pub fn write_html_of_sums(profile: &Profile, title: &str, out: impl Write) -> io::Result<()> {
+    let sheet = Sheet::new(profile, title, &[], LeftOut::default(), &Heap::default());
+    write_page(&sheet, profile, Slices::new(0), &[], title, out)
+}
+
+fn write_page(
+    sheet: &Sheet<'_>,
+    profile: &Profile,
+    slices: Slices,
+    levels: &[Level],
+    title: &str,
+    mut out: impl Write,
+) -> io::Result<()> {
+    let slices = slices.finish(profile);
     page::write(title, &mut out, |sections| {
-        sections.add("profile", &serde_json::to_vec(&sheet)?)?;
-        sections.add("flame", &columns::tree_bytes(&profile.tree, &sheet))?;
+        sections.add("profile", &serde_json::to_vec(sheet)?)?;
+        sections.add("flame", &columns::tree_bytes(&profile.tree, sheet))?;
         sections.add("slices", &columns::slices_bytes(&slices, profile.start_ticks, &profile.tree))?;
         for (n, level) in levels.iter().enumerate() {
-            sections.add(&format!("level-{n}"), &columns::level_bytes(level, profile.start_ticks, &sheet))?;
+            sections.add(&format!("level-{n}"), &columns::level_bytes(level, profile.start_ticks, sheet))?;
         }
         Ok(())
     })?;
-    out.flush()?;
-    Ok(Written { spans, calls, levels: levels.len(), resolution_nanos })
+    out.flush()
 }
 
 fn calls_of(level: &Level) -> u64 {

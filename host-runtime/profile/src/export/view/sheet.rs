@@ -40,6 +40,7 @@ pub(super) struct Sheet<'a> {
     functions: Functions,
     edges: Edges,
     lanes: Vec<Lane>,
+    /// None of a profile that has no single calls: the page has no timeline then.
     levels: Vec<LevelInfo>,
     /// If allocations were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,6 +171,9 @@ impl<'a> Sheet<'a> {
             notes: {
                 let mut notes =
                     left_out_notes(left_out, levels, |ticks| Unit::of(header).text(header.nanos(ticks)));
+                if levels.is_empty() {
+                    notes.push(Note::new(FIGURES, "there is no timeline: a dataset has sums of calls, not single ones"));
+                }
                 notes.extend(profile.sampling().into_iter().flat_map(sampled_notes));
                 notes.extend(heap.warnings().into_iter().map(|text| Note::new(TIMELINE, text)));
                 notes

@@ -3,7 +3,6 @@ import { oncePerFrame } from "./dom.js";
 
 /** A longer name is given by its number. */
 const LONGEST = 200;
-const TABS = ["timeline", "flame", "table", "graph"];
 const TREES = ["down", "up", "around"];
 /** How long the timeline must rest until its part is noted: browsers allow few changes in a time. */
 const REST = 400;
@@ -54,7 +53,7 @@ export function keepAddress(state, views, showSearch) {
 export function written(state, { start, end, extent }, order) {
   const parts = new URLSearchParams();
   const put = (name, value, usual) => value !== usual && parts.set(name, value);
-  put("tab", state.view.value, "timeline");
+  put("tab", state.view.value, state.tabs[0]);
   put("tree", state.tree.value, "down");
   put("find", state.query.value, "");
   if (state.selected.value !== null) parts.set("function", named(state.sheet.functions, state.selected.value));
@@ -67,9 +66,9 @@ export function written(state, { start, end, extent }, order) {
 function take(state, chart, order, showSearch, parts) {
   const one = (name, allowed) => (allowed.includes(parts.get(name)) ? parts.get(name) : allowed[0]);
   state.selected.set(numbered(state.sheet.functions, parts.get("function")));
-  state.stretch.set(range(parts.get("select"), chart.viewport.extent));
+  state.stretch.set(state.tabs.includes("timeline") ? range(parts.get("select"), chart.viewport.extent) : null);
   state.tree.set(one("tree", TREES));
-  state.view.set(one("tab", TABS));
+  state.view.set(one("tab", state.tabs));
   showSearch(parts.get("find") ?? "");
   const [, up, key] = /^(-?)(name|share|self|total|calls|average|min|max)$/.exec(parts.get("sort") ?? "") ?? [null, "", "self"];
   if (order.value.key !== key || order.value.descending !== (up === "")) order.set({ key, descending: up === "" });

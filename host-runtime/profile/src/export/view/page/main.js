@@ -15,10 +15,9 @@ import { watchStretch } from "./stretch.js";
 import { FunctionTable } from "./table.js";
 import { Timeline } from "./timeline.js";
 
-const VIEWS = [["timeline", "Timeline"], ["flame", "Flame graph"], ["table", "Table"], ["graph", "Call graph"]];
+const TITLES = { timeline: "Timeline", flame: "Flame graph", table: "Table", graph: "Call graph" };
 
 const HELP = [
-  ["1 2 3 4", "timeline, flame graph, table, call graph"],
   ["/", "search; /between slashes/ is a regular expression; Escape leaves it"],
   ["wheel, + −, w s", "zoom"],
   ["drag on the scale, Shift+drag", "select a stretch of time"],
@@ -86,17 +85,17 @@ function notes(sheet, shown) {
 }
 
 function tabs(state, views) {
-  const buttons = VIEWS.map(([name, title]) =>
-    h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, onclick: () => state.view.set(name) }, title));
+  const buttons = state.tabs.map((name) =>
+    h("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `view-${name}`, onclick: () => state.view.set(name) }, TITLES[name]));
   byId("tabs").replaceChildren(...buttons);
   byId("tabs").addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
-    const at = VIEWS.findIndex(([name]) => name === state.view.value);
-    state.view.set(VIEWS[(at + step + VIEWS.length) % VIEWS.length][0]);
+    const at = state.tabs.indexOf(state.view.value);
+    state.view.set(state.tabs.at((at + step) % state.tabs.length));
     buttons.find((button) => button.getAttribute("aria-selected") === "true")?.focus();
   });
-  for (const [name] of VIEWS) {
+  for (const name of state.tabs) {
     const { element } = views[name];
     element.id = `view-${name}`;
     element.setAttribute("role", "tabpanel");
@@ -105,7 +104,7 @@ function tabs(state, views) {
   }
   state.view.watch((shown) => {
     byId("tooltip").hidden = true;
-    VIEWS.forEach(([name], n) => {
+    state.tabs.forEach((name, n) => {
       views[name].element.hidden = name !== shown;
       buttons[n].setAttribute("aria-selected", String(name === shown));
       buttons[n].tabIndex = name === shown ? 0 : -1;
@@ -145,15 +144,16 @@ function search(state) {
 
 function keys(state, views) {
   const dialog = byId("keys");
-  dialog.append(h("h2", { id: "keys-title" }, "Keys"), h("dl", {}, ...HELP.flatMap(([key, does]) => [h("dt", {}, key), h("dd", {}, does)])),
+  const help = [[state.tabs.map((_, n) => n + 1).join(" "), state.tabs.map((name) => TITLES[name].toLowerCase()).join(", ")], ...HELP];
+  dialog.append(h("h2", { id: "keys-title" }, "Keys"), h("dl", {}, ...help.flatMap(([key, does]) => [h("dt", {}, key), h("dd", {}, does)])),
     h("form", { method: "dialog" }, h("button", {}, "Close")));
   byId("help").addEventListener("click", () => dialog.showModal());
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input[type=search], dialog *, .menu[open] *")) return;
-    const view = VIEWS[Number(event.key) - 1];
+    const view = state.tabs[Number(event.key) - 1];
     if (view) {
-      state.view.set(view[0]);
-      views[view[0]].chart?.canvas.focus();
+      state.view.set(view);
+      views[view].chart?.canvas.focus();
     } else if (event.key === "/") {
       byId("search").focus();
     } else if (event.key === "t") {

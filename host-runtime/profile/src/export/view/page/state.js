@@ -32,8 +32,10 @@ export class State {
     this.query = new Value("");
     /** A byte per function, 1 where its name matches the search; null without a search. */
     this.matches = new Value(null);
+    /** The names of the views, the first of which is shown at first. A page of sums has no timeline. */
+    this.tabs = [...(sheet.levels.length > 0 ? ["timeline"] : []), "flame", "table", "graph"];
     /** The name of the view that is shown. */
-    this.view = new Value("timeline");
+    this.view = new Value(this.tabs[0]);
     /** "light" or "dark". */
     this.theme = new Value("light");
     /** The selected part of the run, {start, end} in ticks since its beginning; null for all of it. */
