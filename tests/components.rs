@@ -1,82 +1,12 @@
 //! Components as users see them: `run`, `rewrite` and `info`.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use serde_json::Value;
+#[path = "components/folder.rs"]
+mod folder;
+
+use folder::{Folder, example, first_module};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use tempfile::TempDir;
-use wasmparser::{Parser, Payload};
-
-struct Folder(TempDir);
-
-struct Ran {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Folder {
-    fn new() -> Folder {
-        Folder(tempfile::tempdir().unwrap())
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
-    fn with(self, name: &str, bytes: impl AsRef<[u8]>) -> Folder {
-        fs::write(self.path(name), bytes).unwrap();
-        self
-    }
-
-    fn run(&self, args: &[&str]) -> Ran {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
-        let output = command.args(args).current_dir(self.0.path()).output().unwrap();
-        Ran {
-            code: output.status.code(),
-            stdout: String::from_utf8(output.stdout).unwrap(),
-            stderr: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-
-    /// The calls of each function in a trace. Fails if an event is lost, or a call has no end.
-    fn calls(&self, trace: &str) -> BTreeMap<String, u64> {
-        let info = self.info(trace);
-        assert_eq!(info["lost_events"], 0);
-        assert_eq!(info["calls"], info["leaves"], "every call has its end");
-        let report = self.json(&["report", trace, "--format", "json"]);
-        let functions = report["functions"].as_array().unwrap().iter();
-        functions.map(|f| (f["name"].as_str().unwrap().to_owned(), f["calls"].as_u64().unwrap())).collect()
-    }
-
-    /// What is told of a trace.
-    fn info(&self, trace: &str) -> Value {
-        self.json(&["info", trace, "--format", "json"])
-    }
-
-    fn json(&self, args: &[&str]) -> Value {
-        let ran = self.run(args);
-        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-        serde_json::from_str(&ran.stdout).unwrap()
-    }
-}
-
-fn example(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/components").join(name);
-    path.to_str().unwrap().to_owned()
-}
-
-/// The first core module of a component.
-fn first_module(component: &[u8]) -> &[u8] {
-    let modules = Parser::new(0).parse_all(component).find_map(|payload| match payload.unwrap() {
-        Payload::ModuleSection { unchecked_range, .. } => Some(unchecked_range),
-        _ => None,
-    });
-    let range = modules.unwrap();
-    &component[range.start as usize..range.end as usize]
-}
 
 #[test]
 fn a_command_prints_what_it_prints_without_probes_and_calls_what_its_module_calls() {
@@ -300,130 +230,6 @@ fn what_comes_after_a_loss_is_told_as_it_was() {
 }
 
 #[test]
-fn a_profile_counts_the_calls_that_a_trace_has() {
-    let command = example("command.wasm");
-    let folder = Folder::new();
-    let args = ["--", "31", "a rose is a rose"];
-    let run = |flags: &[&str]| {
-        let ran = folder.run(&[&["run", "-q", &command], flags, &args].concat());
-        assert_eq!(
-            (ran.code, ran.stdout.as_str()),
-            (Some(0), "1346269\n2 a\n1 is\n2 rose\n"),
-            "{}",
-            ran.stderr
-        );
-    };
-    run(&["--trace", "trace.kperf"]);
-    run(&["--trace", "profile.kperf", "--record", "profile"]);
-    let report = folder.json(&["report", "profile.kperf", "--format", "json"]);
-    let functions = report["functions"].as_array().unwrap();
-    let counted: BTreeMap<String, u64> = functions
-        .iter()
-        .map(|f| (f["name"].as_str().unwrap().to_owned(), f["calls"].as_u64().unwrap()))
-        .collect();
-    assert_eq!(counted, folder.calls("trace.kperf"));
-    let largest = functions.iter().max_by_key(|f| f["self_nanos"].as_u64()).unwrap();
-    assert_eq!(largest["name"], "command::fibonacci");
-    // Slow calls are told one by one, from the component's export on.
-    let tree = folder.run(&["replay", "profile.kperf"]).stdout;
-    assert!(tree.contains("wasi:cli/run@0.2") && tree.contains("command::main"), "{tree}");
-    let info = folder.info("profile.kperf");
-    assert_eq!(info["cut_short"].as_object().map(serde_json::Map::len), Some(0), "{info}");
-    // A component that `rewrite` made for it does the same.
-    let rewritten = folder.run(&["rewrite", &command, "--record", "profile", "-o", "p.wasm", "--validate"]);
-    assert_eq!(rewritten.code, Some(0), "{}", rewritten.stderr);
-    assert!(folder.run(&["info", "p.wasm"]).stdout.contains(", for a profile\n"));
-    let ran = folder.run(&["run", "p.wasm", "-q", "--trace", "p.kperf", "--", "31", "a rose is a rose"]);
-    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    let report = folder.json(&["report", "p.kperf", "--format", "json"]);
-    let own = report["functions"].as_array().unwrap().iter();
-    for function in own.filter(|f| f["name"].as_str().unwrap().starts_with("command::")) {
-        assert_eq!(function["calls"], counted[function["name"].as_str().unwrap()]);
-    }
-    let other = folder.run(&["run", "p.wasm", "--clock", "instructions", "--trace", "p.kperf"]);
-    assert!(other.code == Some(1) && other.stderr.contains("don't count instructions"), "{}", other.stderr);
-}
-
-#[test]
-fn instructions_are_the_same_in_each_run_and_those_of_the_module_alone() {
-    let command = example("command.wasm");
-    let folder = Folder::new().with("module.wasm", first_module(&fs::read(&command).unwrap()));
-    let counted = |module: &str, how: &str| {
-        let flags = ["run", "-q", module, "--clock", "instructions", "--trace", "t.kperf", "--"];
-        let ran = folder.run(&[&flags[..], &["15", "a rose", how]].concat());
-        assert_eq!(ran.stdout, "610\n1 a\n1 rose\n", "{}", ran.stderr);
-        let info = folder.info("t.kperf");
-        assert_eq!(info["lost_events"], 0, "{info}");
-        let report = folder.json(&["report", "t.kperf", "--format", "json"]);
-        let functions = report["functions"].as_array().unwrap().iter();
-        let counts: BTreeMap<String, u64> = functions
-            .map(|f| (f["name"].as_str().unwrap().to_owned(), f["self_instructions"].as_u64().unwrap()))
-            .collect();
-        (ran.code, counts)
-    };
-    let (code, first) = counted(&command, "");
-    assert_eq!(code, Some(0));
-    assert_eq!(counted(&command, ""), (code, first.clone()));
-    let (_, alone) = counted("module.wasm", "");
-    for name in ["command::fibonacci", "command::words", "dlmalloc", "core::fmt::write"] {
-        assert!(first[name] > 0, "{name}: {first:?}");
-        assert_eq!(first[name], alone[name], "{name}");
-    }
-    let rewritten =
-        folder.run(&["rewrite", &command, "--clock", "instructions", "-o", "c.wasm", "--validate"]);
-    assert_eq!(rewritten.code, Some(0), "{}", rewritten.stderr);
-    let (_, again) = counted("c.wasm", "");
-    assert_eq!(again["command::fibonacci"], first["command::fibonacci"]);
-    let other = folder.run(&["run", "c.wasm", "--clock", "ticker", "--trace", "t.kperf"]);
-    assert!(other.code == Some(1) && other.stderr.contains("counts its instructions"), "{}", other.stderr);
-}
-
-/// Three tasks that compute and wait at the same time.
-#[test]
-fn tasks_of_wasi_0_3_run_and_what_they_wait_for_is_told_as_that() {
-    let tasks = example("tasks.wasm");
-    let folder = Folder::new();
-    let run = |flags: &[&str], args: &[&str]| folder.run(&[&["run", &tasks], flags, &["--"], args].concat());
-    let plain = run(&["--plain"], &["15"]);
-    let lines = "task 1: 1220\ntask 2: 1220\ntask 3: 1220\n";
-    assert_eq!((plain.code, plain.stdout.as_str()), (Some(0), lines), "{}", plain.stderr);
-    let mut fibonacci = Vec::new();
-    for (n, flags) in [
-        &["--clock", "ticker"][..],
-        &["--clock", "precise"],
-        &["--clock", "instructions"],
-        &["--record", "profile"],
-    ]
-    .iter()
-    .enumerate()
-    {
-        let probed = run(&[flags, &["-q", "--trace", "t.kperf"][..]].concat(), &["15"]);
-        assert_eq!((probed.code, probed.stdout.as_str()), (Some(0), lines), "{flags:?}: {}", probed.stderr);
-        let report = folder.json(&["report", "t.kperf", "--format", "json"]);
-        let functions = report["functions"].as_array().unwrap();
-        let of = |name: &str| functions.iter().find(|f| f["name"].as_str().unwrap().starts_with(name));
-        fibonacci.push(of("tasks::fibonacci").unwrap()["calls"].as_u64().unwrap());
-        assert_eq!(of("wasi:cli/run@0.3").unwrap()["calls"], 1);
-        assert!(of("[callback]wasi:cli/run@0.3").unwrap()["calls"].as_u64() > Some(2), "{flags:?}");
-        if n < 2 {
-            folder.calls("t.kperf");
-            let wall = folder.info("t.kperf")["wall_nanos"].as_u64();
-            assert!(wall > Some(50_000_000), "the longest waits for 60 ms: {wall:?}");
-            let own = of("[callback]wasi:cli/run@0.3").unwrap()["total_nanos"].as_u64();
-            assert!(own < Some(20_000_000), "nothing of that is the guest's own: {own:?}");
-        }
-    }
-    assert!(fibonacci.iter().all(|calls| *calls == fibonacci[0]), "{fibonacci:?}");
-    for (how, code, outcome) in [("fail", 1, "exit 1"), ("panic", 134, "trap: ")] {
-        let failed = run(&["-q", "--trace", "t.kperf"], &["3", how]);
-        assert_eq!(failed.code, Some(code), "{}", failed.stderr);
-        let info = folder.info("t.kperf");
-        assert!(info["outcome"].as_str().unwrap().starts_with(outcome), "{info}");
-        assert_eq!(info["lost_events"], 0);
-    }
-}
-
-#[test]
 fn flags_that_are_for_modules_are_refused() {
     let command = example("command.wasm");
     let folder = Folder::new();
@@ -503,45 +309,6 @@ fn a_component_without_functions_and_one_that_is_damaged_are_described() {
     for command in ["info", "run", "rewrite"] {
         let ran = folder.run(&[command, "broken.wasm"]);
         assert!(ran.code == Some(1) && ran.stderr.contains("offset"), "{command}: {}", ran.stderr);
-    }
-}
-
-/// 3 and 14 core modules, with an engine and an interpreter inside.
-#[test]
-#[ignore = "needs examples/components/build-large"]
-fn components_from_javascript_and_python_do_as_without_probes() {
-    // At least so many modules: the tools that make them change.
-    for (language, modules) in [("javascript", 2), ("python", 8)] {
-        let component = example(&format!("target/{language}.wasm"));
-        let folder = Folder::new();
-        let call = ["--invoke", "words(\"a rose is a rose\")"];
-        let plain = folder.run(&[&["run", &component, "--plain"][..], &call].concat());
-        let expected = "[(\"a\", 2), (\"is\", 1), (\"rose\", 2)]\n";
-        let mut calls = std::collections::HashSet::new();
-        assert_eq!((plain.code, plain.stdout.as_str()), (Some(0), expected), "{language}: {}", plain.stderr);
-        for record in [
-            ["--record", "profile"],
-            ["--clock", "instructions"],
-            ["--clock", "ticker"],
-            ["--clock", "precise"],
-        ] {
-            let flags = ["run", &component, "-q", "--trace", "t.kperf"];
-            let probed = folder.run(&[&flags[..], &record, &call].concat());
-            assert_eq!(
-                (probed.code, &probed.stdout),
-                (Some(0), &plain.stdout),
-                "{language}: {}",
-                probed.stderr
-            );
-            let info = folder.info("t.kperf");
-            assert!(info["calls"].as_u64() > Some(1000) && info["lost_events"] == 0, "{record:?}: {info}");
-            calls.insert(info["calls"].as_u64());
-        }
-        assert_eq!(calls.len(), 1, "{language}: {calls:?}");
-        let info = folder.run(&["info", "t.kperf"]).stdout;
-        // Those of the modules, and of the calls from outside.
-        assert!(info.matches("\nsymbols ").count() > modules, "{info}");
-        assert!(info.contains("lanes        1\n"), "{info}");
     }
 }
 

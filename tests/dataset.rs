@@ -243,7 +243,10 @@ fn a_dataset_is_reported_as_its_traces_are() {
         (&["graph", "dataset", "-o", "x.svg", "--compensate"][..], "--compensate needs a trace"),
         (&["graph", "a.kperf", "-o", "x.svg", "--where", "version = '3'"][..], "--where chooses runs"),
         (&["view", "dataset", "--no-open", "--detail", "5"][..], "--detail needs a trace"),
-        (&["view", "dataset", "--no-open", "--range", "1ms~2ms"][..], "a dataset has sums of calls; leave --range out"),
+        (
+            &["view", "dataset", "--no-open", "--range", "1ms~2ms"][..],
+            "a dataset has sums of calls; leave --range out",
+        ),
         (&["diff", "dataset", "a.kperf"][..], "a dataset is compared with a dataset"),
         (&["diff", "dataset", "--where", "version = '1'"][..], "give --where twice"),
         (&["collect", "a.kperf", "-o", "."][..], "is no dataset, and not empty"),
@@ -275,7 +278,9 @@ fn pictures_of_a_dataset_are_those_of_its_traces() {
     assert!(!whole.is_empty());
     let told = kperf(folder.path(), &["view", "dataset", "--no-open"]);
     assert!(
-        told.contains("dataset.html: ") && told.contains(", the sum of 12 runs, ") && told.contains("without a timeline"),
+        told.contains("dataset.html: ")
+            && told.contains(", the sum of 12 runs, ")
+            && told.contains("without a timeline"),
         "{told}"
     );
     let page = fs::read_to_string(folder.path().join("dataset.html")).unwrap();

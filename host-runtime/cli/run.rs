@@ -254,6 +254,11 @@ impl Opts {
 
     /// Adds probes to the modules of a component.
     fn probed_component(&self, wasm: &[u8], name: &str, clock: ClockChoice) -> anyhow::Result<Prepared> {
+        if self.probes.record.is_profile() && self.probes.probe != ProbeArg::Auto {
+            bail!(
+                "--probe is for traces; a profile of a component has its recorder beside the modules, so leave it out"
+            );
+        }
         let options = if clock == ClockChoice::Instructions {
             self.probes.counting(name.to_owned(), true, 0, Probe::Import)?
         } else {
@@ -388,6 +393,11 @@ impl Opts {
         let parent = self.parent.context_or_environment(warn)?;
         let probes = program.probes();
         let sampling = self.sampling(probes)?;
+        if let (Some(_), ClockArg::Chosen(ClockChoice::Ticker { .. } | ClockChoice::Precise)) =
+            (&sampling, self.clock)
+        {
+            bail!("the probes make a profile, and --clock is for traces; leave it out, or run the original");
+        }
         // A module that `rewrite` made for profiles needs no ticker either.
         let clock =
             if sampling.is_some() && self.clock == ClockArg::Auto { ClockChoice::Precise } else { clock };

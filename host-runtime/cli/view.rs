@@ -94,7 +94,11 @@ impl Opts {
     }
 
     /// Writes the page, says what `write` answers, and opens the page.
-    fn write(&self, output: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<String>) -> anyhow::Result<()> {
+    fn write(
+        &self,
+        output: &Path,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<String>,
+    ) -> anyhow::Result<()> {
         if output == Path::new("-") {
             let mut out = BufWriter::new(io::stdout().lock());
             write(&mut out).context("failed to write to stdout")?;

@@ -107,7 +107,8 @@ pub(crate) fn rewrite_in(
         let plan = Plan::make(&info, &names, options, surroundings, &refused, &allocators)?;
         check_allocators(&plan, &allocators)?;
         let mut symbols = symbols(&info, &plan, &identity, &sources, options.id_base);
-        if symbols.symbols.is_empty() {
+        if symbols.symbols.is_empty() && !(surroundings.is_some() && is_felt(&info, &reach, &plan, options)?)
+        {
             warnings.extend(not_probed(&plan));
             return Ok(Rewritten { wasm: wasm.to_vec(), symbols, plan, source_map: None, warnings });
         }
@@ -163,7 +164,9 @@ pub(crate) fn rewrite_in(
             symbols.tidy_inlined();
             // Large modules have much of both.
             drop((calls, moves, facts));
-            section::write_custom(&mut wasm, abi::SYMBOLS_SECTION, &symbols.to_bytes());
+            if !symbols.symbols.is_empty() {
+                section::write_custom(&mut wasm, abi::SYMBOLS_SECTION, &symbols.to_bytes());
+            }
             #[cfg(feature = "validate")]
             if options.validate || cfg!(debug_assertions) {
                 validate(&wasm)?;
@@ -212,6 +215,13 @@ pub fn plan(wasm: &[u8], options: &Options) -> Result<Plan, Error> {
 pub fn identity(wasm: &[u8], name: &str) -> Result<ModuleIdentity, Error> {
     let options = Options { module_name: name.to_owned(), ..Options::default() };
     Ok(identity_of(&ModuleInfo::parse(wasm)?, &options, None))
+}
+
+/// Whether a module without probes does something to those around it, with whom it shares a recorder: it catches what passes through
+/// their functions, or it executes instructions that are counted.
+fn is_felt(info: &ModuleInfo<'_>, reach: &HostReach, plan: &Plan, options: &Options) -> Result<bool, Error> {
+    let counts = options.clock.weights().is_some() && !info.bodies.is_empty();
+    Ok(counts || guess(info, reach, plan, options)?.watch)
 }
 
 fn guess(info: &ModuleInfo<'_>, reach: &HostReach, plan: &Plan, options: &Options) -> Result<Needs, Error> {

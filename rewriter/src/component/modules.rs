@@ -34,13 +34,8 @@ pub(super) fn rewrite(
     let mut linked =
         scan.links.probed(|module| left[module].is_none(), |module| left[module] == Some(Left::Trampolines));
     let mut called = called(scan, |module| left[module] == Some(Left::Trampolines));
-    let taken: HashSet<String> = exports
-        .iter()
-        .flatten()
-        .filter(|export| export.tells())
-        .flat_map(Export::names)
-        .map(str::to_owned)
-        .collect();
+    let taken: HashSet<String> =
+        exports.iter().flatten().flat_map(Export::names).map(str::to_owned).collect();
     let taken = Arc::new(taken);
     let names = names(scan, options);
     let largest = (0..scan.modules.len())
@@ -71,15 +66,22 @@ pub(super) fn rewrite(
             called: called.remove(&n).unwrap_or_default(),
         };
         let options = Options { id_base: next_id, ..options.clone() };
-        let rewritten = instrument::rewrite_in(&wasm[module.bytes.clone()], &options, Some(&surroundings));
+        let original = &wasm[module.bytes.clone()];
+        let rewritten = instrument::rewrite_in(original, &options, Some(&surroundings));
         let in_module = |error| ErrorKind::InModule { name: name.clone(), error: Box::new(error) };
         let Rewritten { wasm, symbols, plan, warnings: more, .. } = rewritten.map_err(in_module)?;
         warnings.extend(more);
         next_id = symbols.id_end();
-        let wasm = (!symbols.symbols.is_empty()).then_some(wasm);
+        // Without probes too it may be another: it tells what it catches, and counts.
+        let wasm = (wasm != original).then_some(wasm);
         modules.push(Module { wasm, told: CoreModule { name, symbols, plan: Some(plan), left: None } });
     }
-    check_filter(&modules, exports, options)?;
+    let tells = modules.iter().any(|module| !module.told.symbols.symbols.is_empty())
+        || exports.iter().flatten().any(Export::tells);
+    check_filter(&modules, exports, options, tells)?;
+    if !tells {
+        modules.iter_mut().for_each(|module| module.wasm = None);
+    }
     Ok((modules, warnings))
 }
 
@@ -102,7 +104,12 @@ fn called(
 }
 
 /// Fails if a pattern matches nothing in any module, or if the filters leave nothing.
-fn check_filter(modules: &[Module], exports: &[Vec<Export>], options: &Options) -> Result<(), Error> {
+fn check_filter(
+    modules: &[Module],
+    exports: &[Vec<Export>],
+    options: &Options,
+    tells: bool,
+) -> Result<(), Error> {
     let plans = modules.iter().filter_map(|module| module.told.plan.as_ref());
     let functions = plans.flat_map(|plan| &plan.functions);
     let exports = exports.iter().flatten();
@@ -113,7 +120,6 @@ fn check_filter(modules: &[Module], exports: &[Vec<Export>], options: &Options) 
         return Err(ErrorKind::PatternMatchesNothing { pattern, hint }.into());
     }
     let functions = functions.count();
-    let tells = modules.iter().any(|module| module.wasm.is_some()) || exports.clone().any(Export::tells);
     if options.chooses() && functions > 0 && !tells {
         return Err(ErrorKind::NothingMatched { functions }.into());
     }

@@ -11,7 +11,7 @@ mod sheet;
 use crate::heap::Heap;
 use crate::profile::Profile;
 use crate::slices::Slices;
-use crate::timeline::{Level, LeftOut, Timeline};
+use crate::timeline::{LeftOut, Level, Timeline};
 use sheet::Sheet;
 use std::io::{self, Write};
 

@@ -172,7 +172,10 @@ impl<'a> Sheet<'a> {
                 let mut notes =
                     left_out_notes(left_out, levels, |ticks| Unit::of(header).text(header.nanos(ticks)));
                 if levels.is_empty() {
-                    notes.push(Note::new(FIGURES, "there is no timeline: a dataset has sums of calls, not single ones"));
+                    notes.push(Note::new(
+                        FIGURES,
+                        "there is no timeline: a dataset has sums of calls, not single ones",
+                    ));
                 }
                 notes.extend(profile.sampling().into_iter().flat_map(sampled_notes));
                 notes.extend(heap.warnings().into_iter().map(|text| Note::new(TIMELINE, text)));
