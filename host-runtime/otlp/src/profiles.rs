@@ -1,9 +1,10 @@
 //! A profile as OpenTelemetry's own signal, in the version that is being developed (`v1development`).
 //!
 //! A request has two profiles over the same stacks: the time that each path of calls took by itself (`wall`, or `instructions`), and
-//! how often it was called (`calls`). Each request has a dictionary of its own, with what it mentions and nothing else.
+//! how often it was called (`calls`). A sample links to the span that it falls into. Each request has a dictionary of its own, with what it mentions and nothing else.
 
 mod dictionary;
+mod slow;
 
 use crate::Request;
 use crate::ids::Ids;
@@ -12,8 +13,9 @@ use crate::proto::collector::profiles::v1development::ExportProfilesServiceReque
 use crate::proto::profiles::v1development::{Profile as Message, ResourceProfiles, Sample, ScopeProfiles};
 use crate::resource::{SCHEMA_URL, resource, scope};
 use dictionary::Dictionary;
+pub use slow::slow_spans;
 use kperf_profile::export::{Paths, Shortened, Weights};
-use kperf_profile::{Profile, Unit};
+use kperf_profile::{Profile, SpanLink, Unit, link_number};
 use kperf_trace::TraceContext;
 use prost::Message as _;
 
@@ -24,7 +26,8 @@ pub struct ProfileOptions {
     pub resource: ResourceOptions,
     /// The seed of the profiles' ids. `None` makes it from the trace's header, so that a trace that is sent twice has the same ids.
     pub seed: Option<u64>,
-    /// The span in which all of it happened. It replaces the one that the trace names. Samples link to it.
+    /// The span in which all of it happened. It replaces the one that the trace's header names. Samples link to it, but those that fall
+    /// into a span that the profile knows better ([`Profile::links`]).
     pub parent: Option<TraceContext>,
     /// How large a request may be. `spans` counts samples here.
     pub limits: Limits,
@@ -48,11 +51,15 @@ pub fn profiles<E>(
     profile.tree.walk(|id, entered| {
         let Some(node) = profile.tree.get(id).filter(|_| result.is_ok()) else { return };
         let Some(weights) = paths.weights(&profile.tree, id) else { return };
+        match (link_number(node.func), entered) {
+            (Some(number), true) => batch.fall_into(profile.links.get(number).copied()),
+            (Some(_), false) => batch.come_out(),
+            (None, true) => stack.push(node.func),
+            (None, false) => _ = stack.pop(),
+        }
         if !entered {
-            stack.pop();
             return;
         }
-        stack.push(node.func);
         if weights.calls == 0 && weights.self_ticks == 0 {
             return;
         }
@@ -75,6 +82,8 @@ struct Batch<'a> {
     options: &'a ProfileOptions,
     ids: Ids,
     dictionary: Dictionary<'a>,
+    /// The spans around what comes next, the innermost last.
+    around: Vec<Option<SpanLink>>,
     times: Vec<Sample>,
     calls: Vec<Sample>,
     /// The samples' bytes, at most.
@@ -101,7 +110,8 @@ impl<'a> Batch<'a> {
                 let path = u64::from(node.parent.0) << 32 | u64::from(node.func.0);
                 ids.with(path).with(node.calls).with(node.self_ticks)
             }),
-            dictionary: Dictionary::new(symbols, parent),
+            dictionary: Dictionary::new(symbols),
+            around: vec![parent.map(|parent| SpanLink { trace_id: parent.trace_id, span_id: parent.span_id })],
             times: Vec::new(),
             calls: Vec::new(),
             bytes: 0,
@@ -109,6 +119,15 @@ impl<'a> Batch<'a> {
             given: 0,
             requests: 0,
         }
+    }
+
+    /// What comes is in this span.
+    fn fall_into(&mut self, span: Option<SpanLink>) {
+        self.around.push(span.or(self.around.last().copied().flatten()));
+    }
+
+    fn come_out(&mut self) {
+        self.around.pop();
     }
 
     fn samples(&self) -> usize {
@@ -119,8 +138,10 @@ impl<'a> Batch<'a> {
     fn make_room(&mut self, path: &[kperf_abi::FuncId]) -> Option<Request> {
         /// Tags, lengths and numbers of a sample, at most.
         const SAMPLE: usize = 32;
+        /// A link, at most.
+        const LINK: usize = 32;
         let Limits { bytes, spans } = self.options.limits;
-        let more = 2 * SAMPLE + 5 * path.len();
+        let more = 2 * SAMPLE + LINK + 5 * path.len();
         let room = bytes.saturating_sub(self.envelope + more);
         let names = self.dictionary.bytes_of(path);
         let is_full = self.samples() as u64 + 2 > spans.max(2)
@@ -136,7 +157,7 @@ impl<'a> Batch<'a> {
 
     fn add(&mut self, stack: &[kperf_abi::FuncId], Weights { calls, self_ticks }: Weights) {
         let stack_index = self.dictionary.stack(stack);
-        let link_index = self.dictionary.link();
+        let link_index = self.dictionary.link(self.around.last().copied().flatten());
         let sample = |value: u64| Sample {
             stack_index,
             link_index,
