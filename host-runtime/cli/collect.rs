@@ -11,7 +11,6 @@ use crate::symbols::SymbolArgs;
 use crate::table::plural;
 use crate::traces::{Again, Trace};
 use anyhow::{Context, bail};
-use kperf_profile::dataset::table::TableRow;
 use kperf_profile::dataset::{
     self, CallRow, CallRows, Collected, FunctionRow, Options, PathRow, RunRow, SpanRow, StatRow,
 };
@@ -34,8 +33,8 @@ pub struct Opts {
     /// Traces, folders with traces (`*.kperf`), or `-` for stdin.
     #[arg(value_name = "TRACE|DIR")]
     traces: Vec<PathBuf>,
-    /// The dataset: a folder.
-    #[arg(short, long, value_name = "DIR")]
+    /// The dataset: a folder, or `s3://BUCKET/PREFIX` (a build with `--features s3`; `AWS_*` variables name who writes and where).
+    #[arg(short, long, value_name = "DIR|s3://..")]
     output: PathBuf,
     /// The service that ran [default: `OTEL_SERVICE_NAME`, or the module's name]
     #[arg(long, value_name = "NAME")]
@@ -258,7 +257,7 @@ impl Opts {
     ) -> anyhow::Result<()> {
         let name = file_name(&collected.run);
         let _lock = store.lock()?;
-        if store.path::<RunRow>(partition, &name).exists() {
+        if store.has::<RunRow>(partition, &name)? {
             // Another process was faster.
             return Ok(());
         }
@@ -268,6 +267,8 @@ impl Opts {
         if collected.spans.is_empty() {
             // Engines want a file in each table.
             store.write_common::<SpanRow>(partition, &[])?;
+            // Of a process that was killed, with other limits.
+            store.delete::<SpanRow>(partition, &name)?;
         } else {
             store.write::<SpanRow>(partition, &name, &collected.spans)?;
         }
@@ -280,16 +281,12 @@ impl Opts {
         store.write::<RunRow>(partition, &name, std::slice::from_ref(&collected.run))?;
         if let Some(earlier) = earlier {
             let name = file_name(&earlier.row);
-            delete::<RunRow>(store, earlier, &name)?;
-            delete::<StatRow>(store, earlier, &name)?;
-            delete::<SpanRow>(store, earlier, &name)?;
+            store.delete::<RunRow>(&earlier.partition, &name)?;
+            store.delete::<StatRow>(&earlier.partition, &name)?;
+            store.delete::<SpanRow>(&earlier.partition, &name)?;
         }
         Ok(())
     }
-}
-
-fn delete<T: TableRow>(store: &Store, known: &Known, name: &str) -> anyhow::Result<()> {
-    store.delete::<T>(&known.partition, name)
 }
 
 /// The name of the files of one run.

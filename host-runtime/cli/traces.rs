@@ -6,8 +6,9 @@ use crate::output::tell;
 use crate::symbols::SymbolArgs;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
+use kperf_otlp::ProfileOptions;
 use kperf_profile::export::Shortened;
-use kperf_profile::{CallObserver, FlatProfile, Health, Profile};
+use kperf_profile::{CallObserver, FlatProfile, Health, Profile, SlowSpans};
 use kperf_trace::{Namer, ProbeCost, TraceReader};
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
@@ -140,6 +141,37 @@ pub fn profile_observed<O: CallObserver>(
     read(path, open(path, calls.symbols(), false)?, calls, observer)
 }
 
+/// The profile of the chosen calls of a trace, whose tree is split by the spans of OpenTelemetry's that calls fall into. Fails if a
+/// filter matches nothing.
+pub fn linked_profile(path: &Path, calls: &Calls<'_>, options: &ProfileOptions) -> anyhow::Result<Profile> {
+    let again = Again::new(path)?;
+    let failed = || format!("failed to read the trace `{}`", input::name(path));
+    let read = |slow: SlowSpans| -> anyhow::Result<Profile> {
+        let Trace { reader, progress } = again.open(calls.symbols())?;
+        let report = |bytes| progress.set_position(bytes);
+        let profile = if calls.are_all() {
+            Profile::read_linked(reader, slow, None, report)
+        } else {
+            calls.with(|filter| Profile::read_linked(reader, slow, Some(filter), report))
+        };
+        progress.finish_and_clear();
+        let profile = profile.with_context(failed)?;
+        check_sampled(path, calls, &profile)?;
+        Ok(profile)
+    };
+    let mut profile = read(SlowSpans::default())?;
+    if profile.sampling().is_some() {
+        // Only now it is known that there are windows. A profile is short.
+        let slow =
+            kperf_otlp::slow_spans(again.open(calls.symbols())?.reader, options).with_context(failed)?;
+        if !slow.is_empty() {
+            profile = read(slow)?;
+        }
+    }
+    calls.check(&profile.symbols, &profile.health, &profile.lanes)?;
+    Ok(profile)
+}
+
 /// [`profile_of`], but a filter may match nothing, and a file with symbols no module: they may be of another trace.
 pub fn profile_of_one(path: &Path, calls: &Calls<'_>) -> anyhow::Result<Profile> {
     let trace = open_with(path, calls.symbols().namer(path, false)?, false)?;
@@ -173,6 +205,12 @@ fn read_unchecked<O: CallObserver>(
     progress.finish_and_clear();
     let (profile, observer) =
         read.with_context(|| format!("failed to read the trace `{}`", input::name(path)))?;
+    check_sampled(path, calls, &profile)?;
+    Ok((profile, observer))
+}
+
+/// Fails if a profile that was sampled is asked for single calls.
+fn check_sampled(path: &Path, calls: &Calls<'_>, profile: &Profile) -> anyhow::Result<()> {
     if profile.sampling().is_some()
         && let Some(flag) = calls.of_single_calls()
     {
@@ -182,7 +220,7 @@ fn read_unchecked<O: CallObserver>(
             input::name(path)
         );
     }
-    Ok((profile, observer))
+    Ok(())
 }
 
 /// Warns on stderr if some paths of calls were shortened.

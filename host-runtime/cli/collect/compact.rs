@@ -10,7 +10,6 @@ use anyhow::Context;
 use kperf_profile::dataset::table::TableRow;
 use kperf_profile::dataset::{FunctionRow, PathRow, RunRow, SpanRow, StatRow};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
 use std::hash::Hash;
 
 /// How many bytes of `stats` are joined at a time. They take some ten times as many in memory.
@@ -20,13 +19,16 @@ const COMMON: usize = 4;
 
 /// Compacts a dataset. Answers what was done, for people.
 pub fn compact(store: &Store) -> anyhow::Result<String> {
-    let _lock = store.lock()?;
+    let _lock = store.lock_alone()?;
     store.sweep()?;
     let known = store.runs()?;
     remove_old(store, &known)?;
+    let single = names(&store.parts::<RunRow>()?);
+    let lengths: HashMap<String, u64> =
+        store.parts::<StatRow>()?.into_iter().map(|part| (part.name, part.bytes)).collect();
     let mut small: BTreeMap<Partition, Vec<&Known>> = BTreeMap::new();
     for known in known.values().filter(|known| known.row.complete) {
-        if store.path::<RunRow>(&known.partition, &file_name(&known.row)).exists() {
+        if single.contains(&file_name(&known.row)) {
             small.entry(known.partition.clone()).or_default().push(known);
         }
     }
@@ -36,9 +38,9 @@ pub fn compact(store: &Store) -> anyhow::Result<String> {
         let mut batch: Vec<&Known> = Vec::new();
         let mut bytes = 0;
         for known in of_day {
-            let path = store.path::<StatRow>(&partition, &file_name(&known.row));
+            let name = file_name(&known.row);
             let length =
-                path.metadata().with_context(|| format!("failed to read `{}`", path.display()))?.len();
+                *lengths.get(&name).with_context(|| format!("the file `{name}` of `stats` is missing"))?;
             if bytes + length > MAX_BYTES && !batch.is_empty() {
                 join(store, &partition, &batch)?;
                 files += 1;
@@ -57,20 +59,23 @@ pub fn compact(store: &Store) -> anyhow::Result<String> {
     Ok(format!("{} joined in {} a table", plural(runs, "run"), plural(files, "file")))
 }
 
+fn names(parts: &[Part]) -> HashSet<String> {
+    parts.iter().map(|part| part.name.clone()).collect()
+}
+
 /// Deletes the files of single runs that a later generation has replaced.
 fn remove_old(store: &Store, known: &HashMap<i64, Known>) -> anyhow::Result<()> {
-    let holds: HashSet<String> = known.values().map(|known| file_name(&known.row)).collect();
-    let is_known = |name: &str| {
-        let id = name.strip_prefix("r-").and_then(|name| name.split('-').next());
-        id.and_then(|id| u64::from_str_radix(id, 16).ok())
-            .is_some_and(|id| known.contains_key(&id.cast_signed()))
+    // A later generation is being written, if this is a bucket.
+    let is_replaced = |name: &str| {
+        let (id, generation) = name.strip_prefix("r-")?.split_once('-')?;
+        let known = known.get(&u64::from_str_radix(id, 16).ok()?.cast_signed())?;
+        Some(generation.parse::<i32>().ok()? < known.row.generation)
     };
+    let joined = names(&store.parts::<RunRow>()?);
     // Files of runs that aren't known are of a process that was killed; they get their run when it is collected again.
     // Joined files without their runs are of one, too, and would count twice when the runs are joined with others.
-    let is_half = |part: &Part| {
-        part.name.starts_with("c-") && !store.path::<RunRow>(&part.partition, &part.name).exists()
-    };
-    let is_old = |part: &Part| is_known(&part.name) && !holds.contains(&part.name) || is_half(part);
+    let is_half = |part: &Part| part.name.starts_with("c-") && !joined.contains(&part.name);
+    let is_old = |part: &Part| is_replaced(&part.name) == Some(true) || is_half(part);
     for part in store.parts::<RunRow>()?.into_iter().filter(is_old) {
         store.delete::<RunRow>(&part.partition, &part.name)?;
     }
@@ -96,14 +101,12 @@ fn join(store: &Store, partition: &Partition, batch: &[&Known]) -> anyhow::Resul
     let mut spans: Vec<SpanRow> = Vec::new();
     for Known { row, .. } in batch {
         let name = file_name(row);
-        let part = |path| Part { path, partition: partition.clone(), name: name.clone() };
-        store.read(&part(store.path::<StatRow>(partition, &name)), |row: StatRow| {
+        store.read(&Part::new::<StatRow>(partition, &name), |row: StatRow| {
             stats.push(StatRow { generation: row.generation + 1, ..row });
             Ok(())
         })?;
-        let of_spans = part(store.path::<SpanRow>(partition, &name));
-        if of_spans.path.exists() {
-            store.read(&of_spans, |row: SpanRow| {
+        if store.has::<SpanRow>(partition, &name)? {
+            store.read(&Part::new::<SpanRow>(partition, &name), |row: SpanRow| {
                 spans.push(SpanRow { generation: row.generation + 1, ..row });
                 Ok(())
             })?;
@@ -145,8 +148,7 @@ fn join_common<T: TableRow, K: Hash + Eq + Ord + Copy>(
         let rows: Vec<T> = rows.into_values().collect();
         let name = store.write_common(&partition, &rows)?;
         for part in parts.iter().filter(|part| part.name != name) {
-            fs::remove_file(&part.path)
-                .with_context(|| format!("failed to delete `{}`", part.path.display()))?;
+            store.delete::<T>(&partition, &part.name)?;
         }
     }
     Ok(())

@@ -17,8 +17,7 @@ pub enum Engine {
 
 /// The views over a dataset.
 pub fn views(store: &Store, engine: Engine) -> anyhow::Result<String> {
-    let root = store.root();
-    let root = root.canonicalize().with_context(|| format!("failed to find `{}`", root.display()))?;
+    let root = store.location()?;
     let root = root.to_str().with_context(|| format!("`{}` is no text, and SQL is", root.display()))?;
     let mut sql = String::from("-- The tables and views are described in DATASET.md.\n");
     let mut tables = vec![RunRow::NAME, FunctionRow::NAME, PathRow::NAME, StatRow::NAME, SpanRow::NAME];

@@ -1,24 +1,26 @@
 //! The folder of a dataset: its files, and how they come into it.
 //!
-//! Files are written under a temporary name, flushed to the disk and renamed. The row of a run in `runs` comes last: what other tables
-//! have of a run that isn't there doesn't count.
+//! A file is there whole or not at all. The row of a run in `runs` comes last: what other tables have of a run that isn't there
+//! doesn't count.
+
+#[cfg(feature = "s3")]
+mod bucket;
+mod files;
 
 use crate::input;
 use anyhow::{Context, bail};
+use files::{Files, Found, Lock, entries};
 use kperf_profile::dataset::table::{self, TableRow};
 use kperf_profile::dataset::{RunRow, VERSION};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 /// Says that a folder is a dataset, and of which version.
 const MARK: &str = "kperf-dataset.json";
-/// Held while a dataset is changed.
-const LOCK: &str = ".lock";
 /// What stands for itself in the name of a folder.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 /// Longest name of a service in the name of a folder, in bytes.
@@ -38,6 +40,7 @@ struct Version {
 /// A dataset.
 pub struct Store {
     root: PathBuf,
+    files: Files,
 }
 
 /// Where rows stand: `service=life/day=2026-11-24`.
@@ -52,12 +55,14 @@ pub struct Partition {
 /// A file of a table.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Where it is.
-    pub path: PathBuf,
+    /// Its name within the dataset.
+    pub key: String,
     /// Where its rows stand.
     pub partition: Partition,
-    /// Its name without the ending.
+    /// The last part of it, without the ending.
     pub name: String,
+    /// Its length.
+    pub bytes: u64,
 }
 
 /// A run that was taken.
@@ -69,33 +74,28 @@ pub struct Known {
     pub partition: Partition,
 }
 
-/// Nobody else changes the dataset while this is there.
-pub struct Lock(File);
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        // It ends with the file anyway.
-        let _ = self.0.unlock();
-    }
-}
-
-/// Whether a path is a dataset.
+/// Whether a path is a dataset. What is in a bucket is taken for one.
 pub fn is_dataset(path: &Path) -> bool {
-    path.join(MARK).is_file()
+    files::is_bucket(path) || path.join(MARK).is_file()
 }
 
 impl Store {
     /// Opens a dataset that is there.
     pub fn open(root: &Path) -> anyhow::Result<Store> {
-        let mark = root.join(MARK);
-        let text = fs::read_to_string(&mark).with_context(|| {
+        Store::open_if_any(root)?.with_context(|| {
             format!(
                 "`{}` is no dataset: there is no `{MARK}`; `kperf-wasm collect` makes one",
                 root.display()
             )
-        })?;
-        let mark: Mark =
-            serde_json::from_str(&text).with_context(|| format!("`{}` is damaged", mark.display()))?;
+        })
+    }
+
+    fn open_if_any(root: &Path) -> anyhow::Result<Option<Store>> {
+        let store = Store { root: root.to_owned(), files: Files::at(root)? };
+        let failed = || format!("failed to read `{}`", store.shown(MARK));
+        let Some(file) = store.files.open(MARK).with_context(failed)? else { return Ok(None) };
+        let mark: Mark = serde_json::from_reader(BufReader::new(file))
+            .with_context(|| format!("`{}` is damaged", store.shown(MARK)))?;
         let Version { major, minor } = mark.kperf_dataset;
         if major != VERSION.0 {
             bail!(
@@ -104,66 +104,61 @@ impl Store {
                 VERSION.0
             );
         }
-        Ok(Store { root: root.to_owned() })
+        Ok(Some(store))
     }
 
     /// Opens a dataset, or makes one of a folder that is empty or not there.
     pub fn open_or_create(root: &Path) -> anyhow::Result<Store> {
-        if is_dataset(root) {
-            return Store::open(root);
+        if let Some(store) = Store::open_if_any(root)? {
+            return Ok(store);
         }
         let failed = || format!("failed to make the dataset `{}`", root.display());
-        fs::create_dir_all(root).with_context(failed)?;
-        check_empty(root)?;
-        let store = Store { root: root.to_owned() };
+        let store = Store { root: root.to_owned(), files: Files::at(root)? };
+        // Another process may be making it.
+        if let Err(error) = store.files.prepare() {
+            return Store::open_if_any(root)?.ok_or(error).with_context(failed);
+        }
         // Another process may be making it, or sweep what this one has begun.
         let lock = store.lock()?;
-        if is_dataset(root) {
-            return Store::open(root);
+        if let Some(store) = Store::open_if_any(root)? {
+            return Ok(store);
         }
         let (major, minor) = VERSION;
         let mark = serde_json::to_vec_pretty(&Mark { kperf_dataset: Version { major, minor } })?;
-        place(&root.join(MARK), |out| out.write_all(&mark)).with_context(failed)?;
+        store.files.put(MARK, |out| out.write_all(&mark)).with_context(failed)?;
         drop(lock);
         Ok(store)
     }
 
-    /// Its folder.
+    /// Its folder, or its address.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Waits until nobody else changes the dataset.
-    pub fn lock(&self) -> anyhow::Result<Lock> {
-        let path = self.root.join(LOCK);
-        let failed = || format!("failed to lock `{}`", path.display());
-        let file = OpenOptions::new().create(true).append(true).open(&path).with_context(failed)?;
-        match file.lock() {
-            // A file system without locks: whoever has one must see to it that only one process writes at a time.
-            Err(error) if error.kind() == ErrorKind::Unsupported => {}
-            locked => locked.with_context(failed)?,
+    /// Where query engines find it.
+    pub fn location(&self) -> anyhow::Result<PathBuf> {
+        match self.files {
+            Files::Folder(_) => {
+                self.root.canonicalize().with_context(|| format!("failed to find `{}`", self.root.display()))
+            }
+            #[cfg(feature = "s3")]
+            Files::Bucket(_) => Ok(self.root.clone()),
         }
-        Ok(Lock(file))
     }
 
-    /// The files of a table, by their paths.
+    /// Waits until nobody else changes the dataset.
+    pub fn lock(&self) -> anyhow::Result<Lock<'_>> {
+        self.files.lock()
+    }
+
+    /// The same, for who joins files.
+    pub fn lock_alone(&self) -> anyhow::Result<Lock<'_>> {
+        self.files.lock_alone()
+    }
+
+    /// The files of a table, by their names.
     pub fn parts<T: TableRow>(&self) -> anyhow::Result<Vec<Part>> {
-        let table = self.root.join(T::NAME);
-        let mut parts = Vec::new();
-        for (service, of_service) in folders(&table, "service=")? {
-            for (day, of_day) in folders(&of_service, "day=")? {
-                let partition = Partition { service: service.clone(), day };
-                for path in entries(&of_day)? {
-                    let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
-                    let is_part = path.extension().is_some_and(|ending| ending == "parquet");
-                    if let Some(name) = name.filter(|name| is_part && !name.starts_with(['.', '_'])) {
-                        parts.push(Part { path, partition: partition.clone(), name });
-                    }
-                }
-            }
-        }
-        parts.sort_by(|a, b| a.path.cmp(&b.path));
-        Ok(parts)
+        Ok(self.files.list(T::NAME)?.into_iter().filter_map(Part::of).collect())
     }
 
     /// Reads the rows of a file.
@@ -172,8 +167,9 @@ impl Store {
         part: &Part,
         each: impl FnMut(T) -> io::Result<()>,
     ) -> anyhow::Result<()> {
-        let failed = || format!("failed to read `{}`", part.path.display());
-        let file = File::open(&part.path).with_context(failed)?;
+        let failed = || format!("failed to read `{}`", self.shown(&part.key));
+        let file = self.files.open(&part.key).with_context(failed)?;
+        let file = file.context("it has gone").with_context(failed)?;
         table::read(file, each).with_context(failed)
     }
 
@@ -192,12 +188,10 @@ impl Store {
         Ok(runs)
     }
 
-    /// The path of a file of a table.
-    pub fn path<T: TableRow>(&self, partition: &Partition, name: &str) -> PathBuf {
-        let Partition { service, day } = partition;
-        let service = utf8_percent_encode(service, PLAIN);
-        let folder = self.root.join(T::NAME).join(format!("service={service}")).join(format!("day={day}"));
-        folder.join(format!("{name}.parquet"))
+    /// Whether a table has a file.
+    pub fn has<T: TableRow>(&self, partition: &Partition, name: &str) -> anyhow::Result<bool> {
+        let key = key::<T>(partition, name);
+        self.files.has(&key).with_context(|| format!("failed to read `{}`", self.shown(&key)))
     }
 
     /// Writes a file of a table.
@@ -212,8 +206,8 @@ impl Store {
         name: &str,
         write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
     ) -> anyhow::Result<()> {
-        let path = self.path::<T>(partition, name);
-        place(&path, write).with_context(|| format!("failed to write `{}`", path.display()))
+        let key = key::<T>(partition, name);
+        self.files.put(&key, write).with_context(|| format!("failed to write `{}`", self.shown(&key)))
     }
 
     /// Writes rows that many runs have in common: a file with the same rows is written once. Answers its name.
@@ -221,7 +215,7 @@ impl Store {
         let mut bytes = Vec::new();
         table::write(rows, &mut bytes)?;
         let name = short_hash(&bytes);
-        if !self.path::<T>(partition, &name).exists() {
+        if !self.has::<T>(partition, &name)? {
             self.write_with::<T>(partition, &name, |out| out.write_all(&bytes))?;
         }
         Ok(name)
@@ -229,29 +223,43 @@ impl Store {
 
     /// Deletes a file of a table, if it is there.
     pub fn delete<T: TableRow>(&self, partition: &Partition, name: &str) -> anyhow::Result<()> {
-        let path = self.path::<T>(partition, name);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(error).with_context(|| format!("failed to delete `{}`", path.display()))
-            }
-            _ => Ok(()),
-        }
+        let key = key::<T>(partition, name);
+        self.files.delete(&key).with_context(|| format!("failed to delete `{}`", self.shown(&key)))
     }
 
     /// Deletes what a process that was killed has left. Only for who holds the lock.
     pub fn sweep(&self) -> anyhow::Result<()> {
-        let mut folders = vec![self.root.clone()];
-        while let Some(folder) = folders.pop() {
-            for path in entries(&folder)? {
-                if path.is_dir() {
-                    folders.push(path);
-                } else if path.extension().is_some_and(|ending| ending == "part") {
-                    fs::remove_file(&path)
-                        .with_context(|| format!("failed to delete `{}`", path.display()))?;
-                }
-            }
-        }
-        Ok(())
+        self.files.sweep()
+    }
+
+    /// The name of a file, for people.
+    fn shown(&self, key: &str) -> String {
+        self.root.join(key).display().to_string()
+    }
+}
+
+/// The name of a file of a table.
+fn key<T: TableRow>(partition: &Partition, name: &str) -> String {
+    let Partition { service, day } = partition;
+    let service = utf8_percent_encode(service, PLAIN);
+    format!("{}/service={service}/day={day}/{name}.parquet", T::NAME)
+}
+
+impl Part {
+    /// A file of a table, whose length nobody needs.
+    pub fn new<T: TableRow>(partition: &Partition, name: &str) -> Part {
+        Part { key: key::<T>(partition, name), partition: partition.clone(), name: name.to_owned(), bytes: 0 }
+    }
+
+    /// A file of a table, if that is what was found.
+    fn of(Found { key, bytes }: Found) -> Option<Part> {
+        let mut names = key.split('/').skip(1);
+        let mut next = |key: &str| names.next()?.strip_prefix(key);
+        let service = percent_decode_str(next("service=")?).decode_utf8_lossy().into_owned();
+        let day = next("day=")?.to_owned();
+        let name = next("")?.strip_suffix(".parquet")?.to_owned();
+        let is_part = names.next().is_none() && !name.starts_with(['.', '_']);
+        is_part.then_some(Part { partition: Partition { service, day }, name, bytes, key })
     }
 }
 
@@ -267,65 +275,6 @@ impl Partition {
 /// 16 hex digits that stand for these bytes.
 pub fn short_hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Fails if a folder has files that are no dataset's.
-fn check_empty(root: &Path) -> anyhow::Result<()> {
-    let is_other =
-        |path: &PathBuf| path.file_name().is_some_and(|name| !name.to_string_lossy().starts_with('.'));
-    match entries(root)?.into_iter().find(is_other) {
-        Some(path) if !is_dataset(root) => bail!(
-            "`{}` is no dataset, and not empty (`{}`); name another folder with -o",
-            root.display(),
-            path.display()
-        ),
-        _ => Ok(()),
-    }
-}
-
-/// The folders whose name begins with a key, and what follows it.
-fn folders(of: &Path, key: &str) -> anyhow::Result<Vec<(String, PathBuf)>> {
-    let with_key = |path: PathBuf| {
-        let name = path.file_name()?.to_string_lossy().into_owned();
-        let value = percent_decode_str(name.strip_prefix(key)?).decode_utf8_lossy().into_owned();
-        path.is_dir().then_some((value, path))
-    };
-    Ok(entries(of)?.into_iter().filter_map(with_key).collect())
-}
-
-/// What is in a folder; nothing if it isn't there.
-fn entries(of: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let failed = || format!("failed to read the folder `{}`", of.display());
-    match fs::read_dir(of) {
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
-        entries => entries
-            .with_context(failed)?
-            .map(|entry| Ok(entry.with_context(failed)?.path()))
-            .collect::<anyhow::Result<_>>(),
-    }
-}
-
-/// Writes a file whole or not at all, so that it is on the disk before it has its name.
-fn place(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    fs::create_dir_all(folder)?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let beside = folder.join(format!(".{name}.{}.part", std::process::id()));
-    let written = File::create(&beside).and_then(|file| {
-        let mut out = BufWriter::new(file);
-        write(&mut out)?;
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
-    });
-    let placed = written.and_then(|()| fs::rename(&beside, path));
-    if placed.is_err() {
-        // It stays for the next sweep if it can't be deleted.
-        let _ = fs::remove_file(&beside);
-    }
-    placed?;
-    // Not every system can flush a folder.
-    #[cfg(unix)]
-    File::open(folder)?.sync_all()?;
-    Ok(())
 }
 
 /// The traces that a path means: itself, or all `.kperf` files in the folder and in those within it.

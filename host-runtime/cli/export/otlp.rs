@@ -66,7 +66,7 @@ const MAX_PROFILES: usize = 1 << 29;
 /// a row would read as one message with wrong indices. In JSON each request is a line.
 pub(super) fn profiles(opts: &Opts) -> anyhow::Result<()> {
     let mut options = opts.spans.profile_options()?;
-    let profile = traces::profile_of(&opts.trace, &opts.calls.parse()?)?;
+    let profile = traces::linked_profile(&opts.trace, &opts.calls.parse()?, &options)?;
     traces::tell_warnings(&profile.health);
     if profile.calls() == 0 {
         bail!("the trace has no calls to export");

@@ -41,7 +41,7 @@ impl Opts {
     /// Sends the profile.
     pub(super) fn send_profile(&self) -> anyhow::Result<ExitCode> {
         let options = self.spans.profile_options()?;
-        let profile = traces::profile_of(&self.trace, &self.calls.parse()?)?;
+        let profile = traces::linked_profile(&self.trace, &self.calls.parse()?, &options)?;
         traces::tell_warnings(&profile.health);
         if profile.calls() == 0 {
             bail!("the trace has no calls to send");

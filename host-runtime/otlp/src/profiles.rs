@@ -2,9 +2,11 @@
 //!
 //! A request has two profiles over the same stacks: the time that each path of calls took by itself (`wall`, or `instructions`), and
 //! how often it was called (`calls`). A location has a line of each function that its instruction was written in, as far as that is
-//! known: those that are inlined, and the one around them. Each request has a dictionary of its own, with what it mentions and nothing else.
+//! known: those that are inlined, and the one around them. A sample links to the span that it falls into. Each request has a dictionary of
+//! its own, with what it mentions and nothing else.
 
 mod dictionary;
+mod slow;
 
 use crate::Request;
 use crate::ids::Ids;
@@ -15,9 +17,10 @@ use crate::resource::{SCHEMA_URL, resource, scope};
 use dictionary::Dictionary;
 use kperf_abi::FuncId;
 use kperf_profile::export::{Paths, Shortened, Weights};
-use kperf_profile::{CallPlaces, Frame, Profile, Unit};
+use kperf_profile::{CallPlaces, Frame, Profile, SpanLink, Unit, link_number};
 use kperf_trace::TraceContext;
 use prost::Message as _;
+pub use slow::slow_spans;
 
 /// How a profile becomes requests.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +29,8 @@ pub struct ProfileOptions {
     pub resource: ResourceOptions,
     /// The seed of the profiles' ids. `None` makes it from the trace's header, so that a trace that is sent twice has the same ids.
     pub seed: Option<u64>,
-    /// The span in which all of it happened. It replaces the one that the trace names. Samples link to it.
+    /// The span in which all of it happened. It replaces the one that the trace's header names. Samples link to it, but those that fall
+    /// into a span that the profile knows better ([`Profile::links`]).
     pub parent: Option<TraceContext>,
     /// How large a request may be. `spans` counts samples here.
     pub limits: Limits,
@@ -51,26 +55,33 @@ pub fn profiles<E>(
     profile.tree.walk(|id, entered| {
         let Some(node) = profile.tree.get(id).filter(|_| result.is_ok()) else { return };
         let Some(weights) = paths.weights(&profile.tree, id) else { return };
-        if !entered {
-            stack.pop();
-            return;
+        let mut give = |batch: &mut Batch<'_>, stack: &[Spot], weights| {
+            result = std::mem::replace(&mut result, Ok(()))
+                .and_then(|()| batch.take(stack, weights).map_or(Ok(()), &mut send));
+        };
+        match (link_number(node.func), entered) {
+            (Some(number), true) => {
+                batch.fall_into(profile.links.get(number).copied());
+                give(&mut batch, &stack, weights);
+            }
+            (Some(_), false) => batch.come_out(),
+            (None, true) => {
+                if let Some(caller) = stack.last_mut() {
+                    caller.frames = codes.frames_of_call(profile, caller.func, node.func);
+                }
+                let mut left = weights;
+                for (frames, ticks) in codes.sampled(&profile.tree_places, id, node.func) {
+                    let self_ticks = ticks.min(left.self_ticks);
+                    left.self_ticks -= self_ticks;
+                    stack.push(Spot { func: node.func, frames });
+                    give(&mut batch, &stack, Weights { calls: 0, self_ticks });
+                    stack.pop();
+                }
+                stack.push(Spot { func: node.func, frames: vec![Frame::ANYWHERE] });
+                give(&mut batch, &stack, left);
+            }
+            (None, false) => _ = stack.pop(),
         }
-        if let Some(caller) = stack.last_mut() {
-            caller.frames = codes.frames_of_call(profile, caller.func, node.func);
-        }
-        let mut left = weights;
-        for (frames, ticks) in codes.sampled(&profile.tree_places, id, node.func) {
-            let self_ticks = ticks.min(left.self_ticks);
-            left.self_ticks -= self_ticks;
-            stack.push(Spot { func: node.func, frames });
-            result = std::mem::replace(&mut result, Ok(())).and_then(|()| {
-                batch.take(&stack, Weights { calls: 0, self_ticks }).map_or(Ok(()), &mut send)
-            });
-            stack.pop();
-        }
-        stack.push(Spot { func: node.func, frames: vec![Frame::ANYWHERE] });
-        result = std::mem::replace(&mut result, Ok(()))
-            .and_then(|()| batch.take(&stack, left).map_or(Ok(()), &mut send));
     });
     result?;
     batch.cut().map_or(Ok(()), send)?;
@@ -92,6 +103,8 @@ struct Batch<'a> {
     options: &'a ProfileOptions,
     ids: Ids,
     dictionary: Dictionary<'a>,
+    /// The spans around what comes next, the innermost last.
+    around: Vec<Option<SpanLink>>,
     times: Vec<Sample>,
     calls: Vec<Sample>,
     /// The samples' bytes, at most.
@@ -118,7 +131,10 @@ impl<'a> Batch<'a> {
                 let path = u64::from(node.parent.0) << 32 | u64::from(node.func.0);
                 ids.with(path).with(node.calls).with(node.self_ticks)
             }),
-            dictionary: Dictionary::new(symbols, parent),
+            dictionary: Dictionary::new(symbols),
+            around: vec![
+                parent.map(|parent| SpanLink { trace_id: parent.trace_id, span_id: parent.span_id }),
+            ],
             times: Vec::new(),
             calls: Vec::new(),
             bytes: 0,
@@ -126,6 +142,15 @@ impl<'a> Batch<'a> {
             given: 0,
             requests: 0,
         }
+    }
+
+    /// What comes is in this span.
+    fn fall_into(&mut self, span: Option<SpanLink>) {
+        self.around.push(span.or(self.around.last().copied().flatten()));
+    }
+
+    fn come_out(&mut self) {
+        self.around.pop();
     }
 
     fn samples(&self) -> usize {
@@ -146,8 +171,10 @@ impl<'a> Batch<'a> {
     fn make_room(&mut self, path: &[Spot]) -> Option<Request> {
         /// Tags, lengths and numbers of a sample, at most.
         const SAMPLE: usize = 32;
+        /// A link, at most.
+        const LINK: usize = 32;
         let Limits { bytes, spans } = self.options.limits;
-        let more = 2 * SAMPLE + 5 * path.len();
+        let more = 2 * SAMPLE + LINK + 5 * path.len();
         let room = bytes.saturating_sub(self.envelope + more);
         let names = self.dictionary.bytes_of(path);
         let is_full = self.samples() as u64 + 2 > spans.max(2)
@@ -163,7 +190,7 @@ impl<'a> Batch<'a> {
 
     fn add(&mut self, stack: &[Spot], Weights { calls, self_ticks }: Weights) {
         let stack_index = self.dictionary.stack(stack);
-        let link_index = self.dictionary.link();
+        let link_index = self.dictionary.link(self.around.last().copied().flatten());
         let sample = |value: u64| Sample {
             stack_index,
             link_index,

@@ -31,7 +31,7 @@ pub struct Spans<R: Read> {
 /// How many events are turned into spans before a request may be given.
 const AT_ONCE: usize = 1 << 12;
 /// How many calls may be open at once, all of which may end at once: what is deeper has one span.
-const MAX_OPEN: usize = 1 << 16;
+pub(crate) const MAX_OPEN: usize = 1 << 16;
 
 /// The part of the trace's last batch that is left to do. The spans of a whole batch may have gigabytes.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use crate::nodes::{CallTree, Node, NodeId};
 use crate::problem::Problems;
 use crate::symbols::{HOST, OTHER, RECORDER, Symbols};
 use kperf_abi::FuncId;
-use kperf_trace::{Allocation, Batch, LaneId};
+use kperf_trace::{Allocation, Batch, CallParent, LaneId};
 use rustc_hash::FxHashMap;
 use std::io;
 
@@ -151,7 +151,7 @@ pub(crate) struct OpenFrame {
     children_ticks: u64,
 }
 
-impl<O> Growth<O> {
+impl<O: CallObserver> Growth<O> {
     pub(crate) fn new(observer: O) -> Growth<O> {
         let root = Node::new(CallTree::ROOT, HOST);
         let (symbols, others) = (Symbols::default(), FxHashMap::default());
@@ -203,6 +203,18 @@ impl<O> Growth<O> {
         if found != 0 { found } else { self.other_child(parent, func) }
     }
 
+    /// What an outermost call of this lane hangs below.
+    #[inline]
+    fn outermost(&mut self, lane: LaneId) -> u32 {
+        if self.root != 0 {
+            return self.root;
+        }
+        match self.observer.tree_of(lane, self.nodes.len()) {
+            Some(link) => self.child(0, link),
+            None => 0,
+        }
+    }
+
     fn other_child(&mut self, parent: u32, func: FuncId) -> u32 {
         let callees = &self.callees[parent as usize];
         let free = callees.funcs.iter().position(|&at_hand| at_hand == HOST).unwrap_or(AT_HAND);
@@ -242,12 +254,15 @@ impl<O: CallObserver> Visitor for Growth<O> {
     #[inline]
     fn enter(
         &mut self,
-        _lane: LaneId,
+        lane: LaneId,
         parents: &mut [OpenFrame],
         func: FuncId,
         ticks: u64,
     ) -> Result<OpenFrame, Never> {
-        let parent = parents.last().map_or(self.root, |parent| parent.node);
+        let parent = match parents.last() {
+            Some(parent) => parent.node,
+            None => self.outermost(lane),
+        };
         Ok(OpenFrame { node: self.child(parent, func), func, start_ticks: ticks, children_ticks: 0 })
     }
 
@@ -342,6 +357,18 @@ impl<O: CallObserver> Named for Growth<O> {
 
     fn symbols_added(&mut self) {
         self.observer.symbols(&self.symbols);
+    }
+
+    fn parent(&mut self, parent: &CallParent) {
+        self.observer.parent(parent);
+    }
+
+    fn begins(&mut self, lane: LaneId) {
+        self.observer.begins(lane, self.nodes.len());
+    }
+
+    fn slow_call(&mut self, recorder: u32, func: FuncId) -> Option<FuncId> {
+        self.observer.slow_call(recorder, func)
     }
 
     fn spans(&mut self, spans: bool) {

@@ -4,7 +4,7 @@ use crate::frames::Ending;
 use crate::nodes::NodeId;
 use crate::symbols::Symbols;
 use kperf_abi::FuncId;
-use kperf_trace::{Allocation, LaneId};
+use kperf_trace::{Allocation, CallParent, LaneId};
 
 /// A call that has ended. Calls of one lane and depth come in the order of time, and don't overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,13 +34,29 @@ impl Call {
     }
 }
 
-/// Sees every call when it ends. `()` sees nothing; a pair of observers is one that shows each call to both.
+/// Sees every call when it ends. `()` sees nothing; a pair of observers is one that shows each call to both, and doesn't split the tree.
 pub trait CallObserver {
     /// A call has ended.
     fn call(&mut self, call: &Call);
 
     /// One more module has told its functions.
     fn symbols(&mut self, _symbols: &Symbols) {}
+
+    /// The trace names the parent of the host's next calls.
+    fn parent(&mut self, _parent: &CallParent) {}
+
+    /// The host makes a call on a lane. Only told where a filter is between the trace and the tree, which has so many nodes.
+    fn begins(&mut self, _lane: LaneId, _nodes: usize) {}
+
+    /// Below which node of its own the tree shall have an outermost call of this lane, if it is split.
+    fn tree_of(&mut self, _lane: LaneId, _nodes: usize) -> Option<FuncId> {
+        None
+    }
+
+    /// The same for calls of a function that samples found.
+    fn slow_call(&mut self, _recorder: u32, _func: FuncId) -> Option<FuncId> {
+        None
+    }
 
     /// Memory was asked for, or given back, in a call of this node of the tree that grows.
     fn allocation(&mut self, _lane: LaneId, _node: NodeId, _allocation: &Allocation, _ticks: u64) {}

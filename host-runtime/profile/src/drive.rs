@@ -5,7 +5,8 @@ use crate::frames::{AtRange, Filtered, Frames, LaneStatus, Visitor};
 use crate::health::{Health, Stalls};
 use crate::sampled::Windows;
 use crate::symbols::Symbols;
-use kperf_trace::{Anchor, Item, TraceReader};
+use kperf_abi::FuncId;
+use kperf_trace::{Anchor, CallParent, Item, LaneId, TraceReader};
 use std::io::{self, Read};
 
 /// A visitor that keeps the symbols: names are needed while the trace goes by.
@@ -17,6 +18,17 @@ pub(crate) trait Named: Visitor {
 
     /// Says whether the calls from here on are slow calls that samples saw. The windows of the profile count these too.
     fn spans(&mut self, _spans: bool) {}
+
+    /// Whose children the host's next calls are.
+    fn parent(&mut self, _parent: &CallParent) {}
+
+    /// The host makes a call, which a filter may tell of later.
+    fn begins(&mut self, _lane: LaneId) {}
+
+    /// Below which node of its own the tree shall have calls of this function that samples found, if it is split.
+    fn slow_call(&mut self, _recorder: u32, _func: FuncId) -> Option<FuncId> {
+        None
+    }
 
     /// One more moment, read on the trace's clock and on the calendar's: for visitors that tell calendar time.
     fn anchor(&mut self, _anchor: &Anchor) {}
@@ -97,10 +109,14 @@ impl<V: Named> Pass<V> {
                 self.frames.push_spans(batch)?;
                 self.frames.visitor().spans(false);
             }
-            Item::Window(window) => self.windows.add(window, filter),
+            Item::Window(window) => {
+                let visitor = self.frames.visitor();
+                self.windows.add(window, filter, |func| visitor.slow_call(window.recorder, func));
+            }
             Item::Stall(stall) => self.stalls.add(stall),
             Item::Anchor(anchor) => self.frames.visitor().anchor(anchor),
-            Item::Parent(_) | Item::End(_) => {}
+            Item::Parent(parent) => self.frames.visitor().parent(parent),
+            Item::End(_) => {}
         }
         Ok(())
     }

@@ -18,6 +18,8 @@ pub struct Beyond {
     pub frames: u64,
     /// Windows of a profile that were wanted each for itself, and are too many for that. They are in the sum.
     pub windows: u64,
+    /// Calls from the host that are below a span and have no link to it, in a profile that links.
+    pub links: u64,
 }
 
 impl Beyond {
@@ -45,6 +47,12 @@ impl Beyond {
             told.push(format!(
                 "{} not shown: too many to be kept each for itself; --window N shows one",
                 times(self.windows, "window is", "windows are")
+            ));
+        }
+        if self.links > 0 {
+            told.push(format!(
+                "{} no link to the span that called: there are too many spans",
+                times(self.links, "call from the host has", "calls from the host have")
             ));
         }
         told

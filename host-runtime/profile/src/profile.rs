@@ -6,6 +6,7 @@ use crate::drive::{Driven, Named, drive};
 use crate::filter::CallFilter;
 use crate::frames::{AtRange, Counts, LaneStatus};
 use crate::health::Health;
+use crate::links::{Links, SlowSpans, SpanLink};
 use crate::nodes::CallTree;
 use crate::precision::Precision;
 use crate::sampled::{SampledPlaces, Sampling, TreePlaces, WindowProfile};
@@ -44,6 +45,9 @@ pub struct Profile {
     /// Each window by itself, if the filter asked for that ([`WindowChoice::Each`](crate::WindowChoice::Each)). In the order of
     /// the trace: the windows of one lane are in the order of time.
     pub windows: Vec<WindowProfile>,
+    /// The spans that nodes of the tree stand for: see [`link_number`](crate::link_number). There are none, but with
+    /// [`Profile::read_linked`].
+    pub links: Vec<SpanLink>,
 }
 
 impl Profile {
@@ -75,6 +79,20 @@ impl Profile {
         let clipped = filter.map(|filter| (filter, AtRange::Clipped));
         let driven = drive(&mut reader, Growth::new(observer), clipped, &mut progress)?;
         Ok(Profile::of(driven, &reader, filter))
+    }
+
+    /// [`Profile::read_filtered`], with a tree that is split by the spans that calls fall into: the parents that the trace names for
+    /// calls of the host, and those of slow calls. A link's node has no figures of its own.
+    pub fn read_linked<R: Read>(
+        reader: TraceReader<R>,
+        slow: SlowSpans,
+        filter: Option<&CallFilter<'_>>,
+        progress: impl FnMut(u64),
+    ) -> io::Result<Profile> {
+        let links = Links::new(slow, filter.is_some());
+        let (mut profile, links) = Profile::read_observed(reader, links, filter, progress)?;
+        profile.health.beyond.links = links.beyond;
+        Ok(Profile { links: links.spans, ..profile })
     }
 
     /// The profile of a finished pass, and the observer that saw the calls.
@@ -117,6 +135,7 @@ impl Profile {
             places,
             tree_places,
             windows: each,
+            links: Vec::new(),
         };
         (profile, observer)
     }

@@ -5,6 +5,7 @@ mod places;
 use crate::filter::{CallFilter, WindowChoice};
 use crate::frames::LaneStatus;
 use crate::limits::MAX_PATHS;
+use crate::links::link_number;
 use crate::nodes::{CallTree, Node, NodeId};
 use crate::symbols::{HOST, OTHER, Symbols, UNSEEN};
 use crate::text::times;
@@ -223,8 +224,13 @@ struct Lane {
 }
 
 impl Windows {
-    /// Adds one, if the filter wants it.
-    pub(crate) fn add(&mut self, window: &Window, filter: Option<&CallFilter<'_>>) {
+    /// Adds one, if the filter wants it. `link` answers the node that calls of a function get below, if they get one.
+    pub(crate) fn add(
+        &mut self,
+        window: &Window,
+        filter: Option<&CallFilter<'_>>,
+        link: impl FnMut(FuncId) -> Option<FuncId>,
+    ) {
         let calls = window.calls.iter().fold(0u64, |sum, (_, calls)| sum.saturating_add(*calls));
         let (start_ticks, end_ticks) = (window.start_ticks, window.end_ticks);
         let lane = self.lanes.entry(window.recorder).or_insert(Lane {
@@ -243,19 +249,19 @@ impl Windows {
         }
         self.sampling.most_windows = self.sampling.most_windows.max(number);
         match filter.map(|filter| filter.windows).unwrap_or_default() {
-            WindowChoice::Sum => self.sum(window),
-            WindowChoice::Nth(wanted) if wanted == number => self.sum(window),
+            WindowChoice::Sum => self.sum(window, link),
+            WindowChoice::Nth(wanted) if wanted == number => self.sum(window, link),
             WindowChoice::Nth(_) => {}
             WindowChoice::Last => self.keep_last(window),
             WindowChoice::Each => {
-                self.sum(window);
+                self.sum(window, |_| None);
                 self.entries += entries_of(window);
                 if self.entries > MAX_ENTRIES {
                     self.left_out += 1;
                     return;
                 }
                 let mut windows = Windows::default();
-                windows.sum(window);
+                windows.sum(window, |_| None);
                 let range = (start_ticks, end_ticks);
                 self.each.push(One { recorder: window.recorder, number, range, windows });
             }
@@ -265,7 +271,7 @@ impl Windows {
     /// No more windows come.
     pub(crate) fn settle(&mut self) {
         for window in std::mem::take(&mut self.last).into_values() {
-            self.sum(&window);
+            self.sum(&window, |_| None);
         }
     }
 
@@ -282,7 +288,7 @@ impl Windows {
         self.last.insert(window.recorder, window.clone());
     }
 
-    fn sum(&mut self, window: &Window) {
+    fn sum(&mut self, window: &Window, mut link: impl FnMut(FuncId) -> Option<FuncId>) {
         let sampling = &mut self.sampling;
         sampling.windows += 1;
         let (start, end) = sampling.range.unwrap_or((u64::MAX, 0));
@@ -307,7 +313,10 @@ impl Windows {
         let mut places: Vec<NodeId> = Vec::with_capacity(window.nodes.len());
         for node in &window.nodes {
             let parent = node.parent.and_then(|parent| places.get(parent as usize)).copied();
-            let parent = parent.unwrap_or(CallTree::ROOT);
+            let mut parent = parent.unwrap_or(CallTree::ROOT);
+            if let Some(link) = link(node.func) {
+                parent = self.paths.kept_path(parent, link).unwrap_or(parent);
+            }
             // What is beyond the limit counts for its outer part, as what a sampler cuts does.
             let place = self.paths.kept_path(parent, node.func).unwrap_or_else(|| {
                 self.sampling.cut = self.sampling.cut.saturating_add(node.samples);
@@ -411,13 +420,16 @@ fn filtered(nodes: &[Node], filter: &CallFilter<'_>, symbols: &Symbols) -> (Path
     for node in nodes.iter().skip(1) {
         let (parent, level) = places.get(node.parent.index()).copied().unwrap_or_default();
         let keep = match node.func {
+            // It is no call.
+            func if link_number(func).is_some() => true,
             // How deep their calls were isn't known.
             UNSEEN => filter.depth.is_none(),
             func => filter.depth.is_none_or(|depth| level < depth) && (filter.keep)(&symbols.name(func)),
         };
         let under_unseen = nodes.get(node.parent.index()).is_some_and(|parent| parent.func == UNSEEN);
         let keep = keep && !(under_unseen && filter.depth.is_some());
-        let place = if keep { (left.path(parent, node.func), level + 1) } else { (parent, level) };
+        let inner = level + u32::from(link_number(node.func).is_none());
+        let place = if keep { (left.path(parent, node.func), inner) } else { (parent, level) };
         places.push(place);
         kept.push(keep.then_some(place.0));
         if place.0 == CallTree::ROOT {

@@ -7,14 +7,12 @@ use crate::proto::profiles::v1development::{
     Function, KeyValueAndUnit, Line, Link, Location, Mapping, ProfilesDictionary, Stack, ValueType,
 };
 use kperf_abi::FuncId;
-use kperf_profile::{Frame, Symbols, printable};
-use kperf_trace::TraceContext;
+use kperf_profile::{Frame, SpanLink, Symbols, printable};
 use rustc_hash::FxHashMap;
 
 /// The tables of a request. The first entry of each stands for "none".
 pub(super) struct Dictionary<'a> {
     symbols: &'a Symbols,
-    parent: Option<&'a TraceContext>,
     tables: ProfilesDictionary,
     strings: FxHashMap<String, i32>,
     /// The locations of functions, by the frames there.
@@ -25,6 +23,9 @@ pub(super) struct Dictionary<'a> {
     mappings: FxHashMap<usize, i32>,
     /// The attribute of a module's hash. A module may come with several symbol tables.
     hashes: FxHashMap<&'a str, i32>,
+    links: FxHashMap<SpanLink, i32>,
+    /// Paths that are there: one may come once for each span.
+    stacks: FxHashMap<Vec<i32>, i32>,
     /// How many bytes names have, about.
     bytes: usize,
     /// Names are cut here.
@@ -37,17 +38,18 @@ const FUNCTION: usize = 96;
 const STRING: usize = 8;
 
 impl<'a> Dictionary<'a> {
-    /// An empty one. `parent` is the span that all samples link to.
-    pub(super) fn new(symbols: &'a Symbols, parent: Option<&'a TraceContext>) -> Dictionary<'a> {
+    /// An empty one.
+    pub(super) fn new(symbols: &'a Symbols) -> Dictionary<'a> {
         let mut dictionary = Dictionary {
             symbols,
-            parent,
             tables: ProfilesDictionary::default(),
             strings: FxHashMap::default(),
             locations: FxHashMap::default(),
             functions: FxHashMap::default(),
             mappings: FxHashMap::default(),
             hashes: FxHashMap::default(),
+            links: FxHashMap::default(),
+            stacks: FxHashMap::default(),
             bytes: 0,
             max_name: MAX_NAME,
         };
@@ -62,6 +64,8 @@ impl<'a> Dictionary<'a> {
         self.functions.clear();
         self.mappings.clear();
         self.hashes.clear();
+        self.links.clear();
+        self.stacks.clear();
         self.bytes = 0;
         self.max_name = MAX_NAME;
         let none = ProfilesDictionary {
@@ -122,20 +126,24 @@ impl<'a> Dictionary<'a> {
         FUNCTION + name + system_name + file + module + inlined
     }
 
-    /// The index of a path of calls; the outermost comes first here. Each path must be given once.
+    /// The index of a path of calls; the outermost comes first here.
     pub(super) fn stack(&mut self, path: &[Spot]) -> i32 {
-        let location_indices = path.iter().rev().map(|spot| self.location(spot)).collect();
-        put(&mut self.tables.stack_table, Stack { location_indices })
+        let location_indices: Vec<i32> = path.iter().rev().map(|spot| self.location(spot)).collect();
+        if let Some(&index) = self.stacks.get(&location_indices) {
+            return index;
+        }
+        let index = put(&mut self.tables.stack_table, Stack { location_indices: location_indices.clone() });
+        self.stacks.insert(location_indices, index);
+        index
     }
 
     /// The index of the link to the span in which it happened; 0 if there is none.
-    pub(super) fn link(&mut self) -> i32 {
-        let Some(parent) = self.parent else { return 0 };
-        if let [_, _, ..] = self.tables.link_table[..] {
-            return 1;
-        }
-        let link = Link { trace_id: parent.trace_id.to_vec(), span_id: parent.span_id.to_vec() };
-        put(&mut self.tables.link_table, link)
+    pub(super) fn link(&mut self, span: Option<SpanLink>) -> i32 {
+        let Some(span) = span else { return 0 };
+        let table = &mut self.tables.link_table;
+        *self.links.entry(span).or_insert_with(|| {
+            put(table, Link { trace_id: span.trace_id.to_vec(), span_id: span.span_id.to_vec() })
+        })
     }
 
     pub(super) fn value_type(&mut self, name: &str, unit: &str) -> ValueType {

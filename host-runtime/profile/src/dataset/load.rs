@@ -315,6 +315,7 @@ fn profile_of(runs: &[RunRow], symbols: Symbols, tree: CallTree) -> Profile {
         counted_calls: calls,
         hidden_calls: 0,
         windows: Vec::new(),
+        links: Vec::new(),
         places: SampledPlaces::default(),
         tree_places: TreePlaces::default(),
     }

@@ -6,7 +6,7 @@ use crate::filter::CallFilter;
 use crate::frames::{Ending, Visitor};
 use crate::symbols::Symbols;
 use kperf_abi::FuncId;
-use kperf_trace::{Allocation, Anchor, Header, LaneId};
+use kperf_trace::{Allocation, Anchor, CallParent, Header, LaneId};
 use rustc_hash::FxHashMap;
 
 /// Whether calls are told as they were, or only the part of each that lies in the filter's range. Lists show calls as
@@ -178,6 +178,9 @@ impl<V: Named> Visitor for Filtered<'_, V> {
         func: FuncId,
         ticks: u64,
     ) -> Result<Frame, V::Error> {
+        if parents.is_empty() {
+            self.inner.begins(lane);
+        }
         let level = parents.last().map_or(0, Frame::inner_level);
         let wanted = self.filter.depth.is_none_or(|depth| level < depth)
             && ticks <= self.range_ticks.1
@@ -294,6 +297,14 @@ impl<V: Named> Named for Filtered<'_, V> {
 
     fn spans(&mut self, spans: bool) {
         self.inner.spans(spans);
+    }
+
+    fn parent(&mut self, parent: &CallParent) {
+        self.inner.parent(parent);
+    }
+
+    fn slow_call(&mut self, recorder: u32, func: FuncId) -> Option<FuncId> {
+        self.inner.slow_call(recorder, func)
     }
 
     fn anchor(&mut self, anchor: &Anchor) {

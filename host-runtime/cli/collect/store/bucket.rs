@@ -1,0 +1,179 @@
+//! A bucket of an S3-like store. What is written is an object, put at once; what is read goes to a temporary file first, so that memory
+//! doesn't depend on what others have put there.
+
+mod http;
+
+use super::files::Found;
+use anyhow::{Context, bail};
+use futures_util::TryStreamExt;
+use http::Connector;
+use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::path::Path;
+use object_store::{
+    Error, MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, RetryConfig,
+};
+use std::fmt;
+use std::fs::File;
+use std::future::Future;
+use std::io::{self, BufWriter, Read, Seek, Write};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// What is longer is put in parts.
+const PART: u64 = 8 << 20;
+/// How often and for how long a request is tried.
+const RETRIES: usize = 5;
+const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long nothing of an object may come while it is read.
+const STALLED: Duration = Duration::from_secs(60);
+
+/// A bucket, and where in it the dataset is.
+pub struct Bucket {
+    bucket: String,
+    /// Without slashes at its ends.
+    prefix: String,
+    store: AmazonS3,
+    runtime: Runtime,
+}
+
+impl fmt::Display for Bucket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let separator = if self.prefix.is_empty() { "" } else { "/" };
+        write!(f, "s3://{}{separator}{}", self.bucket, self.prefix)
+    }
+}
+
+impl Bucket {
+    /// The bucket at an address, `s3://BUCKET/PREFIX`. The environment says who asks, and where the store is (`AWS_ACCESS_KEY_ID`,
+    /// `AWS_REGION`, `AWS_ENDPOINT_URL` ..).
+    pub fn at(address: &str) -> anyhow::Result<Bucket> {
+        let rest = address.strip_prefix("s3://").unwrap_or(address);
+        let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
+        if bucket.is_empty() {
+            bail!("`{address}` names no bucket; give s3://BUCKET/PREFIX");
+        }
+        let retry =
+            RetryConfig { max_retries: RETRIES, retry_timeout: RETRY_TIMEOUT, ..RetryConfig::default() };
+        let store = AmazonS3Builder::from_env()
+            .with_bucket_name(bucket)
+            .with_retry(retry)
+            .with_http_connector(Connector)
+            .build()
+            .with_context(|| format!("failed to open the bucket `{bucket}`"))?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let prefix = prefix.trim_matches('/').to_owned();
+        Ok(Bucket { bucket: bucket.to_owned(), prefix, store, runtime })
+    }
+
+    /// The name of an object. Keys have no characters that a name can't have.
+    fn path(&self, key: &str) -> anyhow::Result<Path> {
+        let name = if self.prefix.is_empty() { key.to_owned() } else { format!("{}/{key}", self.prefix) };
+        Path::parse(&name).with_context(|| format!("`{name}` can't be the name of an object"))
+    }
+
+    fn wait<T>(&self, work: impl Future<Output = T>) -> T {
+        self.runtime.block_on(work)
+    }
+
+    /// All objects below a folder.
+    pub fn list(&self, folder: &str) -> anyhow::Result<Vec<Found>> {
+        let path = self.path(folder)?;
+        let skip = if self.prefix.is_empty() { 0 } else { self.prefix.len() + 1 };
+        let objects = self.store.list(Some(&path)).map_ok(|object| Found {
+            key: object.location.as_ref().get(skip..).unwrap_or_default().to_owned(),
+            bytes: object.size,
+        });
+        self.wait(objects.try_collect()).with_context(|| format!("failed to list `{self}/{folder}`"))
+    }
+
+    /// The object in a temporary file; `None` if there is none.
+    pub fn open(&self, key: &str) -> anyhow::Result<Option<File>> {
+        let path = self.path(key)?;
+        self.wait(async {
+            let object = match self.store.get(&path).await {
+                Err(Error::NotFound { .. }) => return Ok(None),
+                object => object?,
+            };
+            let mut file = tempfile::tempfile()?;
+            let mut bytes = object.into_stream();
+            while let Some(bytes) =
+                tokio::time::timeout(STALLED, bytes.try_next()).await.context("the store doesn't go on")??
+            {
+                file.write_all(&bytes)?;
+            }
+            file.rewind()?;
+            Ok(Some(file))
+        })
+    }
+
+    /// Whether an object is there.
+    pub fn has(&self, key: &str) -> anyhow::Result<bool> {
+        match self.wait(self.store.head(&self.path(key)?)) {
+            Err(Error::NotFound { .. }) => Ok(false),
+            head => Ok(head.map(|_| true)?),
+        }
+    }
+
+    /// Puts an empty object that isn't there yet; answers whether it was so.
+    pub fn create(&self, key: &str) -> anyhow::Result<bool> {
+        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+        let path = self.path(key)?;
+        match self.wait(self.store.put_opts(&path, PutPayload::new(), options)) {
+            Err(Error::AlreadyExists { .. }) => Ok(false),
+            put => put.map(|_| true).with_context(|| format!("failed to write `{self}/{key}`")),
+        }
+    }
+
+    /// Puts an object, in the place of one that is there.
+    pub fn put(
+        &self,
+        key: &str,
+        write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
+    ) -> anyhow::Result<()> {
+        let path = self.path(key)?;
+        let mut out = BufWriter::new(tempfile::tempfile()?);
+        write(&mut out)?;
+        let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.rewind()?;
+        let is_short = file.metadata()?.len() <= PART;
+        self.wait(async {
+            if is_short {
+                self.store.put(&path, next(&mut file)?.into()).await?;
+                return Ok(());
+            }
+            let mut upload = self.store.put_multipart(&path).await?;
+            let put = put_parts(&mut *upload, &mut file).await;
+            if put.is_err() {
+                // Else its parts stay, unseen, and are paid for.
+                let _ = upload.abort().await;
+            }
+            put
+        })
+    }
+
+    /// Deletes an object, if it is there.
+    pub fn delete(&self, key: &str) -> anyhow::Result<()> {
+        match self.wait(self.store.delete(&self.path(key)?)) {
+            Err(Error::NotFound { .. }) => Ok(()),
+            deleted => Ok(deleted?),
+        }
+    }
+}
+
+async fn put_parts(upload: &mut dyn MultipartUpload, file: &mut File) -> anyhow::Result<()> {
+    loop {
+        let part = next(file)?;
+        if part.is_empty() {
+            upload.complete().await?;
+            return Ok(());
+        }
+        upload.put_part(part.into()).await?;
+    }
+}
+
+/// The next part of a file.
+fn next(file: &mut File) -> io::Result<Vec<u8>> {
+    let mut part = Vec::new();
+    file.take(PART).read_to_end(&mut part)?;
+    Ok(part)
+}
