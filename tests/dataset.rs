@@ -287,6 +287,43 @@ fn pictures_of_a_dataset_are_those_of_its_traces() {
     assert!(page.contains("data-section=\"flame\"") && !page.contains("data-section=\"level-0\""));
 }
 
+/// A bucket, in a build that can: `KPERF_S3=s3://BUCKET/PREFIX cargo test --features s3 ..`, with `AWS_*` for who asks and where. A server
+/// for it is `pip install 'moto[server]'`.
+#[test]
+fn a_bucket_is_a_dataset_too() {
+    let folder = record();
+    if cfg!(not(feature = "s3")) {
+        let commands: [&[&str]; 4] = [
+            &["collect", "a.kperf", "-o", "s3://bucket/x"],
+            &["report", "s3://bucket/x"],
+            &["view", "s3://bucket/x", "--no-open"],
+            &["diff", "s3://bucket/x", "--where", "version = 'a'", "--where", "version = 'b'"],
+        ];
+        for args in commands {
+            let text = fails(folder.path(), args);
+            assert!(
+                text.contains("is built without S3: cargo build --release --features s3"),
+                "{args:?}: {text}"
+            );
+        }
+        return;
+    }
+    let Ok(bucket) = std::env::var("KPERF_S3") else {
+        eprintln!("skipped: KPERF_S3 names no bucket");
+        return;
+    };
+    let dataset = format!("{bucket}/{}", std::process::id());
+    let report = |dataset: &str| kperf(folder.path(), &["report", dataset, "--format", "csv"]);
+    kperf(folder.path(), &["collect", "-q", ".", "-o", "dataset"]);
+    let told = kperf(folder.path(), &["collect", ".", "-o", &dataset]);
+    assert!(told.contains("3 runs new, 3 in all"), "{told}");
+    assert!(kperf(folder.path(), &["collect", ".", "-o", &dataset]).contains("3 taken before"));
+    assert_eq!(report(&dataset), report("dataset"));
+    let told = kperf(folder.path(), &["collect", "-o", &dataset, "--compact"]);
+    assert!(told.contains("3 runs joined in 1 file a table"), "{told}");
+    assert_eq!(report(&dataset), report("dataset"));
+}
+
 /// What a killed process has left doesn't count, and collecting again completes it.
 #[test]
 fn a_collect_that_is_killed_leaves_a_dataset() {

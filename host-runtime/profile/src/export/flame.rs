@@ -14,7 +14,7 @@ use inferno::flamegraph::{self, Direction, Options as Picture, Palette};
 use kperf_abi::FuncId;
 use kperf_trace::{Header, LaneId, TraceReader};
 use rustc_hash::FxHashMap;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 
 /// What is drawn, and how.
 #[derive(Clone, Debug, Default)]
@@ -114,26 +114,58 @@ fn draw(lines: &[String], options: &Options, chart: bool, mut out: impl Write) -
     if options.reverse {
         picture.direction = Direction::Inverted;
     }
-    let mut svg = Vec::new();
-    flamegraph::from_lines(&mut picture, lines.iter().map(String::as_str), &mut svg)?;
-    write_with_dark_style(&svg, &mut out)?;
-    out.flush()
+    // It may have hundreds of megabytes, so it is written while it is drawn.
+    let mut out = BufWriter::new(WithDarkStyle { out: &mut out, head: Some(Vec::new()) });
+    flamegraph::from_lines(&mut picture, lines.iter().map(String::as_str), &mut out)?;
+    out.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
 }
 
-/// Adds a dark style for readers who want one: a dark ground, and light text where it doesn't stand on a box. The picture
-/// is not copied for it: it may have a hundred megabytes.
-fn write_with_dark_style(svg: &[u8], out: &mut impl Write) -> io::Result<()> {
-    const STYLE: &[u8] = b"<style type=\"text/css\">";
-    const DARK: &[u8] =
-        b"\n@media (prefers-color-scheme: dark) {\n  #background stop { stop-color: #1d1f21; }\n  \
-        svg > text { fill: #d8dadc; }\n}\n";
-    let style = svg.windows(STYLE.len()).position(|bytes| bytes == STYLE);
-    let (before, behind) = svg.split_at(style.map_or(svg.len(), |at| at + STYLE.len()));
-    out.write_all(before)?;
-    if style.is_some() {
-        out.write_all(DARK)?;
+/// Passes a picture on, and adds a dark style for readers who want one: a dark ground, and light text where it doesn't stand on a box.
+struct WithDarkStyle<W> {
+    out: W,
+    /// What came so far, until the picture's own style comes.
+    head: Option<Vec<u8>>,
+}
+
+impl<W: Write> WithDarkStyle<W> {
+    /// The picture is whole.
+    fn finish(mut self) -> io::Result<()> {
+        if let Some(head) = self.head.take() {
+            self.out.write_all(&head)?;
+        }
+        self.out.flush()
     }
-    out.write_all(behind)
+}
+
+impl<W: Write> Write for WithDarkStyle<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        const STYLE: &[u8] = b"<style type=\"text/css\">";
+        const DARK: &[u8] =
+            b"\n@media (prefers-color-scheme: dark) {\n  #background stop { stop-color: #1d1f21; }\n  \
+            svg > text { fill: #d8dadc; }\n}\n";
+        /// It comes before this.
+        const HEAD: usize = 1 << 20;
+        let Some(head) = &mut self.head else {
+            self.out.write_all(bytes)?;
+            return Ok(bytes.len());
+        };
+        head.extend_from_slice(bytes);
+        let style = head.windows(STYLE.len()).position(|bytes| bytes == STYLE);
+        if let Some(at) = style {
+            let (before, behind) = head.split_at(at + STYLE.len());
+            [before, DARK, behind].iter().try_for_each(|part| self.out.write_all(part))?;
+        } else if head.len() > HEAD {
+            self.out.write_all(head)?;
+        } else {
+            return Ok(bytes.len());
+        }
+        self.head = None;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }
 
 /// What a part takes beside its stack, in bytes.
