@@ -48,7 +48,7 @@ impl FromStr for SpanMin {
 #[command(next_help_heading = "What is recorded")]
 pub struct RecordArgs {
     /// `trace` records every call. `profile` counts all calls and takes samples of the open ones: counts are exact, times are
-    /// those of a sampler, and memory stays constant. A profile's recorder is always inside the module.
+    /// those of a sampler, and memory stays constant. A profile's recorder is always inside the module; in a component it stands beside the modules.
     #[arg(long, value_enum, value_name = "WHAT", default_value = "trace")]
     pub record: RecordArg,
     /// Profiles: list calls one by one that last at least this long, for `replay`, `view` and spans [default: ten periods]. `off`
