@@ -4,8 +4,9 @@ use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Frame;
-use hyper::header::{self, HeaderValue};
+use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Response, StatusCode};
+use kperf_pages::policy;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -55,4 +56,18 @@ pub fn text(status: StatusCode, text: &str) -> Answer {
     *answer.status_mut() = status;
     answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     answer
+}
+
+/// Makes room in the policies of an answer for what is below `ours`. Answers the nonce that the scripts of a page have.
+pub fn make_room(headers: &mut HeaderMap, ours: &str) -> Option<String> {
+    let texts = headers.get_all(header::CONTENT_SECURITY_POLICY).iter();
+    let policies: Vec<String> = texts.filter_map(|value| value.to_str().ok().map(str::to_owned)).collect();
+    headers.remove(header::CONTENT_SECURITY_POLICY);
+    let (policies, nonce) = policy::extend_all(&policies, ours);
+    for policies in policies {
+        if let Ok(value) = HeaderValue::from_str(&policies) {
+            headers.append(header::CONTENT_SECURITY_POLICY, value);
+        }
+    }
+    nonce
 }

@@ -23,12 +23,10 @@ use tokio::sync::Semaphore;
 const SCRIPT: &str = include_str!("../../js/bundle/kperf.js");
 /// What that script puts into worklets.
 const WORKLET: &str = include_str!("../../js/bundle/worklet.js");
-/// The folder of our own files. No site should have a folder of this name.
-pub const OURS: &str = "/.kperf/";
 /// Where pages send parts of traces.
-pub const TRACE: &str = "/.kperf/trace";
+const TRACE: &str = "/.kperf/trace";
 /// Where pages send modules that are to get probes.
-pub const PROBE: &str = "/.kperf/probe";
+const PROBE: &str = "/.kperf/probe";
 /// Pages of other sites can't send these headers without a preflight request, which is never answered.
 const TRACE_HEADER: &str = "kperf-trace";
 const PROBE_HEADER: HeaderName = HeaderName::from_static("kperf-probe");

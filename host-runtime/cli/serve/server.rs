@@ -1,13 +1,11 @@
 //! Answers the browser: with the site's files, into whose pages the recorder is put, and with our own.
 
-use super::answer::{Answer, continued, text};
+use super::answer::{Answer, continued, make_room, text};
 use super::connections::Connections;
-use super::hosts::Hosts;
 use super::modules::Modules;
-use super::own::{self, OURS, PROBE, TRACE};
+use super::own;
 use super::pages::Pages;
 use super::site::Site;
-use super::{html, policy};
 use crate::output::tell;
 use anyhow::Context;
 use http_body_util::BodyExt;
@@ -17,6 +15,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use kperf_pages::{Hosts, ISOLATED, OURS, html};
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -98,7 +97,8 @@ pub async fn serve(listener: TcpListener, server: Arc<Server>) {
 impl Server {
     async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> Answer {
         let host = request.headers().get(header::HOST).cloned();
-        if !self.hosts.has(host.as_ref()) {
+        let name = host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or_default();
+        if !self.hosts.has(name) {
             return text(
                 StatusCode::MISDIRECTED_REQUEST,
                 "kperf-wasm serve doesn't answer to this name: use an address, localhost, or --allow-host NAME",
@@ -120,8 +120,7 @@ impl Server {
             }
             let path = request.uri().path().to_owned();
             let answer = self.site.answer(request).await;
-            let host = host.as_ref().and_then(|host| host.to_str().ok()).unwrap_or_default();
-            match self.with_recorder(&path, host, answer).await {
+            match self.with_recorder(&path, name, answer).await {
                 Ok(answer) => answer,
                 Err(error) => {
                     tell(format_args!("error: {path}: {error:#}"));
@@ -148,7 +147,7 @@ impl Server {
         let (mut head, mut body) = answer.into_parts();
         let mut start = Vec::new();
         while start.len() < MAX_HEAD
-            && !html::is_enough(&start)
+            && !html::place(&start).1
             && let Some(frame) = body.frame().await
         {
             let frame = frame.map_err(anyhow::Error::from_boxed).context("failed to read it")?;
@@ -158,26 +157,15 @@ impl Server {
             tell(format_args!("{path}: it is in UTF-16; it is passed on without a change"));
             return Ok(Response::from_parts(head, continued(start, body)));
         }
-        let nonce = policy::extend_all(&mut head.headers, &format!("{host}{OURS}"));
+        let nonce = make_room(&mut head.headers, &format!("{host}{OURS}"));
         let is_xml = is_content(&head.headers, XHTML);
-        let page = html::insert(&start, &self.tag(nonce.as_deref(), is_xml));
+        let page = html::insert(&start, &html::tag(nonce.as_deref(), is_xml, &self.attributes));
         // A cached copy would be wrong when this server is gone.
         head.headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         for name in [header::CONTENT_LENGTH, header::ETAG, header::LAST_MODIFIED, header::ACCEPT_RANGES] {
             head.headers.remove(name);
         }
         Ok(Response::from_parts(head, continued(page, body)))
-    }
-
-    fn tag(&self, nonce: Option<&str>, is_xml: bool) -> String {
-        let nonce = nonce.map(|nonce| format!(" nonce=\"{nonce}\"")).unwrap_or_default();
-        // In XHTML a tag outside of the namespace is no script.
-        let namespace = if is_xml { " xmlns=\"http://www.w3.org/1999/xhtml\"" } else { "" };
-        format!(
-            "<script{namespace} src=\"{OURS}kperf.js\"{nonce} data-post=\"{TRACE}\" data-probe=\"auto\" \
-             data-server=\"{PROBE}\" {}></script>",
-            self.attributes
-        )
     }
 }
 
@@ -202,14 +190,9 @@ fn is_content(headers: &HeaderMap, kind: &[u8]) -> bool {
     content.get(..kind.len()).is_some_and(|start| start.eq_ignore_ascii_case(kind))
 }
 
-/// Makes a page cross-origin isolated, which gives it shared memory and a fine clock. `credentialless`, unlike
-/// `require-corp`, lets it load files of other sites as before. What the site says of these itself, it says still.
+/// Makes a page cross-origin isolated. What the site says of that itself, it says still.
 fn isolated(mut answer: Answer) -> Answer {
-    for (name, value) in [
-        ("cross-origin-opener-policy", "same-origin"),
-        ("cross-origin-embedder-policy", "credentialless"),
-        ("cross-origin-resource-policy", "same-origin"),
-    ] {
+    for (name, value) in ISOLATED {
         let place = answer.headers_mut().entry(HeaderName::from_static(name));
         place.or_insert(HeaderValue::from_static(value));
     }

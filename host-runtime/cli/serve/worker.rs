@@ -1,14 +1,12 @@
-//! What a page's worker begins with: the recorder, and then the worker's own script.
-//!
-//! A page could start it from a text of its own (a blob), but such a worker has the policy of the page in the place of its own.
+//! Answers with what a page's worker begins with.
 
-use super::answer::{Answer, text};
-use super::own::{OURS, parameter, script};
-use super::policy;
+use super::answer::{Answer, make_room, text};
+use super::own::{parameter, script};
 use super::server::Server;
 use hyper::body::Incoming;
 use hyper::header::{self, HeaderMap, HeaderName};
 use hyper::{Request, StatusCode, Uri};
+use kperf_pages::{OURS, worker};
 
 /// What the answer with a worker's script says of the worker.
 const OF_WORKERS: [HeaderName; 3] = [
@@ -42,35 +40,23 @@ pub(super) async fn answer(server: &Server, mut request: Request<Incoming>) -> A
     if site.status() != StatusCode::OK {
         return site;
     }
-    let mut answer = script(source(&path, is_module));
+    let mut answer = script(worker::source(&path, is_module));
     of_worker(site.headers(), &host, &path, answer.headers_mut());
     answer
 }
 
-fn source(path: &str, is_module: bool) -> String {
-    // A text in JSON is one in JavaScript. (`to_string` of a text can't fail.)
-    let path = serde_json::Value::from(path).to_string();
-    match is_module {
-        true => format!("import \"{OURS}kperf.js\";\nimport {path};\n"),
-        false => format!("importScripts(\"{OURS}kperf.js\");\nimportScripts({path});\n"),
-    }
-}
-
-/// Takes over what the site says of the worker. Its policy gets room for the recorder, and for the script that would be the worker's
-/// own without it.
+/// Takes over what the site says of the worker. Its policy gets the room that it needs.
 fn of_worker(site: &HeaderMap, host: &str, path: &str, headers: &mut HeaderMap) {
     for name in OF_WORKERS {
         for value in site.get_all(&name) {
             headers.append(name.clone(), value.clone());
         }
     }
-    let path = path.split('?').next().unwrap_or(path).replace(';', "%3B").replace(',', "%2C");
-    policy::extend_all(headers, &format!("{host}{OURS} {host}{path}"));
+    make_room(headers, &worker::room(host, path));
 }
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
     use hyper::header::HeaderValue;
 
@@ -80,16 +66,12 @@ mod tests {
         site.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'"));
         site.insert(header::SET_COOKIE, HeaderValue::from_static("a=b"));
         let mut headers = HeaderMap::new();
-        of_worker(&site, "h:1", "/a;b.js?c", &mut headers);
+        of_worker(&site, "h:1", "/a.js?c", &mut headers);
         assert_eq!(headers.len(), 1);
         assert_eq!(
             headers[header::CONTENT_SECURITY_POLICY],
-            "default-src 'none'; script-src h:1/.kperf/ h:1/a%3Bb.js blob:; worker-src h:1/.kperf/ h:1/a%3Bb.js blob:; connect-src \
-             h:1/.kperf/ h:1/a%3Bb.js"
-        );
-        assert_eq!(
-            source("/a\"b", false),
-            "importScripts(\"/.kperf/kperf.js\");\nimportScripts(\"/a\\\"b\");\n"
+            "default-src 'none'; script-src h:1/.kperf/ h:1/a.js blob:; worker-src h:1/.kperf/ h:1/a.js blob:; connect-src \
+             h:1/.kperf/ h:1/a.js"
         );
     }
 }

@@ -1,7 +1,7 @@
 // Makes dist/: what the package has.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
 
 process.chdir(new URL('..', import.meta.url).pathname);
@@ -37,4 +37,16 @@ for (const [name, entry] of Object.entries({ kperf: 'register', worklet: 'workle
     // `kperf-wasm serve` has the same inside; a test says where it hasn't.
     if (process.argv.includes('--bundle')) writeFileSync(`bundle/${name}.js`, script);
 }
+// The package has no dependencies: what `serve` takes from others is in one file, with the licences of all of them.
+const contents = "module.exports = { send: require('send'), contentType: require('mime-types').contentType };";
+const { outputFiles, metafile } = await build({
+    stdin: { contents, resolveDir: '.' }, bundle: true, format: 'cjs', platform: 'node', target: 'node20', legalComments: 'none', minify: true, write: false, metafile: true,
+});
+writeFileSync('dist/node/serve/send.cjs', outputFiles[0].contents);
+const folders = new Set(Object.keys(metafile.inputs).map((path) => /^node_modules\/(@[^/]+\/)?[^/]+/.exec(path)?.[0]).filter(Boolean));
+const licences = [...folders].sort().map((folder) => {
+    const file = readdirSync(folder).find((name) => /^licen[cs]e/i.test(name));
+    return `${folder.slice('node_modules/'.length)}\n\n${readFileSync(`${folder}/${file}`, 'utf8')}`;
+});
+writeFileSync('dist/node/serve/send-licences.txt', licences.join('\n\n'));
 for (const licence of ['LICENSE-APACHE', 'LICENSE-MIT']) copyFileSync(`../../${licence}`, licence);

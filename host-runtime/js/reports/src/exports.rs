@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `kperf_input(length) -> address` | room for so many bytes |
 //! | `kperf_make(length) -> status` | makes a product; the room has [`Options`](crate::Options) as JSON. 0: the output is [`Answer`](crate::Answer) as JSON. -1: it is the text of an error |
+//! | `kperf_ask(length) -> status` | answers a question; the room has an [`Ask`](crate::Ask) as JSON, and the output is the answer, or an error as above |
 //! | `kperf_output() -> address`, `kperf_output_length() -> length` | what that gave |
 //!
 //! | import from `kperf` | |
@@ -20,6 +21,7 @@
 )]
 
 use crate::make::{Options, Source, make};
+use crate::pages::Ask;
 use std::cell::RefCell;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 
@@ -78,13 +80,29 @@ impl Write for Product {
     }
 }
 
-fn answer(options: &[u8]) -> Result<Vec<u8>, String> {
+fn product(options: &[u8]) -> Result<Vec<u8>, String> {
     let options: Options =
         serde_json::from_slice(options).map_err(|error| format!("bad options: {error}"))?;
     let mut out = BufWriter::with_capacity(PIECE, Product);
     let answer = make(&options, &mut Host, &mut out).map_err(|failure| failure.0)?;
     out.flush().map_err(|error| error.to_string())?;
     serde_json::to_vec(&answer).map_err(|error| error.to_string())
+}
+
+fn asked(ask: &[u8]) -> Result<Vec<u8>, String> {
+    let ask: Ask = serde_json::from_slice(ask).map_err(|error| format!("bad question: {error}"))?;
+    serde_json::to_vec(&ask.answer()).map_err(|error| error.to_string())
+}
+
+/// Gives what the room has to `work`, and makes its answer the output.
+fn with_input(length: usize, work: fn(&[u8]) -> Result<Vec<u8>, String>) -> i32 {
+    let input = STATE.with_borrow_mut(|state| std::mem::take(&mut state.input));
+    let (status, output) = match work(input.get(..length).unwrap_or_default()) {
+        Ok(answer) => (0, answer),
+        Err(error) => (-1, error.into_bytes()),
+    };
+    STATE.with_borrow_mut(|state| state.output = output);
+    status
 }
 
 #[unsafe(no_mangle)]
@@ -97,13 +115,12 @@ extern "C" fn kperf_input(length: usize) -> *mut u8 {
 
 #[unsafe(no_mangle)]
 extern "C" fn kperf_make(length: usize) -> i32 {
-    let input = STATE.with_borrow_mut(|state| std::mem::take(&mut state.input));
-    let (status, output) = match answer(input.get(..length).unwrap_or_default()) {
-        Ok(answer) => (0, answer),
-        Err(error) => (-1, error.into_bytes()),
-    };
-    STATE.with_borrow_mut(|state| state.output = output);
-    status
+    with_input(length, product)
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn kperf_ask(length: usize) -> i32 {
+    with_input(length, asked)
 }
 
 #[unsafe(no_mangle)]

@@ -1,5 +1,5 @@
-//! What `npx kperf-wasm view`, `flame` and `diff` make of traces, by the same code as the command of Rust, as one module for
-//! `wasm32-unknown-unknown`. It is for node: pages have the core, which is smaller.
+//! What `npx kperf-wasm view`, `flame` and `diff` make of traces, and what `serve` does to pages, by the same code as the command of
+//! Rust, as one module for `wasm32-unknown-unknown`. It is for node: pages have the core, which is smaller.
 //!
 //! The module reads traces and writes its product by functions that it imports, so neither is in memory as a whole; `exports.rs`
 //! says which. `scripts/js-core` builds the module that the npm package has.
@@ -10,6 +10,7 @@ mod diff;
 mod exports;
 mod flame;
 mod make;
+mod pages;
 #[cfg(target_arch = "wasm32")]
 mod random;
 mod view;
@@ -18,4 +19,5 @@ pub use calls::{CallFields, Match};
 pub use diff::DiffFields;
 pub use flame::FlameFields;
 pub use make::{Answer, Failure, Make, Options, Source, make};
+pub use pages::Ask;
 pub use view::ViewFields;

@@ -75,6 +75,8 @@ export interface ReportRow {
 
 /** What `kperf-wasm report --format json` says, as far as one would show it. */
 export interface Report {
+    /** Of a page: its address. */
+    command: string[];
     outcome: string | null;
     wall_nanos: number;
     self_nanos: number;

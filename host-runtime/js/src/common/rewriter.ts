@@ -55,12 +55,29 @@ const PROBED = 1;
 /** A module with probes; why it can't have any; or `undefined` if it stays as it is, since none of its functions is meant. */
 export type Rewriting = Uint8Array<ArrayBuffer> | string | undefined;
 
+/** What became of a module: with probes, why it can't have any, or neither. */
+export interface Rewritten {
+    wasm?: Uint8Array<ArrayBuffer>;
+    summary?: RewriteSummary;
+    refusal?: string;
+}
+
 /** Puts probes into a module. Wants the rewriter's module. (Its instance is for this alone: its memory may be six times the module.) */
 export function rewriting(rewriter: WebAssembly.Module, wasm: Uint8Array, options: RewriteOptions): Rewriting {
+    return rewritingOf(rewritten(rewriter, wasm, options));
+}
+
+/** The same, without what was done. */
+export function rewritingOf({ wasm, refusal }: Rewritten): Rewriting {
+    return refusal ?? wasm;
+}
+
+/** Puts probes into a module, and tells what was done. */
+export function rewritten(rewriter: WebAssembly.Module, wasm: Uint8Array, options: RewriteOptions): Rewritten {
     try {
-        return rewrite(rewriter, wasm, options)?.wasm;
+        return rewrite(rewriter, wasm, options) ?? {};
     } catch (error) {
-        if (error instanceof Refusal) return error.message;
+        if (error instanceof Refusal) return { refusal: error.message };
         throw error;
     }
 }

@@ -7,12 +7,12 @@ import { constants } from 'node:os';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import type { Report } from '../common/core.js';
 import { rewrite, type RewriteOptions } from '../common/rewriter.js';
 import { number, oneOf, onlyFile, printable, say, Usage } from './cli-args.js';
+import { printReport } from './cli-report.js';
 import { diff, flame, view } from './cli-reports.js';
-import { openTrace } from './core.js';
 import { rewriterModule } from './loading.js';
+import { serve } from './serve/command.js';
 
 const HELP = `Where does the time go in a WebAssembly module?
 
@@ -23,6 +23,7 @@ const HELP = `Where does the time go in a WebAssembly module?
   npx kperf-wasm diff BEFORE AFTER              what changed; several: A1 A2 A3 -- B1 B2 B3
   npx kperf-wasm rewrite MODULE -o FILE         a module with probes, for a page or another host
   npx kperf-wasm run MODULE [-- ARGUMENTS]      a WASI command: runs it, and reports
+  npx kperf-wasm serve FOLDER                   a server for a web app, whose pages record
 
 report: --format table|json, --limit N, --compensate
 view: -o FILE.html, --no-open, --detail SPANS
@@ -32,8 +33,11 @@ view, flame, diff: --only, --skip, --match, --depth N, --min-time 10us, --range 
 rewrite: --only PATTERN, --skip PATTERN, --match auto|glob|regex|text, --min-instructions N, --exports, --imports,
     --probe import|inline, --leaf time|count, --record trace|profile, --span-min off, --id-base N
 run: --trace FILE (MODULE.kperf), --limit N; -q: no report; --only, --skip, --match, --imports, --probe, --record, --clock as in \`rewrite\`
+serve: --proxy http://HOST:PORT instead of FOLDER, --listen 127.0.0.1:8080, --allow-host NAME, --traces FOLDER, --otlp[=ENDPOINT],
+    --no-isolation, --top N, --clock auto|precise|ticker[:PERIOD], --span-min 2ms|off, and as in \`rewrite\` --only, --skip, --match,
+    --min-instructions, --exports, --imports, --record, --probe (auto)
 
-The command of the same name, which is built with cargo, has these with more flags, and others: serve, replay, graph, export, send, info, top.
+The command of the same name, which is built with cargo, has these with more flags, and others: replay, graph, export, send, info, top.
 `;
 
 const REWRITE = {
@@ -102,21 +106,10 @@ function runRewrite(args: string[]): void {
     for (const warning of summary.warnings) say(`warning: ${warning}`);
 }
 
-/** How much of a trace is read at a time. */
-const PIECE = 1 << 24;
-
 async function runReport(args: string[]): Promise<void> {
     const { values, positionals } = parseArgs({ args, options: REPORT, allowPositionals: true });
     const path = onlyFile(positionals, 'trace');
-    await report(path, oneOf('--format', values.format, 'table', 'json'), number('--limit', values.limit), values.compensate);
-}
-
-async function report(path: string, format: 'table' | 'json', limit: number, compensate: boolean): Promise<void> {
-    const bytes = readFileSync(path);
-    const trace = await openTrace({ tree: true });
-    for (let at = 0; at < bytes.length; at += PIECE) trace.push(bytes.subarray(at, at + PIECE));
-    trace.end();
-    process.stdout.write(format === 'json' ? trace.reportText(compensate) : table(trace.report(compensate), limit));
+    await printReport(path, oneOf('--format', values.format, 'table', 'json'), number('--limit', values.limit), values.compensate);
 }
 
 /** When a file was written, if it is there. */
@@ -154,27 +147,10 @@ async function runRun(args: string[]): Promise<void> {
     const child = spawnSync(process.execPath, ['--no-warnings', '--import', register!.href, fileURLToPath(runner!), path, ...its], { stdio: 'inherit', env: { ...process.env, ...settings, KPERF_PROCESS: undefined } });
     if (child.error) throw child.error;
     if (!values.quiet && changed(trace) !== before) {
-        await report(trace, 'table', limit, false);
+        await printReport(trace, 'table', limit, false);
         process.stderr.write(`the trace is ${trace}\n`);
     }
     process.exitCode = child.status ?? 128 + (child.signal ? constants.signals[child.signal] : 0);
-}
-
-/** The functions with the most time of their own, as lines. */
-function table({ outcome, wall_nanos, calls, functions, warnings }: Report, limit: number): string {
-    const head = ['self %', 'self', 'total', 'calls', 'function'];
-    const rows = functions.slice(0, limit).map(({ name, calls, total_nanos, self_nanos, share }) => [
-        share === null ? '-' : (100 * share).toFixed(1), millis(self_nanos), millis(total_nanos), calls.toLocaleString('en'), printable(name),
-    ]);
-    const widths = head.map((title, n) => Math.max(title.length, ...rows.map((row) => row[n]!.length)));
-    const line = (row: string[]): string => row.map((text, n) => (n === head.length - 1 ? text : text.padStart(widths[n]!))).join('  ');
-    const more = functions.length > limit ? [`(${functions.length - limit} more: --limit ${functions.length})`] : [];
-    const first = `# wall: ${millis(wall_nanos)}, ${printable(outcome ?? 'not completed')}; ${calls.toLocaleString('en')} calls of ${functions.length} functions`;
-    return [first, line(head), ...rows.map(line), ...more, ...warnings.map((warning) => `# ${printable(warning)}`), ''].join('\n');
-}
-
-function millis(nanos: number | null): string {
-    return nanos === null ? '-' : `${(nanos / 1e6).toFixed(3)} ms`;
 }
 
 async function main([command, ...args]: string[]): Promise<void> {
@@ -184,8 +160,9 @@ async function main([command, ...args]: string[]): Promise<void> {
     else if (command === 'flame') flame(args);
     else if (command === 'diff') diff(args);
     else if (command === 'run') await runRun(args);
+    else if (command === 'serve') await serve(args);
     else if (command === undefined || command === '--help' || command === 'help') process.stdout.write(HELP);
-    else throw new Usage(`this package has no \`${command}\`: it has report, view, flame, diff, rewrite and run`);
+    else throw new Usage(`this package has no \`${command}\`: it has report, view, flame, diff, rewrite, run and serve`);
 }
 
 main(process.argv.slice(2)).catch((error: Error & { code?: string }) => {

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { getEnvironmentData, isMainThread, setEnvironmentData, Worker } from 'node:worker_threads';
 import { engine } from '../common/engine.js';
 import { Loading, type LoadingHost } from '../common/loading.js';
-import { rewriting, type RewriteOptions, type Rewriting } from '../common/rewriter.js';
+import { rewriting, rewritingOf, type RewriteOptions, type Rewriting, type Rewritten } from '../common/rewriter.js';
 import { ModuleCache } from './module-cache.js';
 import { ModuleIds } from './module-ids.js';
 import { REWRITER_VERSION } from '../common/version-source.js';
@@ -105,11 +105,16 @@ function named(rewriting: Rewriting, { only, skip }: RewriteOptions): Rewriting 
     return `${names.join(', ')}: bad pattern \`${pattern}\`: ${last}`;
 }
 
-function rewriteElsewhere(wasm: Uint8Array, options: RewriteOptions): Promise<Rewriting> {
+async function rewriteElsewhere(wasm: Uint8Array, options: RewriteOptions): Promise<Rewriting> {
+    return named(rewritingOf(await rewriteInThread(wasm, options)), options);
+}
+
+/** Puts probes into a module in a thread of its own. */
+export function rewriteInThread(wasm: Uint8Array, options: RewriteOptions): Promise<Rewritten> {
     const data: RewriterData = { kperf: 'rewriter', rewriter: rewriterModule(), wasm, options };
     const thread = new OwnWorker(new URL('./rewriter-thread.js', import.meta.url), { workerData: data, execArgv: [], stdin: false });
     return new Promise((resolve, reject) => {
-        thread.on('message', ({ rewriting }: { rewriting: Rewriting }) => resolve(named(rewriting, options)));
+        thread.on('message', resolve);
         thread.on('error', reject);
         thread.on('exit', () => reject(new Error('the thread that rewrites it has ended')));
     });

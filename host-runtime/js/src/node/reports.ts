@@ -35,6 +35,7 @@ interface Exports {
     memory: WebAssembly.Memory;
     kperf_input(length: number): number;
     kperf_make(length: number): number;
+    kperf_ask(length: number): number;
     kperf_output(): number;
     kperf_output_length(): number;
 }
@@ -76,27 +77,71 @@ class Trace {
     }
 }
 
+interface Imports {
+    rewind(trace: number): void;
+    read(trace: number, bytes: Uint8Array): number;
+    write(bytes: Uint8Array): void;
+}
+
+let compiled: WebAssembly.Module | undefined;
+
+/** An instance of our own, which answers JSON with JSON. */
+class Reports {
+    readonly #exports: Exports;
+
+    constructor({ rewind, read, write }: Imports) {
+        const imports = {
+            rewind,
+            read: (trace: number, at: number, length: number) => read(trace, this.#bytes(at, length)),
+            write: (at: number, length: number) => write(this.#bytes(at, length)),
+        };
+        compiled ??= new WebAssembly.Module(readFileSync(new URL('../reports.wasm', import.meta.url)));
+        this.#exports = new WebAssembly.Instance(compiled, { kperf: imports }).exports as unknown as Exports;
+    }
+
+    call(work: 'kperf_make' | 'kperf_ask', input: object): unknown {
+        const json = new TextEncoder().encode(JSON.stringify(input));
+        this.#bytes(this.#exports.kperf_input(json.length), json.length).set(json);
+        const status = this.#exports[work](json.length);
+        const text = new TextDecoder().decode(this.#bytes(this.#exports.kperf_output(), this.#exports.kperf_output_length()));
+        if (status !== 0) throw new Error(text);
+        return JSON.parse(text);
+    }
+
+    #bytes(at: number, length: number): Uint8Array {
+        return new Uint8Array(this.#exports.memory.buffer, at >>> 0, length);
+    }
+}
+
 /** Makes something of traces, and gives its bytes to `write`. `names` are the paths of the traces. */
 function make(names: string[], calls: CallChoice, product: Make, write: (bytes: Uint8Array) => void): Answer {
     const traces = names.map((name) => new Trace(name));
-    const bytes = (at: number, length: number): Uint8Array => new Uint8Array(exports.memory.buffer, at, length);
-    const imports = {
-        rewind: (trace: number) => traces[trace]!.rewind(),
-        read: (trace: number, at: number, length: number) => traces[trace]!.read(bytes(at >>> 0, length)),
-        write: (at: number, length: number) => write(bytes(at >>> 0, length)),
-    };
-    const module = new WebAssembly.Module(readFileSync(new URL('../reports.wasm', import.meta.url)));
-    const exports = new WebAssembly.Instance(module, { kperf: imports }).exports as unknown as Exports;
+    const reports = new Reports({ rewind: (trace) => traces[trace]!.rewind(), read: (trace, bytes) => traces[trace]!.read(bytes), write });
     try {
-        const options = new TextEncoder().encode(JSON.stringify({ make: product, names, calls }));
-        bytes(exports.kperf_input(options.length), options.length).set(options);
-        const status = exports.kperf_make(options.length);
-        const text = new TextDecoder().decode(bytes(exports.kperf_output() >>> 0, exports.kperf_output_length()));
-        if (status !== 0) throw new Error(text);
-        return JSON.parse(text) as Answer;
+        return reports.call('kperf_make', { make: product, names, calls }) as Answer;
     } finally {
         for (const trace of traces) trace.close();
     }
+}
+
+/** A question about pages that are to record: see `Ask` in reports/src/pages.rs. */
+export interface Questions {
+    host: { ask: { host: string; local: boolean; names: string[] }; answer: boolean };
+    place: { ask: { page: string }; answer: { at: number; enough: boolean } };
+    tag: { ask: { nonce: string | null; xml: boolean; attributes: string }; answer: string };
+    room: { ask: { policies: string[]; ours: string }; answer: { policies: string[]; nonce: string | null } };
+    worker: { ask: { path: string; module: boolean; host: string }; answer: { source: string; room: string } };
+}
+
+let asked: Reports | undefined;
+
+/** Asks one. */
+export function ask<Name extends keyof Questions>(name: Name, question: Questions[Name]['ask']): Questions[Name]['answer'] {
+    const none = (): never => {
+        throw new Error('there is no trace');
+    };
+    asked ??= new Reports({ rewind: none, read: none, write: none });
+    return asked.call('kperf_ask', { [name]: question }) as Questions[Name]['answer'];
 }
 
 function writeAll(file: number, bytes: Uint8Array): void {

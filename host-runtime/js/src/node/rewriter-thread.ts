@@ -1,7 +1,7 @@
 /** The thread that rewrites a large module, while the program goes on. */
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { rewriting, type RewriteOptions } from '../common/rewriter.js';
+import { rewritten, type RewriteOptions } from '../common/rewriter.js';
 
 /** What the thread begins with. */
 export interface RewriterData {
@@ -12,5 +12,5 @@ export interface RewriterData {
 }
 
 const { rewriter, wasm, options } = workerData as RewriterData;
-const answer = rewriting(rewriter, wasm, options);
-parentPort?.postMessage({ rewriting: answer }, typeof answer === 'object' ? [answer.buffer] : []);
+const answer = rewritten(rewriter, wasm, options);
+parentPort?.postMessage(answer, answer.wasm ? [answer.wasm.buffer] : []);

@@ -1,14 +1,19 @@
 // `kperf-wasm serve`, as tests start and end it.
 import { spawn } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { CLI, kperf } from './cli.mjs';
+import { CLI, kperf, PACKAGE } from './cli.mjs';
+
+/** Which server: `npm` is that of the package. */
+export const isNpm = process.env.KPERF_TEST_SERVE === 'npm';
+const COMMAND = isNpm ? [process.execPath, join(PACKAGE, 'dist/node/cli.js')] : [CLI];
 
 /** Starts `kperf-wasm serve`, with traces below `work`; `end` sends it a signal and answers what it said. */
 export async function start(work, ...args) {
     const traces = join(work, `traces-${Math.random()}`);
-    const child = spawn(CLI, ['serve', ...args, '--listen', '127.0.0.1:0', '--traces', traces], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const [program, ...before] = COMMAND;
+    const child = spawn(program, [...before, 'serve', ...args, '--listen', '127.0.0.1:0', '--traces', traces], { stdio: ['ignore', 'pipe', 'pipe'] });
     // A test that fails leaves it behind.
     after(() => child.kill());
     let [stdout, stderr] = ['', ''];
@@ -23,7 +28,7 @@ export async function start(work, ...args) {
     };
     await until(() => /^http:\S+ serves/m.test(stderr));
     const reports = () => {
-        const files = existsSync(traces) ? readdirSync(traces).filter((name) => name.endsWith('.kperf')).sort() : [];
+        const files = existsSync(traces) ? readdirSync(traces).filter((name) => name.endsWith('.kperf') && statSync(join(traces, name)).size > 0).sort() : [];
         return files.map((name) => JSON.parse(kperf('report', join(traces, name), '--format', 'json')));
     };
     return {

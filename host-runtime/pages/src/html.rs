@@ -1,22 +1,31 @@
-//! Puts a tag into a page, before anything that the page does.
+//! Puts the recorder's tag into a page, before anything that the page does.
+
+use crate::OURS;
+
+/// The tag that loads the recorder. `nonce` is what scripts of the page have, if it demands one; `attributes` say how the page
+/// records, and are put in as they are.
+pub fn tag(nonce: Option<&str>, is_xml: bool, attributes: &str) -> String {
+    let nonce = nonce.map(|nonce| format!(" nonce=\"{nonce}\"")).unwrap_or_default();
+    // In XHTML a tag outside of the namespace is no script.
+    let namespace = if is_xml { " xmlns=\"http://www.w3.org/1999/xhtml\"" } else { "" };
+    format!(
+        "<script{namespace} src=\"{OURS}kperf.js\"{nonce} data-post=\"{OURS}trace\" data-probe=\"auto\" \
+         data-server=\"{OURS}probe\" {attributes}></script>"
+    )
+}
 
 /// The page with `tag` as the first thing in its head. Nothing else changes.
-///
-/// A page begins with comments, `<?xml ..?>`, a doctype, `<html ..>` and `<head ..>`, in this order, and each may be missing. The tag
-/// goes behind those that are there.
 pub fn insert(page: &[u8], tag: &str) -> Vec<u8> {
-    let (at, _) = head(page);
+    let (at, _) = place(page);
     let (before, behind) = page.split_at(at.min(page.len()));
     [before, tag.as_bytes(), behind].concat()
 }
 
-/// Whether the beginning of a page is enough to say where the tag goes.
-pub fn is_enough(page: &[u8]) -> bool {
-    head(page).1
-}
-
-/// Where the head's content begins, and whether that stays so whatever follows.
-fn head(page: &[u8]) -> (usize, bool) {
+/// Where the tag goes, and whether that stays so whatever follows: whether the beginning of a page is enough.
+///
+/// A page begins with comments, `<?xml ..?>`, a doctype, `<html ..>` and `<head ..>`, in this order, and each may be missing. The tag
+/// goes behind those that are there.
+pub fn place(page: &[u8]) -> (usize, bool) {
     /// Bytes by which every tag that is looked for can be told from others.
     const TELLING: usize = "<!doctype>".len();
     let mut at = if page.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
@@ -104,12 +113,13 @@ mod tests {
             // A beginning that is enough says the same as all of it.
             let cuts = (0..page.len()).filter(|&cut| page.is_char_boundary(cut));
             for (start, rest) in cuts.map(|cut| page.split_at(cut)) {
-                if super::is_enough(start.as_bytes()) {
+                if super::place(start.as_bytes()).1 {
                     assert_eq!(insert(start) + rest, expected, "{start}");
                 }
             }
         }
-        assert!(super::is_enough(b"<html><head><title>") && super::is_enough(b"<script>1</script>"));
-        assert!(!super::is_enough(b"<html><hea") && !super::is_enough(b"<!-- <head>"));
+        let is_enough = |page: &str| super::place(page.as_bytes()).1;
+        assert!(is_enough("<html><head><title>") && is_enough("<script>1</script>"));
+        assert!(!is_enough("<html><hea") && !is_enough("<!-- <head>"));
     }
 }

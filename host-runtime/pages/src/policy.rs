@@ -1,7 +1,5 @@
 //! A page's Content-Security-Policy, with room for the recorder.
 
-use hyper::header::{self, HeaderMap, HeaderValue};
-
 /// What falls back to what: the lists of sources that the recorder needs a place in.
 const LISTS: [(&str, &[&str]); 4] = [
     ("script-src", &["default-src"]),
@@ -16,20 +14,10 @@ pub fn extend(policies: &str, ours: &str) -> String {
     policies.split(',').map(|policy| extend_one(policy, ours)).collect::<Vec<_>>().join(",")
 }
 
-/// The same for all policies of an answer. Answers the nonce that the scripts of a page have.
-pub fn extend_all(headers: &mut HeaderMap, ours: &str) -> Option<String> {
-    let policies: Vec<String> = headers
-        .get_all(header::CONTENT_SECURITY_POLICY)
-        .iter()
-        .filter_map(|value| value.to_str().ok().map(str::to_owned))
-        .collect();
-    headers.remove(header::CONTENT_SECURITY_POLICY);
-    for policies in &policies {
-        if let Ok(value) = HeaderValue::from_str(&extend(policies, ours)) {
-            headers.append(header::CONTENT_SECURITY_POLICY, value);
-        }
-    }
-    policies.iter().find_map(|policies| nonce(policies)).map(str::to_owned)
+/// The same for all policies of an answer, and the nonce that the scripts of a page have.
+pub fn extend_all(policies: &[String], ours: &str) -> (Vec<String>, Option<String>) {
+    let nonce = policies.iter().find_map(|policies| nonce(policies));
+    (policies.iter().map(|policies| extend(policies, ours)).collect(), nonce.map(str::to_owned))
 }
 
 fn extend_one(policy: &str, ours: &str) -> String {

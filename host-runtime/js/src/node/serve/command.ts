@@ -1,0 +1,136 @@
+/** `npx kperf-wasm serve`: a development server whose pages record. */
+
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { basename, resolve } from 'node:path';
+import { isIP } from 'node:net';
+import { parseArgs, type ParseArgsConfig } from 'node:util';
+import { parseClock } from '../../common/clock.js';
+import { otlpFromEnvironment } from '../../common/otlp-settings.js';
+import { reasonOf } from '../../common/reason.js';
+import type { RewriteOptions } from '../../common/rewriter.js';
+import { parseSampling } from '../../common/sampler.js';
+import { number, oneOf, say, Usage } from '../cli-args.js';
+import { Modules } from './modules.js';
+import { pageServer } from './server.js';
+import { Site } from './site.js';
+import { Traces } from './traces.js';
+
+const SERVE = {
+    proxy: { type: 'string' },
+    listen: { type: 'string', default: '127.0.0.1:8080' },
+    'allow-host': { type: 'string', multiple: true, default: [] as string[] },
+    traces: { type: 'string', default: '.' },
+    otlp: { type: 'string' },
+    clock: { type: 'string', default: 'auto' },
+    'no-isolation': { type: 'boolean', default: false },
+    top: { type: 'string', default: '20' },
+    only: { type: 'string', multiple: true, default: [] as string[] },
+    skip: { type: 'string', multiple: true, default: [] as string[] },
+    match: { type: 'string', default: 'auto' },
+    'min-instructions': { type: 'string', default: '0' },
+    exports: { type: 'boolean', default: false },
+    imports: { type: 'boolean', default: false },
+    probe: { type: 'string', default: 'auto' },
+    record: { type: 'string', default: 'trace' },
+    'span-min': { type: 'string' },
+} as const satisfies ParseArgsConfig['options'];
+
+/** Serves until Ctrl-C. */
+export async function serve(args: string[]): Promise<void> {
+    // `--otlp` alone means the endpoint of the environment.
+    const { values, positionals } = parseArgs({ args: args.map((arg) => (arg === '--otlp' ? '--otlp=' : arg)), options: SERVE, allowPositionals: true });
+    const { proxy, clock } = values;
+    if (positionals.length + (proxy === undefined ? 0 : 1) !== 1) throw new Usage('one folder is wanted, or --proxy http://HOST:PORT');
+    const address = addressOf(values.listen);
+    const top = number('--top', values.top);
+    const { isProfile, least } = sampling(values);
+    const isolate = !values['no-isolation'];
+    if (isProfile && !isolate) throw new Usage('a profile needs pages that are cross-origin isolated; leave --no-isolation out');
+    checkClock(clock);
+    const probe = oneOf('--probe', values.probe, 'auto', 'import', 'inline');
+    if (isProfile && probe === 'import') throw new Usage('a profile has its recorder inside the module; leave --probe import out');
+    const options: RewriteOptions = {
+        only: values.only,
+        skip: values.skip,
+        match: oneOf('--match', values.match, 'auto', 'glob', 'regex', 'text'),
+        min_instructions: number('--min-instructions', values['min-instructions']),
+        exports: values.exports,
+        imports: values.imports,
+        probe: isProfile ? (least === 'off' ? 'profile-without-spans' : 'profile') : probe,
+        description: args.join(' '),
+    };
+    const site = proxy === undefined ? Site.folder(positionals[0]!) : Site.proxy(proxy);
+    const name = proxy === undefined ? basename(resolve(positionals[0]!)) || 'page' : 'page';
+    const traces = new Traces({ folder: values.traces, name, otlp: otlp(values.otlp), top });
+    const attributes = [`data-clock="${clock}"`, ...(values.imports ? ['data-imports="true"'] : []), ...(isProfile ? ['data-record="profile"'] : []), ...(least === undefined ? [] : [`data-span-min="${least}"`])].join(' ');
+    const local = ['127.0.0.1', '::1', 'localhost'].includes(address.host) || address.host.startsWith('127.');
+    // A recorder inside costs less only with a ticker, which needs an isolated page.
+    const inline = isolate && (clock === 'auto' || clock.startsWith('ticker'));
+    const server = pageServer({ site, modules: new Modules({ options, inline }), traces, attributes, isolate, local, names: values['allow-host'] });
+    await listen(server.listen(address), values.listen);
+    const stopped = new Promise((stop) => {
+        for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
+    });
+    const { address: host, port, family } = server.address() as AddressInfo;
+    say(`http://${family === 'IPv6' ? `[${host}]` : host}:${port}/ serves ${site.name}; Ctrl-C ends it`);
+    if (!local) {
+        say(`others in your network can read ${site.name} here, and add files to \`${values.traces}\`; names other than addresses are answered only with --allow-host`);
+    }
+    await stopped;
+    // (The second time nothing is waited for.)
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
+    server.close();
+    server.closeAllConnections();
+    await traces.stop();
+    // A module may still be on its way through a thread.
+    process.exit();
+}
+
+async function listen(server: { once: unknown } & NodeJS.EventEmitter, address: string): Promise<void> {
+    try {
+        await once(server, 'listening');
+    } catch (error) {
+        throw new Error(`failed to listen at ${address}: ${reasonOf(error)}`);
+    }
+}
+
+/** `127.0.0.1:8080`, `[::1]:0`. */
+function addressOf(text: string): { host: string; port: number } {
+    const [, ipv6, ipv4, port] = /^(?:\[([^\]]+)\]|([^:]+)):(\d{1,5})$/.exec(text) ?? [];
+    const host = ipv6 ?? ipv4;
+    if (host === undefined || isIP(host) === 0 || Number(port) > 65535) throw new Usage(`--listen ${text}: an address and a port are wanted, such as 127.0.0.1:8080`);
+    return { host, port: Number(port) };
+}
+
+/** The clock's name is put into pages without quoting. */
+function checkClock(clock: string): void {
+    try {
+        if (clock === 'instructions' || !/^[a-z0-9.:]+$/.test(clock)) throw new Error('use auto, precise, ticker, or ticker:PERIOD such as ticker:2us');
+        parseClock(clock);
+    } catch (error) {
+        throw new Usage(`--clock ${clock}: ${reasonOf(error)}`);
+    }
+}
+
+/** Whether it is a profile, and from which length on it tells calls one by one. */
+function sampling({ record, 'span-min': least }: { record: string; 'span-min'?: string | undefined }): { isProfile: boolean; least: string | undefined } {
+    const isProfile = oneOf('--record', record, 'trace', 'profile') === 'profile';
+    if (least !== undefined && !isProfile) throw new Usage('--span-min is of profiles: give --record profile too');
+    try {
+        if (least !== undefined) parseSampling({ spanMin: least });
+    } catch (error) {
+        throw new Usage(`--span-min ${least}: ${reasonOf(error)}`);
+    }
+    return { isProfile, least };
+}
+
+/** Where spans go: what is typed, or what the environment says. */
+function otlp(endpoint: string | undefined): ReturnType<typeof otlpFromEnvironment> {
+    if (endpoint === undefined) return undefined;
+    if (endpoint !== '' && !(URL.canParse(endpoint) && /^https?:$/.test(new URL(endpoint).protocol))) throw new Usage(`--otlp ${endpoint}: a Collector's address is wanted, such as http://localhost:4318`);
+    const settings = otlpFromEnvironment({ ...process.env, OTEL_TRACES_EXPORTER: 'otlp' });
+    if (endpoint === '') return settings;
+    const { url: _url, ...others } = settings ?? {};
+    return { ...others, endpoint };
+}

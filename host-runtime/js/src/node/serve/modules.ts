@@ -1,0 +1,81 @@
+/** Adds probes to the modules that pages hand over, once for each module. */
+
+import { createHash } from 'node:crypto';
+import type { RewriteOptions, Rewritten } from '../../common/rewriter.js';
+import { say } from '../cli-args.js';
+import { rewriteInThread } from '../loading.js';
+
+/** A module as a page hands it over. */
+export interface Handed {
+    /** What it is called if it doesn't say its name. */
+    name: string;
+    /** Its first function id: the modules of a page share a trace. */
+    idBase: number;
+    /** Whether the page can have a recorder inside of modules. */
+    inline: boolean;
+    wasm: Uint8Array;
+}
+
+/** How modules get probes. */
+export interface ModuleSettings {
+    options: RewriteOptions;
+    /** Whether the recorder goes inside, where a page and a module can have that. */
+    inline: boolean;
+}
+
+/** So many modules are remembered, and so many bytes of them: an app's, for its pages and workers. */
+const REMEMBERED = 64;
+const REMEMBERED_BYTES = 256 << 20;
+
+/** The modules that pages have handed over. */
+export class Modules {
+    readonly #settings: ModuleSettings;
+    /** By a hash; the last that was asked for is the last. */
+    readonly #known = new Map<string, { answer: Promise<Rewritten>; bytes: number }>();
+
+    constructor(settings: ModuleSettings) {
+        this.#settings = settings;
+    }
+
+    /** The module with probes, as `rewriting` has it. */
+    probed(module: Handed): Promise<Rewritten> {
+        const { name, idBase, inline, wasm } = module;
+        const key = createHash('sha256').update(JSON.stringify([name, idBase, inline])).update(wasm).digest('hex');
+        const known = this.#known.get(key);
+        if (known) this.#known.delete(key);
+        const entry = known ?? { answer: this.#rewrite(module), bytes: wasm.length };
+        this.#known.set(key, entry);
+        if (!known) {
+            // What failed by itself may not fail again.
+            entry.answer.then(({ wasm }) => (entry.bytes += wasm?.length ?? 0), () => this.#known.delete(key)).finally(() => this.#makeRoom());
+        }
+        return entry.answer;
+    }
+
+    #makeRoom(): void {
+        let [count, bytes] = [this.#known.size, [...this.#known.values()].reduce((sum, { bytes }) => sum + bytes, 0)];
+        for (const [key, entry] of this.#known) {
+            if (count <= 1 || (count <= REMEMBERED && bytes <= REMEMBERED_BYTES)) return;
+            this.#known.delete(key);
+            count--;
+            bytes -= entry.bytes;
+        }
+    }
+
+    async #rewrite({ name, idBase, inline, wasm }: Handed): Promise<Rewritten> {
+        const { options } = this.#settings;
+        if (options.probe?.startsWith('profile') && !inline) return { refusal: 'a profile needs a page that is cross-origin isolated' };
+        const probe = options.probe === 'auto' ? (inline && this.#settings.inline ? 'auto' : 'import') : options.probe!;
+        const begun = performance.now();
+        const rewritten = await rewriteInThread(wasm, { ...options, probe, id_base: idBase, module_name: name });
+        const { refusal, summary } = rewritten;
+        if (refusal !== undefined) say(`${name}: runs without probes: ${refusal}`);
+        else if (summary) {
+            const { probed, functions, inline, warnings } = summary;
+            const sizes = `${wasm.length} -> ${rewritten.wasm!.length} bytes`;
+            say(`${name}: ${probed} of ${functions} functions probed${inline ? ' (inline)' : ''}, ${sizes}, ${Math.round(performance.now() - begun)}ms`);
+            for (const warning of warnings) say(`warning: ${warning}`);
+        }
+        return rewritten;
+    }
+}

@@ -1,0 +1,220 @@
+/** Answers the browser: with the site's files, into whose pages the recorder is put, and with our own. */
+
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { PassThrough, pipeline, type Readable } from 'node:stream';
+import { promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
+import { reasonOf } from '../../common/reason.js';
+import { say as tell } from '../cli-args.js';
+import { ask } from '../reports.js';
+import { body, Refused, say, tooLarge } from './answer.js';
+import type { Modules } from './modules.js';
+import type { Site } from './site.js';
+import type { Traces } from './traces.js';
+
+/** What the server is made of. */
+export interface ServerSettings {
+    site: Site;
+    modules: Modules;
+    traces: Traces;
+    /** The attributes of the script's tag, which say how pages record. */
+    attributes: string;
+    /** Whether pages are made cross-origin isolated. */
+    isolate: boolean;
+    /** Whether only this machine can reach it, and more names to which it answers. */
+    local: boolean;
+    names: string[];
+}
+
+/** The folder of our own files. */
+const OURS = '/.kperf/';
+const SCRIPTS = ['kperf.js', 'worklet.js'];
+/** The tag goes into the first bytes of a page, at most so many; the rest is passed on as it comes. */
+const MAX_HEAD = 1 << 16;
+/** The most bytes of a request, and of a part of a trace when it is unpacked. A page sends a part every half second. */
+const MAX_POST = 256 << 20;
+/** How long a client may take to say what it wants, in milliseconds. */
+const PATIENCE = 30_000;
+/** What makes a page cross-origin isolated. `credentialless`, unlike `require-corp`, lets it load files of other sites as before. */
+const ISOLATED = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'credentialless', 'cross-origin-resource-policy': 'same-origin' };
+/** What a browser says of what it has: a page has to be there from its beginning, and readable. */
+const CONDITIONS = ['if-modified-since', 'if-none-match', 'if-range', 'range'];
+/** What the answer with a worker's script says of the worker. */
+const OF_WORKERS = ['content-security-policy', 'cross-origin-embedder-policy', 'referrer-policy'];
+
+/** A server that doesn't listen yet. */
+export function pageServer(settings: ServerSettings): Server {
+    const { site, isolate, local, names } = settings;
+    const server = createServer({ headersTimeout: PATIENCE, keepAliveTimeout: PATIENCE }, (request, response) => {
+        if (isolate) for (const [name, value] of Object.entries(ISOLATED)) response.setHeader(name, value);
+        answer(settings, request, response).catch((error: Error) => {
+            if (request.aborted) return;
+            const status = error instanceof Refused ? error.status : 502;
+            if (!(error instanceof Refused) || status !== 421) tell(`error: ${request.url}: ${reasonOf(error)}`);
+            say(response, status, error instanceof Refused ? error.message : `kperf-wasm serve: ${site.name} doesn't answer: ${reasonOf(error)}`);
+        });
+    });
+    server.on('upgrade', (request, socket, begun) => {
+        if (ask('host', { host: request.headers.host ?? '', local, names })) site.upgrade(request, socket, begun);
+        else socket.destroy();
+    });
+    return server;
+}
+
+async function answer(settings: ServerSettings, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { site, local, names } = settings;
+    const { host = '' } = request.headers;
+    if (!ask('host', { host, local, names })) throw new Refused(421, "kperf-wasm serve doesn't answer to this name: use an address, localhost, or --allow-host NAME");
+    if (request.url!.startsWith(OURS)) return ours(settings, request, response);
+    if (request.method !== 'GET' || !asksForPage(request.headers)) return pass(await site.answer(request), response);
+    const page = await site.answer(request, request.url, ['accept-encoding', ...CONDITIONS]);
+    await withRecorder(settings, request.url!, host, page, response);
+}
+
+/** Whether the browser wants to show what it asks for. What a script fetches as data needs no recorder, and may be kept. */
+function asksForPage(headers: IncomingHttpHeaders): boolean {
+    const destination = headers['sec-fetch-dest'];
+    // Browsers say it only to addresses that they trust.
+    if (destination === undefined) return headers.accept?.includes('text/html') ?? false;
+    return ['document', 'iframe', 'frame', 'object', 'embed'].includes(String(destination));
+}
+
+/** Passes an answer on, with another body if there is one. What the site says of isolation itself, it says still. */
+function pass(answer: IncomingMessage, response: ServerResponse, other?: Readable): void {
+    response.statusCode = answer.statusCode!;
+    response.statusMessage = answer.statusMessage!;
+    for (const [name, value] of Object.entries(answer.headers)) {
+        if (value !== undefined && !['connection', 'keep-alive', 'transfer-encoding'].includes(name)) response.setHeader(name, value);
+    }
+    // A browser may go away in the middle of it, and so may the site.
+    pipeline(other ?? answer, response, () => answer.destroy());
+}
+
+/** Puts the recorder into an answer, if that is a page. */
+async function withRecorder({ attributes }: ServerSettings, path: string, host: string, page: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { headers } = page;
+    const type = headers['content-type']?.toLowerCase() ?? '';
+    const xml = type.startsWith('application/xhtml+xml');
+    if (page.statusCode !== 200 || !(xml || type.startsWith('text/html'))) return pass(page, response);
+    if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
+        tell(`${path}: the server sent it compressed, unasked; it is passed on without a change`);
+        return pass(page, response);
+    }
+    let start = Buffer.alloc(0);
+    let place = { at: 0, enough: false };
+    const rest = page.iterator({ destroyOnReturn: false });
+    while (!place.enough && start.length < MAX_HEAD) {
+        const { done, value } = (await rest.next()) as IteratorResult<Buffer>;
+        if (done) break;
+        start = Buffer.concat([start, value]);
+        place = ask('place', { page: start.subarray(0, MAX_HEAD).toString('latin1') });
+    }
+    await rest.return?.();
+    const body = new PassThrough();
+    if (['fffe', 'feff'].includes(start.subarray(0, 2).toString('hex'))) {
+        tell(`${path}: it is in UTF-16; it is passed on without a change`);
+        body.write(start);
+    } else {
+        const nonce = makeRoom(headers, `${host}${OURS}`);
+        body.write(start.subarray(0, place.at));
+        body.write(ask('tag', { nonce, xml, attributes }));
+        body.write(start.subarray(place.at));
+        // A cached copy would be wrong when this server is gone.
+        headers['cache-control'] = 'no-store';
+        for (const name of ['content-length', 'etag', 'last-modified', 'accept-ranges']) delete headers[name];
+    }
+    if (page.readableEnded) body.end();
+    else pipeline(page, body, () => undefined);
+    pass(page, response, body);
+}
+
+/** Makes room in an answer's policies for what is below `room`. Answers the nonce that the scripts of a page have. */
+function makeRoom(headers: IncomingHttpHeaders, room: string): string | null {
+    const found = headers['content-security-policy'];
+    if (found === undefined) return null;
+    const { policies, nonce } = ask('room', { policies: [found].flat(), ours: room });
+    // Node has joined several by commas, which is what they mean.
+    headers['content-security-policy'] = policies.join(', ');
+    return nonce;
+}
+
+/** Answers requests for our own files, and takes what pages post. */
+async function ours(settings: ServerSettings, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(request.url!, 'http://localhost');
+    const name = url.pathname.slice(OURS.length);
+    if (request.method === 'GET' && SCRIPTS.includes(name)) return script(response, readFileSync(new URL(`../../${name}`, import.meta.url)));
+    if (request.method === 'GET' && name === 'worker.js') return worker(settings, url, request, response);
+    if (request.method === 'POST' && name === 'trace') return takePart(settings, request, response);
+    if (request.method === 'POST' && name === 'probe') return probe(settings, url, request, response);
+    say(response, 404, 'there is nothing of this name');
+}
+
+function script(response: ServerResponse, text: string | Buffer): void {
+    response.setHeader('content-type', 'text/javascript').setHeader('cache-control', 'no-store').end(text);
+}
+
+/**
+ * `?to=PATH`, or `?module&to=PATH` for a module: a script that loads the recorder and then the script at that path of the site. If the
+ * site doesn't answer with a script, this is its answer.
+ */
+async function worker({ site }: ServerSettings, { searchParams }: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // Two slashes would name another server.
+    const path = searchParams.get('to') ?? '';
+    if (!/^\/(?!\/)[\x21-\x7e]*$/.test(path) || path.startsWith(OURS)) return say(response, 400, '`to` is no path of the site');
+    const answer = await site.answer(request, path, CONDITIONS);
+    if (answer.statusCode !== 200) return pass(answer, response);
+    answer.resume();
+    const { source, room } = ask('worker', { path, module: searchParams.has('module'), host: request.headers.host ?? '' });
+    makeRoom(answer.headers, room);
+    for (const name of OF_WORKERS) {
+        const value = answer.headers[name];
+        if (value !== undefined) response.setHeader(name, value);
+    }
+    script(response, source);
+}
+
+const unpack = promisify(gunzip);
+/** Parts are unpacked one after the other, so that many at once take no more memory than one. */
+let unpacking: Promise<unknown> = Promise.resolve();
+
+async function takePart({ traces }: ServerSettings, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { headers } = request;
+    const header = (name: string): string => {
+        const value = headers[name];
+        // Pages of other sites can't send these headers without a preflight request, which is never answered.
+        if (typeof value !== 'string') throw new Refused(400, `the header ${name} is missing`);
+        return value;
+    };
+    const trace = header('kperf-trace');
+    if (!/^[0-9a-f]{32}$/i.test(trace)) throw new Refused(400, 'the header kperf-trace is not 32 hexadecimal digits');
+    if (!/^\d{1,9}$/.test(header('kperf-part'))) throw new Refused(400, 'the header kperf-part is no number');
+    const packed = await body(request, MAX_POST);
+    const take = async (): Promise<void> => {
+        const bytes = headers['content-encoding'] === 'gzip' ? await unpack(packed, { maxOutputLength: MAX_POST }).catch(refusal) : packed;
+        const unsent = Number(headers['kperf-unsent'] ?? 0);
+        traces.take({ trace, number: Number(headers['kperf-part']), isLast: headers['kperf-last'] !== undefined, unsent: Number.isSafeInteger(unsent) ? unsent : 0, bytes });
+    };
+    const taken = unpacking.then(take);
+    unpacking = taken.catch(() => undefined);
+    await taken;
+    say(response, 200, '');
+}
+
+function refusal(error: Error & { code?: string }): never {
+    throw error.code === 'ERR_BUFFER_TOO_LARGE' ? tooLarge(MAX_POST) : new Refused(400, `failed to unpack it: ${error.message}`);
+}
+
+/** Answers a module with probes, 204 if it is to stay as it is, or 422 with the reason if it can't have any. */
+async function probe({ modules }: ServerSettings, { searchParams }: URL, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.headers['kperf-probe'] === undefined) throw new Refused(400, 'the header kperf-probe is missing');
+    const idBase = searchParams.get('id_base') ?? '';
+    if (!/^\d{1,9}$/.test(idBase)) throw new Refused(400, '`id_base` is no number');
+    const wasm = await body(request, MAX_POST);
+    const { wasm: rewritten, refusal } = await modules.probed({ name: searchParams.get('name') ?? '', idBase: Number(idBase), inline: searchParams.get('inline') === 'true', wasm });
+    // So that the page can tell it from what a service worker or another server answers to anything.
+    response.setHeader('kperf-probe', '1');
+    if (refusal !== undefined) say(response, 422, refusal);
+    else if (rewritten) response.end(rewritten);
+    else response.writeHead(204).end();
+}

@@ -1,0 +1,170 @@
+// The package's own server, asked as browsers and others ask it.
+process.env.KPERF_TEST_SERVE = 'npm';
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { folder, PACKAGE, ROOT } from './support/cli.mjs';
+const { start: starter } = await import('./support/serve.mjs');
+
+const work = folder();
+const start = (...args) => starter(work, ...args);
+const app = join(work, 'app');
+for (const path of ['a b/.git', '.well-known', 'empty']) mkdirSync(join(app, path), { recursive: true });
+const PAGE = '<!doctype html><html><head><title>x</title></head></html>';
+for (const [name, text] of Object.entries({
+    '../secret': 'x', 'a b/index.html': PAGE, '.env': 'PASSWORD=1', 'a b/.git/config': 'x', '.well-known/x': 'well', 'app.js': '0123456789', 'app.js.gz': 'packed',
+    'lib.js': 'lib', 'a?b#c%.txt': 'odd', 'm.wasm': '\0asm',
+})) writeFileSync(join(app, name), text);
+for (const [to, link] of [['../secret', 'link'], ['../secret', 'lib.js.gz'], ['.env', 'linkenv'], ['app.js', 'ours']]) symlinkSync(to, join(app, link));
+
+/** An answer, of paths as they are: `fetch` would tidy them. */
+const get = (server, path, headers = {}, method = 'GET', body) => new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(server.url);
+    const asked = request({ hostname, port, path, headers, method }, (response) => {
+        const pieces = [];
+        response.on('data', (piece) => pieces.push(piece)).on('error', reject);
+        response.on('end', () => resolve({ status: response.statusCode, headers: response.headers, text: Buffer.concat(pieces).toString() }));
+    });
+    asked.on('error', reject).end(body);
+});
+const asPage = { 'sec-fetch-dest': 'document' };
+
+test('a folder is served as file servers do it, and nothing that is not for others', async () => {
+    const server = await start(app);
+    const script = await get(server, '/app.js');
+    assert.deepEqual([script.status, script.text, script.headers['content-type'], script.headers['cache-control']], [200, '0123456789', 'text/javascript; charset=utf-8', 'no-cache']);
+    assert.equal(script.headers['cross-origin-opener-policy'], 'same-origin');
+    assert.equal((await get(server, '/m.wasm')).headers['content-type'], 'application/wasm');
+    for (const [path, text] of [['/ours', '0123456789'], ['/.well-known/x', 'well'], ['/a%3Fb%23c%25.txt', 'odd'], ['/a%20b/', PAGE]]) assert.equal((await get(server, path)).text, text, path);
+    for (const path of ['/../secret', '/%2e%2e/secret', '/a%20b/..%2f..%2fsecret', '/a%20b/..%5c..%5csecret', '/link', '/linkenv', '/%ff', '/%00', '/missing', '/.env', '/%2eenv', '/a%20b/.git/config', '/empty/', '/app.js/x', `/${'x'.repeat(5000)}`]) {
+        assert.equal((await get(server, path)).status, 404, path);
+    }
+    assert.equal((await get(server, '/app.js', {}, 'POST')).status, 405);
+    assert.equal((await get(server, '/app.js', {}, 'HEAD')).text, '');
+    // Parts, and what the browser has already.
+    const part = await get(server, '/app.js', { range: 'bytes=2-4' });
+    assert.deepEqual([part.status, part.text, part.headers['content-range']], [206, '234', 'bytes 2-4/10']);
+    assert.equal((await get(server, '/app.js', { range: 'bytes=2-4', 'if-range': '"other"' })).status, 200);
+    assert.equal((await get(server, '/app.js', { range: 'bytes=20-' })).status, 416);
+    assert.equal((await get(server, '/app.js', { 'if-none-match': script.headers.etag })).status, 304);
+    const packed = await get(server, '/app.js', { 'accept-encoding': 'br;q=0, gzip' });
+    assert.deepEqual([packed.text, packed.headers['content-encoding'], packed.headers['content-type']], ['packed', 'gzip', script.headers['content-type']]);
+    // Its packed form lies outside.
+    assert.equal((await get(server, '/lib.js', { 'accept-encoding': 'gzip' })).text, 'lib');
+    const moved = await get(server, '/a%20b?q=1');
+    assert.deepEqual([moved.status, moved.headers.location], [307, '/a%20b/?q=1']);
+    // Two slashes would name another server.
+    assert.equal((await get(server, '//a%20b?q=1')).headers.location, '/a%20b/?q=1');
+    assert.equal((await server.end()).status, 0);
+});
+
+test('only what is to be shown gets the recorder', async () => {
+    const server = await start(app, '--clock', 'ticker:2us');
+    const { text, headers } = await get(server, '/a%20b/', { ...asPage, 'accept-encoding': 'gzip', 'if-none-match': '*', range: 'bytes=1-2' });
+    assert.match(text, /^<!doctype html><html><head><script src="\/.kperf\/kperf.js" data-post="\/.kperf\/trace" data-probe="auto" data-server="\/.kperf\/probe" data-clock="ticker:2us"><\/script><title>x/);
+    assert.deepEqual([headers['cache-control'], headers.etag, headers['content-length']], ['no-store', undefined, undefined]);
+    assert.equal((await get(server, '/a%20b/', { 'sec-fetch-dest': 'empty', accept: 'text/html' })).text, PAGE);
+    assert.match((await get(server, '/.kperf/kperf.js')).text, /kperf/);
+    for (const to of ['//evil.example/x', 'x', '/.kperf/kperf.js', '']) assert.equal((await get(server, `/.kperf/worker.js?to=${encodeURIComponent(to)}`)).status, 400, to);
+    assert.equal((await get(server, '/.kperf/worker.js?to=/missing.js')).status, 404);
+    assert.equal((await get(server, '/.kperf/worker.js?module&to=/app.js')).text, 'import "/.kperf/kperf.js";\nimport "/app.js";\n');
+    await server.end();
+});
+
+test('pages of another server come through whatever their size and speed, and its failures are told', async () => {
+    const rest = 'y'.repeat(3 << 20);
+    const behind = createServer((asked, response) => {
+        if (asked.url === '/cut') return void response.writeHead(200, { 'content-type': 'text/html', 'content-length': 1000 }).write('<html>', () => response.destroy());
+        if (asked.url === '/cut-later') return void response.writeHead(200, { 'content-type': 'text/html' }).write(`<html><head>${rest}`, () => response.destroy());
+        if (asked.url === '/moved') return void response.writeHead(302, { location: `http://${asked.headers.host}/there` }).end();
+        if (asked.url === '/told') return void response.end(JSON.stringify(asked.headers));
+        response.writeHead(200, { 'content-type': 'text/html' });
+        // The tag's place is known when the last byte of the head is there.
+        const page = `<!doctype html><html><head>${rest}`;
+        for (const letter of page.slice(0, 30)) response.write(letter);
+        setTimeout(() => response.end(page.slice(30)), 20);
+    });
+    await new Promise((resolve) => behind.listen(0, '127.0.0.1', resolve));
+    const address = `http://127.0.0.1:${behind.address().port}`;
+    const server = await start('--proxy', address);
+    const { text } = await get(server, '/', asPage);
+    assert.equal(text.replace(/<script.*?<\/script>/, ''), `<!doctype html><html><head>${rest}`);
+    assert.equal((await get(server, '/cut', asPage)).status, 502);
+    await assert.rejects(get(server, '/cut-later', asPage));
+    assert.equal((await get(server, '/moved')).headers.location, '/there');
+    const own = server.url.replace(/\/$/, '');
+    const told = JSON.parse((await get(server, '/told', { origin: own, referer: `${own}/a?b=${own}`, 'keep-alive': '5', te: 'x' })).text);
+    assert.deepEqual([told.host, told.origin, told.referer, told['keep-alive'], told.te], [new URL(address).host, address, `${address}/a?b=${own}`, undefined, undefined]);
+    const foreign = JSON.parse((await get(server, '/told', { origin: `${own}.evil.example` })).text);
+    assert.equal(foreign.origin, `${own}.evil.example`);
+    behind.closeAllConnections();
+    behind.close();
+    const { status, text: why } = await get(server, '/', asPage);
+    assert.equal(status, 502);
+    assert.match(why, /doesn't answer/);
+    assert.equal((await server.end()).status, 0);
+});
+
+test('parts of traces make a file, in whatever order they come, and nothing else does', async () => {
+    const trace = spawnSync(process.execPath, ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'run', join(ROOT, 'examples/game-of-life/rust/life.wasm'), '-q', '--trace', join(work, 'life.kperf'), '--', '3'], { encoding: 'utf8' });
+    assert.equal(trace.status, 0, trace.stderr);
+    const bytes = readFileSync(join(work, 'life.kperf'));
+    const server = await start(app);
+    const post = async (id, part, body, more = {}) => (await get(server, '/.kperf/trace', { 'kperf-trace': id, 'kperf-part': String(part), ...more }, 'POST', body)).status;
+    const [first, second, third] = [bytes.subarray(0, 100), bytes.subarray(100, 5000), bytes.subarray(5000)];
+    const id = '0123456789abcdef0123456789abcdef';
+    assert.equal(await post(id, 2, gzipSync(third), { 'content-encoding': 'gzip', 'kperf-last': '1' }), 200);
+    assert.equal(await post(id, 1, second), 200);
+    assert.equal(await post(id, 0, first), 200);
+    // One that comes twice changes nothing.
+    assert.equal(await post(id, 0, first), 200);
+    await server.until(/^# trace: /m);
+    assert.equal(await post(id, -1, first), 400);
+    assert.equal(await post('short', 0, first), 400);
+    assert.equal(await post(id.replaceAll('0', 'f'), 0, Buffer.from('no gzip'), { 'content-encoding': 'gzip' }), 400);
+    assert.equal(await post(id.replaceAll('0', 'f'), 0, gzipSync(Buffer.alloc((256 << 20) + 1)), { 'content-encoding': 'gzip' }), 413);
+    for (let part = 1; part <= 64; part++) assert.equal(await post(id.replaceAll('0', 'e'), part, third), 200);
+    assert.equal(await post(id.replaceAll('0', 'e'), 65, third), 507);
+    const { stderr, stdout, status } = await server.end();
+    assert.equal(status, 0, stderr);
+    assert.match(stdout, /life::is_valid_position/);
+    assert.match(stderr, /app-2\.kperf: its first part never came/);
+    const traces = readdirSync(work).find((name) => name.startsWith('traces-') && readdirSync(join(work, name)).includes('app-2.kperf'));
+    assert.deepEqual(readFileSync(join(work, traces, 'app-1.kperf')), bytes);
+});
+
+test('what was typed wrong is said', () => {
+    for (const [args, why] of [
+        [[], 'one folder is wanted, or --proxy'],
+        [[app, '--proxy', 'http://localhost:1'], 'one folder is wanted, or --proxy'],
+        [[join(app, 'app.js')], 'is not a folder'],
+        [[join(app, 'nowhere')], 'no such file'],
+        [['--proxy', 'https://localhost'], "doesn't begin with http://"],
+        [['--proxy', 'http://localhost:1/app'], 'has a path'],
+        [[app, '--listen', 'localhost'], 'an address and a port'],
+        [[app, '--clock', '"><script>'], '--clock'],
+        [[app, '--clock', 'instructions'], '--clock'],
+        [[app, '--span-min', '1ms'], 'give --record profile too'],
+        [[app, '--record', 'profile', '--span-min', '"'], '--span-min'],
+        [[app, '--record', 'profile', '--no-isolation'], 'leave --no-isolation out'],
+        [[app, '--otlp=nothing'], "a Collector's address"],
+        [[app, '--traces', join(app, 'app.js'), '--listen', '8.8.8.8:1'], 'failed to listen at 8.8.8.8:1'],
+    ]) {
+        const { status, stderr } = spawnSync(process.execPath, ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'serve', ...args], { encoding: 'utf8', timeout: 20_000 });
+        assert.ok(stderr.includes(why) && [1, 2].includes(status), `${args}: ${status} ${stderr}`);
+    }
+});
+
+test('a trace that has no place is refused, so that the page sends it again', async () => {
+    const server = await starter(join(work, 'secret'), app);
+    const { status, text } = await get(server, '/.kperf/trace', { 'kperf-trace': 'a'.repeat(32), 'kperf-part': '0' }, 'POST', 'x');
+    assert.equal(status, 507);
+    assert.match(text, /failed to create a trace in .*traces/);
+    const { status: ended, stderr } = await server.end();
+    assert.equal(ended, 0);
+    assert.match(stderr, /error: .*failed to create a trace/);
+});
