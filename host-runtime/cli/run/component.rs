@@ -8,13 +8,14 @@ use crate::output;
 use anyhow::{Context, bail};
 use kperf_abi::names::COMPONENT_HOST;
 use kperf_rewriter::Records;
-use kperf_wasmtime::{ComponentLanes, RecordedStore, Recorder};
+use kperf_wasi::State;
+use kperf_wasmtime::{RecordedStore, Recorder};
 use std::path::Path;
 use wasmparser::{ComponentExternalKind, Parser, Payload, Validator, WasmFeatures};
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
-use wasmtime::component::{Accessor, Component, Func, Instance, Linker, ResourceTable, Val};
+use wasmtime::component::{Accessor, Component, Func, Instance, Linker, Val};
 use wasmtime::{AsContextMut, Engine, Store};
-use wasmtime_wasi::{I32Exit, WasiCtx, WasiCtxView, WasiView, p2, p3};
+use wasmtime_wasi::{I32Exit, p2, p3};
 
 /// What a command exports, without its version.
 const RUN: &str = "wasi:cli/run";
@@ -25,19 +26,6 @@ const SUPPLIED: [&str; 6] =
 const HTTP: &str = "wasi:http/";
 /// How many names an error lists.
 const MOST: usize = 20;
-
-/// What a store has for its component.
-pub struct State {
-    wasi: WasiCtx,
-    table: ResourceTable,
-    lanes: ComponentLanes,
-}
-
-impl WasiView for State {
-    fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
-    }
-}
 
 /// A component that is ready to run.
 pub struct ComponentProgram {
@@ -81,19 +69,12 @@ impl ComponentProgram {
             .with_context(|| format!("failed to compile `{}`", path.display()))?;
         let entry = Entry::find(&component, &engine, invoke, args, path)?;
         let args = if invoke.is_some() { &[] } else { args };
-        let state = State {
-            wasi: wasi.builder(path, args)?.build(),
-            table: ResourceTable::new(),
-            lanes: ComponentLanes::default(),
-        };
-        let mut linker = Linker::new(&engine);
+        let state = State::new(wasi.builder(path, args)?.build());
         let concurrent = is_concurrent(&prepared.wasm);
-        if concurrent {
-            p2::add_to_linker_async(&mut linker)?;
-            p3::add_to_linker(&mut linker)?;
-        } else {
-            p2::add_to_linker_sync(&mut linker)?;
-        }
+        let linker = match concurrent {
+            true => kperf_wasi::async_linker(&engine, true, false)?,
+            false => kperf_wasi::sync_linker(&engine)?,
+        };
         let store = Some(AnyStore::Plain(Store::new(&engine, state)));
         let records = kperf_rewriter::component_records(&prepared.wasm);
         Ok(ComponentProgram { engine, component, linker, store, entry, records, concurrent })

@@ -9,7 +9,7 @@ use kperf_wasmtime::{Inlined, Lane, Recorder, is_inlined, is_native, is_profile}
 use std::num::NonZeroUsize;
 use std::path::Path;
 use wasmtime::{Cache, Config, Engine, ExternType, Inlining, Instance, Linker, Module, Store};
-use wasmtime_wasi::p1::{self, WasiP1Ctx};
+use wasmtime_wasi::p1::WasiP1Ctx;
 
 /// Twice wasmtime's usual 512 KiB: a probe keeps its token in the frame, and a deep recursion that fits without probes
 /// should fit with them.
@@ -111,9 +111,7 @@ impl Host {
     /// A host that supplies WASI preview 1.
     pub fn new(engine: &Engine, wasi: &WasiArgs, module: &Path, args: &[String]) -> anyhow::Result<Host> {
         let store = Store::new(engine, wasi.context(module, args)?);
-        let mut linker = Linker::new(engine);
-        p1::add_to_linker_sync(&mut linker, |wasi| wasi)?;
-        Ok(Host { store, linker })
+        Ok(Host { store, linker: kperf_wasi::module_linker(engine)? })
     }
 
     /// Fails if the module imports what nobody supplies, and lists it.

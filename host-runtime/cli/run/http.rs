@@ -19,7 +19,8 @@ use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use kperf_rewriter::Records;
 use kperf_trace::TraceContext;
-use kperf_wasmtime::{ComponentLanes, Recorder};
+use kperf_wasi::State;
+use kperf_wasmtime::Recorder;
 use std::convert::Infallible;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -29,14 +30,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{self, Poll};
 use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use wasmtime::component::{Component, Linker, ResourceTable};
+use wasmtime::component::{Component, Linker};
 use wasmtime::{AsContextMut, Engine, Store};
-use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView, p2, p3};
+use wasmtime_wasi_http::WasiHttpView;
 use wasmtime_wasi_http::p2::bindings::ProxyPre;
 use wasmtime_wasi_http::p2::bindings::http::types::{ErrorCode, Scheme};
 use wasmtime_wasi_http::p2::body::HyperOutgoingBody;
 use wasmtime_wasi_http::p3::bindings::ServicePre;
-use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 /// What a handler exports, without the rest of its version: of WASI 0.2, and of 0.3.
 const HANDLER: &str = "wasi:http/incoming-handler@0.2.";
@@ -47,26 +47,6 @@ const MOST_AT_ONCE: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Of so many failures the open functions are told; of later ones only the message.
 const MOST_BACKTRACES: usize = 10;
-
-/// What a store has for its request.
-struct State {
-    wasi: WasiCtx,
-    http: WasiHttpCtx,
-    table: ResourceTable,
-    lanes: ComponentLanes,
-}
-
-impl WasiView for State {
-    fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
-    }
-}
-
-impl WasiHttpView for State {
-    fn http(&mut self) -> WasiHttpCtxView<'_> {
-        WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: Default::default() }
-    }
-}
 
 /// A component that is ready to answer requests.
 pub struct HttpProgram {
@@ -115,13 +95,7 @@ impl HttpProgram {
                 path.display()
             );
         }
-        let mut linker = Linker::new(&engine);
-        p2::add_to_linker_async(&mut linker)?;
-        wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
-        if is_concurrent(&prepared.wasm) {
-            p3::add_to_linker(&mut linker)?;
-            wasmtime_wasi_http::p3::add_to_linker(&mut linker)?;
-        }
+        let linker = kperf_wasi::async_linker(&engine, is_concurrent(&prepared.wasm), true)?;
         let listener = TcpListener::bind(address)
             .with_context(|| format!("failed to listen at `{address}`, the address of --http"))?;
         listener.set_nonblocking(true).context("failed to listen")?;
@@ -203,12 +177,7 @@ impl Guest {
         let mut wasi = self.wasi.builder(&self.path, &self.args)?;
         // Others are answered by the same thread.
         wasi.allow_blocking_current_thread(false);
-        Ok(State {
-            wasi: wasi.build(),
-            http: WasiHttpCtx::new(),
-            table: ResourceTable::new(),
-            lanes: ComponentLanes::default(),
-        })
+        Ok(State::new(wasi.build()))
     }
 }
 

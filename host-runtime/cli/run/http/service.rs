@@ -1,11 +1,11 @@
 //! Handlers of WASI 0.3 (`wasi:http/handler`).
 
-use super::State;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::http::uri::{Authority, Scheme};
 use hyper::{Request, Response, Uri};
+use kperf_wasi::State;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::sync::oneshot;
