@@ -60,8 +60,10 @@ pub fn text(status: StatusCode, text: &str) -> Answer {
 
 /// Makes room in the policies of an answer for what is below `ours`. Answers the nonce that the scripts of a page have.
 pub fn make_room(headers: &mut HeaderMap, ours: &str) -> Option<String> {
+    // (It may have bytes that are no text. What is said beside these stays in force.)
     let texts = headers.get_all(header::CONTENT_SECURITY_POLICY).iter();
-    let policies: Vec<String> = texts.filter_map(|value| value.to_str().ok().map(str::to_owned)).collect();
+    let policies: Vec<String> =
+        texts.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect();
     headers.remove(header::CONTENT_SECURITY_POLICY);
     let (policies, nonce) = policy::extend_all(&policies, ours);
     for policies in policies {
@@ -70,4 +72,20 @@ pub fn make_room(headers: &mut HeaderMap, ours: &str) -> Option<String> {
         }
     }
     nonce
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_that_is_no_text_stays_in_force() {
+        let mut headers = HeaderMap::new();
+        let value = HeaderValue::from_bytes(b"script-src 'none'; x \xe9").ok();
+        headers.extend(value.map(|value| (header::CONTENT_SECURITY_POLICY, value)));
+        make_room(&mut headers, "h/");
+        let told = headers.get(header::CONTENT_SECURITY_POLICY).map(|value| value.as_bytes().to_owned());
+        let expected = "x \u{fffd}; script-src h/ blob:; worker-src h/ blob:";
+        assert_eq!(told.as_deref(), Some(expected.as_bytes()));
+    }
 }

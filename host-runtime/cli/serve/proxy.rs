@@ -101,7 +101,9 @@ impl Proxy {
     fn localize(&self, answer: &mut Response<Incoming>) {
         let base = format!("http://{}", self.authority);
         let location = answer.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
-        let path = location.and_then(|to| to.strip_prefix(&base)).filter(|path| path.starts_with('/'));
+        // (Two slashes would name another server.)
+        let is_path = |path: &&str| path.starts_with('/') && !path.starts_with("//");
+        let path = location.and_then(|to| to.strip_prefix(&base)).filter(is_path);
         if let Some(Ok(path)) = path.map(HeaderValue::from_str) {
             answer.headers_mut().insert(header::LOCATION, path);
         }

@@ -38,7 +38,7 @@ for (const [name, entry] of Object.entries({ kperf: 'register', worklet: 'workle
     if (process.argv.includes('--bundle')) writeFileSync(`bundle/${name}.js`, script);
 }
 // The package has no dependencies: what `serve` takes from others is in one file, with the licences of all of them.
-const contents = "module.exports = { send: require('send'), contentType: require('mime-types').contentType };";
+const contents = "module.exports = { send: require('send'), lookup: require('mime-types').lookup };";
 const { outputFiles, metafile } = await build({
     stdin: { contents, resolveDir: '.' }, bundle: true, format: 'cjs', platform: 'node', target: 'node20', legalComments: 'none', minify: true, write: false, metafile: true,
 });

@@ -1,11 +1,12 @@
 // The package's own server, asked as browsers and others ask it.
 process.env.KPERF_TEST_SERVE = 'npm';
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
+import { connect, createServer as createNetServer } from 'node:net';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { folder, PACKAGE, ROOT } from './support/cli.mjs';
 const { start: starter } = await import('./support/serve.mjs');
@@ -21,10 +22,16 @@ for (const [name, text] of Object.entries({
 })) writeFileSync(join(app, name), text);
 for (const [to, link] of [['../secret', 'link'], ['../secret', 'lib.js.gz'], ['.env', 'linkenv'], ['app.js', 'ours']]) symlinkSync(to, join(app, link));
 
+mkdirSync(join(app, 'app.js.br'));
+spawnSync('mkfifo', [join(app, 'pipe')]);
+
+const recorded = spawnSync(process.execPath, ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'run', join(ROOT, 'examples/game-of-life/rust/life.wasm'), '-q', '--trace', join(work, 'life.kperf'), '--', '3'], { encoding: 'utf8' });
+assert.equal(recorded.status, 0, recorded.stderr);
+
 /** An answer, of paths as they are: `fetch` would tidy them. */
 const get = (server, path, headers = {}, method = 'GET', body) => new Promise((resolve, reject) => {
     const { hostname, port } = new URL(server.url);
-    const asked = request({ hostname, port, path, headers, method }, (response) => {
+    const asked = request({ hostname, port, path, headers, method, agent: false }, (response) => {
         const pieces = [];
         response.on('data', (piece) => pieces.push(piece)).on('error', reject);
         response.on('end', () => resolve({ status: response.statusCode, headers: response.headers, text: Buffer.concat(pieces).toString() }));
@@ -36,11 +43,11 @@ const asPage = { 'sec-fetch-dest': 'document' };
 test('a folder is served as file servers do it, and nothing that is not for others', async () => {
     const server = await start(app);
     const script = await get(server, '/app.js');
-    assert.deepEqual([script.status, script.text, script.headers['content-type'], script.headers['cache-control']], [200, '0123456789', 'text/javascript; charset=utf-8', 'no-cache']);
+    assert.deepEqual([script.status, script.text, script.headers['content-type'], script.headers['cache-control']], [200, '0123456789', 'text/javascript', 'no-cache']);
     assert.equal(script.headers['cross-origin-opener-policy'], 'same-origin');
     assert.equal((await get(server, '/m.wasm')).headers['content-type'], 'application/wasm');
     for (const [path, text] of [['/ours', '0123456789'], ['/.well-known/x', 'well'], ['/a%3Fb%23c%25.txt', 'odd'], ['/a%20b/', PAGE]]) assert.equal((await get(server, path)).text, text, path);
-    for (const path of ['/../secret', '/%2e%2e/secret', '/a%20b/..%2f..%2fsecret', '/a%20b/..%5c..%5csecret', '/link', '/linkenv', '/%ff', '/%00', '/missing', '/.env', '/%2eenv', '/a%20b/.git/config', '/empty/', '/app.js/x', `/${'x'.repeat(5000)}`]) {
+    for (const path of ['/../secret', '/%2e%2e/secret', '/a%20b/..%2f..%2fsecret', '/a%20b/..%5c..%5csecret', '/link', '/linkenv', '/%ff', '/%00', '/missing', '/.env', '/%2eenv', '/a%20b/.git/config', '/empty/', '/app.js/x', '/app.js/', '/app.js%2f', '/pipe', `/${'x'.repeat(5000)}`]) {
         assert.equal((await get(server, path)).status, 404, path);
     }
     assert.equal((await get(server, '/app.js', {}, 'POST')).status, 405);
@@ -109,9 +116,95 @@ test('pages of another server come through whatever their size and speed, and it
     assert.equal((await server.end()).status, 0);
 });
 
+/** What comes back for these bytes, until the other side closes or says nothing for a while. */
+const raw = (server, text) => new Promise((resolve) => {
+    const { hostname, port } = new URL(server.url);
+    const socket = connect(port, hostname, () => socket.write(text, 'latin1'));
+    let answer = '';
+    const done = () => resolve(answer) || socket.destroy();
+    socket.setTimeout(1500, done);
+    socket.on('data', (bytes) => (answer += bytes.toString('latin1'))).on('close', done).on('error', done);
+});
+
+test('whatever the other server says and the browser asks, it goes on', async () => {
+    const asked = [];
+    let closed = 0;
+    const ANSWERS = {
+        trailer: 'HTTP/1.1 200 OK\r\ntrailer: x\r\ncontent-length: 2\r\n\r\nok',
+        status: 'HTTP/1.1 099 Odd\r\ncontent-length: 2\r\n\r\nok',
+        phrase: 'HTTP/1.1 200 O\x01K\r\ncontent-length: 2\r\n\r\nok',
+        refused: 'HTTP/1.1 401 No\r\nwww-authenticate: Basic\r\nset-cookie: a=b\r\ncontent-length: 2\r\n\r\nno',
+        elsewhere: 'HTTP/1.1 302 Found\r\nlocation: http://HOST//evil.example/\r\ncontent-length: 0\r\n\r\n',
+    };
+    const behind = createNetServer((socket) => {
+        socket.on('error', () => undefined).on('close', () => closed++);
+        socket.on('data', (bytes) => {
+            const text = bytes.toString('latin1');
+            asked.push(text);
+            const answer = ANSWERS[/^\S+ \/(\w*)/.exec(text)?.[1]];
+            if (answer) socket.end(answer.slice(0, text.startsWith('HEAD') ? answer.indexOf('\r\n\r\n') + 4 : undefined).replace('HOST', `127.0.0.1:${behind.address().port}`), 'latin1');
+        });
+    });
+    await new Promise((resolve) => behind.listen(0, '127.0.0.1', resolve));
+    const server = await start('--proxy', `http://127.0.0.1:${behind.address().port}`);
+    for (const method of ['GET', 'HEAD']) assert.deepEqual([method, (await get(server, '/trailer', {}, method)).status, (await get(server, '/trailer', {}, method)).text], [method, 200, method === 'GET' ? 'ok' : '']);
+    for (const path of ['/status', '/phrase']) assert.equal((await get(server, path)).status, 502, path);
+    // A body that a method mustn't have is told its end, so it is no second request.
+    await raw(server, 'DELETE /a HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n23\r\nGET /SMUGGLED HTTP/1.1\r\nhost: x\r\n\r\n\r\n0\r\n\r\n');
+    assert.match(asked.join(''), /DELETE \/a HTTP[^]*transfer-encoding: chunked/i);
+    // One that wants another protocol gets the whole answer if the site doesn't.
+    const upgrade = 'HTTP/1.1\r\nhost: localhost\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n';
+    assert.match(await raw(server, `GET /refused ${upgrade}`), /^HTTP\/1.1 401 No[^]*www-authenticate: Basic[^]*set-cookie: a=b[^]*\r\n\r\nno$/i);
+    assert.match(await raw(server, `GET /.kperf/kperf.js ${upgrade}`), /^HTTP\/1.1 200 OK/);
+    assert.equal((await get(server, '/elsewhere')).headers.location, `http://127.0.0.1:${behind.address().port}//evil.example/`);
+    assert.match(await raw(server, 'GET http://localhost/.kperf/kperf.js HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n'), /^HTTP\/1.1 200 OK/);
+    // A browser that goes away is told on.
+    const before = closed;
+    await raw(server, 'GET /never HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    await raw(server, 'GET /trailer HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
+    for (let n = 0; n < 100 && closed < before + 2; n++) await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.ok(closed >= before + 2, `${closed - before} connections were closed`);
+    behind.close();
+    assert.equal((await server.end()).status, 0);
+});
+
+test('what is too large, or no trace, is told', async () => {
+    const server = await start(app, '--otlp=http://127.0.0.1:9');
+    const { hostname, port } = new URL(server.url);
+    const status = await new Promise((resolve, reject) => {
+        const asked = request({ hostname, port, path: '/.kperf/probe?id_base=0', method: 'POST', headers: { 'kperf-probe': '1' } }, (response) => resolve(response.statusCode));
+        asked.on('error', reject);
+        const piece = Buffer.alloc(1 << 20);
+        for (let n = 0; n < 260; n++) asked.write(piece);
+        asked.end();
+    });
+    assert.equal(status, 413);
+    const post = await get(server, '/.kperf/trace', { 'kperf-trace': 'b'.repeat(32), 'kperf-part': '0', 'kperf-last': '1' }, 'POST', 'this is no trace');
+    assert.equal(post.status, 200);
+    assert.equal((await get(server, '/app.js')).status, 200);
+    const { status: ended, stderr } = await server.end();
+    assert.equal(ended, 0);
+    assert.match(stderr, /it has more than 256 MiB/);
+    assert.match(stderr, /error: .*not a kperf trace/);
+});
+
+test('it goes on when nobody reads what it prints', async () => {
+    const args = ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'serve', app, '--listen', '127.0.0.1:0', '--traces', join(work, 'unread')];
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+    after(() => child.kill('SIGKILL'));
+    const text = await new Promise((resolve) => child.stderr.once('data', (data) => resolve(String(data))));
+    const server = { url: /^http:\S+/.exec(text)[0] };
+    child.stdout.destroy();
+    child.stderr.destroy();
+    const bytes = readFileSync(join(work, 'life.kperf'));
+    for (const id of ['c', 'd']) assert.equal((await get(server, '/.kperf/trace', { 'kperf-trace': id.repeat(32), 'kperf-part': '0', 'kperf-last': '1' }, 'POST', bytes)).status, 200);
+    assert.equal((await get(server, '/app.js')).status, 200);
+    const ended = new Promise((resolve) => child.on('exit', resolve));
+    child.kill('SIGTERM');
+    assert.equal(await ended, 0);
+});
+
 test('parts of traces make a file, in whatever order they come, and nothing else does', async () => {
-    const trace = spawnSync(process.execPath, ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'run', join(ROOT, 'examples/game-of-life/rust/life.wasm'), '-q', '--trace', join(work, 'life.kperf'), '--', '3'], { encoding: 'utf8' });
-    assert.equal(trace.status, 0, trace.stderr);
     const bytes = readFileSync(join(work, 'life.kperf'));
     const server = await start(app);
     const post = async (id, part, body, more = {}) => (await get(server, '/.kperf/trace', { 'kperf-trace': id, 'kperf-part': String(part), ...more }, 'POST', body)).status;
@@ -151,7 +244,10 @@ test('what was typed wrong is said', () => {
         [[app, '--span-min', '1ms'], 'give --record profile too'],
         [[app, '--record', 'profile', '--span-min', '"'], '--span-min'],
         [[app, '--record', 'profile', '--no-isolation'], 'leave --no-isolation out'],
-        [[app, '--otlp=nothing'], "a Collector's address"],
+        [[app, '--otlp=nothing'], "no Collector's address"],
+        [[app, '--match', 'regex', '--only', '['], 'bad pattern `[`'],
+        [[app, '--port', '3000'], "Unknown option '--port'; `kperf-wasm --help`"],
+        [['--otlp', 'http://localhost:1', app], 'stands behind `=`'],
         [[app, '--traces', join(app, 'app.js'), '--listen', '8.8.8.8:1'], 'failed to listen at 8.8.8.8:1'],
     ]) {
         const { status, stderr } = spawnSync(process.execPath, ['--no-warnings', join(PACKAGE, 'dist/node/cli.js'), 'serve', ...args], { encoding: 'utf8', timeout: 20_000 });

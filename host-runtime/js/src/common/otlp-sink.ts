@@ -25,7 +25,8 @@ export class OtlpSink implements Sink {
         this.exporter = new OtlpExporter(options);
         this.#delay = options.delay ?? DELAY;
         this.#core = module.then((module) => TraceCore.open(module, { spans: options.spans ?? {} }));
-        this.#core.then((core) => this.#begin(core), (error: Error) => (this.#failure ??= error));
+        // (What is no trace fails in `#begin`.)
+        this.#core.then((core) => this.#begin(core)).catch((error: Error) => (this.#failure ??= error));
     }
 
     chunk(bytes: Uint8Array): void {

@@ -1,6 +1,6 @@
 /** What is printed of a trace. */
 
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import type { Report } from '../common/core.js';
 import { printable } from './cli-args.js';
 import { openTrace } from './core.js';
@@ -9,9 +9,14 @@ import { openTrace } from './core.js';
 const PIECE = 1 << 24;
 
 async function reportText(path: string, compensate: boolean): Promise<string> {
-    const bytes = readFileSync(path);
     const trace = await openTrace({ tree: true });
-    for (let at = 0; at < bytes.length; at += PIECE) trace.push(bytes.subarray(at, at + PIECE));
+    const file = openSync(path, 'r');
+    try {
+        const piece = new Uint8Array(PIECE);
+        for (let length; (length = readSync(file, piece)) > 0; ) trace.push(piece.subarray(0, length));
+    } finally {
+        closeSync(file);
+    }
     trace.end();
     return trace.reportText(compensate);
 }
@@ -22,11 +27,11 @@ export async function printReport(path: string, format: 'table' | 'json', limit:
     process.stdout.write(format === 'json' ? text : table(JSON.parse(text) as Report, limit));
 }
 
-/** Prints the top of a page's profile; all of it for 0. */
-export async function printPage(path: string, top: number): Promise<void> {
+/** The top of a page's profile, to print; all of it for 0. */
+export async function pageText(path: string, top: number): Promise<string> {
     const report = JSON.parse(await reportText(path, false)) as Report;
     const limit = top === 0 ? report.functions.length : top;
-    process.stdout.write(`# page:  ${printable(report.command[0] ?? 'a page')}\n${table(report, limit)}# trace: ${path}\n\n`);
+    return `# page:  ${printable(report.command[0] ?? 'a page')}\n${table(report, limit)}# trace: ${path}\n\n`;
 }
 
 /** The functions with the most time of their own, as lines. */

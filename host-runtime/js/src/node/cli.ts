@@ -153,7 +153,14 @@ async function runRun(args: string[]): Promise<void> {
     process.exitCode = child.status ?? 128 + (child.signal ? constants.signals[child.signal] : 0);
 }
 
+function version(): string {
+    const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as { version: string };
+    return `kperf-wasm ${version}\n`;
+}
+
 async function main([command, ...args]: string[]): Promise<void> {
+    const end = args.indexOf('--');
+    if ((end < 0 ? args : args.slice(0, end)).some((arg) => arg === '--help' || arg === '-h')) command = '--help';
     if (command === 'rewrite') runRewrite(args);
     else if (command === 'report') await runReport(args);
     else if (command === 'view') view(args);
@@ -161,12 +168,15 @@ async function main([command, ...args]: string[]): Promise<void> {
     else if (command === 'diff') diff(args);
     else if (command === 'run') await runRun(args);
     else if (command === 'serve') await serve(args);
-    else if (command === undefined || command === '--help' || command === 'help') process.stdout.write(HELP);
+    else if (command === undefined || command === '--help' || command === '-h' || command === 'help') process.stdout.write(HELP);
+    else if (command === '--version' || command === '-V') process.stdout.write(version());
     else throw new Usage(`this package has no \`${command}\`: it has report, view, flame, diff, rewrite, run and serve`);
 }
 
 main(process.argv.slice(2)).catch((error: Error & { code?: string }) => {
     const isUsage = error instanceof Usage || error.code?.startsWith('ERR_PARSE_ARGS') === true;
+    // What node says of a flag goes on about other things that one could mean.
+    if (error.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') error.message = `${error.message.split('. ')[0]}; \`kperf-wasm --help\` lists the flags`;
     process.stderr.write(`error: ${error.message.replace(/^kperf: /, '').split('\n').map(printable).join('\n')}\n`);
     process.exitCode = isUsage ? 2 : 1;
 });

@@ -48,7 +48,7 @@ export async function start(work, ...args) {
         async end() {
             child.kill('SIGINT');
             const status = await ended;
-            return { status, stdout, stderr, reports: reports() };
+            return { status, stdout, stderr, get reports() { return reports(); } };
         },
     };
 }

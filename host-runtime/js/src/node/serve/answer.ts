@@ -1,6 +1,6 @@
 /** How requests are read and answered. */
 
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 
 /** An answer other than that all is well, and its status. */
 export class Refused extends Error {
@@ -12,10 +12,14 @@ export class Refused extends Error {
     }
 }
 
+/** Headers of a request or an answer may have so many bytes. */
+export const MOST_HEADERS = 1 << 18;
+
 /** Answers with a line of text. */
-export function say(response: ServerResponse, status: number, text: string): void {
+export function say(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
     if (response.headersSent) response.destroy();
-    else response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8' }).end(text);
+    // (What a site said in the place of the phrase may be what couldn't be sent.)
+    else response.writeHead(status, STATUS_CODES[status] ?? '', { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(text);
 }
 
 /** That there are more bytes than are taken. */
@@ -27,7 +31,8 @@ export function tooLarge(most: number): Refused {
 export async function body(request: IncomingMessage, most: number): Promise<Buffer> {
     const pieces: Buffer[] = [];
     let length = 0;
-    for await (const piece of request as AsyncIterable<Buffer>) {
+    // (The connection stays, for the answer.)
+    for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
         length += piece.length;
         if (length > most) throw tooLarge(most);
         pieces.push(piece);

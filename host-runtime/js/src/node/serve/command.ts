@@ -6,11 +6,12 @@ import { basename, resolve } from 'node:path';
 import { isIP } from 'node:net';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { parseClock } from '../../common/clock.js';
-import { otlpFromEnvironment } from '../../common/otlp-settings.js';
+import { otlpFromEnvironment, tracesUrl, type OtlpOptions } from '../../common/otlp-settings.js';
 import { reasonOf } from '../../common/reason.js';
-import type { RewriteOptions } from '../../common/rewriter.js';
+import { rewritten, type RewriteOptions } from '../../common/rewriter.js';
 import { parseSampling } from '../../common/sampler.js';
 import { number, oneOf, say, Usage } from '../cli-args.js';
+import { rewriterModule } from '../loading.js';
 import { Modules } from './modules.js';
 import { pageServer } from './server.js';
 import { Site } from './site.js';
@@ -41,7 +42,10 @@ export async function serve(args: string[]): Promise<void> {
     // `--otlp` alone means the endpoint of the environment.
     const { values, positionals } = parseArgs({ args: args.map((arg) => (arg === '--otlp' ? '--otlp=' : arg)), options: SERVE, allowPositionals: true });
     const { proxy, clock } = values;
-    if (positionals.length + (proxy === undefined ? 0 : 1) !== 1) throw new Usage('one folder is wanted, or --proxy http://HOST:PORT');
+    if (positionals.length + (proxy === undefined ? 0 : 1) !== 1) {
+        const hint = args.includes('--otlp') && positionals.length > 0 ? '; an endpoint stands behind `=`: --otlp=http://localhost:4318' : '';
+        throw new Usage(`one folder is wanted, or --proxy http://HOST:PORT${hint}`);
+    }
     const address = addressOf(values.listen);
     const top = number('--top', values.top);
     const { isProfile, least } = sampling(values);
@@ -58,8 +62,9 @@ export async function serve(args: string[]): Promise<void> {
         exports: values.exports,
         imports: values.imports,
         probe: isProfile ? (least === 'off' ? 'profile-without-spans' : 'profile') : probe,
-        description: args.join(' '),
+        description: described(values),
     };
+    checkPatterns(options);
     const site = proxy === undefined ? Site.folder(positionals[0]!) : Site.proxy(proxy);
     const name = proxy === undefined ? basename(resolve(positionals[0]!)) || 'page' : 'page';
     const traces = new Traces({ folder: values.traces, name, otlp: otlp(values.otlp), top });
@@ -68,6 +73,8 @@ export async function serve(args: string[]): Promise<void> {
     // A recorder inside costs less only with a ticker, which needs an isolated page.
     const inline = isolate && (clock === 'auto' || clock.startsWith('ticker'));
     const server = pageServer({ site, modules: new Modules({ options, inline }), traces, attributes, isolate, local, names: values['allow-host'] });
+    // Whoever read what is printed may have gone.
+    for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
     await listen(server.listen(address), values.listen);
     const stopped = new Promise((stop) => {
         for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
@@ -113,6 +120,28 @@ function checkClock(clock: string): void {
     }
 }
 
+/** What is typed of how modules get probes. */
+function described(values: Record<string, unknown>): string {
+    const names = ['only', 'skip', 'match', 'min-instructions', 'exports', 'imports', 'probe', 'record', 'span-min'];
+    const flag = (name: string): string[] => {
+        const value = values[name];
+        if (value === true) return [`--${name}`];
+        if (Array.isArray(value)) return value.map((one) => `--${name} '${one}'`);
+        return typeof value === 'string' && value !== (SERVE as Record<string, { default?: unknown }>)[name]!.default ? [`--${name} ${value}`] : [];
+    };
+    return names.flatMap(flag).join(' ');
+}
+
+/** A module with one function that does nothing. */
+const SMALLEST = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3, 2, 1, 0, 10, 4, 1, 2, 0, 11);
+
+/** Bad patterns are said now, and not of each module. */
+function checkPatterns(options: RewriteOptions): void {
+    if (options.only?.length === 0 && options.skip?.length === 0) return;
+    const { refusal } = rewritten(rewriterModule(), SMALLEST, options);
+    if (refusal?.startsWith('bad pattern')) throw new Usage(refusal);
+}
+
 /** Whether it is a profile, and from which length on it tells calls one by one. */
 function sampling({ record, 'span-min': least }: { record: string; 'span-min'?: string | undefined }): { isProfile: boolean; least: string | undefined } {
     const isProfile = oneOf('--record', record, 'trace', 'profile') === 'profile';
@@ -126,11 +155,11 @@ function sampling({ record, 'span-min': least }: { record: string; 'span-min'?: 
 }
 
 /** Where spans go: what is typed, or what the environment says. */
-function otlp(endpoint: string | undefined): ReturnType<typeof otlpFromEnvironment> {
+function otlp(endpoint: string | undefined): OtlpOptions | undefined {
     if (endpoint === undefined) return undefined;
-    if (endpoint !== '' && !(URL.canParse(endpoint) && /^https?:$/.test(new URL(endpoint).protocol))) throw new Usage(`--otlp ${endpoint}: a Collector's address is wanted, such as http://localhost:4318`);
-    const settings = otlpFromEnvironment({ ...process.env, OTEL_TRACES_EXPORTER: 'otlp' });
-    if (endpoint === '') return settings;
-    const { url: _url, ...others } = settings ?? {};
-    return { ...others, endpoint };
+    const { url, ...others } = otlpFromEnvironment({ ...process.env, OTEL_TRACES_EXPORTER: 'otlp' }) ?? {};
+    const options: OtlpOptions = endpoint !== '' ? { ...others, endpoint } : { ...others, ...(url !== undefined && { url }) };
+    const address = tracesUrl(options);
+    if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol)) throw new Usage(`--otlp: \`${address}\` is no Collector's address, such as http://localhost:4318`);
+    return options;
 }

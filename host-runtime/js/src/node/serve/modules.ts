@@ -27,11 +27,16 @@ export interface ModuleSettings {
 const REMEMBERED = 64;
 const REMEMBERED_BYTES = 256 << 20;
 
+/** So many are rewritten at once: each takes some six times its size of memory. */
+const AT_ONCE = 2;
+
 /** The modules that pages have handed over. */
 export class Modules {
     readonly #settings: ModuleSettings;
     /** By a hash; the last that was asked for is the last. */
     readonly #known = new Map<string, { answer: Promise<Rewritten>; bytes: number }>();
+    #running = 0;
+    readonly #waiting: (() => void)[] = [];
 
     constructor(settings: ModuleSettings) {
         this.#settings = settings;
@@ -67,7 +72,7 @@ export class Modules {
         if (options.probe?.startsWith('profile') && !inline) return { refusal: 'a profile needs a page that is cross-origin isolated' };
         const probe = options.probe === 'auto' ? (inline && this.#settings.inline ? 'auto' : 'import') : options.probe!;
         const begun = performance.now();
-        const rewritten = await rewriteInThread(wasm, { ...options, probe, id_base: idBase, module_name: name });
+        const rewritten = await this.#inTurn(() => rewriteInThread(wasm, { ...options, probe, id_base: idBase, module_name: name }));
         const { refusal, summary } = rewritten;
         if (refusal !== undefined) say(`${name}: runs without probes: ${refusal}`);
         else if (summary) {
@@ -77,5 +82,18 @@ export class Modules {
             for (const warning of warnings) say(`warning: ${warning}`);
         }
         return rewritten;
+    }
+
+    async #inTurn<T>(work: () => Promise<T>): Promise<T> {
+        if (this.#running >= AT_ONCE) await new Promise<void>((go) => this.#waiting.push(go));
+        else this.#running++;
+        try {
+            return await work();
+        } finally {
+            // The next one takes this one's place.
+            const next = this.#waiting.shift();
+            if (next) next();
+            else this.#running--;
+        }
     }
 }

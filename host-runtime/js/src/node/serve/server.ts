@@ -1,14 +1,15 @@
 /** Answers the browser: with the site's files, into whose pages the recorder is put, and with our own. */
 
 import { readFileSync } from 'node:fs';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { createServer, ServerResponse, type IncomingHttpHeaders, type IncomingMessage, type Server } from 'node:http';
+import type { Socket } from 'node:net';
 import { PassThrough, pipeline, type Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { reasonOf } from '../../common/reason.js';
 import { say as tell } from '../cli-args.js';
 import { ask } from '../reports.js';
-import { body, Refused, say, tooLarge } from './answer.js';
+import { body, MOST_HEADERS, Refused, say, tooLarge } from './answer.js';
 import type { Modules } from './modules.js';
 import type { Site } from './site.js';
 import type { Traces } from './traces.js';
@@ -40,36 +41,66 @@ const PATIENCE = 30_000;
 const ISOLATED = { 'cross-origin-opener-policy': 'same-origin', 'cross-origin-embedder-policy': 'credentialless', 'cross-origin-resource-policy': 'same-origin' };
 /** What a browser says of what it has: a page has to be there from its beginning, and readable. */
 const CONDITIONS = ['if-modified-since', 'if-none-match', 'if-range', 'range'];
+/** Headers of an answer that are about one connection. */
+const OF_CONNECTIONS = ['connection', 'keep-alive', 'trailer', 'transfer-encoding', 'upgrade'];
 /** What the answer with a worker's script says of the worker. */
 const OF_WORKERS = ['content-security-policy', 'cross-origin-embedder-policy', 'referrer-policy'];
 
 /** A server that doesn't listen yet. */
 export function pageServer(settings: ServerSettings): Server {
-    const { site, isolate, local, names } = settings;
-    const server = createServer({ headersTimeout: PATIENCE, keepAliveTimeout: PATIENCE }, (request, response) => {
+    const { site, isolate } = settings;
+    const handle = (request: IncomingMessage, response: ServerResponse, how: (path: string) => Promise<void>): void => {
         if (isolate) for (const [name, value] of Object.entries(ISOLATED)) response.setHeader(name, value);
-        answer(settings, request, response).catch((error: Error) => {
-            if (request.aborted) return;
-            const status = error instanceof Refused ? error.status : 502;
-            if (!(error instanceof Refused) || status !== 421) tell(`error: ${request.url}: ${reasonOf(error)}`);
-            say(response, status, error instanceof Refused ? error.message : `kperf-wasm serve: ${site.name} doesn't answer: ${reasonOf(error)}`);
+        how(pathOf(request)).catch((error: Error) => {
+            if (response.destroyed) return;
+            const isRefused = error instanceof Refused;
+            if (!isRefused || error.status !== UNKNOWN_NAME) tell(`error: ${request.url}: ${reasonOf(error)}`);
+            // What can't be sent on may be among these.
+            for (const name of response.getHeaderNames()) response.removeHeader(name);
+            if (isRefused) say(response, error.status, error.message, { connection: 'close' });
+            else say(response, 502, `kperf-wasm serve: ${site.name} doesn't answer: ${reasonOf(error)}`);
         });
+    };
+    // (How long a body may take is the site's choice.)
+    const server = createServer({ headersTimeout: PATIENCE, keepAliveTimeout: PATIENCE, requestTimeout: 0, maxHeaderSize: MOST_HEADERS }, (request, response) => {
+        handle(request, response, (path) => answer(settings, path, request, response));
     });
-    server.on('upgrade', (request, socket, begun) => {
-        if (ask('host', { host: request.headers.host ?? '', local, names })) site.upgrade(request, socket, begun);
-        else socket.destroy();
+    server.on('upgrade', (request: IncomingMessage, socket: Socket, begun: Buffer) => {
+        socket.on('error', () => socket.destroy());
+        const response = new ServerResponse(request);
+        response.shouldKeepAlive = false;
+        response.on('finish', () => socket.end());
+        handle(request, response, async (path) => {
+            // Until both sides speak another protocol this is an answer like any.
+            response.assignSocket(socket);
+            check(settings, request);
+            if (path.startsWith(OURS)) return ours(settings, path, request, response);
+            const other = await site.upgrade(request, path, socket, begun, () => response.detachSocket(socket));
+            if (other) pass(other, response);
+        });
     });
     return server;
 }
 
-async function answer(settings: ServerSettings, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { site, local, names } = settings;
-    const { host = '' } = request.headers;
-    if (!ask('host', { host, local, names })) throw new Refused(421, "kperf-wasm serve doesn't answer to this name: use an address, localhost, or --allow-host NAME");
-    if (request.url!.startsWith(OURS)) return ours(settings, request, response);
-    if (request.method !== 'GET' || !asksForPage(request.headers)) return pass(await site.answer(request), response);
-    const page = await site.answer(request, request.url, ['accept-encoding', ...CONDITIONS]);
-    await withRecorder(settings, request.url!, host, page, response);
+/** That the server has another name. */
+const UNKNOWN_NAME = 421;
+
+function check({ local, names }: ServerSettings, { headers: { host = '' } }: IncomingMessage): void {
+    if (!ask('host', { host, local, names })) throw new Refused(UNKNOWN_NAME, "kperf-wasm serve doesn't answer to this name: use an address, localhost, or --allow-host NAME");
+}
+
+/** What is asked for. A proxy's client names the server in front of it. */
+function pathOf({ url = '/' }: IncomingMessage): string {
+    return url.replace(/^https?:\/\/[^/?]*/i, '').replace(/^(?=\?|$)/, '/');
+}
+
+async function answer(settings: ServerSettings, path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { site } = settings;
+    check(settings, request);
+    if (path.startsWith(OURS)) return ours(settings, path, request, response);
+    if (request.method !== 'GET' || !asksForPage(request.headers)) return pass(await site.answer(request, response, path), response);
+    const page = await site.answer(request, response, path, ['accept-encoding', ...CONDITIONS]);
+    await withRecorder(settings, path, request.headers.host ?? '', page, response);
 }
 
 /** Whether the browser wants to show what it asks for. What a script fetches as data needs no recorder, and may be kept. */
@@ -82,10 +113,15 @@ function asksForPage(headers: IncomingHttpHeaders): boolean {
 
 /** Passes an answer on, with another body if there is one. What the site says of isolation itself, it says still. */
 function pass(answer: IncomingMessage, response: ServerResponse, other?: Readable): void {
-    response.statusCode = answer.statusCode!;
-    response.statusMessage = answer.statusMessage!;
-    for (const [name, value] of Object.entries(answer.headers)) {
-        if (value !== undefined && !['connection', 'keep-alive', 'transfer-encoding'].includes(name)) response.setHeader(name, value);
+    try {
+        for (const [name, value] of Object.entries(answer.headers)) {
+            if (value !== undefined && !OF_CONNECTIONS.includes(name)) response.setHeader(name, value);
+        }
+        // Here, where it can fail: sites say what node doesn't.
+        response.writeHead(answer.statusCode!, answer.statusMessage!);
+    } catch (error) {
+        answer.destroy();
+        throw error;
     }
     // A browser may go away in the middle of it, and so may the site.
     pipeline(other ?? answer, response, () => answer.destroy());
@@ -140,8 +176,8 @@ function makeRoom(headers: IncomingHttpHeaders, room: string): string | null {
 }
 
 /** Answers requests for our own files, and takes what pages post. */
-async function ours(settings: ServerSettings, request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const url = new URL(request.url!, 'http://localhost');
+async function ours(settings: ServerSettings, path: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const url = new URL(path, 'http://localhost');
     const name = url.pathname.slice(OURS.length);
     if (request.method === 'GET' && SCRIPTS.includes(name)) return script(response, readFileSync(new URL(`../../${name}`, import.meta.url)));
     if (request.method === 'GET' && name === 'worker.js') return worker(settings, url, request, response);
@@ -162,7 +198,7 @@ async function worker({ site }: ServerSettings, { searchParams }: URL, request: 
     // Two slashes would name another server.
     const path = searchParams.get('to') ?? '';
     if (!/^\/(?!\/)[\x21-\x7e]*$/.test(path) || path.startsWith(OURS)) return say(response, 400, '`to` is no path of the site');
-    const answer = await site.answer(request, path, CONDITIONS);
+    const answer = await site.answer(request, response, path, CONDITIONS);
     if (answer.statusCode !== 200) return pass(answer, response);
     answer.resume();
     const { source, room } = ask('worker', { path, module: searchParams.has('module'), host: request.headers.host ?? '' });

@@ -1,9 +1,10 @@
 /** The site that is served: another development server, or a folder behind a server of our own that only we can reach. */
 
 import { statSync } from 'node:fs';
-import { Agent, request as ask, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import { Agent, request as ask, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Duplex } from 'node:stream';
 import { Usage } from '../cli-args.js';
+import { MOST_HEADERS } from './answer.js';
 import { folderServer } from './folder.js';
 
 /** Headers that are about one connection. */
@@ -43,48 +44,68 @@ export class Site {
         return new Site(address, url.host, new Agent({ keepAlive: true }));
     }
 
-    /** Its answer to what a browser asks for. `path` is another one than the browser's, or the same. Fails if it doesn't answer. */
-    answer(request: IncomingMessage, path = request.url!, without: string[] = []): Promise<IncomingMessage> {
+    /**
+     * Its answer to what a browser asks for, who may go away before `response` is whole. `path` is another one than the browser's, or
+     * the same. Fails if the site doesn't answer.
+     */
+    answer(request: IncomingMessage, response: ServerResponse, path: string, without: string[] = []): Promise<IncomingMessage> {
         return new Promise((resolve, reject) => {
-            const asked = this.#ask(request, path, this.#headers(request.headers, [...OF_CONNECTIONS, ...without]));
+            const headers = this.#headers(request.headers, [...OF_CONNECTIONS, ...without]);
+            // Without it some methods would have a body that nothing tells the end of, and that the site took for another request.
+            if (request.headers['transfer-encoding'] !== undefined) headers['transfer-encoding'] = 'chunked';
+            const begin = (): void => {
+                const asked = this.#ask(request, path, headers);
+                asked.on('response', (answer) => {
+                    this.#localize(answer.headers);
+                    resolve(answer);
+                });
+                asked.on('error', (error: Error & { code?: string }) => {
+                    // The site closed a connection that was kept, when this was on its way.
+                    const isStale = asked.reusedSocket && error.code === 'ECONNRESET' && ['GET', 'HEAD'].includes(request.method!);
+                    if (isStale && !response.destroyed) begin();
+                    else reject(error);
+                });
+                response.on('close', () => response.writableFinished || asked.destroy());
+                request.pipe(asked);
+            };
+            begin();
+        });
+    }
+
+    /**
+     * Connects the browser with the site, where both want another protocol than HTTP; `takeOver` takes the connection from those who
+     * speak HTTP. Where the site doesn't, that is its answer. Fails if there is none.
+     */
+    upgrade(request: IncomingMessage, path: string, socket: Duplex, begun: Buffer, takeOver: () => void): Promise<IncomingMessage | undefined> {
+        return new Promise((resolve, reject) => {
+            const headers = { ...this.#headers(request.headers, OF_CONNECTIONS), connection: 'upgrade', upgrade: request.headers.upgrade ?? '' };
+            const asked = this.#ask(request, path, headers);
+            asked.on('error', reject);
+            socket.on('close', () => asked.destroy());
             asked.on('response', (answer) => {
                 this.#localize(answer.headers);
                 resolve(answer);
             });
-            asked.on('error', reject);
-            request.on('aborted', () => asked.destroy());
-            request.pipe(asked);
+            asked.on('upgrade', (answer, theirs, first) => {
+                takeOver();
+                const lines = [`HTTP/1.1 ${answer.statusCode} ${answer.statusMessage}`];
+                for (let at = 0; at < answer.rawHeaders.length; at += 2) lines.push(`${answer.rawHeaders[at]}: ${answer.rawHeaders[at + 1]}`);
+                socket.write(`${lines.join('\r\n')}\r\n\r\n`, 'latin1');
+                socket.write(first);
+                theirs.write(begun);
+                const end = (): void => void socket.destroy();
+                theirs.on('error', end).on('close', end);
+                socket.on('close', () => theirs.destroy());
+                socket.pipe(theirs).pipe(socket);
+                resolve(undefined);
+            });
+            asked.end();
         });
-    }
-
-    /** Connects the browser with the site, where both want another protocol than HTTP. */
-    upgrade(request: IncomingMessage, socket: Duplex, begun: Buffer): void {
-        const asked = this.#ask(request, request.url!, { ...this.#headers(request.headers, OF_CONNECTIONS), connection: 'upgrade', upgrade: request.headers.upgrade ?? '' });
-        const end = (): void => void socket.destroy();
-        asked.on('error', end);
-        socket.on('error', () => asked.destroy());
-        // It doesn't want to.
-        asked.on('response', (answer) => {
-            answer.resume();
-            socket.end(`HTTP/1.1 ${answer.statusCode} ${answer.statusMessage}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
-        });
-        asked.on('upgrade', (answer, theirs, first) => {
-            const lines = [`HTTP/1.1 ${answer.statusCode} ${answer.statusMessage}`];
-            for (let at = 0; at < answer.rawHeaders.length; at += 2) lines.push(`${answer.rawHeaders[at]}: ${answer.rawHeaders[at + 1]}`);
-            socket.write(`${lines.join('\r\n')}\r\n\r\n`);
-            socket.write(first);
-            theirs.write(begun);
-            theirs.on('error', end);
-            socket.on('close', () => theirs.destroy());
-            theirs.on('close', end);
-            socket.pipe(theirs).pipe(socket);
-        });
-        asked.end();
     }
 
     #ask(request: IncomingMessage, path: string, headers: IncomingHttpHeaders): ReturnType<typeof ask> {
         const { hostname, port } = new URL(`http://${this.#authority}`);
-        return ask({ agent: this.#agent, host: hostname.replace(/^\[|\]$/g, ''), port: port || 80, method: request.method, path, headers, setHost: false });
+        return ask({ agent: this.#agent, host: hostname.replace(/^\[|\]$/g, ''), port: port || 80, method: request.method, path, headers, setHost: false, maxHeaderSize: MOST_HEADERS });
     }
 
     /**
@@ -105,7 +126,8 @@ export class Site {
     /** Makes a redirection to the site lead to us. */
     #localize(headers: IncomingHttpHeaders): void {
         const base = `http://${this.#authority}`;
-        if (headers.location?.startsWith(`${base}/`)) headers.location = headers.location.slice(base.length);
+        // (Two slashes would name another server.)
+        if (headers.location?.startsWith(`${base}/`) && headers.location[base.length + 1] !== '/') headers.location = headers.location.slice(base.length);
     }
 }
 

@@ -7,7 +7,7 @@ import { OtlpSink } from '../../common/otlp-sink.js';
 import { reasonOf } from '../../common/reason.js';
 import { say } from '../cli-args.js';
 import { coreModule } from '../core.js';
-import { printPage } from '../cli-report.js';
+import { printPage } from './report.js';
 import { Refused } from './answer.js';
 
 /** A part of a page's trace. */
@@ -75,7 +75,7 @@ class Trace {
     readonly #path: string;
     readonly #file: number;
     readonly #top: number;
-    readonly #spans: OtlpSink | undefined;
+    #spans: OtlpSink | undefined;
     #spansFailure: string | undefined;
     #next = 0;
     #last: number | undefined;
@@ -122,18 +122,23 @@ class Trace {
     /** Ends the file, prints its report, and waits until its spans are sent. */
     async finish(): Promise<void> {
         this.isEnded = true;
-        try {
-            if (this.#next === 0) throw new Error(`${this.#path}: its first part never came, so nothing of it can be read`);
-            // Those that wait for others. If some are missing, readers tell of a gap.
-            for (const [, bytes] of [...this.#early].sort(([a], [b]) => a - b)) this.#write(bytes);
-            closeSync(this.#file);
-            await printPage(this.#path, this.#top);
-        } catch (error) {
-            say(`error: ${reasonOf(error)}`);
+        const tell = (error: unknown): void => say(`error: ${reasonOf(error)}`);
+        if (this.#next === 0) tell(`${this.#path}: its first part never came, so nothing of it can be read`);
+        else {
+            try {
+                // Those that wait for others. If some are missing, readers tell of a gap.
+                for (const [, bytes] of [...this.#early].sort(([a], [b]) => a - b)) this.#write(bytes);
+            } catch (error) {
+                tell(error);
+            }
         }
-        if (!this.#spans) return;
-        const failure = await this.#spans.close().then(() => this.#spansFailure, reasonOf);
-        if (failure !== undefined) say(`error: ${this.#path}: ${failure}`);
+        closeSync(this.#file);
+        this.#early.clear();
+        if (this.#next > 0) await printPage(this.#path, this.#top).catch(tell);
+        const failure = await this.#spans?.close().then(() => this.#spansFailure, reasonOf);
+        if (failure !== undefined) tell(`${this.#path}: ${failure}`);
+        // It has an instance of the core.
+        this.#spans = undefined;
     }
 
     /** All of it, or nothing: the page posts again what wasn't taken. */
