@@ -205,7 +205,9 @@ fn failures_are_tried_again(store: &Store, expected: &str) {
         assert!(told.contains("3 runs new, 3 in all"), "{told}");
         assert_eq!(through.report(dataset), expected, "{faults:?}");
         assert!(proxy.faults() >= 3, "{faults:?}: {}", proxy.faults());
-        through.run(&["collect", "-o", dataset, "--compact"]);
+        // The lock is put once: if its answer is cut, nobody knows whose it is.
+        let joins = if faults == Faults::CutAnswers { store } else { &through };
+        joins.run(&["collect", "-o", dataset, "--compact"]);
         assert_eq!(store.report(dataset), expected, "{faults:?}");
     }
 }

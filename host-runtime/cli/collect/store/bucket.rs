@@ -94,11 +94,14 @@ impl Bucket {
     pub fn list(&self, folder: &str) -> anyhow::Result<Vec<Found>> {
         let path = self.path(folder)?;
         let skip = if self.prefix.is_empty() { 0 } else { self.prefix.len() + 1 };
-        let objects = self.store.list(Some(&path)).map_ok(|object| Found {
-            key: object.location.as_ref().get(skip..).unwrap_or_default().to_owned(),
-            bytes: object.size,
+        let found = self.again(|| {
+            let objects = self.store.list(Some(&path)).map_ok(|object| Found {
+                key: object.location.as_ref().get(skip..).unwrap_or_default().to_owned(),
+                bytes: object.size,
+            });
+            Ok(self.wait(objects.try_collect())?)
         });
-        self.wait(objects.try_collect()).with_context(|| format!("failed to list `{self}/{folder}`"))
+        found.with_context(|| format!("failed to list `{self}/{folder}`"))
     }
 
     /// The object in a temporary file; `None` if there is none.
@@ -127,10 +130,11 @@ impl Bucket {
 
     /// Whether an object is there.
     pub fn has(&self, key: &str) -> anyhow::Result<bool> {
-        match self.wait(self.store.head(&self.path(key)?)) {
+        let path = self.path(key)?;
+        self.again(|| match self.wait(self.store.head(&path)) {
             Err(Error::NotFound { .. }) => Ok(false),
             head => Ok(head.map(|_| true)?),
-        }
+        })
     }
 
     /// Puts an empty object that isn't there yet; answers whether it was so.
