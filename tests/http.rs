@@ -343,3 +343,46 @@ fn what_can_t_answer_is_refused() {
     }
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no trace is left");
 }
+
+/// Each request has an instance of its own, so the samples of its profile are below its parent.
+#[test]
+fn samples_of_a_profile_link_to_the_parent_of_their_request() {
+    let server = Server::new(&["--record", "profile", "--period", "200us"]);
+    let spans = ["b7ad6b7169203331", "b7ad6b7169203332"];
+    block_on(async {
+        let client = client();
+        for span in spans {
+            let parent = format!("00-0af7651916cd43dd8448eb211c80319c-{span}-01");
+            let answer = server.ask(&client, "/fibonacci/25", &[("traceparent", &parent)]).await;
+            assert_eq!(text(answer).await, "75025\n");
+        }
+        assert_eq!(text(server.ask(&client, "/fibonacci/15", &[]).await).await, "610\n");
+    });
+    let Ended { folder, .. } = server.end();
+    let args = ["export", "t.kperf", "--profiles", "--format", "otlp-json", "-o", "t.json"];
+    assert!(kperf(&folder, &args).output().unwrap().status.success());
+    let data: Value =
+        serde_json::from_str(&std::fs::read_to_string(folder.path().join("t.json")).unwrap()).unwrap();
+    let dictionary = &data["dictionary"];
+    let at = |table: &str, index: &Value| dictionary[table][index.as_u64().unwrap_or(0) as usize].clone();
+    let mut calls = std::collections::BTreeMap::new();
+    for profile in data["resourceProfiles"][0]["scopeProfiles"][0]["profiles"].as_array().unwrap() {
+        if at("stringTable", &profile["sampleType"]["typeStrindex"]) != "calls" {
+            continue;
+        }
+        for sample in profile["samples"].as_array().unwrap() {
+            let stack = at("stackTable", &sample["stackIndex"]);
+            let location = at("locationTable", &stack["locationIndices"][0]);
+            let function = at("functionTable", &location["lines"][0]["functionIndex"]);
+            if at("stringTable", &function["nameStrindex"]).as_str().unwrap().contains("fibonacci") {
+                let link = at("linkTable", &sample["linkIndex"]);
+                let value: u64 = sample["values"][0].as_str().unwrap().parse().unwrap();
+                *calls.entry(link["spanId"].as_str().unwrap_or_default().to_owned()).or_insert(0) += value;
+            }
+        }
+    }
+    assert_eq!(calls.remove(spans[0]), Some(121_393), "{calls:?}");
+    assert_eq!(calls.remove(spans[1]), Some(121_393), "{calls:?}");
+    // The last request said no parent.
+    assert_eq!(calls.into_values().collect::<Vec<_>>(), [987]);
+}

@@ -1,47 +1,44 @@
-"""Draws what a dataset says: pictures.py VIEWS.sql FOLDER. Needs duckdb and matplotlib from PyPI."""
+"""Runs fleet.ipynb without Jupyter: pictures.py VIEWS.sql FOLDER. What its cells find is printed, and its pictures are saved in the folder.
+Needs duckdb from PyPI, and matplotlib for the pictures."""
+import ast
+import json
+import os
 import pathlib
 import sys
 
-import duckdb
-import matplotlib
-
-matplotlib.use("svg")
-import matplotlib.pyplot as plot
-
 views, folder = sys.argv[1], pathlib.Path(sys.argv[2])
 folder.mkdir(parents=True, exist_ok=True)
-fleet = duckdb.connect()
-fleet.execute(pathlib.Path(views).read_text())
+os.environ["VIEWS"] = views
+try:
+    import matplotlib
+
+    matplotlib.use("svg")
+    import matplotlib.pyplot as plot
+except ImportError:
+    print("no matplotlib; pictures are left out", file=sys.stderr)
+    plot = None
 
 
-def save(name, title):
-    plot.title(title)
+def save():
+    title = plot.gca().get_title()
+    file = folder / (title.lower().replace(",", "").replace(" ", "-") + ".svg")
     plot.tight_layout()
-    plot.savefig(folder / name)
+    plot.savefig(file)
     plot.close()
-    print(folder / name)
+    print(file)
 
 
-rows = fleet.execute("SELECT name, p50, p90, p99 FROM function_percentiles ORDER BY p99 DESC LIMIT 10").fetchall()
-for place, label in ((1, "p50"), (2, "p90"), (3, "p99")):
-    plot.plot([max(row[place], 1) / 1e3 for row in rows], [row[0][:40] for row in rows], "o", label=label)
-plot.xscale("log")
-plot.xlabel("microseconds")
-plot.legend()
-save("percentiles.svg", "Calls of each function, over all runs")
-
-rows = fleet.execute("SELECT version, list(self_nanos / 1e6) FROM runs GROUP BY version ORDER BY version").fetchall()
-plot.boxplot([row[1] for row in rows], tick_labels=[row[0] for row in rows])
-plot.ylabel("milliseconds")
-save("versions.svg", "Runs of each version")
-
-rows = fleet.execute("""
-    SELECT name, change / 1e6, change_from / 1e6, change_to / 1e6 FROM regressions
-    WHERE version_a = (SELECT min(version) FROM runs) AND version_b = (SELECT max(version) FROM runs)
-    ORDER BY abs(change) DESC LIMIT 10""").fetchall()
-if rows:
-    errors = [[row[1] - row[2] for row in rows], [row[3] - row[1] for row in rows]]
-    plot.errorbar([row[1] for row in rows], [row[0][:40] for row in rows], xerr=errors, fmt="o")
-    plot.axvline(0, color="gray")
-    plot.xlabel("milliseconds a run, with 95 %")
-    save("changes.svg", "From the first version to the last")
+names = {}
+for cell in json.loads(pathlib.Path(__file__).with_name("fleet.ipynb").read_text())["cells"]:
+    is_picture = "picture" in cell["metadata"].get("tags", [])
+    if cell["cell_type"] != "code" or is_picture and plot is None:
+        continue
+    if is_picture:
+        plot.show = save
+    code = ast.parse("".join(cell["source"]))
+    # As a notebook does: what the last line is worth is shown.
+    last = code.body.pop() if isinstance(code.body[-1], ast.Expr) and not is_picture else None
+    exec(compile(code, cell["id"], "exec"), names)
+    if last:
+        for row in eval(compile(ast.Expression(last.value), cell["id"], "eval"), names):
+            print(row)

@@ -1,6 +1,7 @@
 //! `kperf-wasm collect`: many traces as tables that query engines read.
 
 mod compact;
+mod known;
 mod sql;
 pub mod store;
 
@@ -11,11 +12,11 @@ use crate::symbols::SymbolArgs;
 use crate::table::plural;
 use crate::traces::{Again, Trace};
 use anyhow::{Context, bail};
+use known::KnownRuns;
 use kperf_profile::dataset::{
     self, CallRow, CallRows, Collected, FunctionRow, Options, PathRow, RunRow, SpanRow, StatRow,
 };
 use sql::Engine;
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -58,7 +59,7 @@ pub struct Opts {
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "10ms")]
     span_min: Duration,
     /// At most so many calls of a run have one: the longest.
-    #[arg(long, value_name = "N", default_value = "1000")]
+    #[arg(long, value_name = "N", default_value_t = MAX_SPANS)]
     max_spans: usize,
     /// Join the small files of a day to large ones, when all traces are taken.
     #[arg(long)]
@@ -85,6 +86,10 @@ Examples:
 Exit codes:
   0 everything is in the dataset, 1 something isn't, or failure, 2 wrong usage";
 
+/// The defaults of --span-min and --max-spans.
+const SPAN_MIN: Duration = Duration::from_millis(10);
+const MAX_SPANS: usize = 1000;
+
 /// What became of a trace.
 enum Taken {
     New,
@@ -93,7 +98,37 @@ enum Taken {
     Before,
 }
 
+/// Adds a run that has just ended to a dataset, with what the environment says of it. Answers whether it is there; if not, the user is told.
+pub fn add_run(trace: &Path, dataset: &Path, quiet: bool) -> bool {
+    match Opts::of_run(trace, dataset, quiet).run() {
+        Ok(code) => code == ExitCode::SUCCESS,
+        Err(error) => {
+            tell(format_args!("error: {error:#}"));
+            false
+        }
+    }
+}
+
 impl Opts {
+    fn of_run(trace: &Path, dataset: &Path, quiet: bool) -> Opts {
+        Opts {
+            traces: vec![trace.to_owned()],
+            output: dataset.to_owned(),
+            service_name: None,
+            service_version: None,
+            host: None,
+            attributes: Vec::new(),
+            run_id: None,
+            calls: false,
+            span_min: SPAN_MIN,
+            max_spans: MAX_SPANS,
+            compact: false,
+            sql: None,
+            quiet,
+            symbols: SymbolArgs::default(),
+        }
+    }
+
     /// Collects. Traces that can't be read are told, and the others taken all the same.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         if self.traces.is_empty() && !self.compact && self.sql.is_none() {
@@ -135,7 +170,7 @@ impl Opts {
             store.sweep()?;
         }
         let labels = self.labels()?;
-        let mut known = store.runs()?;
+        let mut known = KnownRuns::of(store)?;
         let (mut new, mut grown, mut before, mut failed) = (0u64, 0u64, 0u64, 0u64);
         for path in inputs {
             match self.take(store, path, &labels, &mut known) {
@@ -185,7 +220,7 @@ impl Opts {
         store: &Store,
         path: &Path,
         labels: &Labels,
-        known: &mut HashMap<i64, Known>,
+        known: &mut KnownRuns<'_>,
     ) -> anyhow::Result<Taken> {
         let again = Again::new(path)?;
         let Trace { reader, progress } = again.open(&self.symbols)?;
@@ -195,7 +230,8 @@ impl Opts {
             Some(name) => dataset::named_run_id(name),
             None => dataset::run_id(reader.header()),
         };
-        let earlier = known.get(&run_id);
+        let earlier = known.get(run_id)?;
+        let earlier = earlier.as_ref();
         if let (Some(earlier), Some(length)) = (earlier, length)
             && earlier.row.trace_bytes == length
         {
@@ -242,7 +278,7 @@ impl Opts {
         };
         self.place(store, &again, &partition, &collected, earlier)?;
         let taken = if earlier.is_some() { Taken::Grown } else { Taken::New };
-        known.insert(run_id, Known { row: collected.run, partition });
+        known.insert(Known { row: collected.run, partition });
         Ok(taken)
     }
 
@@ -257,7 +293,7 @@ impl Opts {
     ) -> anyhow::Result<()> {
         let name = file_name(&collected.run);
         let _lock = store.lock()?;
-        if store.has::<RunRow>(partition, &name)? {
+        if store.has_in_any_service::<RunRow>(partition, &name)? {
             // Another process was faster.
             return Ok(());
         }

@@ -1,11 +1,11 @@
 //! Reads datasets for the commands that read traces.
 
-use crate::collect::store::{self, Store};
+use crate::collect::store::{self, Partition, Store};
 use crate::filters::Calls;
 use anyhow::{Context, bail};
 use kperf_profile::dataset::{Choice, FunctionRow, Load, PathRow, RunRow, StatRow};
 use kperf_profile::{CallFilter, Profile};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -73,33 +73,30 @@ pub fn profiles(
     let store = Store::open(path)?;
     let failed = || format!("failed to read the dataset `{}`", path.display());
     let mut load = Load::new(each);
-    let mut places: HashMap<i64, (i32, String, String)> = HashMap::new();
+    let mut places: HashMap<i64, (i32, Partition)> = HashMap::new();
     for part in store.parts::<RunRow>()? {
         store.read(&part, |row: RunRow| {
-            let partition = &part.partition;
-            let place = (row.generation, partition.service.clone(), partition.day.clone());
-            places
-                .entry(row.run_id)
-                .and_modify(|known| *known = place.clone().max(known.clone()))
-                .or_insert(place);
-            load.run(row);
+            // Of equal generations the first holds: two processes may have taken a run for different services.
+            if places.get(&row.run_id).is_none_or(|(generation, _)| *generation < row.generation) {
+                places.insert(row.run_id, (row.generation, part.partition.clone()));
+                load.run(row);
+            }
             Ok(())
         })?;
     }
     load.choose(|run| {
         let place = places.get(&run.run_id);
-        let (service, day) = place.map_or(("", ""), |(_, service, day)| (service, day));
+        let (service, day) = place.map_or(("", ""), |(_, place)| (&place.service, &place.day));
         choice.has(run, service, day)
     });
     load.check().with_context(failed)?;
-    let wanted: std::collections::HashSet<(String, String)> = load
+    let wanted: HashSet<Partition> = load
         .runs()
         .iter()
         .filter_map(|run| places.get(&run.run_id))
-        .map(|(_, service, day)| (service.clone(), day.clone()))
+        .map(|(_, partition)| partition.clone())
         .collect();
-    let is_wanted =
-        |part: &store::Part| wanted.contains(&(part.partition.service.clone(), part.partition.day.clone()));
+    let is_wanted = |part: &store::Part| wanted.contains(&part.partition);
     for part in store.parts::<FunctionRow>()?.iter().filter(|part| is_wanted(part)) {
         store.read(part, |row: FunctionRow| {
             load.function(row);
@@ -110,7 +107,10 @@ pub fn profiles(
         store.read(part, |row: PathRow| load.path(row).map_err(io::Error::other))?;
     }
     for part in store.parts::<StatRow>()?.iter().filter(|part| is_wanted(part)) {
-        store.read(part, |row: StatRow| load.stat(&row).map_err(io::Error::other))?;
+        store.read(part, |row: StatRow| {
+            let holds = places.get(&row.run_id).is_some_and(|(_, place)| *place == part.partition);
+            if holds { load.stat(&row).map_err(io::Error::other) } else { Ok(()) }
+        })?;
     }
     let profiles = load.finish();
     if calls.are_all() {

@@ -29,6 +29,11 @@ pub struct DeliveryArgs {
 }
 
 impl DeliveryArgs {
+    /// To a Collector at this address, or at that which the environment says.
+    pub fn to(endpoint: Option<String>) -> DeliveryArgs {
+        DeliveryArgs { endpoint, ..DeliveryArgs::default() }
+    }
+
     /// The exporter's configuration for spans, from the flags and the environment.
     pub fn config(&self) -> anyhow::Result<Config> {
         self.config_for(Signal::Traces)

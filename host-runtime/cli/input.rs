@@ -1,5 +1,6 @@
 //! Reads the files that the user names; `-` is stdin, and modules may be text or binary.
 
+use crate::collect::store;
 use anyhow::{Context, bail};
 use std::io::Read;
 use std::path::Path;
@@ -11,7 +12,20 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
         std::io::stdin().lock().read_to_end(&mut bytes).context("failed to read stdin")?;
         return Ok(bytes);
     }
+    refuse_dataset(path)?;
     std::fs::read(path).with_context(|| format!("failed to read `{}`", path.display()))
+}
+
+/// Fails if the path is a dataset, for commands that read none.
+pub fn refuse_dataset(path: &Path) -> anyhow::Result<()> {
+    if store::is_dataset(path) {
+        bail!(
+            "`{0}` is a dataset, which has sums of many runs; report, flame, graph, view and diff read it, and query engines do \
+             (`kperf-wasm collect -o {0} --sql`)",
+            path.display()
+        );
+    }
+    Ok(())
 }
 
 /// A module's bytes; the text format is assembled.

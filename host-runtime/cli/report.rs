@@ -179,6 +179,7 @@ impl Opts {
     fn of_a_trace(&self) -> Option<&'static str> {
         match self.what.by {
             By::Allocations | By::AllocationPaths => return Some("--by allocations"),
+            By::Line => return Some("--by line"),
             _ if self.percentiles => return Some("--percentiles"),
             _ => {}
         }

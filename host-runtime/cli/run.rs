@@ -18,11 +18,12 @@ use crate::output::tell;
 use crate::parents::ParentArgs;
 use crate::probes::{LeafArg, ProbeArg, ProbeArgs};
 use crate::sampling::{RecordArg, RecordArgs, SamplingArgs, StackArg};
+use crate::send::{self, SignalArg};
 use crate::symbols::{self, SymbolArgs};
 use crate::table::color::ColorArg;
 use crate::table::fit::Shown;
 use crate::top::Watch;
-use crate::{input, send, signals, table, traces};
+use crate::{collect, input, signals, table, traces};
 use anyhow::{Context, bail};
 use clock::ClockArg;
 use component::ComponentProgram;
@@ -30,7 +31,7 @@ use guest::{Guest, Host};
 use http::HttpProgram;
 use kperf_rewriter::{Options, Probe};
 use kperf_wasmtime::{ClockChoice, ErrorKind, HAS_NATIVE_STACKS, Recorder, Sampling, WhenFull};
-use live::Live;
+use live::{Live, Wanted};
 use module::{Clock, Prepared};
 use outcome::Outcome;
 use program::{ModuleProgram, Probes, Program};
@@ -88,6 +89,20 @@ pub struct Opts {
     /// environment variables say where to send (see `send --help`).
     #[arg(long, value_name = "ENDPOINT", num_args = 0..=1, default_missing_value = "", conflicts_with = "plain")]
     otlp: Option<String>,
+    /// What --otlp sends, as a list with commas. Spans, and the windows of a profile (`--record profile --every 10s`), go while the guest
+    /// runs; metrics, and the profile of a trace, when it has ended.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "traces",
+        requires = "otlp"
+    )]
+    signals: Vec<SignalArg>,
+    /// Add the run to a dataset when it has ended, as `collect TRACE -o DATASET` does.
+    #[arg(long, value_name = "DATASET", conflicts_with = "plain")]
+    dataset: Option<PathBuf>,
     #[command(flatten)]
     parent: ParentArgs,
     #[command(flatten)]
@@ -112,10 +127,13 @@ Examples:
   kperf-wasm run app.wasm --record profile           exact counts and samples, at some 5 %
   kperf-wasm run app.wasm --clock instructions --deterministic
   kperf-wasm run app.wasm --otlp http://localhost:4318
+  kperf-wasm run app.wasm --record profile --every 10s --otlp --signals traces,profiles
+  kperf-wasm run app.wasm --dataset fleet/
 
 Exit codes:
   the guest's own; 134 if it traps, 130 after SIGINT, 143 after SIGTERM (the trace is whole then too);
-  1 failure, also if the guest ended with 0 but the Collector of --otlp didn't take every span; 2 wrong usage";
+  1 failure, also if the guest ended with 0 but the Collector of --otlp didn't take everything, or the
+    dataset not the run; 2 wrong usage";
 
 /// How many functions the profile shows.
 const TOP: usize = 20;
@@ -126,8 +144,8 @@ const EVERY: Duration = Duration::from_secs(1);
 impl Opts {
     /// Records a profile that is shown while it grows. It is kept only if --trace says where.
     pub fn watched(mut self, watch: Watch) -> anyhow::Result<ExitCode> {
-        if self.plain || self.otlp.is_some() || self.clock != ClockArg::Auto {
-            bail!("`top` takes a profile; --plain, --otlp and --clock are for `run`");
+        if self.plain || self.otlp.is_some() || self.dataset.is_some() || self.clock != ClockArg::Auto {
+            bail!("`top` takes a profile; --plain, --otlp, --dataset and --clock are for `run`");
         }
         self.probes.record.record = RecordArg::Profile;
         self.sampling.every_or(EVERY);
@@ -165,12 +183,14 @@ impl Opts {
         program.link(&recorder, &prepared)?;
         let show = {
             let (trace, quiet, live, watch) = (trace.clone(), self.quiet, live.clone(), self.watch.clone());
+            let dataset = self.dataset.clone();
             move || {
                 match &watch {
                     Some(watch) => watch.finish(),
                     None => show(&trace, quiet),
                 }
-                live.finish()
+                let sent = live.finish();
+                dataset.as_ref().is_none_or(|dataset| collect::add_run(&trace, dataset, quiet)) && sent
             }
         };
         // If that thread is gone, it is ending the process.
@@ -428,7 +448,11 @@ impl Opts {
             File::create(trace).with_context(|| format!("failed to create the trace `{}`", trace.display()))
         };
         let mut builder = match (&self.otlp, &self.watch) {
-            (Some(endpoint), _) => builder.sink(live.begin(endpoint, trace, self.quiet)?),
+            (Some(endpoint), _) => {
+                let signals = self.signals.clone();
+                let wanted = Wanted { endpoint: endpoint.clone(), signals, is_profile: probes.profile };
+                builder.sink(live.begin(&wanted, trace, self.quiet)?)
+            }
             (None, Some(watch)) => {
                 let file = self.trace.as_ref().map(|_| file()).transpose()?;
                 builder.sink(watch.begin(file, self.quiet)?)

@@ -66,7 +66,7 @@ Exit codes:
 
 /// OpenTelemetry's signals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum SignalArg {
+pub enum SignalArg {
     /// Each call as a span.
     Traces,
     /// Metrics of functions.
@@ -77,6 +77,7 @@ enum SignalArg {
 
 impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        input::refuse_dataset(&self.trace)?;
         let has = |signal| self.signals.contains(&signal);
         let sums = [SignalArg::Metrics, SignalArg::Profiles].map(has);
         let only_traces = sums == [false, false];
@@ -207,6 +208,25 @@ impl<R: Read> Source for Watched<R> {
     fn progress(&mut self) -> SourceProgress {
         self.spans.progress()
     }
+}
+
+/// Sends what is sent of a whole trace, with the defaults of `send` but for the Collector's address. Answers whether everything was acknowledged.
+pub fn send_whole(
+    trace: &Path,
+    endpoint: Option<String>,
+    signals: Vec<SignalArg>,
+    quiet: bool,
+) -> anyhow::Result<bool> {
+    let opts = Opts {
+        trace: trace.to_owned(),
+        resume: false,
+        signals,
+        quiet,
+        delivery: DeliveryArgs::to(endpoint),
+        calls: CallArgs::default(),
+        spans: SpanArgs::default(),
+    };
+    Ok(opts.run()? == ExitCode::SUCCESS)
 }
 
 /// Everything that decides which spans there are and what is in them.

@@ -16,7 +16,9 @@ use crate::host::HostArgs;
 use crate::input;
 use crate::output::tell;
 use crate::probes::{ProbeArg, ProbeArgs};
+use crate::run::live::Wanted;
 use crate::sampling::{RecordArg, RecordArgs, SpanMin, StackArg};
+use crate::send::SignalArg;
 use crate::signals;
 use anyhow::{Context, bail};
 use folder::Folder;
@@ -72,6 +74,17 @@ pub struct Opts {
     /// http://localhost:4318].
     #[arg(long, value_name = "ENDPOINT", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     otlp: Option<String>,
+    /// What --otlp sends, as a list with commas. Spans, and the windows of a profile, go while pages record;
+    /// metrics, and the profile of a trace, when it has ended.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "traces",
+        requires = "otlp"
+    )]
+    signals: Vec<SignalArg>,
     /// The clock of pages: `auto`, `precise`, `ticker` or `ticker:PERIOD`.
     #[arg(long, value_name = "CLOCK", default_value = "auto", value_parser = clock)]
     clock: String,
@@ -101,6 +114,13 @@ Exit codes:
   0 after Ctrl-C, 1 failure, 2 wrong usage";
 
 impl Opts {
+    /// What is sent of pages, and where.
+    fn wanted(&self) -> Option<Wanted> {
+        let is_profile = self.probes.record.is_profile();
+        let signals = self.signals.clone();
+        self.otlp.clone().map(|endpoint| Wanted { endpoint, signals, is_profile })
+    }
+
     /// Serves until a signal comes.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let site = match (&self.folder, &self.proxy) {
@@ -135,7 +155,7 @@ impl Opts {
         let server = Arc::new(Server {
             site,
             modules: Modules::new(options(Probe::Import)?, inline),
-            pages: Arc::new(Pages::new(self.traces.clone(), name, self.otlp.clone(), self.top)),
+            pages: Arc::new(Pages::new(self.traces.clone(), name, self.wanted(), self.top)),
             attributes: self.attributes(),
             isolate: !self.no_isolation,
             hosts: Hosts { local, names: self.allow_host.clone() },

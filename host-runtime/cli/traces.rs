@@ -6,9 +6,9 @@ use crate::output::tell;
 use crate::symbols::SymbolArgs;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use kperf_otlp::ProfileOptions;
+use kperf_otlp::{ProfileOptions, SlowFilter};
 use kperf_profile::export::Shortened;
-use kperf_profile::{CallObserver, FlatProfile, Health, Profile, SlowSpans};
+use kperf_profile::{CallObserver, FlatProfile, Health, Heap, Profile, SlowSpans};
 use kperf_trace::{Namer, ProbeCost, TraceReader};
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
@@ -50,6 +50,7 @@ fn open_with(path: &Path, namer: Box<dyn Namer + Send>, quiet: bool) -> anyhow::
     let (input, length): (Box<dyn Read>, Option<u64>) = if path == Path::new("-") {
         (Box::new(io::stdin()), None)
     } else {
+        input::refuse_dataset(path)?;
         let file = File::open(path).with_context(context)?;
         let metadata = file.metadata().with_context(context)?;
         (Box::new(file), metadata.is_file().then_some(metadata.len()))
@@ -141,35 +142,52 @@ pub fn profile_observed<O: CallObserver>(
     read(path, open(path, calls.symbols(), false)?, calls, observer)
 }
 
-/// The profile of the chosen calls of a trace, whose tree is split by the spans of OpenTelemetry's that calls fall into. Fails if a
-/// filter matches nothing.
-pub fn linked_profile(path: &Path, calls: &Calls<'_>, options: &ProfileOptions) -> anyhow::Result<Profile> {
+/// The profile of the chosen calls of a trace, whose tree is split by the spans of OpenTelemetry's that calls fall into, and what these
+/// calls allocated, where that was recorded. Fails if a filter matches nothing.
+pub fn linked_profile(
+    path: &Path,
+    calls: &Calls<'_>,
+    options: &ProfileOptions,
+) -> anyhow::Result<(Profile, Option<Heap>)> {
     let again = Again::new(path)?;
     let failed = || format!("failed to read the trace `{}`", input::name(path));
-    let read = |slow: SlowSpans| -> anyhow::Result<Profile> {
+    let read = |slow: SlowSpans| -> anyhow::Result<(Profile, Heap)> {
         let Trace { reader, progress } = again.open(calls.symbols())?;
         let report = |bytes| progress.set_position(bytes);
-        let profile = if calls.are_all() {
-            Profile::read_linked(reader, slow, None, report)
+        let heap = Heap::default();
+        let read = if calls.are_all() {
+            Profile::read_linked_observed(reader, slow, heap, None, report)
         } else {
-            calls.with(|filter| Profile::read_linked(reader, slow, Some(filter), report))
+            calls.with(|filter| Profile::read_linked_observed(reader, slow, heap, Some(filter), report))
         };
         progress.finish_and_clear();
-        let profile = profile.with_context(failed)?;
+        let (profile, heap) = read.with_context(failed)?;
         check_sampled(path, calls, &profile)?;
-        Ok(profile)
+        Ok((profile, heap))
     };
-    let mut profile = read(SlowSpans::default())?;
+    let (mut profile, heap) = read(SlowSpans::default())?;
     if profile.sampling().is_some() {
         // Only now it is known that there are windows. A profile is short.
-        let slow =
-            kperf_otlp::slow_spans(again.open(calls.symbols())?.reader, options).with_context(failed)?;
+        let reader = again.open(calls.symbols())?.reader;
+        let slow = calls.with(|filter| {
+            let keep = |func| (filter.keep)(&profile.symbols.name(func));
+            kperf_otlp::slow_spans(reader, options, Some(SlowFilter { keep: &keep, depth: filter.depth }))
+        });
+        let slow = slow.with_context(failed)?;
         if !slow.is_empty() {
-            profile = read(slow)?;
+            (profile, _) = read(slow)?;
         }
     }
     calls.check(&profile.symbols, &profile.health, &profile.lanes)?;
-    Ok(profile)
+    if heap.records() == 0 {
+        return Ok((profile, None));
+    }
+    if let Some(flag) = calls.of_single_calls() {
+        tell(format_args!("warning: blocks are followed through the whole trace, so {flag} leaves them out"));
+        return Ok((profile, None));
+    }
+    heap.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));
+    Ok((profile, Some(heap)))
 }
 
 /// [`profile_of`], but a filter may match nothing, and a file with symbols no module: they may be of another trace.

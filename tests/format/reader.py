@@ -350,6 +350,10 @@ class Trace:
             node += body.leb()
             _offset, _samples, _ticks = (body.leb() for _ in range(3))
             self.places += 1
+        parents = body.leb() if body.left() else 0
+        assert parents <= 1
+        if parents:
+            assert len(body.bytes(24)) == 24
 
     def report(self):
         nanos = 1e9 / self.header.get("clock", {}).get("ticks_per_second", 1e9)

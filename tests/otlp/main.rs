@@ -9,6 +9,8 @@ mod collector;
 mod embed;
 mod faults;
 mod jaeger;
+mod links;
+mod live;
 mod profiles;
 mod server;
 mod spans;

@@ -8,12 +8,22 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+/// An entry of a table; 0 stands for an index that is left out. Fails if there is none.
+pub fn entry(dictionary: &Value, table: &str, index: &Value) -> Value {
+    let entry = &dictionary[table][index.as_u64().unwrap_or(0) as usize];
+    assert!(!entry.is_null(), "{table} has no entry {index}");
+    entry.clone()
+}
+
+/// A list; an empty one is left out.
+pub fn list(value: &Value) -> Vec<Value> {
+    value.as_array().cloned().unwrap_or_default()
+}
+
 /// Each path of calls and its value, by the kind of value, in OTLP's JSON.
 fn values(data: &Value) -> BTreeMap<(String, String), i64> {
-    let dictionary = &data["dictionary"];
-    let entry = |table: &str, index: &Value| dictionary[table][index.as_u64().unwrap_or(0) as usize].clone();
+    let entry = |table: &str, index: &Value| entry(&data["dictionary"], table, index);
     let string = |index: &Value| entry("stringTable", index).as_str().unwrap().to_owned();
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let mut values = BTreeMap::new();
     for profile in list(&data["resourceProfiles"][0]["scopeProfiles"][0]["profiles"]) {
         let kind = string(&profile["sampleType"]["typeStrindex"]);
@@ -32,8 +42,11 @@ fn values(data: &Value) -> BTreeMap<(String, String), i64> {
     values
 }
 
+/// How many ports it has.
+pub const CONFIG_PORTS: usize = 3;
+
 /// A Collector that takes profiles and metrics and writes them to files.
-fn config([http, grpc, health]: [u16; 3]) -> String {
+pub fn config([http, grpc, health]: [u16; CONFIG_PORTS]) -> String {
     format!(
         "
 extensions: {{health_check: {{endpoint: '127.0.0.1:{health}'}}}}

@@ -4,6 +4,7 @@
 //! deleted. Whoever kills this leaves rows that don't count, or files that are there twice; the next one deletes them.
 
 use super::file_name;
+use super::known::run_of;
 use super::store::{Known, Part, Partition, Store, short_hash};
 use crate::table::plural;
 use anyhow::Context;
@@ -67,9 +68,8 @@ fn names(parts: &[Part]) -> HashSet<String> {
 fn remove_old(store: &Store, known: &HashMap<i64, Known>) -> anyhow::Result<()> {
     // A later generation is being written, if this is a bucket.
     let is_replaced = |name: &str| {
-        let (id, generation) = name.strip_prefix("r-")?.split_once('-')?;
-        let known = known.get(&u64::from_str_radix(id, 16).ok()?.cast_signed())?;
-        Some(generation.parse::<i32>().ok()? < known.row.generation)
+        let (id, generation) = run_of(name)?;
+        Some(generation < known.get(&id)?.row.generation)
     };
     let joined = names(&store.parts::<RunRow>()?);
     // Files of runs that aren't known are of a process that was killed; they get their run when it is collected again.

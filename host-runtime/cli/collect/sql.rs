@@ -20,6 +20,10 @@ pub fn views(store: &Store, engine: Engine) -> anyhow::Result<String> {
     let root = store.location()?;
     let root = root.to_str().with_context(|| format!("`{}` is no text, and SQL is", root.display()))?;
     let mut sql = String::from("-- The tables and views are described in DATASET.md.\n");
+    if engine == Engine::Spark {
+        // A service may be called `007`, which is no number.
+        sql.push_str("SET spark.sql.sources.partitionColumnTypeInference.enabled = false;\n");
+    }
     let mut tables = vec![RunRow::NAME, FunctionRow::NAME, PathRow::NAME, StatRow::NAME, SpanRow::NAME];
     let has_calls = !store.parts::<CallRow>()?.is_empty();
     if has_calls {
@@ -58,7 +62,8 @@ pub fn views(store: &Store, engine: Engine) -> anyhow::Result<String> {
     if has_calls {
         let _ = writeln!(
             sql,
-            "\n-- Calls one by one.\n{create} calls AS SELECT c.* FROM all_calls c JOIN runs r ON c.run_id = r.run_id;"
+            "\n-- Calls one by one.\n{create} calls AS SELECT c.*, r.clock FROM all_calls c JOIN runs r ON c.run_id = r.run_id AND c.service = r.service \
+             AND c.day = r.day;"
         );
     }
     Ok(sql)

@@ -23,6 +23,8 @@ use std::path::{Path, PathBuf};
 const MARK: &str = "kperf-dataset.json";
 /// What stands for itself in the name of a folder.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
+/// What Hive writes for a value that is missing.
+const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 /// Longest name of a service in the name of a folder, in bytes.
 const MAX_SERVICE: usize = 120;
 
@@ -194,6 +196,22 @@ impl Store {
         self.files.has(&key).with_context(|| format!("failed to read `{}`", self.shown(&key)))
     }
 
+    /// Whether a table has a file of this name on a partition's day, for whatever service. In a bucket only that of the partition is
+    /// looked for: nobody holds a lock there, so the answer could be old.
+    pub fn has_in_any_service<T: TableRow>(&self, partition: &Partition, name: &str) -> anyhow::Result<bool> {
+        if self.has::<T>(partition, name)? {
+            return Ok(true);
+        }
+        let others = self.files.folders(T::NAME)?;
+        let services = others.iter().filter_map(|folder| service_of(folder));
+        for service in services.filter(|service| *service != partition.service) {
+            if self.has::<T>(&Partition { service, day: partition.day.clone() }, name)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Writes a file of a table.
     pub fn write<T: TableRow>(&self, partition: &Partition, name: &str, rows: &[T]) -> anyhow::Result<()> {
         self.write_with::<T>(partition, name, |out| table::write(rows, out))
@@ -238,10 +256,19 @@ impl Store {
     }
 }
 
+/// The service of a folder `service=..`.
+fn service_of(folder: &str) -> Option<String> {
+    Some(percent_decode_str(folder.strip_prefix("service=")?).decode_utf8_lossy().into_owned())
+}
+
 /// The name of a file of a table.
 fn key<T: TableRow>(partition: &Partition, name: &str) -> String {
     let Partition { service, day } = partition;
-    let service = utf8_percent_encode(service, PLAIN);
+    let mut service = utf8_percent_encode(service, PLAIN).to_string();
+    if service == HIVE_NULL {
+        // Engines take that for no service.
+        service.replace_range(..1, "%5F");
+    }
     format!("{}/service={service}/day={day}/{name}.parquet", T::NAME)
 }
 
@@ -254,8 +281,8 @@ impl Part {
     /// A file of a table, if that is what was found.
     fn of(Found { key, bytes }: Found) -> Option<Part> {
         let mut names = key.split('/').skip(1);
+        let service = service_of(names.next()?)?;
         let mut next = |key: &str| names.next()?.strip_prefix(key);
-        let service = percent_decode_str(next("service=")?).decode_utf8_lossy().into_owned();
         let day = next("day=")?.to_owned();
         let name = next("")?.strip_suffix(".parquet")?.to_owned();
         let is_part = names.next().is_none() && !name.starts_with(['.', '_']);

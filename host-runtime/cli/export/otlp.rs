@@ -66,7 +66,7 @@ const MAX_PROFILES: usize = 1 << 29;
 /// a row would read as one message with wrong indices. In JSON each request is a line.
 pub(super) fn profiles(opts: &Opts) -> anyhow::Result<()> {
     let mut options = opts.spans.profile_options()?;
-    let profile = traces::linked_profile(&opts.trace, &opts.calls.parse()?, &options)?;
+    let (profile, heap) = traces::linked_profile(&opts.trace, &opts.calls.parse()?, &options)?;
     traces::tell_warnings(&profile.health);
     if profile.calls() == 0 {
         bail!("the trace has no calls to export");
@@ -91,7 +91,7 @@ pub(super) fn profiles(opts: &Opts) -> anyhow::Result<()> {
         profiles += spans;
         Ok(())
     };
-    let shortened = kperf_otlp::profiles(&profile, &options, write)
+    let shortened = kperf_otlp::profiles_with_memory(&profile, heap.as_ref(), &options, write)
         .with_context(|| format!("failed to write `{name}`"))?;
     out.finish()?;
     traces::tell_shortened(shortened);

@@ -1,12 +1,12 @@
-//! `--otlp`: sends spans while the guest runs.
+//! `--otlp`: sends spans, and the windows of profiles, while the guest runs; metrics and the profile of a trace when it has ended.
 
 use crate::delivery;
 use crate::filters::CallArgs;
 use crate::output::tell;
-use crate::send;
+use crate::send::{self, SignalArg};
 use crate::spans::SpanArgs;
 use anyhow::{Context, bail};
-use kperf_otlp::exporter::{Config, Sending, Settings, Spool};
+use kperf_otlp::exporter::{Config, Sending, Settings, Signal, Spool};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,46 +14,102 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone, Default)]
 pub struct Live(Arc<Mutex<Option<Begun>>>);
 
+/// What is sent, and where.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The value of `--otlp`, or empty.
+    pub endpoint: String,
+    /// What is sent.
+    pub signals: Vec<SignalArg>,
+    /// Whether the trace is a profile.
+    pub is_profile: bool,
+}
+
 struct Begun {
-    sending: Sending,
-    config: Config,
+    sendings: Vec<(Sending, Config)>,
+    endpoint: Option<String>,
+    /// What is sent at the end.
+    later: Vec<SignalArg>,
     trace: PathBuf,
     quiet: bool,
 }
 
 impl Live {
-    /// Makes the trace's file, and begins to send what is written to it. `endpoint` is the value of `--otlp`, or empty.
-    pub fn begin(&self, endpoint: &str, trace: &Path, quiet: bool) -> anyhow::Result<Spool> {
+    /// Makes the trace's file, and begins to send what is written to it.
+    pub fn begin(&self, wanted: &Wanted, trace: &Path, quiet: bool) -> anyhow::Result<Spool> {
+        let Wanted { endpoint, signals, is_profile } = wanted;
         if trace.metadata().is_ok_and(|metadata| !metadata.is_file()) {
             bail!("`{}` is not a file; --otlp sends from the trace, which must be one", trace.display());
         }
-        let endpoint = Some(endpoint.to_owned()).filter(|endpoint| !endpoint.is_empty());
-        let config = Settings { endpoint, ..Settings::default() }.config()?;
-        let options = SpanArgs::default().options(&CallArgs::default())?;
+        let endpoint = Some(endpoint.clone()).filter(|endpoint| !endpoint.is_empty());
+        let config = |signal| Settings { signal, endpoint: endpoint.clone(), ..Settings::default() }.config();
+        let has = |signal| signals.contains(&signal);
+        // What can't work is told before anything runs.
+        for (arg, signal) in [(SignalArg::Metrics, Signal::Metrics), (SignalArg::Profiles, Signal::Profiles)]
+        {
+            if has(arg) {
+                Sending::check(&config(signal)?)?;
+            }
+        }
         let (spool, tail) = Spool::create(trace)
             .with_context(|| format!("failed to create the trace `{}`", trace.display()))?;
-        let resume = send::live_journal(trace, &options, &config)?;
-        let sending = Sending::live(config.clone(), options, resume, tail).context("failed to send spans")?;
-        let begun = Begun { sending, config, trace: trace.to_owned(), quiet };
+        let mut sendings = Vec::new();
+        let mut later = Vec::new();
+        if has(SignalArg::Profiles) && *is_profile {
+            let (config, tail) = (config(Signal::Profiles)?, tail.again(trace)?);
+            let options = SpanArgs::default().profile_options()?;
+            let sending = Sending::live_profiles(config.clone(), options, tail);
+            sendings.push((sending.context("failed to send profiles")?, config));
+        } else if has(SignalArg::Profiles) {
+            later.push(SignalArg::Profiles);
+        }
+        if has(SignalArg::Metrics) {
+            later.push(SignalArg::Metrics);
+        }
+        if has(SignalArg::Traces) {
+            let config = config(Signal::Traces)?;
+            let options = SpanArgs::default().options(&CallArgs::default())?;
+            let resume = send::live_journal(trace, &options, &config)?;
+            let sending = Sending::live(config.clone(), options, resume, tail);
+            sendings.push((sending.context("failed to send spans")?, config));
+        }
+        let begun = Begun { sendings, endpoint, later, trace: trace.to_owned(), quiet };
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(begun);
         Ok(spool)
     }
 
     /// Waits until everything that can be sent is sent, and prints what became of it. Call it when the trace is complete.
-    /// Returns whether all spans were acknowledged; `true` if there were none to send.
+    /// Returns whether everything was acknowledged; `true` if there was nothing to send.
     pub fn finish(&self) -> bool {
         let begun = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(Begun { sending, config, trace, quiet }) = begun else { return true };
+        let Some(Begun { sendings, endpoint, later, trace, quiet }) = begun else { return true };
         let length = trace.metadata().ok().map(|metadata| metadata.len());
-        let delivery = delivery::wait(sending, length, quiet);
-        if !quiet || !delivery.is_complete() {
-            delivery::show(&delivery, &config);
+        let mut all = true;
+        for (sending, config) in sendings {
+            let delivery = delivery::wait(sending, length, quiet);
+            if !quiet || !delivery.is_complete() {
+                delivery::show(&delivery, &config);
+            }
+            all &= delivery.is_complete();
+            if config.signal != Signal::Traces {
+                if !delivery.is_complete() {
+                    tell(format_args!(
+                        "`kperf-wasm send {} --signals profiles` sends the whole profile",
+                        trace.display()
+                    ));
+                }
+            } else if !delivery.can_be_resumed() {
+                send::forget(&trace);
+            } else {
+                tell(send::how_to_resume(&trace));
+            }
         }
-        if !delivery.can_be_resumed() {
-            send::forget(&trace);
-        } else {
-            tell(send::how_to_resume(&trace));
+        if all && !later.is_empty() {
+            all = send::send_whole(&trace, endpoint, later, quiet).unwrap_or_else(|error| {
+                tell(format_args!("error: {error:#}"));
+                false
+            });
         }
-        delivery.is_complete()
+        all
     }
 }

@@ -41,13 +41,14 @@ impl Opts {
     /// Sends the profile.
     pub(super) fn send_profile(&self) -> anyhow::Result<ExitCode> {
         let options = self.spans.profile_options()?;
-        let profile = traces::linked_profile(&self.trace, &self.calls.parse()?, &options)?;
+        let (profile, heap) = traces::linked_profile(&self.trace, &self.calls.parse()?, &options)?;
         traces::tell_warnings(&profile.health);
         if profile.calls() == 0 {
             bail!("the trace has no calls to send");
         }
         self.send_all(Signal::Profiles, move |send| {
-            traces::tell_shortened(kperf_otlp::profiles(&profile, &options, send)?);
+            let heap = heap.as_ref();
+            traces::tell_shortened(kperf_otlp::profiles_with_memory(&profile, heap, &options, send)?);
             Ok(())
         })
     }

@@ -2,7 +2,7 @@
 
 use super::report;
 use crate::output::tell;
-use crate::run::live::Live;
+use crate::run::live::{Live, Wanted};
 use anyhow::{Context, anyhow};
 use kperf_otlp::exporter::Spool;
 use std::collections::hash_map::Entry;
@@ -18,7 +18,7 @@ pub struct Pages {
     /// The files' name: `NAME-1.kperf` and so on.
     name: String,
     /// The endpoint for spans, if they are sent. Empty: the one of the environment.
-    otlp: Option<String>,
+    otlp: Option<Wanted>,
     /// How many functions a report has.
     top: usize,
     traces: Mutex<HashMap<String, Trace>>,
@@ -72,7 +72,7 @@ struct Trace {
 
 impl Pages {
     /// Starts without traces.
-    pub fn new(folder: PathBuf, name: String, otlp: Option<String>, top: usize) -> Pages {
+    pub fn new(folder: PathBuf, name: String, otlp: Option<Wanted>, top: usize) -> Pages {
         Pages { folder, name, otlp, top, traces: Mutex::default(), finishing: Mutex::default() }
     }
 
@@ -127,7 +127,7 @@ impl Pages {
             .context("there is no free name for a trace")?;
         let live = Live::default();
         let file = match &self.otlp {
-            Some(endpoint) => live.begin(endpoint, &path, false)?,
+            Some(wanted) => live.begin(wanted, &path, false)?,
             None => {
                 let (spool, _) = Spool::create(&path)
                     .with_context(|| format!("failed to create the trace `{}`", path.display()))?;

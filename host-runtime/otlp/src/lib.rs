@@ -53,6 +53,6 @@ pub use account::{Account, Elided, Left};
 pub use batch::Request;
 pub use kperf_trace::{ContextError, TraceContext};
 pub use options::{Keep, Limits, ResourceOptions, Roots, SpanOptions};
-pub use profiles::{ProfileOptions, profiles, slow_spans};
+pub use profiles::{ProfileOptions, SlowFilter, WindowProfiles, profiles, profiles_with_memory, slow_spans};
 pub use resource::SCHEMA_URL;
 pub use spans::Spans;

@@ -1,12 +1,13 @@
 //! A profile as OpenTelemetry's own signal, in the version that is being developed (`v1development`).
 //!
-//! A request has two profiles over the same stacks: the time that each path of calls took by itself (`wall`, or `instructions`), and
-//! how often it was called (`calls`). A location has a line of each function that its instruction was written in, as far as that is
+//! A request has profiles over the same stacks: the time that each path of calls took by itself (`wall`, or `instructions`), how often it
+//! was called (`calls`), and what it allocated by itself (`alloc_space`, `alloc_objects`) where that was recorded. A location has a line of each function that its instruction was written in, as far as that is
 //! known: those that are inlined, and the one around them. A sample links to the span that it falls into. Each request has a dictionary of
 //! its own, with what it mentions and nothing else.
 
 mod dictionary;
 mod slow;
+mod windows;
 
 use crate::Request;
 use crate::ids::Ids;
@@ -17,10 +18,11 @@ use crate::resource::{SCHEMA_URL, resource, scope};
 use dictionary::Dictionary;
 use kperf_abi::FuncId;
 use kperf_profile::export::{Paths, Shortened, Weights};
-use kperf_profile::{CallPlaces, Frame, Profile, SpanLink, Unit, link_number};
+use kperf_profile::{CallPlaces, Frame, Heap, Profile, SpanLink, Unit, link_number};
 use kperf_trace::TraceContext;
 use prost::Message as _;
-pub use slow::slow_spans;
+pub use slow::{SlowFilter, slow_spans};
+pub use windows::WindowProfiles;
 
 /// How a profile becomes requests.
 #[derive(Clone, Debug, Default)]
@@ -45,36 +47,63 @@ pub struct ProfileOptions {
 pub fn profiles<E>(
     profile: &Profile,
     options: &ProfileOptions,
+    send: impl FnMut(Request) -> Result<(), E>,
+) -> Result<Shortened, E> {
+    profiles_with_memory(profile, None, options, send)
+}
+
+/// [`profiles`], with what each path allocated: `heap` has followed the calls of the same tree.
+///
+/// # Errors
+///
+/// What `send` returns.
+pub fn profiles_with_memory<E>(
+    profile: &Profile,
+    heap: Option<&Heap>,
+    options: &ProfileOptions,
     mut send: impl FnMut(Request) -> Result<(), E>,
 ) -> Result<Shortened, E> {
-    let paths = Paths::new(&profile.tree, |_| LOCATION_LEN, Paths::MAX_FILE);
+    let paths_of = |tree| Paths::new(tree, |_| LOCATION_LEN, Paths::MAX_FILE);
+    let memory = heap.map(|heap| heap.tree(&profile.tree, |own| (own.allocated(), own.allocated_bytes())));
+    // It has the same nodes, and perhaps one more behind them.
+    let tree = memory.as_ref().unwrap_or(&profile.tree);
+    let (paths, memory_paths) = (paths_of(&profile.tree), memory.as_ref().map(paths_of));
+    let values_of = |id| {
+        let Weights { calls, self_ticks } = match profile.tree.get(id) {
+            Some(_) => paths.weights(&profile.tree, id)?,
+            None => Weights::default(),
+        };
+        let memory =
+            memory_paths.as_ref().map_or(Some(Weights::default()), |paths| paths.weights(tree, id))?;
+        Some(Values { self_ticks, calls, bytes: memory.self_ticks, blocks: memory.calls })
+    };
     let mut batch = Batch::new(profile, options);
     let mut codes = CallPlaces::new(&profile.symbols);
     let mut stack: Vec<Spot> = Vec::new();
     let mut result = Ok(());
-    profile.tree.walk(|id, entered| {
-        let Some(node) = profile.tree.get(id).filter(|_| result.is_ok()) else { return };
-        let Some(weights) = paths.weights(&profile.tree, id) else { return };
-        let mut give = |batch: &mut Batch<'_>, stack: &[Spot], weights| {
+    tree.walk(|id, entered| {
+        let Some(node) = tree.get(id).filter(|_| result.is_ok()) else { return };
+        let Some(values) = values_of(id) else { return };
+        let mut give = |batch: &mut Batch<'_>, stack: &[Spot], values| {
             result = std::mem::replace(&mut result, Ok(()))
-                .and_then(|()| batch.take(stack, weights).map_or(Ok(()), &mut send));
+                .and_then(|()| batch.take(stack, values).map_or(Ok(()), &mut send));
         };
         match (link_number(node.func), entered) {
             (Some(number), true) => {
                 batch.fall_into(profile.links.get(number).copied());
-                give(&mut batch, &stack, weights);
+                give(&mut batch, &stack, values);
             }
             (Some(_), false) => batch.come_out(),
             (None, true) => {
                 if let Some(caller) = stack.last_mut() {
                     caller.frames = codes.frames_of_call(profile, caller.func, node.func);
                 }
-                let mut left = weights;
+                let mut left = values;
                 for (frames, ticks) in codes.sampled(&profile.tree_places, id, node.func) {
                     let self_ticks = ticks.min(left.self_ticks);
                     left.self_ticks -= self_ticks;
                     stack.push(Spot { func: node.func, frames });
-                    give(&mut batch, &stack, Weights { calls: 0, self_ticks });
+                    give(&mut batch, &stack, Values { self_ticks, ..Values::default() });
                     stack.pop();
                 }
                 stack.push(Spot { func: node.func, frames: vec![Frame::ANYWHERE] });
@@ -88,12 +117,24 @@ pub fn profiles<E>(
     Ok(paths.shortened)
 }
 
+/// What a path did by itself.
+#[derive(Clone, Copy, Default)]
+struct Values {
+    self_ticks: u64,
+    calls: u64,
+    /// Allocated, as `blocks` is.
+    bytes: u64,
+    blocks: u64,
+}
+
 /// A function of a path, and where in it: the functions that the instruction was written in, the innermost first.
 struct Spot {
     func: FuncId,
     frames: Vec<Frame>,
 }
 
+/// How many kinds of values there are.
+const KINDS: usize = 4;
 /// Bytes of a location in a path, at most.
 const LOCATION_LEN: usize = 4;
 
@@ -105,8 +146,8 @@ struct Batch<'a> {
     dictionary: Dictionary<'a>,
     /// The spans around what comes next, the innermost last.
     around: Vec<Option<SpanLink>>,
-    times: Vec<Sample>,
-    calls: Vec<Sample>,
+    /// Of times, calls, bytes and blocks.
+    samples: [Vec<Sample>; KINDS],
     /// The samples' bytes, at most.
     bytes: usize,
     /// What each request has beside its samples and its dictionary, in bytes.
@@ -127,16 +168,13 @@ impl<'a> Batch<'a> {
             profile,
             options,
             // Another filter makes another profile of the same trace.
-            ids: profile.tree.iter().fold(ids, |ids, (_, node)| {
+            ids: profile.tree.iter().fold(ids.with(profile.start_ticks), |ids, (_, node)| {
                 let path = u64::from(node.parent.0) << 32 | u64::from(node.func.0);
                 ids.with(path).with(node.calls).with(node.self_ticks)
             }),
             dictionary: Dictionary::new(symbols),
-            around: vec![
-                parent.map(|parent| SpanLink { trace_id: parent.trace_id, span_id: parent.span_id }),
-            ],
-            times: Vec::new(),
-            calls: Vec::new(),
+            around: vec![parent.map(SpanLink::from)],
+            samples: Default::default(),
             bytes: 0,
             envelope: FRAME + resource(header, symbols, &options.resource).encoded_len(),
             given: 0,
@@ -154,30 +192,34 @@ impl<'a> Batch<'a> {
     }
 
     fn samples(&self) -> usize {
-        self.times.len() + self.calls.len()
+        self.samples.iter().map(Vec::len).sum()
     }
 
-    /// Adds a path's weights. Answers the request that it doesn't fit into any more.
-    fn take(&mut self, path: &[Spot], weights: Weights) -> Option<Request> {
-        if weights.calls == 0 && weights.self_ticks == 0 {
+    /// Adds a path's values. Answers the request that it doesn't fit into any more.
+    fn take(&mut self, path: &[Spot], values: Values) -> Option<Request> {
+        let Values { self_ticks, calls, bytes, blocks } = values;
+        let values = [self.profile.header.nanos(self_ticks), calls, bytes, blocks];
+        let count = values.iter().filter(|value| **value > 0).count();
+        if count == 0 {
             return None;
         }
-        let request = self.make_room(path);
-        self.add(path, weights);
+        let request = self.make_room(path, count);
+        self.add(path, values);
         request
     }
 
     /// Answers the request if this path might not fit into it any more, with the names that it adds to the dictionary.
-    fn make_room(&mut self, path: &[Spot]) -> Option<Request> {
+    fn make_room(&mut self, path: &[Spot], count: usize) -> Option<Request> {
         /// Tags, lengths and numbers of a sample, at most.
         const SAMPLE: usize = 32;
         /// A link, at most.
         const LINK: usize = 32;
         let Limits { bytes, spans } = self.options.limits;
-        let more = 2 * SAMPLE + LINK + 5 * path.len();
+        let more = count * SAMPLE + LINK + 5 * path.len();
         let room = bytes.saturating_sub(self.envelope + more);
         let names = self.dictionary.bytes_of(path);
-        let is_full = self.samples() as u64 + 2 > spans.max(2)
+        let count = count as u64;
+        let is_full = self.samples() as u64 + count > spans.max(count)
             || self.bytes.saturating_add(self.dictionary.bytes()).saturating_add(names) > room;
         let request = if is_full { self.cut() } else { None };
         if is_full {
@@ -188,21 +230,12 @@ impl<'a> Batch<'a> {
         request
     }
 
-    fn add(&mut self, stack: &[Spot], Weights { calls, self_ticks }: Weights) {
+    fn add(&mut self, stack: &[Spot], values: [u64; KINDS]) {
         let stack_index = self.dictionary.stack(stack);
         let link_index = self.dictionary.link(self.around.last().copied().flatten());
-        let sample = |value: u64| Sample {
-            stack_index,
-            link_index,
-            values: vec![value.min(i64::MAX as u64) as i64],
-            ..Sample::default()
-        };
-        let time = self.profile.header.nanos(self_ticks);
-        if time > 0 {
-            self.times.push(sample(time));
-        }
-        if calls > 0 {
-            self.calls.push(sample(calls));
+        for (samples, value) in self.samples.iter_mut().zip(values).filter(|(_, value)| *value > 0) {
+            let values = vec![value.min(i64::MAX as u64) as i64];
+            samples.push(Sample { stack_index, link_index, values, ..Sample::default() });
         }
     }
 
@@ -219,12 +252,13 @@ impl<'a> Batch<'a> {
             Unit::Time => (("wall", "nanoseconds"), from, self.profile.wall_nanos()),
             Unit::Instructions => (("instructions", "count"), header.anchor.unix_nanos, 0),
         };
+        let kinds = [time, ("calls", "count"), ("alloc_space", "bytes"), ("alloc_objects", "count")];
         let mut profiles = Vec::new();
-        for (n, (samples, (name, unit))) in
-            [(std::mem::take(&mut self.times), time), (std::mem::take(&mut self.calls), ("calls", "count"))]
-                .into_iter()
-                .enumerate()
-                .filter(|(_, (samples, _))| !samples.is_empty())
+        for (n, (samples, (name, unit))) in std::mem::take(&mut self.samples)
+            .into_iter()
+            .zip(kinds)
+            .enumerate()
+            .filter(|(_, (samples, _))| !samples.is_empty())
         {
             profiles.push(Message {
                 sample_type: Some(self.dictionary.value_type(name, unit)),
@@ -232,7 +266,7 @@ impl<'a> Batch<'a> {
                 time_unix_nano,
                 duration_nano,
                 // Numbers that no trace has.
-                profile_id: self.ids.trace(u64::MAX - 2 * self.requests - n as u64).to_vec(),
+                profile_id: self.ids.trace(u64::MAX - KINDS as u64 * self.requests - n as u64).to_vec(),
                 ..Message::default()
             });
         }

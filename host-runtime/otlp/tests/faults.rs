@@ -5,8 +5,11 @@ mod common;
 mod server;
 
 use common::simple;
-use kperf_otlp::exporter::{About, Config, Delivery, Protocol, Receipt, Resume, Sending, sink};
-use kperf_otlp::{Limits, SpanOptions};
+use kperf_otlp::exporter::{About, Config, Delivery, Protocol, Receipt, Resume, Sending, profile_sink, sink};
+use kperf_otlp::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
+use kperf_otlp::{Limits, ProfileOptions, SpanOptions};
+use kperf_trace::{FuncId, Header, Summary, TraceWriter, Window, WindowNode};
+use prost::Message;
 use server::*;
 use std::io::Write;
 use std::net::Ipv4Addr;
@@ -355,4 +358,39 @@ fn a_configuration_that_can_not_work_is_an_error_in_any_program() {
             }
         }
     });
+}
+
+/// A window of a profile is sent when it has ended, and again until somebody takes it.
+#[test]
+fn windows_are_sent_while_the_profile_grows() {
+    let server =
+        Server::start(None, |n| if n == 0 { Reply::Status(503, Vec::new(), "") } else { Reply::Accept });
+    let config = server.config(Protocol::HttpProtobuf);
+    let (spool, sending) = profile_sink(config, ProfileOptions::default()).unwrap();
+    let mut writer = TraceWriter::new(spool, &Header::default()).unwrap();
+    for (n, self_ticks) in [(0, 1_000), (1, 20_000)] {
+        let node = WindowNode { parent: None, func: FuncId(0), samples: 1, self_ticks };
+        let (start_ticks, end_ticks) = (n * 1_000_000, (n + 1) * 1_000_000);
+        let calls = vec![(FuncId(0), 3 + n)];
+        writer
+            .window(&Window { start_ticks, end_ticks, nodes: vec![node], calls, ..Window::default() })
+            .unwrap();
+        while sending.delivery().acknowledged <= 2 * n {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+    writer.finish(&Summary::default()).unwrap();
+    let delivery = sending.wait();
+    assert!(delivery.is_complete() && delivery.acknowledged == 4 && delivery.retries == 1, "{delivery}");
+    let taken: Vec<_> = server.seen().into_iter().skip(1).collect();
+    let told: Vec<_> = taken
+        .iter()
+        .map(|seen| {
+            let request = ExportProfilesServiceRequest::decode(&seen.body[..]).unwrap();
+            let profiles = &request.resource_profiles[0].scope_profiles[0].profiles;
+            let values = profiles.iter().map(|profile| profile.samples[0].values[0]).collect::<Vec<_>>();
+            (profiles[0].duration_nano, values)
+        })
+        .collect();
+    assert_eq!(told, [(1_000_000, vec![1_000, 3]), (1_000_000, vec![20_000, 4])]);
 }

@@ -8,7 +8,7 @@ use kperf_abi::block::BlockHeader;
 use kperf_abi::word::Word;
 use kperf_abi::{FuncId, Symbol, SymbolTable};
 use kperf_otlp::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
-use kperf_otlp::{Limits, ProfileOptions, TraceContext, profiles, slow_spans};
+use kperf_otlp::{Limits, ProfileOptions, SlowFilter, TraceContext, profiles, slow_spans};
 use kperf_profile::{CallFilter, MAX_PATHS, Profile, SlowSpans};
 use kperf_trace::{CallParent, Header, Summary, TraceReader, TraceWriter, Window, WindowNode};
 use prost::Message;
@@ -218,7 +218,7 @@ fn sampled(calls_of_main: u64, lost: u64) -> Vec<u8> {
 fn samples_link_to_the_slow_call_that_is_their_function_s_only_one() {
     let options = ProfileOptions { seed: Some(1), ..ProfileOptions::default() };
     let values = |bytes: &[u8], filter: Option<&CallFilter<'_>>| {
-        let slow = slow_spans(TraceReader::new(bytes).unwrap(), &options).unwrap();
+        let slow = slow_spans(TraceReader::new(bytes).unwrap(), &options, None).unwrap();
         let profile = Profile::read_linked(TraceReader::new(bytes).unwrap(), slow, filter, |_| ()).unwrap();
         linked(&profile, &options, "wall")
     };
@@ -245,8 +245,86 @@ fn samples_link_to_the_slow_call_that_is_their_function_s_only_one() {
     assert_eq!(shown[&(main, "start;step".to_owned())], 3_000_000);
     let filter = CallFilter { depth: Some(2), ..CallFilter::default() };
     assert_eq!(values(&once, Some(&filter))[&(main, "start;main".to_owned())], 4_000_000);
+    // A call whose span isn't sent is no place to link to.
+    for (keep, depth, linked) in [(false, None, false), (true, Some(0), false), (true, Some(1), true)] {
+        let keep = |_| keep;
+        let filter = Some(SlowFilter { keep: &keep, depth });
+        let slow = slow_spans(TraceReader::new(&once[..]).unwrap(), &options, filter).unwrap();
+        assert_eq!(slow.len(), usize::from(linked));
+    }
     // Two calls, or events that are lost: nobody knows which call it was.
     for other in [sampled(2, 0), sampled(1, 1)] {
         assert!(values(&other, None).keys().all(|(span, _)| *span == 0));
     }
+}
+
+/// Two requests, each in an instance of its own, and calls that are nobody's.
+#[test]
+fn samples_of_a_window_link_to_the_parent_of_all_of_its_calls() {
+    let node = |parent, func, self_ticks| WindowNode { parent, func: FuncId(func), samples: 1, self_ticks };
+    let window = |recorder, parent: Option<u64>, self_ticks, calls: &[(u32, u64)]| Window {
+        recorder,
+        end_ticks: 5_000_000,
+        samples: 2,
+        nodes: vec![node(None, 0, self_ticks), node(Some(0), 1, 2 * self_ticks)],
+        calls: calls.iter().map(|&(func, calls)| (FuncId(func), calls)).collect(),
+        parent: parent.map(|n| (&context(n)).into()),
+        ..Window::default()
+    };
+    let symbol = |id, name: &str| Symbol { id: FuncId(id), name: name.into(), ..Symbol::default() };
+    let symbols = vec![symbol(0, "main"), symbol(1, "step"), symbol(2, "quick")];
+    let mut writer = TraceWriter::new(Vec::new(), &Header::default()).unwrap();
+    writer.symbols(&SymbolTable { symbols, ..SymbolTable::default() }.to_bytes()).unwrap();
+    writer.window(&window(0, Some(7), 1_000, &[(0, 1), (1, 30), (2, 4)])).unwrap();
+    writer.window(&window(1, Some(8), 100_000, &[(0, 2), (1, 5)])).unwrap();
+    writer.window(&window(2, None, 10_000_000, &[(0, 3), (1, 6), (2, 7)])).unwrap();
+    writer.window(&window(3, Some(7), 2_000, &[(0, 1), (1, 10)])).unwrap();
+    // A slow call in the first request.
+    let words = [Word::Enter(0), Word::Time(1_000), Word::Leave];
+    let mut slow = BlockHeader::default().to_bytes().to_vec();
+    slow.extend(words.iter().flat_map(|word| word.encode().to_le_bytes()));
+    writer.spans(0, &slow).unwrap();
+    let bytes = writer.finish(&Summary::default()).unwrap();
+
+    let texts = |values: BTreeMap<(u64, String), i64>| {
+        values.into_iter().map(|((span, path), value)| format!("{span} {path} {value}")).collect::<Vec<_>>()
+    };
+    let options = ProfileOptions::default();
+    let whole = read(&bytes, None);
+    let times = [
+        "0 main 10000000",
+        "0 main;step 20000000",
+        "7 main 3000",
+        "7 main;step 6000",
+        "8 main 100000",
+        "8 main;step 200000",
+    ];
+    assert_eq!(texts(linked(&whole, &options, "wall")), times);
+    // Counts are those of each request, not guessed from the times of all.
+    let calls = [
+        "0 [unseen];quick 7",
+        "0 main 3",
+        "0 main;step 6",
+        "7 [unseen];quick 4",
+        "7 main 2",
+        "7 main;step 40",
+        "8 main 2",
+        "8 main;step 5",
+    ];
+    assert_eq!(texts(linked(&whole, &options, "calls")), calls);
+    assert_eq!(whole.calls(), 69);
+    let without_main = |name: &str| name != "main";
+    let filter = CallFilter { keep: &without_main, ..CallFilter::default() };
+    let steps = ["0 step 20000000", "7 step 6000", "8 step 200000"];
+    assert_eq!(texts(linked(&read(&bytes, Some(&filter)), &options, "wall")), steps);
+
+    // What is in the slow call links to that, and is one call.
+    let slow = slow_spans(TraceReader::new(&bytes[..]).unwrap(), &options, None).unwrap();
+    let profile = Profile::read_linked(TraceReader::new(&bytes[..]).unwrap(), slow, None, |_| ()).unwrap();
+    let calls = texts(linked(&profile, &options, "calls"));
+    let of_slow: Vec<_> = calls.iter().filter(|text| !text.starts_with(['0', '7', '8'])).collect();
+    let (slow_main, slow_step) = (of_slow[0], of_slow[1]);
+    assert!(of_slow.len() == 2 && slow_main.ends_with(" main 1"), "{of_slow:?}");
+    assert!(slow_step.contains(" main;step "), "{of_slow:?}");
+    assert!(calls.contains(&"7 main 1".to_owned()), "{calls:?}");
 }

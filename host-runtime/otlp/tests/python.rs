@@ -9,7 +9,7 @@ mod common;
 use common::{Names, block};
 use kperf_abi::block::BlockHeader;
 use kperf_otlp::{ProfileOptions, Roots, SpanOptions, Spans, TraceContext, json, profiles};
-use kperf_profile::Profile;
+use kperf_profile::{Profile, SlowSpans};
 use kperf_trace::{
     Anchor, CallParent, ClockInfo, ClockKind, Header, HostInfo, Summary, TraceReader, TraceWriter,
 };
@@ -99,8 +99,9 @@ fn write(folder: &Path) {
         fs::write(folder.join("metrics.pb"), &metrics[0].body).unwrap();
         fs::write(folder.join("metrics.json"), json::metrics(&metrics[0].body).unwrap()).unwrap();
     }
-    let profile = Profile::read(TraceReader::new(&file[..]).unwrap(), |_| ()).unwrap();
-    let parent = TraceContext::parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "").unwrap();
+    let reader = TraceReader::new(&file[..]).unwrap();
+    let profile = Profile::read_linked(reader, SlowSpans::default(), None, |_| ()).unwrap();
+    let parent = TraceContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "").unwrap();
     let options = ProfileOptions { seed: Some(1), parent: Some(parent), ..ProfileOptions::default() };
     let mut requests = Vec::new();
     profiles(&profile, &options, |request| {

@@ -8,7 +8,7 @@ use crate::nodes::{CallTree, Node, NodeId};
 use crate::problem::Problems;
 use crate::symbols::{HOST, OTHER, RECORDER, Symbols};
 use kperf_abi::FuncId;
-use kperf_trace::{Allocation, Batch, CallParent, LaneId};
+use kperf_trace::{Allocation, Batch, CallParent, LaneId, SpanLink};
 use rustc_hash::FxHashMap;
 use std::io;
 
@@ -365,6 +365,10 @@ impl<O: CallObserver> Named for Growth<O> {
 
     fn begins(&mut self, lane: LaneId) {
         self.observer.begins(lane, self.nodes.len());
+    }
+
+    fn window_of(&mut self, span: SpanLink, calls: u64, nodes: usize) -> Option<FuncId> {
+        self.observer.window_of(span, calls, nodes)
     }
 
     fn slow_call(&mut self, recorder: u32, func: FuncId) -> Option<FuncId> {

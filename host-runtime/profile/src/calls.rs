@@ -4,7 +4,7 @@ use crate::frames::Ending;
 use crate::nodes::NodeId;
 use crate::symbols::Symbols;
 use kperf_abi::FuncId;
-use kperf_trace::{Allocation, CallParent, LaneId};
+use kperf_trace::{Allocation, CallParent, LaneId, SpanLink};
 
 /// A call that has ended. Calls of one lane and depth come in the order of time, and don't overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,11 @@ pub trait CallObserver {
         None
     }
 
+    /// The same for a window of a profile with so many calls, all of which are below a span.
+    fn window_of(&mut self, _span: SpanLink, _calls: u64, _nodes: usize) -> Option<FuncId> {
+        None
+    }
+
     /// The same for calls of a function that samples found.
     fn slow_call(&mut self, _recorder: u32, _func: FuncId) -> Option<FuncId> {
         None
@@ -77,6 +82,28 @@ impl<A: CallObserver, B: CallObserver> CallObserver for (A, B) {
     fn symbols(&mut self, symbols: &Symbols) {
         self.0.symbols(symbols);
         self.1.symbols(symbols);
+    }
+
+    fn parent(&mut self, parent: &CallParent) {
+        self.0.parent(parent);
+        self.1.parent(parent);
+    }
+
+    fn begins(&mut self, lane: LaneId, nodes: usize) {
+        self.0.begins(lane, nodes);
+        self.1.begins(lane, nodes);
+    }
+
+    fn tree_of(&mut self, lane: LaneId, nodes: usize) -> Option<FuncId> {
+        self.0.tree_of(lane, nodes).or_else(|| self.1.tree_of(lane, nodes))
+    }
+
+    fn window_of(&mut self, span: SpanLink, calls: u64, nodes: usize) -> Option<FuncId> {
+        self.0.window_of(span, calls, nodes).or_else(|| self.1.window_of(span, calls, nodes))
+    }
+
+    fn slow_call(&mut self, recorder: u32, func: FuncId) -> Option<FuncId> {
+        self.0.slow_call(recorder, func).or_else(|| self.1.slow_call(recorder, func))
     }
 
     fn allocation(&mut self, lane: LaneId, node: NodeId, allocation: &Allocation, ticks: u64) {

@@ -6,7 +6,7 @@ use crate::health::{Health, Stalls};
 use crate::sampled::Windows;
 use crate::symbols::Symbols;
 use kperf_abi::FuncId;
-use kperf_trace::{Anchor, CallParent, Item, LaneId, TraceReader};
+use kperf_trace::{Anchor, CallParent, Item, LaneId, SpanLink, TraceReader};
 use std::io::{self, Read};
 
 /// A visitor that keeps the symbols: names are needed while the trace goes by.
@@ -24,6 +24,11 @@ pub(crate) trait Named: Visitor {
 
     /// The host makes a call, which a filter may tell of later.
     fn begins(&mut self, _lane: LaneId) {}
+
+    /// Below which node of its own the tree shall have a window of so many calls that are all below a span, if it is split.
+    fn window_of(&mut self, _span: SpanLink, _calls: u64, _nodes: usize) -> Option<FuncId> {
+        None
+    }
 
     /// Below which node of its own the tree shall have calls of this function that samples found, if it is split.
     fn slow_call(&mut self, _recorder: u32, _func: FuncId) -> Option<FuncId> {
@@ -111,7 +116,10 @@ impl<V: Named> Pass<V> {
             }
             Item::Window(window) => {
                 let visitor = self.frames.visitor();
-                self.windows.add(window, filter, |func| visitor.slow_call(window.recorder, func));
+                let nodes = self.windows.nodes();
+                let parent =
+                    window.parent.and_then(|span| visitor.window_of(span, window.call_count(), nodes));
+                self.windows.add(window, filter, parent, |func| visitor.slow_call(window.recorder, func));
             }
             Item::Stall(stall) => self.stalls.add(stall),
             Item::Anchor(anchor) => self.frames.visitor().anchor(anchor),

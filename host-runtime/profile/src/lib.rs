@@ -62,6 +62,7 @@ mod text;
 mod timeline;
 mod unit;
 mod welch;
+mod windows;
 
 pub use builder::CallTreeBuilder;
 pub use callgraph::{Arc, CallGraph};
@@ -91,3 +92,4 @@ pub use text::{nanos_text, rough_text};
 pub use timeline::{LaneSpans, LeftOut, Level, Span, Timeline, Track};
 pub use unit::Unit;
 pub use welch::Test;
+pub use windows::EachWindow;

@@ -7,20 +7,14 @@ use crate::calls::{Call, CallObserver};
 use crate::limits::MAX_PATHS;
 use crate::symbols::is_stand_in;
 use kperf_abi::FuncId;
+pub use kperf_trace::SpanLink;
 use kperf_trace::{CallParent, LaneId};
 use rustc_hash::FxHashMap;
 
-/// A span of OpenTelemetry's.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct SpanLink {
-    /// Its trace.
-    pub trace_id: [u8; 16],
-    /// Itself.
-    pub span_id: [u8; 8],
-}
-
 /// The first link's id.
 const FIRST: u32 = 1 << 31;
+/// The link of a tree that has one.
+pub(crate) const FIRST_LINK: FuncId = FuncId(FIRST);
 
 /// The number of a link among [`Profile::links`](crate::Profile::links); `None` for functions.
 pub fn link_number(func: FuncId) -> Option<usize> {
@@ -90,10 +84,7 @@ impl CallObserver for Links {
     fn call(&mut self, _call: &Call) {}
 
     fn parent(&mut self, parent: &CallParent) {
-        let span = parent
-            .context
-            .as_ref()
-            .map(|context| SpanLink { trace_id: context.trace_id, span_id: context.span_id });
+        let span = parent.context.as_ref().map(SpanLink::from);
         if self.recorders.len() >= MAX_PARENTS && !self.recorders.contains_key(&parent.recorder) {
             return;
         }
@@ -117,6 +108,14 @@ impl CallObserver for Links {
             Some(open) => open.get(&lane).copied().flatten(),
             None => self.next(lane, nodes),
         }
+    }
+
+    fn window_of(&mut self, span: SpanLink, calls: u64, nodes: usize) -> Option<FuncId> {
+        let link = self.link(span, nodes);
+        if link.is_none() {
+            self.beyond = self.beyond.saturating_add(calls);
+        }
+        link
     }
 
     fn slow_call(&mut self, recorder: u32, func: FuncId) -> Option<FuncId> {

@@ -7,10 +7,10 @@ use crate::filter::CallFilter;
 use crate::frames::{AtRange, Counts, LaneStatus};
 use crate::health::Health;
 use crate::links::{Links, SlowSpans, SpanLink};
-use crate::nodes::CallTree;
+use crate::nodes::{CallTree, Node};
 use crate::precision::Precision;
 use crate::sampled::{SampledPlaces, Sampling, TreePlaces, WindowProfile};
-use crate::symbols::{OTHER, Symbols};
+use crate::symbols::{HOST, OTHER, Symbols};
 use kperf_trace::{ClockKind, Header, ProbeCost, TickTotal, TraceReader};
 use std::io::{self, Read};
 
@@ -89,10 +89,42 @@ impl Profile {
         filter: Option<&CallFilter<'_>>,
         progress: impl FnMut(u64),
     ) -> io::Result<Profile> {
+        Profile::read_linked_observed(reader, slow, (), filter, progress).map(|(profile, ())| profile)
+    }
+
+    /// [`Profile::read_linked`], with an observer that sees each call.
+    pub fn read_linked_observed<R: Read, O: CallObserver>(
+        reader: TraceReader<R>,
+        slow: SlowSpans,
+        observer: O,
+        filter: Option<&CallFilter<'_>>,
+        progress: impl FnMut(u64),
+    ) -> io::Result<(Profile, O)> {
         let links = Links::new(slow, filter.is_some());
-        let (mut profile, links) = Profile::read_observed(reader, links, filter, progress)?;
+        let (mut profile, (links, observer)) =
+            Profile::read_observed(reader, (links, observer), filter, progress)?;
         profile.health.beyond.links = links.beyond;
-        Ok(Profile { links: links.spans, ..profile })
+        Ok((Profile { links: links.spans, ..profile }, observer))
+    }
+
+    /// The profile of a trace that has told nothing yet.
+    pub(crate) fn of_nothing(header: Header) -> Profile {
+        Profile {
+            header,
+            symbols: Symbols::default(),
+            tree: CallTree::new(vec![Node::new(CallTree::ROOT, HOST)]),
+            lanes: Vec::new(),
+            health: Health::default(),
+            bytes: 0,
+            start_ticks: 0,
+            end_ticks: 0,
+            counted_calls: 0,
+            hidden_calls: 0,
+            places: SampledPlaces::default(),
+            tree_places: TreePlaces::default(),
+            windows: Vec::new(),
+            links: Vec::new(),
+        }
     }
 
     /// The profile of a finished pass, and the observer that saw the calls.

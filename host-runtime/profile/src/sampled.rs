@@ -1,6 +1,7 @@
 //! Profiles that were sampled: the sum of their windows.
 
 mod places;
+mod share;
 
 use crate::filter::{CallFilter, WindowChoice};
 use crate::frames::LaneStatus;
@@ -12,6 +13,7 @@ use crate::text::times;
 use kperf_abi::FuncId;
 use kperf_trace::{LaneId, Window};
 use rustc_hash::{FxHashMap, FxHashSet};
+use share::share_out;
 use std::collections::BTreeMap;
 
 /// What the samples of a trace say, and how far they can be trusted. Counts of calls are exact for each function; times
@@ -134,7 +136,10 @@ pub(crate) struct Windows {
     pub(crate) sampling: Sampling,
     /// Of all windows.
     paths: Paths,
-    calls: BTreeMap<FuncId, u64>,
+    /// By what the window's calls hang below: the root, or the node of the span whose children all of them are.
+    calls: BTreeMap<(NodeId, FuncId), u64>,
+    /// The latter nodes.
+    below_spans: FxHashSet<NodeId>,
     /// Where in the code of the paths' functions samples found the program.
     places: FxHashMap<(NodeId, u32), SampledPlace>,
     lanes: BTreeMap<u32, Lane>,
@@ -224,14 +229,21 @@ struct Lane {
 }
 
 impl Windows {
-    /// Adds one, if the filter wants it. `link` answers the node that calls of a function get below, if they get one.
+    /// How many nodes there are so far.
+    pub(crate) fn nodes(&self) -> usize {
+        self.paths.nodes.len()
+    }
+
+    /// Adds one, if the filter wants it. `parent` is the node that all of it gets below, if it gets one; `link` answers the one that calls
+    /// of a function get below.
     pub(crate) fn add(
         &mut self,
         window: &Window,
         filter: Option<&CallFilter<'_>>,
+        parent: Option<FuncId>,
         link: impl FnMut(FuncId) -> Option<FuncId>,
     ) {
-        let calls = window.calls.iter().fold(0u64, |sum, (_, calls)| sum.saturating_add(*calls));
+        let calls = window.call_count();
         let (start_ticks, end_ticks) = (window.start_ticks, window.end_ticks);
         let lane = self.lanes.entry(window.recorder).or_insert(Lane {
             windows: 0,
@@ -249,19 +261,19 @@ impl Windows {
         }
         self.sampling.most_windows = self.sampling.most_windows.max(number);
         match filter.map(|filter| filter.windows).unwrap_or_default() {
-            WindowChoice::Sum => self.sum(window, link),
-            WindowChoice::Nth(wanted) if wanted == number => self.sum(window, link),
+            WindowChoice::Sum => self.sum(window, parent, link),
+            WindowChoice::Nth(wanted) if wanted == number => self.sum(window, parent, link),
             WindowChoice::Nth(_) => {}
             WindowChoice::Last => self.keep_last(window),
             WindowChoice::Each => {
-                self.sum(window, |_| None);
+                self.sum(window, None, |_| None);
                 self.entries += entries_of(window);
                 if self.entries > MAX_ENTRIES {
                     self.left_out += 1;
                     return;
                 }
                 let mut windows = Windows::default();
-                windows.sum(window, |_| None);
+                windows.sum(window, None, |_| None);
                 let range = (start_ticks, end_ticks);
                 self.each.push(One { recorder: window.recorder, number, range, windows });
             }
@@ -271,7 +283,7 @@ impl Windows {
     /// No more windows come.
     pub(crate) fn settle(&mut self) {
         for window in std::mem::take(&mut self.last).into_values() {
-            self.sum(&window, |_| None);
+            self.sum(&window, None, |_| None);
         }
     }
 
@@ -288,7 +300,15 @@ impl Windows {
         self.last.insert(window.recorder, window.clone());
     }
 
-    fn sum(&mut self, window: &Window, mut link: impl FnMut(FuncId) -> Option<FuncId>) {
+    fn sum(
+        &mut self,
+        window: &Window,
+        parent: Option<FuncId>,
+        mut link: impl FnMut(FuncId) -> Option<FuncId>,
+    ) {
+        let root = parent.and_then(|link| self.paths.kept_path(CallTree::ROOT, link));
+        self.below_spans.extend(root);
+        let root = root.unwrap_or(CallTree::ROOT);
         let sampling = &mut self.sampling;
         sampling.windows += 1;
         let (start, end) = sampling.range.unwrap_or((u64::MAX, 0));
@@ -305,15 +325,15 @@ impl Windows {
         }
         sampling.squares += window.squares;
         for &(func, calls) in &window.calls {
-            let has_room = self.calls.len() < MAX_PATHS || self.calls.contains_key(&func);
-            let func = if has_room { func } else { OTHER };
-            let sum = self.calls.entry(func).or_default();
+            let has_room = self.calls.len() < MAX_PATHS || self.calls.contains_key(&(root, func));
+            let key = if has_room { (root, func) } else { (CallTree::ROOT, OTHER) };
+            let sum = self.calls.entry(key).or_default();
             *sum = sum.saturating_add(calls);
         }
         let mut places: Vec<NodeId> = Vec::with_capacity(window.nodes.len());
         for node in &window.nodes {
             let parent = node.parent.and_then(|parent| places.get(parent as usize)).copied();
-            let mut parent = parent.unwrap_or(CallTree::ROOT);
+            let mut parent = parent.unwrap_or(root);
             if let Some(link) = link(node.func) {
                 parent = self.paths.kept_path(parent, link).unwrap_or(parent);
             }
@@ -393,21 +413,43 @@ impl Windows {
     /// The calls of a function are shared out among its paths by the time that each took: their sum is exact, the parts
     /// are guesses. Functions that no sample found stand below [`UNSEEN`].
     pub(crate) fn into_nodes(self, filter: Option<&CallFilter<'_>>, symbols: &Symbols) -> Vec<Node> {
-        let Windows { mut paths, calls, .. } = self;
-        let seen: FxHashSet<FuncId> = paths.nodes.iter().map(|node| node.func).collect();
-        let unseen: Vec<FuncId> = calls.keys().copied().filter(|func| !seen.contains(func)).collect();
-        if !unseen.is_empty() {
-            let parent = paths.path(CallTree::ROOT, UNSEEN);
-            unseen.into_iter().for_each(|func| _ = paths.path(parent, func));
+        let Windows { mut paths, calls, below_spans, .. } = self;
+        let mut roots: Vec<NodeId> = Vec::with_capacity(paths.nodes.len());
+        let root_of = |roots: &[NodeId], id: NodeId, parent: NodeId| {
+            if below_spans.contains(&id) {
+                return id;
+            }
+            roots.get(parent.index()).copied().unwrap_or(CallTree::ROOT)
+        };
+        for (index, node) in (0u32..).zip(&paths.nodes) {
+            roots.push(root_of(&roots, NodeId(index), node.parent));
+        }
+        let seen: FxHashSet<(NodeId, FuncId)> =
+            roots.iter().copied().zip(paths.nodes.iter().map(|node| node.func)).collect();
+        for &(root, func) in calls.keys().filter(|key| !seen.contains(key)) {
+            let parent = paths.path(root, UNSEEN);
+            paths.path(parent, func);
+        }
+        roots.resize(paths.nodes.len(), CallTree::ROOT);
+        for (index, node) in (0u32..).zip(&paths.nodes).skip(1) {
+            roots[index as usize] = root_of(&roots, NodeId(index), node.parent);
         }
         paths.sum_up();
-        share_out(&mut paths.nodes, &calls);
+        share_out(&mut paths.nodes, &roots, &calls);
         if let Some(filter) = filter {
             (paths, _) = filtered(&paths.nodes, filter, symbols);
         }
         paths.sum_up();
         paths.nodes
     }
+}
+
+/// Whether a node stands for the host, or for the host's calls below a span.
+fn is_outside(nodes: &[Node], mut id: NodeId) -> bool {
+    while let Some(node) = nodes.get(id.index()).filter(|node| link_number(node.func).is_some()) {
+        id = node.parent;
+    }
+    id == CallTree::ROOT
 }
 
 /// What a filter leaves: the time of calls that are left out is that of the calls around them, as if they had had no
@@ -432,7 +474,7 @@ fn filtered(nodes: &[Node], filter: &CallFilter<'_>, symbols: &Symbols) -> (Path
         let place = if keep { (left.path(parent, node.func), inner) } else { (parent, level) };
         places.push(place);
         kept.push(keep.then_some(place.0));
-        if place.0 == CallTree::ROOT {
+        if is_outside(&left.nodes, place.0) {
             continue;
         }
         if let Some(sum) = left.nodes.get_mut(place.0.index()) {
@@ -442,36 +484,4 @@ fn filtered(nodes: &[Node], filter: &CallFilter<'_>, symbols: &Symbols) -> (Path
         }
     }
     (left, kept)
-}
-
-/// Shares out the calls of each function among its paths. A path is that of one call at least while there are any left.
-fn share_out(nodes: &mut [Node], calls: &BTreeMap<FuncId, u64>) {
-    /// Of a function's paths that have no calls yet.
-    #[derive(Default)]
-    struct Left {
-        ticks: f64,
-        paths: u64,
-        calls: u64,
-    }
-    let mut left: FxHashMap<FuncId, Left> = FxHashMap::default();
-    for node in nodes.iter().skip(1) {
-        let left = left.entry(node.func).or_default();
-        left.ticks += node.total_ticks as f64;
-        left.paths += 1;
-        left.calls = calls.get(&node.func).copied().unwrap_or(0);
-    }
-    for node in nodes.iter_mut().skip(1) {
-        let Some(left) = left.get_mut(&node.func) else { continue };
-        let ticks = node.total_ticks as f64;
-        // Of what is left, so that nothing is lost to rounding, and the last path gets the rest.
-        node.calls = match left.paths {
-            0 | 1 => left.calls,
-            _ if left.ticks > 0.0 => ((left.calls as f64 * (ticks / left.ticks)).round() as u64).max(1),
-            paths => left.calls / paths,
-        };
-        node.calls = node.calls.min(left.calls);
-        left.calls -= node.calls;
-        left.ticks -= ticks;
-        left.paths = left.paths.saturating_sub(1);
-    }
 }

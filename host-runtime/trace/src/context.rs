@@ -5,6 +5,21 @@ use crate::event::LaneId;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Write};
 
+/// Which span: what says no more of it than its ids.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct SpanLink {
+    /// Its trace.
+    pub trace_id: [u8; 16],
+    /// Itself.
+    pub span_id: [u8; 8],
+}
+
+impl From<&TraceContext> for SpanLink {
+    fn from(context: &TraceContext) -> SpanLink {
+        SpanLink { trace_id: context.trace_id, span_id: context.span_id }
+    }
+}
+
 /// A span of another program, and the state that it wants everybody to hand on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "Fields", into = "Fields")]

@@ -55,7 +55,7 @@ pub use anomaly::{Anomaly, AnomalyKind};
 pub use block_encoder::BlockEncoder;
 pub use calendar::Calendar;
 pub use chunk::ChunkKind;
-pub use context::{CallParent, ContextError, TraceContext};
+pub use context::{CallParent, ContextError, SpanLink, TraceContext};
 pub use encode::count_events;
 pub use error::{Error, ErrorKind};
 pub use event::{Batch, Event, LaneId, TimedEvent};

@@ -1,6 +1,7 @@
 //! What a sampler counted and saw of one recorder in a span of time: the payload of a `PROF` chunk. FORMAT.md, "Profiles".
 
 use crate::codec::{Packer, Unpacker};
+use crate::context::SpanLink;
 use kperf_abi::{FuncId, leb128};
 
 /// A span of time of a recorder that makes a profile: exact counts of calls, and a tree of the call paths that samples found.
@@ -35,6 +36,9 @@ pub struct Window {
     pub calls: Vec<(FuncId, u64)>,
     /// Where in the innermost calls' functions samples found the program, in the order of the nodes; as far as it is known.
     pub places: Vec<WindowPlace>,
+    /// The span of somebody else's whose children all calls of the host are that this window counts; `None` if they are not one span's, or
+    /// if nobody knows.
+    pub parent: Option<SpanLink>,
 }
 
 /// A place in the function of a node, where samples found the program.
@@ -77,6 +81,11 @@ const NODE_LEN: u64 = 4;
 const PLACE_LEN: u64 = 4;
 
 impl Window {
+    /// How many calls it counts.
+    pub fn call_count(&self) -> u64 {
+        self.calls.iter().fold(0, |sum, (_, calls)| sum.saturating_add(*calls))
+    }
+
     /// Appends a payload to `out`.
     pub(crate) fn pack(&self, packer: &mut Packer, out: &mut Vec<u8>) {
         let mut body = Vec::new();
@@ -103,7 +112,7 @@ impl Window {
             put(calls);
             next = u64::from(func.0) + 1;
         }
-        if !self.places.is_empty() {
+        if !self.places.is_empty() || self.parent.is_some() {
             put(self.places.len() as u64);
             let mut node = 0;
             for place in &self.places {
@@ -111,6 +120,11 @@ impl Window {
                 node = place.node.max(node);
                 [place.offset.into(), place.samples, place.ticks].into_iter().for_each(&mut put);
             }
+        }
+        if let Some(SpanLink { trace_id, span_id }) = &self.parent {
+            put(1);
+            body.extend(trace_id);
+            body.extend(span_id);
         }
         let start = out.len();
         out.resize(start + ENVELOPE_LEN, 0);
@@ -177,6 +191,9 @@ impl Window {
         if !numbers.0.is_empty() {
             window.places = numbers.places(window.nodes.len())?;
         }
+        if !numbers.0.is_empty() {
+            window.parent = numbers.parent()?;
+        }
         Ok(window)
     }
 }
@@ -213,6 +230,21 @@ impl Numbers<'_> {
             places.push(WindowPlace { node: node as u32, offset, samples, ticks });
         }
         Ok(places)
+    }
+
+    /// The span that stands next, if one does. Ids that are all zeros are none.
+    fn parent(&mut self) -> Result<Option<SpanLink>, &'static str> {
+        match self.next()? {
+            0 => Ok(None),
+            1 => {
+                let (trace_id, rest) = self.0.split_first_chunk().ok_or("it ends inside its parent")?;
+                let (span_id, rest) = rest.split_first_chunk().ok_or("it ends inside its parent")?;
+                self.0 = rest;
+                let link = SpanLink { trace_id: *trace_id, span_id: *span_id };
+                Ok(Some(link).filter(|link| link.trace_id != [0; 16] && link.span_id != [0; 8]))
+            }
+            _ => Err("it has several parents"),
+        }
     }
 
     /// A function's id, as a difference.

@@ -286,7 +286,7 @@ fn another_major_version_is_refused() {
 /// What a later minor version may add behind the fields of each kind, and in its flags.
 #[test]
 fn trailing_fields_and_unknown_flags_are_passed_over() {
-    let more = b"\0\x01more";
+    let more = b"\0\0\x01more";
     let mut events = columns(0, 1, [&[2], &[], &[5]]);
     (events[2], events[3]) = (0xf8, 0xff);
     let window = {

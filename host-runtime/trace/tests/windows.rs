@@ -30,6 +30,8 @@ fn windows_come_back_as_they_were() {
         Window::default(),
         window(3),
         Window { nodes: deep, calls: vec![(largest, u64::MAX)], ..window(4) },
+        Window { parent: Some((&common::context("")).into()), ..window(5) },
+        Window { parent: Some((&common::context("")).into()), places: Vec::new(), ..window(6) },
         Window { start_ticks: u64::MAX, end_ticks: u64::MAX, squares: f64::MAX, ..Window::default() },
     ];
     let file = trace(|writer| windows.iter().for_each(|window| writer.window(window).expect("a window")));
@@ -105,6 +107,8 @@ fn windows_that_break_the_rules_are_told_apart() {
         (0, None, with(&[0, 1, 2, 7, 2, 10, 0]), "a node has a parent that isn't there"),
         (0, None, with(&[0, 1, 1, 1 << 30, 2, 10, 0]), "there is no such function id"),
         (0, None, with(&[0, 0, 2, (1 << 30) - 1, 1, 0, 1]), "there is no such function id"),
+        (0, None, with(&[0, 0, 0, 0, 1, 5, 5]), "it ends inside its parent"),
+        (0, None, with(&[0, 0, 0, 0, 2, 5, 5]), "it has several parents"),
     ] {
         let expected = format!("end: \n! malformed PROF chunk, ignored: {what} (at offset 0x26)\n");
         assert_eq!(reading_of(flag, length, &body), expected);

@@ -27,6 +27,8 @@ use crate::writer::SUSPENDED;
 use kperf_abi::shadow::STACK;
 use kperf_abi::shadow::{SLOTS, Slot};
 use kperf_abi::word::Reason;
+#[cfg(feature = "component-model")]
+use kperf_trace::SpanLink;
 use kperf_trace::Window;
 use open_calls::OpenCalls;
 use std::io;
@@ -161,6 +163,13 @@ impl Profiled {
             sampling,
             work: Mutex::new(work),
         }
+    }
+
+    /// All calls that it will ever count are children of this span.
+    #[cfg(feature = "component-model")]
+    pub(crate) fn below(self, parent: Option<SpanLink>) -> Profiled {
+        self.work().window.parent = parent;
+        self
     }
 
     fn work(&self) -> MutexGuard<'_, Work> {

@@ -24,6 +24,10 @@ const PART: u64 = 8 << 20;
 /// How often and for how long a request is tried.
 const RETRIES: usize = 5;
 const RETRY_TIMEOUT: Duration = Duration::from_secs(60);
+/// How often all of it is done once more, since not every request is tried again: one that deletes isn't, nor one that begins an upload.
+const AGAIN: u32 = 3;
+/// The wait before the first of these. Each is twice as long as the one before.
+const FIRST_WAIT: Duration = Duration::from_millis(200);
 /// How long nothing of an object may come while it is read.
 const STALLED: Duration = Duration::from_secs(60);
 
@@ -71,6 +75,17 @@ impl Bucket {
         Path::parse(&name).with_context(|| format!("`{name}` can't be the name of an object"))
     }
 
+    /// Does something that may be done twice, until it works or fails for good.
+    fn again<T>(&self, mut work: impl FnMut() -> anyhow::Result<T>) -> anyhow::Result<T> {
+        for n in 0..AGAIN {
+            match work() {
+                Err(error) if may_pass(&error) => std::thread::sleep(FIRST_WAIT * (1 << n)),
+                done => return done,
+            }
+        }
+        work()
+    }
+
     fn wait<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }
@@ -79,18 +94,25 @@ impl Bucket {
     pub fn list(&self, folder: &str) -> anyhow::Result<Vec<Found>> {
         let path = self.path(folder)?;
         let skip = if self.prefix.is_empty() { 0 } else { self.prefix.len() + 1 };
-        let objects = self.store.list(Some(&path)).map_ok(|object| Found {
-            key: object.location.as_ref().get(skip..).unwrap_or_default().to_owned(),
-            bytes: object.size,
+        let found = self.again(|| {
+            let objects = self.store.list(Some(&path)).map_ok(|object| Found {
+                key: object.location.as_ref().get(skip..).unwrap_or_default().to_owned(),
+                bytes: object.size,
+            });
+            Ok(self.wait(objects.try_collect())?)
         });
-        self.wait(objects.try_collect()).with_context(|| format!("failed to list `{self}/{folder}`"))
+        found.with_context(|| format!("failed to list `{self}/{folder}`"))
     }
 
     /// The object in a temporary file; `None` if there is none.
     pub fn open(&self, key: &str) -> anyhow::Result<Option<File>> {
         let path = self.path(key)?;
+        self.again(|| self.open_once(&path))
+    }
+
+    fn open_once(&self, path: &Path) -> anyhow::Result<Option<File>> {
         self.wait(async {
-            let object = match self.store.get(&path).await {
+            let object = match self.store.get(path).await {
                 Err(Error::NotFound { .. }) => return Ok(None),
                 object => object?,
             };
@@ -108,10 +130,11 @@ impl Bucket {
 
     /// Whether an object is there.
     pub fn has(&self, key: &str) -> anyhow::Result<bool> {
-        match self.wait(self.store.head(&self.path(key)?)) {
+        let path = self.path(key)?;
+        self.again(|| match self.wait(self.store.head(&path)) {
             Err(Error::NotFound { .. }) => Ok(false),
             head => Ok(head.map(|_| true)?),
-        }
+        })
     }
 
     /// Puts an empty object that isn't there yet; answers whether it was so.
@@ -134,15 +157,19 @@ impl Bucket {
         let mut out = BufWriter::new(tempfile::tempfile()?);
         write(&mut out)?;
         let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        self.again(|| self.put_once(&path, &mut file))
+    }
+
+    fn put_once(&self, path: &Path, file: &mut File) -> anyhow::Result<()> {
         file.rewind()?;
         let is_short = file.metadata()?.len() <= PART;
         self.wait(async {
             if is_short {
-                self.store.put(&path, next(&mut file)?.into()).await?;
+                self.store.put(path, next(file)?.into()).await?;
                 return Ok(());
             }
-            let mut upload = self.store.put_multipart(&path).await?;
-            let put = put_parts(&mut *upload, &mut file).await;
+            let mut upload = self.store.put_multipart(path).await?;
+            let put = put_parts(&mut *upload, file).await;
             if put.is_err() {
                 // Else its parts stay, unseen, and are paid for.
                 let _ = upload.abort().await;
@@ -153,11 +180,17 @@ impl Bucket {
 
     /// Deletes an object, if it is there.
     pub fn delete(&self, key: &str) -> anyhow::Result<()> {
-        match self.wait(self.store.delete(&self.path(key)?)) {
+        let path = self.path(key)?;
+        self.again(|| match self.wait(self.store.delete(&path)) {
             Err(Error::NotFound { .. }) => Ok(()),
             deleted => Ok(deleted?),
-        }
+        })
     }
+}
+
+/// Whether it was the store or the way to it that failed, not what was asked.
+fn may_pass(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| matches!(cause.downcast_ref(), Some(Error::Generic { .. })))
 }
 
 async fn put_parts(upload: &mut dyn MultipartUpload, file: &mut File) -> anyhow::Result<()> {

@@ -112,6 +112,14 @@ impl Files {
         Ok(found)
     }
 
+    /// The names of the folders in a folder. A bucket has none.
+    pub fn folders(&self, folder: &str) -> anyhow::Result<Vec<String>> {
+        #[allow(irrefutable_let_patterns, reason = "without S3 there are only folders")]
+        let Files::Folder(root) = self else { return Ok(Vec::new()) };
+        let paths = entries(&root.join(folder))?.into_iter().filter(|path| path.is_dir());
+        Ok(paths.filter_map(|path| Some(path.file_name()?.to_str()?.to_owned())).collect())
+    }
+
     /// Opens a file; `None` if it isn't there.
     pub fn open(&self, key: &str) -> anyhow::Result<Option<File>> {
         match self {

@@ -5,7 +5,7 @@ use super::error::Result;
 use super::sending::{Resume, Sending};
 use super::shared::Shared;
 use super::spool::{Spool, Tail};
-use crate::{SpanOptions, Spans};
+use crate::{ProfileOptions, SpanOptions, Spans, WindowProfiles};
 use kperf_trace::TraceReader;
 
 /// A sink for a recorder, whose spans are sent while the program runs.
@@ -22,6 +22,16 @@ pub fn sink(config: Config, options: SpanOptions) -> Result<(Spool, Sending)> {
     Ok((spool, Sending::live(config, options, Resume::default(), tail)?))
 }
 
+/// The same for a recorder that makes a profile: its windows are sent, each when it has ended.
+///
+/// # Errors
+///
+/// As [`sink`].
+pub fn profile_sink(config: Config, options: ProfileOptions) -> Result<(Spool, Sending)> {
+    let (spool, tail) = Spool::temporary()?;
+    Ok((spool, Sending::live_profiles(config, options, tail)?))
+}
+
 impl Sending {
     /// Begins to send the spans of a trace that is still being written.
     ///
@@ -31,5 +41,16 @@ impl Sending {
     pub fn live(config: Config, options: SpanOptions, resume: Resume, tail: Tail) -> Result<Sending> {
         let shared = Shared::new(Some(tail.ended()));
         Sending::start_with(config, resume, shared, move || Ok(Spans::new(TraceReader::new(tail)?, options)))
+    }
+
+    /// Begins to send the windows of a profile that is still being written, each when it has ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`live`](Sending::live).
+    pub fn live_profiles(config: Config, options: ProfileOptions, tail: Tail) -> Result<Sending> {
+        let shared = Shared::new(Some(tail.ended()));
+        let open = move || Ok(WindowProfiles::new(TraceReader::new(tail)?, options));
+        Sending::start_with(config, Resume::default(), shared, open)
     }
 }

@@ -1,6 +1,6 @@
 //! Where requests come from.
 
-use crate::{Request, Spans};
+use crate::{Request, Spans, WindowProfiles};
 use std::io::Read;
 use std::sync::mpsc::Receiver;
 
@@ -36,6 +36,16 @@ impl<R: Read> Source for Spans<R> {
 
     fn progress(&mut self) -> SourceProgress {
         SourceProgress { elided: self.elided().calls(), trace_bytes: self.offset() }
+    }
+}
+
+impl<R: Read> Source for WindowProfiles<R> {
+    fn next_request(&mut self) -> Result<Option<Request>, BoxError> {
+        Ok(self.next()?)
+    }
+
+    fn progress(&mut self) -> SourceProgress {
+        SourceProgress { elided: 0, trace_bytes: self.offset() }
     }
 }
 

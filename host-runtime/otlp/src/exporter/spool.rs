@@ -124,6 +124,15 @@ impl Drop for Spool {
 }
 
 impl Tail {
+    /// One more end, for who reads the same. The path is that of the file.
+    ///
+    /// # Errors
+    ///
+    /// When the file can't be opened.
+    pub fn again(&self, path: &Path) -> io::Result<Tail> {
+        Ok(Tail { file: File::open(path)?, state: self.state.clone(), position: 0 })
+    }
+
     pub(super) fn ended(&self) -> Ended {
         Ended(self.state.clone())
     }

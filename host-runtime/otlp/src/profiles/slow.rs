@@ -16,19 +16,34 @@ use std::io::{self, Read};
 /// How many functions of recorders are kept. Samples of what is beyond link to nothing of their own.
 const MAX_SLOW: usize = 1 << 18;
 
+/// Which slow calls are spans: the others have none that could be linked to.
+#[derive(Clone, Copy)]
+pub struct SlowFilter<'a> {
+    /// Whether calls of a function are.
+    pub keep: &'a dyn Fn(FuncId) -> bool,
+    /// How many of the outermost levels of such calls are.
+    pub depth: Option<u32>,
+}
+
 /// Reads a profile for the spans of its slow calls. A sample doesn't say when it was taken, but its windows count all calls: where a
 /// recorder counted one call of a function, and that call was slow, what samples found in the function was in this call. The ids are
-/// those of the spans that [`Spans`](crate::Spans) gives with the same seed and parent.
+/// those of the spans that [`Spans`](crate::Spans) gives with the same seed and parent. A call that `filter` leaves out has no span, and what
+/// is in it was in the one around it.
 ///
 /// # Errors
 ///
 /// Only errors of the trace's input.
-pub fn slow_spans<R: Read>(mut reader: TraceReader<R>, options: &ProfileOptions) -> io::Result<SlowSpans> {
+pub fn slow_spans<R: Read>(
+    mut reader: TraceReader<R>,
+    options: &ProfileOptions,
+    filter: Option<SlowFilter<'_>>,
+) -> io::Result<SlowSpans> {
     let header = reader.header().clone();
     let ids = options.seed.map_or_else(|| Ids::of(&header), Ids::new);
     let outer = options.parent.as_ref().or(header.parent.as_ref()).map(Trace::of);
     let visitor = Slow {
         ids,
+        filter,
         lanes: Lanes::new(outer.clone(), outer),
         serial: 0,
         roots: 0,
@@ -74,8 +89,9 @@ fn done(result: Result<(), Infallible>) {
 }
 
 /// Counts calls as the encoder of spans does, since ids are made from these numbers.
-struct Slow {
+struct Slow<'a> {
     ids: Ids,
+    filter: Option<SlowFilter<'a>>,
     lanes: Lanes,
     serial: u64,
     roots: u64,
@@ -85,17 +101,22 @@ struct Slow {
     lossy: bool,
 }
 
-impl Visitor for Slow {
-    type Frame = ();
+impl Visitor for Slow<'_> {
+    /// How many calls are around those that it makes, of functions whose calls are kept.
+    type Frame = u32;
     type Error = Infallible;
 
     fn enter(
         &mut self,
         lane: LaneId,
-        parents: &mut [()],
+        parents: &mut [u32],
         func: FuncId,
         _ticks: u64,
-    ) -> Result<(), Infallible> {
+    ) -> Result<u32, Infallible> {
+        let level = parents.last().copied().unwrap_or(0);
+        let is_kept = self.filter.is_none_or(|filter| (filter.keep)(func));
+        let is_span =
+            is_kept && self.filter.and_then(|filter| filter.depth).is_none_or(|depth| level < depth);
         self.lanes.select(lane);
         if parents.is_empty() {
             self.roots += 1;
@@ -106,21 +127,21 @@ impl Visitor for Slow {
         let trace = &self.lanes.current().trace;
         let link = SpanLink { trace_id: trace.id, span_id: self.ids.span(self.serial).to_be_bytes() };
         // The span of a trace that isn't sampled goes nowhere.
-        let link = Some(link).filter(|_| trace.sampled);
+        let link = Some(link).filter(|_| trace.sampled && is_span);
         let key = (lane.recorder, func);
         if let Some(known) = self.found.get_mut(&key) {
             *known = None;
         } else if self.found.len() < MAX_SLOW {
             self.found.insert(key, link);
         }
+        Ok(level + u32::from(is_kept))
+    }
+
+    fn leave(&mut self, _: LaneId, _: &mut [u32], _: u32, _: Ending, _: u64) -> Result<(), Infallible> {
         Ok(())
     }
 
-    fn leave(&mut self, _: LaneId, _: &mut [()], (): (), _: Ending, _: u64) -> Result<(), Infallible> {
-        Ok(())
-    }
-
-    fn lost(&mut self, _: LaneId, _: &mut [()], _: Option<u64>, _: u64) -> Result<(), Infallible> {
+    fn lost(&mut self, _: LaneId, _: &mut [u32], _: Option<u64>, _: u64) -> Result<(), Infallible> {
         self.lossy = true;
         Ok(())
     }

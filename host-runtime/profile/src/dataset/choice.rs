@@ -9,6 +9,7 @@
 //! ```
 
 use super::rows::RunRow;
+use super::times::{is_date, start_text, whole_time};
 use std::fmt;
 
 /// Which runs are wanted.
@@ -178,27 +179,6 @@ fn value(run: &RunRow, service: &str, day: &str, column: &str) -> Value {
     }
 }
 
-/// `2026-11-24T21:00:00.000000Z` of microseconds since 1970. Texts of times are ordered as the times are.
-fn start_text(micros: i64) -> String {
-    let (seconds, micros) = (micros.div_euclid(1_000_000), micros.rem_euclid(1_000_000));
-    let (day, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    format!("{}T{hour:02}:{minute:02}:{second:02}.{micros:06}Z", date_text(day))
-}
-
-/// `2026-11-24` of days since 1970 (Howard Hinnant, *chrono-Compatible Low-Level Date Algorithms*, `civil_from_days`).
-pub(super) fn date_text(days: i64) -> String {
-    let days = days + 719_468;
-    let (era, of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let day_of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
-}
-
 #[derive(Clone, Debug, PartialEq)]
 enum Token {
     Open,
@@ -363,6 +343,18 @@ impl Parser<'_> {
             let what = format!("`{column}` is compared with {is_of}");
             return Err(ChoiceError { offset: missing.offset, what });
         }
+        let value = match value {
+            Value::Text(text) if column == "start" => Value::Text(whole_time(&text).ok_or_else(|| {
+                let what =
+                    "`start` is compared with a time in UTC, such as '2026-11-24' or '2026-11-24 21:00:00'";
+                ChoiceError { offset: missing.offset, what: what.to_owned() }
+            })?),
+            Value::Text(text) if column == "day" && !is_date(&text) => {
+                let what = "`day` is compared with a day in UTC, such as '2026-11-24'".to_owned();
+                return Err(ChoiceError { offset: missing.offset, what });
+            }
+            value => value,
+        };
         Ok(Node::Compare(column, operator, value))
     }
 }
@@ -408,6 +400,9 @@ mod tests {
             "complete = true",
             "day > '2026-11-23' and start < '2026-11-25' and start >= '2026-11-24T'",
             "calls != -1",
+            "start >= '2026-11-24 21:00:00' and start < '2026-11-24 21:00:01'",
+            "start = '2026-11-24 21:00' and start <= '2026-11-24 21:00:00.000'",
+            "start > '2026-11-24 20:59' and start < '2026-11-24 22:00'",
         ] {
             assert!(has(text), "{text}");
         }
@@ -417,6 +412,7 @@ mod tests {
             "(version = 'a' or version = 'b') and calls < 10",
             "cpu_nanos = 0 or cpu_nanos != 0",
             "complete = false",
+            "start < '2026-11-24 20:59' or start > '2026-11-24 21:00' or start = '2026-11-24'",
         ] {
             assert!(!has(text), "{text}");
         }
@@ -437,6 +433,14 @@ mod tests {
             ("(version = 'b'", "`)` is missing (at character 15)"),
             ("calls = 1x", "`1x` is no number (at character 9)"),
             ("calls ! 1", "`!` is no operator; write `!=` (at character 7)"),
+            (
+                "start > 'Tuesday'",
+                "`start` is compared with a time in UTC, such as '2026-11-24' or '2026-11-24 21:00:00' (at character 9)",
+            ),
+            (
+                "day = '2026-11-4'",
+                "`day` is compared with a day in UTC, such as '2026-11-24' (at character 7)",
+            ),
             ("; drop", "`;` has no meaning here (at character 1)"),
         ] {
             assert_eq!(Choice::parse(text).expect_err(text).to_string(), told);
@@ -445,15 +449,5 @@ mod tests {
             Choice::parse("colour = 'b'").expect_err("no").what.starts_with("there is no column `colour`")
         );
         assert!(Choice::parse(&"(".repeat(100_000)).is_err());
-    }
-
-    #[test]
-    fn dates_are_those_of_the_calendar() {
-        for (days, date) in
-            [(0, "1970-01-01"), (-1, "1969-12-31"), (11_016, "2000-02-29"), (20_781, "2026-11-24")]
-        {
-            assert_eq!(date_text(days), date);
-        }
-        assert_eq!(start_text(1_795_554_000_000_001), "2026-11-24T21:00:00.000001Z");
     }
 }

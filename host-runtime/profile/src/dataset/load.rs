@@ -1,7 +1,7 @@
 //! Profiles of many runs, from the rows of a dataset.
 
-use super::choice::date_text;
 use super::rows::{FunctionRow, PathRow, RunRow, StatRow};
+use super::times::date_text;
 use crate::health::Health;
 use crate::limits::MAX_PATHS;
 use crate::nodes::{CallTree, Node, NodeId};

@@ -12,6 +12,7 @@ mod ids;
 mod load;
 mod rows;
 pub mod table;
+mod times;
 
 pub use buckets::{BUCKETS_PER_DOUBLING, ERROR, bucket_of, bucket_start};
 pub use calls::CallRows;
@@ -23,7 +24,7 @@ pub use rows::{CallRow, FunctionRow, PathRow, RunRow, SpanRow, StatRow};
 
 /// The day of a moment in UTC, `2026-11-24`; microseconds since 1970.
 pub fn day(micros: i64) -> String {
-    choice::date_text(micros.div_euclid(86_400_000_000))
+    times::date_text(micros.div_euclid(86_400_000_000))
 }
 
 /// The version of the tables. A reader refuses a dataset of another major version.

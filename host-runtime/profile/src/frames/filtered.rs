@@ -6,7 +6,7 @@ use crate::filter::CallFilter;
 use crate::frames::{Ending, Visitor};
 use crate::symbols::Symbols;
 use kperf_abi::FuncId;
-use kperf_trace::{Allocation, Anchor, CallParent, Header, LaneId};
+use kperf_trace::{Allocation, Anchor, CallParent, Header, LaneId, SpanLink};
 use rustc_hash::FxHashMap;
 
 /// Whether calls are told as they were, or only the part of each that lies in the filter's range. Lists show calls as
@@ -301,6 +301,10 @@ impl<V: Named> Named for Filtered<'_, V> {
 
     fn parent(&mut self, parent: &CallParent) {
         self.inner.parent(parent);
+    }
+
+    fn window_of(&mut self, span: SpanLink, calls: u64, nodes: usize) -> Option<FuncId> {
+        self.inner.window_of(span, calls, nodes)
     }
 
     fn slow_call(&mut self, recorder: u32, func: FuncId) -> Option<FuncId> {

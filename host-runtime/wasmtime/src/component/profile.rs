@@ -8,6 +8,7 @@ use crate::profile::{Counts, Profiled, Shadow, Stack};
 use crate::sampling::Sampling;
 use kperf_abi::shadow::STACK;
 use kperf_abi::word::{MAX_FUNC_ID, Reason};
+use kperf_trace::SpanLink;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -44,7 +45,9 @@ impl Shared {
         }
         let sampling = recording.sampling.unwrap_or_else(|| Sampling::new(Sampling::PERIOD));
         let stack = Stack::Shadow(Shadow::of_instance(counts.clone()));
-        let profiled = Arc::new(Profiled::new(core, counts, stack, self.calls.clone(), sampling, true));
+        let parent = inner.parent.as_ref().map(SpanLink::from);
+        let profiled =
+            Arc::new(Profiled::new(core, counts, stack, self.calls.clone(), sampling, true).below(parent));
         // Whatever fails, the calls are counted, and the guest runs.
         if let Err(error) = recording.sampler.add(profiled.clone()) {
             recording.outlet.note_unsampled(&error.to_string());

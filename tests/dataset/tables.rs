@@ -1,102 +1,9 @@
-//! Datasets of `collect`, as query engines and `kperf-wasm` itself read them.
-//!
-//! DuckDB is that of `scripts/viewers`. DataFusion is asked if its package is there too, and Spark if `KPERF_SPARK` names a Python that
-//! has pyspark.
+//! The tables, as engines and our own commands read them.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
-
-use serde_json::Value;
+use crate::support::{ROOT, ask, ask_all, command, fails, fleet, is_same, kperf, output, record};
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 use std::time::Duration;
-use tempfile::TempDir;
-
-const ROOT: &str = env!("CARGO_MANIFEST_DIR");
-
-fn command(folder: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
-    command.args(args).current_dir(folder);
-    command
-}
-
-fn output(folder: &Path, args: &[&str]) -> Output {
-    command(folder, args).output().unwrap()
-}
-
-fn kperf(folder: &Path, args: &[&str]) -> String {
-    let output = output(folder, args);
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap() + &String::from_utf8(output.stderr).unwrap()
-}
-
-fn fails(folder: &Path, args: &[&str]) -> String {
-    let output = output(folder, args);
-    assert_eq!(output.status.code(), Some(1), "{args:?}");
-    String::from_utf8(output.stderr).unwrap()
-}
-
-/// Three traces of the Game of Life with different numbers of steps, under a real clock.
-fn record() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    for (name, steps) in [("a", "5"), ("b", "6"), ("c", "7")] {
-        let module = format!("{ROOT}/examples/game-of-life/c/life.wasm");
-        let trace = format!("{name}.kperf");
-        kperf(folder.path(), &["run", "-q", "--clock", "precise", "--trace", &trace, &module, steps]);
-    }
-    folder
-}
-
-/// Rows of a query, by a script of `tests/dataset`; `None` if the engine isn't there.
-fn ask(engine: &str, folder: &Path, query: &str) -> Option<Value> {
-    Some(ask_all(engine, folder, &[query])?.remove(0))
-}
-
-/// The same of several queries.
-fn ask_all(engine: &str, folder: &Path, queries: &[&str]) -> Option<Vec<Value>> {
-    let python = match engine {
-        "spark" => PathBuf::from(std::env::var_os("KPERF_SPARK")?),
-        _ => Path::new(ROOT).join("target/viewers/python/bin/python"),
-    };
-    if !python.exists() {
-        assert!(std::env::var_os("KPERF_VIEWERS").is_none(), "Python is missing: run scripts/viewers");
-        eprintln!("skipped: {engine} is missing; scripts/viewers installs it");
-        return None;
-    }
-    let views = kperf(folder, &["collect", "-q", "-o", "dataset", "--sql", engine]);
-    fs::write(folder.join("views.sql"), views).unwrap();
-    let script = format!("{ROOT}/tests/dataset/ask.py");
-    let output = Command::new(python)
-        .args([&script, engine, "views.sql"])
-        .args(queries)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    if output.status.code() == Some(77) {
-        assert!(engine != "duckdb" || std::env::var_os("KPERF_VIEWERS").is_none(), "run scripts/viewers");
-        eprintln!("skipped: {engine} is missing");
-        return None;
-    }
-    assert!(output.status.success(), "{engine}: {}", String::from_utf8_lossy(&output.stderr));
-    let lines = String::from_utf8(output.stdout).unwrap();
-    Some(lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
-}
-
-/// Answers are the same, numbers to within a thousand-millionth.
-fn is_same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => {
-            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
-            (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
-        }
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b))
-        }
-        _ => a == b,
-    }
-}
 
 const QUESTIONS: [&str; 7] = [
     "SELECT name, calls, p50, p90, p99 FROM function_percentiles ORDER BY name",
@@ -108,36 +15,6 @@ const QUESTIONS: [&str; 7] = [
     "SELECT count(*), sum(calls), min(service), max(version) FROM runs",
     "SELECT count(*) FROM spans",
 ];
-
-/// A dataset of three traces, each taken as several runs of two versions and two hosts.
-fn fleet() -> TempDir {
-    let folder = record();
-    for (n, (version, host)) in [("1", "x"), ("1", "y"), ("2", "x"), ("2", "y")].into_iter().enumerate() {
-        for trace in ["a", "b", "c"] {
-            kperf(
-                folder.path(),
-                &[
-                    "collect",
-                    "-q",
-                    &format!("{trace}.kperf"),
-                    "-o",
-                    "dataset",
-                    "--service-version",
-                    version,
-                    "--host",
-                    host,
-                    "--run-id",
-                    &format!("{trace}{n}"),
-                    "--span-min",
-                    "0s",
-                    "--max-spans",
-                    "3",
-                ],
-            );
-        }
-    }
-    folder
-}
 
 #[test]
 fn engines_have_the_same_answers_before_and_after_files_are_joined() {
@@ -287,43 +164,6 @@ fn pictures_of_a_dataset_are_those_of_its_traces() {
     assert!(page.contains("data-section=\"flame\"") && !page.contains("data-section=\"level-0\""));
 }
 
-/// A bucket, in a build that can: `KPERF_S3=s3://BUCKET/PREFIX cargo test --features s3 ..`, with `AWS_*` for who asks and where. A server
-/// for it is `pip install 'moto[server]'`.
-#[test]
-fn a_bucket_is_a_dataset_too() {
-    let folder = record();
-    if cfg!(not(feature = "s3")) {
-        let commands: [&[&str]; 4] = [
-            &["collect", "a.kperf", "-o", "s3://bucket/x"],
-            &["report", "s3://bucket/x"],
-            &["view", "s3://bucket/x", "--no-open"],
-            &["diff", "s3://bucket/x", "--where", "version = 'a'", "--where", "version = 'b'"],
-        ];
-        for args in commands {
-            let text = fails(folder.path(), args);
-            assert!(
-                text.contains("is built without S3: cargo build --release --features s3"),
-                "{args:?}: {text}"
-            );
-        }
-        return;
-    }
-    let Ok(bucket) = std::env::var("KPERF_S3") else {
-        eprintln!("skipped: KPERF_S3 names no bucket");
-        return;
-    };
-    let dataset = format!("{bucket}/{}", std::process::id());
-    let report = |dataset: &str| kperf(folder.path(), &["report", dataset, "--format", "csv"]);
-    kperf(folder.path(), &["collect", "-q", ".", "-o", "dataset"]);
-    let told = kperf(folder.path(), &["collect", ".", "-o", &dataset]);
-    assert!(told.contains("3 runs new, 3 in all"), "{told}");
-    assert!(kperf(folder.path(), &["collect", ".", "-o", &dataset]).contains("3 taken before"));
-    assert_eq!(report(&dataset), report("dataset"));
-    let told = kperf(folder.path(), &["collect", "-o", &dataset, "--compact"]);
-    assert!(told.contains("3 runs joined in 1 file a table"), "{told}");
-    assert_eq!(report(&dataset), report("dataset"));
-}
-
 /// What a killed process has left doesn't count, and collecting again completes it.
 #[test]
 fn a_collect_that_is_killed_leaves_a_dataset() {
@@ -404,26 +244,6 @@ fn processes_side_by_side_take_each_run_once() {
         return;
     };
     assert_eq!(rows.to_string(), "[[3,3]]");
-}
-
-/// Every query of the dashboard has an answer.
-#[test]
-fn the_dashboard_s_queries_are_understood() {
-    let dashboard: Value =
-        serde_json::from_str(&fs::read_to_string(format!("{ROOT}/examples/fleet/dashboard.json")).unwrap())
-            .unwrap();
-    let folder = fleet();
-    let mut queries = 0;
-    for panel in dashboard["panels"].as_array().unwrap() {
-        let Some(query) = panel["targets"][0]["rawSql"].as_str() else { continue };
-        let query = query.replace("${version_a}", "1").replace("${version_b}", "2");
-        let query = format!("SELECT count(*) FROM ({query})");
-        if ask("duckdb", folder.path(), &query).is_none() {
-            return;
-        }
-        queries += 1;
-    }
-    assert_eq!(queries, 4);
 }
 
 /// A profile has its whole tree, window by window.

@@ -1,0 +1,62 @@
+//! Each window of a profile as soon as it is there.
+
+use super::{ProfileOptions, profiles};
+use crate::Request;
+use kperf_profile::EachWindow;
+use kperf_trace::{Header, TraceReader};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::io::{self, Read};
+
+/// Reads a profile, and gives each window as requests of its own, with the time when it was: for a trace that still grows. Their sum is
+/// what [`profiles`](super::profiles) gives of the whole trace; but what is in a slow call doesn't link to it, since that is told later.
+pub struct WindowProfiles<R: Read> {
+    windows: EachWindow<R>,
+    options: ProfileOptions,
+    ready: VecDeque<Request>,
+    /// How many profiles were given.
+    given: u64,
+}
+
+impl<R: Read> WindowProfiles<R> {
+    /// Begins.
+    pub fn new(reader: TraceReader<R>, options: ProfileOptions) -> WindowProfiles<R> {
+        WindowProfiles { windows: EachWindow::new(reader), options, ready: VecDeque::new(), given: 0 }
+    }
+
+    /// The next request; `None` at the end of the trace.
+    ///
+    /// # Errors
+    ///
+    /// Only errors of the trace's input. It may be called again afterwards: nothing is lost.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> io::Result<Option<Request>> {
+        loop {
+            if let Some(request) = self.ready.pop_front() {
+                let request = Request { first_span: self.given, ..request };
+                self.given += request.spans;
+                return Ok(Some(request));
+            }
+            let Some(window) = self.windows.next()? else { return Ok(None) };
+            let ready = &mut self.ready;
+            let keep = |request| {
+                ready.push_back(request);
+                Ok::<_, Infallible>(())
+            };
+            match profiles(window, &self.options, keep) {
+                Ok(_) => {}
+                Err(never) => match never {},
+            }
+        }
+    }
+
+    /// What the trace says about its clock and host.
+    pub fn header(&self) -> &Header {
+        self.windows.header()
+    }
+
+    /// How many bytes of the trace were read and used. For progress.
+    pub fn offset(&self) -> u64 {
+        self.windows.offset()
+    }
+}

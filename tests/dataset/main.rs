@@ -1,0 +1,14 @@
+//! Datasets of `collect`, as query engines and `kperf-wasm` itself read them.
+//!
+//! DuckDB is that of `scripts/viewers`. DataFusion is asked if its package is there too, and Spark if `KPERF_SPARK` names a Python that
+//! has pyspark.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs, unreachable_pub)]
+
+mod bucket;
+mod examples;
+mod mixed;
+mod server;
+mod support;
+mod tables;
+mod thousand;
