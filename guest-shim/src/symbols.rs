@@ -27,6 +27,7 @@ mod lz4;
 use crate::code::{Codes, FunctionCode, InlinedFunction};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 
 /// How many symbols a table has at most. Engines take no module with more than a million functions.
 pub const MAX_SYMBOLS: usize = 1 << 20;
@@ -50,10 +51,11 @@ pub struct Symbol {
     /// Its index in the original module.
     pub func_index: FuncIndex,
     /// The name as the module has it; `func[12]` where it has none. Not unique.
-    pub name: Box<str>,
+    #[serde(with = "shared")]
+    pub name: Arc<str>,
     /// The name as the source has it; `None` if it is the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub demangled: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "shared_or_none")]
+    pub demangled: Option<Arc<str>>,
     /// Where its body begins in the original module, in bytes. 0 for an import.
     pub code_offset: u64,
     /// Whether the module exports it.
@@ -68,6 +70,31 @@ pub struct Symbol {
     /// Where it is declared; `None` if the module doesn't say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
+}
+
+/// Names, of which whoever shows them needs no copy.
+mod shared {
+    use super::{Arc, Deserialize};
+
+    pub(super) fn serialize<S: serde::Serializer>(name: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(name)
+    }
+
+    pub(super) fn deserialize<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(from).map(Into::into)
+    }
+}
+
+mod shared_or_none {
+    use super::{Arc, Deserialize, Serialize};
+
+    pub(super) fn serialize<S: serde::Serializer>(name: &Option<Arc<str>>, to: S) -> Result<S::Ok, S::Error> {
+        name.as_deref().serialize(to)
+    }
+
+    pub(super) fn deserialize<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Arc<str>>, D::Error> {
+        Ok(Option::<String>::deserialize(from)?.map(Into::into))
+    }
 }
 
 fn is_zero_bytes(number: &u64) -> bool {
