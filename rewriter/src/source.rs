@@ -259,7 +259,7 @@ impl<'a> Debug<'_, 'a> {
         let mut said = HashSet::new();
         let mut first_unit: HashMap<usize, usize> = HashMap::new();
         for (n, (unit, (places, _))) in units.iter().zip(&declared).enumerate() {
-            let Some(program) = unit.program else { continue };
+            let Some(program) = unit.program.map(|program| program as usize) else { continue };
             if self.units.programs[program].is_ok() {
                 first_unit.entry(program).or_insert(n);
             }

@@ -50,7 +50,7 @@ impl<'d, 'i, 'a> Paths<'d, 'i, 'a> {
 
     fn path(&self, unit: &Unit<'a>, file: u64) -> Result<Option<String>, Problem> {
         let debug = self.debug;
-        let program = unit.program.and_then(|n| debug.units.programs[n].as_ref().ok());
+        let program = unit.program.and_then(|n| debug.units.programs[n as usize].as_ref().ok());
         let header = program.map(|program| program.header());
         let Some((header, file)) = header.and_then(|header| Some((header, header.file(file)?))) else {
             return Ok(None);

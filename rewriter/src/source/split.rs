@@ -82,7 +82,7 @@ impl<'a> Package<'a> {
         units.parts.push(part);
         let (table, part) = (units.abbreviations.len() - 1, units.parts.len() - 1);
         if let Some(unit) = units.units.get_mut(n) {
-            (unit.header, unit.table) = (header, table);
+            (unit.header, unit.table) = (header, table as u32);
             if let Some(skeleton) = &mut unit.skeleton {
                 skeleton.part = Some((part, at));
             }

@@ -25,9 +25,9 @@ pub(crate) struct Unit<'a> {
     /// If only its addresses and lines are here. Most units have none, and there may be thousands.
     pub(super) skeleton: Option<Box<Skeleton>>,
     /// Number of its table in [`Units::abbreviations`].
-    pub(super) table: usize,
+    pub(super) table: u32,
     /// Number of its line program in [`Units::programs`].
-    pub(crate) program: Option<usize>,
+    pub(crate) program: Option<u32>,
     /// The folder that it was compiled in.
     pub(crate) folder: Option<AttributeValue<Bytes<'a>>>,
     pub(crate) strings: DebugStrOffsetsBase,
@@ -181,7 +181,7 @@ impl<'a> Units<'a> {
                     units.push(Unit {
                         header,
                         skeleton: skeleton.map(Box::new),
-                        table,
+                        table: table as u32,
                         program: None,
                         folder: root.folder,
                         strings,
@@ -205,7 +205,7 @@ impl<'a> Units<'a> {
             programs.len() - 1
         });
         for (unit, lines) in units.iter_mut().zip(line_offsets) {
-            unit.program = lines.and_then(|(offset, _)| numbers.get(&offset).copied());
+            unit.program = lines.and_then(|(offset, _)| u32::try_from(*numbers.get(&offset)?).ok());
         }
         problems.extend(programs.iter().filter_map(|program| Some(Problem::from(*program.as_ref().err()?))));
         Units { units, abbreviations, parts: Vec::new(), programs }
@@ -233,7 +233,7 @@ impl<'a> Units<'a> {
     }
 
     pub(crate) fn abbreviations(&self, unit: &Unit<'a>) -> &Abbreviations {
-        &self.abbreviations[unit.table]
+        &self.abbreviations[unit.table as usize]
     }
 
     pub(crate) fn entry(
