@@ -127,7 +127,7 @@ impl SymbolFile {
             // It says nothing of which module it is.
             SymbolFile::Renamed(map) => {
                 let known = |symbol: &Symbol| map.get(&symbol.name).is_some();
-                if !table.symbols.iter().any(known) {
+                if !table.symbols.is_empty() && !table.symbols.iter().any(known) {
                     return Err(Mismatch::NoName);
                 }
                 true
