@@ -273,6 +273,7 @@ impl Known {
             changed += beside::name(beside, &mut table);
         }
         let mut given = 0;
+        let mut fitting: HashSet<PathBuf> = HashSet::new();
         for file in &mut self.files {
             if !file.is_for(&table.module, lacks_names) {
                 file.passed = Some(table.module.name.clone());
@@ -281,6 +282,7 @@ impl Known {
             match file.file.fits(&table) {
                 Ok(()) => {
                     file.used.insert(table.module.sha256.clone());
+                    fitting.insert(file.path.clone());
                     file.recall();
                     // A trace has most modules once.
                     let renamed = file.file.give(&mut table);
@@ -297,6 +299,14 @@ impl Known {
                 }
                 Err(why) => file.refused = Some((table.module.name.clone(), why)),
             }
+        }
+        // A component that has other modules of the trace is no error.
+        for file in self.files.iter().filter(|file| file.number == 1 && !fitting.contains(&file.path)) {
+            tell(format_args!(
+                "warning: no module of `{}` is of the build of `{}`",
+                file.path.display(),
+                kperf_profile::printable(&table.module.name)
+            ));
         }
         if given == 0 && changed == 0 {
             changed = search::find(&mut table);

@@ -436,6 +436,10 @@ pub(crate) fn is_package(bytes: &[u8]) -> bool {
 /// Gives a symbol another name. What stands in front of a name that was made up stays: the module's, in a component.
 pub(crate) fn rename(symbol: &mut Symbol, name: impl Into<Arc<str>>) {
     let name = name.into();
+    let before = symbol.name.strip_suffix(&*name);
+    if !symbol.unnamed && before.is_some_and(|before| before.ends_with("::")) {
+        return;
+    }
     let demangled = demangle(&name);
     let made_up = format!("func[{}]", symbol.func_index.0);
     let prefix =
