@@ -117,7 +117,7 @@ fn what_is_counted_only_has_no_inside_and_costs_its_caller() {
     let rows: Vec<_> = flat
         .rows
         .iter()
-        .map(|row| (row.name.as_str(), row.is_counted, row.total_nanos, row.self_nanos))
+        .map(|row| (&*row.name, row.is_counted, row.total_nanos, row.self_nanos))
         .collect();
     assert_eq!(rows, [("main", false, 32.0, 32.0), ("leaf", true, 0.0, 0.0)]);
 }
