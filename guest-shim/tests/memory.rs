@@ -18,7 +18,7 @@ fn beside<T>(action: impl FnOnce() -> T) -> (T, usize) {
 #[test]
 fn a_large_table_takes_no_more_than_what_it_is_read_into() {
     let name =
-        |n: u32| format!("std::vector<std::pair<type{}, type{}>>::insert{n}", n % 7, n % 1_000).repeat(4);
+        |n: u32| format!("std::vector<std::pair<type{}, type{}>>::insert{n}", n % 7, n % 1_000).repeat(6);
     let symbol = |n: u32| Symbol {
         id: FuncId(n),
         func_index: FuncIndex(n),
