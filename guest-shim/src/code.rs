@@ -284,7 +284,7 @@ impl Codes {
         if !code.is_empty() {
             code.write(&mut self.bytes);
         }
-        self.ends.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
+        self.end_piece();
     }
 
     /// The code of the n-th symbol's function. What its bytes don't say, or not as they should, isn't known.
@@ -298,31 +298,25 @@ impl Codes {
         code
     }
 
-    /// Appends what a table has of it.
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        let mut start = 0;
-        for &end in &self.ends {
-            let bytes = self.bytes.get(start..end as usize).unwrap_or_default();
-            leb128::write(out, bytes.len() as u64);
-            out.extend_from_slice(bytes);
-            start = end as usize;
-        }
+    /// What a table has of each function.
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        starts
+            .zip(&self.ends)
+            .map(|(start, &end)| self.bytes.get(start as usize..end as usize).unwrap_or_default())
     }
 
-    /// Reads what a table of so many symbols has of it. `None` if it ends within.
-    pub(crate) fn read(input: &mut &[u8], symbols: usize) -> Option<Codes> {
-        let mut codes = Codes::default();
-        if input.is_empty() {
-            return Some(codes);
-        }
-        for _ in 0..symbols {
-            let length = usize::try_from(leb128::read(input)?).ok()?;
-            let (bytes, rest) = input.split_at_checked(length)?;
-            *input = rest;
-            codes.bytes.extend_from_slice(bytes);
-            codes.ends.push(u32::try_from(codes.bytes.len()).ok()?);
-        }
-        Some(codes)
+    pub(crate) fn reserve(&mut self, functions: usize) {
+        self.ends.reserve_exact(functions);
+    }
+
+    /// Where to append what a table has of the next function.
+    pub(crate) fn next_piece(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    pub(crate) fn end_piece(&mut self) {
+        self.ends.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
     }
 }
 
@@ -353,18 +347,14 @@ mod tests {
     fn code_survives_the_round_trip() {
         let mut codes = Codes::default();
         [code(), FunctionCode::default(), code()].iter().for_each(|code| codes.push(code));
-        let mut bytes = Vec::new();
-        codes.write(&mut bytes);
-        let mut input = &bytes[..];
-        let read = Codes::read(&mut input, 3).expect("what was written");
-        assert_eq!((&read, input.len()), (&codes, 0));
+        let mut read = Codes::default();
+        for piece in codes.pieces() {
+            read.next_piece().extend_from_slice(piece);
+            read.end_piece();
+        }
+        assert_eq!(read, codes);
         assert_eq!((read.get(0), read.get(1).is_empty(), read.get(2)), (code(), true, code()));
         assert!(read.get(3).is_empty());
-        for length in 1..bytes.len() {
-            // Neither panics, nor does a function have more than it had.
-            let cut = Codes::read(&mut &bytes[..length], 3);
-            assert_eq!(cut, None);
-        }
     }
 
     #[test]

@@ -19,28 +19,20 @@
 //! bytes    whatever a later version adds; readers skip it
 //! ```
 
+mod bytes;
 mod files;
 mod inlined;
+mod lz4;
 
 use crate::code::{Codes, FunctionCode, InlinedFunction};
-use crate::leb128;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-const VERSION: u8 = 1;
-/// About how many bytes a symbol takes beside its names.
-const SYMBOL_LEN: usize = 10;
-/// The version of tables with a function whose calls are only counted. A reader that doesn't know of them would report that
-/// they took no time: it must refuse the table.
-const VERSION_COUNTED: u8 = 2;
+use std::sync::Arc;
 
 /// How many symbols a table has at most. Engines take no module with more than a million functions.
 pub const MAX_SYMBOLS: usize = 1 << 20;
 /// How many bytes a table has at most, unpacked.
 pub const MAX_BYTES: usize = 128 << 20;
-/// An LZ4 block grows by no more than this, so that a few bytes can't claim gigabytes.
-const MOST_GROWTH: usize = 255;
-
 /// Number of a probed function. A table's ids have no gaps and begin at its `id_base`. Probes call `enter` with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -59,10 +51,11 @@ pub struct Symbol {
     /// Its index in the original module.
     pub func_index: FuncIndex,
     /// The name as the module has it; `func[12]` where it has none. Not unique.
-    pub name: Box<str>,
+    #[serde(with = "shared")]
+    pub name: Arc<str>,
     /// The name as the source has it; `None` if it is the same.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub demangled: Option<Box<str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "shared_or_none")]
+    pub demangled: Option<Arc<str>>,
     /// Where its body begins in the original module, in bytes. 0 for an import.
     pub code_offset: u64,
     /// Whether the module exports it.
@@ -77,6 +70,31 @@ pub struct Symbol {
     /// Where it is declared; `None` if the module doesn't say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
+}
+
+/// Names, of which whoever shows them needs no copy.
+mod shared {
+    use super::{Arc, Deserialize};
+
+    pub(super) fn serialize<S: serde::Serializer>(name: &Arc<str>, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(name)
+    }
+
+    pub(super) fn deserialize<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Arc<str>, D::Error> {
+        String::deserialize(from).map(Into::into)
+    }
+}
+
+mod shared_or_none {
+    use super::{Arc, Deserialize, Serialize};
+
+    pub(super) fn serialize<S: serde::Serializer>(name: &Option<Arc<str>>, to: S) -> Result<S::Ok, S::Error> {
+        name.as_deref().serialize(to)
+    }
+
+    pub(super) fn deserialize<'d, D: serde::Deserializer<'d>>(from: D) -> Result<Option<Arc<str>>, D::Error> {
+        Ok(Option::<String>::deserialize(from)?.map(Into::into))
+    }
 }
 
 fn is_zero_bytes(number: &u64) -> bool {
@@ -254,169 +272,6 @@ impl SymbolTable {
             next_thunk = next_thunk.saturating_add(1);
             (next_thunk - 1, symbol)
         })
-    }
-
-    /// The bytes of the custom section.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        let names =
-            |symbol: &Symbol| symbol.name.len() + symbol.demangled.as_ref().map_or(0, |name| name.len());
-        // A vector that grows by doubling would have twice what a large table takes.
-        let symbols: usize = self.symbols.iter().map(|symbol| names(symbol) + SYMBOL_LEN).sum();
-        let inlined: usize = self.inlined.iter().map(|function| function.name.len() + SYMBOL_LEN).sum();
-        let mut out = Vec::with_capacity(symbols + inlined + self.codes.size());
-        // A struct of strings and a number can always be written as JSON.
-        write_str(&mut out, &serde_json::to_string(&self.module).unwrap_or_default());
-        leb128::write(&mut out, self.id_base.into());
-        leb128::write(&mut out, self.symbols.len() as u64);
-        for symbol in &self.symbols {
-            leb128::write(&mut out, symbol.func_index.0.into());
-            leb128::write(&mut out, symbol.code_offset);
-            out.push(
-                u8::from(symbol.exported)
-                    | u8::from(symbol.imported) << 1
-                    | u8::from(symbol.demangled.is_some()) << 2
-                    | u8::from(symbol.unnamed) << 3
-                    | u8::from(symbol.source.is_some()) << 4
-                    | u8::from(symbol.counted) << 5,
-            );
-            write_str(&mut out, &symbol.name);
-            if let Some(demangled) = &symbol.demangled {
-                write_str(&mut out, demangled);
-            }
-            if let Some(Source { file, line }) = symbol.source {
-                leb128::write(&mut out, file.into());
-                leb128::write(&mut out, line.into());
-            }
-        }
-        if !self.files.is_empty() || !self.codes.is_empty() {
-            leb128::write(&mut out, self.files.len() as u64);
-            self.files.iter().for_each(|file| write_str(&mut out, file));
-        }
-        // A table that is too large can't be read at all.
-        if !self.codes.is_empty() && out.len() + self.codes.size() < MAX_BYTES {
-            self.codes.write(&mut out);
-            inlined::write(&self.inlined, &mut out);
-        }
-        // Names of C++ templates repeat one another: packed they take a fifth of their bytes.
-        let packed = lz4_flex::compress_prepend_size(&out);
-        drop(out);
-        let counted = self.symbols.iter().any(|symbol| symbol.counted);
-        let mut bytes = Vec::with_capacity(1 + packed.len());
-        bytes.push(if counted { VERSION_COUNTED } else { VERSION });
-        bytes.extend(packed);
-        bytes
-    }
-
-    /// Reads the bytes of the custom section. Errors say where and what; no input panics.
-    pub fn from_bytes(bytes: &[u8]) -> Result<SymbolTable, SymbolsError> {
-        let unpacked = unpack(bytes)?;
-        let mut input = Input { all: &unpacked, rest: &unpacked };
-        let module = serde_json::from_str(&input.str()?).map_err(|_| input.error("the module's identity"))?;
-        let id_base = input.u32()?;
-        let count = input.u32()?;
-        if id_base.checked_add(count).is_none() {
-            return Err(input.error("more ids than there are"));
-        }
-        if count as usize > MAX_SYMBOLS {
-            return Err(input.error("it has too many symbols"));
-        }
-        let mut symbols = Vec::with_capacity(input.rest.len().min(count as usize));
-        for n in 0..count {
-            let func_index = FuncIndex(input.u32()?);
-            let code_offset = input.number()?;
-            let flags = input.byte()?;
-            let name = input.str()?;
-            let demangled = if flags & 4 != 0 { Some(input.str()?) } else { None };
-            let source = match flags & 16 {
-                0 => None,
-                _ => Some(Source { file: input.u32()?, line: input.u32()? }),
-            };
-            symbols.push(Symbol {
-                id: FuncId(id_base + n),
-                func_index,
-                name: name.into(),
-                demangled: demangled.map(Into::into),
-                code_offset,
-                exported: flags & 1 != 0,
-                imported: flags & 2 != 0,
-                unnamed: flags & 8 != 0,
-                counted: flags & 32 != 0,
-                source,
-            });
-        }
-        let mut files = Vec::new();
-        if !input.rest.is_empty() {
-            let count = input.u32()?;
-            files.reserve(input.rest.len().min(count as usize));
-            for _ in 0..count {
-                files.push(input.str()?);
-            }
-        }
-        let codes = Codes::read(&mut input.rest, symbols.len());
-        let codes = codes.ok_or_else(|| input.error("what it says of code is cut off"))?;
-        let inlined = inlined::read(&mut input)?;
-        Ok(SymbolTable { module, id_base, symbols, files, codes, inlined })
-    }
-}
-
-fn unpack(bytes: &[u8]) -> Result<Vec<u8>, SymbolsError> {
-    let error = |offset, message| SymbolsError { offset, message };
-    match bytes {
-        [VERSION | VERSION_COUNTED, size @ .., _] if size.len() >= 4 => {
-            let claimed = u32::from_le_bytes([size[0], size[1], size[2], size[3]]) as usize;
-            if claimed > bytes.len().saturating_mul(MOST_GROWTH) {
-                return Err(error(1, "it claims more bytes than it can have"));
-            }
-            if claimed > MAX_BYTES {
-                return Err(error(1, "it is too large"));
-            }
-            match lz4_flex::decompress_size_prepended(&bytes[1..]) {
-                Ok(unpacked) if unpacked.len() == claimed => Ok(unpacked),
-                _ => Err(error(5, "it doesn't unpack")),
-            }
-        }
-        [] | [VERSION | VERSION_COUNTED, ..] => Err(error(bytes.len(), "it ends too early")),
-        _ => Err(error(0, "its version is unknown")),
-    }
-}
-
-fn write_str(out: &mut Vec<u8>, text: &str) {
-    leb128::write(out, text.len() as u64);
-    out.extend_from_slice(text.as_bytes());
-}
-
-struct Input<'a> {
-    all: &'a [u8],
-    rest: &'a [u8],
-}
-
-impl Input<'_> {
-    fn error(&self, message: &'static str) -> SymbolsError {
-        SymbolsError { offset: self.all.len() - self.rest.len(), message }
-    }
-
-    fn byte(&mut self) -> Result<u8, SymbolsError> {
-        let (&byte, rest) = self.rest.split_first().ok_or_else(|| self.error("it ends too early"))?;
-        self.rest = rest;
-        Ok(byte)
-    }
-
-    fn number(&mut self) -> Result<u64, SymbolsError> {
-        leb128::read(&mut self.rest).ok_or_else(|| self.error("a number is cut off or too large"))
-    }
-
-    fn u32(&mut self) -> Result<u32, SymbolsError> {
-        u32::try_from(self.number()?).map_err(|_| self.error("a number exceeds 32 bits"))
-    }
-
-    fn str(&mut self) -> Result<String, SymbolsError> {
-        let length = self.number()?;
-        if length > self.rest.len() as u64 {
-            return Err(self.error("a name is longer than what is left"));
-        }
-        let (text, rest) = self.rest.split_at(length as usize);
-        self.rest = rest;
-        String::from_utf8(text.to_vec()).map_err(|_| self.error("a name is not UTF-8"))
     }
 }
 

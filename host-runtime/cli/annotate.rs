@@ -58,6 +58,22 @@ Examples:
 Exit codes:
   0 fine, 1 failure, 2 wrong usage";
 
+/// The functions with the most self time that a function is inlined in, if it is; no more than three.
+fn inlined_in(profile: &Profile, flat: &FlatProfile, pattern: &Pattern) -> Option<Vec<String>> {
+    let mut rows: Vec<&Row> = flat.rows.iter().collect();
+    rows.sort_by(|a, b| b.self_nanos.total_cmp(&a.self_nanos));
+    let is_in = |row: &&Row| {
+        let calls = profile.symbols.code(row.func).inlined.calls;
+        calls.iter().any(|call| {
+            let inlined = profile.symbols.inlined(row.func, call.function);
+            inlined.is_some_and(|inlined| pattern.matches(&inlined.name))
+        })
+    };
+    let around: Vec<String> =
+        rows.into_iter().filter(is_in).take(3).map(|row| printable(&row.name).into_owned()).collect();
+    (!around.is_empty()).then_some(around)
+}
+
 /// What the listings of all functions have in common.
 struct Listed<'a> {
     profile: &'a Profile,
@@ -71,7 +87,7 @@ impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let profile = traces::profile_of(&self.trace, &self.calls.parse()?)?;
         let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
-        let rows = self.chosen(&flat)?;
+        let rows = self.chosen(&profile, &flat)?;
         traces::tell_warnings(&profile.health);
         let mut out = BufWriter::new(io::stdout().lock());
         for (n, row) in rows.iter().enumerate() {
@@ -85,11 +101,18 @@ impl Opts {
     }
 
     /// The functions that match, those with the most self time first.
-    fn chosen<'a>(&self, flat: &'a FlatProfile) -> anyhow::Result<Vec<&'a Row>> {
+    fn chosen<'a>(&self, profile: &Profile, flat: &'a FlatProfile) -> anyhow::Result<Vec<&'a Row>> {
         let pattern = Pattern::parse(&self.function).context("failed to read the pattern")?;
         let mut rows: Vec<&Row> = flat.rows.iter().filter(|row| pattern.matches(&row.name)).collect();
         if rows.is_empty() {
-            let names = flat.rows.iter().map(|row| row.name.as_str());
+            if let Some(around) = inlined_in(profile, flat, &pattern) {
+                bail!(
+                    "`{}` matches none of the functions that were called: it is inlined in `{}`; annotate that",
+                    self.function,
+                    around.join("`, `")
+                );
+            }
+            let names = flat.rows.iter().map(|row| &*row.name);
             let hint =
                 pattern.hint(names).map(|hint| format!("; is it `{}` that you want?", printable(&hint)));
             let (count, hint) = (flat.rows.len(), hint.unwrap_or_default());

@@ -296,7 +296,7 @@ impl What {
 /// Keeps the rows whose name matches.
 fn choose(rows: &mut Vec<&Row>, flag: &str, text: &str) -> anyhow::Result<()> {
     let pattern = Pattern::parse(text).with_context(|| format!("failed to read the pattern of {flag}"))?;
-    let names = rows.iter().map(|row| row.name.as_str());
+    let names = rows.iter().map(|row| &*row.name);
     if !names.clone().any(|name| pattern.matches(name)) {
         let hint = pattern.hint(names.clone()).map(|hint| format!("; is it `{hint}` that you want?"));
         let (count, hint) = (names.count(), hint.unwrap_or_default());

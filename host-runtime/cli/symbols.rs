@@ -7,6 +7,7 @@ mod beside;
 mod debuginfod;
 mod mapped;
 mod search;
+mod split;
 
 use crate::input;
 use crate::output::tell;
@@ -54,6 +55,8 @@ struct Known {
     beside: HashMap<PathBuf, Vec<Packed>>,
     /// Hashes of the modules of each trace.
     modules: HashMap<PathBuf, HashSet<String>>,
+    /// Whether it was said that names of Swift stay mangled.
+    has_told_of_swift: bool,
 }
 
 /// A trace, if it is a file, and the bytes of one of its tables.
@@ -63,6 +66,8 @@ type TableKey = (Option<PathBuf>, Vec<u8>);
 struct Given {
     path: PathBuf,
     file: SymbolFile,
+    /// Which of the modules in it, if it is a component.
+    number: usize,
     /// Hashes of the modules that have its names.
     used: HashSet<String>,
     /// The module that it doesn't fit, and why.
@@ -76,7 +81,9 @@ impl SymbolArgs {
     pub fn namer(&self, trace: &Path, strict: bool) -> anyhow::Result<Box<dyn Namer + Send>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.files.is_empty() {
-            known.files = self.symbols.iter().map(|path| Given::read(path)).collect::<anyhow::Result<_>>()?;
+            for path in &self.symbols {
+                known.files.extend(Given::read(path)?);
+            }
         }
         let trace = trace.metadata().is_ok_and(|metadata| metadata.is_file()).then(|| trace.to_owned());
         Ok(Box::new(Names { known: self.known.clone(), trace, strict, applied: Vec::new() }))
@@ -89,9 +96,17 @@ impl SymbolArgs {
 }
 
 impl Given {
-    fn read(path: &Path) -> anyhow::Result<Given> {
-        let file = read_named(path)?;
-        Ok(Given { path: path.to_owned(), file, used: HashSet::new(), refused: None, passed: None })
+    /// A file, or each module of a component.
+    fn read(path: &Path) -> anyhow::Result<Vec<Given>> {
+        let given = |(number, file)| Given {
+            path: path.to_owned(),
+            file,
+            number,
+            used: HashSet::new(),
+            refused: None,
+            passed: None,
+        };
+        Ok(read_some(path)?.into_iter().enumerate().map(given).collect())
     }
 
     /// Reads a file again whose names were given away.
@@ -99,8 +114,9 @@ impl Given {
         if !self.file.is_spent() {
             return;
         }
-        match read(&self.path) {
-            Ok(file) => self.file = file,
+        match read(&self.path).map(|files| files.into_iter().nth(self.number)) {
+            Ok(Some(file)) => self.file = file,
+            Ok(None) => {}
             Err(error) => {
                 tell(format_args!("warning: `{}` can't be read a second time: {error}", self.path.display()))
             }
@@ -114,7 +130,7 @@ impl Given {
             search::names(module).any(|name| self.path.file_name().is_some_and(|own| own == name.as_str()))
         };
         match self.file {
-            SymbolFile::Module(_) => true,
+            SymbolFile::Module(_) | SymbolFile::Renamed(_) => true,
             SymbolFile::Map(_) => {
                 self.used.contains(&module.sha256) || has_its_name() || (self.used.is_empty() && lacks_names)
             }
@@ -126,41 +142,76 @@ impl Given {
     }
 }
 
-/// Reads a file that the user named. Fails if it has nothing to say.
+/// Reads a file that the user named. Fails if it has nothing to say, or is of several modules.
 pub fn read_named(path: &Path) -> anyhow::Result<SymbolFile> {
-    let file = read(path).with_context(|| format!("failed to read the symbols `{}`", input::name(path)))?;
-    if !file.knows_functions() {
+    match <[SymbolFile; 1]>::try_from(read_some(path)?) {
+        Ok([file]) => Ok(file),
+        Err(_) => bail!(
+            "`{}` is a component: give it to the command that reads the trace, as `report --symbols`",
+            input::name(path)
+        ),
+    }
+}
+
+/// Reads a file that the user named. Fails if it has nothing to say.
+fn read_some(path: &Path) -> anyhow::Result<Vec<SymbolFile>> {
+    let files = read(path).with_context(|| format!("failed to read the symbols `{}`", input::name(path)))?;
+    if !files.iter().any(SymbolFile::knows_functions) {
         bail!(
             "`{}` names no functions: name an unstripped module, or a map that isn't empty",
             input::name(path)
         );
     }
-    Ok(file)
+    Ok(files)
 }
 
 /// Reads a file with symbols, and warns of what can't be read of it.
-fn read(path: &Path) -> io::Result<SymbolFile> {
+fn read(path: &Path) -> io::Result<Vec<SymbolFile>> {
     if path.extension().is_some_and(|extension| extension == "wat") {
         let module = input::read_module(path).map_err(|error| io::Error::other(format!("{error:#}")))?;
-        return SymbolFile::parse(&module);
+        return parse(&module, &|_| ());
     }
     // A pipe would wait for who writes it, and can't be read twice.
     if !path.metadata()?.is_file() {
         return Err(io::Error::other("it is no file but a folder, a pipe or a device"));
     }
-    let file = mapped::with(path, SymbolFile::parse_mapped)?;
+    let (path, package) = match path.extension().is_some_and(|extension| extension == "dwp") {
+        true => (split::module_of(path)?, Some(path.to_owned())),
+        false => (path.to_owned(), split::package_of(path)),
+    };
+    let files = match &package {
+        None => mapped::with(&path, parse)?,
+        Some(package) => mapped::with(&path, |module, done| {
+            mapped::with(package, |package, done_too| {
+                let done = |bytes: &[u8]| [done, done_too].iter().for_each(|done| done(bytes));
+                Ok(vec![SymbolFile::parse_split(module, Some(package), &done)?])
+            })
+        })?,
+    };
     mapped::trim();
-    if let SymbolFile::Module(twin) = &file {
+    for file in &files {
+        let SymbolFile::Module(twin) = file else { continue };
         for problem in &twin.problems {
             tell(format_args!("warning: in `{}`: {problem}", path.display()));
         }
     }
-    Ok(file)
+    Ok(files)
+}
+
+/// The modules of a component, or the one thing that a file is.
+fn parse(bytes: &[u8], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<Vec<SymbolFile>> {
+    match kperf_rewriter::is_component(bytes) {
+        true => SymbolFile::parse_component(bytes, done),
+        false => Ok(vec![SymbolFile::parse_mapped(bytes, done)?]),
+    }
 }
 
 impl Known {
     fn check(&self) -> io::Result<()> {
-        for given in self.files.iter().filter(|given| given.used.is_empty()) {
+        // Of a component, one module is enough.
+        let is_used =
+            |path: &Path| self.files.iter().any(|given| given.path == path && !given.used.is_empty());
+        for given in self.files.iter().filter(|given| !is_used(&given.path)) {
             if let Some((module, why)) = &given.refused {
                 let path = given.path.display();
                 let module = kperf_profile::printable(module);
@@ -179,11 +230,22 @@ impl Known {
         Ok(())
     }
 
+    /// Names of Swift that were recorded by a build without its demangler. Answers how many are shown.
+    fn show_swift(&mut self, table: &mut SymbolTable) -> usize {
+        let (shown, left) = kperf_rewriter::demangle_swift(table);
+        if left > 0 && !cfg!(feature = "swift") && !std::mem::replace(&mut self.has_told_of_swift, true) {
+            tell(format_args!(
+                "hint: names of Swift stay mangled; `cargo build --release --features swift` makes a command that knows them"
+            ));
+        }
+        shown
+    }
+
     /// The table to use instead of one that a trace has, and the files that it is from.
-    fn table(&mut self, bytes: &[u8], trace: Option<&Path>, applied: &mut Vec<Packed>) -> Option<Vec<u8>> {
+    fn table(&mut self, bytes: &[u8], trace: Option<&Path>, applied: &mut Vec<Packed>) -> Option<Arc<[u8]>> {
         let key = (trace.map(Path::to_owned), bytes.to_vec());
         if let Some(known) = self.tables.get(&key) {
-            return known.as_deref().map(<[u8]>::to_vec);
+            return known.clone();
         }
         // What is wrong with it the reader says.
         let mut table = SymbolTable::from_bytes(bytes).ok()?;
@@ -197,9 +259,21 @@ impl Known {
         if let Some(trace) = trace {
             self.modules.entry(trace.to_owned()).or_default().insert(table.module.sha256.clone());
             let beside = self.beside.entry(trace.to_owned()).or_insert_with(|| beside::read(trace));
+            // Nothing else can change it. It needs not be unpacked and packed again.
+            if self.files.is_empty()
+                && !search::is_wanted()
+                && !cfg!(feature = "swift")
+                && let Some(kept) = beside::instead_of(beside, &table)
+            {
+                self.tables.insert(key, Some(kept.clone()));
+                drop(table);
+                mapped::trim();
+                return Some(kept);
+            }
             changed += beside::name(beside, &mut table);
         }
         let mut given = 0;
+        let mut fitting: HashSet<PathBuf> = HashSet::new();
         for file in &mut self.files {
             if !file.is_for(&table.module, lacks_names) {
                 file.passed = Some(table.module.name.clone());
@@ -208,6 +282,7 @@ impl Known {
             match file.file.fits(&table) {
                 Ok(()) => {
                     file.used.insert(table.module.sha256.clone());
+                    fitting.insert(file.path.clone());
                     file.recall();
                     // A trace has most modules once.
                     let renamed = file.file.give(&mut table);
@@ -225,6 +300,14 @@ impl Known {
                 Err(why) => file.refused = Some((table.module.name.clone(), why)),
             }
         }
+        // A component that has other modules of the trace is no error.
+        for file in self.files.iter().filter(|file| file.number == 1 && !fitting.contains(&file.path)) {
+            tell(format_args!(
+                "warning: no module of `{}` is of the build of `{}`",
+                file.path.display(),
+                kperf_profile::printable(&table.module.name)
+            ));
+        }
         if given == 0 && changed == 0 {
             changed = search::find(&mut table);
         } else if given == 0 && lacks_names && search::is_wanted() {
@@ -238,6 +321,7 @@ impl Known {
         if changed + given > 0 {
             table.tidy_files();
         }
+        changed += self.show_swift(&mut table);
         let instead: Option<Arc<[u8]>> = (changed + given > 0).then(|| table.to_bytes().into());
         if let (Some(bytes), true) = (&instead, given > 0) {
             applied.push(Packed { sha256: table.module.sha256.clone(), bytes: bytes.clone() });
@@ -245,7 +329,7 @@ impl Known {
         self.tables.insert(key, instead.clone());
         drop((table.symbols, table.files, table.inlined, table.codes));
         mapped::trim();
-        instead.as_deref().map(<[u8]>::to_vec)
+        instead
     }
 }
 
@@ -260,7 +344,7 @@ struct Names {
 }
 
 impl Namer for Names {
-    fn rename(&mut self, table: &[u8]) -> io::Result<Option<Vec<u8>>> {
+    fn rename(&mut self, table: &[u8]) -> io::Result<Option<Arc<[u8]>>> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(known.table(table, self.trace.as_deref(), &mut self.applied))
     }
@@ -291,6 +375,14 @@ pub fn of_module(path: &Path, wasm: &[u8]) -> Option<(PathBuf, SymbolFile)> {
         })
         .collect();
     let has = |name| sections.contains(name);
+    if has(".debug_info")
+        && !has(kperf_abi::names::SYMBOLS_SECTION)
+        && let Some(package) = split::package_of(path)
+        && let Ok(Some(file)) = read(path).map(|files| files.into_iter().next())
+    {
+        tell(format_args!("inlined functions are from `{}`", package.display()));
+        return Some((package, file));
+    }
     let names_a_file = has("external_debug_info") || has("sourceMappingURL");
     let is_whole = has("name") && (has(".debug_info") || !names_a_file);
     if is_whole || has(kperf_abi::names::SYMBOLS_SECTION) || !(names_a_file || search::is_wanted()) {

@@ -11,9 +11,11 @@ mod ada;
 mod dlang;
 #[cfg(feature = "all-languages")]
 mod haskell;
+mod swift;
 
 use cpp_demangle_bounded::{DemangleOptions, ParseOptions, Symbol};
 use std::fmt::{self, Write};
+pub(crate) use swift::is_mangled as is_swift;
 
 /// Longer names are no names. (The demanglers go as deep as a name is long in some places.)
 const MAX_LENGTH: usize = 1 << 16;
@@ -42,7 +44,7 @@ impl Limit {
 }
 
 /// The demangled name, if the name is mangled by a scheme that is known: Rust (both), C++ (Itanium), and with `all-languages` D, Haskell
-/// (GHC) and what can be told to be Ada (GNAT).
+/// (GHC) and what can be told to be Ada (GNAT), and with `swift` Swift.
 pub(crate) fn demangle(name: &str) -> Option<String> {
     if name.len() > MAX_LENGTH {
         return None;
@@ -60,6 +62,9 @@ pub(crate) fn demangle(name: &str) -> Option<String> {
         let options = DemangleOptions::default().step_limit(CPP_PRINT.steps(name));
         symbol.structured_demangle(&mut out, &options).ok()?;
         return Some(out.text);
+    }
+    if swift::is_mangled(name) {
+        return swift::demangle(name);
     }
     #[cfg(feature = "all-languages")]
     return dlang::demangle(name).or_else(|| haskell::demangle(name)).or_else(|| ada::demangle(name));

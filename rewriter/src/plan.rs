@@ -5,11 +5,12 @@ use crate::form::Kind;
 use crate::instrument::Surroundings;
 use crate::module::ModuleInfo;
 use crate::names::FuncNames;
-use crate::{Error, ErrorKind, Leaf, Options, demangle, growth, leaf};
+use crate::{Error, ErrorKind, Leaf, Options, growth, leaf};
 use kperf_abi::{FuncId, FuncIndex, word};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 use wasmparser::FunctionBody;
 
 /// What happens to each function of a module, in the order of their indices: imports first.
@@ -25,9 +26,9 @@ pub struct PlannedFunc {
     /// Its index in the original module.
     pub index: FuncIndex,
     /// The name as the module has it.
-    pub name: Box<str>,
+    pub name: Arc<str>,
     /// The name as the source has it, where that differs.
-    pub demangled: Option<Box<str>>,
+    pub demangled: Option<Arc<str>>,
     /// Whether the name was made up.
     pub unnamed: bool,
     /// Whether it is a function of the host.
@@ -188,7 +189,7 @@ fn describe(
     let name = names.get(info, index);
     let imported = (index.0 as usize) < info.imported_funcs.len();
     let prefixed = |name: String| if imported { name } else { names.prefix(&name).to_owned() + &name };
-    let demangled = if imported { None } else { demangle::demangle(&name.name) };
+    let demangled = if imported { None } else { names.demangle(&name.name) };
     let mut function = PlannedFunc {
         index,
         demangled: demangled.map(|name| prefixed(name).into()),

@@ -3,17 +3,21 @@
 mod inlined;
 mod paths;
 mod rows;
+pub(crate) mod split;
 pub(crate) mod units;
 
 use crate::Warning;
 use crate::module::{BodyPlace, ModuleInfo};
 use crate::source_map::SourceMap;
-use gimli::{AttributeValue, Dwarf, EndianSlice, LittleEndian, Section as _, UnitOffset};
+use gimli::{
+    AttributeValue, DebugStrOffsetsBase, Dwarf, EndianSlice, LittleEndian, Section as _, UnitOffset,
+};
 use inlined::{Bodies, Room, UnitCalls};
 use kperf_abi::{Inlined, InlinedFunction, Row, Source};
 use paths::Paths;
 use rayon::prelude::*;
 use rows::{Program, Rows};
+use split::Package;
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::fmt;
@@ -81,6 +85,8 @@ pub(crate) enum Problem {
     LongPaths,
     /// The parts of it are in other files.
     Split,
+    /// The package that is there lacks parts of it.
+    NotInPackage,
     /// Something names what isn't there, or is of a form that isn't known.
     Reference,
     /// A number is larger than its place, now that the code has moved.
@@ -108,6 +114,9 @@ impl fmt::Display for Problem {
                 f.write_str("the names of inlined functions are too long; what is inlined is left out")
             }
             Problem::Split => f.write_str("parts of it are in other files (split DWARF)"),
+            Problem::NotInPackage => {
+                f.write_str("the package (`.dwp`) lacks parts of it: it is of another build")
+            }
             Problem::Reference => f.write_str("it names something that isn't there, or has an unknown form"),
             Problem::NoRoom => f.write_str("a number is too large for its place"),
             Problem::LongPaths => {
@@ -123,7 +132,9 @@ impl Sources {
         let Some(code) = info.code() else { return Sources::default() };
         let layout = Layout { code: code.start as u64, bodies: &info.bodies };
         let section = |name: &str| info.custom_section(name).map_or(&[][..], |(data, _)| data);
-        let (sources, problem) = Sources::read(layout, section, &|_| ());
+        let (sources, problem) = Sources::read(layout, section, None, &|_| ());
+        // Of split DWARF the pass that moves it tells.
+        let problem = problem.filter(|problem| !matches!(problem, Problem::Split));
         warnings.extend(problem.map(|problem| Warning::BadDebugInfo { message: problem.to_string() }));
         sources
     }
@@ -133,13 +144,19 @@ impl Sources {
     pub(crate) fn read<'a>(
         layout: Layout<'_>,
         mut section: impl FnMut(&str) -> &'a [u8],
+        package: Option<&Package<'a>>,
         done: Done<'_>,
     ) -> (Sources, Option<Problem>) {
         let section =
             |id: gimli::SectionId| Ok::<_, Infallible>(Bytes::new(section(id.name()), LittleEndian));
         let Ok(dwarf) = Dwarf::load(section);
         let mut problems = Vec::new();
-        let units = Units::read(&dwarf, &mut problems);
+        let mut units = Units::read(&dwarf, &mut problems);
+        if let Some(package) = package {
+            package.complete(&mut units, &dwarf, &mut problems);
+        } else if units.units.iter().any(|unit| unit.skeleton.is_some()) {
+            problems.push(Problem::Split);
+        }
         let debug = Debug { layout, dwarf, units };
         let mut sources = debug.sources(&mut problems, done);
         sources.files.shrink_to_fit();
@@ -211,6 +228,18 @@ struct Debug<'i, 'a> {
 }
 
 impl<'a> Debug<'_, 'a> {
+    /// The module's own sections, and those of each unit from a package.
+    fn all_sections(&self) -> impl Iterator<Item = &Dwarf<Bytes<'a>>> {
+        std::iter::once(&self.dwarf).chain(&self.units.parts)
+    }
+
+    /// How many bytes can say names. Strings of a package are of all of its units.
+    fn bytes_with_names(&self) -> usize {
+        let info: usize = self.all_sections().map(|dwarf| dwarf.debug_info.reader().len()).sum();
+        let strings = [Some(&self.dwarf), self.units.parts.first()].into_iter().flatten();
+        info + strings.map(|dwarf| dwarf.debug_str.reader().len()).sum::<usize>()
+    }
+
     /// The functions as they are declared or, where no unit of a line program says that, by the line program.
     fn sources(&self, problems: &mut Vec<Problem>, done: Done<'_>) -> Sources {
         let units = &self.units.units;
@@ -230,7 +259,7 @@ impl<'a> Debug<'_, 'a> {
         let mut said = HashSet::new();
         let mut first_unit: HashMap<usize, usize> = HashMap::new();
         for (n, (unit, (places, _))) in units.iter().zip(&declared).enumerate() {
-            let Some(program) = unit.program else { continue };
+            let Some(program) = unit.program.map(|program| program as usize) else { continue };
             if self.units.programs[program].is_ok() {
                 first_unit.entry(program).or_insert(n);
             }
@@ -243,8 +272,10 @@ impl<'a> Debug<'_, 'a> {
         let mut sources = Sources::default();
         (sources.inlined, sources.inlined_functions) =
             self.inlined(inlined, &mut paths, &mut sources.files, problems, done);
-        done(self.dwarf.debug_info.reader().slice());
-        done(self.dwarf.debug_str.reader().slice());
+        for sections in self.all_sections() {
+            done(sections.debug_info.reader().slice());
+            done(sections.debug_str.reader().slice());
+        }
         let mut first_units: Vec<(usize, usize)> = first_unit.into_iter().collect();
         first_units.sort_unstable();
         let programs = self.programs(&first_units, done);
@@ -344,6 +375,7 @@ impl<'a> Debug<'_, 'a> {
     fn address(&self, unit: &Unit<'a>, value: AttributeValue<Bytes<'a>>) -> Result<Option<u64>, Problem> {
         Ok(match value {
             AttributeValue::Addr(address) => Some(address),
+            // Those of a package stand in the module.
             AttributeValue::DebugAddrIndex(index) if index.0 < self.dwarf.debug_addr.reader().len() => {
                 let size = unit.header.address_size();
                 Some(self.dwarf.debug_addr.get_address(size, unit.addresses, index)?)
@@ -354,17 +386,36 @@ impl<'a> Debug<'_, 'a> {
 
     /// The name that a value says; `None` for one that is longer than names are.
     fn text(&self, unit: &Unit<'a>, value: &AttributeValue<Bytes<'a>>) -> Result<Option<String>, Problem> {
+        self.text_in(self.units.sections(unit, &self.dwarf), unit, unit.strings, value)
+    }
+
+    /// The same of a value of the unit's line program, or of its root in the module.
+    fn text_here(
+        &self,
+        unit: &Unit<'a>,
+        value: &AttributeValue<Bytes<'a>>,
+    ) -> Result<Option<String>, Problem> {
+        self.text_in(&self.dwarf, unit, unit.strings_here(), value)
+    }
+
+    fn text_in(
+        &self,
+        dwarf: &Dwarf<Bytes<'a>>,
+        unit: &Unit<'a>,
+        strings: DebugStrOffsetsBase,
+        value: &AttributeValue<Bytes<'a>>,
+    ) -> Result<Option<String>, Problem> {
         let (section, offset) = match *value {
             AttributeValue::String(text) => return Ok(name(text.slice())),
-            AttributeValue::DebugStrRef(offset) => (self.dwarf.debug_str.reader(), offset.0),
-            AttributeValue::DebugLineStrRef(offset) => (self.dwarf.debug_line_str.reader(), offset.0),
+            AttributeValue::DebugStrRef(offset) => (dwarf.debug_str.reader(), offset.0),
+            AttributeValue::DebugLineStrRef(offset) => (dwarf.debug_line_str.reader(), offset.0),
             AttributeValue::DebugStrOffsetsIndex(index) => {
-                let offsets = &self.dwarf.debug_str_offsets;
+                let offsets = &dwarf.debug_str_offsets;
                 if index.0 >= offsets.reader().len() {
                     return Ok(None);
                 }
-                let offset = offsets.get_str_offset(unit.header.format(), unit.strings, index)?;
-                (self.dwarf.debug_str.reader(), offset.0)
+                let offset = offsets.get_str_offset(unit.header.format(), strings, index)?;
+                (dwarf.debug_str.reader(), offset.0)
             }
             _ => return Ok(None),
         };

@@ -1,8 +1,9 @@
 //! Files that say what the functions of a module are called, and where they stand in the source.
 
 use crate::names::NameMap;
+use crate::renamed::RenamedNames;
 use crate::source::Sources;
-use crate::twin::rename;
+use crate::twin::{is_package, modules_of, rename};
 use crate::{Mismatch, ModuleInfo, SourceMap, Twin, codes};
 use kperf_abi::{FuncIndex, Inlined, Row, Source, Symbol, SymbolTable};
 use std::collections::HashMap;
@@ -21,6 +22,8 @@ pub enum SymbolFile {
     Module(Box<Twin>),
     /// A symbol map.
     Map(NameMap),
+    /// A map of names that were shortened.
+    Renamed(RenamedNames),
     /// A source map.
     SourceMap(SourceMap),
 }
@@ -42,14 +45,33 @@ impl SymbolFile {
     ///
     /// If it is none of the three.
     pub fn parse_mapped(bytes: &[u8], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<SymbolFile> {
+        SymbolFile::parse_split(bytes, None, done)
+    }
+
+    /// The same of a file that may be a module whose debug information is partly in a package (split DWARF, `app.wasm.dwp`).
+    ///
+    /// # Errors
+    ///
+    /// If the file is none of the three.
+    pub fn parse_split(
+        bytes: &[u8],
+        package: Option<&[u8]>,
+        done: &(dyn Fn(&[u8]) + Sync),
+    ) -> io::Result<SymbolFile> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
         if bytes.starts_with(b"\0asm") {
-            return Twin::parse(bytes, done).map(|twin| SymbolFile::Module(Box::new(twin)));
+            if is_package(bytes) {
+                let message = "it is a package of split DWARF; name the module that it belongs to, beside which it lies as `NAME.wasm.dwp`";
+                return Err(invalid(message.to_owned()));
+            }
+            return Twin::parse_split(bytes, package, done).map(|twin| SymbolFile::Module(Box::new(twin)));
         }
         if bytes.starts_with(b"KPER") {
             let message = "it is a trace; name an unstripped module, a symbol map or a source map";
             return Err(invalid(message.to_owned()));
         }
+        // Some systems' tools put a mark or an empty line in front of texts.
+        let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes).trim_ascii_start();
         if bytes.len() > MAX_TEXT {
             return Err(invalid(format!("it is a map of more than {} MiB", MAX_TEXT >> 20)));
         }
@@ -61,7 +83,26 @@ impl SymbolFile {
             let message = "it is neither a WebAssembly module, a source map, nor a symbol map";
             return Err(invalid(message.to_owned()));
         };
+        if RenamedNames::is_one(text) {
+            return Ok(SymbolFile::Renamed(RenamedNames::parse(text)));
+        }
         NameMap::parse(text).map(SymbolFile::Map).map_err(|error| invalid(error.to_string()))
+    }
+
+    /// The core modules of a component, which each say what they know of their functions.
+    ///
+    /// # Errors
+    ///
+    /// If it can't be read, or has no core module.
+    pub fn parse_component(bytes: &[u8], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<Vec<SymbolFile>> {
+        let modules = modules_of(bytes)?;
+        if modules.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                "it is a component without a core module",
+            ));
+        }
+        modules.into_iter().map(|module| SymbolFile::parse_mapped(module, done)).collect()
     }
 
     /// Whether it says more of functions than what is exported under which name.
@@ -69,6 +110,7 @@ impl SymbolFile {
         match self {
             SymbolFile::Module(twin) => twin.knows_functions(),
             SymbolFile::Map(map) => map.last_index().is_some(),
+            SymbolFile::Renamed(map) => !map.is_empty(),
             SymbolFile::SourceMap(map) => map.range().is_some(),
         }
     }
@@ -81,6 +123,14 @@ impl SymbolFile {
             SymbolFile::Map(map) => {
                 let functions = u64::from(module.functions) + u64::from(module.imports);
                 module.code.is_none() || map.last_index().is_none_or(|last| u64::from(last) < functions)
+            }
+            // It says nothing of which module it is.
+            SymbolFile::Renamed(map) => {
+                let known = |symbol: &Symbol| map.get(&symbol.name).is_some();
+                if !table.symbols.is_empty() && !table.symbols.iter().any(known) {
+                    return Err(Mismatch::NoName);
+                }
+                true
             }
             SymbolFile::SourceMap(map) => match (&module.code, map.range()) {
                 (Some(code), Some((first, last))) => {
@@ -103,6 +153,17 @@ impl SymbolFile {
                         && (symbol.unnamed || *symbol.name != *name)
                     {
                         rename(symbol, name);
+                        changed += 1;
+                    }
+                }
+                changed
+            }
+            SymbolFile::Renamed(map) => {
+                let mut changed = 0;
+                for symbol in table.symbols.iter_mut().filter(|symbol| !symbol.imported) {
+                    if let Some(name) = map.get(&symbol.name) {
+                        // The one in the module stays, by which the map knows it the next time too.
+                        symbol.demangled = Some(name.into());
                         changed += 1;
                     }
                 }
@@ -133,6 +194,8 @@ impl SymbolFile {
         match self {
             SymbolFile::Module(twin) => names.extend(twin.names()),
             SymbolFile::Map(map) => names.extend(map.iter()),
+            // It changes no names of the module, only how they are shown.
+            SymbolFile::Renamed(_) => {}
             SymbolFile::SourceMap(map) => {
                 for (n, body) in info.bodies.iter().enumerate() {
                     if let Some(name) = map.name(body.start.into()..body.end.into()) {
@@ -147,7 +210,7 @@ impl SymbolFile {
     pub(crate) fn sources(&self, info: &ModuleInfo<'_>) -> Option<Sources> {
         let sources = match self {
             SymbolFile::Module(twin) => twin.sources().clone(),
-            SymbolFile::Map(_) => return None,
+            SymbolFile::Map(_) | SymbolFile::Renamed(_) => return None,
             SymbolFile::SourceMap(map) => Sources::of_map(map, &info.bodies),
         };
         (!sources.files.is_empty()).then_some(sources)

@@ -6,7 +6,8 @@ use crate::functions::FunctionSet;
 use crate::module::{BodyPlace, ModuleInfo};
 use crate::names::read_name_section;
 use crate::reach::HostReach;
-use crate::source::{Layout, Sources};
+use crate::source::split::{self, Package};
+use crate::source::{Layout, Problem, Sources};
 use crate::source_map::{self, SourceMap};
 use crate::{Error, Host, codes};
 use kperf_abi::symbols::ModuleIdentity;
@@ -15,6 +16,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
+use std::sync::Arc;
 use wasm_encoder::{Encode, SectionId};
 use wasmparser::{
     BinaryReader, CodeSectionReader, ExportSectionReader, ExternalKind, ImportSectionReader, TypeRef,
@@ -77,6 +79,8 @@ pub enum Mismatch {
     NoCode,
     /// The file speaks of functions or of code that the module doesn't have.
     Beyond,
+    /// It knows none of the module's names.
+    NoName,
     /// The build ids differ, and the file has no code.
     BuildId,
 }
@@ -96,6 +100,7 @@ impl fmt::Display for Mismatch {
                 "it has no code and no `build_id`, so nothing tells whether it is of the same build",
             ),
             Mismatch::Beyond => f.write_str("it speaks of functions that the module doesn't have"),
+            Mismatch::NoName => f.write_str("it knows none of the module's names"),
             Mismatch::BuildId => f.write_str("its `build_id` is not the module's"),
         }
     }
@@ -109,6 +114,19 @@ impl Twin {
     ///
     /// If it is no module. What can't be read of names and debug information is among `problems`.
     pub fn parse(bytes: &[u8], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<Twin> {
+        Twin::parse_split(bytes, None, done)
+    }
+
+    /// The same of a module whose debug information is partly in a package (split DWARF, `app.wasm.dwp`).
+    ///
+    /// # Errors
+    ///
+    /// If it is no module. What can't be read of the package is among `problems`.
+    pub fn parse_split(
+        bytes: &[u8],
+        package: Option<&[u8]>,
+        done: &(dyn Fn(&[u8]) + Sync),
+    ) -> io::Result<Twin> {
         let mut twin = Twin { skeleton: wasm_encoder::Module::HEADER.to_vec(), ..Twin::default() };
         let mut sections = HashMap::new();
         if !bytes.starts_with(&wasm_encoder::Module::HEADER) {
@@ -125,7 +143,12 @@ impl Twin {
             twin.section(id, at, content, &mut sections)?;
             done(content);
         }
-        twin.describe(&sections, done);
+        let package = package.and_then(|package| {
+            let read = read_package(package);
+            read.map_err(|error| twin.problems.push(format!("its package (`.dwp`) can't be read: {error}")))
+                .ok()
+        });
+        twin.describe(&sections, package.as_ref(), done);
         done(bytes);
         if !twin.sources.has_rows() {
             twin.skeleton = Vec::new();
@@ -198,7 +221,12 @@ impl Twin {
     }
 
     /// Names and places, from the sections that were read.
-    fn describe(&mut self, sections: &HashMap<&str, &[u8]>, done: &(dyn Fn(&[u8]) + Sync)) {
+    fn describe<'a>(
+        &mut self,
+        sections: &HashMap<&str, &'a [u8]>,
+        package: Option<&Package<'a>>,
+        done: &(dyn Fn(&[u8]) + Sync),
+    ) {
         let section = |name: &str| sections.get(name).copied().unwrap_or_default();
         let mut names = HashMap::new();
         if let Err(error) = read_name_section(section("name"), 0, &mut names) {
@@ -210,9 +238,12 @@ impl Twin {
         note(&mut self.identity, section);
         let Some(code) = &self.identity.code else { return };
         let (sources, problem) =
-            Sources::read(Layout { code: code.offset, bodies: &self.bodies }, section, done);
+            Sources::read(Layout { code: code.offset, bodies: &self.bodies }, section, package, done);
         self.sources = sources;
-        if let Some(problem) = problem {
+        if let Some(Problem::Split) = problem {
+            let message = "parts of its debug information are in another file (split DWARF); a package beside it, called `NAME.wasm.dwp`, is read too";
+            self.problems.push(message.to_owned());
+        } else if let Some(problem) = problem {
             self.problems.push(format!("its debug information can't be read: {problem}"));
         }
         if self.sources.files.is_empty()
@@ -325,8 +356,8 @@ impl Twin {
         if has_places || self.sources.has_rows() {
             table.files.extend_from_slice(&self.sources.files);
         }
-        changed += usize::from(self.add_code(table, first_file, inlined));
-        changed
+        // Lines of functions whose names and places were known are news too.
+        if self.add_code(table, first_file, inlined) { changed.max(1) } else { changed }
     }
 }
 
@@ -355,10 +386,70 @@ impl Twin {
     }
 }
 
-/// Gives a symbol another name.
-pub(crate) fn rename(symbol: &mut Symbol, name: impl Into<Box<str>>) {
-    symbol.name = name.into();
-    symbol.demangled = demangle(&symbol.name).map(Into::into);
+/// The core modules of a component, nested ones too.
+pub(crate) fn modules_of(component: &[u8]) -> io::Result<Vec<&[u8]>> {
+    let mut modules = Vec::new();
+    for payload in wasmparser::Parser::new(0).parse_all(component) {
+        if let wasmparser::Payload::ModuleSection { unchecked_range: range, .. } =
+            payload.map_err(malformed)?
+        {
+            let range = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
+            modules.extend(range.and_then(|(start, end)| component.get(start..end)));
+        }
+    }
+    Ok(modules)
+}
+
+/// Reads a package of split DWARF, which is a module of custom sections.
+fn read_package(bytes: &[u8]) -> io::Result<Package<'_>> {
+    let mut sections: HashMap<&str, &[u8]> = HashMap::new();
+    if !bytes.starts_with(&wasm_encoder::Module::HEADER) {
+        return Err(bad("it is no WebAssembly file"));
+    }
+    let mut reader = BinaryReader::new(bytes, 0);
+    reader.read_bytes(wasm_encoder::Module::HEADER.len()).map_err(malformed)?;
+    while !reader.eof() {
+        let id = reader.read_u8().map_err(malformed)?;
+        let size = reader.read_var_u32().map_err(malformed)?;
+        let content = reader.read_bytes(size as usize).map_err(malformed)?;
+        let mut content = BinaryReader::new(content, 0);
+        if id == SectionId::Custom as u8
+            && let Ok(name) = content.read_string()
+            && split::is_section(name)
+        {
+            let rest = content.read_bytes(content.bytes_remaining()).map_err(malformed)?;
+            sections.entry(name).or_insert(rest);
+        }
+    }
+    Package::read(|name| sections.get(name).copied().unwrap_or_default())
+        .map_err(|problem| bad(&problem.to_string()))
+}
+
+/// Whether a file is such a package.
+pub(crate) fn is_package(bytes: &[u8]) -> bool {
+    // Its index is small, and need not stand first.
+    wasmparser::Parser::new(0).parse_all(bytes).any(|payload| {
+        matches!(payload, Ok(wasmparser::Payload::CustomSection(section)) if section.name() == split::INDEX)
+    })
+}
+
+/// Gives a symbol another name. What stands in front of a name that was made up stays: the module's, in a component.
+pub(crate) fn rename(symbol: &mut Symbol, name: impl Into<Arc<str>>) {
+    let name = name.into();
+    let before = symbol.name.strip_suffix(&*name);
+    if !symbol.unnamed && before.is_some_and(|before| before.ends_with("::")) {
+        return;
+    }
+    let demangled = demangle(&name);
+    let made_up = format!("func[{}]", symbol.func_index.0);
+    let prefix =
+        symbol.name.strip_suffix(made_up.as_str()).filter(|prefix| symbol.unnamed && !prefix.is_empty());
+    (symbol.demangled, symbol.name) = match prefix {
+        None => (demangled.map(Into::into), name),
+        Some(prefix) => {
+            (demangled.map(|name| format!("{prefix}{name}").into()), format!("{prefix}{name}").into())
+        }
+    };
     symbol.unnamed = false;
 }
 
@@ -384,9 +475,12 @@ pub(crate) fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The text that a section has in it.
+/// The text that a section has in it: a source map may be longer than any name that wasmparser takes.
 pub(crate) fn string(data: &[u8]) -> Option<String> {
-    BinaryReader::new(data, 0).read_string().ok().map(str::to_owned)
+    let mut reader = BinaryReader::new(data, 0);
+    let length = reader.read_var_u32().ok()?;
+    let text = reader.read_bytes(length as usize).ok()?;
+    std::str::from_utf8(text).ok().map(str::to_owned)
 }
 
 /// The longest name of a section, or of a file that a section names.

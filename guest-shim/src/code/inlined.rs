@@ -15,6 +15,7 @@
 
 use super::{unzigzag, zigzag};
 use crate::{Source, leb128};
+use std::sync::Arc;
 
 /// How deep calls may be inlined in one another; what is deeper is taken for a part of these.
 pub const MAX_INLINED: usize = 128;
@@ -23,7 +24,7 @@ pub const MAX_INLINED: usize = 128;
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct InlinedFunction {
     /// Its name for people. Not unique.
-    pub name: Box<str>,
+    pub name: Arc<str>,
     /// Where it is declared, if that is known.
     pub source: Option<Source>,
 }

@@ -6,28 +6,23 @@
 //!   leb128   0, or 1 more than the number of the source file that it is declared in; then the line
 //! ```
 
-use super::{Input, Source, SymbolsError, write_str};
+use super::bytes::{Input, write_str};
+use super::{Source, SymbolsError};
 use crate::{InlinedFunction, leb128};
 
-/// Appends them, if there are any.
-pub(super) fn write(functions: &[InlinedFunction], out: &mut Vec<u8>) {
-    if functions.is_empty() {
-        return;
-    }
-    leb128::write(out, functions.len() as u64);
-    for InlinedFunction { name, source } in functions {
-        write_str(out, name);
-        leb128::write(out, source.map_or(0, |source| u64::from(source.file) + 1));
-        if let Some(source) = source {
-            leb128::write(out, source.line.into());
-        }
+/// Appends one.
+pub(super) fn write(InlinedFunction { name, source }: &InlinedFunction, out: &mut Vec<u8>) {
+    write_str(out, name);
+    leb128::write(out, source.map_or(0, |source| u64::from(source.file) + 1));
+    if let Some(source) = source {
+        leb128::write(out, source.line.into());
     }
 }
 
-/// Reads what [`write`] has written; nothing where nothing is left.
+/// Reads them; nothing where nothing is left.
 pub(super) fn read(input: &mut Input<'_>) -> Result<Vec<InlinedFunction>, SymbolsError> {
     let mut functions = Vec::new();
-    if input.rest.is_empty() {
+    if input.left() == 0 {
         return Ok(functions);
     }
     for _ in 0..input.u32()? {

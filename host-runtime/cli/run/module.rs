@@ -5,6 +5,7 @@ use kperf_abi::SymbolTable;
 use kperf_abi::names::{INSTRUCTIONS, MODULE, STATE_INSTRUCTIONS, exported, is_of_probes};
 use kperf_rewriter::{Leaf, Options, Plan, PlannedFunc, Records, Warning, Weights};
 use std::collections::HashMap;
+use std::sync::Arc;
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 use wasmtime::Module;
 
@@ -164,7 +165,7 @@ pub struct Names {
     /// The names of a module without probes, by function index.
     by_index: HashMap<u32, String>,
     /// Demangled names by the names in the module, for functions without a probe.
-    demangled: HashMap<Box<str>, Box<str>>,
+    demangled: HashMap<Arc<str>, Arc<str>>,
 }
 
 impl Names {

@@ -31,6 +31,20 @@ pub(super) struct Packed {
     pub(super) bytes: Arc<[u8]>,
 }
 
+/// The table that was kept of the module of another, if it says all that this one says but for names, lines and what is known of code.
+pub(super) fn instead_of(kept: &[Packed], table: &SymbolTable) -> Option<Arc<[u8]>> {
+    let packed = kept.iter().find(|kept| is_same(&kept.sha256, &table.module.sha256))?;
+    let kept = SymbolTable::from_bytes(&packed.bytes).ok()?;
+    let facts = |symbol: &Symbol| {
+        let Symbol { id, func_index, code_offset, exported, imported, counted, .. } = *symbol;
+        (id, func_index, code_offset, exported, imported, counted)
+    };
+    let all_same = kept.module == table.module
+        && kept.id_base == table.id_base
+        && kept.symbols.iter().map(facts).eq(table.symbols.iter().map(facts));
+    all_same.then(|| packed.bytes.clone())
+}
+
 /// Gives a table the names of those that were kept, if one of them is of its module. Answers how many functions have others
 /// then.
 pub(super) fn name(kept: &[Packed], table: &mut SymbolTable) -> usize {

@@ -55,16 +55,23 @@ fn first_that_fits(
 ) -> Option<(PathBuf, SymbolFile)> {
     let mut refused = Vec::new();
     for path in candidates.filter(|path| path.is_file()) {
-        let why = match read(&path) {
-            Ok(file) => match file.fits(table) {
+        let files = match read(&path) {
+            Ok(files) => files,
+            Err(error) => {
+                refused.push((path, error.to_string()));
+                continue;
+            }
+        };
+        let mut why = None;
+        for file in files {
+            match file.fits(table) {
                 Ok(()) if file.knows_functions() => return Some((path, file)),
                 // The module itself, stripped as it is.
-                Ok(()) => continue,
-                Err(why) => why.to_string(),
-            },
-            Err(error) => error.to_string(),
-        };
-        refused.push((path, why));
+                Ok(()) => why = Some(None),
+                Err(mismatch) => why = why.or(Some(Some(mismatch))),
+            }
+        }
+        refused.extend(why.flatten().map(|why| (path, why.to_string())));
     }
     for (path, why) in refused {
         tell(format_args!("warning: names are not taken from `{}`: {why}", path.display()));

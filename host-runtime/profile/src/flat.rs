@@ -5,6 +5,7 @@ use crate::symbols::{HOST, RECORDER, Symbols, is_outside};
 use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// The figures of each function, summed up over all paths on which it was called. Times are nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,7 +26,7 @@ pub struct Row {
     /// Its id.
     pub func: FuncId,
     /// Its name as the source has it; not unique.
-    pub name: String,
+    pub name: Arc<str>,
     /// How often it was called.
     pub calls: u64,
     /// Whether its calls were only counted. Then nobody knows its times: they are 0 here, and part of its callers' times.
@@ -153,7 +154,7 @@ impl Sums {
         callers.sort_by(|a, b| b.calls.cmp(&a.calls).then(a.func.cmp(&b.func)));
         Row {
             func,
-            name: symbols.name(func).into_owned(),
+            name: symbols.shared_name(func),
             calls: self.calls,
             is_counted: symbols.is_counted(func),
             // Calls below nothing may have taken more from the total than was in it.

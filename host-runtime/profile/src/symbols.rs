@@ -6,6 +6,8 @@ use rustc_hash::{FxHashMap, FxHasher};
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::hash::Hasher;
+use std::ops::Deref;
+use std::sync::Arc;
 
 /// Stands for the host: it is the root of the call tree, and calls whatever no function of the guest called.
 pub const HOST: FuncId = FuncId(u32::MAX);
@@ -107,7 +109,8 @@ impl Symbols {
             .symbols
             .iter_mut()
             .flat_map(|symbol| [Some(&mut symbol.name), symbol.demangled.as_mut()].into_iter().flatten());
-        names.chain(table.inlined.iter_mut().map(|function| &mut function.name)).for_each(shorten);
+        names.for_each(shorten);
+        table.inlined.iter_mut().for_each(|function| shorten(&mut function.name));
         for file in table.files.iter_mut().filter(|file| file.len() > MAX_PATH) {
             file.truncate(file.floor_char_boundary(MAX_PATH));
         }
@@ -202,6 +205,14 @@ impl Symbols {
         }
     }
 
+    /// The same for whoever keeps it.
+    pub fn shared_name(&self, id: FuncId) -> Arc<str> {
+        match self.get(id) {
+            Some(symbol) => symbol.demangled.as_ref().unwrap_or(&symbol.name).clone(),
+            None => self.name(id).into(),
+        }
+    }
+
     /// The name for people: unique (`copy #17` where there are several `copy`), and safe for a terminal.
     pub fn label(&self, id: FuncId) -> String {
         let name = self.name(id);
@@ -220,7 +231,7 @@ const MAX_NAME: usize = 1 << 16;
 const MAX_PATH: usize = 1 << 12;
 
 /// Cuts a name that is too long.
-fn shorten(name: &mut Box<str>) {
+fn shorten<S: Deref<Target = str> + From<String>>(name: &mut S) {
     if name.len() > MAX_NAME {
         *name = format!("{}..", &name[..name.floor_char_boundary(MAX_NAME)]).into();
     }

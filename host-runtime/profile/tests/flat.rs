@@ -114,10 +114,7 @@ fn what_is_counted_only_has_no_inside_and_costs_its_caller() {
     symbols.add(table);
     let cost = ProbeCost { inside_nanos: 2.0, outside_nanos: 3.0 };
     let flat = FlatProfile::new(&builder.finish(0), &symbols, &Header::default(), Some(&cost));
-    let rows: Vec<_> = flat
-        .rows
-        .iter()
-        .map(|row| (row.name.as_str(), row.is_counted, row.total_nanos, row.self_nanos))
-        .collect();
+    let rows: Vec<_> =
+        flat.rows.iter().map(|row| (&*row.name, row.is_counted, row.total_nanos, row.self_nanos)).collect();
     assert_eq!(rows, [("main", false, 32.0, 32.0), ("leaf", true, 0.0, 0.0)]);
 }

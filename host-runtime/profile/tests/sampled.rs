@@ -97,7 +97,7 @@ main: 1 call, total 1800, self 200
     assert_eq!((sampling.samples, sampling.busy_ticks, sampling.idle_ticks), (200, 1800, 200));
     assert_eq!(profile.health.warnings(), Vec::<String>::new());
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
-    let rows: Vec<_> = flat.rows.iter().map(|row| (row.name.as_str(), row.calls, row.self_nanos)).collect();
+    let rows: Vec<_> = flat.rows.iter().map(|row| (&*row.name, row.calls, row.self_nanos)).collect();
     assert_eq!(rows, [("leaf", 1003, 1200.0), ("step", 7, 400.0), ("main", 1, 200.0), ("rare", 2, 0.0)]);
     let graph = CallGraph::new(&profile.tree, &profile.symbols, &profile.header, None);
     assert_eq!(graph.callers(FuncId(2)).len(), 2);

@@ -15,6 +15,7 @@ use crate::summary::{Stall, StallKind, Summary};
 use crate::window::Window;
 use kperf_abi::block::{BlockHeader, STACKS};
 use std::io::{self, Read};
+use std::sync::Arc;
 
 mod chunks;
 
@@ -46,7 +47,7 @@ pub struct TraceReader<R: Read> {
     state: State,
     /// Who knows better what functions are called, and what was said last.
     namer: Option<Box<dyn Namer + Send>>,
-    renamed: Option<Vec<u8>>,
+    renamed: Option<Arc<[u8]>>,
 }
 
 /// Who knows more of the functions of a trace than the trace itself: other names, places in the source.
@@ -56,7 +57,7 @@ pub trait Namer {
     /// # Errors
     ///
     /// What ends the reading.
-    fn rename(&mut self, table: &[u8]) -> io::Result<Option<Vec<u8>>>;
+    fn rename(&mut self, table: &[u8]) -> io::Result<Option<Arc<[u8]>>>;
 
     /// The trace was read to its end: there is no table more.
     ///

@@ -9,9 +9,11 @@ use crate::demangle::demangle;
 use gimli::{AttributeValue, DebugInfoOffset, RangeListsOffset, Section as _};
 use kperf_abi::{Inlined, InlinedCall, InlinedFunction, MAX_INLINED, Region, Source};
 use rayon::prelude::*;
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::hash_map::{Entry, RandomState};
+use std::collections::{HashMap, HashSet};
+use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many calls and ranges of them are kept of a module at most. What compilers say of one takes ten bytes or more.
 const MAX_RANGES: usize = 1 << 22;
@@ -20,6 +22,8 @@ const SOME_RANGES: usize = 1 << 10;
 /// How long all names together may be: so many bytes, and so many for each of the sections that have them.
 const NAMES: usize = 1 << 20;
 const NAMES_PER_BYTE: usize = 4;
+/// So many names are read until the strings are given back: they may be most of a file.
+const STRINGS_AT_ONCE: usize = 1 << 9;
 /// How many entries may point to one another until one says the function's name.
 const MAX_HOPS: u32 = 8;
 
@@ -36,7 +40,7 @@ pub(super) struct UnitCalls {
 /// There may be millions, so what isn't known is [`NONE`] rather than an `Option` of eight bytes.
 struct Call {
     caller: u32,
-    /// The entry of the function, in `.debug_info`.
+    /// The entry of the function, as [`Units::unit_of`](units::Units::unit_of) has it.
     function: u32,
     /// Where it is called: the file's number in the unit's line program, the line.
     file: u32,
@@ -87,9 +91,14 @@ pub(super) struct Room(AtomicUsize);
 
 impl Room {
     pub(super) fn of(debug: &Debug<'_, '_>) -> Room {
-        let dwarf = &debug.dwarf;
-        let lists = [dwarf.ranges.debug_ranges().reader(), dwarf.ranges.debug_rnglists().reader()];
-        let bytes = dwarf.debug_info.reader().len() + lists.map(|list| list.len()).iter().sum::<usize>();
+        let bytes: usize = debug
+            .all_sections()
+            .map(|dwarf| {
+                let info = dwarf.debug_info.reader().len();
+                info + dwarf.ranges.debug_ranges().reader().len()
+                    + dwarf.ranges.debug_rnglists().reader().len()
+            })
+            .sum();
         Room(AtomicUsize::new((SOME_RANGES + bytes / BYTES_PER_RANGE).min(MAX_RANGES)))
     }
 
@@ -128,10 +137,10 @@ impl UnitCalls {
             // It is taken for a part of the call around it.
             return Ok(());
         }
-        let header = &debug.units.units[unit].header;
+        let at = debug.units.units[unit].at();
         let function = match entry.origin {
-            Some(AttributeValue::UnitRef(to)) => to.to_debug_info_offset(header),
-            Some(AttributeValue::DebugInfoRef(to)) => Some(to),
+            Some(AttributeValue::UnitRef(to)) => Some(at.saturating_add(to.0)),
+            Some(AttributeValue::DebugInfoRef(to)) => Some(to.0),
             _ => None,
         };
         room.take_one()?;
@@ -140,7 +149,7 @@ impl UnitCalls {
             |number: Option<u64>| number.and_then(|number| u32::try_from(number).ok()).unwrap_or(NONE);
         self.calls.push(Call {
             caller: self.open.last().map_or(NONE, |&(_, call)| call),
-            function: small(function.map(|entry| entry.0 as u64)),
+            function: small(function.map(|entry| entry as u64)),
             file: small(Some(entry.call_file.unwrap_or(0))),
             line: entry.call_line.unwrap_or(NONE),
         });
@@ -188,22 +197,20 @@ impl<'a> Debug<'_, 'a> {
             return found(low, high);
         }
         let encoding = unit.header.encoding();
+        let dwarf = self.units.sections(unit, &self.dwarf);
         let offset = match entry.ranges {
-            Some(AttributeValue::RangeListsRef(offset)) => RangeListsOffset(offset.0),
+            Some(AttributeValue::RangeListsRef(offset)) => {
+                RangeListsOffset(offset.0.saturating_add(unit.range_base()))
+            }
             Some(AttributeValue::DebugRngListsIndex(index))
-                if index.0 < self.dwarf.ranges.debug_rnglists().reader().len() =>
+                if index.0 < dwarf.ranges.debug_rnglists().reader().len() =>
             {
-                self.dwarf.ranges.get_offset(encoding, unit.range_lists, index)?
+                dwarf.ranges.get_offset(encoding, unit.range_lists, index)?
             }
             _ => return Ok(()),
         };
-        let mut ranges = self.dwarf.ranges.ranges(
-            offset,
-            encoding,
-            unit.low_pc,
-            &self.dwarf.debug_addr,
-            unit.addresses,
-        )?;
+        let mut ranges =
+            dwarf.ranges.ranges(offset, encoding, unit.low_pc, &dwarf.debug_addr, unit.addresses)?;
         while let Some(range) = ranges.next()? {
             budget.spend(0)?;
             found(range.begin, range.end)?;
@@ -267,7 +274,9 @@ impl<'a> Debug<'_, 'a> {
         }
         problems.extend(more);
         let mut functions: Vec<InlinedFunction> = Vec::new();
-        let mut numbers: HashMap<InlinedFunction, u32> = HashMap::new();
+        // By their hash: names are not there twice.
+        let hasher = RandomState::new();
+        let mut numbers: HashMap<u64, u32> = HashMap::new();
         let mut by_entry: HashMap<DebugInfoOffset, u32> = HashMap::new();
         for (entry, Function { name, place }) in read {
             let source = place.and_then(|(unit, file, line)| {
@@ -277,9 +286,16 @@ impl<'a> Debug<'_, 'a> {
                 });
                 Some(Source { file: file?, line })
             });
-            let number = *numbers.entry(InlinedFunction { name, source }).or_insert_with_key(|function| {
-                functions.push(function.clone());
-                functions.len() as u32 - 1
+            let function = InlinedFunction { name, source };
+            let hash = hasher.hash_one(&function);
+            let known = numbers.get(&hash).copied();
+            // Two of one hash are rare: then one is there several times.
+            let known = known.filter(|&number| functions.get(number as usize) == Some(&function));
+            let number = known.unwrap_or_else(|| {
+                functions.push(function);
+                let number = functions.len() as u32 - 1;
+                numbers.insert(hash, number);
+                number
             });
             by_entry.insert(entry, number);
         }
@@ -319,8 +335,9 @@ impl<'a> Debug<'_, 'a> {
         entries.dedup();
         let placed = entries.into_iter().filter_map(|entry| Some((entry, self.units.unit_of(entry)?)));
         let placed: Vec<(DebugInfoOffset, (usize, UnitOffset))> = placed.collect();
-        let sections = [self.dwarf.debug_info.reader().len(), self.dwarf.debug_str.reader().len()];
-        let room = Room(AtomicUsize::new(NAMES + NAMES_PER_BYTE * sections.iter().sum::<usize>()));
+        let room = Room(AtomicUsize::new(NAMES + NAMES_PER_BYTE * self.bytes_with_names()));
+        // Units repeat what they include.
+        let names: Mutex<HashSet<Arc<str>>> = Mutex::default();
         let by_unit: Vec<_> = placed.chunk_by(|a, b| a.1.0 == b.1.0).collect();
         let read: Vec<_> = by_unit
             .into_par_iter()
@@ -329,13 +346,20 @@ impl<'a> Debug<'_, 'a> {
                 let mut problem = None;
                 let Some(&(_, (unit, _))) = entries.first() else { return (found, problem) };
                 let mut budget = self.units.budget(&self.units.units[unit]);
-                for &(entry, (unit, offset)) in entries {
+                let strings = self.units.sections(&self.units.units[unit], &self.dwarf).debug_str.reader();
+                for (n, &(entry, (unit, offset))) in entries.iter().enumerate() {
+                    if n % STRINGS_AT_ONCE == 0 {
+                        done(strings.slice());
+                    }
                     let function = self.function(unit, offset, &mut budget).and_then(|function| {
                         let length = function.as_ref().map_or(0, |function| function.name.len());
                         room.take(length).then_some(function).ok_or(Problem::LongNames)
                     });
                     match function {
-                        Ok(function) => found.extend(function.map(|function| (entry, function))),
+                        Ok(None) => {}
+                        Ok(Some(Function { name, place })) => {
+                            found.push((entry, Function { name: once(&names, name), place }));
+                        }
                         Err(error) => {
                             problem = Some(error);
                             break;
@@ -343,7 +367,7 @@ impl<'a> Debug<'_, 'a> {
                     }
                 }
                 done(self.units.bytes(unit, &self.dwarf));
-                done(self.dwarf.debug_str.reader().slice());
+                done(strings.slice());
                 (found, problem)
             })
             .collect();
@@ -358,12 +382,22 @@ impl<'a> Debug<'_, 'a> {
 }
 
 struct Function {
-    name: Box<str>,
+    name: Arc<str>,
     place: Option<(usize, u64, u32)>,
 }
 
+/// The same name, of which there is one.
+fn once(names: &Mutex<HashSet<Arc<str>>>, name: Arc<str>) -> Arc<str> {
+    let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.get(&name) {
+        return known.clone();
+    }
+    names.insert(name.clone());
+    name
+}
+
 /// A name that isn't empty and no longer than names are.
-fn name_of(text: &str) -> Option<Box<str>> {
+fn name_of(text: &str) -> Option<Arc<str>> {
     name(text.as_bytes()).filter(|name| !name.is_empty()).map(Into::into)
 }
 

@@ -50,19 +50,21 @@ impl<'d, 'i, 'a> Paths<'d, 'i, 'a> {
 
     fn path(&self, unit: &Unit<'a>, file: u64) -> Result<Option<String>, Problem> {
         let debug = self.debug;
-        let program = unit.program.and_then(|n| debug.units.programs[n].as_ref().ok());
+        let program = unit.program.and_then(|n| debug.units.programs[n as usize].as_ref().ok());
         let header = program.map(|program| program.header());
         let Some((header, file)) = header.and_then(|header| Some((header, header.file(file)?))) else {
             return Ok(None);
         };
-        let Some(mut path) = debug.text(unit, &file.path_name())? else { return Ok(None) };
+        let Some(mut path) = debug.text_here(unit, &file.path_name())? else { return Ok(None) };
         for folder in [file.directory(header), unit.folder] {
             if let (false, Some(folder)) = (is_absolute(&path), folder) {
-                let Some(folder) = debug.text(unit, &folder)? else { return Ok(None) };
+                let Some(folder) = debug.text_here(unit, &folder)? else { return Ok(None) };
                 path = joined(&folder, &path);
             }
         }
-        Ok(Some(path.replace("/./", "/")))
+        let path = path.replace("/./", "/");
+        // Kotlin has the file for a folder, in which it is `.`.
+        Ok(Some(path.strip_suffix("/.").map_or_else(|| path.clone(), str::to_owned)))
     }
 }
 

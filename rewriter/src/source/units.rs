@@ -7,8 +7,8 @@
 use super::{Bytes, Problem};
 use gimli::{
     Abbreviations, AttributeValue, DebugAbbrev, DebugAbbrevOffset, DebugAddrBase, DebugInfoOffset, DebugLine,
-    DebugLineOffset, DebugRngListsBase, DebugStrOffsetsBase, Dwarf, DwarfFileType, IncompleteLineProgram,
-    LittleEndian, Section as _, UnitHeader, UnitOffset,
+    DebugLineOffset, DebugRngListsBase, DebugStrOffsetsBase, Dwarf, DwarfFileType, DwoId,
+    IncompleteLineProgram, LittleEndian, Section as _, UnitHeader, UnitOffset, UnitType,
 };
 use std::collections::BTreeMap;
 
@@ -22,10 +22,12 @@ pub(crate) type LineProgram<'a> = IncompleteLineProgram<Bytes<'a>>;
 /// A unit, as far as it is needed.
 pub(crate) struct Unit<'a> {
     pub(crate) header: UnitHeader<Bytes<'a>>,
+    /// If only its addresses and lines are here. Most units have none, and there may be thousands.
+    pub(super) skeleton: Option<Box<Skeleton>>,
     /// Number of its table in [`Units::abbreviations`].
-    table: usize,
+    pub(super) table: u32,
     /// Number of its line program in [`Units::programs`].
-    pub(crate) program: Option<usize>,
+    pub(crate) program: Option<u32>,
     /// The folder that it was compiled in.
     pub(crate) folder: Option<AttributeValue<Bytes<'a>>>,
     pub(crate) strings: DebugStrOffsetsBase,
@@ -35,10 +37,24 @@ pub(crate) struct Unit<'a> {
     pub(crate) low_pc: u64,
 }
 
+/// What of a unit is in the module while the rest is in a package.
+pub(super) struct Skeleton {
+    /// What the rest is called.
+    pub(super) id: DwoId,
+    /// Where the rest was put: the number of its sections in [`Units::parts`], and where it begins, behind all of `.debug_info`.
+    pub(super) part: Option<(usize, usize)>,
+    /// What the rest's offsets of range lists are counted from, if it is older than DWARF 5.
+    pub(super) range_base: usize,
+    /// Where the offsets of strings are that the module itself names.
+    strings: DebugStrOffsetsBase,
+}
+
 /// All units, in the order of their offsets.
 pub(crate) struct Units<'a> {
     pub(crate) units: Vec<Unit<'a>>,
-    abbreviations: Vec<Abbreviations>,
+    pub(super) abbreviations: Vec<Abbreviations>,
+    /// The sections of units from a package.
+    pub(super) parts: Vec<Dwarf<Bytes<'a>>>,
     /// By the offset, and an error in the place of each that can't be read.
     pub(crate) programs: Vec<gimli::Result<LineProgram<'a>>>,
 }
@@ -47,7 +63,7 @@ pub(crate) struct Units<'a> {
 pub(crate) struct Budget(usize);
 
 impl Budget {
-    fn of(header: &UnitHeader<Bytes<'_>>) -> Budget {
+    pub(super) fn of(header: &UnitHeader<Bytes<'_>>) -> Budget {
         Budget(ATTRIBUTES + ATTRIBUTES_PER_BYTE * header.length_including_self())
     }
 
@@ -74,9 +90,36 @@ pub(crate) struct Entry<'a> {
     pub(crate) origin: Option<AttributeValue<Bytes<'a>>>,
     lines: Option<DebugLineOffset>,
     folder: Option<AttributeValue<Bytes<'a>>>,
-    strings: Option<DebugStrOffsetsBase>,
+    pub(super) strings: Option<DebugStrOffsetsBase>,
     addresses: Option<DebugAddrBase>,
-    range_lists: Option<DebugRngListsBase>,
+    pub(super) range_lists: Option<DebugRngListsBase>,
+    range_base: usize,
+    part: Option<DwoId>,
+}
+
+impl Unit<'_> {
+    fn part(&self) -> Option<(usize, usize)> {
+        self.skeleton.as_ref()?.part
+    }
+
+    /// Where it begins: in `.debug_info`, or behind all of that if it is from a package.
+    pub(super) fn at(&self) -> usize {
+        let here = || self.header.debug_info_offset().map_or(0, |offset| offset.0);
+        self.part().map_or_else(here, |(_, at)| at)
+    }
+
+    /// What the offsets of its range lists are counted from.
+    pub(super) fn range_base(&self) -> usize {
+        self.skeleton
+            .as_ref()
+            .filter(|skeleton| skeleton.part.is_some())
+            .map_or(0, |skeleton| skeleton.range_base)
+    }
+
+    /// Where the offsets of strings are that its line program and its root in the module name.
+    pub(super) fn strings_here(&self) -> DebugStrOffsetsBase {
+        self.skeleton.as_ref().map_or(self.strings, |skeleton| skeleton.strings)
+    }
 }
 
 impl<'a> Units<'a> {
@@ -128,12 +171,20 @@ impl<'a> Units<'a> {
                         _ => 0,
                     };
                     line_offsets.push(root.lines.map(|lines| (lines.0, header.address_size())));
+                    let id = match header.type_() {
+                        UnitType::Skeleton(id) => Some(id),
+                        _ => root.part,
+                    };
+                    let strings = root.strings.unwrap_or(strings);
+                    let skeleton =
+                        id.map(|id| Skeleton { id, part: None, range_base: root.range_base, strings });
                     units.push(Unit {
                         header,
-                        table,
+                        skeleton: skeleton.map(Box::new),
+                        table: table as u32,
                         program: None,
                         folder: root.folder,
-                        strings: root.strings.unwrap_or(strings),
+                        strings,
                         addresses,
                         range_lists: root.range_lists.unwrap_or_else(|| {
                             DebugRngListsBase::default_for_encoding_and_file(header.encoding(), file_type)
@@ -154,18 +205,27 @@ impl<'a> Units<'a> {
             programs.len() - 1
         });
         for (unit, lines) in units.iter_mut().zip(line_offsets) {
-            unit.program = lines.and_then(|(offset, _)| numbers.get(&offset).copied());
+            unit.program = lines.and_then(|(offset, _)| u32::try_from(*numbers.get(&offset)?).ok());
         }
         problems.extend(programs.iter().filter_map(|program| Some(Problem::from(*program.as_ref().err()?))));
-        Units { units, abbreviations, programs }
+        Units { units, abbreviations, parts: Vec::new(), programs }
     }
 
     /// The bytes of the n-th unit.
     pub(crate) fn bytes(&self, n: usize, dwarf: &Dwarf<Bytes<'a>>) -> &'a [u8] {
-        let Some(header) = self.units.get(n).map(|unit| &unit.header) else { return &[] };
-        let start = header.debug_info_offset().map_or(0, |offset| offset.0);
-        let bytes = dwarf.debug_info.reader().slice().get(start..).unwrap_or_default();
-        bytes.get(..header.length_including_self()).unwrap_or_default()
+        let Some(unit) = self.units.get(n) else { return &[] };
+        let start = unit.header.debug_info_offset().map_or(0, |offset| offset.0);
+        let bytes = self.sections(unit, dwarf).debug_info.reader().slice().get(start..).unwrap_or_default();
+        bytes.get(..unit.header.length_including_self()).unwrap_or_default()
+    }
+
+    /// The sections that a unit speaks of; `dwarf` are the module's own.
+    pub(crate) fn sections<'u>(
+        &'u self,
+        unit: &Unit<'a>,
+        dwarf: &'u Dwarf<Bytes<'a>>,
+    ) -> &'u Dwarf<Bytes<'a>> {
+        unit.part().and_then(|(part, _)| self.parts.get(part)).unwrap_or(dwarf)
     }
 
     pub(crate) fn budget(&self, unit: &Unit<'a>) -> Budget {
@@ -173,7 +233,7 @@ impl<'a> Units<'a> {
     }
 
     pub(crate) fn abbreviations(&self, unit: &Unit<'a>) -> &Abbreviations {
-        &self.abbreviations[unit.table]
+        &self.abbreviations[unit.table as usize]
     }
 
     pub(crate) fn entry(
@@ -185,12 +245,12 @@ impl<'a> Units<'a> {
         entry(&unit.header, self.abbreviations(unit), offset, budget)
     }
 
-    /// The number of the unit that a place in `.debug_info` belongs to, and where in it.
+    /// The number of the unit that a place belongs to, counted as [`Unit::at`] says, and where in it.
     pub(crate) fn unit_of(&self, to: DebugInfoOffset) -> Option<(usize, UnitOffset)> {
-        let starts_behind = |unit: &Unit<'a>| unit.header.debug_info_offset() > Some(to);
-        let at = self.units.partition_point(|unit| !starts_behind(unit)).checked_sub(1)?;
+        let at = self.units.partition_point(|unit| unit.at() <= to.0).checked_sub(1)?;
         let unit = self.units.get(at)?;
-        Some((at, to.to_unit_offset(&unit.header)?))
+        let offset = UnitOffset(to.0 - unit.at());
+        (offset.0 < unit.header.length_including_self()).then_some((at, offset))
     }
 }
 
@@ -212,7 +272,7 @@ fn shared<'a, T>(
     tables.collect()
 }
 
-fn entry<'a>(
+pub(super) fn entry<'a>(
     header: &UnitHeader<Bytes<'a>>,
     abbreviations: &Abbreviations,
     offset: UnitOffset,
@@ -266,6 +326,17 @@ fn entry<'a>(
             gimli::DW_AT_rnglists_base => {
                 if let AttributeValue::DebugRngListsBase(base) = value {
                     entry.range_lists = Some(base);
+                }
+            }
+            gimli::DW_AT_GNU_ranges_base => {
+                entry.range_base = match value {
+                    AttributeValue::DebugRngListsBase(base) => base.0,
+                    _ => 0,
+                };
+            }
+            gimli::DW_AT_GNU_dwo_id => {
+                if let AttributeValue::DwoId(id) = value {
+                    entry.part = Some(id);
                 }
             }
             gimli::DW_AT_addr_base | gimli::DW_AT_GNU_addr_base => {

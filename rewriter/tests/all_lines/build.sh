@@ -28,3 +28,6 @@ if python3 -m ziglang version; then
             python3 -m ziglang cc -target wasm32-wasi -g -gdwarf-$version -O2 -xc - -o "$out/zig-cc-$version.wasm"
     done
 fi
+# A published module with its map, of AssemblyScript.
+npm pack --silent --pack-destination "$out" rabin-wasm@0.1.5 &&
+    tar -xzf "$out/rabin-wasm-0.1.5.tgz" -C "$out" --strip-components=2 package/dist/rabin.wasm package/dist/rabin.wasm.map

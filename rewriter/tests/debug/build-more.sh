@@ -66,4 +66,45 @@ const section = [...text('sourceMappingURL'), ...text(url)];
 fs.writeFileSync(process.argv[2], Buffer.concat([wasm.subarray(0, at), Buffer.from([0, ...leb(section.length), ...section])]));
 JS
 done
+
+# Emscripten, which lets Binaryen write the DWARF anew, and makes the map of it (Debian's 3.1.6).
+for level in O0 O2; do
+    flags=(-$level -s STANDALONE_WASM=1 --no-entry -s EXPORTED_FUNCTIONS=_run -s ERROR_ON_UNDEFINED_SYMBOLS=0 "-ffile-prefix-map=$here=/src")
+    emcc -g "${flags[@]}" "$here/shapes.c" -o "$here/emscripten-$level.wasm"
+    emcc -gsource-map "${flags[@]}" "$here/shapes.c" -o "$here/emscripten-map-$level.wasm"
+done
+
+# Kotlin's Game of Life, without its names, which are half of it. `build.sh` there has fetched the compiler.
+kotlin=$(realpath "$here/../../../examples/game-of-life/kotlin")
+bash "$kotlin/build.sh"
+for kind in source-map Xwasm-generate-dwarf; do
+    (cd "$kotlin" && java -Xmx1g -cp 'build/lib/*' org.jetbrains.kotlin.cli.js.KotlinWasmCompiler -Xwasm-target=wasm-wasi \
+        -libraries "$(echo build/lib/*.klib)" -ir-output-name life -ir-output-dir "$build/$kind" -Xir-produce-js \
+        -Xinclude=build/klib/life.klib -Xir-dce -Xwasm-use-new-exception-proposal "-$kind")
+done
+# Not with LLVM's tools, which don't know its types.
+without_names() {
+    python3 - "$1" "$2" <<'PYTHON'
+import sys
+wasm = open(sys.argv[1], "rb").read()
+kept, at = bytearray(wasm[:8]), 8
+def number(at):
+    value = shift = 0
+    while True:
+        byte = wasm[at]
+        value, shift, at = value | (byte & 127) << shift, shift + 7, at + 1
+        if byte < 128:
+            return value, at
+while at < len(wasm):
+    start = at
+    size, content = number(at + 1)
+    at = content + size
+    if wasm[start] or wasm[content:content + 5] != b"\x04name":
+        kept += wasm[start:at]
+open(sys.argv[2], "wb").write(kept)
+PYTHON
+}
+without_names "$build/source-map/life.wasm" "$here/kotlin-map.wasm"
+cp "$build/source-map/life.wasm.map" "$here/kotlin-map.wasm.map"
+without_names "$build/Xwasm-generate-dwarf/life.wasm" "$here/kotlin.wasm"
 chmod 644 "$here"/*.wasm

@@ -1,0 +1,238 @@
+//! A symbol table as bytes.
+
+use super::lz4::{Packer, Unpacked};
+use super::{FuncId, FuncIndex, MAX_BYTES, MAX_SYMBOLS, Source, Symbol, SymbolTable, SymbolsError, inlined};
+use crate::code::Codes;
+use crate::leb128;
+
+const VERSION: u8 = 1;
+/// The version of tables with a function whose calls are only counted. A reader that doesn't know of them would report that
+/// they took no time: it must refuse the table.
+const VERSION_COUNTED: u8 = 2;
+/// An LZ4 block grows by no more than this, so that a few bytes can't claim gigabytes.
+const MOST_GROWTH: usize = 255;
+
+impl SymbolTable {
+    /// The bytes of the custom section.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let counted = self.symbols.iter().any(|symbol| symbol.counted);
+        // Names of C++ templates repeat one another: packed they take a fifth of their bytes.
+        let mut packer = Packer::new(&[if counted { VERSION_COUNTED } else { VERSION }]);
+        // A struct of strings and a number can always be written as JSON.
+        write_str(packer.out(), &serde_json::to_string(&self.module).unwrap_or_default());
+        leb128::write(packer.out(), self.id_base.into());
+        leb128::write(packer.out(), self.symbols.len() as u64);
+        for symbol in &self.symbols {
+            let out = packer.out();
+            leb128::write(out, symbol.func_index.0.into());
+            leb128::write(out, symbol.code_offset);
+            out.push(
+                u8::from(symbol.exported)
+                    | u8::from(symbol.imported) << 1
+                    | u8::from(symbol.demangled.is_some()) << 2
+                    | u8::from(symbol.unnamed) << 3
+                    | u8::from(symbol.source.is_some()) << 4
+                    | u8::from(symbol.counted) << 5,
+            );
+            write_str(out, &symbol.name);
+            if let Some(demangled) = &symbol.demangled {
+                write_str(out, demangled);
+            }
+            if let Some(Source { file, line }) = symbol.source {
+                leb128::write(out, file.into());
+                leb128::write(out, line.into());
+            }
+            packer.settle();
+        }
+        if !self.files.is_empty() || !self.codes.is_empty() {
+            leb128::write(packer.out(), self.files.len() as u64);
+            for file in &self.files {
+                write_str(packer.out(), file);
+                packer.settle();
+            }
+        }
+        // A table that is too large can't be read at all.
+        if !self.codes.is_empty() && packer.written() + self.codes.size() < MAX_BYTES {
+            for code in self.codes.pieces() {
+                leb128::write(packer.out(), code.len() as u64);
+                packer.out().extend_from_slice(code);
+                packer.settle();
+            }
+            if !self.inlined.is_empty() {
+                leb128::write(packer.out(), self.inlined.len() as u64);
+            }
+            for function in &self.inlined {
+                inlined::write(function, packer.out());
+                packer.settle();
+            }
+        }
+        packer.finish(1)
+    }
+
+    /// Reads the bytes of the custom section. Errors say where and what; no input panics.
+    pub fn from_bytes(bytes: &[u8]) -> Result<SymbolTable, SymbolsError> {
+        let mut input = Input::new(bytes)?;
+        let module = serde_json::from_str(&input.str()?).map_err(|_| input.error("the module's identity"))?;
+        let id_base = input.u32()?;
+        let count = input.u32()?;
+        if id_base.checked_add(count).is_none() {
+            return Err(input.error("more ids than there are"));
+        }
+        if count as usize > MAX_SYMBOLS {
+            return Err(input.error("it has too many symbols"));
+        }
+        let mut symbols = Vec::with_capacity(input.left().min(count as usize));
+        for n in 0..count {
+            let func_index = FuncIndex(input.u32()?);
+            let code_offset = input.number()?;
+            let flags = input.byte()?;
+            let name = input.str()?;
+            let demangled = if flags & 4 != 0 { Some(input.str()?) } else { None };
+            let source = match flags & 16 {
+                0 => None,
+                _ => Some(Source { file: input.u32()?, line: input.u32()? }),
+            };
+            symbols.push(Symbol {
+                id: FuncId(id_base + n),
+                func_index,
+                name: name.into(),
+                demangled: demangled.map(Into::into),
+                code_offset,
+                exported: flags & 1 != 0,
+                imported: flags & 2 != 0,
+                unnamed: flags & 8 != 0,
+                counted: flags & 32 != 0,
+                source,
+            });
+        }
+        let mut files = Vec::new();
+        if input.left() > 0 {
+            let count = input.u32()?;
+            files.reserve(input.left().min(count as usize));
+            for _ in 0..count {
+                files.push(input.str()?);
+            }
+        }
+        let mut codes = Codes::default();
+        if input.left() > 0 {
+            codes.reserve(symbols.len());
+            for _ in 0..symbols.len() {
+                let length = input.number()?;
+                let cut_off = input.error("what it says of code is cut off");
+                let length = usize::try_from(length).ok().filter(|&length| length <= input.left());
+                input.bytes(length.ok_or(cut_off)?, codes.next_piece())?;
+                codes.end_piece();
+            }
+        }
+        let inlined = inlined::read(&mut input)?;
+        input.end()?;
+        Ok(SymbolTable { module, id_base, symbols, files, codes, inlined })
+    }
+}
+
+pub(super) fn write_str(out: &mut Vec<u8>, text: &str) {
+    leb128::write(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// A table that is being read.
+pub(super) struct Input<'a> {
+    block: Unpacked<'a>,
+    size: usize,
+    read: usize,
+}
+
+impl<'a> Input<'a> {
+    fn new(bytes: &'a [u8]) -> Result<Input<'a>, SymbolsError> {
+        let error = |offset, message| SymbolsError { offset, message };
+        match bytes {
+            [VERSION | VERSION_COUNTED, a, b, c, d, packed @ ..] if !packed.is_empty() => {
+                let size = u32::from_le_bytes([*a, *b, *c, *d]) as usize;
+                if size > bytes.len().saturating_mul(MOST_GROWTH) {
+                    return Err(error(1, "it claims more bytes than it can have"));
+                }
+                if size > MAX_BYTES {
+                    return Err(error(1, "it is too large"));
+                }
+                Ok(Input { block: Unpacked::new(packed, size), size, read: 0 })
+            }
+            [] | [VERSION | VERSION_COUNTED, ..] => Err(error(bytes.len(), "it ends too early")),
+            _ => Err(error(0, "its version is unknown")),
+        }
+    }
+
+    /// How many bytes there are still.
+    pub(super) fn left(&self) -> usize {
+        self.size - self.read
+    }
+
+    pub(super) fn error(&self, message: &'static str) -> SymbolsError {
+        SymbolsError { offset: self.read, message }
+    }
+
+    fn piece(&mut self) -> Result<&[u8], SymbolsError> {
+        self.block.piece().map_err(|_| SymbolsError { offset: 5, message: "it doesn't unpack" })
+    }
+
+    fn byte(&mut self) -> Result<u8, SymbolsError> {
+        let byte = self.piece()?.first().copied().ok_or_else(|| self.error("it ends too early"))?;
+        self.block.advance(1);
+        self.read += 1;
+        Ok(byte)
+    }
+
+    /// Appends so many bytes, of which it is known that they are left.
+    fn bytes(&mut self, length: usize, out: &mut Vec<u8>) -> Result<(), SymbolsError> {
+        let mut wanted = length;
+        while wanted > 0 {
+            let piece = self.piece()?;
+            let some = piece.len().min(wanted);
+            out.extend_from_slice(&piece[..some]);
+            if some == 0 {
+                return Err(self.error("it ends too early"));
+            }
+            self.block.advance(some);
+            self.read += some;
+            wanted -= some;
+        }
+        Ok(())
+    }
+
+    pub(super) fn number(&mut self) -> Result<u64, SymbolsError> {
+        let mut bytes = [0; 10];
+        for n in 0..bytes.len() {
+            bytes[n] = match self.left() {
+                0 => return Err(self.error("a number is cut off or too large")),
+                _ => self.byte()?,
+            };
+            if bytes[n] & 0x80 == 0 {
+                break;
+            }
+        }
+        leb128::read(&mut &bytes[..]).ok_or_else(|| self.error("a number is cut off or too large"))
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, SymbolsError> {
+        u32::try_from(self.number()?).map_err(|_| self.error("a number exceeds 32 bits"))
+    }
+
+    pub(super) fn str(&mut self) -> Result<String, SymbolsError> {
+        let length = self.number()?;
+        if length > self.left() as u64 {
+            return Err(self.error("a name is longer than what is left"));
+        }
+        let mut text = Vec::with_capacity(length as usize);
+        self.bytes(length as usize, &mut text)?;
+        String::from_utf8(text).map_err(|_| self.error("a name is not UTF-8"))
+    }
+
+    /// Reads what a later version has added, so that a block that is cut off shows.
+    fn end(mut self) -> Result<(), SymbolsError> {
+        loop {
+            match self.piece()?.len() {
+                0 => return Ok(()),
+                some => self.block.advance(some),
+            }
+        }
+    }
+}

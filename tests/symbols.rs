@@ -1,0 +1,147 @@
+//! Files that name the functions of stripped modules, as users have them: `--symbols`.
+
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const SPLIT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rewriter/tests/split");
+
+fn output(folder: &Path, args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_kperf-wasm")).args(args).current_dir(folder).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// What a command says on stdout and stderr.
+fn kperf(folder: &Path, args: &[&str]) -> (String, String) {
+    let output = output(folder, args);
+    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    (text(&output.stdout), text(&output.stderr))
+}
+
+/// Records a module in the text format, as `app.kperf`.
+fn recorded(wat: &str, args: &[&str]) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("app.wat"), wat).unwrap();
+    let mut all = vec!["run", "-q", "--clock", "test", "app.wat"];
+    all.extend(args);
+    kperf(folder.path(), &all);
+    folder
+}
+
+const SHORT: &str =
+    r#"(module (func $a.b.c) (func $a.b.d (call 0)) (func $other (export "_start") (call 1)))"#;
+const MAP: &str =
+    "# compiler: R8\ncom.example.Life -> a.b:\n    1:3:void step(int):12:14 -> c\n    void play() -> d\n";
+
+#[test]
+fn names_that_were_shortened_are_told_by_a_map() {
+    let folder = recorded(SHORT, &[]);
+    let folder = folder.path();
+    // With the mark that some editors put in front.
+    fs::write(folder.join("mapping.txt"), format!("\u{feff}{MAP}")).unwrap();
+    let (report, said) = kperf(folder, &["report", "app.kperf", "--symbols", "mapping.txt"]);
+    assert!(report.contains("com.example.Life.step") && report.contains("other"), "{report}");
+    assert!(said.contains("names of 2 functions of `app` are from `mapping.txt`"), "{said}");
+    // And the next time, whichever reads it.
+    let (folded, _) = kperf(folder, &["export", "app.kperf", "--format", "folded", "-o", "-"]);
+    assert!(folded.contains("other;com.example.Life.play;com.example.Life.step"), "{folded}");
+    let (again, _) = kperf(folder, &["report", "app.kperf", "--symbols", "mapping.txt"]);
+    assert_eq!(again, report);
+
+    // Filters know the names when they are given while the module is run.
+    let (_, _) = kperf(
+        folder,
+        &["run", "-q", "--clock", "test", "app.wat", "--symbols", "mapping.txt", "--only", "com.example.**"],
+    );
+    fs::remove_file(folder.join("app.kperf.symbols")).unwrap();
+    let (report, _) = kperf(folder, &["report", "app.kperf"]);
+    assert!(report.contains("com.example.Life.step") && !report.contains("other"), "{report}");
+
+    fs::write(folder.join("mapping.txt"), "com.example.Life -> x.y:\n").unwrap();
+    let refused = output(folder, &["report", "app.kperf", "--symbols", "mapping.txt"]);
+    assert!(text(&refused.stderr).contains("it knows none of the module's names"), "{refused:?}");
+    assert!(!refused.status.success());
+}
+
+#[test]
+fn a_package_of_split_debug_information_is_read_with_its_module() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for version in ["4", "5"] {
+        let (wasm, package) = (format!("split{version}.wasm"), format!("split{version}.wasm.dwp"));
+        let read = |file: &str| fs::read(format!("{SPLIT}/{file}")).unwrap();
+        fs::write(folder.join("app.wasm"), read(&wasm)).unwrap();
+        kperf(folder, &["run", "-q", "--clock", "test", "app.wasm"]);
+        let lines = ["report", "app.kperf", "--by", "line", "--format", "csv"];
+        let (before, _) = kperf(folder, &lines);
+        assert!(before.contains("/src/first.c:2,hot") && !before.contains("inner"), "{before}");
+
+        // Without it, that it is missing is said.
+        let with = |symbols| [&lines[..], &["--symbols", symbols]].concat();
+        let (_, said) = kperf(folder, &with("app.wasm"));
+        assert!(said.contains("split DWARF") && said.contains(".dwp"), "{said}");
+        fs::write(folder.join("app.wasm.dwp"), read(&package)).unwrap();
+        for symbols in ["app.wasm", "app.wasm.dwp"] {
+            let _ = fs::remove_file(folder.join("app.kperf.symbols"));
+            let (after, said) = kperf(folder, &with(symbols));
+            assert!(after.contains("/src/first.c:2,hot,outer > inner"), "{after}");
+            assert!(!said.contains("warning"), "{said}");
+        }
+        fs::remove_file(folder.join("app.kperf.symbols")).unwrap();
+        // `run` finds it too.
+        let (_, said) = kperf(folder, &["run", "-q", "--clock", "test", "app.wasm"]);
+        assert!(said.contains("app.wasm.dwp"), "{said}");
+        assert!(kperf(folder, &lines).0.contains("outer > inner"));
+        let wrong = output(folder, &["annotate", "inner", "app.kperf"]);
+        assert!(text(&wrong.stderr).contains("it is inlined in `hot`; annotate that"), "{wrong:?}");
+        fs::rename(folder.join("app.wasm.dwp"), folder.join("alone.dwp")).unwrap();
+        let alone = output(folder, &with("alone.dwp"));
+        assert!(text(&alone.stderr).contains("doesn't lie beside it"), "{alone:?}");
+    }
+}
+
+#[test]
+fn an_unstripped_component_names_the_functions_of_its_modules() {
+    let component = |leaf: &str, middle: &str| {
+        format!(
+            r#"(component
+                (core module $m (func {leaf}) (func {middle} (call 0)) (func (export "run") (call 1)))
+                (core module $other (func (export "f")))
+                (core instance $i (instantiate $m))
+                (core instance $j (instantiate $other))
+                (func (export "run") (canon lift (core func $i "run"))))"#
+        )
+    };
+    let folder = recorded(&component("", ""), &["--invoke", "run()"]);
+    let folder = folder.path();
+    let (before, _) = kperf(folder, &["report", "app.kperf"]);
+    assert!(before.contains("func[0]") && !before.contains("leaf"), "{before}");
+    fs::write(folder.join("whole.wat"), component("$leaf", "$middle")).unwrap();
+    let (after, said) = kperf(folder, &["report", "app.kperf", "--symbols", "whole.wat"]);
+    assert!(
+        after.contains("leaf") && after.contains("middle") && !after.contains("func[0]"),
+        "{after} {said}"
+    );
+    // What stands in front of names stays.
+    assert!(after.contains("m::run") && !after.contains(" #2"), "{after}");
+    fs::remove_file(folder.join("app.kperf.symbols")).unwrap();
+    fs::write(folder.join("else.wat"), component("$leaf (nop)", "$middle")).unwrap();
+    let (_, said) = kperf(folder, &["report", "app.kperf", "--symbols", "else.wat"]);
+    assert!(said.contains("no module of `else.wat` is of the build of `app/m`"), "{said}");
+}
+
+/// Names of Swift stay as they are in a build without its demangler, and one line says what to do.
+#[test]
+#[cfg(not(feature = "swift"))]
+fn mangled_names_of_swift_are_told() {
+    let folder = recorded(r#"(module (func $$s4main3fooyyF) (func (export "_start") (call 0)))"#, &[]);
+    let (report, said) = kperf(folder.path(), &["report", "app.kperf"]);
+    assert!(report.contains("$s4main3fooyyF"), "{report}");
+    let hints: Vec<&str> = said.lines().filter(|line| line.contains("--features swift")).collect();
+    assert_eq!(hints.len(), 1, "{said}");
+}
