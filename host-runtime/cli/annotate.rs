@@ -30,15 +30,8 @@ pub struct Opts {
     /// The trace, or `-` for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// A folder with source files that are not where they were when the module was compiled. May be repeated.
-    #[arg(long, value_name = "FOLDER")]
-    source: Vec<PathBuf>,
-    /// Show WebAssembly in the text format, though there is source.
-    #[arg(long)]
-    wat: bool,
-    /// The original module, for its text [default: the one that was run, if it is still the same]
-    #[arg(long, value_name = "FILE.wasm")]
-    module: Option<PathBuf>,
+    #[command(flatten)]
+    sources: SourceArgs,
     /// How many lines to show around those with figures.
     #[arg(long, value_name = "LINES", default_value_t = 3)]
     context: u32,
@@ -74,6 +67,20 @@ fn inlined_in(profile: &Profile, flat: &FlatProfile, pattern: &Pattern) -> Optio
     (!around.is_empty()).then_some(around)
 }
 
+/// Where sources are.
+#[derive(clap::Args)]
+pub struct SourceArgs {
+    /// A folder with source files that are not where they were when the module was compiled. May be repeated.
+    #[arg(long, value_name = "FOLDER")]
+    source: Vec<PathBuf>,
+    /// Show WebAssembly in the text format, though there is source.
+    #[arg(long)]
+    wat: bool,
+    /// The original module, for its text [default: the one that was run, if it is still the same]
+    #[arg(long, value_name = "FILE.wasm")]
+    module: Option<PathBuf>,
+}
+
 /// What the listings of all functions have in common.
 struct Listed<'a> {
     profile: &'a Profile,
@@ -94,7 +101,9 @@ impl Opts {
             if n > 0 {
                 writeln!(out).context("failed to write to stdout")?;
             }
-            self.write(&profile, row, &mut out)?;
+            if let Some(hint) = self.sources.write(&profile, row, self.context, &mut out)? {
+                tell(format_args!("hint: {hint}"));
+            }
         }
         out.flush().context("failed to write to stdout")?;
         Ok(ExitCode::SUCCESS)
@@ -125,31 +134,39 @@ impl Opts {
         }
         Ok(rows)
     }
+}
 
-    fn write(&self, profile: &Profile, row: &Row, out: &mut impl Write) -> anyhow::Result<()> {
+impl SourceArgs {
+    /// Writes the source of a function with its figures, and so many lines around those that have some. Answers what the user should
+    /// know of it.
+    pub fn write(
+        &self,
+        profile: &Profile,
+        row: &Row,
+        context: u32,
+        out: &mut impl Write,
+    ) -> anyhow::Result<Option<String>> {
         let lines = Lines::new(profile, None, |func| func == row.func);
         let unit = Unit::of(&profile.header);
-        let listed = Listed { profile, lines: &lines, unit, context: self.context };
+        let listed = Listed { profile, lines: &lines, unit, context };
         let failed = "failed to write to stdout";
         head(profile, row, unit, out).context(failed)?;
         let mut why_not = None;
         if !self.wat {
             match listing::write(&listed, row, &self.source, out).context(failed)? {
-                Ok(()) => return Ok(()),
+                Ok(()) => return Ok(None),
                 Err(why) => why_not = Some(why),
             }
         }
         match self.module_of(profile, row).and_then(|wasm| wat::of_function(&wasm, profile, row.func)) {
             Ok(text) => {
-                if let Some(why) = why_not {
-                    tell(format_args!("hint: {why}; this is WebAssembly"));
-                }
-                wat::write(&listed, row, &text, out).context(failed)
+                wat::write(&listed, row, &text, out).context(failed)?;
+                Ok(why_not.map(|why| format!("{why}; this is WebAssembly")))
             }
             Err(error) => match why_not {
                 Some(why) => {
-                    tell(format_args!("hint: {why}, and there is no WebAssembly to show instead: {error:#}"));
-                    listing::write_bare(&listed, row, out).context(failed)
+                    listing::write_bare(&listed, row, out).context(failed)?;
+                    Ok(Some(format!("{why}, and there is no WebAssembly to show instead: {error:#}")))
                 }
                 None => Err(error),
             },
