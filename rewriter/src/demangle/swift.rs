@@ -88,7 +88,7 @@ mod tests {
         assert_eq!(crate::demangle::demangle("$s4main3fooyyF"), None);
     }
 
-    /// Names of Swift's own list, `test/Demangle/Inputs/manglings.txt` and `simplified-manglings.txt`.
+    /// A name made by hand after the rules of Swift's `docs/ABI/Mangling.rst`; what it comes to is as its demangler has it.
     #[test]
     #[cfg(feature = "swift")]
     fn known_names() {
