@@ -290,7 +290,7 @@ impl Guest {
         let least = STEPS * CALLS_A_STEP;
         ensure!((least..2 * least).contains(&profile.calls()), "{} calls", profile.calls());
         for row in FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None).rows {
-            *own.entry(row.name).or_default() += row.self_nanos;
+            *own.entry(row.name.to_string()).or_default() += row.self_nanos;
         }
         Ok(profile.sampling().context("it is no profile")?.effective_samples())
     }
@@ -336,10 +336,10 @@ impl Guest {
         let flat = |cost| FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, cost);
         let mut own: BTreeMap<String, (f64, f64)> = BTreeMap::new();
         for row in flat(None).rows {
-            own.entry(row.name).or_default().0 += row.self_nanos;
+            own.entry(row.name.to_string()).or_default().0 += row.self_nanos;
         }
         for row in flat(Some(&cost)).rows {
-            own.entry(row.name).or_default().1 += row.self_nanos;
+            own.entry(row.name.to_string()).or_default().1 += row.self_nanos;
         }
         let cost = (cost.inside_nanos, cost.outside_nanos);
         let disturbed = switched || summary.ticker_stalls.nanos as f64 > nanos / 50.0;

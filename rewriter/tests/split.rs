@@ -20,8 +20,11 @@ fn table(wasm: &[u8], names: Option<Twin>) -> SymbolTable {
     rewrite(wasm, &options).unwrap().symbols
 }
 
+/// A function's name, the line that it begins on, and the lines of its code.
+type Said<'a> = (String, Option<(&'a str, u32)>, FunctionCode);
+
 /// What a table says of lines and of inlined functions, which has to be of something.
-fn said(table: &SymbolTable) -> Vec<(String, Option<(&str, u32)>, FunctionCode)> {
+fn said(table: &SymbolTable) -> Vec<Said<'_>> {
     let said = table.symbols.iter().zip(table.codes.iter()).map(|(symbol, mut code)| {
         // What the rewritten module has in front of the code is another size.
         code.moves.clear();

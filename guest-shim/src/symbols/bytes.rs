@@ -200,12 +200,12 @@ impl<'a> Input<'a> {
 
     pub(super) fn number(&mut self) -> Result<u64, SymbolsError> {
         let mut bytes = [0; 10];
-        for n in 0..bytes.len() {
-            bytes[n] = match self.left() {
+        for byte in &mut bytes {
+            *byte = match self.left() {
                 0 => return Err(self.error("a number is cut off or too large")),
                 _ => self.byte()?,
             };
-            if bytes[n] & 0x80 == 0 {
+            if *byte & 0x80 == 0 {
                 break;
             }
         }

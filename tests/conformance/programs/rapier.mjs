@@ -1,6 +1,5 @@
 // package: @dimforge/rapier2d-compat
 // toolchain: wasm-bindgen, Rust
-// counts: same
 import { createRequire } from 'node:module';
 import { depth } from './depth.mjs';
 

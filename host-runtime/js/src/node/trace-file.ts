@@ -1,6 +1,6 @@
 /** Whose a trace's file is. */
 
-import { closeSync, linkSync, openSync, readSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import { closeSync, linkSync, lstatSync, openSync, readSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import { CHUNK_HEADER, PREAMBLE } from '../common/constants.js';
 import type { Header } from '../common/trace.js';
@@ -38,10 +38,12 @@ function made(path: string, mode?: number): number | undefined {
 /** Several processes may want to replace the same file: the first that moves it away does so. */
 function takeOver(path: string): { file: number; other?: number } {
     const { isFile, mode } = describe(path);
-    if (!isFile) return { file: openSync(path, 'w') };
-    const real = realpathSync(path);
-    const aside = `${real}.${process.pid}`;
+    // Another process may be moving it away just now.
+    if (!isFile) return isGone(path) ? openTrace(path) : { file: openSync(path, 'w') };
+    let [real, aside] = [path, ''];
     try {
+        real = realpathSync(path);
+        aside = `${real}.${process.pid}`;
         renameSync(real, aside);
     } catch (error) {
         return codeOf(error) === 'ENOENT' ? openTrace(path) : { file: openSync(path, 'w') };
@@ -56,6 +58,11 @@ function takeOver(path: string): { file: number; other?: number } {
     rmSync(aside);
     const file = made(real, mode);
     return file === undefined ? openTrace(path) : { file };
+}
+
+/** Whether there is nothing of that name, not even a link that leads nowhere. */
+function isGone(path: string): boolean {
+    return lstatSync(path, { throwIfNoEntry: false }) === undefined;
 }
 
 function codeOf(error: unknown): string | undefined {
