@@ -1,5 +1,40 @@
 /** What the subcommands of `npx kperf-wasm` share: how flags are read, and how texts are shown. */
 
+import type { ParseArgsConfig } from 'node:util';
+import type { RewriteOptions } from '../common/rewriter.js';
+
+/** The flags of which functions get probes. */
+export const PROBED = {
+    only: { type: 'string', multiple: true, default: [] as string[] },
+    skip: { type: 'string', multiple: true, default: [] as string[] },
+    match: { type: 'string', default: 'auto' },
+    'min-instructions': { type: 'string', default: '0' },
+    exports: { type: 'boolean', default: false },
+    imports: { type: 'boolean', default: false },
+} as const satisfies ParseArgsConfig['options'];
+
+/** What these flags have. */
+export interface ProbedValues {
+    only: string[];
+    skip: string[];
+    match: string;
+    'min-instructions': string;
+    exports: boolean;
+    imports: boolean;
+}
+
+/** The same for the rewriter. */
+export function probed({ only, skip, match, exports, imports, ...values }: ProbedValues): RewriteOptions {
+    return {
+        only,
+        skip,
+        match: oneOf('--match', match, 'auto', 'glob', 'regex', 'text'),
+        min_instructions: number('--min-instructions', values['min-instructions']),
+        exports,
+        imports,
+    };
+}
+
 /** What is wrong with what was typed. */
 export class Usage extends Error {}
 

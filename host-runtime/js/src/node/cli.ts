@@ -8,7 +8,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { rewrite, type RewriteOptions } from '../common/rewriter.js';
-import { number, oneOf, onlyFile, printable, say, Usage } from './cli-args.js';
+import { number, oneOf, onlyFile, printable, PROBED, probed, say, Usage } from './cli-args.js';
 import { printReport } from './cli-report.js';
 import { diff, flame, view } from './cli-reports.js';
 import { rewriterModule } from './loading.js';
@@ -42,12 +42,7 @@ The command of the same name, which is built with cargo, has these with more fla
 
 const REWRITE = {
     output: { type: 'string', short: 'o' },
-    only: { type: 'string', multiple: true, default: [] as string[] },
-    skip: { type: 'string', multiple: true, default: [] as string[] },
-    match: { type: 'string', default: 'auto' },
-    'min-instructions': { type: 'string', default: '0' },
-    exports: { type: 'boolean', default: false },
-    imports: { type: 'boolean', default: false },
+    ...PROBED,
     probe: { type: 'string' },
     leaf: { type: 'string', default: 'time' },
     record: { type: 'string', default: 'trace' },
@@ -85,12 +80,7 @@ function runRewrite(args: string[]): void {
     if (isProfile && values.probe === 'import') throw new Usage('a profile has its recorder inside the module; leave --probe import out');
     const probe = isProfile ? (values['span-min'] === 'off' ? 'profile-without-spans' : 'profile') : oneOf('--probe', values.probe ?? 'import', 'import', 'inline');
     const options: RewriteOptions = {
-        only: values.only,
-        skip: values.skip,
-        match: oneOf('--match', values.match, 'auto', 'glob', 'regex', 'text'),
-        min_instructions: number('--min-instructions', values['min-instructions']),
-        exports: values.exports,
-        imports: values.imports,
+        ...probed(values),
         probe,
         leaf: oneOf('--leaf', values.leaf, 'time', 'count'),
         id_base: number('--id-base', values['id-base']),

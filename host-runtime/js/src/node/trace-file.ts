@@ -26,7 +26,7 @@ export function openTrace(path: string): { file: number; other?: number } {
 }
 
 /** A file that nobody else has made; `undefined` if there is one. */
-function made(path: string, mode?: number): number | undefined {
+export function made(path: string, mode?: number): number | undefined {
     try {
         return openSync(path, 'wx', mode);
     } catch (error) {

@@ -10,7 +10,7 @@ import { otlpFromEnvironment, tracesUrl, type OtlpOptions } from '../../common/o
 import { reasonOf } from '../../common/reason.js';
 import { rewritten, type RewriteOptions } from '../../common/rewriter.js';
 import { parseSampling } from '../../common/sampler.js';
-import { number, oneOf, say, Usage } from '../cli-args.js';
+import { number, oneOf, PROBED, probed, say, Usage } from '../cli-args.js';
 import { rewriterModule } from '../loading.js';
 import { Modules } from './modules.js';
 import { pageServer } from './server.js';
@@ -26,12 +26,7 @@ const SERVE = {
     clock: { type: 'string', default: 'auto' },
     'no-isolation': { type: 'boolean', default: false },
     top: { type: 'string', default: '20' },
-    only: { type: 'string', multiple: true, default: [] as string[] },
-    skip: { type: 'string', multiple: true, default: [] as string[] },
-    match: { type: 'string', default: 'auto' },
-    'min-instructions': { type: 'string', default: '0' },
-    exports: { type: 'boolean', default: false },
-    imports: { type: 'boolean', default: false },
+    ...PROBED,
     probe: { type: 'string', default: 'auto' },
     record: { type: 'string', default: 'trace' },
     'span-min': { type: 'string' },
@@ -55,12 +50,7 @@ export async function serve(args: string[]): Promise<void> {
     const probe = oneOf('--probe', values.probe, 'auto', 'import', 'inline');
     if (isProfile && probe === 'import') throw new Usage('a profile has its recorder inside the module; leave --probe import out');
     const options: RewriteOptions = {
-        only: values.only,
-        skip: values.skip,
-        match: oneOf('--match', values.match, 'auto', 'glob', 'regex', 'text'),
-        min_instructions: number('--min-instructions', values['min-instructions']),
-        exports: values.exports,
-        imports: values.imports,
+        ...probed(values),
         probe: isProfile ? (least === 'off' ? 'profile-without-spans' : 'profile') : probe,
         description: described(values),
     };
@@ -122,7 +112,7 @@ function checkClock(clock: string): void {
 
 /** What is typed of how modules get probes. */
 function described(values: Record<string, unknown>): string {
-    const names = ['only', 'skip', 'match', 'min-instructions', 'exports', 'imports', 'probe', 'record', 'span-min'];
+    const names = [...Object.keys(PROBED), 'probe', 'record', 'span-min'];
     const flag = (name: string): string[] => {
         const value = values[name];
         if (value === true) return [`--${name}`];

@@ -1,6 +1,6 @@
 /** Takes the parts of traces that pages send, and makes files, reports and spans of them. */
 
-import { closeSync, existsSync, fstatSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, ftruncateSync, mkdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OtlpOptions } from '../../common/otlp-settings.js';
 import { OtlpSink } from '../../common/otlp-sink.js';
@@ -8,6 +8,7 @@ import { reasonOf } from '../../common/reason.js';
 import { say } from '../cli-args.js';
 import { coreModule } from '../core.js';
 import { printPage } from './report.js';
+import { made } from '../trace-file.js';
 import { Refused } from './answer.js';
 
 /** A part of a page's trace. */
@@ -87,9 +88,9 @@ class Trace {
             mkdirSync(folder, { recursive: true });
             for (let number = 1; ; number++) {
                 const path = join(folder, `${name}-${number}.kperf`);
-                if (existsSync(path)) continue;
-                this.#path = path;
-                this.#file = openSync(path, 'wx');
+                const file = made(path);
+                if (file === undefined) continue;
+                [this.#path, this.#file] = [path, file];
                 break;
             }
         } catch (error) {
