@@ -18,7 +18,7 @@ use crate::output::tell;
 use crate::parents::ParentArgs;
 use crate::probes::{LeafArg, ProbeArg, ProbeArgs};
 use crate::sampling::{RecordArg, RecordArgs, SamplingArgs, StackArg};
-use crate::send::{self, SignalArg};
+use crate::send::{self, LiveSignals};
 use crate::symbols::{self, SymbolArgs};
 use crate::table::color::ColorArg;
 use crate::table::fit::Shown;
@@ -89,17 +89,8 @@ pub struct Opts {
     /// environment variables say where to send (see `send --help`).
     #[arg(long, value_name = "ENDPOINT", num_args = 0..=1, default_missing_value = "", conflicts_with = "plain")]
     otlp: Option<String>,
-    /// What --otlp sends, as a list with commas. Spans, and the windows of a profile (`--record profile --every 10s`), go while the guest
-    /// runs; metrics, and the profile of a trace, when it has ended.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "traces",
-        requires = "otlp"
-    )]
-    signals: Vec<SignalArg>,
+    #[command(flatten)]
+    live: LiveSignals,
     /// Add the run to a dataset when it has ended, as `collect TRACE -o DATASET` does.
     #[arg(long, value_name = "DATASET", conflicts_with = "plain")]
     dataset: Option<PathBuf>,
@@ -449,7 +440,7 @@ impl Opts {
         };
         let mut builder = match (&self.otlp, &self.watch) {
             (Some(endpoint), _) => {
-                let signals = self.signals.clone();
+                let signals = self.live.signals.clone();
                 let wanted = Wanted { endpoint: endpoint.clone(), signals, is_profile: probes.profile };
                 builder.sink(live.begin(&wanted, trace, self.quiet)?)
             }

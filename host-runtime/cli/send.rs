@@ -75,6 +75,22 @@ pub enum SignalArg {
     Profiles,
 }
 
+/// What is sent while a trace is recorded.
+#[derive(clap::Args)]
+pub struct LiveSignals {
+    /// What --otlp sends, as a list with commas. Spans, and the windows of a profile, go while it is recorded; metrics, and the profile
+    /// of a trace, when it has ended.
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "traces",
+        requires = "otlp"
+    )]
+    pub signals: Vec<SignalArg>,
+}
+
 impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
         input::refuse_dataset(&self.trace)?;

@@ -18,7 +18,7 @@ use crate::output::tell;
 use crate::probes::{ProbeArg, ProbeArgs};
 use crate::run::live::Wanted;
 use crate::sampling::{RecordArg, RecordArgs, SpanMin, StackArg};
-use crate::send::SignalArg;
+use crate::send::LiveSignals;
 use crate::signals;
 use anyhow::{Context, bail};
 use folder::Folder;
@@ -74,17 +74,8 @@ pub struct Opts {
     /// http://localhost:4318].
     #[arg(long, value_name = "ENDPOINT", num_args = 0..=1, default_missing_value = "", require_equals = true)]
     otlp: Option<String>,
-    /// What --otlp sends, as a list with commas. Spans, and the windows of a profile, go while pages record;
-    /// metrics, and the profile of a trace, when it has ended.
-    #[arg(
-        long,
-        value_enum,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "traces",
-        requires = "otlp"
-    )]
-    signals: Vec<SignalArg>,
+    #[command(flatten)]
+    live: LiveSignals,
     /// The clock of pages: `auto`, `precise`, `ticker` or `ticker:PERIOD`.
     #[arg(long, value_name = "CLOCK", default_value = "auto", value_parser = clock)]
     clock: String,
@@ -117,7 +108,7 @@ impl Opts {
     /// What is sent of pages, and where.
     fn wanted(&self) -> Option<Wanted> {
         let is_profile = self.probes.record.is_profile();
-        let signals = self.signals.clone();
+        let signals = self.live.signals.clone();
         self.otlp.clone().map(|endpoint| Wanted { endpoint, signals, is_profile })
     }
 
