@@ -56,9 +56,9 @@ pub(crate) fn compare(case: &Case, packages: &Packages) -> Result<Stats, String>
     stats.check(&case.expect).map_err(|wrong| format!("{wrong}: {stats:?}"))?;
     if !matches!(case.host, Host::Wasmtime { .. }) {
         compare_registered(case, packages, &before, &stats)?;
-        if case.counts_same {
-            compare_counted(case, packages)?;
-        }
+    }
+    if case.counts_same {
+        compare_counted(case, packages)?;
     }
     println!("{:16} {:5.1} s plain, {:5.1} s probed, {stats}", case.name, times[0], times[1]);
     Ok(stats)
@@ -82,16 +82,26 @@ fn compare_registered(case: &Case, packages: &Packages, before: &str, stats: &St
     Ok(())
 }
 
-/// In every node, the oldest of which has no room for the recorder in modules, each function executes as many instructions.
+/// In every node, the oldest of which has no room for the recorder in modules, each function executes as many instructions. So it does
+/// under wasmtime, if the program runs there.
 fn compare_counted(case: &Case, packages: &Packages) -> Result<(), String> {
     let newest = concat!(env!("CARGO_MANIFEST_DIR"), "/host-runtime/js/node_modules/node-current/bin/node");
     let nodes = [PathBuf::from("node"), packages.new_node(), newest.into(), "node".into()];
-    let mut expected = None;
+    let (script, args) = match &case.host {
+        Host::Wasmtime { module, args } => ("wasi.mjs".to_owned(), [&[module.clone()], &args[..]].concat()),
+        _ => (format!("{}.mjs", case.name), Vec::new()),
+    };
+    let mut expected = match &case.host {
+        Host::Wasmtime { module, args } => Some(counted_by_run(module, args, packages)?),
+        _ => None,
+    };
     for node in nodes {
         let scratch = tempfile::tempdir().unwrap();
         let mut command = Command::new(&node);
-        command.arg(format!("{}.mjs", case.name));
+        command.arg(&script).args(&args);
         let mut command = registered(command, packages, scratch.path());
+        // As `run` does.
+        command.env("KPERF_IMPORTS", if script == "wasi.mjs" { "1" } else { "0" });
         let output =
             command.env("KPERF_CLOCK", "instructions").output().map_err(|error| error.to_string())?;
         let counted = counted(&scratch.path().join("trace.kperf"));
@@ -109,8 +119,23 @@ fn compare_counted(case: &Case, packages: &Packages) -> Result<(), String> {
     Ok(())
 }
 
+/// The same, of `kperf-wasm run`.
+fn counted_by_run(module: &str, args: &[String], packages: &Packages) -> Result<Counted, String> {
+    let scratch = tempfile::tempdir().unwrap();
+    let trace = scratch.path().join("trace.kperf");
+    let mut run = Command::new(CLI);
+    run.args(["run", "--quiet", "--clock", "instructions", "--dir", ".", "--trace"]).arg(&trace);
+    run.args([module, "--"]).args(args).current_dir(&packages.folder);
+    let output = run.output().map_err(|error| error.to_string())?;
+    let counted = counted(&trace);
+    let errors = || format!("`run` counted nothing\n{}", String::from_utf8_lossy(&output.stderr));
+    if counted.is_empty() { Err(errors()) } else { Ok(counted) }
+}
+
 /// Name, calls and instructions of each function, in the order of their names.
-fn counted(trace: &Path) -> Vec<(String, u64, u64)> {
+type Counted = Vec<(String, u64, u64)>;
+
+fn counted(trace: &Path) -> Counted {
     let mut report = Command::new(CLI);
     report.arg("report").arg(trace).args(["--format", "json", "--limit", "0"]);
     let report: Value = serde_json::from_slice(&report.output().unwrap().stdout).unwrap_or_default();

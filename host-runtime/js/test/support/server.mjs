@@ -8,8 +8,11 @@ import { PACKAGE } from './cli.mjs';
 const TYPES = { '.js': 'text/javascript', '.mjs': 'text/javascript', '.wasm': 'application/wasm', '.html': 'text/html' };
 const WASI = 'node_modules/@bjorn3/browser_wasi_shim/dist';
 
-/** `files`: path to content. `/dist/` and `/wasi/` are the package's and a WASI for pages. The first posts may fail, or never get there. */
-export async function serve(files, { isolated, fail = 0, lose = 0 } = {}) {
+/**
+ * `files`: path to content. `/dist/` and `/wasi/` are the package's and a WASI for pages, `/packages/` a folder's. The first posts may fail,
+ * or never get there.
+ */
+export async function serve(files, { isolated, fail = 0, lose = 0, packages } = {}) {
     const posts = [];
     const server = createServer(async (request, response) => {
         const { pathname } = new URL(request.url, 'http://here');
@@ -37,6 +40,7 @@ export async function serve(files, { isolated, fail = 0, lose = 0 } = {}) {
             if (pathname === '/favicon.ico') response.writeHead(204).end();
             else if (pathname in files) response.end(files[pathname]);
             else if (top === 'dist') response.end(readFileSync(join(PACKAGE, pathname)));
+            else if (top === 'packages' && packages) response.end(readFileSync(join(packages, ...rest)));
             else if (top === 'wasi') response.end(readFileSync(join(PACKAGE, WASI, ...rest)));
             else response.writeHead(404).end();
         } catch {
