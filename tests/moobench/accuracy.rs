@@ -65,9 +65,9 @@ pub(crate) fn measure(root: &Path, program: Program, rounds: usize) -> anyhow::R
         // First: the sampler gives the signal back to who had it.
         for (n, profiled) in profiled.iter().enumerate() {
             if HAS_NATIVE_STACKS || !is_native(&profiled.0) {
-                let (times, worth) = profile(&engine, root, program, profiled)?;
-                add(&mut found[1 + n], times);
-                samples[1 + n] += worth;
+                let measured = profile(&engine, root, program, profiled)?;
+                add(&mut found[1 + n], measured.times);
+                samples[1 + n] += measured.samples;
             }
         }
         add(&mut found[0], plain.sample(&engine, root, program)?);
@@ -130,7 +130,7 @@ pub(crate) fn profile(
     root: &Path,
     program: Program,
     (module, symbols): &Probed,
-) -> anyhow::Result<(Times, f64)> {
+) -> anyhow::Result<Measured> {
     let out = real::out()?;
     let trace = tempfile::NamedTempFile::new()?;
     let mut guest = Guest::new(engine, program.wasi(root, out.path())?)?;
@@ -149,7 +149,29 @@ pub(crate) fn profile(
     let calls = profile.calls();
     ensure!(calls >= real::CALLS, "{calls} calls counted, which are too few");
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
-    Ok((times(&flat, symbols), profile.sampling().context("it is no profile")?.effective_samples()))
+    let samples = profile.sampling().context("it is no profile")?.effective_samples();
+    Ok(Measured { times: times(&flat, symbols), errors: errors(&profile, &flat, symbols)?, samples })
+}
+
+/// What a profile said.
+pub(crate) struct Measured {
+    pub(crate) times: Times,
+    /// How far shares may be off, as its report says, in points.
+    pub(crate) errors: Times,
+    /// What its samples are worth.
+    samples: f64,
+}
+
+/// How far the report says that functions' shares may be off, in points of the time of the guest's own functions.
+pub(crate) fn errors(profile: &Profile, flat: &FlatProfile, symbols: &SymbolTable) -> anyhow::Result<Times> {
+    let precision = profile.precision(flat.self_nanos).context("it says no precision")?;
+    let ids: BTreeMap<FuncId, u32> =
+        symbols.symbols.iter().map(|symbol| (symbol.id, symbol.func_index.0)).collect();
+    let guest: f64 = times(flat, symbols).values().sum();
+    let part = guest / flat.self_nanos.max(1.0);
+    let points = |share, calls| 100.0 * precision.share_error(share, calls) / part.max(1e-9);
+    let rows = flat.rows.iter();
+    Ok(rows.filter_map(|row| Some((*ids.get(&row.func)?, points(row.share, row.calls)))).collect())
 }
 
 /// Self times of the guest's own functions.

@@ -4,7 +4,7 @@ use super::Lines;
 use crate::table::{clock_text, fine_text, grouped, host_text, plural, sampled};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_profile::{Profile, Unit, nanos_text, printable};
-use kperf_trace::{ClockKind, Header, StallTotal, TickTotal};
+use kperf_trace::{ClockKind, Header, Preempted, StallTotal, TickTotal};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
@@ -27,6 +27,9 @@ pub struct Trace {
     /// Of all threads of the host's process.
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu_nanos: Option<u64>,
+    /// What other processes took from the guests' threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    preempted: Option<Preempted>,
     outcome: Option<String>,
     events: u64,
     calls: u64,
@@ -95,6 +98,7 @@ pub fn describe(profile: &Profile) -> Trace {
         began_utc: humantime::format_rfc3339_nanos(began).to_string(),
         wall_nanos: profile.wall_nanos(),
         cpu_nanos: health.summary.as_ref().and_then(|summary| summary.cpu_nanos),
+        preempted: health.summary.as_ref().and_then(|summary| summary.preempted),
         outcome: health.outcome().map(str::to_owned),
         events: counts.events(),
         calls: profile.calls(),
@@ -164,6 +168,16 @@ pub fn text(trace: &Trace) -> String {
             Unit::Instructions => String::new(),
         };
         lines.add("cpu", format_args!("{} in all threads of the host{processors}", nanos_text(cpu)));
+    }
+    if let Some(Preempted { count, nanos }) = trace.preempted.filter(|preempted| preempted.nanos > 0) {
+        let taken = plural(count, "time");
+        lines.add(
+            "preempted",
+            format_args!(
+                "other threads had the guest's processor {taken}, it waited for {}",
+                nanos_text(nanos)
+            ),
+        );
     }
     lines.add("outcome", printable(outcome));
     let Trace { calls, leaves, unwinds, marks, .. } = *trace;

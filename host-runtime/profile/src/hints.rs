@@ -10,6 +10,9 @@ const FEW_SAMPLES: f64 = 100.0;
 /// The part of the time from which on the probes, or functions without names, or a clock that stands still, are worth a word.
 const MUCH: f64 = 0.3;
 
+/// Less time that others took is not worth a word, in nanoseconds.
+const PREEMPTED_NANOS: u64 = 20_000_000;
+
 /// What the user may do to learn more from the next trace. Each is a sentence without its full stop. A trace whose figures can be
 /// trusted has none. `flat` is that of the profile, without compensation. If the figures that are shown are `compensated`, what
 /// probes cost needs no word.
@@ -19,15 +22,15 @@ pub fn hints(profile: &Profile, flat: &FlatProfile, compensated: bool) -> Vec<St
     let all = [
         cut_short(profile),
         timed(probes(profile, flat).filter(|_| !compensated)),
-        timed(samples(profile, flat)),
-        busy(profile),
+        // If others had the processor, a finer clock doesn't help.
+        busy(profile, flat).or_else(|| timed(samples(profile, flat))),
         names(profile, flat),
     ];
     all.into_iter().flatten().collect()
 }
 
-/// Whether the calls are a component's, whose modules are called `component/module`. `--record profile`, `--clock instructions`,
-/// `--leaf count` and maps with names are for modules alone.
+/// Whether the calls are a component's, whose modules are called `component/module`. `--leaf count` and maps with names are for modules
+/// alone.
 fn is_of_component(profile: &Profile) -> bool {
     profile.symbols.tables().iter().any(|table| table.module.name.contains('/'))
 }
@@ -36,9 +39,6 @@ fn is_of_component(profile: &Profile) -> bool {
 fn cut_short(profile: &Profile) -> Option<String> {
     let is_cut = |kind: &AnomalyKind| matches!(kind, AnomalyKind::NoEnd | AnomalyKind::Truncated);
     let cut = profile.health.anomalies.iter().any(|anomaly| is_cut(&anomaly.kind));
-    if cut && is_of_component(profile) {
-        return Some("the trace is cut short, and what is missing is in no figure".to_owned());
-    }
     if cut {
         return Some(
             "the trace is cut short, and what is missing is in no figure; a program that may be killed loses at most a second \
@@ -48,7 +48,8 @@ fn cut_short(profile: &Profile) -> Option<String> {
     }
     (profile.health.lost_events() > 0).then(|| {
         if is_of_component(profile) {
-            return "events were lost, so times and counts are too small; record less (--only PATTERN)".to_owned();
+            return "events were lost, so times and counts are too small; record less (--only PATTERN), or take --record profile"
+                .to_owned();
         }
         "events were lost, so times and counts are too small; record less (--only PATTERN, --leaf count), or take \
          --record profile"
@@ -65,13 +66,8 @@ fn probes(profile: &Profile, flat: &FlatProfile) -> Option<String> {
     let share = profile.calls() as f64 * (cost.inside_nanos + cost.outside_nanos) / flat.self_nanos.max(1.0);
     (share >= MUCH).then(|| {
         let take_off = if profile.compensation().is_ok() { "; report --compensate takes it off" } else { "" };
-        let costs_less = if is_of_component(profile) {
-            "--skip PATTERN leaves some out"
-        } else {
-            "--record profile costs less"
-        };
         format!(
-            "the probes took some {:.0} % of the time, most of it in small functions; {costs_less}{take_off}",
+            "the probes took some {:.0} % of the time, most of it in small functions; --record profile costs less{take_off}",
             100.0 * share.min(1.0)
         )
     })
@@ -97,17 +93,20 @@ fn samples(profile: &Profile, flat: &FlatProfile) -> Option<String> {
     })
 }
 
-/// Other programs took the processor.
-fn busy(profile: &Profile) -> Option<String> {
+/// Other programs took the processor: from the ticker, or from the guest.
+fn busy(profile: &Profile, flat: &FlatProfile) -> Option<String> {
+    if profile.header.clock.kind == ClockKind::Instructions {
+        return None;
+    }
+    // What is taken from a short run is chance.
+    let preempted = profile.health.summary.as_ref().and_then(|summary| summary.preempted);
+    let preempted = preempted.filter(|preempted| preempted.nanos >= PREEMPTED_NANOS).unwrap_or_default();
     let stalled = profile.health.stalls.ticker.nanos as f64 / profile.wall_nanos().max(1) as f64;
-    (stalled >= MUCH).then(|| {
-        let or = if is_of_component(profile) {
-            ""
-        } else {
-            ", or take --clock instructions, which counts the same on every machine"
-        };
+    let stalled = stalled.max(preempted.nanos as f64 / flat.self_nanos.max(1.0));
+    (stalled >= MUCH && flat.self_nanos > 0.0).then(|| {
         format!(
-            "the machine was busy for {:.0} % of the run; run it again when it isn't{or}",
+            "the machine was busy for {:.0} % of the run; run it again when it isn't, or take --clock instructions, which counts the \
+             same on every machine",
             100.0 * stalled.min(1.0)
         )
     })

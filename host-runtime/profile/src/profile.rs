@@ -205,8 +205,11 @@ impl Profile {
         }
         let ticks = self.ticks()?;
         let cost = self.header.probe_cost.as_ref();
-        (ticks.count > 0 && ticks.squares > 0.0)
-            .then(|| Precision::of_ticks(ticks, self_nanos, self.calls(), cost))
+        let preempted = self.health.summary.as_ref().and_then(|summary| summary.preempted);
+        (ticks.count > 0 && ticks.squares > 0.0).then(|| {
+            Precision::of_ticks(ticks, self_nanos, self.calls(), cost)
+                .beside_others(&preempted.unwrap_or_default())
+        })
     }
 
     /// How a ticker ticked, if one was the clock and the trace says so.

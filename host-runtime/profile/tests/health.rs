@@ -7,7 +7,7 @@ use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
 use kperf_profile::{FlatProfile, Profile, hints};
 use kperf_trace::{
-    ClockKind, Header, ProbeCost, Stall, StallKind, StallTotal, Summary, TickTotal, TraceWriter,
+    ClockKind, Header, Preempted, ProbeCost, Stall, StallKind, StallTotal, Summary, TickTotal, TraceWriter,
 };
 use support::{Names, block, completed, reader, simple, trace};
 
@@ -156,6 +156,18 @@ fn what_to_do_about_figures_that_say_little() {
     let busy = hinted(&ticker, "main{ 50000 step{ 100 } }", Some(busy), 0);
     assert!(busy.len() == 1 && busy[0].starts_with("the machine was busy for 80 % of the run"), "{busy:?}");
     assert!(busy[0].contains("--clock instructions"), "{busy:?}");
+    // Others had the processor for 20 ms of 50; the ticker ran meanwhile.
+    let preempted = |nanos| Summary {
+        preempted: Some(Preempted { count: 9, nanos }),
+        ..ticks(500_010).unwrap_or_default()
+    };
+    let long = "main{ 50000000 step{ 100 } }";
+    let busy = hinted(&ticker, long, Some(preempted(20_000_000)), 0);
+    assert!(busy.len() == 1 && busy[0].starts_with("the machine was busy for 40 % of the run"), "{busy:?}");
+    assert_eq!(hinted(&ticker, long, Some(preempted(10_000_000)), 0), [""; 0]);
+    let mut counted = ticker.clone();
+    counted.clock.kind = ClockKind::Instructions;
+    assert_eq!(hinted(&counted, long, Some(preempted(20_000_000)), 0), [""; 0]);
 }
 
 #[test]

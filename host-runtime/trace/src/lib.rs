@@ -64,6 +64,6 @@ pub use kperf_abi::allocation::Allocation;
 pub use kperf_abi::word::Reason;
 pub use kperf_abi::{FuncId, block, word};
 pub use reader::{Item, Namer, TraceReader};
-pub use summary::{Stall, StallKind, StallTotal, Summary, TickTotal};
+pub use summary::{Preempted, Stall, StallKind, StallTotal, Summary, TickTotal};
 pub use window::{Window, WindowNode, WindowPlace};
 pub use writer::{TraceWriter, Written};

@@ -83,6 +83,18 @@ impl TickTotal {
     }
 }
 
+/// How often and for how long guests' threads were ready to run while other threads had the processors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Preempted {
+    /// How often a processor was taken from one of them.
+    #[serde(deserialize_with = "u64_or_decimal")]
+    pub count: u64,
+    /// For how many nanoseconds they waited for one.
+    #[serde(deserialize_with = "u64_or_decimal")]
+    pub nanos: u64,
+}
+
 /// The last chunk of a trace. A trace without one was cut off.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -115,6 +127,9 @@ pub struct Summary {
     /// end: the guest, the ticker, the writer, and whatever else the process does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_nanos: Option<u64>,
+    /// What other threads took from the guests' threads since these opened their first lanes. It is in the times of what ran.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preempted: Option<Preempted>,
     /// What else makes figures doubtful, a sentence each without its full stop, for people.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,

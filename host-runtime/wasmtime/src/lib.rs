@@ -255,6 +255,7 @@ mod link;
 mod memory;
 mod notice;
 mod outlet;
+mod preempted;
 mod profile;
 mod queue;
 mod reason;

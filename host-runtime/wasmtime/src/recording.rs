@@ -7,6 +7,7 @@ use crate::error::{ErrorKind, Result};
 use crate::memory::LaneMemory;
 use crate::notice::Notices;
 use crate::outlet::Outlet;
+use crate::preempted::Watched;
 use crate::profile::{self, Code, Sampler};
 use crate::queue::{self, Message, Queue};
 use crate::sampling::Sampling;
@@ -85,6 +86,8 @@ pub(crate) struct Recording {
     answered: Mutex<Vec<Answered>>,
     /// The processor time of the process when the recording began. Under the test clock nobody asks for it.
     began: Option<ProcessTime>,
+    /// The threads on which lanes were opened. Under the test clock nobody asks for them.
+    watched: Option<Arc<Watched>>,
 }
 
 /// The lanes that are open, by number. A number is free again when its lane has ended, so a server with a store for each
@@ -151,6 +154,7 @@ impl Recording {
             choice,
             measure: Mutex::default(),
             answered: Mutex::default(),
+            watched: (choice != ClockChoice::Test).then(Arc::default),
             began: (choice != ClockChoice::Test).then(ProcessTime::try_now).and_then(std::io::Result::ok),
         })
     }
@@ -263,6 +267,9 @@ impl Recording {
 
     /// Opens the lane that `make` makes of a number, and of whether it is closed from the start.
     fn open(&self, make: impl FnOnce(u32, bool) -> Arc<LaneCore>) -> Arc<LaneCore> {
+        if let Some(watched) = &self.watched {
+            watched.watch();
+        }
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         let number = lanes.free.pop_first().unwrap_or_else(|| {
             lanes.next += 1;
@@ -352,6 +359,8 @@ impl Recording {
 
     /// Ends the recording: closes open frames for a reason, and writes what every lane still holds.
     pub(crate) fn end(&self, reason: Reason, outcome: &str) -> Result<Summary> {
+        // Before anything else that takes time.
+        let preempted = self.watched.as_ref().and_then(|watched| watched.total());
         // Held to the end: who comes second learns that all is done only when it is.
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(thread) = writer.take() else { return Err(ErrorKind::Finished.into()) };
@@ -382,6 +391,7 @@ impl Recording {
             ticks: told.ticks,
             probe_cost,
             cpu_nanos: self.cpu_nanos(),
+            preempted,
             writer_stalls: self.outlet.queue.stalls(),
             ..Summary::default()
         })));
