@@ -59,7 +59,7 @@ struct Terminal {
 
 impl Terminal {
     fn new(trace: &Path) -> Terminal {
-        let command = format!("stty cols {COLUMNS} rows {ROWS}; {CLI} tui {}", trace.display());
+        let command = format!("stty cols {COLUMNS} rows {ROWS}; exec {CLI} tui {}", trace.display());
         let mut child = Command::new("script")
             .args(["-qec", &command, "/dev/null"])
             .stdin(Stdio::piped())
@@ -102,6 +102,35 @@ impl Terminal {
         self.keys.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Sends a signal to the command.
+    fn signal(&self, name: &str) {
+        kill(name, &self.pid());
+    }
+
+    fn pid(&self) -> String {
+        let of_script = format!("/proc/{0}/task/{0}/children", self.child.id());
+        fs::read_to_string(of_script).unwrap().trim().to_owned()
+    }
+
+    /// Waits until `script`, and so the command, is stopped.
+    fn until_stopped(&self) {
+        let begun = Instant::now();
+        let state = format!("/proc/{}/status", self.child.id());
+        while !fs::read_to_string(&state).unwrap().contains("State:\tT") {
+            assert!(begun.elapsed() < Duration::from_secs(60), "it doesn't stop");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until the terminal was given back so often.
+    fn given_back(&self, times: usize) {
+        let begun = Instant::now();
+        while self.raw.lock().unwrap().matches("\x1b[?1049l").count() < times {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the terminal isn't given back");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     fn end(mut self) {
         self.press("q");
         assert!(self.child.wait().unwrap().success());
@@ -113,6 +142,11 @@ impl Drop for Terminal {
         // A test that failed leaves it behind.
         let _ = self.child.kill();
     }
+}
+
+fn kill(signal: &str, pid: &str) {
+    let sent = Command::new("kill").args([&format!("-{signal}"), pid]).status().unwrap();
+    assert!(sent.success(), "{signal} {pid}");
 }
 
 fn record(folder: &Path, module: &str, args: &[&str]) -> std::path::PathBuf {
@@ -160,6 +194,56 @@ fn names_are_text() {
     let shown = terminal.until("<b>");
     assert!(shown.contains("[31mred"), "{shown}");
     assert!(!terminal.raw.lock().unwrap().contains("\x1b[31mred"), "{shown}");
+    terminal.end();
+}
+
+#[test]
+fn signals_give_the_terminal_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = record(folder.path(), "examples/game-of-life/rust/life.wasm", &["1"]);
+    for (name, code) in [("TERM", 143), ("HUP", 129)] {
+        let mut terminal = Terminal::new(&trace);
+        terminal.until("q: end");
+        terminal.signal(name);
+        terminal.given_back(1);
+        assert_eq!(terminal.child.wait().unwrap().code(), Some(code));
+    }
+}
+
+#[test]
+fn who_stops_it_can_go_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = record(folder.path(), "examples/game-of-life/rust/life.wasm", &["1"]);
+    let mut terminal = Terminal::new(&trace);
+    terminal.until("q: end");
+    for (times, way) in [(1, "TSTP"), (2, "\x1a")] {
+        match way {
+            "\x1a" => terminal.press(way),
+            name => terminal.signal(name),
+        }
+        // `script` stops with it, and makes it go on.
+        terminal.until_stopped();
+        kill("CONT", &terminal.child.id().to_string());
+        terminal.given_back(times);
+        terminal.press("\t");
+        terminal.until(if times == 1 { "tab: tree" } else { "e: hottest path" });
+    }
+    terminal.end();
+}
+
+#[test]
+fn a_long_search_shows_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = record(folder.path(), "examples/game-of-life/rust/life.wasm", &["1"]);
+    let mut terminal = Terminal::new(&trace);
+    terminal.until("q: end");
+    terminal.press(&format!("/{}end of it", "x".repeat(2 * COLUMNS)));
+    terminal.until("xxxend of it");
+    // All is taken back, then the last word.
+    terminal.press("\x15should be\x17_become");
+    terminal.until("/should _become");
+    terminal.press("\x15\r");
+    terminal.until("nothing is searched for");
     terminal.end();
 }
 

@@ -92,6 +92,13 @@ struct Listed<'a> {
 impl Opts {
     /// Prints the functions. Fails if none matches.
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        if !self.trace.exists() && self.trace.as_os_str() != "-" && Path::new(&self.function).is_file() {
+            bail!(
+                "there is no trace `{0}`; the function comes first: kperf-wasm annotate {0} {1}",
+                self.trace.display(),
+                self.function
+            );
+        }
         let profile = traces::profile_of(&self.trace, &self.calls.parse()?)?;
         let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
         let rows = self.chosen(&profile, &flat)?;

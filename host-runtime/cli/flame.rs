@@ -74,11 +74,18 @@ enum By {
 /// A chart leaves out calls that take less than one part in 4,000 of the whole time: they may be narrower than a pixel.
 const PARTS: u64 = 4_000;
 
+/// Endings of pictures that aren't SVG.
+const OTHERS: [&str; 7] = ["gif", "htm", "html", "jpeg", "jpg", "pdf", "png"];
+
 impl Opts {
     /// Draws, and prints on stderr how many calls are in the picture.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let calls = self.calls.parse()?;
         product::keep(&self.trace, &self.output)?;
+        let ending = self.output.extension().unwrap_or_default().to_ascii_lowercase();
+        if let Some(ending) = OTHERS.iter().find(|&&other| ending == other && !self.folded) {
+            bail!("`flame` draws SVG, which browsers show, and no .{ending}; name a file that ends in .svg");
+        }
         let flags =
             [(self.chart, "--chart"), (matches!(self.by, By::Allocated | By::Peak | By::Live), "--by")];
         for (_, flag) in flags.into_iter().filter(|(given, _)| *given) {

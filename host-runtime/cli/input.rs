@@ -12,16 +12,22 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
         std::io::stdin().lock().read_to_end(&mut bytes).context("failed to read stdin")?;
         return Ok(bytes);
     }
-    refuse_dataset(path)?;
+    refuse_folder(path)?;
     std::fs::read(path).with_context(|| format!("failed to read `{}`", path.display()))
 }
 
-/// Fails if the path is a dataset, for commands that read none.
-pub fn refuse_dataset(path: &Path) -> anyhow::Result<()> {
+/// Fails if the path is a folder, for commands that read no dataset.
+pub fn refuse_folder(path: &Path) -> anyhow::Result<()> {
     if store::is_dataset(path) {
         bail!(
             "`{0}` is a dataset, which has sums of many runs; report, flame, graph, view and diff read it, and query engines do \
              (`kperf-wasm collect -o {0} --sql`)",
+            path.display()
+        );
+    }
+    if path.is_dir() {
+        bail!(
+            "`{0}` is a folder; name a file in it (`kperf-wasm collect {0} -o DATASET` takes all its traces)",
             path.display()
         );
     }

@@ -87,7 +87,7 @@ pub struct Opts {
     /// Send the calls as spans to an OpenTelemetry Collector while the guest runs. They are read from the trace, so a slow
     /// Collector doesn't slow the guest, and no span is lost. ENDPOINT is http://HOST:PORT; without it OpenTelemetry's
     /// environment variables say where to send (see `send --help`).
-    #[arg(long, value_name = "ENDPOINT", num_args = 0..=1, default_missing_value = "", conflicts_with = "plain")]
+    #[arg(long, value_name = "ENDPOINT", num_args = 0..=1, default_missing_value = "", conflicts_with = "plain", value_parser = endpoint)]
     otlp: Option<String>,
     #[command(flatten)]
     live: LiveSignals,
@@ -128,6 +128,19 @@ Exit codes:
 
 /// How many functions the profile shows.
 const TOP: usize = 20;
+
+/// The endpoint of `--otlp`, if it isn't the module that stands behind a flag without one.
+fn endpoint(text: &str) -> Result<String, String> {
+    let is_module =
+        [".wasm", ".wat", ".cwasm"].iter().any(|ending| text.ends_with(ending)) && !text.contains("://");
+    if is_module {
+        return Err(
+            "this is a module: give an endpoint before it (http://localhost:4318), or put --otlp behind it"
+                .to_owned(),
+        );
+    }
+    Ok(text.to_owned())
+}
 
 /// How often a profile is shown that is watched.
 const EVERY: Duration = Duration::from_secs(1);

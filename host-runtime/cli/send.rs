@@ -93,7 +93,7 @@ pub struct LiveSignals {
 
 impl Opts {
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        input::refuse_dataset(&self.trace)?;
+        input::refuse_folder(&self.trace)?;
         let has = |signal| self.signals.contains(&signal);
         let sums = [SignalArg::Metrics, SignalArg::Profiles].map(has);
         let only_traces = sums == [false, false];

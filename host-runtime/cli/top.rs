@@ -7,6 +7,7 @@ pub use watch::Watch;
 
 use crate::run;
 use crate::table::color::ColorArg;
+use clap::Arg;
 use std::process::ExitCode;
 
 /// Run a module and show each second which functions took the time
@@ -14,8 +15,12 @@ use std::process::ExitCode;
 /// This is `run --record profile --every 1s` with the latest second on stderr: functions by self time, as samples saw it, and
 /// how often they were called, which is exact. In a terminal it is drawn anew each time; anywhere else each second is a few
 /// lines. Send the program's own output elsewhere (`> out.txt`) where it would be in the way. At the end there is the profile of all.
-/// No trace is kept, unless --trace names one. All flags of `run` are flags here, but for those of traces.
+/// No profile is kept, unless --trace names a file for it. Other flags are those of `run`.
 #[derive(clap::Args)]
+#[command(
+    mut_arg("plain", of_traces), mut_arg("otlp", of_traces), mut_arg("signals", of_traces), mut_arg("dataset", of_traces),
+    mut_arg("clock", of_traces), mut_arg("trace", |trace| trace.help("Keep the profile in this file").long_help(None))
+)]
 pub struct Opts {
     #[command(flatten)]
     run: run::Opts,
@@ -37,6 +42,11 @@ Examples:
 
 Exit codes:
   those of `run`";
+
+/// A flag that `top` refuses.
+fn of_traces(flag: Arg) -> Arg {
+    flag.hide(true)
+}
 
 impl Opts {
     /// Runs the module.

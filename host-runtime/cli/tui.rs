@@ -1,6 +1,7 @@
 //! `kperf-wasm tui`: a trace in the terminal, to walk through.
 
 mod draw;
+mod interrupts;
 mod screen;
 mod tree;
 
@@ -9,12 +10,14 @@ use crate::dataset::WhereArgs;
 use crate::filters::CallArgs;
 use crate::traces;
 use anyhow::{Context, bail};
+use interrupts::{Interrupt, Interrupts, stop};
 use kperf_profile::Profile;
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
 use screen::{Next, Screen};
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// Walk through a trace in the terminal: the call tree, functions by self time, source
 ///
@@ -42,6 +45,7 @@ Keys:
   /                                           search; n: the next one
   e                                           open the path that took the most time
   q, escape                                   back; end
+  control z                                   stop; `fg` goes on
 
 Examples:
   kperf-wasm tui app.kperf
@@ -58,41 +62,91 @@ impl Opts {
                 "`tui` wants a terminal for its keys and its screen; `report` prints the functions anywhere"
             );
         }
+        if self.trace.as_os_str() == "-" {
+            bail!(
+                "`tui` reads keys from standard input, so no trace can come from there; write it to a file"
+            );
+        }
         let calls = self.calls.parse()?;
         let profile = match self.dataset.profile(&self.trace, &calls)? {
             Some(profile) => profile,
             None => traces::profile_of(&self.trace, &calls)?,
         };
         if profile.tree.nodes().len() <= 1 {
+            traces::tell_warnings(&profile.health);
             bail!("`{}` has no calls to show", self.trace.display());
         }
-        self.show(&profile).context("failed to use the terminal")?;
+        let code = self.show(&profile).context("failed to use the terminal")?;
         // On the screen nobody would see these.
         traces::tell_warnings(&profile.health);
-        Ok(ExitCode::SUCCESS)
+        Ok(code)
     }
 
-    fn show(&self, profile: &Profile) -> io::Result<()> {
+    fn show(&self, profile: &Profile) -> io::Result<ExitCode> {
         let title = self.trace.display().to_string();
         let mut screen = Screen::new(profile, &self.sources, &title);
-        // It gives the terminal back, also where the program panics.
-        let mut terminal = ratatui::try_init()?;
-        let shown = loop {
-            if let Err(error) = terminal.draw(|frame| draw::draw(&mut screen, frame)) {
-                break Err(error);
+        let mut interrupts = Interrupts::new()?;
+        loop {
+            // It gives the terminal back, also where the program panics.
+            let mut terminal = ratatui::try_init()?;
+            let pause = walk(&mut screen, &mut terminal, &mut interrupts);
+            if let Ok(Pause::Gone) = pause {
+                // Nobody is left to give it back to.
+                return Ok(ExitCode::FAILURE);
             }
-            match event::read() {
-                Ok(Event::Key(key)) if key.kind != KeyEventKind::Release => {
-                    if screen.press(key) == Next::End {
-                        break Ok(());
-                    }
-                }
-                // Another size draws anew.
-                Ok(_) => {}
-                Err(error) => break Err(error),
+            ratatui::try_restore()?;
+            match pause? {
+                Pause::Stop => stop()?,
+                Pause::GoOn => {}
+                Pause::End(signal) => return Ok(ExitCode::from(128_u8.saturating_add(signal as u8))),
+                Pause::Done | Pause::Gone => return Ok(ExitCode::SUCCESS),
             }
-        };
-        ratatui::try_restore()?;
-        shown
+        }
     }
 }
+
+/// Why the screen isn't shown now.
+enum Pause {
+    /// The user has seen enough.
+    Done,
+    /// A signal.
+    End(i32),
+    /// The process is to stop.
+    Stop,
+    /// It went on: the terminal is to be made ready again.
+    GoOn,
+    /// The terminal is gone.
+    Gone,
+}
+
+/// Shows the screen and does what keys say.
+fn walk(
+    screen: &mut Screen<'_>,
+    terminal: &mut ratatui::DefaultTerminal,
+    interrupts: &mut Interrupts,
+) -> io::Result<Pause> {
+    loop {
+        terminal.draw(|frame| draw::draw(screen, frame))?;
+        while !event::poll(PATIENCE)? {
+            match interrupts.next() {
+                None => {}
+                Some(Interrupt::End(signal)) => return Ok(Pause::End(signal)),
+                Some(Interrupt::Stop) => return Ok(Pause::Stop),
+                Some(Interrupt::GoOn) => return Ok(Pause::GoOn),
+                Some(Interrupt::Gone) => return Ok(Pause::Gone),
+            }
+        }
+        match event::read()? {
+            Event::Key(key) if key.kind != KeyEventKind::Release => match screen.press(key) {
+                Next::Draw => {}
+                Next::Stop => return Ok(Pause::Stop),
+                Next::End => return Ok(Pause::Done),
+            },
+            // Another size draws anew.
+            _ => {}
+        }
+    }
+}
+
+/// How long it takes at most until a signal is answered.
+const PATIENCE: Duration = Duration::from_millis(100);

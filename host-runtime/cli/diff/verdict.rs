@@ -85,6 +85,10 @@ pub fn share(text: &str) -> Result<f64, String> {
         None => (text.trim(), 1.0),
     };
     match number.parse::<f64>() {
+        // Whoever writes 10 means a tenth, and would never hear of growth below 1000 %.
+        Ok(number) if number > 1.0 && divisor == 1.0 => {
+            Err(format!("is {number} a share? Write `{number}%`"))
+        }
         Ok(number) if number.is_finite() && number >= 0.0 => Ok(number / divisor),
         _ => Err("give a share such as `10%` or `0.1`".to_owned()),
     }
@@ -97,6 +101,8 @@ mod tests {
     #[test]
     fn shares_are_read() {
         assert_eq!(["10%", "0.5 %", "0.1", "0%"].map(share), [Ok(0.1), Ok(0.005), Ok(0.1), Ok(0.0)]);
-        assert!(["", "%", "-1%", "NaN", "inf", "ten"].into_iter().all(|text| share(text).is_err()));
+        assert!(
+            ["", "%", "-1%", "NaN", "inf", "ten", "10", "1.5"].into_iter().all(|text| share(text).is_err())
+        );
     }
 }

@@ -203,7 +203,10 @@ fn write_head(profile: &Profile, heap: &Heap, options: TableOptions, out: &mut i
         writeln!(out, "# {} failed", plural(total.failed, "allocation"))?;
     }
     let pages: u64 = heap.pages().map(|(_, pages)| pages).sum();
-    if pages > 0 || total.failed_growths > 0 {
+    if pages == 0 && total.failed_growths > 0 {
+        // Nobody tells how large it is.
+        writeln!(out, "# memory didn't grow, {} in vain", plural(total.failed_growths, "time"))?;
+    } else if pages > 0 {
         let failed = match total.failed_growths {
             0 => String::new(),
             failed => format!("; {} not", plural(failed, "time")),

@@ -8,7 +8,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
+use ratatui::widgets::{Paragraph, Wrap};
 
 /// From these shares on a function is hot, or warm.
 const HOT: f64 = 0.2;
@@ -31,14 +31,26 @@ pub fn draw(screen: &mut Screen<'_>, frame: &mut Frame<'_>) {
         (None, Tab::Functions) => function_lines(screen),
     };
     frame.render_widget(Paragraph::new(head_lines(screen)), head);
-    frame.render_widget(Paragraph::new(lines), rows);
-    frame.render_widget(Paragraph::new(foot_line(screen)), foot);
+    let text = Paragraph::new(lines);
+    // Rows of figures are cut, and source is not.
+    frame.render_widget(if screen.source.is_some() { text.wrap(Wrap { trim: false }) } else { text }, rows);
+    let line = foot_line(screen);
+    // The end of what is typed is what the user looks at.
+    let is_cut = screen.is_typing && line.width() > usize::from(foot.width);
+    frame.render_widget(if is_cut { line.right_aligned() } else { line }, foot);
 }
 
 fn head_lines(screen: &Screen<'_>) -> Vec<Line<'static>> {
     let profile = screen.profile;
     let wall = screen.unit.text(profile.wall_nanos());
-    let title = format!("{}: {wall}, {}", printable(screen.title), plural(profile.calls(), "call"));
+    let mut title = format!("{}: {wall}, {}", printable(screen.title), plural(profile.calls(), "call"));
+    if let Some(sampling) = profile.sampling() {
+        title += &format!(", times of {}", plural(sampling.samples, "sample"));
+    }
+    match profile.health.warnings().len() as u64 {
+        0 => {}
+        count => title += &format!(", {} when this ends", plural(count, "warning")),
+    }
     let columns = match (&screen.source, screen.tab) {
         (Some(_), _) => String::new(),
         (None, Tab::Tree) => format!("total %  self % {:>11} {:>13}  call tree", "total", "calls"),
@@ -84,7 +96,7 @@ fn tree_lines(screen: &mut Screen<'_>, area: Rect) -> Vec<Line<'static>> {
         let node = screen.profile.tree.get(*id)?;
         let nanos = |ticks| screen.profile.header.nanos(ticks);
         let total = node.total_ticks as f64 / whole;
-        let own = nanos(node.self_ticks) as f64 / screen.own_nanos.max(1.0);
+        let own = node.self_ticks as f64 / whole;
         let mark = match state {
             State::Leaf => "  ",
             State::Closed => "▸ ",
@@ -93,7 +105,14 @@ fn tree_lines(screen: &mut Screen<'_>, area: Rect) -> Vec<Line<'static>> {
         let room = usize::from(area.width).saturating_sub(FIGURES + NAME);
         let indent = " ".repeat((depth * INDENT).min(room));
         let name = format!("{indent}{mark}{}", screen.profile.symbols.label(node.func));
-        Some(row_line([total, own], screen.unit.text(nanos(node.total_ticks)), node.calls, name, own, chosen))
+        Some(row_line(
+            [total, own],
+            screen.time(nanos(node.total_ticks) as f64),
+            node.calls,
+            name,
+            own,
+            chosen,
+        ))
     };
     rows.filter_map(line).collect()
 }
@@ -104,9 +123,9 @@ fn function_lines(screen: &mut Screen<'_>) -> Vec<Line<'static>> {
     let whole = screen.profile.header.nanos(screen.profile.tree.total_ticks()).max(1) as f64;
     let rows = seen(screen.function_place, screen.height, screen.functions());
     let line = |(row, chosen): (&kperf_profile::Row, bool)| {
-        let own = screen.unit.text(row.self_nanos.round() as u64);
+        let [total, own] = [row.total_nanos, row.self_nanos].map(|nanos| nanos / whole);
         let name = screen.profile.symbols.label(row.func);
-        row_line([row.total_nanos / whole, row.share], own, row.calls, name, row.share, chosen)
+        row_line([total, own], screen.time(row.self_nanos), row.calls, name, own, chosen)
     };
     rows.map(line).collect()
 }

@@ -3,7 +3,7 @@
 use super::tree::Tree;
 use crate::annotate::SourceArgs;
 use kperf_abi::FuncId;
-use kperf_profile::{FlatProfile, Profile, Row, Unit};
+use kperf_profile::{FlatProfile, Precision, Profile, Row, Unit, rough_text};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 /// Whether it goes on.
@@ -11,6 +11,8 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 pub enum Next {
     /// Draw again, and wait for the next key.
     Draw,
+    /// The user wants the shell for a while.
+    Stop,
     /// The user is done.
     End,
 }
@@ -59,8 +61,8 @@ pub struct Screen<'a> {
     pub tree: Tree<'a>,
     pub tree_place: Place,
     flat: FlatProfile,
-    /// The self time of all functions, which shares are of, as in `report`.
-    pub own_nanos: f64,
+    /// What times are worth, if they rest on samples or ticks.
+    precision: Option<Precision>,
     /// The functions as they are listed.
     order: Vec<usize>,
     pub function_place: Place,
@@ -82,7 +84,7 @@ impl<'a> Screen<'a> {
         let mut order: Vec<usize> = (0..flat.rows.len()).collect();
         let own = |index: &usize| flat.rows.get(*index).map_or(0.0, |row| row.self_nanos);
         order.sort_by(|a, b| own(b).total_cmp(&own(a)));
-        let own_nanos = flat.rows.iter().map(|row| row.self_nanos).sum();
+        let precision = profile.precision(flat.self_nanos);
         let mut tree = Tree::new(profile);
         let row = tree.open_hottest(0);
         Screen {
@@ -93,7 +95,7 @@ impl<'a> Screen<'a> {
             tree,
             tree_place: Place { row, top: 0 },
             flat,
-            own_nanos,
+            precision,
             order,
             function_place: Place::default(),
             source: None,
@@ -102,6 +104,14 @@ impl<'a> Screen<'a> {
             is_typing: false,
             message: None,
             height: 1,
+        }
+    }
+
+    /// A time, with the digits that are known.
+    pub fn time(&self, nanos: f64) -> String {
+        match &self.precision {
+            Some(precision) => rough_text(nanos, precision.sampling_error(nanos)),
+            None => self.unit.text(nanos.round() as u64),
         }
     }
 
@@ -135,8 +145,11 @@ impl<'a> Screen<'a> {
         if control && key.code == KeyCode::Char('c') {
             return Next::End;
         }
+        if control && key.code == KeyCode::Char('z') {
+            return Next::Stop;
+        }
         if self.is_typing {
-            self.type_into_search(key.code);
+            self.type_into_search(key);
             return Next::Draw;
         }
         match key.code {
@@ -190,8 +203,9 @@ impl<'a> Screen<'a> {
         }
     }
 
-    fn type_into_search(&mut self, key: KeyCode) {
-        match key {
+    fn type_into_search(&mut self, key: KeyEvent) {
+        let with_others = key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
+        match key.code {
             KeyCode::Enter => {
                 self.is_typing = false;
                 self.find();
@@ -200,7 +214,13 @@ impl<'a> Screen<'a> {
             KeyCode::Backspace => {
                 self.search.pop();
             }
-            KeyCode::Char(letter) => self.search.push(letter),
+            // As in a shell: all, the last word.
+            KeyCode::Char('u') if with_others => self.search.clear(),
+            KeyCode::Char('w') if with_others => {
+                let words = self.search.trim_end();
+                self.search.truncate(words.rfind(' ').map_or(0, |space| space + 1));
+            }
+            KeyCode::Char(letter) if !with_others => self.search.push(letter),
             _ => {}
         }
     }

@@ -1,0 +1,56 @@
+//! What ends `tui` or stops it, other than its keys: signals, and a terminal that goes away.
+
+use std::io::{self, IsTerminal};
+
+/// Something that isn't a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupt {
+    /// This signal ends the program.
+    End(i32),
+    /// The user stops the program for a while, as Ctrl-Z does.
+    Stop,
+    /// The program goes on, in a terminal that others used.
+    GoOn,
+    /// There is no terminal any more.
+    Gone,
+}
+
+/// Notes signals.
+pub struct Interrupts {
+    #[cfg(unix)]
+    signals: signal_hook::iterator::Signals,
+}
+
+impl Interrupts {
+    #[cfg(unix)]
+    pub fn new() -> io::Result<Interrupts> {
+        use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+        let signals = [SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP];
+        Ok(Interrupts { signals: signal_hook::iterator::Signals::new(signals)? })
+    }
+
+    #[cfg(not(unix))]
+    pub fn new() -> io::Result<Interrupts> {
+        Ok(Interrupts {})
+    }
+
+    /// What came since the last call.
+    pub fn next(&mut self) -> Option<Interrupt> {
+        #[cfg(unix)]
+        if let Some(signal) = self.signals.pending().next() {
+            return Some(match signal {
+                signal_hook::consts::SIGTSTP => Interrupt::Stop,
+                signal_hook::consts::SIGCONT => Interrupt::GoOn,
+                signal => Interrupt::End(signal),
+            });
+        }
+        (!io::stdin().is_terminal()).then_some(Interrupt::Gone)
+    }
+}
+
+/// Stops this process until somebody lets it go on.
+pub fn stop() -> io::Result<()> {
+    #[cfg(unix)]
+    signal_hook::low_level::raise(signal_hook::consts::SIGSTOP)?;
+    Ok(())
+}
