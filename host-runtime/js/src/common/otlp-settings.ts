@@ -25,9 +25,14 @@ export interface OtlpOptions {
 /** Where a Collector is if nobody says. */
 export const DEFAULT_ENDPOINT = 'http://localhost:4318';
 
-/** The address that spans are posted to. */
+/** The address that spans are posted to. Throws if it is none: waiting would not make it one. */
 export function tracesUrl({ url, endpoint }: OtlpOptions): string {
-    return url ?? `${(endpoint ?? DEFAULT_ENDPOINT).replace(/\/+$/, '')}/v1/traces`;
+    const given = url ?? endpoint ?? DEFAULT_ENDPOINT;
+    const here = (globalThis as { location?: { href: string } }).location?.href;
+    if (!URL.canParse(given, here) || !/^https?:$/.test(new URL(given, here).protocol)) {
+        throw new Error(`kperf: \`${given}\` is no OTLP endpoint: give one such as ${DEFAULT_ENDPOINT}`);
+    }
+    return url ?? `${given.replace(/\/+$/, '')}/v1/traces`;
 }
 
 /** `key=value,key2=value2`, percent-encoded, as in `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_RESOURCE_ATTRIBUTES`. Throws where it isn't that. */
@@ -74,6 +79,7 @@ export function otlpFromEnvironment(env: Environment): OtlpOptions | undefined {
     if (timeout) options.timeout = number(timeout, 'OTEL_EXPORTER_OTLP_TIMEOUT');
     const delay = env['OTEL_BSP_SCHEDULE_DELAY'];
     if (delay) options.delay = number(delay, 'OTEL_BSP_SCHEDULE_DELAY');
+    tracesUrl(options);
     return options;
 }
 

@@ -1,5 +1,6 @@
 /** What the subcommands of `npx kperf-wasm` share: how flags are read, and how texts are shown. */
 
+import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { ParseArgsConfig } from 'node:util';
 import type { RewriteOptions } from '../common/rewriter.js';
 
@@ -49,10 +50,24 @@ export function oneOf<Word extends string>(flag: string, text: string, ...words:
 }
 
 /** The one file that a subcommand is about. */
-export function onlyFile(files: string[], what: string): string {
+export function onlyFile(files: string[], what: 'module' | 'trace'): string {
     if (files.length !== 1) throw new Usage(`one ${what} is wanted, and there are ${files.length}`);
-    return files[0]!;
+    const path = files[0]!;
+    const about = statSync(path, { throwIfNoEntry: false });
+    if (about?.isDirectory()) throw new Error(`\`${path}\` is a folder; name a ${what} in it`);
+    if (about?.isFile()) {
+        const begin = new Uint8Array(TRACE.length);
+        const file = openSync(path, 'r');
+        readSync(file, begin);
+        closeSync(file);
+        const isTrace = TRACE.equals(begin);
+        if (what === 'module' && isTrace) throw new Error(`\`${path}\` is a trace, not a WebAssembly module; \`report\` reads it`);
+    }
+    return path;
 }
+
+/** How a trace begins. */
+const TRACE = Buffer.from('KPERF\0');
 
 /** A text of a trace in a line on a terminal: what would move the cursor or turn the text is spelled out. */
 export function printable(text: string): string {
