@@ -169,7 +169,7 @@ pub fn text(trace: &Trace) -> String {
         };
         lines.add("cpu", format_args!("{} in all threads of the host{processors}", nanos_text(cpu)));
     }
-    if let Some(Preempted { count, nanos }) = trace.preempted.filter(|preempted| preempted.nanos > 0) {
+    if let Some(Preempted { count, nanos, .. }) = trace.preempted.filter(|preempted| preempted.nanos > 0) {
         let taken = plural(count, "time");
         lines.add(
             "preempted",

@@ -23,7 +23,7 @@ pub fn hints(profile: &Profile, flat: &FlatProfile, compensated: bool) -> Vec<St
         cut_short(profile),
         timed(probes(profile, flat).filter(|_| !compensated)),
         // If others had the processor, a finer clock doesn't help.
-        busy(profile, flat).or_else(|| timed(samples(profile, flat))),
+        busy(profile).or_else(|| timed(samples(profile, flat))),
         names(profile, flat),
     ];
     all.into_iter().flatten().collect()
@@ -94,16 +94,17 @@ fn samples(profile: &Profile, flat: &FlatProfile) -> Option<String> {
 }
 
 /// Other programs took the processor: from the ticker, or from the guest.
-fn busy(profile: &Profile, flat: &FlatProfile) -> Option<String> {
+fn busy(profile: &Profile) -> Option<String> {
     if profile.header.clock.kind == ClockKind::Instructions {
         return None;
     }
     // What is taken from a short run is chance.
     let preempted = profile.health.summary.as_ref().and_then(|summary| summary.preempted);
     let preempted = preempted.filter(|preempted| preempted.nanos >= PREEMPTED_NANOS).unwrap_or_default();
-    let stalled = profile.health.stalls.ticker.nanos as f64 / profile.wall_nanos().max(1) as f64;
-    let stalled = stalled.max(preempted.nanos as f64 / flat.self_nanos.max(1.0));
-    (stalled >= MUCH && flat.self_nanos > 0.0).then(|| {
+    let wall = profile.wall_nanos().max(1) as f64;
+    let taken = preempted.nanos as f64 / f64::from(preempted.threads.max(1));
+    let stalled = (profile.health.stalls.ticker.nanos as f64).max(taken) / wall;
+    (stalled >= MUCH).then(|| {
         format!(
             "the machine was busy for {:.0} % of the run; run it again when it isn't, or take --clock instructions, which counts the \
              same on every machine",

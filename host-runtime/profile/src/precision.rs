@@ -54,15 +54,18 @@ impl Precision {
         }
     }
 
-    /// The same of threads from which others took their processors: which functions they took them from is chance.
-    pub fn beside_others(self, preempted: &Preempted) -> Precision {
-        // So much of all time, in so many pieces. Their lengths are taken to vary as those of an exponential distribution, for which the
-        // mean square is twice the square of the mean.
-        let part = (preempted.nanos as f64 / self.self_nanos.max(1.0)).min(1.0);
-        let variance = 2.0 * part.powi(2) / preempted.count.max(1) as f64;
-        if self.effective_samples <= 0.0 {
+    /// The same of threads from which others took their processors in `wall_nanos` nanoseconds: which functions they took them from is
+    /// chance.
+    pub fn beside_others(self, preempted: &Preempted, wall_nanos: f64) -> Precision {
+        let Preempted { count, nanos, threads } = *preempted;
+        let nanos = nanos as f64;
+        let threads_nanos = (wall_nanos * f64::from(threads.max(1))).max(nanos);
+        if self.effective_samples <= 0.0 || nanos <= 0.0 {
             return self;
         }
+        // The guest has its part of the pieces. Their lengths are taken to vary as those of an exponential distribution, for which the mean
+        // square is twice the square of the mean.
+        let variance = 2.0 * nanos.powi(2) / (count.max(1) as f64 * threads_nanos * self.self_nanos.max(1.0));
         Precision { effective_samples: 1.0 / (1.0 / self.effective_samples + variance), ..self }
     }
 
@@ -129,16 +132,18 @@ mod tests {
         let mut ticks = TickTotal::default();
         (0..100_000).for_each(|_| ticks.add(2_000, 2_000));
         let free = ProbeCost::default();
-        let error = |count, nanos| {
+        let error = |count, nanos, wall: f64| {
             let precision = Precision::of_ticks(&ticks, 2e8, 0, Some(&free));
-            precision.beside_others(&Preempted { count, nanos }).share_error(0.5, 0)
+            precision.beside_others(&Preempted { count, nanos, threads: 1 }, wall).share_error(0.5, 0)
         };
-        assert!(error(0, 0) < 0.01);
+        assert!(error(0, 0, 2e8) < 0.01);
         // Half of the time in 20 pieces: one of them more or less in a function is 2.5 points.
-        assert!((0.1..0.2).contains(&error(20, 100_000_000)), "{}", error(20, 100_000_000));
-        assert!(error(2_000, 100_000_000) < 0.02);
-        // More than there is, of threads that also did other things.
-        assert!((0.1..=1.0).contains(&error(1, u64::MAX)));
+        assert!((0.1..0.2).contains(&error(20, 100_000_000, 2e8)), "{}", error(20, 100_000_000, 2e8));
+        assert!(error(2_000, 100_000_000, 2e8) < 0.02);
+        // As much in ten times the time, of which the guest had a tenth: a tenth of the pieces were its.
+        let [all, tenth] = [error(20, 100_000_000, 2e8), error(20, 100_000_000, 2e9)];
+        assert!(tenth < all / 2.0 && tenth > 0.02, "{tenth} {all}");
+        assert!((0.1..=1.0).contains(&error(1, u64::MAX, 0.0)));
     }
 
     #[test]

@@ -208,7 +208,7 @@ impl Profile {
         let preempted = self.health.summary.as_ref().and_then(|summary| summary.preempted);
         (ticks.count > 0 && ticks.squares > 0.0).then(|| {
             Precision::of_ticks(ticks, self_nanos, self.calls(), cost)
-                .beside_others(&preempted.unwrap_or_default())
+                .beside_others(&preempted.unwrap_or_default(), self.wall_nanos() as f64)
         })
     }
 

@@ -158,7 +158,7 @@ fn what_to_do_about_figures_that_say_little() {
     assert!(busy[0].contains("--clock instructions"), "{busy:?}");
     // Others had the processor for 20 ms of 50; the ticker ran meanwhile.
     let preempted = |nanos| Summary {
-        preempted: Some(Preempted { count: 9, nanos }),
+        preempted: Some(Preempted { count: 9, nanos, threads: 1 }),
         ..ticks(500_010).unwrap_or_default()
     };
     let long = "main{ 50000000 step{ 100 } }";

@@ -93,6 +93,8 @@ pub struct Preempted {
     /// For how many nanoseconds they waited for one.
     #[serde(deserialize_with = "u64_or_decimal")]
     pub nanos: u64,
+    /// How many threads that were.
+    pub threads: u32,
 }
 
 /// The last chunk of a trace. A trace without one was cut off.

@@ -56,9 +56,14 @@ impl Watched {
             Some(Preempted {
                 count: end.count.saturating_sub(thread.begin.count),
                 nanos: end.nanos.saturating_sub(thread.begin.nanos),
+                threads: 1,
             })
         });
-        parts.reduce(|a, b| Preempted { count: a.count + b.count, nanos: a.nanos.saturating_add(b.nanos) })
+        parts.reduce(|a, b| Preempted {
+            count: a.count + b.count,
+            nanos: a.nanos.saturating_add(b.nanos),
+            threads: a.threads + b.threads,
+        })
     }
 }
 
@@ -91,6 +96,7 @@ fn read(thread: &std::path::Path) -> Option<Preempted> {
     Some(Preempted {
         count: count.trim().parse().ok()?,
         nanos: times.split_ascii_whitespace().nth(1)?.parse().ok()?,
+        threads: 1,
     })
 }
 
@@ -126,6 +132,7 @@ mod tests {
         drop(threads);
         // Three threads share a processor for 300 ms: each waits for some 200.
         let total = watched.total().unwrap();
+        assert_eq!(total.threads as usize, 3 * processors);
         assert!(total.count > 0 && total.nanos > 50_000_000 * processors as u64, "{total:?}");
     }
 }

@@ -3,7 +3,7 @@
 import { CAPACITY, HOST_IDS } from './constants.js';
 import type { Output } from './output.js';
 import { stopTicker, tickedOf, type Ticker } from './ticker.js';
-import { noStalls, type ClockInfo, type Header, type Sink, type Summary } from './trace.js';
+import { noStalls, type ClockInfo, type Had, type Header, type Sink, type Summary } from './trace.js';
 import { TraceWriter } from './trace-writer.js';
 
 /** What a recording ends with. */
@@ -16,8 +16,8 @@ export interface Clockwork {
     settled?: () => ClockInfo;
     /** Reads one moment on the trace's clock and on the calendar's; nothing under the clock for tests. */
     anchor?: (() => Header['anchor']) | undefined;
-    /** For how long the process's threads ran on processors since the recording began, in nanoseconds; if the host knows. */
-    cpu?: (() => number) | undefined;
+    /** What the process had of the processors since the recording began; if the host knows. */
+    had?: (() => Had) | undefined;
 }
 
 /** Blocks whose words are written, for the next ones of this thread: fresh memory costs four times what the copy does. */
@@ -116,7 +116,7 @@ export class LocalOutput implements Output {
             recorders: this.#lanes,
             ticker_stalls: total,
             ...(ticks && { ticks }),
-            ...(this.#clockwork.cpu && { cpu_nanos: this.#clockwork.cpu() }),
+            ...this.#clockwork.had?.(),
             writer_stalls: noStalls(),
         });
         const answer = (): Summary => {

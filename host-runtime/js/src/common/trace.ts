@@ -48,6 +48,13 @@ export interface TickTotal {
     squares: number;
 }
 
+/** How often and for how many nanoseconds so many threads were ready to run while others had the processors. */
+export interface Preempted {
+    count: number;
+    nanos: number;
+    threads: number;
+}
+
 /** What a trace says at its end. */
 export interface Summary {
     /** How the guest ended: `completed`, `exit 3`, `trap: ...`. */
@@ -67,11 +74,16 @@ export interface Summary {
     writer_stalls: StallTotal;
     /** For how many nanoseconds the process's threads ran on processors since the recording began; in node only. */
     cpu_nanos?: number;
+    /** What other threads took from the thread that began the recording; in node on Linux only. */
+    preempted?: Preempted;
     /** What became of the spans, where the recording sent some; not in the trace. */
     sent?: { delivery?: Delivery; failure?: string };
     /** The process that ran at the same time and has the trace's file: this trace is in `NAME-PID.kperf` beside it. Not in the trace; in node only. */
     other?: number;
 }
+
+/** What a process had of the processors. */
+export type Had = Partial<Pick<Summary, 'cpu_nanos' | 'preempted'>>;
 
 /** The part of a summary that a writer counts itself. */
 export type Told = Omit<Summary, 'events' | 'blocks' | 'dropped_events' | 'probes' | 'sent' | 'other'>;

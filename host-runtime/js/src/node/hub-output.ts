@@ -85,7 +85,7 @@ export class HubOutput implements Output {
             recorders: this.#hub.lanes,
             ticker_stalls: total,
             ...(ticks && { ticks }),
-            ...(clockwork.cpu && { cpu_nanos: clockwork.cpu() }),
+            ...clockwork.had?.(),
             writer_stalls: this.#hub.stalls,
         };
         const ending: Ending = { told, stalls: first };

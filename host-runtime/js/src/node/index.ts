@@ -16,7 +16,7 @@ import { IS_NONE, IS_STARTING, IS_WANTED, parseSampling, SamplerControl, type Sa
 import type { SharedLane } from '../common/shared-lane.js';
 import { askForCells, clockMemory, forgetTicks, hasTicked, stopTicker, waitForTicker, type CellChange, type Ticker } from '../common/ticker.js';
 import { TickerWatch } from '../common/ticker-watch.js';
-import type { ClockInfo, Header, Sink } from '../common/trace.js';
+import type { Had, ClockInfo, Header, Sink } from '../common/trace.js';
 import { RECORDER_ONE_MEMORY } from '../common/wasm.js';
 import type { OtlpOptions } from '../common/otlp-settings.js';
 import type { AskParent } from '../common/parent.js';
@@ -25,6 +25,7 @@ import { Follower, type Followed, type FollowerData } from './follower.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
 import { threadOffset, threadOrigin } from './offset.js';
+import { watchPreempted } from './preempted.js';
 import { CountsAlone, endSampler, NodeSampler, waitForSampler } from './sampler.js';
 import type { SamplerData } from './sampler-thread.js';
 import type { TickerData } from './ticker-thread.js';
@@ -236,7 +237,7 @@ type Meanwhile = (isThere: () => boolean) => void;
 function openOutput(options: RecorderOptions, header: Header, clock: Clock, shared: Shared, meanwhile: Meanwhile): Output {
     const now = (): number => ticksOf(clock);
     const anchor = shared.made ? undefined : () => anchorOf(clock);
-    const clockwork = { now, ticker: () => shared.ticker, anchor, cpu: shared.made === 'test' ? undefined : cpuSince(process.cpuUsage()) };
+    const clockwork = { now, ticker: () => shared.ticker, anchor, had: shared.made === 'test' ? undefined : hadSince(process.cpuUsage()) };
     if (options.sink) return new LocalOutput(options.sink, header, clockwork);
     const hub = new Hub(shared.hub);
     const path = options.path ?? defaultPath();
@@ -250,11 +251,13 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, shar
     return new HubOutput(hub, clockwork, samplerOnRequest(shared), follower && startFollower(follower, path, options.otlp ?? {}));
 }
 
-/** Tells for how many nanoseconds the process's threads have run since. */
-function cpuSince(began: NodeJS.CpuUsage): () => number {
+/** Tells for how many nanoseconds the process's threads have run since, and what was taken from this one. */
+function hadSince(began: NodeJS.CpuUsage): () => Had {
+    const preempted = watchPreempted();
     return () => {
         const { user, system } = process.cpuUsage(began);
-        return 1000 * (user + system);
+        const taken = preempted();
+        return { cpu_nanos: 1000 * (user + system), ...(taken && { preempted: taken }) };
     };
 }
 
