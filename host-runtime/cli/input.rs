@@ -1,7 +1,7 @@
 //! Reads the files that the user names; `-` is stdin, and modules may be text or binary.
 
-use crate::collect::store;
 use anyhow::{Context, bail};
+use kperf_dataset::is_dataset;
 use std::io::Read;
 use std::path::Path;
 
@@ -18,7 +18,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 
 /// Fails if the path is a dataset, for commands that read none.
 pub fn refuse_dataset(path: &Path) -> anyhow::Result<()> {
-    if store::is_dataset(path) {
+    if is_dataset(path) {
         bail!(
             "`{0}` is a dataset, which has sums of many runs; report, flame, graph, view and diff read it, and query engines do \
              (`kperf-wasm collect -o {0} --sql`)",

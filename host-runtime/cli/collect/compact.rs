@@ -3,11 +3,9 @@
 //! The rows get the next generation of their runs. The file of `runs` comes last: from then on the new rows hold, and the old files are
 //! deleted. Whoever kills this leaves rows that don't count, or files that are there twice; the next one deletes them.
 
-use super::file_name;
-use super::known::run_of;
-use super::store::{Known, Part, Partition, Store, short_hash};
 use crate::table::plural;
 use anyhow::Context;
+use kperf_dataset::{Known, Part, Partition, Store, file_name, run_of, short_hash};
 use kperf_profile::dataset::table::TableRow;
 use kperf_profile::dataset::{FunctionRow, PathRow, RunRow, SpanRow, StatRow};
 use std::collections::{BTreeMap, HashMap, HashSet};

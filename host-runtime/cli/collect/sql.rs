@@ -1,8 +1,8 @@
 //! The views that answer the usual questions, as SQL. Engines differ in how they find the tables and open lists; the rest is the same
 //! for all.
 
-use super::store::Store;
 use anyhow::Context;
+use kperf_dataset::Store;
 use kperf_profile::dataset::table::TableRow;
 use kperf_profile::dataset::{CallRow, FunctionRow, PathRow, RunRow, SpanRow, StatRow};
 use std::fmt::Write;
