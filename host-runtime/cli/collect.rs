@@ -84,6 +84,19 @@ Examples:
 Exit codes:
   0 everything is in the dataset, 1 something isn't, or failure, 2 wrong usage";
 
+/// Fails if a run can't be added to a dataset when it has ended, as far as that is known before it begins.
+pub fn prepare(trace: &Path, dataset: &Path) -> anyhow::Result<()> {
+    if trace == Path::new("-") || trace.exists() && !trace.is_file() {
+        bail!("--dataset needs the trace as a file, and `{}` is none", trace.display());
+    }
+    if dataset == Path::new("-") {
+        bail!("a dataset is a folder; name one with --dataset");
+    }
+    environment()?;
+    Store::open_or_create(dataset)?;
+    Ok(())
+}
+
 /// Adds a run that has just ended to a dataset, with what the environment says of it. Answers whether it is there; if not, the user is told.
 pub fn add_run(trace: &Path, dataset: &Path, quiet: bool) -> bool {
     match Opts::of_run(trace, dataset, quiet).run() {
@@ -117,6 +130,9 @@ impl Opts {
 
     /// Collects. Traces that can't be read are told, and the others taken all the same.
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        if self.output == Path::new("-") {
+            bail!("a dataset is a folder; name one with -o");
+        }
         if self.traces.is_empty() && !self.compact && self.sql.is_none() {
             bail!("name traces, folders with traces, or `-` for stdin");
         }

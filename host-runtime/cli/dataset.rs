@@ -97,22 +97,25 @@ pub fn profiles(
         .map(|(_, partition)| partition.clone())
         .collect();
     let is_wanted = |part: &Part| wanted.contains(&part.partition);
-    for part in store.parts::<FunctionRow>()?.iter().filter(|part| is_wanted(part)) {
-        store.read(part, |row: FunctionRow| {
-            load.function(row);
-            Ok(())
-        })?;
-    }
-    for part in store.parts::<PathRow>()?.iter().filter(|part| is_wanted(part)) {
-        store.read(part, |row: PathRow| load.path(row).map_err(io::Error::other))?;
-    }
     for part in store.parts::<StatRow>()?.iter().filter(|part| is_wanted(part)) {
         store.read(part, |row: StatRow| {
             let holds = places.get(&row.run_id).is_some_and(|(_, place)| *place == part.partition);
             if holds { load.stat(&row).map_err(io::Error::other) } else { Ok(()) }
         })?;
     }
-    let profiles = load.finish();
+    for part in store.parts::<PathRow>()?.iter().filter(|part| is_wanted(part)) {
+        store.read(part, |row: PathRow| {
+            load.path(row);
+            Ok(())
+        })?;
+    }
+    for part in store.parts::<FunctionRow>()?.iter().filter(|part| is_wanted(part)) {
+        store.read(part, |row: FunctionRow| {
+            load.function(row);
+            Ok(())
+        })?;
+    }
+    let profiles = load.finish().with_context(failed)?;
     if calls.are_all() {
         return Ok(profiles);
     }

@@ -13,6 +13,9 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
         return Ok(bytes);
     }
     refuse_dataset(path)?;
+    if path.is_dir() {
+        bail!("`{}` is a folder; name a file in it", path.display());
+    }
     std::fs::read(path).with_context(|| format!("failed to read `{}`", path.display()))
 }
 
@@ -22,6 +25,18 @@ pub fn refuse_dataset(path: &Path) -> anyhow::Result<()> {
         bail!(
             "`{0}` is a dataset, which has sums of many runs; report, flame, graph, view and diff read it, and query engines do \
              (`kperf-wasm collect -o {0} --sql`)",
+            path.display()
+        );
+    }
+    Ok(())
+}
+
+/// Fails if the path is a dataset or another folder, for commands that read a trace.
+pub fn refuse_folder(path: &Path) -> anyhow::Result<()> {
+    refuse_dataset(path)?;
+    if path.is_dir() {
+        bail!(
+            "`{0}` is a folder; name a trace in it, or `kperf-wasm collect {0} -o dataset/` makes a dataset of all of them",
             path.display()
         );
     }

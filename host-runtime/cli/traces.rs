@@ -50,7 +50,7 @@ fn open_with(path: &Path, namer: Box<dyn Namer + Send>, quiet: bool) -> anyhow::
     let (input, length): (Box<dyn Read>, Option<u64>) = if path == Path::new("-") {
         (Box::new(io::stdin()), None)
     } else {
-        input::refuse_dataset(path)?;
+        input::refuse_folder(path)?;
         let file = File::open(path).with_context(context)?;
         let metadata = file.metadata().with_context(context)?;
         (Box::new(file), metadata.is_file().then_some(metadata.len()))

@@ -35,8 +35,9 @@ fn each_file_of_a_rotated_trace_is_added() {
     let files = fs::read_dir(&traces).unwrap().count() as u64;
     assert!(files > 2, "{files}");
     assert_eq!(account, Account { new: files, ..Account::default() });
-    // 500 steps, 3200 calls each.
-    assert_eq!(calls(path, "fleet", "isValidPosition"), 1_600_000);
+    // 500 steps, 3200 calls each. A call that is open at the end of a file is in the next one too.
+    let calls = calls(path, "fleet", "isValidPosition");
+    assert!((1_600_000..1_600_000 + files).contains(&calls), "{calls}");
     let told = kperf(path, &["collect", "traces", "-o", "fleet"]);
     assert!(told.contains(&format!("0 runs new, {files} taken before")), "{told}");
     let Some(rows) = ask_of(path, "SELECT DISTINCT r.service, r.version, complete FROM runs r") else {

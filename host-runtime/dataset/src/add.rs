@@ -2,7 +2,7 @@
 
 use crate::error::{Context, Error, Result};
 use crate::known::KnownRuns;
-use crate::layout::{Partition, name_of, run_of};
+use crate::layout::{Partition, file_name, name_of, run_of};
 use crate::options::Options;
 use crate::store::{Known, Store};
 use kperf_profile::dataset::{
@@ -101,20 +101,36 @@ impl<'a> Adder<'a> {
         let run_id = self.options.run_id(reader.header());
         let earlier = self.known.get(run_id)?;
         let before = Outcome { added: Added::Before, run_id, warnings: Vec::new() };
+        // What somebody has named may be another run of the same length.
         if let Some(earlier) = &earlier
+            && self.options.run_name.is_none()
             && trace.length == Some(earlier.row.trace_bytes)
+            && self.has_rows(earlier)?
         {
+            if self.wants_calls(earlier)? {
+                self.write_calls(run_id, &earlier.partition, open()?)?;
+                return Ok(Outcome { added: Added::Grown, ..before });
+            }
             return Ok(before);
         }
-        let generation = earlier.as_ref().map_or(0, |earlier| earlier.row.generation + 1);
+        let generation = earlier.as_ref().map_or(0, |earlier| generation_after(earlier.row.generation));
         let rows = self.options.rows(run_id, generation, trace.name);
         let mut collected = read(trace, reader, &rows, progress)?;
-        if let Some(Known { row, .. }) = &earlier {
+        if let Some(earlier) = &earlier {
+            let row = &earlier.row;
             let (then, now) = (row.trace_bytes, collected.run.trace_bytes);
-            if then == now || now < then && !row.complete {
+            let is_same = is_same(row, &collected.run);
+            if is_same && self.has_rows(earlier)? {
+                if self.wants_calls(earlier)? {
+                    self.write_calls(run_id, &earlier.partition, open()?)?;
+                    return Ok(Outcome { added: Added::Grown, ..before });
+                }
                 return Ok(before);
             }
-            if row.complete {
+            if now < then && !row.complete && self.has_rows(earlier)? {
+                return Ok(before);
+            }
+            if row.complete && !is_same {
                 return Err(Error::new(format!(
                     "`{}` is of the same run as `{}`, which was taken ({then} bytes, not {now}); if it is another run, name it with \
                      --run-id",
@@ -126,16 +142,58 @@ impl<'a> Adder<'a> {
             Some(earlier) => earlier.partition.clone(),
             None => partition(&self.options, &collected),
         };
-        let calls = self.options.calls.then_some(|| {
-            let (reader, rows, name) = (open()?, CallRows { run_id }, format!("r-{run_id:016x}"));
-            self.store.write_with::<CallRow>(&partition, &name, |out| rows.write(reader, out))
-        });
+        // Those of a part of the trace would be too few.
+        let with_calls = self.options.calls || self.store.has::<CallRow>(&partition, &calls_name(run_id))?;
+        let calls = with_calls.then_some(|| self.write_calls(run_id, &partition, open()?));
         let old = earlier.as_ref().map(|known| (known.partition.clone(), known.row.generation));
         place(self.store, &partition, &collected, calls, old.as_slice())?;
         self.known.insert(Known { row: collected.run, partition });
         let added = if earlier.is_some() { Added::Grown } else { Added::New };
         Ok(Outcome { added, run_id, warnings: std::mem::take(&mut collected.warnings) })
     }
+
+    /// Whether the rows of a run are there as far as its files' names tell: a dataset may have been copied in part.
+    fn has_rows(&self, known: &Known) -> Result<bool> {
+        let name = file_name(&known.row);
+        let is_joined = !self.store.has::<RunRow>(&known.partition, &name)?;
+        Ok(is_joined || self.store.has::<StatRow>(&known.partition, &name)?)
+    }
+
+    /// Whether the calls of a run are wanted and aren't there.
+    fn wants_calls(&self, known: &Known) -> Result<bool> {
+        let name = calls_name(known.row.run_id);
+        Ok(self.options.calls && !self.store.has::<CallRow>(&known.partition, &name)?)
+    }
+
+    fn write_calls<R: Read>(&self, run_id: i64, partition: &Partition, reader: TraceReader<R>) -> Result<()> {
+        let rows = CallRows { run_id };
+        self.store.write_with::<CallRow>(partition, &calls_name(run_id), |out| rows.write(reader, out))
+    }
+}
+
+/// The least generation of what [`add_ended`] takes: nobody else takes the run for it at the same time, with less of its trace.
+const ENDED: i32 = 1 << 20;
+
+/// The generation of a run that is taken again. What is taken has even ones, what is joined odd ones: so a run that one process joins while
+/// another one takes it again isn't there twice with the same.
+fn generation_after(generation: i32) -> i32 {
+    (generation | 1).saturating_add(1)
+}
+
+/// The generation of a run that is joined with others, and was taken for this one.
+pub fn joined_generation(generation: i32) -> i32 {
+    generation.saturating_add(1) | 1
+}
+
+/// The name of the file with a run's calls.
+fn calls_name(run_id: i64) -> String {
+    format!("r-{run_id:016x}")
+}
+
+/// Whether two rows are of the same recording.
+fn is_same(a: &RunRow, b: &RunRow) -> bool {
+    let of = |run: &RunRow| (run.trace_bytes, run.start, run.duration_nanos, run.calls, run.self_nanos);
+    of(a) == of(b) && a.module_sha256 == b.module_sha256
 }
 
 /// Adds the run of a trace that has ended, for who can neither lock a dataset nor read files that others have packed: it holds instead of
@@ -155,13 +213,17 @@ pub fn add_ended<R: Read>(
         }
     }
     old.sort_by_key(|(_, generation)| *generation);
-    let generation = old.last().map_or(0, |(_, generation)| generation.saturating_add(1));
+    let generation = old.last().map_or(0, |(_, generation)| generation_after(*generation)).max(ENDED);
     let collected = read(trace, reader, &options.rows(run_id, generation, trace.name), |_| ())?;
     let partition = match old.last() {
         Some((partition, _)) => partition.clone(),
         None => partition(options, &collected),
     };
     place(store, &partition, &collected, None::<fn() -> Result<()>>, &old)?;
+    for (partition, _) in &old {
+        // They were of a part of the trace.
+        store.delete::<CallRow>(partition, &calls_name(run_id))?;
+    }
     let added = if old.is_empty() { Added::New } else { Added::Grown };
     Ok(Outcome { added, run_id, warnings: collected.warnings })
 }
@@ -223,4 +285,25 @@ fn place(
         store.delete::<SpanRow>(partition, &name)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else a run that one process joins while another takes it again would be there twice with the same generation.
+    #[test]
+    fn no_generation_is_both_of_a_taken_run_and_of_a_joined_one() {
+        let mut taken = vec![0, ENDED];
+        for _ in 0..5 {
+            let next: Vec<i32> = taken.iter().map(|generation| generation_after(*generation)).collect();
+            taken.extend(next);
+        }
+        for generation in &taken {
+            let joined = joined_generation(*generation);
+            assert!(joined > *generation && generation_after(*generation) > joined);
+            assert!(!taken.contains(&joined) && generation_after(joined) > joined);
+        }
+        assert_eq!(generation_after(i32::MAX), i32::MAX);
+    }
 }

@@ -65,6 +65,9 @@ impl Files for Folder {
 
     fn prepare(&self) -> Result<()> {
         let Folder(root) = self;
+        if root.exists() && !root.is_dir() {
+            return Err(Error::new(format!("`{}` is a file; name a folder", root.display())));
+        }
         fs::create_dir_all(root)
             .context_with(|| format!("failed to make the folder `{}`", root.display()))?;
         let is_other =

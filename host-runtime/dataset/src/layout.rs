@@ -10,8 +10,10 @@ use sha2::{Digest, Sha256};
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 /// What Hive writes for a value that is missing.
 const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
-/// Longest name of a service in the name of a folder, in bytes.
+/// Longest name of a service, in bytes, and longest in the name of a folder, where a byte may take three: `service=` stands before it, and a
+/// folder's name has 255 at most.
 const MAX_SERVICE: usize = 120;
+const MAX_ENCODED: usize = 240;
 
 /// Where rows stand: `service=life/day=2026-11-24`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -56,7 +58,10 @@ impl Part {
 impl Partition {
     /// Where a run stands. An empty service is `unknown`.
     pub fn new(service: &str, start_micros: i64) -> Partition {
-        let service = service.get(..service.floor_char_boundary(MAX_SERVICE)).unwrap_or_default();
+        let mut service = service.get(..service.floor_char_boundary(MAX_SERVICE)).unwrap_or_default();
+        while utf8_percent_encode(service, PLAIN).map(str::len).sum::<usize>() > MAX_ENCODED {
+            service = service.get(..service.floor_char_boundary(service.len() - 1)).unwrap_or_default();
+        }
         let service = if service.is_empty() { "unknown" } else { service };
         Partition { service: service.to_owned(), day: kperf_profile::dataset::day(start_micros) }
     }
@@ -102,6 +107,22 @@ pub fn short_hash(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_service_s_name_is_no_longer_than_a_folder_s() {
+        for (name, kept) in [
+            ("漢".repeat(40), 26 * 3),
+            (" ".repeat(200), 80),
+            ("a".repeat(200), 120),
+            (format!("{}é", "a".repeat(119)), 119),
+            (String::new(), "unknown".len()),
+        ] {
+            let partition = Partition::new(&name, 0);
+            assert_eq!(partition.service.len(), kept, "{name}");
+            let key = key::<RunRow>(&partition, "r");
+            assert!(key.split('/').all(|part| part.len() <= 255), "{key}");
+        }
+    }
 
     #[test]
     fn a_file_s_name_says_whose_it_is() {
