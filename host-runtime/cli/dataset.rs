@@ -71,7 +71,36 @@ pub fn profiles(
         None => Choice::default(),
     };
     let store = Store::open(path)?;
-    let failed = || format!("failed to read the dataset `{}`", path.display());
+    // While files are joined, rows stand in files that weren't there before, and others have gone.
+    let files = || -> anyhow::Result<HashSet<String>> {
+        let mut parts = store.parts::<RunRow>()?;
+        parts.extend(store.parts::<StatRow>()?);
+        parts.extend(store.parts::<PathRow>()?);
+        parts.extend(store.parts::<FunctionRow>()?);
+        Ok(parts.into_iter().map(|part| part.key).collect())
+    };
+    let mut before = files()?;
+    for _ in 0..TRIES {
+        let profiles = profiles_once(&store, &choice, each, calls);
+        let after = files()?;
+        if before.is_subset(&after) {
+            return profiles;
+        }
+        before = after;
+    }
+    profiles_once(&store, &choice, each, calls)
+}
+
+/// How often a dataset is read again that others change meanwhile.
+const TRIES: usize = 10;
+
+fn profiles_once(
+    store: &Store,
+    choice: &Choice,
+    each: bool,
+    calls: &Calls<'_>,
+) -> anyhow::Result<Vec<Profile>> {
+    let failed = || format!("failed to read the dataset `{}`", store.root().display());
     let mut load = Load::new(each);
     let mut places: HashMap<i64, (i32, Partition)> = HashMap::new();
     for part in store.parts::<RunRow>()? {

@@ -131,6 +131,77 @@ fn another_run_of_a_name_is_refused() {
     assert!(told.contains("is of the same run as `a`"), "{told}");
 }
 
+/// A trace that ends while it is read is whole, and the next `collect` finds nothing new in it.
+#[test]
+fn a_trace_that_ends_while_it_is_read_is_taken_once() {
+    use kperf_dataset::{Added, Adder, Options, Store, Trace};
+    use kperf_trace::TraceReader;
+    let folder = record();
+    let path = folder.path().join("a.kperf");
+    let bytes = fs::read(&path).unwrap();
+    let store = Store::open_or_create(&folder.path().join("dataset")).unwrap();
+    let mut adder = Adder::new(&store, Options::default()).unwrap();
+    // So long was it when it was looked at.
+    let trace = Trace { shown: "a.kperf", name: "a", length: Some(bytes.len() as u64 / 2) };
+    let outcome = adder.add(trace, || Ok(TraceReader::new(&bytes[..]).unwrap()), |_| ()).unwrap();
+    assert_eq!(outcome.added, Added::New);
+    for _ in 0..2 {
+        let mut adder = Adder::new(&store, Options::default()).unwrap();
+        assert_eq!(adder.add_file(&path).unwrap().added, Added::Before);
+    }
+}
+
+/// Who reads while files are joined has all runs of one moment.
+#[test]
+fn reports_beside_a_compaction_are_whole() {
+    let folder = record();
+    let path = folder.path();
+    kperf(path, &["collect", "-q", "a.kperf", "-o", "dataset"]);
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(6);
+    let writer = {
+        let path = path.to_owned();
+        std::thread::spawn(move || {
+            for n in 0.. {
+                if std::time::Instant::now() > until {
+                    break;
+                }
+                let run = n.to_string();
+                kperf(&path, &["collect", "-q", "a.kperf", "-o", "dataset", "--run-id", &run]);
+                if n % 3 == 2 {
+                    kperf(&path, &["collect", "-q", "-o", "dataset", "--compact"]);
+                }
+            }
+        })
+    };
+    while std::time::Instant::now() < until {
+        let calls = calls(path, "dataset", "isValidPosition");
+        assert!(calls >= 16_000 && calls.is_multiple_of(16_000), "{calls}");
+    }
+    writer.join().unwrap();
+}
+
+/// Functions are in their modules.
+#[test]
+fn modules_of_a_dataset_are_those_of_its_runs() {
+    let folder = record();
+    let path = folder.path();
+    fs::copy(format!("{ROOT}/examples/game-of-life/go/life.wasm"), path.join("other.wasm")).unwrap();
+    kperf(path, &["run", "-q", "--clock", "precise", "--trace", "o.kperf", "other.wasm", "1"]);
+    kperf(path, &["collect", "-q", "a.kperf", "o.kperf", "-o", "dataset"]);
+    let rows = |of: &str| {
+        let report = kperf(path, &["report", of, "--by", "module", "--format", "csv"]);
+        let names = report.lines().skip(1).filter(|line| !line.starts_with("warning"));
+        let of_name =
+            |line: &str| line.split(',').find(|cell| *cell == "life" || *cell == "other").map(str::to_owned);
+        names.filter_map(of_name).collect::<std::collections::BTreeSet<_>>()
+    };
+    assert_eq!(rows("dataset").len(), 2);
+    let whole = kperf(path, &["report", "dataset", "--format", "csv"]);
+    for name in ["isValidPosition", "main.isValidPosition"] {
+        assert!(whole.contains(&format!(",{name},")), "{whole}");
+    }
+}
+
 /// Letters that are a pattern to DuckDB are letters of a folder's name.
 #[test]
 fn a_folder_s_name_is_no_pattern() {

@@ -192,7 +192,7 @@ fn calls_name(run_id: i64) -> String {
 
 /// Whether two rows are of the same recording.
 fn is_same(a: &RunRow, b: &RunRow) -> bool {
-    let of = |run: &RunRow| (run.trace_bytes, run.start, run.duration_nanos, run.calls, run.self_nanos);
+    let of = |run: &RunRow| (run.complete, run.start, run.duration_nanos, run.calls, run.self_nanos);
     of(a) == of(b) && a.module_sha256 == b.module_sha256
 }
 
@@ -237,7 +237,8 @@ fn read<R: Read>(
     let collected = dataset::collect(reader, rows, progress);
     let mut collected = collected.context_with(|| format!("failed to read the trace `{}`", trace.shown))?;
     if let Some(length) = trace.length {
-        collected.run.trace_bytes = length;
+        // It may have grown while it was read.
+        collected.run.trace_bytes = collected.run.trace_bytes.max(length);
     }
     Ok(collected)
 }

@@ -85,7 +85,12 @@ impl Files for Folder {
     fn lock(&self) -> Result<Lock<'_>> {
         let path = self.0.join(LOCK);
         let failed = || format!("failed to lock `{}`", path.display());
-        let file = OpenOptions::new().create(true).append(true).open(&path).context_with(failed)?;
+        let file = match OpenOptions::new().create(true).append(true).open(&path) {
+            // It is another user's. To hold it, it is enough to read it.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => File::open(&path),
+            opened => opened,
+        };
+        let file = file.context_with(failed)?;
         match file.lock() {
             // A file system without locks: whoever has one must see to it that only one process writes at a time.
             Err(error) if error.kind() == ErrorKind::Unsupported => {}

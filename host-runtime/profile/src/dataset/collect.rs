@@ -282,6 +282,8 @@ impl<'a> Rows<'a> {
             }
             row.unwound += u64::from(node.unwound);
             row.unfinished += u64::from(node.unfinished);
+            // Nobody knows how long calls took that were only counted.
+            let buckets = buckets.filter(|_| !self.profile.symbols.is_counted(node.func));
             for (bucket, count) in buckets.into_iter().flat_map(|buckets| buckets.of(id)) {
                 *counts.entry(bucket).or_default() += count;
             }

@@ -11,6 +11,7 @@ use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
 use kperf_trace::{ClockInfo, ClockKind, Header, HostInfo, Summary};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// Gathers the rows of the runs that are wanted: first the runs, then what their paths did, then these paths and the functions. Memory is
@@ -23,7 +24,8 @@ pub struct Load {
     /// Whether there was nothing to choose from.
     is_empty: bool,
     functions: FxHashMap<i64, FuncId>,
-    symbols: Vec<Symbol>,
+    /// With the names of their modules.
+    symbols: Vec<(String, Symbol)>,
     files: Vec<String>,
     by_file: FxHashMap<String, u32>,
     paths: FxHashMap<i64, PathRow>,
@@ -174,7 +176,7 @@ impl Load {
             let line = row.line.and_then(|line| u32::try_from(line).ok()).unwrap_or(0);
             kperf_abi::Source { file: number, line }
         });
-        self.symbols.push(Symbol {
+        let symbol = Symbol {
             id: FuncId(number),
             func_index: FuncIndex(number),
             name: row.name.into(),
@@ -182,7 +184,8 @@ impl Load {
             counted: row.counted,
             source,
             ..Symbol::default()
-        });
+        };
+        self.symbols.push((row.module, symbol));
         self.functions.insert(row.function_id, FuncId(number));
     }
 
@@ -267,20 +270,11 @@ impl Load {
                 rows.push((row, sum));
             }
         }
-        let module = chosen.first().map(|run| ModuleIdentity {
-            name: run.module.clone(),
-            sha256: run.module_sha256.clone(),
-            ..ModuleIdentity::default()
-        });
-        let table = SymbolTable {
-            module: module.unwrap_or_default(),
-            id_base: 0,
-            symbols,
-            files,
-            ..SymbolTable::default()
-        };
-        let mut names = Symbols::default();
-        names.add(table);
+        let (names, ids) = tables_of(&chosen, symbols, &files);
+        let functions: FxHashMap<i64, FuncId> = functions
+            .into_iter()
+            .map(|(id, func)| (id, ids.get(func.0 as usize).copied().unwrap_or(func)))
+            .collect();
         let profile = |(place, rows): (usize, Vec<(PathRow, Sum)>)| {
             let runs = if each { chosen.get(place..=place) } else { Some(&chosen[..]) };
             let runs = runs.unwrap_or_default();
@@ -305,6 +299,31 @@ impl Load {
             _ => Ok(()),
         }
     }
+}
+
+/// A symbol table for each module, that of the first run before the others; and the ids that functions have there, by those that they had.
+fn tables_of(runs: &[RunRow], symbols: Vec<(String, Symbol)>, files: &[String]) -> (Symbols, Vec<FuncId>) {
+    let first = runs.first().map(|run| (run.module.as_str(), run.module_sha256.as_str())).unwrap_or_default();
+    let mut by_module: BTreeMap<(bool, String), Vec<Symbol>> = BTreeMap::new();
+    for (module, symbol) in symbols {
+        by_module.entry((module != first.0, module)).or_default().push(symbol);
+    }
+    let mut ids = vec![FuncId(0); by_module.values().map(Vec::len).sum()];
+    let (mut names, mut id_base) = (Symbols::default(), 0);
+    for ((is_other, name), mut symbols) in by_module {
+        for (id, symbol) in (id_base..).zip(&mut symbols) {
+            if let Some(known) = ids.get_mut(symbol.id.0 as usize) {
+                *known = FuncId(id);
+            }
+            symbol.id = FuncId(id);
+        }
+        let sha256 = if is_other { String::new() } else { first.1.to_owned() };
+        let module = ModuleIdentity { name, sha256, ..ModuleIdentity::default() };
+        let next = id_base + symbols.len() as u32;
+        names.add(SymbolTable { module, id_base, symbols, files: files.to_vec(), ..SymbolTable::default() });
+        id_base = next;
+    }
+    (names, ids)
 }
 
 /// Whether a run's times are those of samples.
