@@ -141,6 +141,16 @@ test('processes and commands add side by side', async () => {
     assert.match(told(cwd, 'collect', '.', '-o', 'fleet').stderr, /0 runs new, 6 taken before, 6 in all/);
 });
 
+test('`run --dataset` adds the run of a command', () => {
+    const cwd = fresh();
+    const command = (...flags) => spawnSync(process.execPath, [join(PACKAGE, 'dist/node/cli.js'), 'run', '-q', '--dataset', 'fleet', ...flags, join(ROOT, 'examples/game-of-life/rust/life.wasm'), '--', '5'], { cwd, encoding: 'utf8' });
+    const { status, stdout, stderr } = command();
+    assert.deepEqual([status, stdout, stderr], [0, '5 steps, 19 live cells\n', '']);
+    assert.equal(callsIn(join(cwd, 'fleet')), 16_000);
+    writeFileSync(join(cwd, 'file'), '');
+    assert.match(command('--dataset', 'file').stderr, /the run is not in the dataset/);
+});
+
 test('a program may add a trace itself', () => {
     const cwd = fresh();
     run(cwd, { env: { KPERF_DATASET: '' } });
