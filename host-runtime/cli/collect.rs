@@ -1,9 +1,7 @@
 //! `kperf-wasm collect`: many traces as tables that query engines read.
 
 mod compact;
-mod known;
 mod sql;
-pub mod store;
 
 use crate::input;
 use crate::output::{print, tell};
@@ -12,15 +10,15 @@ use crate::symbols::SymbolArgs;
 use crate::table::plural;
 use crate::traces::{Again, Trace};
 use anyhow::{Context, bail};
-use known::KnownRuns;
-use kperf_profile::dataset::{
-    self, CallRow, CallRows, Collected, FunctionRow, Options, PathRow, RunRow, SpanRow, StatRow,
-};
+use indicatif::ProgressBar;
+use kperf_dataset::{Added, Adder, Error, Labels, Options, Store};
 use sql::Engine;
+use std::cell::RefCell;
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
-use store::{Known, Partition, Store};
 
 /// Add traces to a dataset: Parquet tables that DuckDB, Spark, ClickHouse and the like read
 ///
@@ -59,7 +57,7 @@ pub struct Opts {
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "10ms")]
     span_min: Duration,
     /// At most so many calls of a run have one: the longest.
-    #[arg(long, value_name = "N", default_value_t = MAX_SPANS)]
+    #[arg(long, value_name = "N", default_value_t = Options::MAX_SPANS)]
     max_spans: usize,
     /// Join the small files of a day to large ones, when all traces are taken.
     #[arg(long)]
@@ -86,16 +84,17 @@ Examples:
 Exit codes:
   0 everything is in the dataset, 1 something isn't, or failure, 2 wrong usage";
 
-/// The defaults of --span-min and --max-spans.
-const SPAN_MIN: Duration = Duration::from_millis(10);
-const MAX_SPANS: usize = 1000;
-
-/// What became of a trace.
-enum Taken {
-    New,
-    /// It has grown since it was taken.
-    Grown,
-    Before,
+/// Fails if a run can't be added to a dataset when it has ended, as far as that is known before it begins.
+pub fn prepare(trace: &Path, dataset: &Path) -> anyhow::Result<()> {
+    if trace == Path::new("-") || trace.exists() && !trace.is_file() {
+        bail!("--dataset needs the trace as a file, and `{}` is none", trace.display());
+    }
+    if dataset == Path::new("-") {
+        bail!("a dataset is a folder; name one with --dataset");
+    }
+    environment()?;
+    Store::open_or_create(dataset)?;
+    Ok(())
 }
 
 /// Adds a run that has just ended to a dataset, with what the environment says of it. Answers whether it is there; if not, the user is told.
@@ -120,8 +119,8 @@ impl Opts {
             attributes: Vec::new(),
             run_id: None,
             calls: false,
-            span_min: SPAN_MIN,
-            max_spans: MAX_SPANS,
+            span_min: Options::SPAN_MIN,
+            max_spans: Options::MAX_SPANS,
             compact: false,
             sql: None,
             quiet,
@@ -131,11 +130,14 @@ impl Opts {
 
     /// Collects. Traces that can't be read are told, and the others taken all the same.
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        if self.output == Path::new("-") {
+            bail!("a dataset is a folder; name one with -o");
+        }
         if self.traces.is_empty() && !self.compact && self.sql.is_none() {
             bail!("name traces, folders with traces, or `-` for stdin");
         }
         let inputs =
-            self.traces.iter().map(|path| store::traces(path)).collect::<anyhow::Result<Vec<_>>>()?.concat();
+            self.traces.iter().map(|path| traces(path)).collect::<anyhow::Result<Vec<_>>>()?.concat();
         if self.run_id.is_some() && inputs.len() > 1 {
             bail!("--run-id names one run, and {} traces are given", inputs.len());
         }
@@ -165,18 +167,13 @@ impl Opts {
         if inputs.is_empty() {
             return Ok(0);
         }
-        {
-            let _lock = store.lock()?;
-            store.sweep()?;
-        }
-        let labels = self.labels()?;
-        let mut known = KnownRuns::of(store)?;
+        let mut adder = Adder::new(store, self.options()?)?;
         let (mut new, mut grown, mut before, mut failed) = (0u64, 0u64, 0u64, 0u64);
         for path in inputs {
-            match self.take(store, path, &labels, &mut known) {
-                Ok(Taken::New) => new += 1,
-                Ok(Taken::Grown) => grown += 1,
-                Ok(Taken::Before) => before += 1,
+            match self.take(&mut adder, path) {
+                Ok(Added::New) => new += 1,
+                Ok(Added::Grown) => grown += 1,
+                Ok(Added::Before) => before += 1,
                 Err(error) if inputs.len() == 1 => return Err(error),
                 Err(error) => {
                     failed += 1;
@@ -189,151 +186,88 @@ impl Opts {
         told.extend(
             others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
         );
-        self.say(format_args!("{}: {}, {} in all", store.root().display(), told.join(", "), known.len()));
+        self.say(format_args!("{}: {}, {} in all", store.root().display(), told.join(", "), adder.runs()));
         Ok(failed)
     }
 
-    fn labels(&self) -> anyhow::Result<Labels> {
-        let (service, mut attributes) = environment()?;
-        let mut take = |key: &str| {
-            let at = attributes.iter().position(|(name, _)| name == key)?;
-            Some(attributes.remove(at).1)
-        };
-        let (of_service, version, host) = (take("service.name"), take("service.version"), take("host.name"));
+    fn options(&self) -> anyhow::Result<Options> {
+        let (service, attributes) = environment()?;
+        let of_resource = Labels::of_resource(attributes);
+        let mut attributes = of_resource.attributes;
         for text in &self.attributes {
             let (name, value) =
                 text.split_once('=').with_context(|| format!("`{text}` is no attribute; give NAME=VALUE"))?;
             attributes.push((name.to_owned(), value.to_owned()));
         }
-        let attributes: serde_json::Map<String, serde_json::Value> =
-            attributes.into_iter().map(|(name, value)| (name, value.into())).collect();
-        Ok(Labels {
-            service: self.service_name.clone().or(service).or(of_service),
-            version: self.service_version.clone().or(version),
-            host: self.host.clone().or(host).unwrap_or_default(),
-            attributes: serde_json::to_string(&attributes)?,
+        let labels = Labels {
+            service: self.service_name.clone().or(service).or(of_resource.service),
+            version: self.service_version.clone().or(of_resource.version),
+            host: self.host.clone().unwrap_or(of_resource.host),
+            attributes,
+        };
+        Ok(Options {
+            labels,
+            run_name: self.run_id.clone(),
+            calls: self.calls,
+            span_min: self.span_min,
+            max_spans: self.max_spans,
         })
     }
 
-    fn take(
-        &self,
-        store: &Store,
-        path: &Path,
-        labels: &Labels,
-        known: &mut KnownRuns<'_>,
-    ) -> anyhow::Result<Taken> {
+    fn take(&self, adder: &mut Adder<'_>, path: &Path) -> anyhow::Result<Added> {
         let again = Again::new(path)?;
-        let Trace { reader, progress } = again.open(&self.symbols)?;
         let length =
             path.metadata().ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
-        let run_id = match &self.run_id {
-            Some(name) => dataset::named_run_id(name),
-            None => dataset::run_id(reader.header()),
+        let (shown, name) = (input::name(path), input::module_name(path));
+        let trace = kperf_dataset::Trace { shown: &shown, name: &name, length };
+        let bar = RefCell::new(ProgressBar::hidden());
+        let open = || {
+            let opened = again.open(&self.symbols);
+            let Trace { reader, progress } = opened.map_err(|error| Error::new(format!("{error:#}")))?;
+            bar.replace(progress);
+            Ok(reader)
         };
-        let earlier = known.get(run_id)?;
-        let earlier = earlier.as_ref();
-        if let (Some(earlier), Some(length)) = (earlier, length)
-            && earlier.row.trace_bytes == length
-        {
-            return Ok(Taken::Before);
+        let outcome = adder.add(trace, open, |bytes| bar.borrow().set_position(bytes));
+        bar.borrow().finish_and_clear();
+        let outcome = outcome?;
+        for warning in &outcome.warnings {
+            tell(format_args!("warning: {shown}: {warning}"));
         }
-        let options = Options {
-            run_id,
-            generation: earlier.map_or(0, |earlier| earlier.row.generation + 1),
-            name: input::module_name(path),
-            version: labels.version.clone(),
-            host: labels.host.clone(),
-            attributes: labels.attributes.clone(),
-            span_min_nanos: u64::try_from(self.span_min.as_nanos()).unwrap_or(u64::MAX),
-            max_spans: self.max_spans,
-        };
-        let collected = dataset::collect(reader, &options, |bytes| progress.set_position(bytes));
-        progress.finish_and_clear();
-        let mut collected =
-            collected.with_context(|| format!("failed to read the trace `{}`", input::name(path)))?;
-        if let Some(length) = length {
-            collected.run.trace_bytes = length;
-        }
-        if let Some(earlier) = earlier {
-            let (then, now) = (earlier.row.trace_bytes, collected.run.trace_bytes);
-            if then == now || now < then && !earlier.row.complete {
-                return Ok(Taken::Before);
-            }
-            if earlier.row.complete {
-                bail!(
-                    "`{}` is of the same run as `{}`, which was taken ({then} bytes, not {now}); if it is another run, \
-                     name it with --run-id",
-                    input::name(path),
-                    earlier.row.name
-                );
-            }
-        }
-        for warning in &collected.warnings {
-            tell(format_args!("warning: {}: {warning}", input::name(path)));
-        }
-        let service = labels.service.as_deref().unwrap_or(&collected.module);
-        let partition = match earlier {
-            Some(earlier) => earlier.partition.clone(),
-            None => Partition::new(service, collected.run.start),
-        };
-        self.place(store, &again, &partition, &collected, earlier)?;
-        let taken = if earlier.is_some() { Taken::Grown } else { Taken::New };
-        known.insert(Known { row: collected.run, partition });
-        Ok(taken)
-    }
-
-    /// Writes the rows of a run, the run itself last.
-    fn place(
-        &self,
-        store: &Store,
-        again: &Again,
-        partition: &Partition,
-        collected: &Collected,
-        earlier: Option<&Known>,
-    ) -> anyhow::Result<()> {
-        let name = file_name(&collected.run);
-        let _lock = store.lock()?;
-        if store.has_in_any_service::<RunRow>(partition, &name)? {
-            // Another process was faster.
-            return Ok(());
-        }
-        store.write_common::<FunctionRow>(partition, &collected.functions)?;
-        store.write_common::<PathRow>(partition, &collected.paths)?;
-        store.write::<StatRow>(partition, &name, &collected.stats)?;
-        if collected.spans.is_empty() {
-            // Engines want a file in each table.
-            store.write_common::<SpanRow>(partition, &[])?;
-            // Of a process that was killed, with other limits.
-            store.delete::<SpanRow>(partition, &name)?;
-        } else {
-            store.write::<SpanRow>(partition, &name, &collected.spans)?;
-        }
-        if self.calls {
-            let Trace { reader, .. } = again.open(&self.symbols)?;
-            let rows = CallRows { run_id: collected.run.run_id };
-            let name = format!("r-{:016x}", collected.run.run_id);
-            store.write_with::<CallRow>(partition, &name, |out| rows.write(reader, out))?;
-        }
-        store.write::<RunRow>(partition, &name, std::slice::from_ref(&collected.run))?;
-        if let Some(earlier) = earlier {
-            let name = file_name(&earlier.row);
-            store.delete::<RunRow>(&earlier.partition, &name)?;
-            store.delete::<StatRow>(&earlier.partition, &name)?;
-            store.delete::<SpanRow>(&earlier.partition, &name)?;
-        }
-        Ok(())
+        Ok(outcome.added)
     }
 }
 
-/// The name of the files of one run.
-fn file_name(run: &RunRow) -> String {
-    format!("r-{:016x}-{}", run.run_id, run.generation)
+/// The traces that a path means: itself, or all `.kperf` files in the folder and in those within it.
+fn traces(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    if path == Path::new("-") || !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let (mut found, mut folders) = (Vec::new(), vec![path.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for path in entries(&folder)? {
+            // A link to a folder may lead in circles.
+            if path.is_dir() && !path.is_symlink() {
+                folders.push(path);
+            } else if path.is_file() && path.extension().is_some_and(|ending| ending == "kperf") {
+                found.push(path);
+            }
+        }
+    }
+    if found.is_empty() {
+        bail!("there is no trace (`*.kperf`) in `{}`", input::name(path));
+    }
+    found.sort();
+    Ok(found)
 }
 
-/// What is said of all runs.
-struct Labels {
-    service: Option<String>,
-    version: Option<String>,
-    host: String,
-    attributes: String,
+/// What is in a folder; nothing if it has gone.
+fn entries(of: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let failed = || format!("failed to read the folder `{}`", of.display());
+    match fs::read_dir(of) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+        entries => entries
+            .with_context(failed)?
+            .map(|entry| Ok(entry.with_context(failed)?.path()))
+            .collect::<anyhow::Result<_>>(),
+    }
 }

@@ -1,8 +1,8 @@
 //! Reads datasets for the commands that read traces.
 
-use crate::collect::store::{self, Partition, Store};
 use crate::filters::Calls;
 use anyhow::{Context, bail};
+use kperf_dataset::{Part, Partition, Store, is_dataset};
 use kperf_profile::dataset::{Choice, FunctionRow, Load, PathRow, RunRow, StatRow};
 use kperf_profile::{CallFilter, Profile};
 use std::collections::{HashMap, HashSet};
@@ -22,7 +22,7 @@ pub struct WhereArgs {
 impl WhereArgs {
     /// Fails if the path is a dataset: a flag is about traces.
     pub fn refuse(&self, path: &Path, flag: &str) -> anyhow::Result<()> {
-        if store::is_dataset(path) {
+        if is_dataset(path) {
             bail!(
                 "{flag} needs a trace, and `{}` is a dataset; its views answer more (`kperf-wasm collect -o {} --sql`)",
                 path.display(),
@@ -42,7 +42,7 @@ impl WhereArgs {
 
     /// The profile of a dataset's runs, if the path is one; `None` for a trace. Fails if --where is given for a trace.
     pub fn profile(&self, path: &Path, calls: &Calls<'_>) -> anyhow::Result<Option<Profile>> {
-        if !store::is_dataset(path) {
+        if !is_dataset(path) {
             if self.condition.is_some() {
                 bail!(
                     "--where chooses runs of a dataset, and `{}` is none; `kperf-wasm collect` makes one",
@@ -71,7 +71,36 @@ pub fn profiles(
         None => Choice::default(),
     };
     let store = Store::open(path)?;
-    let failed = || format!("failed to read the dataset `{}`", path.display());
+    // While files are joined, rows stand in files that weren't there before, and others have gone.
+    let files = || -> anyhow::Result<HashSet<String>> {
+        let mut parts = store.parts::<RunRow>()?;
+        parts.extend(store.parts::<StatRow>()?);
+        parts.extend(store.parts::<PathRow>()?);
+        parts.extend(store.parts::<FunctionRow>()?);
+        Ok(parts.into_iter().map(|part| part.key).collect())
+    };
+    let mut before = files()?;
+    for _ in 0..TRIES {
+        let profiles = profiles_once(&store, &choice, each, calls);
+        let after = files()?;
+        if before.is_subset(&after) {
+            return profiles;
+        }
+        before = after;
+    }
+    profiles_once(&store, &choice, each, calls)
+}
+
+/// How often a dataset is read again that others change meanwhile.
+const TRIES: usize = 10;
+
+fn profiles_once(
+    store: &Store,
+    choice: &Choice,
+    each: bool,
+    calls: &Calls<'_>,
+) -> anyhow::Result<Vec<Profile>> {
+    let failed = || format!("failed to read the dataset `{}`", store.root().display());
     let mut load = Load::new(each);
     let mut places: HashMap<i64, (i32, Partition)> = HashMap::new();
     for part in store.parts::<RunRow>()? {
@@ -96,23 +125,26 @@ pub fn profiles(
         .filter_map(|run| places.get(&run.run_id))
         .map(|(_, partition)| partition.clone())
         .collect();
-    let is_wanted = |part: &store::Part| wanted.contains(&part.partition);
-    for part in store.parts::<FunctionRow>()?.iter().filter(|part| is_wanted(part)) {
-        store.read(part, |row: FunctionRow| {
-            load.function(row);
-            Ok(())
-        })?;
-    }
-    for part in store.parts::<PathRow>()?.iter().filter(|part| is_wanted(part)) {
-        store.read(part, |row: PathRow| load.path(row).map_err(io::Error::other))?;
-    }
+    let is_wanted = |part: &Part| wanted.contains(&part.partition);
     for part in store.parts::<StatRow>()?.iter().filter(|part| is_wanted(part)) {
         store.read(part, |row: StatRow| {
             let holds = places.get(&row.run_id).is_some_and(|(_, place)| *place == part.partition);
             if holds { load.stat(&row).map_err(io::Error::other) } else { Ok(()) }
         })?;
     }
-    let profiles = load.finish();
+    for part in store.parts::<PathRow>()?.iter().filter(|part| is_wanted(part)) {
+        store.read(part, |row: PathRow| {
+            load.path(row);
+            Ok(())
+        })?;
+    }
+    for part in store.parts::<FunctionRow>()?.iter().filter(|part| is_wanted(part)) {
+        store.read(part, |row: FunctionRow| {
+            load.function(row);
+            Ok(())
+        })?;
+    }
+    let profiles = load.finish().with_context(failed)?;
     if calls.are_all() {
         return Ok(profiles);
     }
@@ -134,10 +166,10 @@ pub fn sides<'a>(
     paths: (&'a [PathBuf], &'a [PathBuf]),
     conditions: &'a [String],
 ) -> anyhow::Result<Option<[Chosen<'a>; 2]>> {
-    let is_one = |paths: &[PathBuf]| paths.iter().any(|path| store::is_dataset(path));
+    let is_one = |paths: &[PathBuf]| paths.iter().any(|path| is_dataset(path));
     let any = is_one(paths.0) || is_one(paths.1);
     let one = |paths: &'a [PathBuf]| match paths {
-        [path] if store::is_dataset(path) => Ok(path.as_path()),
+        [path] if is_dataset(path) => Ok(path.as_path()),
         _ => {
             bail!("a dataset is compared with a dataset: itself, or another one; `collect` the traces first")
         }

@@ -94,6 +94,16 @@ pub fn show(delivery: &Delivery, config: &Config) {
         "# {things} to {} ({}): {} requests, {megabytes:.1} MB in {seconds:.1} s\n{delivery}",
         config.endpoint, config.protocol, delivery.requests
     ));
+    // What a Collector says that knows no profiles, or has no pipeline for them.
+    let is_unknown = delivery
+        .words
+        .iter()
+        .any(|words| words.text.starts_with("HTTP 404") || words.text.contains("nimplemented"));
+    if config.signal == Signal::Profiles && is_unknown {
+        tell(
+            "hint: Collectors take profiles with a pipeline for them, behind --feature-gates=+service.profilesSupport",
+        );
+    }
 }
 
 fn bar(length: u64) -> ProgressBar {

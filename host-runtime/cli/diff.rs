@@ -5,7 +5,6 @@ mod pictures;
 mod places;
 mod verdict;
 
-use crate::collect::store::is_dataset;
 use crate::dataset;
 use crate::filters::{CallArgs, Calls, Known};
 use crate::output::tell;
@@ -13,6 +12,7 @@ use crate::records::{self, Cell, Column, Format};
 use crate::table::{TableOptions, clock_text, host_text, plural};
 use crate::{input, traces};
 use anyhow::{Context, bail};
+use kperf_dataset::is_dataset;
 use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit};
 use names::Names;
 use std::io::{self, BufWriter, Write};

@@ -56,6 +56,7 @@ enum Format {
 impl Opts {
     /// Describes the file.
     pub fn run(self) -> anyhow::Result<ExitCode> {
+        input::refuse_folder(&self.file)?;
         let context = || format!("failed to read `{}`", input::name(&self.file));
         let text = if !traces::can_be_read_twice(&self.file) {
             let bytes = input::read(&self.file)?;

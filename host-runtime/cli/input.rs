@@ -1,7 +1,7 @@
 //! Reads the files that the user names; `-` is stdin, and modules may be text or binary.
 
-use crate::collect::store;
 use anyhow::{Context, bail};
+use kperf_dataset::is_dataset;
 use std::io::Read;
 use std::path::Path;
 
@@ -12,22 +12,31 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
         std::io::stdin().lock().read_to_end(&mut bytes).context("failed to read stdin")?;
         return Ok(bytes);
     }
-    refuse_folder(path)?;
+    refuse_dataset(path)?;
+    if path.is_dir() {
+        bail!("`{}` is a folder; name a file in it", path.display());
+    }
     std::fs::read(path).with_context(|| format!("failed to read `{}`", path.display()))
 }
 
-/// Fails if the path is a folder, for commands that read no dataset.
-pub fn refuse_folder(path: &Path) -> anyhow::Result<()> {
-    if store::is_dataset(path) {
+/// Fails if the path is a dataset, for commands that read none.
+pub fn refuse_dataset(path: &Path) -> anyhow::Result<()> {
+    if is_dataset(path) {
         bail!(
             "`{0}` is a dataset, which has sums of many runs; report, flame, graph, view and diff read it, and query engines do \
              (`kperf-wasm collect -o {0} --sql`)",
             path.display()
         );
     }
+    Ok(())
+}
+
+/// Fails if the path is a dataset or another folder, for commands that read a trace.
+pub fn refuse_folder(path: &Path) -> anyhow::Result<()> {
+    refuse_dataset(path)?;
     if path.is_dir() {
         bail!(
-            "`{0}` is a folder; name a file in it (`kperf-wasm collect {0} -o DATASET` takes all its traces)",
+            "`{0}` is a folder; name a trace in it, or `kperf-wasm collect {0} -o dataset/` makes a dataset of all of them",
             path.display()
         );
     }

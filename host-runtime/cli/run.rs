@@ -18,7 +18,7 @@ use crate::output::tell;
 use crate::parents::ParentArgs;
 use crate::probes::{LeafArg, ProbeArg, ProbeArgs};
 use crate::sampling::{RecordArg, RecordArgs, SamplingArgs, StackArg};
-use crate::send::{self, LiveSignals};
+use crate::send::{self, LiveSignals, SignalArg};
 use crate::symbols::{self, SymbolArgs};
 use crate::table::color::ColorArg;
 use crate::table::fit::Shown;
@@ -168,6 +168,9 @@ impl Opts {
             return Outcome::of(&result, &prepared).tell(result);
         }
         let trace = self.trace.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.kperf")));
+        if let Some(dataset) = &self.dataset {
+            collect::prepare(&trace, dataset)?;
+        }
         let live = Live::default();
         // From here on there is a trace: a signal waits until it can be finished.
         let (ready, recording) = mpsc::channel::<(Recorder, Box<dyn FnOnce() -> bool + Send>)>();
@@ -357,8 +360,12 @@ impl Opts {
             }
             _ => {}
         }
-        if self.otlp.is_some() && self.clock == ClockArg::Chosen(ClockChoice::Instructions) {
-            bail!("spans have times, and --clock instructions tells none; leave --otlp out");
+        let only_profiles = self.live.signals.iter().all(|signal| *signal == SignalArg::Profiles);
+        if self.otlp.is_some() && !only_profiles && self.clock == ClockArg::Chosen(ClockChoice::Instructions)
+        {
+            bail!(
+                "spans and metrics have times, and --clock instructions tells none; leave --otlp out, or send `--signals profiles`"
+            );
         }
         Ok(match (self.probes.record.is_profile(), self.clock) {
             (false, clock) => clock.choose(),

@@ -38,13 +38,16 @@ pub struct Opts {
     /// Continue an earlier `send` or `run --otlp` of this trace: send only what was not acknowledged.
     #[arg(long)]
     resume: bool,
-    /// What to send, as a list with commas, one after the other; what fails ends it. Metrics are the calls of each function and their time. A profile has the self time and
+    /// What to send, as a list with commas, one after the other, whatever becomes of those before. Metrics are the calls of each function and their time. A profile has the self time and
     /// the calls of each path of calls; Collectors take it behind the feature gate `service.profilesSupport`.
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "traces")]
     signals: Vec<SignalArg>,
     /// Show no progress.
     #[arg(short, long)]
     quiet: bool,
+    /// Whether nothing is said of what went well.
+    #[arg(skip)]
+    only_trouble: bool,
     #[command(flatten)]
     delivery: DeliveryArgs,
     #[command(flatten)]
@@ -119,12 +122,18 @@ impl Opts {
         if sums[1] {
             self.spans.profile_options()?;
         }
-        let mut code = if has(SignalArg::Traces) { self.send_spans()? } else { ExitCode::SUCCESS };
-        if sums[0] && code == ExitCode::SUCCESS {
-            code = self.send_metrics()?;
-        }
-        if sums[1] && code == ExitCode::SUCCESS {
-            code = self.send_profile()?;
+        let mut code = ExitCode::SUCCESS;
+        for (signal, _) in signals.into_iter().filter(|(arg, _)| has(*arg)) {
+            let sent = match signal {
+                SignalArg::Traces => self.send_spans()?,
+                SignalArg::Metrics => self.send_metrics()?,
+                SignalArg::Profiles => self.send_profile()?,
+            };
+            // A Collector may take one signal and not another. After a signal of the system's nothing more is sent.
+            if sent != ExitCode::SUCCESS && sent != ExitCode::FAILURE {
+                return Ok(sent);
+            }
+            code = if sent == ExitCode::SUCCESS { code } else { sent };
         }
         Ok(code)
     }
@@ -238,6 +247,7 @@ pub fn send_whole(
         resume: false,
         signals,
         quiet,
+        only_trouble: quiet,
         delivery: DeliveryArgs::to(endpoint),
         calls: CallArgs::default(),
         spans: SpanArgs::default(),

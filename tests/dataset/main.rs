@@ -6,6 +6,8 @@
 #![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs, unreachable_pub)]
 
 mod bucket;
+mod damaged;
+mod embedders;
 mod examples;
 mod mixed;
 mod server;

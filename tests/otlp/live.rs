@@ -29,7 +29,14 @@ service:
     )
 }
 
+/// The messages of a file. The Collector may still be writing the last one: then it is awaited.
 fn lines(path: &Path) -> Vec<Value> {
+    for _ in 0..100 {
+        if fs::read_to_string(path).is_ok_and(|text| text.ends_with('\n')) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
     fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 

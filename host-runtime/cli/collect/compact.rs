@@ -3,11 +3,9 @@
 //! The rows get the next generation of their runs. The file of `runs` comes last: from then on the new rows hold, and the old files are
 //! deleted. Whoever kills this leaves rows that don't count, or files that are there twice; the next one deletes them.
 
-use super::file_name;
-use super::known::run_of;
-use super::store::{Known, Part, Partition, Store, short_hash};
 use crate::table::plural;
 use anyhow::Context;
+use kperf_dataset::{Known, Part, Partition, Store, file_name, joined_generation, run_of, short_hash};
 use kperf_profile::dataset::table::TableRow;
 use kperf_profile::dataset::{FunctionRow, PathRow, RunRow, SpanRow, StatRow};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -94,7 +92,7 @@ fn join(store: &Store, partition: &Partition, batch: &[&Known]) -> anyhow::Resul
     let mut runs: Vec<RunRow> = Vec::new();
     for Known { row, .. } in batch {
         named.push_str(&file_name(row));
-        runs.push(RunRow { generation: row.generation + 1, ..row.clone() });
+        runs.push(RunRow { generation: joined_generation(row.generation), ..row.clone() });
     }
     let name = format!("c-{}", short_hash(named.as_bytes()));
     let mut stats: Vec<StatRow> = Vec::new();
@@ -102,12 +100,12 @@ fn join(store: &Store, partition: &Partition, batch: &[&Known]) -> anyhow::Resul
     for Known { row, .. } in batch {
         let name = file_name(row);
         store.read(&Part::new::<StatRow>(partition, &name), |row: StatRow| {
-            stats.push(StatRow { generation: row.generation + 1, ..row });
+            stats.push(StatRow { generation: joined_generation(row.generation), ..row });
             Ok(())
         })?;
         if store.has::<SpanRow>(partition, &name)? {
             store.read(&Part::new::<SpanRow>(partition, &name), |row: SpanRow| {
-                spans.push(SpanRow { generation: row.generation + 1, ..row });
+                spans.push(SpanRow { generation: joined_generation(row.generation), ..row });
                 Ok(())
             })?;
         }

@@ -1,8 +1,8 @@
 //! The views that answer the usual questions, as SQL. Engines differ in how they find the tables and open lists; the rest is the same
 //! for all.
 
-use super::store::Store;
 use anyhow::Context;
+use kperf_dataset::Store;
 use kperf_profile::dataset::table::TableRow;
 use kperf_profile::dataset::{CallRow, FunctionRow, PathRow, RunRow, SpanRow, StatRow};
 use std::fmt::Write;
@@ -32,9 +32,11 @@ pub fn views(store: &Store, engine: Engine) -> anyhow::Result<String> {
     for table in tables {
         let folder = format!("{root}/{table}").replace('\'', "''");
         let create = match engine {
+            // It takes these letters of a folder for a pattern.
             Engine::Duckdb => format!(
-                "CREATE OR REPLACE VIEW all_{table} AS SELECT * FROM read_parquet('{folder}/*/*/*.parquet', \
-                 hive_partitioning = true, hive_types = {{service: VARCHAR, day: VARCHAR}});"
+                "CREATE OR REPLACE VIEW all_{table} AS SELECT * FROM read_parquet('{}/*/*/*.parquet', \
+                 hive_partitioning = true, hive_types = {{service: VARCHAR, day: VARCHAR}});",
+                plain(&folder)
             ),
             Engine::Datafusion => format!(
                 "CREATE EXTERNAL TABLE IF NOT EXISTS all_{table} STORED AS PARQUET PARTITIONED BY (service, day) LOCATION '{folder}/';"
@@ -67,4 +69,13 @@ pub fn views(store: &Store, engine: Engine) -> anyhow::Result<String> {
         );
     }
     Ok(sql)
+}
+
+/// A pattern of a path that means the path itself.
+fn plain(path: &str) -> String {
+    let of = |letter| match letter {
+        '[' | '*' | '?' => format!("[{letter}]"),
+        letter => letter.to_string(),
+    };
+    path.chars().map(of).collect()
 }

@@ -88,7 +88,7 @@ SELECT service, clock, kind, name, version_a, version_b, runs_a, runs_b, mean_a,
     abs(change) > t * error AS significant
 FROM (
     SELECT *, 1.959964 + 2.372270 / df + 2.822400 / (df * df) + 2.555850 / (df * df * df)
-        + 1.589536 / (df * df * df * df) AS t
+        + 1.589536 / (df * df * df * df) + 1.40618 * power(df, -5.45) AS t
     FROM (
         SELECT *, sqrt(va + vb) AS error,
             CASE WHEN va + vb > 0

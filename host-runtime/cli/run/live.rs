@@ -104,8 +104,9 @@ impl Live {
                 tell(send::how_to_resume(&trace));
             }
         }
-        if all && !later.is_empty() {
-            all = send::send_whole(&trace, endpoint, later, quiet).unwrap_or_else(|error| {
+        // A Collector may take one signal and not another.
+        if !later.is_empty() {
+            all &= send::send_whole(&trace, endpoint, later, quiet).unwrap_or_else(|error| {
                 tell(format_args!("error: {error:#}"));
                 false
             });

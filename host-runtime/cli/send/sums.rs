@@ -74,7 +74,9 @@ impl Opts {
         let _ = make(&mut |request| sender.send(request).map_err(|_| Stopped));
         drop(sender);
         let delivery = delivery::wait(sending, None, self.quiet);
-        delivery::show(&delivery, &config);
+        if !self.only_trouble || !delivery.is_complete() {
+            delivery::show(&delivery, &config);
+        }
         if delivery.is_complete() {
             return Ok(ExitCode::SUCCESS);
         }

@@ -125,6 +125,18 @@ test('what waits when a page is closed is sent without waiting, once', async () 
     });
 });
 
+test('an answer that is no OTLP message is no acknowledgement', async () => {
+    for (const [type, taken] of [['text/html; charset=utf-8', 0], ['application/x-protobuf', 3], ['application/json', 3]]) {
+        await answering([{ status: 200, headers: { 'content-type': type }, body: '{}' }], async (endpoint, bodies) => {
+            const exporter = new OtlpExporter({ endpoint });
+            exporter.send(request(3));
+            const { acknowledged, dropped, failure } = await exporter.settled();
+            assert.deepEqual([acknowledged, dropped, bodies.length], [taken, 3 - taken, 1], type);
+            assert.equal(failure, taken ? undefined : 'its answer is no OTLP message, but text/html; charset=utf-8');
+        });
+    }
+});
+
 test('spans that a Collector rejects are not counted as delivered', async () => {
     const body = Buffer.from([10, 8, 8, 2, 18, 4, ...Buffer.from('full')]);
     assert.deepEqual(partialSuccess(body), { rejected: 2, message: 'full' });

@@ -394,3 +394,26 @@ fn windows_are_sent_while_the_profile_grows() {
         .collect();
     assert_eq!(told, [(1_000_000, vec![1_000, 3]), (1_000_000, vec![20_000, 4])]);
 }
+
+/// A proxy's page, or an app's: nobody has taken the spans.
+#[test]
+fn an_answer_that_is_no_otlp_message_is_no_acknowledgement() {
+    let html = vec![("content-type", "text/html; charset=utf-8".to_owned())];
+    let protobuf = vec![("content-type", "application/x-protobuf".to_owned())];
+    for (headers, text, acknowledged) in [
+        (html, "<title>Sign in</title>", 0),
+        (protobuf, "garbage", 0),
+        (Vec::new(), "", 500),
+        (Vec::new(), "ok", 500),
+    ] {
+        let server = Server::start(None, move |_| Reply::Status(200, headers.clone(), text));
+        let delivery = send(server.config(Protocol::HttpProtobuf), 5);
+        assert_eq!(delivery.acknowledged, acknowledged, "{text}: {delivery}");
+        assert_eq!(delivery.is_complete(), acknowledged > 0);
+        let told = words(&delivery);
+        let is_told = told.iter().any(|(_, words)| words.starts_with("the answer is no OTLP message"));
+        assert_eq!(is_told, acknowledged == 0, "{told:?}");
+        // Nothing is tried again.
+        assert_eq!(delivery.retries, 0);
+    }
+}

@@ -27,7 +27,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[cfg(feature = "formats")]
+#[cfg(feature = "dataset")]
 pub mod dataset;
 pub mod export;
 pub mod frames;

@@ -12,7 +12,13 @@ const RETRYABLE = new Set([429, 502, 503, 504]);
 
 /** Reads an answer. */
 export async function readAnswer(response: Response): Promise<Answer> {
-    if (response.ok) return { kind: 'taken', ...partialSuccess(new Uint8Array(await response.arrayBuffer())) };
+    if (response.ok) {
+        const body = new Uint8Array(await response.arrayBuffer());
+        const type = response.headers.get('content-type') ?? '';
+        // A proxy's or an app's page: nobody has taken anything.
+        if (body.length > 0 && type !== '' && !/^application\/(x-protobuf|json)/i.test(type)) return { kind: 'refused', message: `its answer is no OTLP message, but ${type}` };
+        return { kind: 'taken', ...partialSuccess(body) };
+    }
     // Read it to the end, or the connection can't be used again.
     await response.arrayBuffer().catch(() => undefined);
     const message = `it answers ${response.status} ${response.statusText}`.trim();

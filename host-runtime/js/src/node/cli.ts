@@ -32,7 +32,7 @@ diff: --metric self|total|calls, --by function|path, --format table|json, --limi
 view, flame, diff: --only, --skip, --match, --depth N, --min-time 10us, --range 1ms~2ms, --lane N
 rewrite: --only PATTERN, --skip PATTERN, --match auto|glob|regex|text, --min-instructions N, --exports, --imports,
     --probe import|inline, --leaf time|count, --record trace|profile, --span-min off, --id-base N
-run: --trace FILE (MODULE.kperf), --limit N; -q: no report; --only, --skip, --match, --imports, --probe, --record, --clock as in \`rewrite\`
+run: --trace FILE (MODULE.kperf), --dataset FOLDER, --limit N; -q: no report; --only, --skip, --match, --imports, --probe, --record, --clock as in \`rewrite\`
 serve: --proxy http://HOST:PORT instead of FOLDER, --listen 127.0.0.1:8080, --allow-host NAME, --traces FOLDER, --otlp[=ENDPOINT],
     --no-isolation, --top N, --clock auto|precise|ticker[:PERIOD], --span-min 2ms|off, and as in \`rewrite\` --only, --skip, --match,
     --min-instructions, --exports, --imports, --record, --probe (auto)
@@ -58,6 +58,7 @@ const REPORT = {
 
 const RUN = {
     trace: { type: 'string' },
+    dataset: { type: 'string' },
     limit: { type: 'string', default: '30' },
     quiet: { type: 'boolean', short: 'q', default: false },
     only: { type: 'string', multiple: true, default: [] as string[] },
@@ -130,6 +131,7 @@ async function runRun(args: string[]): Promise<void> {
         KPERF_RECORD: oneOf('--record', values.record, 'trace', 'profile'),
         KPERF_CLOCK: values.clock,
         KPERF_QUIET: '1',
+        ...(values.dataset !== undefined && { KPERF_DATASET: values.dataset }),
     };
     const [register, runner] = ['register.js', 'run-wasi.js'].map((file) => new URL(file, import.meta.url));
     if (!statSync(path).isFile()) throw new Error(`\`${path}\` is no file`);

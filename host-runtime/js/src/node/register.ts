@@ -3,6 +3,7 @@
  * instantiate, and writes the trace when the process ends.
  */
 
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { getEnvironmentData, isMainThread, setEnvironmentData } from 'node:worker_threads';
 import { Reason } from '../common/constants.js';
@@ -16,6 +17,7 @@ import { tracesUrl } from '../common/otlp-settings.js';
 import { undelivered } from '../common/otlp-sink.js';
 import type { Recorder } from '../common/recorder.js';
 import type { Summary } from '../common/trace.js';
+import { addRun } from './dataset.js';
 import { allowExit } from './engine.js';
 import { loadingOf } from './loading.js';
 import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
@@ -33,6 +35,8 @@ const environment = isMainThread ? { ...process.env } : ((getEnvironmentData(ENV
 if (isMainThread) setEnvironmentData(ENVIRONMENT, Object.fromEntries(Object.entries(environment).filter(([name]) => /^(KPERF|OTEL|XDG)_|^LOCALAPPDATA$/.test(name))));
 const settings = settingsOf(environment);
 const path = ownPath(settings.path ?? defaultPath());
+/** The same, whatever folder the program goes to. */
+const file = resolve(path);
 let recorder: Recorder | undefined;
 let loading: Loading | undefined;
 
@@ -93,7 +97,7 @@ function registerMain(): (module?: WebAssembly.Module) => Recorder {
         const record = settings.record ?? (module && isProfile(module) ? 'profile' : 'trace');
         const { clock, calibrate, inlining, otlp, sampling } = settings;
         allowExit();
-        recorder = createRecorder({ path, clock, record, sampling, calibrate, inlining, ...(otlp && { otlp }) });
+        recorder = createRecorder({ path: file, clock, record, sampling, calibrate, inlining, ...(otlp && { otlp }) });
         recorder.onExit = (code, exit) => {
             // `proc_exit` of `node:wasi` with `returnOnExit: false` ends the process at once, without calling handlers.
             if (exit.name !== 'bound proc_exit') return;
@@ -138,6 +142,7 @@ function end(outcome: string): void {
         tellSent(sent, written);
         if (other !== undefined) tell(`${path} has the trace of process ${other}, which ran at the same time; that of this process is in ${written}`);
         const { unseen } = recorder;
+        if (probes > 0) addToDataset(other === undefined ? file : pathBeside(file));
         if (unseen > 0) process.stderr.write(`kperf: what ${unseen} instance${unseen > 1 ? 's' : ''} did in a start section that failed is not in the trace; \`--probe import\` keeps it\n`);
         if (settings.quiet || probes === 0) return;
         const lost = dropped_events > 0 ? `, ${dropped_events} lost` : '';
@@ -145,6 +150,18 @@ function end(outcome: string): void {
         process.stderr.write(`kperf: ${what}${lost}: kperf-wasm report ${written}\n`);
     } catch (error) {
         process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    }
+}
+
+/** Adds the run to the dataset that is named. The trace stays, so nothing is lost if that fails. */
+function addToDataset(trace: string): void {
+    if (!settings.dataset) return;
+    const { path, labels } = settings.dataset;
+    try {
+        // What is doubtful in the figures says `report`.
+        addRun(trace, path, labels);
+    } catch (error) {
+        tell(`${reasonOf(error)}; \`kperf-wasm collect ${trace} -o ${path}\` adds it`);
     }
 }
 

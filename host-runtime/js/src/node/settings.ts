@@ -1,11 +1,13 @@
 /** The settings of the environment. They are read when the package is loaded, because some tools empty the environment later. */
 
+import { resolve } from 'node:path';
 import { parseClock } from '../common/clock.js';
 import { parseSampling, type SamplingOptions } from '../common/sampler.js';
 import { hasMultiMemory } from '../common/lane.js';
 import { otlpFromEnvironment, type OtlpOptions } from '../common/otlp-settings.js';
 import { reasonOf } from '../common/reason.js';
 import type { RewriteOptions } from '../common/rewriter.js';
+import { labelsFromEnvironment, type RunLabels } from './dataset.js';
 import type { LoadingSettings } from './loading.js';
 import { cacheFolder } from './module-cache.js';
 
@@ -28,10 +30,12 @@ export interface Settings {
     loading: LoadingSettings | undefined;
     /** Where spans are sent, if they are. */
     otlp: OtlpOptions | undefined;
+    /** The dataset that the run is added to, if it is. */
+    dataset: { path: string; labels: RunLabels } | undefined;
 }
 
 /**
- * Reads `KPERF_TRACE`, `KPERF_RECORD`, `KPERF_PERIOD`, `KPERF_SPAN_MIN`, `KPERF_EVERY`, `KPERF_CLOCK`, `KPERF_CALIBRATE`, `KPERF_INLINING`, `KPERF_QUIET`, `KPERF_SPAN_*`, `OTEL_*`,
+ * Reads `KPERF_TRACE`, `KPERF_RECORD`, `KPERF_PERIOD`, `KPERF_SPAN_MIN`, `KPERF_EVERY`, `KPERF_CLOCK`, `KPERF_CALIBRATE`, `KPERF_INLINING`, `KPERF_QUIET`, `KPERF_DATASET`, `KPERF_SPAN_*`, `OTEL_*`,
  * and what `loadingFromEnvironment` reads. Throws where they make no sense.
  */
 export function readSettings(environment: NodeJS.ProcessEnv): Settings {
@@ -60,7 +64,16 @@ export function readSettings(environment: NodeJS.ProcessEnv): Settings {
         quiet: isTrue(env['KPERF_QUIET']),
         loading: loadingFromEnvironment(env),
         otlp: otlpFromEnvironment(env),
+        dataset: datasetFromEnvironment(env),
     };
+}
+
+function datasetFromEnvironment(env: NodeJS.ProcessEnv): Settings['dataset'] {
+    const path = env['KPERF_DATASET'];
+    if (path === undefined) return undefined;
+    if (path.startsWith('s3://')) throw new TypeError(`KPERF_DATASET is \`${path}\`: name a folder; \`kperf-wasm collect\` puts traces into a bucket`);
+    // The program may go to another folder.
+    return { path: resolve(path), labels: labelsFromEnvironment(env) };
 }
 
 const PROBES = ['auto', 'import', 'inline', 'none'] as const;

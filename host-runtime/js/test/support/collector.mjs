@@ -24,11 +24,11 @@ async function freePorts() {
     return ports;
 }
 
-/** Starts it in a folder. Pages of this machine may send to it. */
-export async function startCollector(folder) {
+/** Starts it in a folder. Pages of this machine may send to it. With `all` it takes metrics and profiles too. */
+export async function startCollector(folder, { all = false } = {}) {
     for (let tries = 1; ; tries++) {
         try {
-            return await start(folder);
+            return await start(folder, all);
         } catch (error) {
             // Somebody may have taken one of its ports.
             if (tries === 3) throw error;
@@ -36,21 +36,23 @@ export async function startCollector(folder) {
     }
 }
 
-async function start(folder) {
+async function start(folder, all) {
     const [http, health] = await freePorts();
-    const file = join(folder, `spans-${http}.json`);
+    const fileOf = (signal) => join(folder, `${signal}-${http}.json`);
+    const file = fileOf('traces');
+    const signals = all ? ['traces', 'metrics', 'profiles'] : ['traces'];
     const config = join(folder, `collector-${http}.yaml`);
     writeFileSync(config, `
 extensions: {health_check: {endpoint: '127.0.0.1:${health}'}}
 receivers:
   otlp: {protocols: {http: {endpoint: '127.0.0.1:${http}', cors: {allowed_origins: ['http://127.0.0.1:*'], allowed_headers: ['*']}}}}
-exporters: {file: {path: '${file}', format: json, flush_interval: 100ms}}
+exporters: {${signals.map((signal) => `file/${signal}: {path: '${fileOf(signal)}', format: json, flush_interval: 100ms}`).join(', ')}}
 service:
   extensions: [health_check]
-  pipelines: {traces: {receivers: [otlp], exporters: [file]}}
+  pipelines: {${signals.map((signal) => `${signal}: {receivers: [otlp], exporters: [file/${signal}]}`).join(', ')}}
   telemetry: {logs: {level: warn}, metrics: {level: none}}
 `);
-    const child = spawn(collectorProgram(), ['--config', `file:${config}`], { stdio: ['ignore', 'inherit', 'inherit'] });
+    const child = spawn(collectorProgram(), ['--config', `file:${config}`, ...(all ? ['--feature-gates=+service.profilesSupport'] : [])], { stdio: ['ignore', 'inherit', 'inherit'] });
     const ended = new Promise((resolve) => child.on('exit', resolve));
     // A test that fails before it asks for the spans leaves it behind.
     child.unref();
@@ -61,10 +63,10 @@ service:
         if (n > 300 || child.exitCode !== null) throw new Error('the Collector does not start');
         await new Promise((resolve) => setTimeout(resolve, 100));
     }
+    // The last line may be half there.
+    const linesOf = (file) => (existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line)) : []);
     const written = () => {
-        // The last line may be half there.
-        const lines = existsSync(file) ? readFileSync(file, 'utf8').split('\n').slice(0, -1) : [];
-        return lines.flatMap((line) => JSON.parse(line).resourceSpans.flatMap(({ resource, scopeSpans }) =>
+        return linesOf(file).flatMap((line) => line.resourceSpans.flatMap(({ resource, scopeSpans }) =>
             scopeSpans.flatMap(({ spans }) => spans.map((span) => ({ ...span, resource: attributes(resource) })))));
     };
     return {
@@ -83,6 +85,8 @@ service:
             await ended;
             return written();
         },
+        /** The messages of another signal that it has written. */
+        messages: (signal) => linesOf(fileOf(signal)),
     };
 }
 

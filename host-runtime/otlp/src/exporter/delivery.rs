@@ -127,8 +127,8 @@ impl fmt::Display for Delivery {
             // A server's words may have anything in them.
             let text = printable(&words.text);
             match words.about {
-                About::Rejected => write!(f, "\n  rejected, {spans} spans: {text}"),
-                About::Failed => write!(f, "\n  failed, {spans} spans: {text}"),
+                About::Rejected => write!(f, "\n  rejected, {spans}: {text}"),
+                About::Failed => write!(f, "\n  failed, {spans}: {text}"),
                 About::Retried => write!(f, "\n  tried again, {requests} times: {text}"),
                 About::Warning => write!(f, "\n  the Collector warns: {text}"),
                 About::Trace => write!(f, "\n  the trace: {text}"),
@@ -182,8 +182,8 @@ attempted     2,000,000
 acknowledged  1,990,000  90,000 of them earlier
 rejected              7
 failed            9,993
-  rejected, 7 spans: too old
-  failed, 9,993 spans: HTTP 400: no"
+  rejected, 7: too old
+  failed, 9,993: HTTP 400: no"
         );
         assert!(!delivery.is_complete());
     }

@@ -22,6 +22,8 @@ use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
 const PROTOBUF: &str = "application/x-protobuf";
+/// Some answer so, though it isn't asked for.
+const JSON: &str = "application/json";
 /// Longer answers are not read: what matters stands in front.
 const MAX_ANSWER: usize = 1 << 20;
 /// How much of an answer in text is told.
@@ -92,6 +94,18 @@ async fn answer(response: Response<Incoming>) -> Answer {
     let is_protobuf =
         parts.headers.get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(PROTOBUF.as_bytes()));
     if parts.status.is_success() {
+        // What isn't OTLP's answer comes from a proxy's or an app's page: nobody has taken anything.
+        let kind = parts.headers.get(CONTENT_TYPE).map(|kind| String::from_utf8_lossy(kind.as_bytes()));
+        let is_known = |kind: &str| kind.starts_with(PROTOBUF) || kind.starts_with(JSON);
+        if let Some(kind) = kind.filter(|kind| !body.is_empty() && !is_known(kind)) {
+            let why = format!("the answer is no OTLP message, but {kind}: the address is not a Collector's");
+            return Answer::Hopeless { why };
+        }
+        if is_protobuf && ExportTraceServiceResponse::decode(body.clone()).is_err() {
+            return Answer::Hopeless {
+                why: "the answer is no OTLP message: the address is not a Collector's".to_owned(),
+            };
+        }
         let response = if is_protobuf { ExportTraceServiceResponse::decode(body).ok() } else { None };
         return Answer::accepted(response.unwrap_or_default());
     }

@@ -7,7 +7,7 @@ use crate::export::calls::{Call, CallSink, each};
 use crate::filter::CallFilter;
 use crate::symbols::Symbols;
 use kperf_abi::FuncId;
-use kperf_trace::TraceReader;
+use kperf_trace::{Header, TraceReader};
 use rustc_hash::FxHashMap;
 use std::io::{self, Read, Write};
 
@@ -22,6 +22,7 @@ pub struct CallRows {
 }
 
 struct Sink<W: Write + Send> {
+    header: Header,
     of: CallRows,
     out: Writer<W>,
     rows: Vec<CallRow>,
@@ -32,7 +33,8 @@ impl CallRows {
     /// Writes them as a Parquet file. Fails where reading or writing does.
     pub fn write<R: Read, W: Write + Send>(self, reader: TraceReader<R>, out: W) -> io::Result<()> {
         let out = Writer::of::<CallRow>(out)?;
-        let sink = Sink { of: self, out, rows: Vec::new(), functions: FxHashMap::default() };
+        let header = reader.header().clone();
+        let sink = Sink { header, of: self, out, rows: Vec::new(), functions: FxHashMap::default() };
         let (mut sink, _) = each(reader, &CallFilter::default(), sink, &mut |_| ())?;
         sink.out.write(&sink.rows)?;
         sink.out.finish()
@@ -51,7 +53,8 @@ impl<W: Write + Send> CallSink for Sink<W> {
             depth: i32::try_from(call.depth).unwrap_or(i32::MAX),
             function_id: *function,
             start_nanos: call.start_nanos,
-            duration_nanos: call.end_nanos - call.start_nanos,
+            // As in the other tables: the rounded length, not the distance of rounded ends.
+            duration_nanos: self.header.nanos(call.end_ticks.saturating_sub(call.start_ticks)),
             self_nanos: call.self_nanos,
             ending: call.ending().to_owned(),
         });

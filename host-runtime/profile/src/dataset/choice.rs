@@ -19,7 +19,7 @@ pub struct Choice(Option<Node>);
 /// Why a text says nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChoiceError {
-    /// Where in the text, in bytes.
+    /// Where in the text, in characters.
     pub offset: usize,
     /// What is wrong there.
     pub what: String,
@@ -100,6 +100,14 @@ impl Choice {
     ///
     /// What is wrong with it, and where.
     pub fn parse(text: &str) -> Result<Choice, ChoiceError> {
+        // Until here a place is one in bytes.
+        Choice::parse_bytes(text).map_err(|ChoiceError { offset, what }| {
+            let before = text.get(..offset).unwrap_or(text);
+            ChoiceError { offset: before.chars().count(), what }
+        })
+    }
+
+    fn parse_bytes(text: &str) -> Result<Choice, ChoiceError> {
         let mut parser = Parser { text, tokens: tokens(text)?, at: 0, open: 0 };
         let node = parser.either()?;
         match parser.peek() {
@@ -441,6 +449,7 @@ mod tests {
                 "day = '2026-11-4'",
                 "`day` is compared with a day in UTC, such as '2026-11-24' (at character 7)",
             ),
+            ("version = 'é' x", "`and` or `or` is missing (at character 15)"),
             ("; drop", "`;` has no meaning here (at character 1)"),
         ] {
             assert_eq!(Choice::parse(text).expect_err(text).to_string(), told);

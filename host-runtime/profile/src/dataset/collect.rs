@@ -10,11 +10,11 @@ use crate::profile::Profile;
 use crate::symbols::{RECORDER, Symbols, is_outside};
 use crate::unit::Unit;
 use kperf_abi::FuncId;
-use kperf_trace::{ClockKind, Header, TraceReader};
+use kperf_trace::{AnomalyKind, ClockKind, Header, TraceReader};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 
 /// What the rows say beside what is in the trace.
 #[derive(Clone, Debug)]
@@ -72,6 +72,10 @@ pub fn collect<R: Read>(
     };
     let filter = CallFilter { windows: WindowChoice::Each, ..CallFilter::default() };
     let (profile, watch) = Profile::read_observed(reader, watch, Some(&filter), progress)?;
+    if profile.health.anomalies.iter().any(|anomaly| anomaly.kind == AnomalyKind::NoHeader) {
+        let what = "its header can't be read, so nobody knows what its times mean, and which run it is of; `kperf-wasm report` shows it";
+        return Err(io::Error::new(ErrorKind::InvalidData, what));
+    }
     let mut rows = Rows::new(&profile, options);
     if profile.sampling().is_none() {
         rows.add(&profile.tree, 0, Some(&watch.buckets));
@@ -278,6 +282,8 @@ impl<'a> Rows<'a> {
             }
             row.unwound += u64::from(node.unwound);
             row.unfinished += u64::from(node.unfinished);
+            // Nobody knows how long calls took that were only counted.
+            let buckets = buckets.filter(|_| !self.profile.symbols.is_counted(node.func));
             for (bucket, count) in buckets.into_iter().flat_map(|buckets| buckets.of(id)) {
                 *counts.entry(bucket).or_default() += count;
             }

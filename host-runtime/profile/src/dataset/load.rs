@@ -3,30 +3,37 @@
 use super::rows::{FunctionRow, PathRow, RunRow, StatRow};
 use super::times::date_text;
 use crate::health::Health;
-use crate::limits::MAX_PATHS;
 use crate::nodes::{CallTree, Node, NodeId};
 use crate::profile::Profile;
-use crate::sampled::{SampledPlaces, TreePlaces};
+use crate::sampled::{SampledPlaces, Sampling, TreePlaces};
 use crate::symbols::{HOST, LOST, OTHER, RECORDER, Symbols, UNSEEN};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
 use kperf_trace::{ClockInfo, ClockKind, Header, HostInfo, Summary};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::fmt;
 
-/// Gathers the rows of the runs that are wanted: first the runs, then their functions and paths, then what the paths did. Memory is
+/// Gathers the rows of the runs that are wanted: first the runs, then what their paths did, then these paths and the functions. Memory is
 /// in proportion to the runs and to the paths of all of them together, which have a limit.
 #[derive(Debug, Default)]
 pub struct Load {
     /// The generation that holds, and the place in `chosen`, of each run that is wanted.
     runs: FxHashMap<i64, (i32, usize)>,
     chosen: Vec<RunRow>,
+    /// Whether there was nothing to choose from.
+    is_empty: bool,
     functions: FxHashMap<i64, FuncId>,
-    symbols: Vec<Symbol>,
+    /// With the names of their modules.
+    symbols: Vec<(String, Symbol)>,
     files: Vec<String>,
     by_file: FxHashMap<String, u32>,
     paths: FxHashMap<i64, PathRow>,
     sums: FxHashMap<(usize, i64), Sum>,
+    /// The paths of the sums, and whether their rows were told.
+    needed: FxHashMap<i64, bool>,
+    /// How many calls the rows of each run have, by its place in `chosen`.
+    calls: Vec<u64>,
     /// Whether each run has sums of its own.
     each: bool,
 }
@@ -46,6 +53,8 @@ struct Sum {
 /// Why no profile can be made of these runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadError {
+    /// There is no run.
+    Empty,
     /// No run is wanted.
     Nothing,
     /// The runs differ in this column, and their times can't be added up.
@@ -57,11 +66,21 @@ pub enum LoadError {
     },
     /// There are more paths, or paths of runs, than are kept.
     TooMuch,
+    /// Rows of a run are missing: of what its paths did, or of these paths.
+    Missing {
+        /// The run's name.
+        run: String,
+        /// How many of its calls are there.
+        there: u64,
+        /// How many it has.
+        calls: u64,
+    },
 }
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            LoadError::Empty => f.write_str("the dataset has no runs; `kperf-wasm collect` adds some"),
             LoadError::Nothing => f.write_str("no run is as --where says"),
             LoadError::Mixed { column, values: [a, b] } => write!(
                 f,
@@ -71,6 +90,16 @@ impl fmt::Display for LoadError {
             LoadError::TooMuch => {
                 f.write_str("the runs have too many paths of calls to be kept; choose fewer with --where")
             }
+            LoadError::Missing { run, there, calls } if there != calls => write!(
+                f,
+                "rows of the run `{run}` are missing, or there too often: `stats` has {there} of its {calls} calls; delete the run's file \
+                 in `runs`, and collect its trace again"
+            ),
+            LoadError::Missing { run, .. } => write!(
+                f,
+                "rows of the run `{run}` are missing: not all of its paths are in `paths`; delete the run's file in `runs`, and collect \
+                 its trace again"
+            ),
         }
     }
 }
@@ -79,6 +108,8 @@ impl std::error::Error for LoadError {}
 
 /// How many sums are kept, if each run has its own: some 300 MB.
 const MAX_SUMS: usize = 1 << 22;
+/// How many paths all runs have. One alone has fewer: a tree of [`MAX_PATHS`](crate::MAX_PATHS) and an `[other]` for each of them at most.
+const MAX_PATHS: usize = 1 << 20;
 
 impl Load {
     /// Nothing yet. With `each`, every run gets a profile of its own.
@@ -105,10 +136,12 @@ impl Load {
 
     /// Keeps the runs that are wanted. Call it when all runs are told, since only the last generation of a run says what it is.
     pub fn choose(&mut self, wanted: impl Fn(&RunRow) -> bool) {
+        self.is_empty = self.chosen.is_empty();
         self.chosen.retain(|run| wanted(run));
         self.chosen.sort_by_key(|run| (run.start, run.run_id));
         let place = |(place, run): (usize, &RunRow)| (run.run_id, (run.generation, place));
         self.runs = self.chosen.iter().enumerate().map(place).collect();
+        self.calls = vec![0; self.chosen.len()];
     }
 
     /// The runs that are wanted.
@@ -143,7 +176,7 @@ impl Load {
             let line = row.line.and_then(|line| u32::try_from(line).ok()).unwrap_or(0);
             kperf_abi::Source { file: number, line }
         });
-        self.symbols.push(Symbol {
+        let symbol = Symbol {
             id: FuncId(number),
             func_index: FuncIndex(number),
             name: row.name.into(),
@@ -151,14 +184,17 @@ impl Load {
             counted: row.counted,
             source,
             ..Symbol::default()
-        });
+        };
+        self.symbols.push((row.module, symbol));
         self.functions.insert(row.function_id, FuncId(number));
     }
 
-    /// Adds a path. Fails if there are too many.
-    pub fn path(&mut self, row: PathRow) -> Result<(), LoadError> {
-        self.paths.insert(row.path_id, row);
-        if self.paths.len() > MAX_PATHS { Err(LoadError::TooMuch) } else { Ok(()) }
+    /// Adds a path, if a run that is wanted has it.
+    pub fn path(&mut self, row: PathRow) {
+        if let Some(is_told) = self.needed.get_mut(&row.path_id) {
+            *is_told = true;
+            self.paths.insert(row.path_id, row);
+        }
     }
 
     /// Adds what a path did, if its run is wanted. Fails if there is too much.
@@ -166,6 +202,13 @@ impl Load {
         let Some(&(generation, place)) = self.runs.get(&row.run_id) else { return Ok(()) };
         if generation != row.generation {
             return Ok(());
+        }
+        if let Some(calls) = self.calls.get_mut(place) {
+            *calls = calls.saturating_add(row.calls);
+        }
+        self.needed.entry(row.path_id).or_insert(false);
+        if self.needed.len() > MAX_PATHS {
+            return Err(LoadError::TooMuch);
         }
         let place = if self.each { place } else { 0 };
         let sum =
@@ -190,7 +233,8 @@ impl Load {
     ///
     /// What they differ in, or that there are none.
     pub fn check(&self) -> Result<(), LoadError> {
-        let first = self.chosen.first().ok_or(LoadError::Nothing)?;
+        let nothing = if self.is_empty { LoadError::Empty } else { LoadError::Nothing };
+        let first = self.chosen.first().ok_or(nothing)?;
         type Column = (&'static str, fn(&RunRow) -> &str);
         let columns: [Column; 3] =
             [("unit", |run| &run.unit), ("kind", |run| &run.kind), ("clock", |run| &run.clock)];
@@ -206,7 +250,12 @@ impl Load {
     }
 
     /// The profiles: one of all runs, or one of each.
-    pub fn finish(self) -> Vec<Profile> {
+    ///
+    /// # Errors
+    ///
+    /// If rows of a run are missing: in a dataset that was copied in part.
+    pub fn finish(self) -> Result<Vec<Profile>, LoadError> {
+        self.check_rows()?;
         let Load { chosen, functions, symbols, files, paths, sums, each, .. } = self;
         let mut by_place: Vec<Vec<(PathRow, Sum)>> = Vec::new();
         by_place.resize_with(if each { chosen.len() } else { 1 }, Vec::new);
@@ -221,41 +270,83 @@ impl Load {
                 rows.push((row, sum));
             }
         }
-        let module = chosen.first().map(|run| ModuleIdentity {
-            name: run.module.clone(),
-            sha256: run.module_sha256.clone(),
-            ..ModuleIdentity::default()
-        });
-        let table = SymbolTable {
-            module: module.unwrap_or_default(),
-            id_base: 0,
-            symbols,
-            files,
-            ..SymbolTable::default()
-        };
-        let mut names = Symbols::default();
-        names.add(table);
+        let (names, ids) = tables_of(&chosen, symbols, &files);
+        let functions: FxHashMap<i64, FuncId> = functions
+            .into_iter()
+            .map(|(id, func)| (id, ids.get(func.0 as usize).copied().unwrap_or(func)))
+            .collect();
         let profile = |(place, rows): (usize, Vec<(PathRow, Sum)>)| {
             let runs = if each { chosen.get(place..=place) } else { Some(&chosen[..]) };
-            profile_of(runs.unwrap_or_default(), names.clone(), tree_of(&rows, &functions))
+            let runs = runs.unwrap_or_default();
+            let is_sampled = runs.first().is_some_and(is_sampled);
+            profile_of(runs, names.clone(), tree_of(&rows, &functions, is_sampled))
         };
-        by_place.into_iter().enumerate().map(profile).collect()
+        Ok(by_place.into_iter().enumerate().map(profile).collect())
+    }
+
+    fn check_rows(&self) -> Result<(), LoadError> {
+        let missing =
+            |run: &RunRow, there| LoadError::Missing { run: run.name.clone(), there, calls: run.calls };
+        for (run, there) in self.chosen.iter().zip(&self.calls) {
+            // Of a damaged trace `stats` have calls, too, whose beginning is lost.
+            let is_sound = run.problems == 0 && run.lost_events == 0;
+            if run.calls != *there && (is_sound || *there == 0) {
+                return Err(missing(run, *there));
+            }
+        }
+        match self.chosen.first() {
+            Some(run) if self.needed.values().any(|is_told| !is_told) => Err(missing(run, run.calls)),
+            _ => Ok(()),
+        }
     }
 }
 
-fn tree_of(rows: &[(PathRow, Sum)], functions: &FxHashMap<i64, FuncId>) -> CallTree {
+/// A symbol table for each module, that of the first run before the others; and the ids that functions have there, by those that they had.
+fn tables_of(runs: &[RunRow], symbols: Vec<(String, Symbol)>, files: &[String]) -> (Symbols, Vec<FuncId>) {
+    let first = runs.first().map(|run| (run.module.as_str(), run.module_sha256.as_str())).unwrap_or_default();
+    let mut by_module: BTreeMap<(bool, String), Vec<Symbol>> = BTreeMap::new();
+    for (module, symbol) in symbols {
+        by_module.entry((module != first.0, module)).or_default().push(symbol);
+    }
+    let mut ids = vec![FuncId(0); by_module.values().map(Vec::len).sum()];
+    let (mut names, mut id_base) = (Symbols::default(), 0);
+    for ((is_other, name), mut symbols) in by_module {
+        for (id, symbol) in (id_base..).zip(&mut symbols) {
+            if let Some(known) = ids.get_mut(symbol.id.0 as usize) {
+                *known = FuncId(id);
+            }
+            symbol.id = FuncId(id);
+        }
+        let sha256 = if is_other { String::new() } else { first.1.to_owned() };
+        let module = ModuleIdentity { name, sha256, ..ModuleIdentity::default() };
+        let next = id_base + symbols.len() as u32;
+        names.add(SymbolTable { module, id_base, symbols, files: files.to_vec(), ..SymbolTable::default() });
+        id_base = next;
+    }
+    (names, ids)
+}
+
+/// Whether a run's times are those of samples.
+fn is_sampled(run: &RunRow) -> bool {
+    run.kind == "profile"
+}
+
+fn tree_of(rows: &[(PathRow, Sum)], functions: &FxHashMap<i64, FuncId>, is_sampled: bool) -> CallTree {
     let mut nodes = vec![Node::new(CallTree::ROOT, HOST)];
     let mut places: FxHashMap<i64, NodeId> = FxHashMap::default();
     for (row, sum) in rows {
         let parent = places.get(&row.parent_id).copied().unwrap_or(CallTree::ROOT);
         let func = functions.get(&row.function_id).copied().unwrap_or(LOST);
         places.insert(row.path_id, NodeId(nodes.len() as u32));
+        // Samples show no single call. Rows have the means of windows.
+        let mean = sum.total_nanos.checked_div(sum.calls).unwrap_or(0);
+        let (min_ticks, max_ticks) = if is_sampled { (mean, mean) } else { (sum.min_nanos, sum.max_nanos) };
         nodes.push(Node {
             calls: sum.calls,
             total_ticks: sum.total_nanos,
             self_ticks: sum.self_nanos,
-            min_ticks: sum.min_nanos,
-            max_ticks: sum.max_nanos,
+            min_ticks,
+            max_ticks,
             unwound: u32::try_from(sum.unwound).unwrap_or(u32::MAX),
             unfinished: u32::try_from(sum.unfinished).unwrap_or(u32::MAX),
             ..Node::new(parent, func)
@@ -297,9 +388,29 @@ fn profile_of(runs: &[RunRow], symbols: Symbols, tree: CallTree) -> Profile {
     if cut_off > 0 {
         notes.push(format!("{cut_off} of the runs were cut off"));
     }
-    if first.kind == "profile" {
-        notes.push("times are those of samples, and calls on a path are guesses".to_owned());
+    type Doubt = (fn(&RunRow) -> u64, &'static str);
+    let doubts: [Doubt; 3] = [
+        (
+            |run| run.problems,
+            "have traces that are damaged or don't fit together (`problems > 0`): figures may be too small",
+        ),
+        // Short ones are everywhere.
+        (
+            |run| run.stall_nanos / (run.duration_nanos / 100).max(1),
+            "had a clock that stood still (`stall_nanos`): times are coarse there",
+        ),
+        (
+            |run| run.uncounted_durations,
+            "have more durations than histograms keep (`uncounted_durations > 0`)",
+        ),
+    ];
+    for (count, what) in doubts {
+        let doubtful = runs.iter().filter(|run| count(run) > 0).count();
+        if doubtful > 0 {
+            notes.push(format!("{doubtful} of the runs {what}"));
+        }
     }
+    let sampling = is_sampled(&first).then(|| sampling_of(runs));
     let dropped_events = sum(|run| run.lost_events);
     let calls = tree.iter().fold(0u64, |sum, (_, node)| sum.saturating_add(node.calls));
     let summary = Summary { outcome, dropped_events, notes, ..Summary::default() };
@@ -308,7 +419,7 @@ fn profile_of(runs: &[RunRow], symbols: Symbols, tree: CallTree) -> Profile {
         symbols,
         tree,
         lanes: Vec::new(),
-        health: Health { summary: Some(summary), ..Health::default() },
+        health: Health { summary: Some(summary), sampling, ..Health::default() },
         bytes: sum(|run| run.trace_bytes),
         start_ticks: 0,
         end_ticks: sum(|run| run.duration_nanos),
@@ -319,4 +430,25 @@ fn profile_of(runs: &[RunRow], symbols: Symbols, tree: CallTree) -> Profile {
         places: SampledPlaces::default(),
         tree_places: TreePlaces::default(),
     }
+}
+
+/// What the samples of all runs say together. Runs tell how many samples of equal weight theirs are worth, and that is all that errors need.
+fn sampling_of(runs: &[RunRow]) -> Sampling {
+    let mut all = Sampling::default();
+    let (mut samples, mut nanos) = (0.0, 0);
+    for run in runs {
+        let (busy, worth) = (run.self_nanos as f64, run.effective_samples.unwrap_or(0.0));
+        all.windows = all.windows.saturating_add(run.windows);
+        all.most_windows = all.most_windows.max(run.windows);
+        all.busy_ticks = all.busy_ticks.saturating_add(run.self_nanos);
+        all.idle_ticks = all.idle_ticks.saturating_add(run.duration_nanos.saturating_sub(run.self_nanos));
+        if worth > 0.0 {
+            all.squares += busy * busy / worth;
+            samples += worth;
+            nanos += run.self_nanos;
+        }
+    }
+    all.samples = samples.round() as u64;
+    all.period_nanos = nanos.checked_div(all.samples).unwrap_or(0);
+    all
 }

@@ -1,6 +1,6 @@
 //! Rows as Parquet, and back.
 
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::Compression;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -44,9 +44,8 @@ impl<W: Write + Send> Writer<W> {
     /// Begins a file of a table.
     pub fn of<T: TableRow>(out: W) -> io::Result<Writer<W>> {
         let schema = Arc::new(parse_message_type(T::SCHEMA).map_err(failed)?);
-        let compression = Compression::ZSTD(ZstdLevel::try_new(3).map_err(failed)?);
         let properties = WriterProperties::builder()
-            .set_compression(compression)
+            .set_compression(compression().map_err(failed)?)
             .set_created_by(format!("kperf-wasm {}", env!("CARGO_PKG_VERSION")));
         let file = SerializedFileWriter::new(out, schema, Arc::new(properties.build())).map_err(failed)?;
         Ok(Writer { file })
@@ -73,6 +72,18 @@ impl<W: Write + Send> Writer<W> {
         self.file.close().map_err(failed)?;
         Ok(())
     }
+}
+
+/// How columns are packed. Every reader of Parquet knows both ways.
+#[cfg(feature = "zstd")]
+fn compression() -> Result<Compression, ParquetError> {
+    Ok(Compression::ZSTD(parquet::basic::ZstdLevel::try_new(3)?))
+}
+
+/// The same without zstd, which is written in C: joining files packs them anew.
+#[cfg(not(feature = "zstd"))]
+fn compression() -> Result<Compression, ParquetError> {
+    Ok(Compression::GZIP(parquet::basic::GzipLevel::try_new(6)?))
 }
 
 fn failed(error: ParquetError) -> io::Error {

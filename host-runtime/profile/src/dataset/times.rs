@@ -23,6 +23,11 @@ pub(super) fn whole_time(text: &str) -> Option<String> {
         });
     }
     whole.push_str(MIDNIGHT.get(whole.len()..)?);
+    // Days that a month doesn't have do no harm: they are compared as texts.
+    let number = |from: usize| whole.get(from..from + 2)?.parse::<u32>().ok();
+    if !(1..=12).contains(&number(5)?) || !(1..=31).contains(&number(8)?) || number(11)? > 23 {
+        return None;
+    }
     Some(whole)
 }
 
@@ -81,6 +86,9 @@ mod tests {
             "",
             "2026",
             "2026-11-4",
+            "2026-13-01",
+            "2026-11-00",
+            "2026-11-24 24",
             "24.11.2026",
             "2026-11-24 9:00",
             "2026-11-24T21:05:06.1234567",

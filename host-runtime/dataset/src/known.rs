@@ -1,14 +1,15 @@
 //! Which runs a dataset has, without reading each of their files.
 
-use super::store::{Known, Part, Store};
-use anyhow::Context;
+use crate::error::{Error, Result};
+use crate::layout::{Part, run_of};
+use crate::store::{Known, Store};
 use kperf_profile::dataset::RunRow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 /// The runs of a dataset. A file of a single run says in its name whose it is, so it is read only for who asks: a bucket with ten thousand
 /// such files would take as many requests.
-pub struct KnownRuns<'a> {
+pub(crate) struct KnownRuns<'a> {
     store: &'a Store,
     /// Of files that were joined, or read.
     read: HashMap<i64, Known>,
@@ -16,15 +17,9 @@ pub struct KnownRuns<'a> {
     single: HashMap<i64, (i32, Part)>,
 }
 
-/// The run and the generation of a single run's file.
-pub fn run_of(name: &str) -> Option<(i64, i32)> {
-    let (id, generation) = name.strip_prefix("r-")?.split_once('-')?;
-    Some((u64::from_str_radix(id, 16).ok()?.cast_signed(), generation.parse().ok()?))
-}
-
 impl<'a> KnownRuns<'a> {
     /// Those that are there now.
-    pub fn of(store: &'a Store) -> anyhow::Result<KnownRuns<'a>> {
+    pub(crate) fn of(store: &'a Store) -> Result<KnownRuns<'a>> {
         let mut runs = KnownRuns { store, read: HashMap::new(), single: HashMap::new() };
         for part in store.parts::<RunRow>()? {
             match run_of(&part.name) {
@@ -43,7 +38,7 @@ impl<'a> KnownRuns<'a> {
         Ok(runs)
     }
 
-    fn read_part(&mut self, part: &Part) -> anyhow::Result<()> {
+    fn read_part(&mut self, part: &Part) -> Result<()> {
         let read = &mut self.read;
         self.store.read(part, |row: RunRow| {
             if read.get(&row.run_id).is_none_or(|known| known.row.generation < row.generation) {
@@ -54,40 +49,26 @@ impl<'a> KnownRuns<'a> {
     }
 
     /// A run, if it is there.
-    pub fn get(&mut self, run_id: i64) -> anyhow::Result<Option<Known>> {
+    pub(crate) fn get(&mut self, run_id: i64) -> Result<Option<Known>> {
         if let Some((_, part)) = self.single.remove(&run_id)
             && let Err(error) = self.read_part(&part)
         {
             // It may have been joined with others meanwhile.
-            self.read = self.store.runs().context(error)?;
+            let failed = |again| Error::because(error.to_string(), again);
+            self.read = self.store.runs().map_err(failed)?;
             self.single.clear();
         }
         Ok(self.read.get(&run_id).cloned())
     }
 
     /// One more, or what it is now.
-    pub fn insert(&mut self, known: Known) {
+    pub(crate) fn insert(&mut self, known: Known) {
         self.single.remove(&known.row.run_id);
         self.read.insert(known.row.run_id, known);
     }
 
     /// How many there are.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.read.len() + self.single.keys().filter(|id| !self.read.contains_key(id)).count()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::file_name;
-    use super::*;
-
-    #[test]
-    fn a_file_s_name_says_whose_it_is() {
-        let row = RunRow { run_id: -2, generation: 7, ..RunRow::default() };
-        assert_eq!(run_of(&file_name(&row)), Some((-2, 7)));
-        for name in ["c-0123456789abcdef", "r-", "r-1", "r-x-1", "r-0000000000000001-"] {
-            assert_eq!(run_of(name), None, "{name}");
-        }
     }
 }

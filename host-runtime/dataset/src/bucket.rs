@@ -3,7 +3,8 @@
 
 mod http;
 
-use super::files::Found;
+use crate::error::{Context as _, Error as Failure, Result};
+use crate::files::{Files, Found, Lock, WriteFile};
 use anyhow::{Context, bail};
 use futures_util::TryStreamExt;
 use http::Connector;
@@ -31,8 +32,11 @@ const FIRST_WAIT: Duration = Duration::from_millis(200);
 /// How long nothing of an object may come while it is read.
 const STALLED: Duration = Duration::from_secs(60);
 
+/// Held while files are joined.
+const LOCK: &str = ".lock";
+
 /// A bucket, and where in it the dataset is.
-pub struct Bucket {
+pub(crate) struct Bucket {
     bucket: String,
     /// Without slashes at its ends.
     prefix: String,
@@ -50,7 +54,11 @@ impl fmt::Display for Bucket {
 impl Bucket {
     /// The bucket at an address, `s3://BUCKET/PREFIX`. The environment says who asks, and where the store is (`AWS_ACCESS_KEY_ID`,
     /// `AWS_REGION`, `AWS_ENDPOINT_URL` ..).
-    pub fn at(address: &str) -> anyhow::Result<Bucket> {
+    pub(crate) fn at(address: &str) -> Result<Bucket> {
+        Bucket::open_at(address).context_with(|| format!("failed to open `{address}`"))
+    }
+
+    fn open_at(address: &str) -> anyhow::Result<Bucket> {
         let rest = address.strip_prefix("s3://").unwrap_or(address);
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if bucket.is_empty() {
@@ -90,26 +98,19 @@ impl Bucket {
         self.runtime.block_on(work)
     }
 
-    /// All objects below a folder.
-    pub fn list(&self, folder: &str) -> anyhow::Result<Vec<Found>> {
+    fn list_all(&self, folder: &str) -> anyhow::Result<Vec<Found>> {
         let path = self.path(folder)?;
         let skip = if self.prefix.is_empty() { 0 } else { self.prefix.len() + 1 };
-        let found = self.again(|| {
+        self.again(|| {
             let objects = self.store.list(Some(&path)).map_ok(|object| Found {
                 key: object.location.as_ref().get(skip..).unwrap_or_default().to_owned(),
                 bytes: object.size,
             });
             Ok(self.wait(objects.try_collect())?)
-        });
-        found.with_context(|| format!("failed to list `{self}/{folder}`"))
+        })
     }
 
     /// The object in a temporary file; `None` if there is none.
-    pub fn open(&self, key: &str) -> anyhow::Result<Option<File>> {
-        let path = self.path(key)?;
-        self.again(|| self.open_once(&path))
-    }
-
     fn open_once(&self, path: &Path) -> anyhow::Result<Option<File>> {
         self.wait(async {
             let object = match self.store.get(path).await {
@@ -128,36 +129,14 @@ impl Bucket {
         })
     }
 
-    /// Whether an object is there.
-    pub fn has(&self, key: &str) -> anyhow::Result<bool> {
-        let path = self.path(key)?;
-        self.again(|| match self.wait(self.store.head(&path)) {
-            Err(Error::NotFound { .. }) => Ok(false),
-            head => Ok(head.map(|_| true)?),
-        })
-    }
-
     /// Puts an empty object that isn't there yet; answers whether it was so.
-    pub fn create(&self, key: &str) -> anyhow::Result<bool> {
+    fn create(&self, key: &str) -> anyhow::Result<bool> {
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let path = self.path(key)?;
         match self.wait(self.store.put_opts(&path, PutPayload::new(), options)) {
             Err(Error::AlreadyExists { .. }) => Ok(false),
             put => put.map(|_| true).with_context(|| format!("failed to write `{self}/{key}`")),
         }
-    }
-
-    /// Puts an object, in the place of one that is there.
-    pub fn put(
-        &self,
-        key: &str,
-        write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
-    ) -> anyhow::Result<()> {
-        let path = self.path(key)?;
-        let mut out = BufWriter::new(tempfile::tempfile()?);
-        write(&mut out)?;
-        let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        self.again(|| self.put_once(&path, &mut file))
     }
 
     fn put_once(&self, path: &Path, file: &mut File) -> anyhow::Result<()> {
@@ -177,14 +156,73 @@ impl Bucket {
             put
         })
     }
+}
 
-    /// Deletes an object, if it is there.
-    pub fn delete(&self, key: &str) -> anyhow::Result<()> {
-        let path = self.path(key)?;
-        self.again(|| match self.wait(self.store.delete(&path)) {
-            Err(Error::NotFound { .. }) => Ok(()),
-            deleted => Ok(deleted?),
-        })
+impl Files for Bucket {
+    fn list(&self, folder: &str) -> Result<Vec<Found>> {
+        self.list_all(folder).context_with(|| format!("failed to list `{self}/{folder}`"))
+    }
+
+    fn folders(&self, _folder: &str) -> Result<Vec<String>> {
+        Ok(Vec::new())
+    }
+
+    fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
+        let Some(mut file) = self.open(key)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).context_with(|| format!("failed to read `{self}/{key}`"))?;
+        Ok(Some(bytes))
+    }
+
+    fn open(&self, key: &str) -> Result<Option<File>> {
+        let opened = self.path(key).and_then(|path| self.again(|| self.open_once(&path)));
+        opened.context_with(|| format!("failed to read `{self}/{key}`"))
+    }
+
+    fn has(&self, key: &str) -> Result<bool> {
+        let found = self.path(key).and_then(|path| {
+            self.again(|| match self.wait(self.store.head(&path)) {
+                Err(Error::NotFound { .. }) => Ok(false),
+                head => Ok(head.map(|_| true)?),
+            })
+        });
+        found.context_with(|| format!("failed to read `{self}/{key}`"))
+    }
+
+    fn put(&self, key: &str, write: WriteFile<'_>) -> Result<()> {
+        let put = || -> anyhow::Result<()> {
+            let path = self.path(key)?;
+            let mut out = BufWriter::new(tempfile::tempfile()?);
+            write(&mut out)?;
+            let mut file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+            self.again(|| self.put_once(&path, &mut file))
+        };
+        put().context_with(|| format!("failed to write `{self}/{key}`"))
+    }
+
+    fn delete(&self, key: &str) -> Result<()> {
+        let deleted = self.path(key).and_then(|path| {
+            self.again(|| match self.wait(self.store.delete(&path)) {
+                Err(Error::NotFound { .. }) => Ok(()),
+                deleted => Ok(deleted?),
+            })
+        });
+        deleted.context_with(|| format!("failed to delete `{self}/{key}`"))
+    }
+
+    fn prepare(&self) -> Result<()> {
+        // Others' objects in a bucket do no harm.
+        Ok(())
+    }
+
+    fn lock_alone(&self) -> Result<Lock<'_>> {
+        if !self.create(LOCK).context_with(|| format!("failed to lock `{self}`"))? {
+            return Err(Failure::new(format!(
+                "another process joins the files of `{self}`; if none does, one was killed, and `{self}/{LOCK}` can be deleted"
+            )));
+        }
+        // If it can't be deleted, who comes next is told.
+        Ok(Lock::until(|| _ = self.delete(LOCK)))
     }
 }
 

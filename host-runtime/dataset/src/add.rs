@@ -1,0 +1,310 @@
+//! Adds runs to a dataset.
+
+use crate::error::{Context, Error, Result};
+use crate::known::KnownRuns;
+use crate::layout::{Partition, file_name, name_of, run_of};
+use crate::options::Options;
+use crate::store::{Known, Store};
+use kperf_profile::dataset::{
+    self, CallRow, CallRows, Collected, FunctionRow, PathRow, RunRow, SpanRow, StatRow,
+};
+use kperf_trace::TraceReader;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::Path;
+
+/// How much of a file is read at a time.
+const BUFFER: usize = 1 << 20;
+
+/// A trace that is to be added.
+#[derive(Clone, Copy, Debug)]
+pub struct Trace<'a> {
+    /// What it is called in messages.
+    pub shown: &'a str,
+    /// What the run is called: the column `name`.
+    pub name: &'a str,
+    /// Its length in bytes, if that is known before it is read.
+    pub length: Option<u64>,
+}
+
+/// What became of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Added {
+    /// It is in the dataset now.
+    New,
+    /// It has grown since it was taken.
+    Grown,
+    /// It was in the dataset.
+    Before,
+}
+
+/// What became of a run, and what is to be said of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// What became of it.
+    pub added: Added,
+    /// Its id.
+    pub run_id: i64,
+    /// What makes its figures doubtful. Each is a sentence without its full stop.
+    pub warnings: Vec<String>,
+}
+
+/// Adds runs to a dataset, one after the other. Several may do so at once, in one process or in many: they wait for each other.
+pub struct Adder<'a> {
+    store: &'a Store,
+    options: Options,
+    known: KnownRuns<'a>,
+}
+
+impl<'a> Adder<'a> {
+    /// Looks which runs there are, and clears up what a process that was killed has left.
+    pub fn new(store: &'a Store, options: Options) -> Result<Adder<'a>> {
+        {
+            let _lock = store.lock()?;
+            store.sweep()?;
+        }
+        Ok(Adder { store, options, known: KnownRuns::of(store)? })
+    }
+
+    /// How many runs there are.
+    pub fn runs(&self) -> usize {
+        self.known.len()
+    }
+
+    /// Adds the run of a trace's file. Blocks until it is on the disk, so an executor's threads are not the place for it.
+    ///
+    /// # Errors
+    ///
+    /// If the file can't be read or is no trace, if its run is there with other bytes, or if the dataset can't be written. Then the
+    /// dataset is as it was.
+    pub fn add_file(&mut self, path: &Path) -> Result<Outcome> {
+        let shown = path.display().to_string();
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let length =
+            path.metadata().ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
+        let failed = || format!("failed to read the trace `{shown}`");
+        let open = || {
+            let file = BufReader::with_capacity(BUFFER, File::open(path).context_with(failed)?);
+            TraceReader::new(file).context_with(failed)
+        };
+        self.add(Trace { shown: &shown, name: &name, length }, open, |_| ())
+    }
+
+    /// The same of a trace that `open` opens at its beginning, each time it is called. `progress` is told how many bytes were read.
+    pub fn add<R: Read>(
+        &mut self,
+        trace: Trace<'_>,
+        mut open: impl FnMut() -> Result<TraceReader<R>>,
+        progress: impl FnMut(u64),
+    ) -> Result<Outcome> {
+        let reader = open()?;
+        let run_id = self.options.run_id(reader.header());
+        let earlier = self.known.get(run_id)?;
+        let before = Outcome { added: Added::Before, run_id, warnings: Vec::new() };
+        // What somebody has named may be another run of the same length.
+        if let Some(earlier) = &earlier
+            && self.options.run_name.is_none()
+            && trace.length == Some(earlier.row.trace_bytes)
+            && self.has_rows(earlier)?
+        {
+            if self.wants_calls(earlier)? {
+                self.write_calls(run_id, &earlier.partition, open()?)?;
+                return Ok(Outcome { added: Added::Grown, ..before });
+            }
+            return Ok(before);
+        }
+        let generation = earlier.as_ref().map_or(0, |earlier| generation_after(earlier.row.generation));
+        let rows = self.options.rows(run_id, generation, trace.name);
+        let mut collected = read(trace, reader, &rows, progress)?;
+        if let Some(earlier) = &earlier {
+            let row = &earlier.row;
+            let (then, now) = (row.trace_bytes, collected.run.trace_bytes);
+            let is_same = is_same(row, &collected.run);
+            if is_same && self.has_rows(earlier)? {
+                if self.wants_calls(earlier)? {
+                    self.write_calls(run_id, &earlier.partition, open()?)?;
+                    return Ok(Outcome { added: Added::Grown, ..before });
+                }
+                return Ok(before);
+            }
+            if now < then && !row.complete && self.has_rows(earlier)? {
+                return Ok(before);
+            }
+            if row.complete && !is_same {
+                return Err(Error::new(format!(
+                    "`{}` is of the same run as `{}`, which was taken ({then} bytes, not {now}); if it is another run, name it with \
+                     --run-id",
+                    trace.shown, row.name
+                )));
+            }
+        }
+        let partition = match &earlier {
+            Some(earlier) => earlier.partition.clone(),
+            None => partition(&self.options, &collected),
+        };
+        // Those of a part of the trace would be too few.
+        let with_calls = self.options.calls || self.store.has::<CallRow>(&partition, &calls_name(run_id))?;
+        let calls = with_calls.then_some(|| self.write_calls(run_id, &partition, open()?));
+        let old = earlier.as_ref().map(|known| (known.partition.clone(), known.row.generation));
+        place(self.store, &partition, &collected, calls, old.as_slice())?;
+        self.known.insert(Known { row: collected.run, partition });
+        let added = if earlier.is_some() { Added::Grown } else { Added::New };
+        Ok(Outcome { added, run_id, warnings: std::mem::take(&mut collected.warnings) })
+    }
+
+    /// Whether the rows of a run are there as far as its files' names tell: a dataset may have been copied in part.
+    fn has_rows(&self, known: &Known) -> Result<bool> {
+        let name = file_name(&known.row);
+        let is_joined = !self.store.has::<RunRow>(&known.partition, &name)?;
+        Ok(is_joined || self.store.has::<StatRow>(&known.partition, &name)?)
+    }
+
+    /// Whether the calls of a run are wanted and aren't there.
+    fn wants_calls(&self, known: &Known) -> Result<bool> {
+        let name = calls_name(known.row.run_id);
+        Ok(self.options.calls && !self.store.has::<CallRow>(&known.partition, &name)?)
+    }
+
+    fn write_calls<R: Read>(&self, run_id: i64, partition: &Partition, reader: TraceReader<R>) -> Result<()> {
+        let rows = CallRows { run_id };
+        self.store.write_with::<CallRow>(partition, &calls_name(run_id), |out| rows.write(reader, out))
+    }
+}
+
+/// The least generation of what [`add_ended`] takes: nobody else takes the run for it at the same time, with less of its trace.
+const ENDED: i32 = 1 << 20;
+
+/// The generation of a run that is taken again. What is taken has even ones, what is joined odd ones: so a run that one process joins while
+/// another one takes it again isn't there twice with the same.
+fn generation_after(generation: i32) -> i32 {
+    (generation | 1).saturating_add(1)
+}
+
+/// The generation of a run that is joined with others, and was taken for this one.
+pub fn joined_generation(generation: i32) -> i32 {
+    generation.saturating_add(1) | 1
+}
+
+/// The name of the file with a run's calls.
+fn calls_name(run_id: i64) -> String {
+    format!("r-{run_id:016x}")
+}
+
+/// Whether two rows are of the same recording.
+fn is_same(a: &RunRow, b: &RunRow) -> bool {
+    let of = |run: &RunRow| (run.complete, run.start, run.duration_nanos, run.calls, run.self_nanos);
+    of(a) == of(b) && a.module_sha256 == b.module_sha256
+}
+
+/// Adds the run of a trace that has ended, for who can neither lock a dataset nor read files that others have packed: it holds instead of
+/// what was taken of it before. Fails as [`Adder::add`] does.
+pub fn add_ended<R: Read>(
+    store: &Store,
+    options: &Options,
+    trace: Trace<'_>,
+    reader: TraceReader<R>,
+) -> Result<Outcome> {
+    let run_id = options.run_id(reader.header());
+    // Joined files have complete runs only. If this one is among them, its rows there hold, since they have a later generation.
+    let mut old: Vec<(Partition, i32)> = Vec::new();
+    for part in store.parts::<RunRow>()? {
+        if let Some((_, generation)) = run_of(&part.name).filter(|(id, _)| *id == run_id) {
+            old.push((part.partition, generation));
+        }
+    }
+    old.sort_by_key(|(_, generation)| *generation);
+    let generation = old.last().map_or(0, |(_, generation)| generation_after(*generation)).max(ENDED);
+    let collected = read(trace, reader, &options.rows(run_id, generation, trace.name), |_| ())?;
+    let partition = match old.last() {
+        Some((partition, _)) => partition.clone(),
+        None => partition(options, &collected),
+    };
+    place(store, &partition, &collected, None::<fn() -> Result<()>>, &old)?;
+    for (partition, _) in &old {
+        // They were of a part of the trace.
+        store.delete::<CallRow>(partition, &calls_name(run_id))?;
+    }
+    let added = if old.is_empty() { Added::New } else { Added::Grown };
+    Ok(Outcome { added, run_id, warnings: collected.warnings })
+}
+
+fn read<R: Read>(
+    trace: Trace<'_>,
+    reader: TraceReader<R>,
+    rows: &dataset::Options,
+    progress: impl FnMut(u64),
+) -> Result<Collected> {
+    let collected = dataset::collect(reader, rows, progress);
+    let mut collected = collected.context_with(|| format!("failed to read the trace `{}`", trace.shown))?;
+    if let Some(length) = trace.length {
+        // It may have grown while it was read.
+        collected.run.trace_bytes = collected.run.trace_bytes.max(length);
+    }
+    Ok(collected)
+}
+
+/// Where a run stands that wasn't there.
+fn partition(options: &Options, collected: &Collected) -> Partition {
+    let service = options.labels.service.as_deref().unwrap_or(&collected.module);
+    Partition::new(service, collected.run.start)
+}
+
+/// Writes the rows of a run, the run itself last, and deletes those of earlier generations.
+fn place(
+    store: &Store,
+    partition: &Partition,
+    collected: &Collected,
+    calls: Option<impl FnOnce() -> Result<()>>,
+    old: &[(Partition, i32)],
+) -> Result<()> {
+    let RunRow { run_id, generation, .. } = collected.run;
+    let name = name_of(run_id, generation);
+    let _lock = store.lock()?;
+    if store.has_in_any_service::<RunRow>(partition, &name)? {
+        // Another process was faster.
+        return Ok(());
+    }
+    store.write_common::<FunctionRow>(partition, &collected.functions)?;
+    store.write_common::<PathRow>(partition, &collected.paths)?;
+    store.write::<StatRow>(partition, &name, &collected.stats)?;
+    if collected.spans.is_empty() {
+        // Engines want a file in each table.
+        store.write_common::<SpanRow>(partition, &[])?;
+        // Of a process that was killed, with other limits.
+        store.delete::<SpanRow>(partition, &name)?;
+    } else {
+        store.write::<SpanRow>(partition, &name, &collected.spans)?;
+    }
+    if let Some(calls) = calls {
+        calls()?;
+    }
+    store.write::<RunRow>(partition, &name, std::slice::from_ref(&collected.run))?;
+    for (partition, generation) in old {
+        let name = name_of(run_id, *generation);
+        store.delete::<RunRow>(partition, &name)?;
+        store.delete::<StatRow>(partition, &name)?;
+        store.delete::<SpanRow>(partition, &name)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Else a run that one process joins while another takes it again would be there twice with the same generation.
+    #[test]
+    fn no_generation_is_both_of_a_taken_run_and_of_a_joined_one() {
+        let mut taken = vec![0, ENDED];
+        for _ in 0..5 {
+            let next: Vec<i32> = taken.iter().map(|generation| generation_after(*generation)).collect();
+            taken.extend(next);
+        }
+        for generation in &taken {
+            let joined = joined_generation(*generation);
+            assert!(joined > *generation && generation_after(*generation) > joined);
+            assert!(!taken.contains(&joined) && generation_after(joined) > joined);
+        }
+        assert_eq!(generation_after(i32::MAX), i32::MAX);
+    }
+}

@@ -1,0 +1,82 @@
+//! Where a dataset's files are: in a folder, in a bucket, or wherever a host keeps them.
+
+use crate::error::{Error, Result};
+use std::fs::File;
+use std::io::{self, Write};
+
+/// Writes the bytes of a file.
+pub type WriteFile<'a> = Box<dyn FnOnce(&mut (dyn Write + Send)) -> io::Result<()> + 'a>;
+
+/// The files of a dataset. They are named by keys, `runs/service=life/day=2026-11-24/r-1.parquet`, and a file is there whole or not at all.
+pub trait Files: Send {
+    /// All files below a folder, in the order of their keys.
+    fn list(&self, folder: &str) -> Result<Vec<Found>>;
+
+    /// The names of the folders in a folder. Where there are no locks there are none.
+    fn folders(&self, folder: &str) -> Result<Vec<String>>;
+
+    /// The bytes of a short file; `None` if it isn't there.
+    fn get(&self, key: &str) -> Result<Option<Vec<u8>>>;
+
+    /// Opens a file; `None` if it isn't there.
+    fn open(&self, key: &str) -> Result<Option<File>>;
+
+    /// Whether a file is there.
+    fn has(&self, key: &str) -> Result<bool>;
+
+    /// Writes a file whole or not at all, in the place of one that is there.
+    fn put(&self, key: &str, write: WriteFile<'_>) -> Result<()>;
+
+    /// Deletes a file, if it is there.
+    fn delete(&self, key: &str) -> Result<()>;
+
+    /// Makes room for the first file. Fails if there are files that are no dataset's.
+    fn prepare(&self) -> Result<()>;
+
+    /// Waits until nobody else changes the dataset, where there are locks.
+    fn lock(&self) -> Result<Lock<'_>> {
+        Ok(Lock::none())
+    }
+
+    /// [`lock`](Files::lock), for what only one process may do at a time everywhere. Fails if another does.
+    fn lock_alone(&self) -> Result<Lock<'_>> {
+        Err(Error::new("files can't be joined here"))
+    }
+
+    /// Deletes what a process that was killed has left. Only for who holds the lock.
+    fn sweep(&self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// A file that is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Its name within the dataset.
+    pub key: String,
+    /// Its length.
+    pub bytes: u64,
+}
+
+/// Nobody else does the same while this is there.
+pub struct Lock<'a>(Option<Box<dyn FnOnce() + 'a>>);
+
+impl<'a> Lock<'a> {
+    /// A lock that keeps nobody out.
+    pub fn none() -> Lock<'a> {
+        Lock(None)
+    }
+
+    /// A lock that ends so.
+    pub fn until(release: impl FnOnce() + 'a) -> Lock<'a> {
+        Lock(Some(Box::new(release)))
+    }
+}
+
+impl Drop for Lock<'_> {
+    fn drop(&mut self) {
+        if let Some(release) = self.0.take() {
+            release();
+        }
+    }
+}

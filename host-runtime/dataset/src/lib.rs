@@ -1,0 +1,45 @@
+//! Adds recorded runs to a dataset: Parquet tables of many runs, which DuckDB, Spark, ClickHouse and the like read, and `kperf-wasm report`,
+//! `flame` and `diff`. What is in them says [DATASET.md](https://github.com/kperf-wasm/kperf-wasm/blob/main/host-runtime/profile/DATASET.md).
+//!
+//! [`Background`] adds runs in a thread of its own, as they end:
+//!
+//! ```no_run
+//! use kperf_dataset::{Background, Labels, Options};
+//! use std::path::Path;
+//!
+//! let labels = Labels { service: Some("shop".into()), version: Some("1.2".into()), ..Labels::default() };
+//! let options = Options { labels, ..Options::default() };
+//! let fleet = Background::start(Path::new("fleet"), options, |trace, added| {
+//!     if let Err(error) = added {
+//!         eprintln!("{}: {error}", trace.display());
+//!     }
+//! })?;
+//! // A recorder writes its trace to this: `Recorder::builder().sink(fleet.files().create("shop.kperf")?)`.
+//! let file = fleet.files().create("shop.kperf")?;
+//! # drop(file);
+//! // When the recording has ended, its run is added. This waits for it.
+//! let account = fleet.finish();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`Adder`] does so in the caller's thread. A process may be killed at any point: the dataset stays as it was, or has the run.
+
+mod add;
+mod background;
+#[cfg(feature = "s3")]
+mod bucket;
+mod error;
+mod files;
+mod folder;
+mod known;
+mod layout;
+mod options;
+mod store;
+
+pub use add::{Added, Adder, Outcome, Trace, add_ended, joined_generation};
+pub use background::{Account, Background, TraceFile, TraceFiles};
+pub use error::{Error, Result};
+pub use files::{Files, Found, Lock, WriteFile};
+pub use layout::{Part, Partition, file_name, run_of, short_hash};
+pub use options::{Labels, Options};
+pub use store::{Known, Store, is_dataset};

@@ -1,0 +1,248 @@
+//! A dataset, file by file.
+//!
+//! A file is there whole or not at all. The row of a run in `runs` comes last: what other tables have of a run that isn't there
+//! doesn't count.
+
+#[cfg(feature = "s3")]
+use crate::bucket::Bucket;
+use crate::error::{Context, Error, Result};
+use crate::files::{Files, Lock};
+use crate::folder::Folder;
+use crate::layout::{Part, Partition, key, service_of, short_hash};
+use kperf_profile::dataset::table::{self, TableRow};
+use kperf_profile::dataset::{RunRow, VERSION};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// Says that a folder is a dataset, and of which version.
+const MARK: &str = "kperf-dataset.json";
+/// How the address of a bucket begins.
+const S3: &str = "s3://";
+
+#[derive(Serialize, Deserialize)]
+struct Mark {
+    kperf_dataset: Version,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Version {
+    major: u32,
+    minor: u32,
+}
+
+/// A dataset: a folder, or `s3://BUCKET/PREFIX` with the feature `s3`.
+pub struct Store {
+    root: PathBuf,
+    files: Box<dyn Files>,
+}
+
+/// A run that was taken.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// Its row.
+    pub row: RunRow,
+    /// Where it stands.
+    pub partition: Partition,
+}
+
+/// Whether a path is a dataset. What is in a bucket is taken for one.
+pub fn is_dataset(path: &Path) -> bool {
+    is_bucket(path) || path.join(MARK).is_file()
+}
+
+/// Whether a path is the address of a bucket.
+fn is_bucket(path: &Path) -> bool {
+    path.to_str().is_some_and(|text| text.starts_with(S3))
+}
+
+/// The files at a path, or at the address of a bucket. Nothing is looked at yet.
+fn files_at(root: &Path) -> Result<Box<dyn Files>> {
+    if !is_bucket(root) {
+        return Ok(Box::new(Folder(root.to_owned())));
+    }
+    #[cfg(feature = "s3")]
+    return Ok(Box::new(Bucket::at(&root.to_string_lossy())?));
+    #[cfg(not(feature = "s3"))]
+    Err(Error::new(format!(
+        "`{}` is in a bucket, and this program is built without S3: cargo build --release --features s3; or take a folder, and \
+         synchronise it, `runs` last",
+        root.display()
+    )))
+}
+
+impl Store {
+    /// Opens a dataset that is there. Fails if there is none, if it has another major version, or if it can't be read.
+    pub fn open(root: &Path) -> Result<Store> {
+        let store = Store { root: root.to_owned(), files: files_at(root)? };
+        if store.is_there()? {
+            return Ok(store);
+        }
+        Err(Error::new(format!(
+            "`{}` is no dataset: there is no `{MARK}`; `kperf-wasm collect` makes one",
+            root.display()
+        )))
+    }
+
+    /// Opens a dataset, or makes one of a folder that is empty or not there.
+    pub fn open_or_create(root: &Path) -> Result<Store> {
+        Store::in_files(root, files_at(root)?)
+    }
+
+    /// The same, of files that are kept by the caller. `root` is what they are called in messages.
+    pub fn in_files(root: &Path, files: Box<dyn Files>) -> Result<Store> {
+        let store = Store { root: root.to_owned(), files };
+        if store.is_there()? {
+            return Ok(store);
+        }
+        store.create().context_with(|| format!("failed to make the dataset `{}`", root.display()))?;
+        Ok(store)
+    }
+
+    /// Whether it is there, in a version that we know.
+    fn is_there(&self) -> Result<bool> {
+        let Some(mark) = self.files.get(MARK)? else { return Ok(false) };
+        let mark: Mark =
+            serde_json::from_slice(&mark).context_with(|| format!("`{}` is damaged", self.shown(MARK)))?;
+        let Version { major, minor } = mark.kperf_dataset;
+        if major != VERSION.0 {
+            return Err(Error::new(format!(
+                "the dataset `{}` has version {major}.{minor}; this kperf-wasm knows version {}",
+                self.root.display(),
+                VERSION.0
+            )));
+        }
+        Ok(true)
+    }
+
+    fn create(&self) -> Result<()> {
+        // Another process may be making it.
+        if let Err(error) = self.files.prepare() {
+            return if self.is_there()? { Ok(()) } else { Err(error) };
+        }
+        // It may sweep what this one has begun.
+        let _lock = self.lock()?;
+        if self.is_there()? {
+            return Ok(());
+        }
+        let (major, minor) = VERSION;
+        let mark = serde_json::to_vec_pretty(&Mark { kperf_dataset: Version { major, minor } });
+        let mark = mark.context_with(|| format!("failed to write `{MARK}`"))?;
+        self.files.put(MARK, Box::new(move |out| out.write_all(&mark)))
+    }
+
+    /// Its folder, or its address.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where query engines find it.
+    pub fn location(&self) -> Result<PathBuf> {
+        if is_bucket(&self.root) {
+            return Ok(self.root.clone());
+        }
+        self.root.canonicalize().context_with(|| format!("failed to find `{}`", self.root.display()))
+    }
+
+    /// Waits until nobody else changes the dataset.
+    pub fn lock(&self) -> Result<Lock<'_>> {
+        self.files.lock()
+    }
+
+    /// The same, for who joins files.
+    pub fn lock_alone(&self) -> Result<Lock<'_>> {
+        self.files.lock_alone()
+    }
+
+    /// The files of a table, by their names.
+    pub fn parts<T: TableRow>(&self) -> Result<Vec<Part>> {
+        Ok(self.files.list(T::NAME)?.into_iter().filter_map(Part::of).collect())
+    }
+
+    /// Reads the rows of a file.
+    pub fn read<T: TableRow>(&self, part: &Part, each: impl FnMut(T) -> io::Result<()>) -> Result<()> {
+        let failed = || format!("failed to read `{}`", self.shown(&part.key));
+        match self.files.open(&part.key)? {
+            Some(file) => table::read(file, each).context_with(failed),
+            None => Err(Error::because(failed(), "it has gone")),
+        }
+    }
+
+    /// All runs that were taken.
+    pub fn runs(&self) -> Result<HashMap<i64, Known>> {
+        let mut runs: HashMap<i64, Known> = HashMap::new();
+        for part in self.parts::<RunRow>()? {
+            self.read(&part, |row: RunRow| {
+                let known = runs.get(&row.run_id).map(|known| known.row.generation);
+                if known.is_none_or(|generation| generation < row.generation) {
+                    runs.insert(row.run_id, Known { row, partition: part.partition.clone() });
+                }
+                Ok(())
+            })?;
+        }
+        Ok(runs)
+    }
+
+    /// Whether a table has a file.
+    pub fn has<T: TableRow>(&self, partition: &Partition, name: &str) -> Result<bool> {
+        self.files.has(&key::<T>(partition, name))
+    }
+
+    /// Whether a table has a file of this name on a partition's day, for whatever service. In a bucket only that of the partition is
+    /// looked for: nobody holds a lock there, so the answer could be old.
+    pub fn has_in_any_service<T: TableRow>(&self, partition: &Partition, name: &str) -> Result<bool> {
+        if self.has::<T>(partition, name)? {
+            return Ok(true);
+        }
+        let others = self.files.folders(T::NAME)?;
+        let services = others.iter().filter_map(|folder| service_of(folder));
+        for service in services.filter(|service| *service != partition.service) {
+            if self.has::<T>(&Partition { service, day: partition.day.clone() }, name)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Writes a file of a table.
+    pub fn write<T: TableRow>(&self, partition: &Partition, name: &str, rows: &[T]) -> Result<()> {
+        self.write_with::<T>(partition, name, |out| table::write(rows, out))
+    }
+
+    /// Writes a file of a table, by what `write` says.
+    pub fn write_with<T: TableRow>(
+        &self,
+        partition: &Partition,
+        name: &str,
+        write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>,
+    ) -> Result<()> {
+        self.files.put(&key::<T>(partition, name), Box::new(write))
+    }
+
+    /// Writes rows that many runs have in common: a file with the same rows is written once. Answers its name.
+    pub fn write_common<T: TableRow>(&self, partition: &Partition, rows: &[T]) -> Result<String> {
+        let mut bytes = Vec::new();
+        table::write(rows, &mut bytes).context_with(|| format!("failed to pack rows of `{}`", T::NAME))?;
+        let name = short_hash(&bytes);
+        if !self.has::<T>(partition, &name)? {
+            self.write_with::<T>(partition, &name, |out| out.write_all(&bytes))?;
+        }
+        Ok(name)
+    }
+
+    /// Deletes a file of a table, if it is there.
+    pub fn delete<T: TableRow>(&self, partition: &Partition, name: &str) -> Result<()> {
+        self.files.delete(&key::<T>(partition, name))
+    }
+
+    /// Deletes what a process that was killed has left. Only for who holds the lock.
+    pub fn sweep(&self) -> Result<()> {
+        self.files.sweep()
+    }
+
+    /// The name of a file, for people.
+    fn shown(&self, key: &str) -> String {
+        self.root.join(key).display().to_string()
+    }
+}
