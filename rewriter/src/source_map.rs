@@ -135,15 +135,22 @@ impl SourceMap {
     }
 
     /// The map of a module whose code has moved, as JSON. `moved` says where an offset has come to, if it lies in a
-    /// function's body, and where that body begins.
-    pub(crate) fn moved(&self, moved: impl Fn(u64) -> Option<Moved>) -> String {
+    /// function's body, and where that body begins; `first` where the first of its own instructions has come to.
+    pub(crate) fn moved(
+        &self,
+        moved: impl Fn(u64) -> Option<Moved>,
+        first: impl Fn(u64) -> Option<u64>,
+    ) -> String {
         let mut segments: Vec<Segment> = Vec::with_capacity(self.segments.len());
         let mut body = None;
         for segment in &self.segments {
             let Some(to) = moved(segment.column) else { continue };
-            // What was put in front of a body belongs to its first line, not to the function before.
+            // What was put in front of a body belongs to its first line, not to the function before. What is its own, and in front of that
+            // line, has none.
             if body != Some(to.body) && to.body < to.offset && segment.place.is_some() {
                 segments.push(Segment { column: to.body, ..*segment });
+                let first = first(segment.column).filter(|&first| first < to.offset);
+                segments.extend(first.map(|column| Segment { column, place: None }));
             }
             body = Some(to.body);
             segments.push(Segment { column: to.offset, ..*segment });
@@ -271,7 +278,12 @@ mod tests {
 
     #[test]
     fn columns_move_and_all_else_stays() {
-        let moved = map().moved(|at| (at < 30).then_some(Moved { offset: at + 100, body: 105 }));
+        let to = |at| (at < 30).then_some(Moved { offset: at + 100, body: 105 });
+        let early = SourceMap::parse(map().moved(to, |_| Some(108)).as_bytes()).unwrap();
+        let places: Vec<(u64, bool)> =
+            early.segments.iter().map(|segment| (segment.column, segment.place.is_some())).collect();
+        assert_eq!(places, [(105, true), (108, false), (110, true), (114, true)]);
+        let moved = map().moved(to, |_| Some(110));
         let json: Value = serde_json::from_str(&moved).unwrap();
         assert_eq!((&json["debugId"], &json["sourceRoot"]), (&"7".into(), &"src/".into()));
         let map = SourceMap::parse(moved.as_bytes()).unwrap();
