@@ -181,7 +181,8 @@ const MAX_ROOTS: usize = 64 << 20;
 /// How many mappings a map has at most. One takes two bytes in the file, and more here.
 const MAX_SEGMENTS: usize = 1 << 23;
 
-/// Reads the mappings of the first line. `None` if they are broken, or name what isn't there.
+/// Reads the mappings of the first line. `None` if they are broken. What is of a file that isn't there has no place, as ECMA-426 wants it:
+/// some tools cut system libraries off the list of files.
 fn read(mappings: &str, files: usize, names: usize) -> Option<Vec<Segment>> {
     let mut segments = Vec::new();
     let (mut column, mut file, mut line, mut source_column, mut name) = (0_i64, 0_i64, 0_i64, 0_i64, 0_i64);
@@ -204,15 +205,15 @@ fn read(mappings: &str, files: usize, names: usize) -> Option<Vec<Segment>> {
                 add(&mut name, &mut bytes)?;
             }
             let known = Place {
-                file: in_u32(file).filter(|&file| (file as usize) < files)?,
+                file: in_u32(file)?,
                 line: in_u32(line)?,
                 column: in_u32(source_column)?,
                 name: match named {
-                    true => Some(in_u32(name).filter(|&name| (name as usize) < names)?),
+                    true => Some(in_u32(name)?).filter(|&name| (name as usize) < names),
                     false => None,
                 },
             };
-            place = Some(known);
+            place = Some(known).filter(|known| (known.file as usize) < files);
         }
         if segments.len() == MAX_SEGMENTS {
             return None;
@@ -299,8 +300,11 @@ mod tests {
         let of =
             |mappings: &str| format!(r#"{{"version":3,"sources":["a"],"names":[],"mappings":"{mappings}"}}"#);
         SourceMap::parse(of("AAAA,CAAC").as_bytes()).expect("a source map");
+        let cut = SourceMap::parse(of("AAAAA,CCAA,CDAA").as_bytes()).expect("a source map");
+        assert_eq!((cut.place(0..1), cut.place(1..2), cut.place(2..3)), (Some((0, 1)), None, Some((0, 1))));
+        assert_eq!((cut.name(0..1), cut.segments.len()), (None, 3));
         let broken =
-            ["AC", "AAAAA", "ACAA", "D", "AADA", "!", "AA", "gggggggggggggggggggggggggggggggggggggggg"];
+            ["AC", "ADAA", "AAAAD", "D", "AADA", "!", "AA", "gggggggggggggggggggggggggggggggggggggggg"];
         for text in broken.map(of).iter().map(String::as_str).chain(["", "[]", "{}", r#"{"version":3}"#]) {
             SourceMap::parse(text.as_bytes()).expect_err(text);
         }
