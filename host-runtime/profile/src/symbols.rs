@@ -330,10 +330,10 @@ mod tests {
     #[test]
     fn equal_names_stay_apart_and_odd_ones_are_harmless() {
         let mut symbols = Symbols::default();
-        symbols.add(table("a", 0, &["copy", "one", "copy", "evil\x1b[2J\n\u{202e}ü"]));
+        symbols.add(table("a", 0, &["copy", "one", "copy", "evil\x1b[2J\n\u{202e}ü\u{200f}\u{2028}"]));
         assert_eq!(
             [0, 1, 2, 3].map(|id| symbols.label(FuncId(id))),
-            ["copy #0", "one", "copy #2", "evil\\u{1b}[2J\\n\\u{202e}ü"]
+            ["copy #0", "one", "copy #2", "evil\\u{1b}[2J\\n\\u{202e}ü\\u{200f}\\u{2028}"]
         );
     }
 
