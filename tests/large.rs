@@ -27,7 +27,7 @@ fn measured(folder: &Path, args: &[&str]) -> (f64, u64) {
 
 #[test]
 #[ignore = "needs KPERF_LARGE, a folder that rewriter/tests/large/build.sh has filled"]
-fn names_of_a_large_twin_take_about_as_much_memory_as_its_debug_information() {
+fn names_of_a_large_twin_take_less_memory_than_its_debug_information() {
     let large = PathBuf::from(std::env::var_os("KPERF_LARGE").expect("KPERF_LARGE"));
     let twin = large.join("large.debug.wasm");
     let wasm = std::fs::read(&twin).unwrap();
@@ -51,9 +51,7 @@ fn names_of_a_large_twin_take_about_as_much_memory_as_its_debug_information() {
     {
         let (seconds, memory) = measured(folder, args);
         println!("{what}: {seconds:.2} s, {} MB of {} MB", memory / 1_000_000, debug / 1_000_000);
-        // The goal is the size of the debug information. Reading the twin takes some 5 % more on a quiet machine, and was seen to take 17 %.
-        let most = if what == "with it" { debug * 5 / 4 } else { debug };
-        assert!(memory < most, "{what}: {memory} of {debug}");
+        assert!(memory < debug, "{what}: {memory} of {debug}");
         assert!(seconds < 4.0, "{what}: {seconds} s");
     }
 }

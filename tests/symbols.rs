@@ -105,6 +105,53 @@ fn a_package_of_split_debug_information_is_read_with_its_module() {
     }
 }
 
+/// Where the compiler wrote them isn't on this machine: beside the module by their path or their name, or in a folder that is searched.
+#[test]
+fn files_of_split_debug_information_are_found() {
+    for version in ["4", "5"] {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        fs::copy(format!("{SPLIT}/split{version}.wasm"), folder.join("app.wasm")).unwrap();
+        kperf(folder, &["run", "-q", "--clock", "test", "app.wasm"]);
+        let lines = ["report", "app.kperf", "--by", "line", "--format", "csv", "--symbols", "app.wasm"];
+        let put = |unit: &str, to: &str| {
+            fs::create_dir_all(folder.join(to)).unwrap();
+            let to = folder.join(to).join(format!("{unit}.dwo"));
+            fs::copy(format!("{SPLIT}/{version}/{unit}.dwo"), to).unwrap();
+        };
+        // One is missing, and another is broken.
+        put("second", ".");
+        fs::write(folder.join("first.dwo"), b"\0asm\x01").unwrap();
+        let (before, said) = kperf(folder, &lines);
+        assert!(
+            !before.contains("inner") && said.contains("are not among the split DWARF"),
+            "{before} {said}"
+        );
+        put("first", "elsewhere");
+        let searched = || {
+            let _ = fs::remove_file(folder.join("app.kperf.symbols"));
+            let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
+            let command = command.args(lines).current_dir(folder).env("KPERF_SYMBOLS", "elsewhere");
+            let output = command.output().unwrap();
+            assert!(output.status.success(), "{output:?}");
+            (text(&output.stdout), text(&output.stderr))
+        };
+        let (after, said) = searched();
+        assert!(after.contains("/src/first.c:2,hot,outer > inner"), "{after}");
+        assert!(!said.contains("warning"), "{said}");
+        put("first", ".");
+        fs::remove_file(folder.join("app.kperf.symbols")).unwrap();
+        let (_, said) = kperf(folder, &["run", "-q", "--clock", "test", "app.wasm"]);
+        assert!(
+            said.contains("inlined functions are from") && said.contains("first.dwo` and 1 other"),
+            "{said}"
+        );
+        assert!(kperf(folder, &lines[..6]).0.contains("outer > inner"));
+        let alone = output(folder, &["report", "app.kperf", "--symbols", "first.dwo"]);
+        assert!(text(&alone.stderr).contains("name the module that it belongs to"), "{alone:?}");
+    }
+}
+
 #[test]
 fn an_unstripped_component_names_the_functions_of_its_modules() {
     let component = |leaf: &str, middle: &str| {

@@ -278,6 +278,7 @@ impl SymbolTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Row;
 
     fn table() -> SymbolTable {
         let symbol = |n: u32, name: &str, demangled: Option<&str>| Symbol {
@@ -305,6 +306,23 @@ mod tests {
     #[test]
     fn a_table_survives_the_round_trip() {
         assert_eq!(SymbolTable::from_bytes(&table().to_bytes()), Ok(table()));
+    }
+
+    #[test]
+    fn code_and_inlined_functions_can_be_left_out() {
+        let bare = table();
+        let mut table = bare.clone();
+        let row = Row { offset: 3, source: Some(Source { file: 1, line: 7 }) };
+        for _ in &table.symbols {
+            table.codes.push(&FunctionCode { rows: vec![row], ..FunctionCode::default() });
+        }
+        table.inlined = vec![InlinedFunction { name: "life::alive".into(), source: None }];
+        let bytes = table.to_bytes();
+        assert_eq!(SymbolTable::from_bytes(&bytes), Ok(table));
+        assert_eq!(SymbolTable::without_code(&bytes), Ok(bare));
+        for length in 0..bytes.len() {
+            SymbolTable::without_code(&bytes[..length]).expect_err("cut off");
+        }
     }
 
     #[test]

@@ -100,7 +100,7 @@ pub struct CallArgs {
 impl CallArgs {
     /// The flags, with their patterns parsed.
     pub fn parse(&self) -> anyhow::Result<Calls<'_>> {
-        Ok(Calls { functions: self.functions.filter()?, windows: WindowChoice::Sum, args: self })
+        Ok(Calls { functions: self.functions.filter()?, windows: WindowChoice::Sum, lines: true, args: self })
     }
 
     /// The flag that chooses calls by their length or their depth, if one is given.
@@ -156,6 +156,8 @@ pub struct Calls<'a> {
     functions: Filter,
     /// Which windows count, if the profile was sampled.
     pub windows: WindowChoice,
+    /// Whether lines are shown. Otherwise what symbol tables say of code isn't kept.
+    pub lines: bool,
     args: &'a CallArgs,
 }
 

@@ -140,6 +140,7 @@ impl Opts {
         let observer = (self.percentiles || self.what.histogram.is_some()).then(Histograms::default);
         let of_dataset = self.dataset.profile(&self.trace, &calls)?;
         calls.windows = self.window.0;
+        calls.lines = self.what.by == By::Line;
         let (profile, histograms) = match of_dataset {
             Some(profile) => (profile, None),
             None => traces::profile_observed(&self.trace, &calls, observer)?,

@@ -169,25 +169,29 @@ fn read_some(path: &Path) -> anyhow::Result<Vec<SymbolFile>> {
 fn read(path: &Path) -> io::Result<Vec<SymbolFile>> {
     if path.extension().is_some_and(|extension| extension == "wat") {
         let module = input::read_module(path).map_err(|error| io::Error::other(format!("{error:#}")))?;
-        return parse(&module, &|_| ());
+        return match kperf_rewriter::is_component(&module) {
+            true => SymbolFile::parse_component(&module, &|_| ()),
+            false => Ok(vec![SymbolFile::parse(&module)?]),
+        };
     }
     // A pipe would wait for who writes it, and can't be read twice.
     if !path.metadata()?.is_file() {
         return Err(io::Error::other("it is no file but a folder, a pipe or a device"));
     }
-    let (path, package) = match path.extension().is_some_and(|extension| extension == "dwp") {
-        true => (split::module_of(path)?, Some(path.to_owned())),
-        false => (path.to_owned(), split::package_of(path)),
-    };
-    let files = match &package {
-        None => mapped::with(&path, parse)?,
-        Some(package) => mapped::with(&path, |module, done| {
-            mapped::with(package, |package, done_too| {
-                let done = |bytes: &[u8]| [done, done_too].iter().for_each(|done| done(bytes));
-                Ok(vec![SymbolFile::parse_split(module, Some(package), &done)?])
-            })
-        })?,
-    };
+    let package = split::module_of(path)?.is_some().then_some(path);
+    let path = split::module_of(path)?.unwrap_or_else(|| path.to_owned());
+    let files = mapped::with(&path, |bytes, done| {
+        if kperf_rewriter::is_component(bytes) {
+            return SymbolFile::parse_component(bytes, done);
+        }
+        let parts = split::parts_of(&path, bytes, package)?;
+        let done = |bytes: &[u8]| {
+            done(bytes);
+            parts.iter().for_each(|(_, part)| part.done(bytes));
+        };
+        let parts: Vec<&[u8]> = parts.iter().map(|(_, part)| &**part).collect();
+        Ok(vec![SymbolFile::parse_split(bytes, &parts, &done)?])
+    })?;
     mapped::trim();
     for file in &files {
         let SymbolFile::Module(twin) = file else { continue };
@@ -196,14 +200,6 @@ fn read(path: &Path) -> io::Result<Vec<SymbolFile>> {
         }
     }
     Ok(files)
-}
-
-/// The modules of a component, or the one thing that a file is.
-fn parse(bytes: &[u8], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<Vec<SymbolFile>> {
-    match kperf_rewriter::is_component(bytes) {
-        true => SymbolFile::parse_component(bytes, done),
-        false => Ok(vec![SymbolFile::parse_mapped(bytes, done)?]),
-    }
 }
 
 impl Known {
@@ -377,11 +373,14 @@ pub fn of_module(path: &Path, wasm: &[u8]) -> Option<(PathBuf, SymbolFile)> {
     let has = |name| sections.contains(name);
     if has(".debug_info")
         && !has(kperf_abi::names::SYMBOLS_SECTION)
-        && let Some(package) = split::package_of(path)
+        && let Some(parts) = split::parts_of(path, wasm, None).ok().filter(|parts| !parts.is_empty())
         && let Ok(Some(file)) = read(path).map(|files| files.into_iter().next())
     {
-        tell(format_args!("inlined functions are from `{}`", package.display()));
-        return Some((package, file));
+        let (first, others) = (parts.first()?.0.clone(), parts.len() - 1);
+        let more =
+            if others > 0 { format!(" and {}", plural(others as u64, "other")) } else { String::new() };
+        tell(format_args!("inlined functions are from `{}`{more}", first.display()));
+        return Some((first, file));
     }
     let names_a_file = has("external_debug_info") || has("sourceMappingURL");
     let is_whole = has("name") && (has(".debug_info") || !names_a_file);

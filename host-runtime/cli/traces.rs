@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use kperf_otlp::{ProfileOptions, SlowFilter};
 use kperf_profile::export::Shortened;
-use kperf_profile::{CallObserver, FlatProfile, Health, Heap, Profile, SlowSpans};
+use kperf_profile::{CallFilter, CallObserver, FlatProfile, Health, Heap, Profile, SlowSpans};
 use kperf_trace::{Namer, ProbeCost, TraceReader};
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
@@ -215,11 +215,11 @@ fn read_unchecked<O: CallObserver>(
     observer: O,
 ) -> anyhow::Result<(Profile, O)> {
     let report = |bytes| progress.set_position(bytes);
-    let read = if calls.are_all() {
-        Profile::read_observed(reader, observer, None, report)
-    } else {
-        calls.with(|filter| Profile::read_observed(reader, observer, Some(filter), report))
+    let read = |filter: Option<&CallFilter<'_>>| match calls.lines {
+        true => Profile::read_observed(reader, observer, filter, report),
+        false => Profile::read_without_code(reader, observer, filter, report),
     };
+    let read = if calls.are_all() { read(None) } else { calls.with(|filter| read(Some(filter))) };
     progress.finish_and_clear();
     let (profile, observer) =
         read.with_context(|| format!("failed to read the trace `{}`", input::name(path)))?;

@@ -81,6 +81,11 @@ pub enum ErrorKind {
         /// Its number, from 1.
         line: usize,
     },
+    /// A symbol map has more names than modules have functions.
+    LargeNameMap {
+        /// How many names it may have.
+        most: usize,
+    },
     /// The file with names is not of the module's build.
     OtherBuild {
         /// How that is known.
@@ -227,6 +232,7 @@ impl fmt::Display for Error {
             ErrorKind::BadNameMap { line } => {
                 write!(f, "line {line} of the symbol map is not of the form `index:name`")
             }
+            ErrorKind::LargeNameMap { most } => write!(f, "the symbol map has more than {most} names"),
             ErrorKind::OtherBuild { mismatch } => {
                 write!(f, "the file with its names is not of this build: {mismatch}")
             }

@@ -2,13 +2,13 @@
 
 use crate::body::BodyFacts;
 use crate::context::Context;
+use crate::names::{FUNCTIONS, names_in};
 use crate::plan::Plan;
 use kperf_abi::FuncIndex;
 use std::collections::{BTreeMap, HashSet};
 use wasm_encoder::{Encode, IndirectNameMap, NameMap};
 use wasmparser::{BinaryReader, Name, NameSectionReader};
 
-const FUNCTIONS: u8 = 1;
 const LOCALS: u8 = 2;
 const LABELS: u8 = 3;
 const GLOBALS: u8 = 7;
@@ -39,19 +39,19 @@ impl Names<'_> {
             let start = reader.original_position() as usize;
             let id = reader.read_u8()?;
             let length = reader.read_var_u32()?;
-            reader.read_bytes(length as usize)?;
+            let content = reader.read_bytes(length as usize)?;
             let raw = &data[start..reader.original_position() as usize];
             match subsection? {
-                Name::Function(map) => {
-                    for naming in map {
+                Name::Function(_) => {
+                    for naming in names_in(content, 0)? {
                         let naming = naming?;
                         functions.insert(naming.index, naming.name);
                     }
                 }
                 Name::Local(map) => subsection_of(LOCALS, &self.locals(map)?, &mut rest),
                 Name::Label(map) => subsection_of(LABELS, &self.labels(map)?, &mut rest),
-                Name::Global(map) if self.context.moves_globals() => {
-                    subsection_of(GLOBALS, &self.globals(map)?, &mut rest);
+                Name::Global(_) if self.context.moves_globals() => {
+                    subsection_of(GLOBALS, &self.globals(content)?, &mut rest);
                 }
                 Name::Module { .. } => out.extend_from_slice(raw),
                 _ if id > LABELS => rest.extend_from_slice(raw),
@@ -121,12 +121,14 @@ impl Names<'_> {
         Ok(map)
     }
 
-    fn globals(&self, source: wasmparser::NameMap<'_>) -> Result<NameMap, wasmparser::Error> {
-        let mut map = NameMap::new();
-        for naming in source {
+    fn globals(&self, source: &[u8]) -> Result<NameMap, wasmparser::Error> {
+        let mut globals = BTreeMap::new();
+        for naming in names_in(source, 0)? {
             let naming = naming?;
-            map.append(self.context.global(naming.index), naming.name);
+            globals.insert(naming.index, naming.name);
         }
+        let mut map = NameMap::new();
+        globals.into_iter().for_each(|(index, name)| map.append(self.context.global(index), name));
         Ok(map)
     }
 

@@ -6,7 +6,11 @@ use crate::module::ModuleInfo;
 use crate::{Error, ErrorKind, RenamedNames, SymbolFile, Warning};
 use kperf_abi::FuncIndex;
 use std::collections::HashMap;
-use wasmparser::{BinaryReader, Name, NameSectionReader};
+use wasmparser::{BinaryReader, Name, NameSectionReader, Naming, SectionLimited};
+
+/// How many names a map has at most. Engines take no module with more than a million functions, and a name takes 80 bytes or more here,
+/// where it is three in the file.
+pub(crate) const MAX_NAMES: usize = 1 << 21;
 
 /// An external symbol map: function index to name, as `emcc --emit-symbol-map` writes it.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +20,10 @@ pub struct NameMap {
 
 impl NameMap {
     /// Reads lines of the form `index:name`. Names may hold colons; empty lines are skipped.
+    ///
+    /// # Errors
+    ///
+    /// If a line is of another form, or there are more than two million.
     pub fn parse(text: &str) -> Result<NameMap, Error> {
         let mut names = HashMap::new();
         for (n, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
@@ -24,6 +32,9 @@ impl NameMap {
                 .and_then(|(index, name)| Some((index.trim().parse().ok()?, unescape(name))))
                 .ok_or(ErrorKind::BadNameMap { line: n + 1 })?;
             names.insert(index, name);
+            if names.len() > MAX_NAMES {
+                return Err(ErrorKind::LargeNameMap { most: MAX_NAMES }.into());
+            }
         }
         Ok(NameMap { names })
     }
@@ -137,15 +148,42 @@ pub(crate) fn read_name_section<'a>(
     offset: usize,
     names: &mut HashMap<u32, &'a str>,
 ) -> Result<(), wasmparser::Error> {
-    for subsection in NameSectionReader::new(BinaryReader::new(data, offset as u64)) {
-        if let Name::Function(functions) = subsection? {
-            for naming in functions {
+    for_each_name(data, offset, |index, name| {
+        names.insert(index, name);
+    })
+}
+
+/// Tells the index and the name of each function in a name section.
+pub(crate) fn for_each_name<'a>(
+    data: &'a [u8],
+    offset: usize,
+    mut tell: impl FnMut(u32, &'a str),
+) -> Result<(), wasmparser::Error> {
+    let mut reader = BinaryReader::new(data, offset as u64);
+    while !reader.eof() {
+        let id = reader.read_u8()?;
+        let size = reader.read_var_u32()? as usize;
+        let at = reader.original_position();
+        let content = reader.read_bytes(size)?;
+        if id == FUNCTIONS {
+            for naming in names_in(content, at)? {
                 let naming = naming?;
-                names.insert(naming.index, naming.name);
+                tell(naming.index, naming.name);
             }
         }
     }
     Ok(())
+}
+
+/// The subsection with the names of functions.
+pub(crate) const FUNCTIONS: u8 = 1;
+
+/// The names in a subsection, in whatever order they stand there: TeaVM's are not in the order of their indices, and engines take them.
+pub(crate) fn names_in(
+    content: &[u8],
+    offset: u64,
+) -> Result<SectionLimited<'_, Naming<'_>>, wasmparser::Error> {
+    SectionLimited::new(BinaryReader::new(content, offset))
 }
 
 /// The module's own name, if its name section has one.
@@ -166,6 +204,14 @@ mod tests {
         let map = NameMap::parse("0:main\n\n12:std::vector<int\\2c\\20A>::push(int)\n").expect("a map");
         assert_eq!(map.names[&0], "main");
         assert_eq!(map.names[&12], "std::vector<int, A>::push(int)");
+    }
+
+    #[test]
+    fn a_map_of_too_many_names_is_refused() {
+        let lines = |count: usize| (0..count).map(|n| format!("{n}:\n")).collect::<String>();
+        assert_eq!(NameMap::parse(&lines(MAX_NAMES)).expect("a map").names.len(), MAX_NAMES);
+        let error = NameMap::parse(&lines(MAX_NAMES + 1)).expect_err("too many").to_string();
+        assert_eq!(error, "the symbol map has more than 2097152 names");
     }
 
     #[test]

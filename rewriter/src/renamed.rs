@@ -10,10 +10,12 @@
 //!
 //! A function that the module calls `a.b.c` is `com.example.Life.step`. Source: R8's `doc/retrace.md`.
 
+use crate::names::MAX_NAMES;
+use crate::{Error, ErrorKind};
 use std::collections::HashMap;
 
 /// More names than that aren't told of one.
-const MAX_NAMES: usize = 4;
+const MAX_TOLD: usize = 4;
 
 /// What shortened names were.
 #[derive(Clone, Debug, Default)]
@@ -37,13 +39,23 @@ impl RenamedNames {
     }
 
     /// Reads a map. Lines that it doesn't know are passed over, as those who define the format want it.
-    pub fn parse(text: &str) -> RenamedNames {
+    ///
+    /// # Errors
+    ///
+    /// If it has more than two million names of classes and methods.
+    pub fn parse(text: &str) -> Result<RenamedNames, Error> {
         let mut map = RenamedNames::default();
+        let mut room = MAX_NAMES;
+        let mut take = || {
+            room = room.checked_sub(1).ok_or(ErrorKind::LargeNameMap { most: MAX_NAMES })?;
+            Ok::<_, ErrorKind>(())
+        };
         let mut at: Option<Box<str>> = None;
         // Of methods that are inlined in each other, which have the same lines, the last is the function.
         let mut last: Option<(&str, &str)> = None;
         for line in text.lines() {
             if let Some((name, short)) = class(line) {
+                take()?;
                 (at, last) = (Some(short.into()), None);
                 map.classes.entry(short.into()).or_default().name = name.into();
                 continue;
@@ -55,11 +67,12 @@ impl RenamedNames {
                 names.pop();
             }
             last = Some((lines, short));
-            if names.len() <= MAX_NAMES && !names.iter().any(|known| **known == *name) {
+            if names.len() <= MAX_TOLD && !names.iter().any(|known| **known == *name) {
+                take()?;
                 names.push(name.into());
             }
         }
-        map
+        Ok(map)
     }
 
     /// What a function was called, by what the module calls it: `a.b.c`, `a.b#c`, `a.b::c`, with parameters or without. Several
@@ -78,8 +91,8 @@ impl RenamedNames {
             None | Some([]) => method.to_owned(),
             // Whatever class it was of before.
             Some([one]) if one.contains('.') => return Some(format!("{one}{rest}")),
-            Some(several) if several.len() > MAX_NAMES => {
-                format!("{}|..", several.get(..MAX_NAMES).unwrap_or_default().join("|"))
+            Some(several) if several.len() > MAX_TOLD => {
+                format!("{}|..", several.get(..MAX_TOLD).unwrap_or_default().join("|"))
             }
             Some(several) => several.join("|"),
         };
@@ -127,7 +140,7 @@ mod tests {
     #[test]
     fn short_names_are_what_they_were() {
         assert!(RenamedNames::is_one(MAP));
-        let map = RenamedNames::parse(MAP);
+        let map = RenamedNames::parse(MAP).unwrap();
         let cases = [
             ("a.b.c", Some("com.example.Life.step")),
             ("a.b.c(int)", Some("com.example.Life.step(int)")),
@@ -161,7 +174,17 @@ mod tests {
         {
             assert!(!RenamedNames::is_one(text), "{text}");
         }
-        let map = RenamedNames::parse("a -> b:\n x\n y -> z\n ( -> \n 1:() -> q\n é( -> é\n");
+        let map = RenamedNames::parse("a -> b:\n x\n y -> z\n ( -> \n 1:() -> q\n é( -> é\n").unwrap();
         assert_eq!(map.get("b.q").as_deref(), Some("a.q"));
+    }
+
+    /// A name takes hundreds of bytes, and as few as four in the file.
+    #[test]
+    fn a_map_of_too_many_names_is_refused() {
+        let classes = |count: usize| (0..count).map(|n| format!("A -> b{n}:\n")).collect::<String>();
+        RenamedNames::parse(&classes(MAX_NAMES / 8)).unwrap();
+        RenamedNames::parse(&classes(MAX_NAMES + 1)).unwrap_err();
+        let methods: String = (0..=MAX_NAMES).map(|n| format!(" v m() -> x{n}\n")).collect();
+        RenamedNames::parse(&format!("A -> b:\n{methods}")).unwrap_err();
     }
 }

@@ -17,7 +17,7 @@ use kperf_abi::{Inlined, InlinedFunction, Row, Source};
 use paths::Paths;
 use rayon::prelude::*;
 use rows::{Program, Rows};
-use split::Package;
+use split::Parts;
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::fmt;
@@ -85,8 +85,8 @@ pub(crate) enum Problem {
     LongPaths,
     /// The parts of it are in other files.
     Split,
-    /// The package that is there lacks parts of it.
-    NotInPackage,
+    /// The files that are there lack parts of it.
+    NotInParts,
     /// Something names what isn't there, or is of a form that isn't known.
     Reference,
     /// A number is larger than its place, now that the code has moved.
@@ -114,9 +114,9 @@ impl fmt::Display for Problem {
                 f.write_str("the names of inlined functions are too long; what is inlined is left out")
             }
             Problem::Split => f.write_str("parts of it are in other files (split DWARF)"),
-            Problem::NotInPackage => {
-                f.write_str("the package (`.dwp`) lacks parts of it: it is of another build")
-            }
+            Problem::NotInParts => f.write_str(
+                "parts of it are not among the split DWARF (`.dwp`, `.dwo`) that is there, which may be of another build",
+            ),
             Problem::Reference => f.write_str("it names something that isn't there, or has an unknown form"),
             Problem::NoRoom => f.write_str("a number is too large for its place"),
             Problem::LongPaths => {
@@ -144,7 +144,7 @@ impl Sources {
     pub(crate) fn read<'a>(
         layout: Layout<'_>,
         mut section: impl FnMut(&str) -> &'a [u8],
-        package: Option<&Package<'a>>,
+        parts: Option<&Parts<'a>>,
         done: Done<'_>,
     ) -> (Sources, Option<Problem>) {
         let section =
@@ -152,8 +152,8 @@ impl Sources {
         let Ok(dwarf) = Dwarf::load(section);
         let mut problems = Vec::new();
         let mut units = Units::read(&dwarf, &mut problems);
-        if let Some(package) = package {
-            package.complete(&mut units, &dwarf, &mut problems);
+        if let Some(parts) = parts {
+            parts.complete(&mut units, &dwarf, &mut problems);
         } else if units.units.iter().any(|unit| unit.skeleton.is_some()) {
             problems.push(Problem::Split);
         }
@@ -384,46 +384,68 @@ impl<'a> Debug<'_, 'a> {
         })
     }
 
-    /// The name that a value says; `None` for one that is longer than names are.
-    fn text(&self, unit: &Unit<'a>, value: &AttributeValue<Bytes<'a>>) -> Result<Option<String>, Problem> {
-        self.text_in(self.units.sections(unit, &self.dwarf), unit, unit.strings, value)
+    /// Where the text is that a value says.
+    fn text(&self, unit: &Unit<'a>, value: &AttributeValue<Bytes<'a>>) -> Result<Option<Text<'a>>, Problem> {
+        text(self.units.sections(unit, &self.dwarf), unit, unit.strings, value)
     }
 
-    /// The same of a value of the unit's line program, or of its root in the module.
+    /// The text of a value of the unit's line program, or of its root in the module; `None` for one that is longer than names are.
     fn text_here(
         &self,
         unit: &Unit<'a>,
         value: &AttributeValue<Bytes<'a>>,
     ) -> Result<Option<String>, Problem> {
-        self.text_in(&self.dwarf, unit, unit.strings_here(), value)
+        Ok(text(&self.dwarf, unit, unit.strings_here(), value)?.and_then(Text::read))
+    }
+}
+
+/// A text in a section: no more than names have, and what stands behind them.
+#[derive(Clone, Copy)]
+struct Text<'a> {
+    bytes: &'a [u8],
+    /// Whether it is all of the bytes, without a 0 at their end.
+    is_whole: bool,
+}
+
+impl Text<'_> {
+    /// Where it begins in memory.
+    fn start(self) -> usize {
+        self.bytes.as_ptr() as usize
     }
 
-    fn text_in(
-        &self,
-        dwarf: &Dwarf<Bytes<'a>>,
-        unit: &Unit<'a>,
-        strings: DebugStrOffsetsBase,
-        value: &AttributeValue<Bytes<'a>>,
-    ) -> Result<Option<String>, Problem> {
-        let (section, offset) = match *value {
-            AttributeValue::String(text) => return Ok(name(text.slice())),
-            AttributeValue::DebugStrRef(offset) => (dwarf.debug_str.reader(), offset.0),
-            AttributeValue::DebugLineStrRef(offset) => (dwarf.debug_line_str.reader(), offset.0),
-            AttributeValue::DebugStrOffsetsIndex(index) => {
-                let offsets = &dwarf.debug_str_offsets;
-                if index.0 >= offsets.reader().len() {
-                    return Ok(None);
-                }
-                let offset = offsets.get_str_offset(unit.header.format(), strings, index)?;
-                (dwarf.debug_str.reader(), offset.0)
-            }
-            _ => return Ok(None),
-        };
-        // No further than a name goes: thousands of files may have the same megabyte for a name.
-        let rest = section.slice().get(offset..).unwrap_or_default();
-        let text = &rest[..rest.len().min(MAX_NAME + 1)];
-        Ok(text.iter().position(|&byte| byte == 0).and_then(|end| name(&text[..end])))
+    /// The text; `None` if it is longer than names are.
+    fn read(self) -> Option<String> {
+        if self.is_whole {
+            return name(self.bytes);
+        }
+        let end = self.bytes.iter().position(|&byte| byte == 0)?;
+        name(self.bytes.get(..end)?)
     }
+}
+
+fn text<'a>(
+    dwarf: &Dwarf<Bytes<'a>>,
+    unit: &Unit<'a>,
+    strings: DebugStrOffsetsBase,
+    value: &AttributeValue<Bytes<'a>>,
+) -> Result<Option<Text<'a>>, Problem> {
+    let (section, offset) = match *value {
+        AttributeValue::String(text) => return Ok(Some(Text { bytes: text.slice(), is_whole: true })),
+        AttributeValue::DebugStrRef(offset) => (dwarf.debug_str.reader(), offset.0),
+        AttributeValue::DebugLineStrRef(offset) => (dwarf.debug_line_str.reader(), offset.0),
+        AttributeValue::DebugStrOffsetsIndex(index) => {
+            let offsets = &dwarf.debug_str_offsets;
+            if index.0 >= offsets.reader().len() {
+                return Ok(None);
+            }
+            let offset = offsets.get_str_offset(unit.header.format(), strings, index)?;
+            (dwarf.debug_str.reader(), offset.0)
+        }
+        _ => return Ok(None),
+    };
+    // No further than a name goes: thousands of files may have the same megabyte for a name.
+    let rest = section.slice().get(offset..).unwrap_or_default();
+    Ok(Some(Text { bytes: &rest[..rest.len().min(MAX_NAME + 1)], is_whole: false }))
 }
 
 /// The first line of each body that a line program knows.

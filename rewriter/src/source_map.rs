@@ -135,15 +135,22 @@ impl SourceMap {
     }
 
     /// The map of a module whose code has moved, as JSON. `moved` says where an offset has come to, if it lies in a
-    /// function's body, and where that body begins.
-    pub(crate) fn moved(&self, moved: impl Fn(u64) -> Option<Moved>) -> String {
+    /// function's body, and where that body begins; `first` where the first of its own instructions has come to.
+    pub(crate) fn moved(
+        &self,
+        moved: impl Fn(u64) -> Option<Moved>,
+        first: impl Fn(u64) -> Option<u64>,
+    ) -> String {
         let mut segments: Vec<Segment> = Vec::with_capacity(self.segments.len());
         let mut body = None;
         for segment in &self.segments {
             let Some(to) = moved(segment.column) else { continue };
-            // What was put in front of a body belongs to its first line, not to the function before.
+            // What was put in front of a body belongs to its first line, not to the function before. What is its own, and in front of that
+            // line, has none.
             if body != Some(to.body) && to.body < to.offset && segment.place.is_some() {
                 segments.push(Segment { column: to.body, ..*segment });
+                let first = first(segment.column).filter(|&first| first < to.offset);
+                segments.extend(first.map(|column| Segment { column, place: None }));
             }
             body = Some(to.body);
             segments.push(Segment { column: to.offset, ..*segment });
@@ -174,7 +181,8 @@ const MAX_ROOTS: usize = 64 << 20;
 /// How many mappings a map has at most. One takes two bytes in the file, and more here.
 const MAX_SEGMENTS: usize = 1 << 23;
 
-/// Reads the mappings of the first line. `None` if they are broken, or name what isn't there.
+/// Reads the mappings of the first line. `None` if they are broken. What is of a file that isn't there has no place, as ECMA-426 wants it:
+/// some tools cut system libraries off the list of files.
 fn read(mappings: &str, files: usize, names: usize) -> Option<Vec<Segment>> {
     let mut segments = Vec::new();
     let (mut column, mut file, mut line, mut source_column, mut name) = (0_i64, 0_i64, 0_i64, 0_i64, 0_i64);
@@ -197,15 +205,15 @@ fn read(mappings: &str, files: usize, names: usize) -> Option<Vec<Segment>> {
                 add(&mut name, &mut bytes)?;
             }
             let known = Place {
-                file: in_u32(file).filter(|&file| (file as usize) < files)?,
+                file: in_u32(file)?,
                 line: in_u32(line)?,
                 column: in_u32(source_column)?,
                 name: match named {
-                    true => Some(in_u32(name).filter(|&name| (name as usize) < names)?),
+                    true => Some(in_u32(name)?).filter(|&name| (name as usize) < names),
                     false => None,
                 },
             };
-            place = Some(known);
+            place = Some(known).filter(|known| (known.file as usize) < files);
         }
         if segments.len() == MAX_SEGMENTS {
             return None;
@@ -271,7 +279,12 @@ mod tests {
 
     #[test]
     fn columns_move_and_all_else_stays() {
-        let moved = map().moved(|at| (at < 30).then_some(Moved { offset: at + 100, body: 105 }));
+        let to = |at| (at < 30).then_some(Moved { offset: at + 100, body: 105 });
+        let early = SourceMap::parse(map().moved(to, |_| Some(108)).as_bytes()).unwrap();
+        let places: Vec<(u64, bool)> =
+            early.segments.iter().map(|segment| (segment.column, segment.place.is_some())).collect();
+        assert_eq!(places, [(105, true), (108, false), (110, true), (114, true)]);
+        let moved = map().moved(to, |_| Some(110));
         let json: Value = serde_json::from_str(&moved).unwrap();
         assert_eq!((&json["debugId"], &json["sourceRoot"]), (&"7".into(), &"src/".into()));
         let map = SourceMap::parse(moved.as_bytes()).unwrap();
@@ -287,8 +300,11 @@ mod tests {
         let of =
             |mappings: &str| format!(r#"{{"version":3,"sources":["a"],"names":[],"mappings":"{mappings}"}}"#);
         SourceMap::parse(of("AAAA,CAAC").as_bytes()).expect("a source map");
+        let cut = SourceMap::parse(of("AAAAA,CCAA,CDAA").as_bytes()).expect("a source map");
+        assert_eq!((cut.place(0..1), cut.place(1..2), cut.place(2..3)), (Some((0, 1)), None, Some((0, 1))));
+        assert_eq!((cut.name(0..1), cut.segments.len()), (None, 3));
         let broken =
-            ["AC", "AAAAA", "ACAA", "D", "AADA", "!", "AA", "gggggggggggggggggggggggggggggggggggggggg"];
+            ["AC", "ADAA", "AAAAD", "D", "AADA", "!", "AA", "gggggggggggggggggggggggggggggggggggggggg"];
         for text in broken.map(of).iter().map(String::as_str).chain(["", "[]", "{}", r#"{"version":3}"#]) {
             SourceMap::parse(text.as_bytes()).expect_err(text);
         }

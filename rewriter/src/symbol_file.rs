@@ -3,7 +3,8 @@
 use crate::names::NameMap;
 use crate::renamed::RenamedNames;
 use crate::source::Sources;
-use crate::twin::{is_package, modules_of, rename};
+use crate::split_files::is_part;
+use crate::twin::{modules_of, rename};
 use crate::{Mismatch, ModuleInfo, SourceMap, Twin, codes};
 use kperf_abi::{FuncIndex, Inlined, Row, Source, Symbol, SymbolTable};
 use std::collections::HashMap;
@@ -45,26 +46,27 @@ impl SymbolFile {
     ///
     /// If it is none of the three.
     pub fn parse_mapped(bytes: &[u8], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<SymbolFile> {
-        SymbolFile::parse_split(bytes, None, done)
+        SymbolFile::parse_split(bytes, &[], done)
     }
 
-    /// The same of a file that may be a module whose debug information is partly in a package (split DWARF, `app.wasm.dwp`).
+    /// The same of a file that may be a module whose debug information is partly in other files (split DWARF): a package,
+    /// `app.wasm.dwp`, or what the compiler wrote, `app.dwo`.
     ///
     /// # Errors
     ///
     /// If the file is none of the three.
     pub fn parse_split(
         bytes: &[u8],
-        package: Option<&[u8]>,
+        parts: &[&[u8]],
         done: &(dyn Fn(&[u8]) + Sync),
     ) -> io::Result<SymbolFile> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
         if bytes.starts_with(b"\0asm") {
-            if is_package(bytes) {
-                let message = "it is a package of split DWARF; name the module that it belongs to, beside which it lies as `NAME.wasm.dwp`";
+            if is_part(bytes) {
+                let message = "it is a part of split DWARF (`.dwp`, `.dwo`); name the module that it belongs to, beside which it lies as `NAME.wasm.dwp` or as the compiler called it";
                 return Err(invalid(message.to_owned()));
             }
-            return Twin::parse_split(bytes, package, done).map(|twin| SymbolFile::Module(Box::new(twin)));
+            return Twin::parse_split(bytes, parts, done).map(|twin| SymbolFile::Module(Box::new(twin)));
         }
         if bytes.starts_with(b"KPER") {
             let message = "it is a trace; name an unstripped module, a symbol map or a source map";
@@ -84,7 +86,8 @@ impl SymbolFile {
             return Err(invalid(message.to_owned()));
         };
         if RenamedNames::is_one(text) {
-            return Ok(SymbolFile::Renamed(RenamedNames::parse(text)));
+            let map = RenamedNames::parse(text);
+            return map.map(SymbolFile::Renamed).map_err(|error| invalid(error.to_string()));
         }
         NameMap::parse(text).map(SymbolFile::Map).map_err(|error| invalid(error.to_string()))
     }

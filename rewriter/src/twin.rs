@@ -4,11 +4,12 @@ use crate::calls::Calls;
 use crate::demangle::demangle;
 use crate::functions::FunctionSet;
 use crate::module::{BodyPlace, ModuleInfo};
-use crate::names::read_name_section;
+use crate::names::for_each_name;
 use crate::reach::HostReach;
-use crate::source::split::{self, Package};
+use crate::source::split::Parts;
 use crate::source::{Layout, Problem, Sources};
 use crate::source_map::{self, SourceMap};
+use crate::split_files::add_part;
 use crate::{Error, Host, codes};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{CodeIdentity, FuncIndex, InlinedFunction, Source, Symbol, SymbolTable, names as abi};
@@ -23,7 +24,7 @@ use wasmparser::{
 };
 
 /// Custom sections that say something of functions. The others are not read: they may be most of the file.
-const READ: [&str; 11] = [
+pub(crate) const READ: [&str; 11] = [
     "name",
     ".debug_abbrev",
     ".debug_addr",
@@ -36,6 +37,9 @@ const READ: [&str; 11] = [
     ".debug_str_offsets",
     source_map::SECTION,
 ];
+
+/// So many bytes are read until they are given back.
+const AT_ONCE: usize = 1 << 20;
 
 const BUILD_ID: &str = "build_id";
 const DEBUG_FILE: &str = "external_debug_info";
@@ -114,21 +118,19 @@ impl Twin {
     ///
     /// If it is no module. What can't be read of names and debug information is among `problems`.
     pub fn parse(bytes: &[u8], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<Twin> {
-        Twin::parse_split(bytes, None, done)
+        Twin::parse_split(bytes, &[], done)
     }
 
-    /// The same of a module whose debug information is partly in a package (split DWARF, `app.wasm.dwp`).
+    /// The same of a module whose debug information is partly in other files (split DWARF): a package, `app.wasm.dwp`, or what the
+    /// compiler wrote, `app.dwo`.
     ///
     /// # Errors
     ///
-    /// If it is no module. What can't be read of the package is among `problems`.
-    pub fn parse_split(
-        bytes: &[u8],
-        package: Option<&[u8]>,
-        done: &(dyn Fn(&[u8]) + Sync),
-    ) -> io::Result<Twin> {
-        let mut twin = Twin { skeleton: wasm_encoder::Module::HEADER.to_vec(), ..Twin::default() };
+    /// If it is no module. What can't be read of the parts is among `problems`.
+    pub fn parse_split(bytes: &[u8], parts: &[&[u8]], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<Twin> {
+        let mut twin = Twin::default();
         let mut sections = HashMap::new();
+        let mut kept = Vec::new();
         if !bytes.starts_with(&wasm_encoder::Module::HEADER) {
             return Err(bad("it is no WebAssembly module"));
         }
@@ -140,29 +142,45 @@ impl Twin {
             let at = reader.original_position();
             let content =
                 reader.read_bytes(size as usize).map_err(|_| bad("a section is longer than the file"))?;
-            twin.section(id, at, content, &mut sections)?;
+            if twin.section(id, at, content, &mut sections)? {
+                kept.push((id, content));
+            }
             done(content);
         }
-        let package = package.and_then(|package| {
-            let read = read_package(package);
-            read.map_err(|error| twin.problems.push(format!("its package (`.dwp`) can't be read: {error}")))
-                .ok()
-        });
-        twin.describe(&sections, package.as_ref(), done);
-        done(bytes);
-        if !twin.sources.has_rows() {
-            twin.skeleton = Vec::new();
+        let mut told = (!parts.is_empty()).then(Parts::default);
+        for &part in parts {
+            let Some(told) = &mut told else { continue };
+            if let Err(error) = add_part(told, part) {
+                twin.problems
+                    .push(format!("a file of its split DWARF (`.dwp`, `.dwo`) can't be read: {error}"));
+            }
         }
+        // Lines take the most memory while they are read, so all else is read behind them.
+        twin.describe(&sections, told.as_ref(), done);
+        twin.take_names(sections.get("name").copied().unwrap_or_default(), done);
+        if twin.sources.has_rows() {
+            twin.skeleton = wasm_encoder::Module::HEADER.to_vec();
+            for (id, content) in kept {
+                twin.skeleton.push(id);
+                content.len().encode(&mut twin.skeleton);
+                for piece in content.chunks(AT_ONCE) {
+                    twin.skeleton.extend_from_slice(piece);
+                    done(piece);
+                }
+            }
+        }
+        done(bytes);
         Ok(twin)
     }
 
+    /// Reads a section. Answers whether what code says depends on it.
     fn section<'a>(
         &mut self,
         id: u8,
         at: u64,
         content: &'a [u8],
         sections: &mut HashMap<&'a str, &'a [u8]>,
-    ) -> io::Result<()> {
+    ) -> io::Result<bool> {
         const CUSTOM: u8 = SectionId::Custom as u8;
         const IMPORT: u8 = SectionId::Import as u8;
         const FUNCTION: u8 = SectionId::Function as u8;
@@ -173,7 +191,7 @@ impl Twin {
         match id {
             CUSTOM => {
                 let mut reader = reader;
-                let Ok(name) = reader.read_string() else { return Ok(()) };
+                let Ok(name) = reader.read_string() else { return Ok(false) };
                 if name == abi::SYMBOLS_SECTION {
                     return Err(bad("it has probes itself; give the original"));
                 }
@@ -181,7 +199,7 @@ impl Twin {
                     let rest = reader.read_bytes(reader.bytes_remaining()).map_err(malformed)?;
                     sections.entry(name).or_insert(rest);
                 }
-                return Ok(());
+                return Ok(false);
             }
             IMPORT => {
                 for import in ImportSectionReader::new(reader).map_err(malformed)?.into_imports() {
@@ -212,36 +230,46 @@ impl Twin {
                 }
             }
             // What code says stays right without the data.
-            DATA => return Ok(()),
+            DATA => return Ok(false),
             _ => {}
         }
-        self.skeleton.push(id);
-        content.encode(&mut self.skeleton);
-        Ok(())
+        Ok(true)
     }
 
-    /// Names and places, from the sections that were read.
+    /// The names of a name section.
+    fn take_names(&mut self, section: &[u8], done: &(dyn Fn(&[u8]) + Sync)) {
+        let (mut behind, mut is_named) = (0, false);
+        let read = for_each_name(section, 0, |index, name: &str| {
+            is_named = true;
+            let at = (name.as_ptr() as usize).saturating_sub(section.as_ptr() as usize);
+            self.names.insert(index, name.into());
+            if at >= behind + AT_ONCE {
+                done(section.get(behind..at).unwrap_or_default());
+                behind = at;
+            }
+        });
+        if let Err(error) = read {
+            self.problems.push(format!("its name section can't be read: {error}"));
+        }
+        self.is_named = is_named;
+        done(section);
+    }
+
+    /// Places, from the sections that were read.
     fn describe<'a>(
         &mut self,
         sections: &HashMap<&str, &'a [u8]>,
-        package: Option<&Package<'a>>,
+        parts: Option<&Parts<'a>>,
         done: &(dyn Fn(&[u8]) + Sync),
     ) {
         let section = |name: &str| sections.get(name).copied().unwrap_or_default();
-        let mut names = HashMap::new();
-        if let Err(error) = read_name_section(section("name"), 0, &mut names) {
-            self.problems.push(format!("its name section can't be read: {error}"));
-        }
-        self.is_named = !names.is_empty();
-        self.names.extend(names.into_iter().map(|(index, name)| (index, name.into())));
-        done(section("name"));
         note(&mut self.identity, section);
         let Some(code) = &self.identity.code else { return };
         let (sources, problem) =
-            Sources::read(Layout { code: code.offset, bodies: &self.bodies }, section, package, done);
+            Sources::read(Layout { code: code.offset, bodies: &self.bodies }, section, parts, done);
         self.sources = sources;
         if let Some(Problem::Split) = problem {
-            let message = "parts of its debug information are in another file (split DWARF); a package beside it, called `NAME.wasm.dwp`, is read too";
+            let message = "parts of its debug information are in other files (split DWARF); a package beside it, called `NAME.wasm.dwp`, is read too, and so are the files of the compiler (`.dwo`) where they were written, beside it, or in a folder of `KPERF_SYMBOLS`";
             self.problems.push(message.to_owned());
         } else if let Some(problem) = problem {
             self.problems.push(format!("its debug information can't be read: {problem}"));
@@ -400,39 +428,6 @@ pub(crate) fn modules_of(component: &[u8]) -> io::Result<Vec<&[u8]>> {
     Ok(modules)
 }
 
-/// Reads a package of split DWARF, which is a module of custom sections.
-fn read_package(bytes: &[u8]) -> io::Result<Package<'_>> {
-    let mut sections: HashMap<&str, &[u8]> = HashMap::new();
-    if !bytes.starts_with(&wasm_encoder::Module::HEADER) {
-        return Err(bad("it is no WebAssembly file"));
-    }
-    let mut reader = BinaryReader::new(bytes, 0);
-    reader.read_bytes(wasm_encoder::Module::HEADER.len()).map_err(malformed)?;
-    while !reader.eof() {
-        let id = reader.read_u8().map_err(malformed)?;
-        let size = reader.read_var_u32().map_err(malformed)?;
-        let content = reader.read_bytes(size as usize).map_err(malformed)?;
-        let mut content = BinaryReader::new(content, 0);
-        if id == SectionId::Custom as u8
-            && let Ok(name) = content.read_string()
-            && split::is_section(name)
-        {
-            let rest = content.read_bytes(content.bytes_remaining()).map_err(malformed)?;
-            sections.entry(name).or_insert(rest);
-        }
-    }
-    Package::read(|name| sections.get(name).copied().unwrap_or_default())
-        .map_err(|problem| bad(&problem.to_string()))
-}
-
-/// Whether a file is such a package.
-pub(crate) fn is_package(bytes: &[u8]) -> bool {
-    // Its index is small, and need not stand first.
-    wasmparser::Parser::new(0).parse_all(bytes).any(|payload| {
-        matches!(payload, Ok(wasmparser::Payload::CustomSection(section)) if section.name() == split::INDEX)
-    })
-}
-
 /// Gives a symbol another name. What stands in front of a name that was made up stays: the module's, in a component.
 pub(crate) fn rename(symbol: &mut Symbol, name: impl Into<Arc<str>>) {
     let name = name.into();
@@ -486,10 +481,10 @@ pub(crate) fn string(data: &[u8]) -> Option<String> {
 /// The longest name of a section, or of a file that a section names.
 const MAX_NAME: u64 = 4096;
 
-fn bad(message: &str) -> io::Error {
+pub(crate) fn bad(message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
-fn malformed(error: wasmparser::Error) -> io::Error {
+pub(crate) fn malformed(error: wasmparser::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, Error::from(error).to_string())
 }

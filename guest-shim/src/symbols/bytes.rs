@@ -71,6 +71,16 @@ impl SymbolTable {
 
     /// Reads the bytes of the custom section. Errors say where and what; no input panics.
     pub fn from_bytes(bytes: &[u8]) -> Result<SymbolTable, SymbolsError> {
+        SymbolTable::read(bytes, true)
+    }
+
+    /// [`from_bytes`](Self::from_bytes) for whoever shows no lines: what the table says of code and of inlined functions is read, and not
+    /// kept. In a large module it takes as much memory as the names.
+    pub fn without_code(bytes: &[u8]) -> Result<SymbolTable, SymbolsError> {
+        SymbolTable::read(bytes, false)
+    }
+
+    fn read(bytes: &[u8], keeps_code: bool) -> Result<SymbolTable, SymbolsError> {
         let mut input = Input::new(bytes)?;
         let module = serde_json::from_str(&input.str()?).map_err(|_| input.error("the module's identity"))?;
         let id_base = input.u32()?;
@@ -115,16 +125,30 @@ impl SymbolTable {
         }
         let mut codes = Codes::default();
         if input.left() > 0 {
-            codes.reserve(symbols.len());
+            let mut left_out = Vec::new();
+            if keeps_code {
+                codes.reserve(symbols.len());
+            }
             for _ in 0..symbols.len() {
                 let length = input.number()?;
                 let cut_off = input.error("what it says of code is cut off");
                 let length = usize::try_from(length).ok().filter(|&length| length <= input.left());
-                input.bytes(length.ok_or(cut_off)?, codes.next_piece())?;
-                codes.end_piece();
+                let length = length.ok_or(cut_off)?;
+                if keeps_code {
+                    input.bytes(length, codes.next_piece())?;
+                    codes.end_piece();
+                } else {
+                    left_out.clear();
+                    input.bytes(length, &mut left_out)?;
+                }
             }
         }
-        let inlined = inlined::read(&mut input)?;
+        let mut inlined = Vec::new();
+        inlined::read(&mut input, |function| {
+            if keeps_code {
+                inlined.push(function);
+            }
+        })?;
         input.end()?;
         Ok(SymbolTable { module, id_base, symbols, files, codes, inlined })
     }

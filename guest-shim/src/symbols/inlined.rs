@@ -19,11 +19,10 @@ pub(super) fn write(InlinedFunction { name, source }: &InlinedFunction, out: &mu
     }
 }
 
-/// Reads them; nothing where nothing is left.
-pub(super) fn read(input: &mut Input<'_>) -> Result<Vec<InlinedFunction>, SymbolsError> {
-    let mut functions = Vec::new();
+/// Tells of each; of nothing where nothing is left.
+pub(super) fn read(input: &mut Input<'_>, mut tell: impl FnMut(InlinedFunction)) -> Result<(), SymbolsError> {
     if input.left() == 0 {
-        return Ok(functions);
+        return Ok(());
     }
     for _ in 0..input.u32()? {
         let name = input.str()?.into();
@@ -32,7 +31,7 @@ pub(super) fn read(input: &mut Input<'_>) -> Result<Vec<InlinedFunction>, Symbol
             Some(Ok(file)) => Some(Source { file, line: input.u32()? }),
             Some(Err(_)) => return Err(input.error("a number exceeds 32 bits")),
         };
-        functions.push(InlinedFunction { name, source });
+        tell(InlinedFunction { name, source });
     }
-    Ok(functions)
+    Ok(())
 }

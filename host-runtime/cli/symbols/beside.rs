@@ -133,10 +133,10 @@ fn write(path: &Path, applied: &[Packed], modules: &HashSet<String>) -> anyhow::
         return Ok(false);
     }
     kept.retain(|kept| !is_old(kept) && !applied.iter().any(|table| is_same(&kept.sha256, &table.sha256)));
-    let mut writer = TraceWriter::new(Vec::new(), &Header::default())?;
+    let mut writer = TraceWriter::new(Product::create(path, false)?, &Header::default())?;
     for table in kept.iter().chain(applied) {
         writer.symbols(&table.bytes)?;
     }
-    Product::write(path, false, &writer.finish(&Summary::default())?)?;
+    writer.finish(&Summary::default())?.finish()?;
     Ok(true)
 }

@@ -8,6 +8,7 @@
 use memmap2::Mmap;
 use std::fs::File;
 use std::io;
+use std::ops::Deref;
 use std::path::Path;
 
 /// Less is not worth a call of the system.
@@ -24,21 +25,52 @@ pub(super) fn with<T>(
     path: &Path,
     read: impl FnOnce(&[u8], &(dyn Fn(&[u8]) + Sync)) -> io::Result<T>,
 ) -> io::Result<T> {
-    let file = File::open(path)?;
-    if file.metadata()?.len() < SMALL {
-        return read(&std::fs::read(path)?, &|_| ());
+    let file = Mapped::open(path)?;
+    read(&file, &|bytes| file.done(bytes))
+}
+
+/// The bytes of a file.
+pub(super) enum Mapped {
+    /// Of a small one, or one that can't be mapped.
+    Read(Vec<u8>),
+    /// The lease ends with the file.
+    Map { map: Mmap, _leased: File },
+}
+
+impl Deref for Mapped {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Mapped::Read(bytes) => bytes,
+            Mapped::Map { map, .. } => map,
+        }
     }
-    let file = if lease::take(&file) { Ok(file) } else { copy_of(file) };
-    // SAFETY: nobody writes to the file while it is leased, nor to a copy without a name.
-    let map = file.and_then(|file| Ok((unsafe { Mmap::map(&file)? }, file)));
-    let Ok((map, leased)) = map else {
-        // Not every file system can, and there may be no room for a copy.
-        return read(&std::fs::read(path)?, &|_| ());
-    };
-    // What is read here and there would come from a disk in small pieces. If it fails, it does.
-    #[cfg(unix)]
-    let _ = map.advise_range(memmap2::Advice::WillNeed, 0, map.len().min(MOST_AHEAD));
-    let done = |bytes: &[u8]| {
+}
+
+impl Mapped {
+    pub(super) fn open(path: &Path) -> io::Result<Mapped> {
+        let file = File::open(path)?;
+        if file.metadata()?.len() < SMALL {
+            return Ok(Mapped::Read(std::fs::read(path)?));
+        }
+        let file = if lease::take(&file) { Ok(file) } else { copy_of(file) };
+        // SAFETY: nobody writes to the file while it is leased, nor to a copy without a name.
+        let map = file.and_then(|file| Ok((unsafe { Mmap::map(&file)? }, file)));
+        let Ok((map, leased)) = map else {
+            // Not every file system can, and there may be no room for a copy.
+            return Ok(Mapped::Read(std::fs::read(path)?));
+        };
+        keep_no_large_blocks();
+        // What is read here and there would come from a disk in small pieces. If it fails, it does.
+        #[cfg(unix)]
+        let _ = map.advise_range(memmap2::Advice::WillNeed, 0, map.len().min(MOST_AHEAD));
+        Ok(Mapped::Map { map, _leased: leased })
+    }
+
+    /// Gives bytes back to the system, if they are of this file: they are read from it again when they are needed.
+    pub(super) fn done(&self, bytes: &[u8]) {
+        let Mapped::Map { map, .. } = self else { return };
         let Some(start) = (bytes.as_ptr() as usize).checked_sub(map.as_ptr() as usize) else { return };
         if bytes.len() >= LEAST && start.checked_add(bytes.len()).is_some_and(|end| end <= map.len()) {
             // SAFETY: the mapping is of a file and is never written to, so its pages are read from the file again.
@@ -47,11 +79,7 @@ pub(super) fn with<T>(
             let _ =
                 unsafe { map.unchecked_advise_range(memmap2::UncheckedAdvice::DontNeed, start, bytes.len()) };
         }
-    };
-    let result = read(&map, &done);
-    // The lease ends with the file.
-    drop((map, leased));
-    result
+    }
 }
 
 /// A copy in the folder for temporary files, which has no name there.
@@ -87,6 +115,16 @@ mod lease {
 mod lease {
     pub(super) fn take(_: &std::fs::File) -> bool {
         cfg!(windows)
+    }
+}
+
+/// From now on, blocks of a megabyte and more are the system's, and go back to it when they are freed. Otherwise glibc takes them for its own
+/// once it has seen some freed: of a large twin 10 MB stay behind, which nothing else fits into.
+fn keep_no_large_blocks() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: it may be called at any time, by any thread.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, 1 << 20);
     }
 }
 

@@ -99,6 +99,12 @@ fn on_path(module: &ModuleIdentity) -> impl Iterator<Item = PathBuf> {
     })
 }
 
+/// The folders of the path.
+pub(super) fn folders() -> Vec<PathBuf> {
+    let path = env::var_os(VARIABLE).unwrap_or_default();
+    env::split_paths(&path).filter(|entry| !entry.as_os_str().is_empty() && entry.is_dir()).collect()
+}
+
 /// Where debuggers keep what they know by a build id.
 fn by_build_id(module: &ModuleIdentity) -> Option<String> {
     let (start, rest) = module.build_id.split_at_checked(2)?;
@@ -126,7 +132,7 @@ pub(super) fn names(module: &ModuleIdentity) -> impl Iterator<Item = String> {
 }
 
 /// The last part of a path or an address that a module names: it never leads out of a folder.
-fn file_name(name: &str) -> Option<&str> {
+pub(super) fn file_name(name: &str) -> Option<&str> {
     let name = name.split(['?', '#']).next()?;
     let last = name.rsplit(['/', '\\', ':']).next()?;
     (!matches!(last, "" | "." | "..")).then_some(last)

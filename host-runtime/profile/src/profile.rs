@@ -71,13 +71,35 @@ impl Profile {
     /// Reads a trace to its end, and shows each call to `observer` when the call ends. With a filter, these are the calls
     /// that it lets through. Answers the profile and the observer.
     pub fn read_observed<R: Read, O: CallObserver>(
-        mut reader: TraceReader<R>,
+        reader: TraceReader<R>,
         observer: O,
+        filter: Option<&CallFilter<'_>>,
+        progress: impl FnMut(u64),
+    ) -> io::Result<(Profile, O)> {
+        Profile::grown(reader, Growth::new(observer), filter, progress)
+    }
+
+    /// [`Profile::read_observed`] for whoever shows no lines: the profile's symbols say nothing of code and of inlined functions
+    /// ([`Symbols::leave_code_out`]).
+    pub fn read_without_code<R: Read, O: CallObserver>(
+        reader: TraceReader<R>,
+        observer: O,
+        filter: Option<&CallFilter<'_>>,
+        progress: impl FnMut(u64),
+    ) -> io::Result<(Profile, O)> {
+        let mut growth = Growth::new(observer);
+        growth.symbols().leave_code_out();
+        Profile::grown(reader, growth, filter, progress)
+    }
+
+    fn grown<R: Read, O: CallObserver>(
+        mut reader: TraceReader<R>,
+        growth: Growth<O>,
         filter: Option<&CallFilter<'_>>,
         mut progress: impl FnMut(u64),
     ) -> io::Result<(Profile, O)> {
         let clipped = filter.map(|filter| (filter, AtRange::Clipped));
-        let driven = drive(&mut reader, Growth::new(observer), clipped, &mut progress)?;
+        let driven = drive(&mut reader, growth, clipped, &mut progress)?;
         Ok(Profile::of(driven, &reader, filter))
     }
 

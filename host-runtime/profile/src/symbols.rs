@@ -46,6 +46,8 @@ pub struct Symbols {
     symbols: usize,
     bytes: usize,
     problems: Vec<SymbolsProblem>,
+    /// Whether what tables say of code is left out.
+    without_code: bool,
 }
 
 /// A symbol table that could not be used.
@@ -89,9 +91,19 @@ impl fmt::Display for SymbolsProblem {
 }
 
 impl Symbols {
+    /// From now on, what tables say of code and of inlined functions is left out: for whoever shows no lines. Of a large module that
+    /// is as much as the names.
+    pub fn leave_code_out(&mut self) {
+        self.without_code = true;
+    }
+
     /// Adds the table in these bytes. What can't be used is kept as a problem.
     pub fn add_bytes(&mut self, bytes: &[u8]) {
-        match SymbolTable::from_bytes(bytes) {
+        let table = match self.without_code {
+            false => SymbolTable::from_bytes(bytes),
+            true => SymbolTable::without_code(bytes),
+        };
+        match table {
             Ok(table) => self.add(table),
             Err(error) => self.problem(SymbolsProblem::Unreadable(error)),
         }
@@ -105,6 +117,9 @@ impl Symbols {
 
     /// Adds a table. The same one again is fine; another one with ids that are taken is a problem.
     pub fn add(&mut self, mut table: SymbolTable) {
+        if self.without_code {
+            (table.codes, table.inlined) = Default::default();
+        }
         let names = table
             .symbols
             .iter_mut()
@@ -260,13 +275,14 @@ fn hash_of(name: &str) -> u64 {
     hasher.finish()
 }
 
-/// Text from a module, such that it can't move the cursor, ring, or turn the line around, and may stand in an SVG: names
+/// Text from a module, such that it can't move the cursor, ring, turn the line around or end it, and may stand in an SVG: names
 /// are the module's own.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let bad = |c: char| {
         // XML has no place for the last two, in whatever form: a picture with one in it is none.
         c.is_control()
-            || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
+            || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+            || matches!(c, '\u{fffe}' | '\u{ffff}')
     };
     if !text.contains(bad) {
         return text.into();
@@ -314,10 +330,10 @@ mod tests {
     #[test]
     fn equal_names_stay_apart_and_odd_ones_are_harmless() {
         let mut symbols = Symbols::default();
-        symbols.add(table("a", 0, &["copy", "one", "copy", "evil\x1b[2J\n\u{202e}ü"]));
+        symbols.add(table("a", 0, &["copy", "one", "copy", "evil\x1b[2J\n\u{202e}ü\u{200f}\u{2028}"]));
         assert_eq!(
             [0, 1, 2, 3].map(|id| symbols.label(FuncId(id))),
-            ["copy #0", "one", "copy #2", "evil\\u{1b}[2J\\n\\u{202e}ü"]
+            ["copy #0", "one", "copy #2", "evil\\u{1b}[2J\\n\\u{202e}ü\\u{200f}\\u{2028}"]
         );
     }
 

@@ -30,7 +30,7 @@ pub(super) fn convert(data: &[u8], address_size: u8, code: &Code<'_>) -> Result<
     let programs = headers.par_iter().map(|(at, end, header, before, word)| {
         let program = header.raw_program_buf();
         let mut out = data.get(*at..end - program.len()).ok_or(Problem::Reference)?.to_vec();
-        Program { header, code, out: &mut out, old: 0, new: 0, is_dead: true }.convert(program)?;
+        Program { header, code, out: &mut out, old: 0, new: 0, is_dead: false }.convert(program)?;
         let length = (out.len() - before) as u64;
         if *word == 4 && length >= 0xffff_fff0 {
             return Err(Problem::NoRoom);
@@ -56,7 +56,7 @@ struct Program<'p, 'a> {
     /// The address, in the original and as it was written last.
     old: u64,
     new: u64,
-    /// The sequence is of a function that was removed: its addresses stay.
+    /// The sequence names the address of a function that was removed: its addresses stay. One that names none counts up from 0.
     is_dead: bool,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Program<'_, 'a> {
                     match operands.read_u8().ok() {
                         Some(END_SEQUENCE) => {
                             self.advance(step)?;
-                            (self.old, self.new, self.is_dead) = (0, 0, true);
+                            (self.old, self.new, self.is_dead) = (0, 0, false);
                         }
                         Some(SET_ADDRESS) => {
                             let size = operands.len();

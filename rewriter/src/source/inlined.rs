@@ -3,17 +3,19 @@
 //! Each unit is read by itself. A call has ranges of instructions and stands within the call that it is inlined in. Which
 //! functions they are of is found out later, each function once: thousands of calls may be of the same.
 
+mod names;
+
 use super::units;
-use super::{Budget, Debug, Done, Paths, Problem, UnitOffset, name};
-use crate::demangle::demangle;
+use super::{Budget, Debug, Done, Paths, Problem, UnitOffset};
 use gimli::{AttributeValue, DebugInfoOffset, RangeListsOffset, Section as _};
 use kperf_abi::{Inlined, InlinedCall, InlinedFunction, MAX_INLINED, Region, Source};
+use names::{Function, Said, Strings, read_names};
 use rayon::prelude::*;
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, HashSet};
 use std::hash::BuildHasher;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// How many calls and ranges of them are kept of a module at most. What compilers say of one takes ten bytes or more.
 const MAX_RANGES: usize = 1 << 22;
@@ -22,8 +24,6 @@ const SOME_RANGES: usize = 1 << 10;
 /// How long all names together may be: so many bytes, and so many for each of the sections that have them.
 const NAMES: usize = 1 << 20;
 const NAMES_PER_BYTE: usize = 4;
-/// So many names are read until the strings are given back: they may be most of a file.
-const STRINGS_AT_ONCE: usize = 1 << 9;
 /// How many entries may point to one another until one says the function's name.
 const MAX_HOPS: u32 = 8;
 
@@ -218,17 +218,10 @@ impl<'a> Debug<'_, 'a> {
         Ok(())
     }
 
-    /// What a function is called, and where it is declared: the unit whose files are meant, the file, the line.
-    fn function(
-        &self,
-        unit: usize,
-        offset: UnitOffset,
-        budget: &mut Budget,
-    ) -> Result<Option<Function>, Problem> {
+    /// What an entry says of a function. Its names are found, and not read.
+    fn function(&self, unit: usize, offset: UnitOffset, budget: &mut Budget) -> Result<Said<'a>, Problem> {
         let (mut unit, mut offset) = (unit, offset);
-        let mut plain = None;
-        let mut linkage = None;
-        let mut place = None;
+        let mut said = Said::default();
         for _ in 0..MAX_HOPS {
             let at = &self.units.units[unit];
             let entry = self.units.entry(at, offset, budget)?;
@@ -236,13 +229,15 @@ impl<'a> Debug<'_, 'a> {
                 Some(value) => self.text(at, &value),
                 None => Ok(None),
             };
-            if let (None, Some(file), Some(line)) = (place, entry.file, entry.line) {
-                place = Some((unit, file, line));
+            if let (None, Some(file), Some(line)) = (said.place, entry.file, entry.line) {
+                said.place = Some((unit, file, line));
             }
-            plain = plain.map_or_else(|| text(entry.name), |name| Ok(Some(name)))?;
-            linkage = text(entry.linkage_name)?;
+            if said.plain.is_none() {
+                said.plain = text(entry.name)?;
+            }
+            said.linkage = text(entry.linkage_name)?;
             (unit, offset) = match entry.origin {
-                _ if linkage.is_some() => break,
+                _ if said.linkage.is_some() => break,
                 Some(AttributeValue::UnitRef(to)) => (unit, to),
                 Some(AttributeValue::DebugInfoRef(to)) => match self.units.unit_of(to) {
                     Some(to) => to,
@@ -251,9 +246,7 @@ impl<'a> Debug<'_, 'a> {
                 _ => break,
             };
         }
-        let demangled = linkage.as_deref().and_then(demangle);
-        let Some(name) = demangled.or(plain).or(linkage) else { return Ok(None) };
-        Ok(name_of(&name).map(|name| Function { name, place }))
+        Ok(said)
     }
 
     /// The calls of all bodies, and the functions that they are of.
@@ -342,24 +335,13 @@ impl<'a> Debug<'_, 'a> {
         let read: Vec<_> = by_unit
             .into_par_iter()
             .map(|entries| {
-                let mut found = Vec::new();
+                let Some(&(_, (unit, _))) = entries.first() else { return (Vec::new(), None) };
+                let mut said = Vec::with_capacity(entries.len());
                 let mut problem = None;
-                let Some(&(_, (unit, _))) = entries.first() else { return (found, problem) };
                 let mut budget = self.units.budget(&self.units.units[unit]);
-                let strings = self.units.sections(&self.units.units[unit], &self.dwarf).debug_str.reader();
-                for (n, &(entry, (unit, offset))) in entries.iter().enumerate() {
-                    if n % STRINGS_AT_ONCE == 0 {
-                        done(strings.slice());
-                    }
-                    let function = self.function(unit, offset, &mut budget).and_then(|function| {
-                        let length = function.as_ref().map_or(0, |function| function.name.len());
-                        room.take(length).then_some(function).ok_or(Problem::LongNames)
-                    });
-                    match function {
-                        Ok(None) => {}
-                        Ok(Some(Function { name, place })) => {
-                            found.push((entry, Function { name: once(&names, name), place }));
-                        }
+                for &(entry, (unit, offset)) in entries {
+                    match self.function(unit, offset, &mut budget) {
+                        Ok(function) => said.push((entry, function)),
                         Err(error) => {
                             problem = Some(error);
                             break;
@@ -367,8 +349,11 @@ impl<'a> Debug<'_, 'a> {
                     }
                 }
                 done(self.units.bytes(unit, &self.dwarf));
-                done(strings.slice());
-                (found, problem)
+                let strings = self.units.sections(&self.units.units[unit], &self.dwarf).debug_str.reader();
+                match read_names(said, &Strings::of(strings.slice(), done), &room, &names) {
+                    Ok(found) => (found, problem),
+                    Err(error) => (Vec::new(), Some(error)),
+                }
             })
             .collect();
         let mut found = Vec::new();
@@ -379,26 +364,6 @@ impl<'a> Debug<'_, 'a> {
         }
         (found, problems)
     }
-}
-
-struct Function {
-    name: Arc<str>,
-    place: Option<(usize, u64, u32)>,
-}
-
-/// The same name, of which there is one.
-fn once(names: &Mutex<HashSet<Arc<str>>>, name: Arc<str>) -> Arc<str> {
-    let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(known) = names.get(&name) {
-        return known.clone();
-    }
-    names.insert(name.clone());
-    name
-}
-
-/// A name that isn't empty and no longer than names are.
-fn name_of(text: &str) -> Option<Arc<str>> {
-    name(text.as_bytes()).filter(|name| !name.is_empty()).map(Into::into)
 }
 
 /// Where which call is the innermost. `ranges`: those of one body, outer ones first where they begin at the same place. One that

@@ -23,7 +23,7 @@ pub(crate) type LineProgram<'a> = IncompleteLineProgram<Bytes<'a>>;
 pub(crate) struct Unit<'a> {
     pub(crate) header: UnitHeader<Bytes<'a>>,
     /// If only its addresses and lines are here. Most units have none, and there may be thousands.
-    pub(super) skeleton: Option<Box<Skeleton>>,
+    pub(super) skeleton: Option<Box<Skeleton<'a>>>,
     /// Number of its table in [`Units::abbreviations`].
     pub(super) table: u32,
     /// Number of its line program in [`Units::programs`].
@@ -38,9 +38,11 @@ pub(crate) struct Unit<'a> {
 }
 
 /// What of a unit is in the module while the rest is in a package.
-pub(super) struct Skeleton {
+pub(super) struct Skeleton<'a> {
     /// What the rest is called.
     pub(super) id: DwoId,
+    /// The file that the compiler wrote it to.
+    pub(super) file: Option<AttributeValue<Bytes<'a>>>,
     /// Where the rest was put: the number of its sections in [`Units::parts`], and where it begins, behind all of `.debug_info`.
     pub(super) part: Option<(usize, usize)>,
     /// What the rest's offsets of range lists are counted from, if it is older than DWARF 5.
@@ -94,7 +96,8 @@ pub(crate) struct Entry<'a> {
     addresses: Option<DebugAddrBase>,
     pub(super) range_lists: Option<DebugRngListsBase>,
     range_base: usize,
-    part: Option<DwoId>,
+    pub(super) part: Option<DwoId>,
+    part_file: Option<AttributeValue<Bytes<'a>>>,
 }
 
 impl Unit<'_> {
@@ -176,8 +179,13 @@ impl<'a> Units<'a> {
                         _ => root.part,
                     };
                     let strings = root.strings.unwrap_or(strings);
-                    let skeleton =
-                        id.map(|id| Skeleton { id, part: None, range_base: root.range_base, strings });
+                    let skeleton = id.map(|id| Skeleton {
+                        id,
+                        file: root.part_file,
+                        part: None,
+                        range_base: root.range_base,
+                        strings,
+                    });
                     units.push(Unit {
                         header,
                         skeleton: skeleton.map(Box::new),
@@ -242,7 +250,12 @@ impl<'a> Units<'a> {
         offset: UnitOffset,
         budget: &mut Budget,
     ) -> Result<Entry<'a>, Problem> {
-        entry(&unit.header, self.abbreviations(unit), offset, budget)
+        let mut entry = entry(&unit.header, self.abbreviations(unit), offset, budget)?;
+        // Places in another file are not among these units. No compiler names them unless it is told to.
+        if unit.part().is_some() && matches!(entry.origin, Some(AttributeValue::DebugInfoRef(_))) {
+            entry.origin = None;
+        }
+        Ok(entry)
     }
 
     /// The number of the unit that a place belongs to, counted as [`Unit::at`] says, and where in it.
@@ -339,6 +352,7 @@ pub(super) fn entry<'a>(
                     entry.part = Some(id);
                 }
             }
+            gimli::DW_AT_dwo_name | gimli::DW_AT_GNU_dwo_name => entry.part_file = Some(value),
             gimli::DW_AT_addr_base | gimli::DW_AT_GNU_addr_base => {
                 if let AttributeValue::DebugAddrBase(base) = value {
                     entry.addresses = Some(base);

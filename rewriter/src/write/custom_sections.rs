@@ -46,11 +46,18 @@ impl<'a> Sections<'a> {
         let Some(code) = info.code() else { return };
         let Output { moves, code_start, wasm, .. } = &mut self.output;
         let (old, new) = (code.start as u64, *code_start as u64);
-        let moved = map.moved(|offset| {
+        let to = |offset: u64| {
             let address = offset.checked_sub(old)?;
             let body = moves.body(address, old, &info.bodies)?;
             Some(Moved { offset: new + moves.address(address, old, &info.bodies)?, body: new + body })
-        });
+        };
+        let first = |offset: u64| {
+            let n = info.bodies.partition_point(|body| u64::from(body.end) <= offset);
+            let operators = info.body(*info.bodies.get(n)?).get_operators_reader().ok()?;
+            let address = operators.original_position().checked_sub(old)?;
+            Some(new + moves.address(address, old, &info.bodies)?)
+        };
+        let moved = map.moved(to, first);
         let inline = url.is_none().then(|| source_map::to_inline(&moved));
         if let Some(url) = url.or(inline.as_deref()) {
             let mut data = Vec::with_capacity(url.len() + 5);

@@ -28,6 +28,13 @@ if python3 -m ziglang version; then
             python3 -m ziglang cc -target wasm32-wasi -g -gdwarf-$version -O2 -xc - -o "$out/zig-cc-$version.wasm"
     done
 fi
-# A published module with its map, of AssemblyScript.
+# Published modules with their maps, of AssemblyScript and of Emscripten; the second has one with DWARF too.
 npm pack --silent --pack-destination "$out" rabin-wasm@0.1.5 &&
     tar -xzf "$out/rabin-wasm-0.1.5.tgz" -C "$out" --strip-components=2 package/dist/rabin.wasm package/dist/rabin.wasm.map
+package=web-tree-sitter-0.27.2
+npm pack --silent --pack-destination "$out" web-tree-sitter@0.27.2 && mkdir "$out/$package" &&
+    tar -xzf "$out/$package.tgz" -C "$out/$package" --strip-components=1
+mv "$out/$package/web-tree-sitter.wasm" "$out/tree-sitter.wasm"
+mv "$out/$package/web-tree-sitter.wasm.map" "$out/tree-sitter.wasm.map"
+mv "$out/$package/debug/web-tree-sitter.wasm" "$out/tree-sitter-debug.wasm"
+rm -r "$out/$package"

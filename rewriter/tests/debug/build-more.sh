@@ -108,3 +108,10 @@ without_names "$build/source-map/life.wasm" "$here/kotlin-map.wasm"
 cp "$build/source-map/life.wasm.map" "$here/kotlin-map.wasm.map"
 without_names "$build/Xwasm-generate-dwarf/life.wasm" "$here/kotlin.wasm"
 chmod 644 "$here"/*.wasm
+
+# TeaVM's, with its names, which aren't in the order of their indices.
+cp -r "$here/teavm" "$build/teavm"
+(cd "$build/teavm" && mvn -q -B process-classes)
+cp "$build/teavm/target/classes.wasm" "$here/teavm.wasm"
+cp "$build/teavm/target/classes.wasm.map" "$here/teavm.wasm.map"
+chmod 644 "$here"/teavm.wasm*
