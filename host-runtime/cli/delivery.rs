@@ -94,15 +94,32 @@ pub fn show(delivery: &Delivery, config: &Config) {
         "# {things} to {} ({}): {} requests, {megabytes:.1} MB in {seconds:.1} s\n{delivery}",
         config.endpoint, config.protocol, delivery.requests
     ));
-    // What a Collector says that knows no profiles, or has no pipeline for them.
-    let is_unknown = delivery
-        .words
-        .iter()
-        .any(|words| words.text.starts_with("HTTP 404") || words.text.contains("nimplemented"));
-    if config.signal == Signal::Profiles && is_unknown {
-        tell(
-            "hint: Collectors take profiles with a pipeline for them, behind --feature-gates=+service.profilesSupport",
+    if let Some(hint) = hint(delivery, config) {
+        tell(format_args!("hint: {hint}"));
+    }
+}
+
+/// What to do about the usual mistakes.
+fn hint(delivery: &Delivery, config: &Config) -> Option<&'static str> {
+    let said = |what: &str| delivery.words.iter().any(|words| words.text.contains(what));
+    if config.signal == Signal::Profiles
+        && (said("HTTP 404") || said("unknown service") || said("nimplemented"))
+    {
+        return Some(
+            "Collectors take profiles with a pipeline for them, behind --feature-gates=+service.profilesSupport",
         );
+    }
+    if said("InvalidContentType") {
+        return Some("nobody speaks TLS there; is the address http://..?");
+    }
+    match config.protocol {
+        Protocol::HttpProtobuf if said("invalid HTTP version parsed") => Some(
+            "is this the Collector's port for gRPC (4317)? give --protocol grpc, or the port for HTTP (4318)",
+        ),
+        Protocol::Grpc if said("broken pipe") || said("frame with invalid size") => Some(
+            "is this the Collector's port for HTTP (4318)? leave --protocol grpc out, or give the port for gRPC (4317)",
+        ),
+        _ => None,
     }
 }
 

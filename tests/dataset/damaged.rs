@@ -248,6 +248,14 @@ fn a_dataset_of_profiles_says_that_it_has_samples() {
     let titles: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     let cell = |title: &str| cells[titles.iter().position(|other| *other == title).unwrap()];
     assert_eq!(cell("min_nanos"), cell("max_nanos"), "{csv}");
+    // What no sample saw has no depth.
+    let outer = |of: &str| {
+        kperf(path, &["report", of, "--depth", "2", "--format", "csv"])
+            .lines()
+            .filter(|line| line.starts_with(|first: char| first.is_ascii_digit()))
+            .count()
+    };
+    assert_eq!(outer("dataset"), outer("a.kperf"));
     for args in [
         &["flame", "dataset", "-o", "a.svg"][..],
         &["graph", "dataset", "-o", "a.mmd"][..],

@@ -147,3 +147,32 @@ fn ended(folder: &Path) -> bool {
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     report["outcome"] == "completed"
 }
+
+/// Ports and protocols that don't fit together, and a Collector that has no profiles.
+#[test]
+fn the_usual_mistakes_have_a_hint() {
+    let Some(collector) = Collector::start() else { return };
+    let (folder, _) = record("rust", "auto", "1");
+    let https = collector.http().replace("http://", "https://");
+    for (endpoint, flags, hint) in [
+        (collector.grpc(), &[][..], "give --protocol grpc, or the port for HTTP (4318)"),
+        (
+            collector.http(),
+            &["--protocol", "grpc"][..],
+            "leave --protocol grpc out, or give the port for gRPC (4317)",
+        ),
+        (https, &[][..], "is the address http://..?"),
+        (collector.http(), &["--signals", "profiles"][..], "--feature-gates=+service.profilesSupport"),
+        (
+            collector.grpc(),
+            &["--protocol", "grpc", "--signals", "profiles"][..],
+            "--feature-gates=+service.profilesSupport",
+        ),
+    ] {
+        let flags = [&["--give-up-after", "1s"], flags].concat();
+        let output = send(folder.path(), &endpoint, PATIENCE, &flags).wait_with_output().unwrap();
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{text}");
+        assert!(text.contains("hint: ") && text.contains(hint), "{endpoint} {flags:?}: {text}");
+    }
+}

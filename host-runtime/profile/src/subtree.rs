@@ -2,7 +2,7 @@
 
 use crate::nodes::{CallTree, Node, NodeId};
 #[cfg(feature = "formats")]
-use crate::symbols::RECORDER;
+use crate::symbols::{RECORDER, UNSEEN};
 use kperf_abi::FuncId;
 use rustc_hash::FxHashMap;
 
@@ -29,7 +29,11 @@ impl CallTree {
         let mut levels = vec![0u32; self.nodes().len()];
         for (id, node) in self.iter() {
             let parent = copy.copied(node.parent).unwrap_or(CallTree::ROOT);
-            let level = levels[node.parent.index()];
+            let mut level = levels[node.parent.index()];
+            // Nobody knows how deep calls were that no sample saw.
+            if node.func == UNSEEN && depth.is_some() {
+                level = u32::MAX - 1;
+            }
             // What the recorder took stays apart from the function around it, as where a trace is filtered.
             let is_wanted = match node.func {
                 RECORDER => parent != CallTree::ROOT,
