@@ -56,7 +56,7 @@ pub struct ProbeArgs {
     /// Functions of an allocator of another name: `malloc=my_alloc,free=my_free`. There are malloc, calloc, realloc, reallocarray,
     /// free, aligned_alloc, posix_memalign, alloc (size, ..), rust_realloc (block, old size, alignment, size) and new
     /// (AssemblyScript).
-    #[arg(long, value_name = "KIND=FUNC", value_delimiter = ',', requires = "allocations")]
+    #[arg(long, value_name = "KIND=FUNC", requires = "allocations")]
     allocator: Vec<String>,
     #[command(flatten)]
     pub record: RecordArgs,
@@ -198,7 +198,7 @@ impl ProbeArgs {
 
     /// `--allocations` and `--allocator`.
     fn allocations(&self) -> anyhow::Result<Option<AllocationOptions>> {
-        let told = self.allocator.iter().map(|text| match text.split_once('=') {
+        let told = self.allocator.iter().flat_map(|text| kinds(text)).map(|text| match text.split_once('=') {
             Some((role, name)) if !role.is_empty() && !name.is_empty() => {
                 Ok((role.to_owned(), name.to_owned()))
             }
@@ -248,6 +248,21 @@ fn read_weights(path: &Path) -> anyhow::Result<Weights> {
     Weights::parse(&text).with_context(|| format!("in `{}`", path.display()))
 }
 
+/// The parts of a list such as `malloc=my_alloc,free=pool::give(void*, int)`. A comma that no kind follows is a name's.
+fn kinds(list: &str) -> Vec<&str> {
+    let is_kind = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let begins = |text: &str| text.split_once('=').is_some_and(|(kind, _)| is_kind(kind));
+    let (mut parts, mut start) = (Vec::new(), 0);
+    for (at, _) in list.match_indices(',') {
+        if begins(&list[at + 1..]) {
+            parts.push(&list[start..at]);
+            start = at + 1;
+        }
+    }
+    parts.push(&list[start..]);
+    parts
+}
+
 /// Says which functions are an allocator's, if allocations are recorded.
 pub fn tell_allocators(symbols: &SymbolTable) {
     match &symbols.module.allocations {
@@ -274,5 +289,19 @@ pub fn tell_warnings(warnings: &[Warning]) {
             if dropped.len() > 1 { "s" } else { "" },
             dropped.join(", "),
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::kinds;
+
+    #[test]
+    fn commas_of_names_end_no_kind() {
+        assert_eq!(kinds("malloc=a"), ["malloc=a"]);
+        let told = kinds("alloc=pool::take(unsigned long, int),free=pool::give<A,B>(void*),new=f");
+        assert_eq!(told, ["alloc=pool::take(unsigned long, int)", "free=pool::give<A,B>(void*)", "new=f"]);
+        assert_eq!(kinds("malloc=a,b"), ["malloc=a,b"]);
+        assert_eq!(kinds(",="), [",="]);
     }
 }

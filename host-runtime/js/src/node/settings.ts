@@ -119,7 +119,7 @@ function allocationsFromEnvironment(env: NodeJS.ProcessEnv, isProfile: boolean):
     if (isProfile) throw new TypeError('KPERF_ALLOCATIONS is set, and allocations are recorded in a trace: leave KPERF_RECORD out');
     if (!/^(all|[1-9]\d{0,11})$/.test(sample)) throw new TypeError(`KPERF_ALLOCATIONS is \`${sample}\`: use all, or a number of bytes`);
     const allocator = env['KPERF_ALLOCATOR'];
-    return { allocations: sample === 'all' ? 0 : Number(sample), allocator: allocator ? allocator.split(',') : [] };
+    return { allocations: sample === 'all' ? 0 : Number(sample), allocator: allocator ? allocator.split(/,(?=[a-z_]+=)/) : [] };
 }
 
 /** One pattern a line: names have all other signs in them. */
