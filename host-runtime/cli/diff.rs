@@ -15,6 +15,7 @@ use anyhow::{Context, bail};
 use kperf_dataset::is_dataset;
 use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit};
 use names::Names;
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -157,6 +158,13 @@ impl Opts {
                 "some of the traces tell times, others instructions (`--clock instructions`): they can't be compared"
             );
         }
+        if let Some([one, other]) = before.weights.union(&after.weights).collect::<Vec<_>>().first_chunk() {
+            bail!(
+                "instructions were counted by different weights, {} and {}: they can't be compared",
+                weights_text(one),
+                weights_text(other)
+            );
+        }
         let mut diff = ProfileDiff::new(&before.samples, &after.samples, metric);
         let limit = self.fail_on.map(|growth| Limit { growth, least: self.min_share.max(0.01), metric });
         let mut grown = limit.map(|limit| limit.exceeded_by(&diff)).unwrap_or_default();
@@ -181,9 +189,10 @@ impl Opts {
     }
 
     fn side(&self, paths: &[PathBuf], by: By, calls: &Calls<'_>, known: &mut Known) -> anyhow::Result<Side> {
-        let mut side = Side { samples: Vec::new(), about: String::new() };
+        let mut side = Side { samples: Vec::new(), about: String::new(), weights: BTreeSet::new() };
         for path in paths {
             let profile = traces::profile_of_one(path, calls)?;
+            side.weights.insert(weights(&profile));
             known.add(&profile.symbols, &profile.health, &profile.lanes);
             if by == self.by {
                 traces::tell_warnings(&profile.health);
@@ -214,7 +223,7 @@ impl Opts {
         if self.compensate {
             bail!("--compensate needs traces; a dataset has only sums");
         }
-        let mut side = Side { samples: Vec::new(), about: String::new() };
+        let mut side = Side { samples: Vec::new(), about: String::new(), weights: BTreeSet::new() };
         for profile in dataset::profiles(path, condition, true, calls)? {
             known.add(&profile.symbols, &profile.health, &profile.lanes);
             if side.about.is_empty() {
@@ -278,6 +287,21 @@ struct Side {
     samples: Vec<Sample>,
     /// The module, host and clock of the first run.
     about: String,
+    /// The `--weights` of traces, each once.
+    weights: BTreeSet<Option<String>>,
+}
+
+/// By which table instructions were counted; `None` for the usual one.
+fn weights(profile: &Profile) -> Option<String> {
+    let options = &profile.symbols.tables().first()?.options;
+    let mut words = options.split_whitespace().skip_while(|&word| word != "--weights");
+    words.nth(1).map(str::to_owned)
+}
+
+fn weights_text(weights: &Option<String>) -> String {
+    weights
+        .as_ref()
+        .map_or_else(|| "the usual ones".to_owned(), |name| format!("`{}`", kperf_profile::printable(name)))
 }
 
 fn about(profile: &Profile) -> String {

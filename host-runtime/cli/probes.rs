@@ -198,12 +198,13 @@ impl ProbeArgs {
 
     /// `--allocations` and `--allocator`.
     fn allocations(&self) -> anyhow::Result<Option<AllocationOptions>> {
-        let told = self.allocator.iter().flat_map(|text| kinds(text)).map(|text| match text.split_once('=') {
-            Some((role, name)) if !role.is_empty() && !name.is_empty() => {
-                Ok((role.to_owned(), name.to_owned()))
-            }
-            _ => bail!("--allocator `{text}` is not of the form `malloc=FUNCTION`"),
-        });
+        let told =
+            self.allocator.iter().flat_map(|text| kinds(text)).map(|text| match text.split_once('=') {
+                Some((role, name)) if !role.is_empty() && !name.is_empty() => {
+                    Ok((role.to_owned(), name.to_owned()))
+                }
+                _ => bail!("--allocator `{text}` is not of the form `malloc=FUNCTION`"),
+            });
         let told = told.collect::<anyhow::Result<_>>()?;
         Ok(self.allocations.map(|SampleArg(sample)| AllocationOptions { told, sample }))
     }
@@ -250,7 +251,8 @@ fn read_weights(path: &Path) -> anyhow::Result<Weights> {
 
 /// The parts of a list such as `malloc=my_alloc,free=pool::give(void*, int)`. A comma that no kind follows is a name's.
 fn kinds(list: &str) -> Vec<&str> {
-    let is_kind = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let is_kind =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     let begins = |text: &str| text.split_once('=').is_some_and(|(kind, _)| is_kind(kind));
     let (mut parts, mut start) = (Vec::new(), 0);
     for (at, _) in list.match_indices(',') {

@@ -57,18 +57,25 @@ impl Limit {
         };
         let Change { before, after, .. } = *change;
         let grown = match change.ratio() {
-            Some(ratio) => format!("by {}, {:.1} %", text(after - before), 100.0 * (ratio - 1.0)),
+            Some(ratio) => format!("by {}, {}", text(after - before), percent(ratio - 1.0)),
             None => "from nothing".to_owned(),
         };
         let text = format!(
-            "{}: {what} grew {grown}, from {} to {}; {:.1} % are allowed",
+            "{}: {what} grew {grown}, from {} to {}; {} are allowed",
             printable(&row.name),
             text(before),
             text(after),
-            100.0 * self.growth
+            percent(self.growth)
         );
         Some(Grown { function, text, place: None })
     }
+}
+
+/// A share in percent, with two digits that say something if it is small.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    let digits = if percent > 0.0 { (1.0 - percent.log10().floor()).clamp(1.0, 9.0) as usize } else { 1 };
+    format!("{percent:.digits$} %")
 }
 
 /// A row's share of the whole, on the side where it is larger.
@@ -96,7 +103,13 @@ pub fn share(text: &str) -> Result<f64, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::share;
+    use super::{percent, share};
+
+    #[test]
+    fn small_shares_have_digits() {
+        let texts = [0.0, 0.0009, 0.0001, 0.1, 2.5, f64::NAN].map(percent);
+        assert_eq!(texts, ["0.0 %", "0.090 %", "0.010 %", "10.0 %", "250.0 %", "NaN %"]);
+    }
 
     #[test]
     fn shares_are_read() {
