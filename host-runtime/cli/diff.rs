@@ -293,7 +293,7 @@ struct Side {
 
 /// By which table instructions were counted; `None` for the usual one.
 fn weights(profile: &Profile) -> Option<String> {
-    let options = &profile.symbols.tables().first()?.options;
+    let options = &profile.symbols.tables().first()?.module.options;
     let mut words = options.split_whitespace().skip_while(|&word| word != "--weights");
     words.nth(1).map(str::to_owned)
 }

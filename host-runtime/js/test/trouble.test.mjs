@@ -322,3 +322,19 @@ test('more instances than the ticker serves are recorded too', { skip: major < 2
     assert.deepEqual([status, stdout], [0, '6765\n'], stderr);
     assert.equal(callsOf(trace), 300 * CALLS + 21891);
 });
+
+test('a recorder that samples what is allocated, beside a ticker', { skip: major < 22 && 'needs a recorder inside the module' }, () => {
+    const module = parseWat('pool.wat', `(module (memory (export "memory") 1) (global $at (mut i32) (i32.const 16))
+        (func $malloc (export "malloc") (param i32) (result i32)
+            (global.set $at (i32.add (global.get $at) (local.get 0))) (i32.sub (global.get $at) (local.get 0))))`, {});
+    writeFileSync(join(work, 'pool.wasm'), module.toBinary({ write_debug_names: true }).buffer);
+    const { status, stdout, stderr, trace } = run(`
+        import { readFileSync } from 'node:fs';
+        const { instance } = await WebAssembly.instantiate(readFileSync('${join(work, 'pool.wasm')}'));
+        for (let n = 0; n < 1000; n += 1) instance.exports.malloc(16);
+        // The ticker's thread gets the recorder's memory meanwhile.
+        await new Promise((resolve) => setTimeout(resolve, 500));
+        console.log('done');`, { env: { KPERF_ALLOCATIONS: '256', KPERF_CLOCK: 'ticker' } });
+    assert.deepEqual([status, stdout], [0, 'done\n'], stderr);
+    assert.equal(JSON.parse(kperf('report', trace, '--format', 'json')).functions.find(({ name }) => name === 'malloc').calls, 1000);
+});

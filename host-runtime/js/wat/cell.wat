@@ -1,7 +1,8 @@
 ;; The time of one lane whose recorder loads it from its own memory: for engines that give a module only one memory, and for
 ;; recorders inside of modules. Cells make a chain, which the ticker walks at every tick.
+;; (A recorder that samples has one page more.)
 (module $kperf_cell
-  (import "js" "memory" (memory 2 2 shared))
+  (import "js" "memory" (memory 2 65536 shared))
   (import "next" "put" (func $next (param i64)))
   (func (export "put") (param $ticks i64)
     (local $found i64)

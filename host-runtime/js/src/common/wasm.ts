@@ -147,10 +147,10 @@ export const TICKER = /* @__PURE__ */ bytes(
     'fH0QDAwACwsQAiEFIAUgAbkQBUIAEAZBmAFB6AErAwA5AwBB8AAgBUIBfLk5AwBBxABBAP4XAgBBxABBf/4AAgAaCw==',
 );
 
-/** wat/cell.wat. 94 bytes. */
+/** wat/cell.wat. 96 bytes. */
 export const CELL = /* @__PURE__ */ bytes(
-    'AGFzbQEAAAABBQFgAX4AAhoCAmpzBm1lbW9yeQIDAgIEbmV4dANwdXQAAAMCAQAHBwEDcHV0AAEKJAEiAQF+QQApAwAhASABQn9S' +
-    'BEBBACABIAD+SQMAGgsgABIACw==',
+    'AGFzbQEAAAABBQFgAX4AAhwCAmpzBm1lbW9yeQIDAoCABARuZXh0A3B1dAAAAwIBAAcHAQNwdXQAAQokASIBAX5BACkDACEBIAFC' +
+    'f1IEQEEAIAEgAP5JAwAaCyAAEgAL',
 );
 
 /** wat/look.wat. 637 bytes. */

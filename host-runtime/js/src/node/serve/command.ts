@@ -149,7 +149,10 @@ function otlp(endpoint: string | undefined): OtlpOptions | undefined {
     if (endpoint === undefined) return undefined;
     const { url, ...others } = otlpFromEnvironment({ ...process.env, OTEL_TRACES_EXPORTER: 'otlp' }) ?? {};
     const options: OtlpOptions = endpoint !== '' ? { ...others, endpoint } : { ...others, ...(url !== undefined && { url }) };
-    const address = tracesUrl(options);
-    if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol)) throw new Usage(`--otlp: \`${address}\` is no Collector's address, such as http://localhost:4318`);
+    try {
+        tracesUrl(options);
+    } catch (error) {
+        throw new Usage(`--otlp: ${(error as Error).message.replace('kperf: ', '')}`);
+    }
     return options;
 }
