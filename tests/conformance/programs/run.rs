@@ -88,7 +88,9 @@ fn compare_counted(case: &Case, packages: &Packages) -> Result<(), String> {
     let newest = concat!(env!("CARGO_MANIFEST_DIR"), "/host-runtime/js/node_modules/node-current/bin/node");
     let nodes = [PathBuf::from("node"), packages.new_node(), newest.into(), "node".into()];
     let (script, args) = match &case.host {
-        Host::Wasmtime { module, args } => ("wasi.mjs".to_owned(), [std::slice::from_ref(module), &args[..]].concat()),
+        Host::Wasmtime { module, args } => {
+            ("wasi.mjs".to_owned(), [std::slice::from_ref(module), &args[..]].concat())
+        }
         _ => (format!("{}.mjs", case.name), Vec::new()),
     };
     let mut expected = match &case.host {
