@@ -165,7 +165,13 @@ fn a_trace_is_walked_through() {
     let mut terminal = Terminal::new(&trace);
     // The path that took the most time is open.
     let first = terminal.until("q: end");
-    assert!(first.contains("\u{25be} life::main") && first.contains("80,084 calls"), "{first}");
+    // (Where that ends depends on the machine.)
+    assert!(
+        first.contains("\u{25be} __main_void")
+            && first.contains(" life::main")
+            && first.contains("80,084 calls"),
+        "{first}"
+    );
     terminal.press("\t");
     let functions = terminal.until("tab: tree");
     assert!(functions.contains("self         calls  function"), "{functions}");
