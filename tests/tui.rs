@@ -59,7 +59,12 @@ struct Terminal {
 
 impl Terminal {
     fn new(trace: &Path) -> Terminal {
-        let command = format!("stty cols {COLUMNS} rows {ROWS}; exec {CLI} tui {}", trace.display());
+        Terminal::after("", trace)
+    }
+
+    /// The same, behind what the shell does first.
+    fn after(first: &str, trace: &Path) -> Terminal {
+        let command = format!("{first} stty cols {COLUMNS} rows {ROWS}; exec {CLI} tui {}", trace.display());
         let mut child = Command::new("script")
             .args(["-qec", &command, "/dev/null"])
             .stdin(Stdio::piped())
@@ -213,6 +218,25 @@ fn signals_give_the_terminal_back() {
         terminal.signal(name);
         terminal.given_back(1);
         assert_eq!(terminal.child.wait().unwrap().code(), Some(code));
+    }
+}
+
+#[test]
+fn it_ends_with_its_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = record(folder.path(), "examples/game-of-life/rust/life.wasm", &["1"]);
+    for first in ["", "trap '' HUP;"] {
+        let mut terminal = Terminal::after(first, &trace);
+        terminal.until("q: end");
+        let process = format!("/proc/{}/stat", terminal.pid());
+        terminal.child.kill().unwrap();
+        terminal.child.wait().unwrap();
+        let begun = Instant::now();
+        // Who has ended may wait for a parent that asks.
+        while fs::read_to_string(&process).is_ok_and(|stat| !stat.contains(") Z ")) {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it goes on without a terminal");
+            std::thread::sleep(Duration::from_millis(50));
+        }
     }
 }
 

@@ -89,58 +89,38 @@ impl Opts {
         loop {
             // It gives the terminal back, also where the program panics.
             let mut terminal = ratatui::try_init()?;
-            let pause = walk(&mut screen, &mut terminal, &mut interrupts);
-            if let Ok(Pause::Gone) = pause {
-                // Nobody is left to give it back to.
-                return Ok(ExitCode::FAILURE);
-            }
+            let came = walk(&mut screen, &mut terminal, &mut interrupts);
             ratatui::try_restore()?;
-            match pause? {
-                Pause::Stop => stop()?,
-                Pause::GoOn => {}
-                Pause::End(signal) => return Ok(ExitCode::from(128_u8.saturating_add(signal as u8))),
-                Pause::Done | Pause::Gone => return Ok(ExitCode::SUCCESS),
+            match came? {
+                Some(Interrupt::Stop) => stop()?,
+                Some(Interrupt::GoOn) => {}
+                Some(Interrupt::End(signal)) => {
+                    return Ok(ExitCode::from(128_u8.saturating_add(signal as u8)));
+                }
+                None => return Ok(ExitCode::SUCCESS),
             }
         }
     }
 }
 
-/// Why the screen isn't shown now.
-enum Pause {
-    /// The user has seen enough.
-    Done,
-    /// A signal.
-    End(i32),
-    /// The process is to stop.
-    Stop,
-    /// It went on: the terminal is to be made ready again.
-    GoOn,
-    /// The terminal is gone.
-    Gone,
-}
-
-/// Shows the screen and does what keys say.
+/// Shows the screen and does what keys say, until something else comes, or until the user has seen enough: `None`.
 fn walk(
     screen: &mut Screen<'_>,
     terminal: &mut ratatui::DefaultTerminal,
     interrupts: &mut Interrupts,
-) -> io::Result<Pause> {
+) -> io::Result<Option<Interrupt>> {
     loop {
         terminal.draw(|frame| draw::draw(screen, frame))?;
         while !event::poll(PATIENCE)? {
-            match interrupts.next() {
-                None => {}
-                Some(Interrupt::End(signal)) => return Ok(Pause::End(signal)),
-                Some(Interrupt::Stop) => return Ok(Pause::Stop),
-                Some(Interrupt::GoOn) => return Ok(Pause::GoOn),
-                Some(Interrupt::Gone) => return Ok(Pause::Gone),
+            if let Some(interrupt) = interrupts.next() {
+                return Ok(Some(interrupt));
             }
         }
         match event::read()? {
             Event::Key(key) if key.kind != KeyEventKind::Release => match screen.press(key) {
                 Next::Draw => {}
-                Next::Stop => return Ok(Pause::Stop),
-                Next::End => return Ok(Pause::Done),
+                Next::Stop => return Ok(Some(Interrupt::Stop)),
+                Next::End => return Ok(None),
             },
             // Another size draws anew.
             _ => {}

@@ -1,6 +1,6 @@
 //! What ends `tui` or stops it, other than its keys: signals, and a terminal that goes away.
 
-use std::io::{self, IsTerminal};
+use std::io;
 
 /// Something that isn't a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,11 +11,9 @@ pub enum Interrupt {
     Stop,
     /// The program goes on, in a terminal that others used.
     GoOn,
-    /// There is no terminal any more.
-    Gone,
 }
 
-/// Notes signals.
+/// Notes signals, and ends the process when its terminal is gone.
 pub struct Interrupts {
     #[cfg(unix)]
     signals: signal_hook::iterator::Signals,
@@ -26,7 +24,9 @@ impl Interrupts {
     pub fn new() -> io::Result<Interrupts> {
         use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
         let signals = [SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP];
-        Ok(Interrupts { signals: signal_hook::iterator::Signals::new(signals)? })
+        let signals = signal_hook::iterator::Signals::new(signals)?;
+        std::thread::Builder::new().name("kperf-terminal".into()).spawn(end_without_terminal)?;
+        Ok(Interrupts { signals })
     }
 
     #[cfg(not(unix))]
@@ -44,8 +44,18 @@ impl Interrupts {
                 signal => Interrupt::End(signal),
             });
         }
-        (!io::stdin().is_terminal()).then_some(Interrupt::Gone)
+        None
     }
+}
+
+/// Who reads keys from a terminal that has gone reads nothing, again and again, and never comes back to look for signals.
+#[cfg(unix)]
+fn end_without_terminal() {
+    use std::io::IsTerminal;
+    while io::stdin().is_terminal() {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+    signal_hook::low_level::exit(128 + signal_hook::consts::SIGHUP);
 }
 
 /// Stops this process until somebody lets it go on.
