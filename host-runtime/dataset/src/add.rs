@@ -100,18 +100,13 @@ impl<'a> Adder<'a> {
         let reader = open()?;
         let run_id = self.options.run_id(reader.header());
         let earlier = self.known.get(run_id)?;
-        let before = Outcome { added: Added::Before, run_id, warnings: Vec::new() };
         // What somebody has named may be another run of the same length.
         if let Some(earlier) = &earlier
             && self.options.run_name.is_none()
             && trace.length == Some(earlier.row.trace_bytes)
             && self.has_rows(earlier)?
         {
-            if self.wants_calls(earlier)? {
-                self.write_calls(run_id, &earlier.partition, open()?)?;
-                return Ok(Outcome { added: Added::Grown, ..before });
-            }
-            return Ok(before);
+            return self.keep(earlier, open);
         }
         let generation = earlier.as_ref().map_or(0, |earlier| generation_after(earlier.row.generation));
         let rows = self.options.rows(run_id, generation, trace.name);
@@ -121,14 +116,10 @@ impl<'a> Adder<'a> {
             let (then, now) = (row.trace_bytes, collected.run.trace_bytes);
             let is_same = is_same(row, &collected.run);
             if is_same && self.has_rows(earlier)? {
-                if self.wants_calls(earlier)? {
-                    self.write_calls(run_id, &earlier.partition, open()?)?;
-                    return Ok(Outcome { added: Added::Grown, ..before });
-                }
-                return Ok(before);
+                return self.keep(earlier, open);
             }
             if now < then && !row.complete && self.has_rows(earlier)? {
-                return Ok(before);
+                return Ok(Outcome { added: Added::Before, run_id, warnings: Vec::new() });
             }
             if row.complete && !is_same {
                 return Err(Error::new(format!(
@@ -159,10 +150,20 @@ impl<'a> Adder<'a> {
         Ok(is_joined || self.store.has::<StatRow>(&known.partition, &name)?)
     }
 
-    /// Whether the calls of a run are wanted and aren't there.
-    fn wants_calls(&self, known: &Known) -> Result<bool> {
-        let name = calls_name(known.row.run_id);
-        Ok(self.options.calls && !self.store.has::<CallRow>(&known.partition, &name)?)
+    /// Leaves a run as it is, but for its calls, if they are wanted and aren't there.
+    fn keep<R: Read>(
+        &self,
+        known: &Known,
+        mut open: impl FnMut() -> Result<TraceReader<R>>,
+    ) -> Result<Outcome> {
+        let run_id = known.row.run_id;
+        let lacks_calls =
+            self.options.calls && !self.store.has::<CallRow>(&known.partition, &calls_name(run_id))?;
+        if lacks_calls {
+            self.write_calls(run_id, &known.partition, open()?)?;
+        }
+        let added = if lacks_calls { Added::Grown } else { Added::Before };
+        Ok(Outcome { added, run_id, warnings: Vec::new() })
     }
 
     fn write_calls<R: Read>(&self, run_id: i64, partition: &Partition, reader: TraceReader<R>) -> Result<()> {

@@ -93,7 +93,8 @@ impl Background {
         TraceFiles { work: self.work.clone() }
     }
 
-    /// Waits until everything is added that was given so far. Files that are closed later aren't added: end the recording first.
+    /// Waits until everything is added that was given so far. Files that are closed later aren't added: end the recording first. If `told`
+    /// panicked, the thread ended there, and the account is empty.
     pub fn finish(self) -> Account {
         // If the thread is gone, joining it tells.
         let _ = self.work.send(Work::Finish);

@@ -37,6 +37,9 @@ pub struct HeapProblems {
     pub given_twice: u64,
     /// Allocations beyond [`MAX_LIVE_BLOCKS`].
     pub beyond: u64,
+    /// Blocks of a shared memory whose end was told before their beginning, or after that of the next block at their address. Which
+    /// function they are told of is a guess.
+    pub reordered: u64,
     /// Blocks and ends beyond [`MAX_DISPLACED`].
     pub displaced: u64,
     /// Calls of allocators that were made while another had been ended by a trap or an exception, before the host noticed.
@@ -72,6 +75,8 @@ pub struct Heap {
     freed_before: FxHashMap<Place, u32>,
     displaced: usize,
     is_shared: bool,
+    /// Whether a module of the trace has a memory that isn't shared.
+    has_own: bool,
     /// What is told as freed may also be a part of free memory.
     has_spares: bool,
     /// One sample stands for so many bytes, on average; 0: all was recorded.
@@ -142,7 +147,7 @@ impl Heap {
 
     /// Each a sentence without its full stop.
     pub fn warnings(&self) -> Vec<String> {
-        let HeapProblems { unknown, given_twice, beyond, displaced, lost } = self.problems();
+        let HeapProblems { unknown, given_twice, beyond, reordered, displaced, lost } = self.problems();
         let mut told = Vec::new();
         if unknown > 0 {
             told.push(format!(
@@ -160,6 +165,22 @@ impl Heap {
             told.push(format!(
                 "{beyond} allocations are not followed to their end: {MAX_LIVE_BLOCKS} blocks are, at a time"
             ));
+        }
+        if reordered > 0 {
+            told.push(format!(
+                "{reordered} blocks of a shared memory were told in another order than that of time: whose they are, bytes at the peak and \
+                 how long blocks lived may be wrong"
+            ));
+        }
+        if self.is_shared && self.has_own {
+            told.push(
+                "a shared memory and others are in one trace: blocks at the same address may be taken for one another".to_owned(),
+            );
+        }
+        if self.is_shared && self.sample > 0 {
+            told.push(
+                "samples of a shared memory: what another thread or instance frees is not seen".to_owned(),
+            );
         }
         if displaced > 0 {
             told.push(format!(
@@ -239,6 +260,7 @@ impl Heap {
             if *count == 0 {
                 self.freed_before.remove(&place);
             }
+            self.problems.reordered += 1;
             self.end(block, block.ticks, false);
             return;
         }
@@ -281,6 +303,7 @@ impl Heap {
         match block {
             Some(_) => {
                 self.displaced -= 1;
+                self.problems.reordered += 1;
                 if self.given_before.get(&place).is_some_and(VecDeque::is_empty) {
                     self.given_before.remove(&place);
                 }
@@ -334,6 +357,7 @@ impl CallObserver for Heap {
         self.cut.symbols(symbols);
         for allocations in symbols.tables().iter().filter_map(|table| table.module.allocations.as_ref()) {
             self.is_shared |= allocations.shared_memory;
+            self.has_own |= !allocations.shared_memory;
             self.sample = self.sample.max(allocations.sample);
             self.has_spares |= allocations.allocators.iter().any(|allocator| allocator.role == "insert");
         }

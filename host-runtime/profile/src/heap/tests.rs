@@ -59,6 +59,8 @@ fn threads_may_come_in_any_order() {
         let heap = heap(true, &records);
         let total = heap.total();
         assert_eq!((total.live_blocks.get(), total.freed_bytes, heap.problems().unknown), (0, 15, 0));
+        let told = heap.warnings();
+        assert!(told.len() == 1 && told[0].contains("in another order than that of time"), "{told:?}");
     }
 }
 
