@@ -178,8 +178,9 @@ fn read(path: &Path) -> io::Result<Vec<SymbolFile>> {
     if !path.metadata()?.is_file() {
         return Err(io::Error::other("it is no file but a folder, a pipe or a device"));
     }
-    let package = split::module_of(path)?.is_some().then_some(path);
-    let path = split::module_of(path)?.unwrap_or_else(|| path.to_owned());
+    let module = split::module_of(path)?;
+    let package = module.is_some().then_some(path);
+    let path = module.unwrap_or_else(|| path.to_owned());
     let files = mapped::with(&path, |bytes, done| {
         if kperf_rewriter::is_component(bytes) {
             return SymbolFile::parse_component(bytes, done);
