@@ -91,7 +91,7 @@ fn by_functions(profile: &Profile, heap: &Heap) -> Vec<Row> {
             *open -= 1;
             return;
         }
-        let own = heap.of(if node.func == HOST { CallTree::ROOT } else { id });
+        let own = heap.of_node(if node.func == HOST { CallTree::ROOT } else { id });
         if node.total_ticks > 0 || own != HeapFigures::default() {
             let row = rows.entry(node.func).or_insert_with(|| Row {
                 name: profile.symbols.label(node.func),
@@ -115,7 +115,7 @@ fn by_paths(profile: &Profile, heap: &Heap) -> Vec<Row> {
     let tree = heap.tree(&profile.tree, |figures| (figures.blocks, figures.allocated_bytes()));
     let mut rows = Vec::new();
     for (id, node) in tree.iter() {
-        let own = heap.of(if node.func == HOST { CallTree::ROOT } else { id });
+        let own = heap.of_node(if node.func == HOST { CallTree::ROOT } else { id });
         if own == HeapFigures::default() {
             continue;
         }
@@ -202,7 +202,7 @@ fn write_head(profile: &Profile, heap: &Heap, options: TableOptions, out: &mut i
     if total.failed > 0 {
         writeln!(out, "# {} failed", plural(total.failed, "allocation"))?;
     }
-    let pages: u64 = heap.pages().map(|(_, pages)| pages).sum();
+    let pages = heap.pages();
     if pages == 0 && total.failed_growths > 0 {
         // Nobody tells how large it is.
         writeln!(out, "# memory didn't grow, {} in vain", plural(total.failed_growths, "time"))?;

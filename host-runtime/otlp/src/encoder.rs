@@ -15,7 +15,7 @@ use crate::trace::Trace;
 use crate::{attribute, resource, wire};
 use kperf_abi::FuncId;
 use kperf_profile::frames::{Ending, Visitor};
-use kperf_profile::{CallObserver, Heap, Symbols};
+use kperf_profile::{CallObserver, Heap, OTHER, Symbols};
 use kperf_trace::{Allocation, Anchor, Header, LaneId, Window};
 use prost::Message;
 use std::convert::Infallible;
@@ -111,7 +111,7 @@ impl Encoder {
             lanes: Lanes::new(outer, inner),
             batch: Batch::new(options.limits),
             metrics: options.metrics.then(|| Gathered::new(&header)),
-            heap: options.metrics.then(Heap::default),
+            heap: options.metrics.then(|| Heap::of(&header)),
             counted: Counted::default(),
             symbols: Symbols::default(),
             functions: Functions::default(),
@@ -348,16 +348,21 @@ impl Visitor for Encoder {
         Ok(Frame { start_ticks: ticks, span, parent, function, level, left_out, inside })
     }
 
+    fn function(&self, frame: &Frame) -> FuncId {
+        self.functions.list().get(frame.function as usize).map_or(OTHER, |function| function.func)
+    }
+
     fn allocation(
         &mut self,
         lane: LaneId,
         open: &mut [Frame],
+        by: FuncId,
         allocation: &Allocation,
         ticks: u64,
     ) -> Result<(), Infallible> {
         if let Some(heap) = &mut self.heap {
             let node = Encoder::memory_node(open.last().map(|frame| frame.function));
-            heap.allocation(lane, node, allocation, ticks);
+            heap.allocation(lane, node, by, allocation, ticks);
         }
         Ok(())
     }

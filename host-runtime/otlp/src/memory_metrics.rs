@@ -29,7 +29,7 @@ impl Encoder {
         let functions = functions.map(|(function, index)| (function.func, Self::memory_node(Some(index))));
         let all: Vec<_> = std::iter::once((HOST, Self::memory_node(None)))
             .chain(functions)
-            .map(|(func, node)| (func, heap.of(node)))
+            .map(|(func, node)| (func, heap.of_node(node)))
             .filter(|(_, figures)| figures.allocated() > Count::default())
             .collect();
         let most = (self.options.limits.spans / METRICS).clamp(1, 1 << 20) as usize;

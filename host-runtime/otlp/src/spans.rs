@@ -5,7 +5,7 @@ use crate::batch::Request;
 use crate::encoder::Encoder;
 use crate::options::SpanOptions;
 use kperf_profile::frames::Frames;
-use kperf_profile::{CallObserver, Health, Stalls, Symbols};
+use kperf_profile::{CallObserver, Health, Stalls, Symbols, Unit};
 use kperf_trace::{Batch, Header, Item, LaneId, TimedEvent, TraceReader};
 use std::convert::Infallible;
 use std::io::{self, Read};
@@ -154,7 +154,7 @@ impl<R: Read> Spans<R> {
         let end_ticks = summary.map_or(0, |summary| summary.end_ticks).max(self.frames.last_ticks());
         let outcome = summary.map_or("", |summary| summary.outcome.as_str());
         self.frames.visitor().settle(outcome);
-        match self.frames.finish(end_ticks) {
+        match self.frames.finish(end_ticks, Unit::of(self.reader.header())) {
             Ok(()) => {}
             Err(never) => match never {},
         }
@@ -163,6 +163,9 @@ impl<R: Read> Spans<R> {
         let start_ticks = start_ticks.chain(windows.map(|(start, _)| start)).min();
         let end_ticks = windows.map_or(end_ticks, |(_, end)| end_ticks.max(end));
         let encoder = self.frames.visitor();
+        if let Some(heap) = &mut encoder.heap {
+            heap.end();
+        }
         if let Some(start_ticks) = start_ticks {
             self.range = Some((start_ticks, end_ticks));
             self.run_spans = u64::from(encoder.run_span(start_ticks, end_ticks, outcome));

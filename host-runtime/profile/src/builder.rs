@@ -7,6 +7,7 @@ use crate::limits::MAX_PATHS;
 use crate::nodes::{CallTree, Node, NodeId};
 use crate::problem::Problems;
 use crate::symbols::{HOST, OTHER, RECORDER, Symbols};
+use crate::unit::Unit;
 use kperf_abi::FuncId;
 use kperf_trace::{Allocation, Batch, CallParent, LaneId, SpanLink};
 use rustc_hash::FxHashMap;
@@ -75,7 +76,7 @@ impl<O: CallObserver> CallTreeBuilder<O> {
 
     /// Closes what is still open, as cut off at `end_ticks` (or at its lane's last event, if that comes later).
     pub fn close(&mut self, end_ticks: u64) {
-        match self.frames.finish(end_ticks) {
+        match self.frames.finish(end_ticks, Unit::Time) {
             Ok(()) => {}
             Err(never) => match never {},
         }
@@ -89,7 +90,9 @@ impl<O: CallObserver> CallTreeBuilder<O> {
     /// The tree, and the observer that saw its calls.
     pub fn finish_with_observer(mut self, end_ticks: u64) -> (CallTree, O) {
         self.close(end_ticks);
-        self.frames.into_visitor().into_tree()
+        let mut growth = self.frames.into_visitor();
+        growth.end();
+        growth.into_tree()
     }
 }
 
@@ -106,7 +109,7 @@ impl From<Never> for io::Error {
 /// The tree that grows. Both vectors are indexed by node: parents come before children, the root is first.
 #[derive(Clone, Debug)]
 pub(crate) struct Growth<O> {
-    observer: O,
+    pub(crate) observer: O,
     /// For filters; not used by the tree.
     pub(crate) symbols: Symbols,
     nodes: Vec<Node>,
@@ -308,15 +311,20 @@ impl<O: CallObserver> Visitor for Growth<O> {
         Ok(())
     }
 
+    fn function(&self, frame: &OpenFrame) -> FuncId {
+        frame.func
+    }
+
     fn allocation(
         &mut self,
         lane: LaneId,
         open: &mut [OpenFrame],
+        by: FuncId,
         allocation: &Allocation,
         ticks: u64,
     ) -> Result<(), Never> {
         let node = open.last().map_or(self.root, |innermost| innermost.node);
-        self.observer.allocation(lane, NodeId(node), allocation, ticks);
+        self.observer.allocation(lane, NodeId(node), by, allocation, ticks);
         Ok(())
     }
 
@@ -361,6 +369,10 @@ impl<O: CallObserver> Named for Growth<O> {
 
     fn parent(&mut self, parent: &CallParent) {
         self.observer.parent(parent);
+    }
+
+    fn end(&mut self) {
+        self.observer.end();
     }
 
     fn begins(&mut self, lane: LaneId) {

@@ -4,7 +4,7 @@ use crate::frames::Ending;
 use crate::nodes::NodeId;
 use crate::symbols::Symbols;
 use kperf_abi::FuncId;
-use kperf_trace::{Allocation, CallParent, LaneId, SpanLink};
+use kperf_trace::{Allocation, CallParent, Header, LaneId, SpanLink};
 
 /// A call that has ended. Calls of one lane and depth come in the order of time, and don't overlap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,8 +63,23 @@ pub trait CallObserver {
         None
     }
 
-    /// Memory was asked for, or given back, in a call of this node of the tree that grows.
-    fn allocation(&mut self, _lane: LaneId, _node: NodeId, _allocation: &Allocation, _ticks: u64) {}
+    /// Memory was asked for, or given back, in a call of this node of the tree that grows. `by`: the function whose code did it, an
+    /// allocator's that has left or the node's; [`OTHER`](crate::OTHER) if that isn't known.
+    fn allocation(
+        &mut self,
+        _lane: LaneId,
+        _node: NodeId,
+        _by: FuncId,
+        _allocation: &Allocation,
+        _ticks: u64,
+    ) {
+    }
+
+    /// The trace begins.
+    fn begin(&mut self, _header: &Header) {}
+
+    /// That was all.
+    fn end(&mut self) {}
 }
 
 impl CallObserver for () {
@@ -106,9 +121,19 @@ impl<A: CallObserver, B: CallObserver> CallObserver for (A, B) {
         self.0.slow_call(recorder, func).or_else(|| self.1.slow_call(recorder, func))
     }
 
-    fn allocation(&mut self, lane: LaneId, node: NodeId, allocation: &Allocation, ticks: u64) {
-        self.0.allocation(lane, node, allocation, ticks);
-        self.1.allocation(lane, node, allocation, ticks);
+    fn allocation(&mut self, lane: LaneId, node: NodeId, by: FuncId, allocation: &Allocation, ticks: u64) {
+        self.0.allocation(lane, node, by, allocation, ticks);
+        self.1.allocation(lane, node, by, allocation, ticks);
+    }
+
+    fn begin(&mut self, header: &Header) {
+        self.0.begin(header);
+        self.1.begin(header);
+    }
+
+    fn end(&mut self) {
+        self.0.end();
+        self.1.end();
     }
 }
 
@@ -126,9 +151,21 @@ impl<O: CallObserver> CallObserver for Option<O> {
         }
     }
 
-    fn allocation(&mut self, lane: LaneId, node: NodeId, allocation: &Allocation, ticks: u64) {
+    fn allocation(&mut self, lane: LaneId, node: NodeId, by: FuncId, allocation: &Allocation, ticks: u64) {
         if let Some(observer) = self {
-            observer.allocation(lane, node, allocation, ticks);
+            observer.allocation(lane, node, by, allocation, ticks);
+        }
+    }
+
+    fn begin(&mut self, header: &Header) {
+        if let Some(observer) = self {
+            observer.begin(header);
+        }
+    }
+
+    fn end(&mut self) {
+        if let Some(observer) = self {
+            observer.end();
         }
     }
 }

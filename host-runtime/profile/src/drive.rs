@@ -5,6 +5,7 @@ use crate::frames::{AtRange, Filtered, Frames, LaneStatus, Visitor};
 use crate::health::{Health, Stalls};
 use crate::sampled::Windows;
 use crate::symbols::Symbols;
+use crate::unit::Unit;
 use kperf_abi::FuncId;
 use kperf_trace::{Anchor, CallParent, Item, LaneId, SpanLink, TraceReader};
 use std::io::{self, Read};
@@ -37,6 +38,9 @@ pub(crate) trait Named: Visitor {
 
     /// One more moment, read on the trace's clock and on the calendar's: for visitors that tell calendar time.
     fn anchor(&mut self, _anchor: &Anchor) {}
+
+    /// That was all of the trace.
+    fn end(&mut self) {}
 }
 
 /// What a pass over a trace found.
@@ -134,12 +138,13 @@ impl<V: Named> Pass<V> {
         let Pass { mut frames, stalls, mut windows } = self;
         windows.settle();
         let end_ticks = frames.last_ticks().max(reader.summary().map_or(0, |summary| summary.end_ticks));
-        frames.finish(end_ticks)?;
+        frames.finish(end_ticks, Unit::of(reader.header()))?;
         let (counts, problems) = (*frames.counts(), frames.problems().clone());
         let mut lanes: Vec<LaneStatus> = frames.lanes().collect();
         windows.complete(&mut lanes);
         let end_ticks = lanes.iter().fold(end_ticks, |end, lane| end.max(lane.end_ticks));
         let mut visitor = frames.into_visitor();
+        visitor.end();
         let mut health = Health::new(reader, counts, &problems, stalls, visitor.symbols());
         health.beyond.windows = windows.left_out;
         health.sampling = (!windows.is_empty()).then(|| windows.sampling.clone());

@@ -18,6 +18,8 @@ pub use visitor::{Ending, Visitor};
 use crate::limits::MAX_OPEN_FRAMES;
 use crate::problem::{Problem, Problems};
 use crate::symbols::{LOST, OTHER};
+use crate::unit::Unit;
+use kperf_abi::FuncId;
 use kperf_abi::allocation::WORDS;
 use kperf_abi::word::RECORD_MORE;
 use kperf_trace::{Allocation, Batch, Event, LaneId, TimedEvent};
@@ -39,6 +41,8 @@ struct Lane<F> {
     now: u64,
     /// The words of a record of memory that isn't complete, and how many there are.
     record: ([u32; WORDS], usize),
+    /// The function that has left last.
+    left: FuncId,
     /// Events of its recorder were lost since its last batch, so that its next one may begin at any depth.
     after_a_gap: bool,
 }
@@ -120,6 +124,7 @@ impl<V: Visitor> Frames<V> {
                     start_ticks,
                     now: start_ticks,
                     record: ([0; WORDS], 0),
+                    left: OTHER,
                     after_a_gap: false,
                 });
                 self.by_id.insert(id, self.lanes.len() - 1);
@@ -176,10 +181,11 @@ impl<V: Visitor> Frames<V> {
     }
 
     /// Closes what is still open: the recording was cut off. The end is that of the trace, or the lane's last event if
-    /// that comes later.
-    pub fn finish(&mut self, end_ticks: u64) -> Result<(), V::Error> {
+    /// that comes later. Lanes that count their own instructions say nothing of each other: each ends with its last event.
+    pub fn finish(&mut self, end_ticks: u64, unit: Unit) -> Result<(), V::Error> {
+        let is_one_clock = unit == Unit::Time || self.lanes.len() == 1;
         for lane in &mut self.lanes {
-            if !lane.frames.is_empty() {
+            if !lane.frames.is_empty() && is_one_clock {
                 lane.now = lane.now.max(end_ticks);
             }
             let mut step = Step {
@@ -339,6 +345,7 @@ impl<V: Visitor> Step<'_, V> {
             return Ok(());
         }
         let Some(mut frame) = self.lane.frames.pop() else { return Ok(()) };
+        self.lane.left = OTHER;
         self.visitor.stands_for(&mut frame, self.lane.beyond_calls);
         self.visitor.leave(self.lane.id, &mut self.lane.frames, frame, ending, ticks)
     }
@@ -373,6 +380,7 @@ impl<V: Visitor> Step<'_, V> {
                     leaves += 1;
                     match self.lane.frames.pop() {
                         Some(frame) => {
+                            self.lane.left = self.visitor.function(&frame);
                             self.visitor.leave(id, &mut self.lane.frames, frame, Ending::Leave, now)?;
                         }
                         None => {
@@ -436,7 +444,13 @@ impl<V: Visitor> Step<'_, V> {
         let Some(allocation) = Allocation::decode(*words) else { return Ok(()) };
         self.counts.records += 1;
         let (lane, ticks) = (self.lane.id, self.lane.now);
-        self.visitor.allocation(lane, &mut self.lane.frames, &allocation, ticks)
+        let by = match allocation {
+            Allocation::Grown { .. } | Allocation::Created { .. } => {
+                self.lane.frames.last().map_or(OTHER, |frame| self.visitor.function(frame))
+            }
+            _ => self.lane.left,
+        };
+        self.visitor.allocation(lane, &mut self.lane.frames, by, &allocation, ticks)
     }
 }
 

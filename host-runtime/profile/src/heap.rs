@@ -3,13 +3,17 @@
 mod curve;
 mod cut;
 mod figures;
+mod modules;
+mod order;
+mod problems;
 #[cfg(test)]
 mod tests;
 
 use crate::calls::{Call, CallObserver};
 use crate::nodes::{CallTree, Node, NodeId};
 use crate::symbols::{HOST, Symbols};
-use kperf_trace::{Allocation, LaneId};
+use kperf_abi::FuncId;
+use kperf_trace::{Allocation, ClockKind, Header, LaneId};
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
@@ -17,6 +21,9 @@ use curve::Curve;
 pub use curve::Moment;
 use cut::Cut;
 pub use figures::{Count, HeapFigures};
+use modules::{Memory, Modules};
+use order::Order;
+pub use problems::HeapProblems;
 
 /// How many blocks are followed from their allocation to their end. Those beyond count as allocated, and as nothing else.
 pub const MAX_LIVE_BLOCKS: usize = 1 << 22;
@@ -25,26 +32,11 @@ pub const MAX_LIVE_BLOCKS: usize = 1 << 22;
 /// that were told before their beginning. Others are told as [`HeapProblems`].
 pub const MAX_DISPLACED: usize = 1 << 18;
 
+/// Two threads may read times that differ by so much from their order: a page's clock is coarse, and each of its threads has its own.
+const SLACK_SECONDS: f64 = 50e-6;
+
 /// Bytes of a page of memory.
 pub const PAGE: u64 = 1 << 16;
-
-/// What didn't fit together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct HeapProblems {
-    /// Blocks that were freed or resized, and whose allocation isn't in the trace.
-    pub unknown: u64,
-    /// Blocks that were given once more although they were there.
-    pub given_twice: u64,
-    /// Allocations beyond [`MAX_LIVE_BLOCKS`].
-    pub beyond: u64,
-    /// Blocks of a shared memory whose end was told before their beginning, or after that of the next block at their address. Which
-    /// function they are told of is a guess.
-    pub reordered: u64,
-    /// Blocks and ends beyond [`MAX_DISPLACED`].
-    pub displaced: u64,
-    /// Calls of allocators that were made while another had been ended by a trap or an exception, before the host noticed.
-    pub lost: u64,
-}
 
 /// A block that is there.
 #[derive(Clone, Copy, Debug)]
@@ -53,14 +45,35 @@ struct Block {
     count: Count,
     size: u64,
     node: u32,
+    recorder: u32,
     ticks: u64,
 }
 
-/// A block's address, and whose it is: a recorder's, or [`SHARED`].
-type Place = (u32, u64);
+/// Where a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Place {
+    memory: Memory,
+    pointer: u64,
+}
 
-/// Stands for all recorders that share a memory.
-const SHARED: u32 = u32::MAX;
+/// What happened to a block of a shared memory.
+#[derive(Clone, Copy, Debug)]
+struct Change {
+    place: Place,
+    recorder: u32,
+    node: u32,
+    /// How many bytes a block has that is there now, and whether another was resized to it; `None`: it is gone.
+    given: Option<(u64, bool)>,
+}
+
+/// Ends that were told before their beginning.
+#[derive(Clone, Copy, Debug, Default)]
+struct Early {
+    count: u32,
+    /// When the last of them was, in ticks, and which recorder told it.
+    ticks: u64,
+    recorder: u32,
+}
 
 /// Follows the blocks of a trace, as an observer of its calls. Its memory: figures for each node of the call tree, and the
 /// blocks that are there at a time, [`MAX_LIVE_BLOCKS`] at most.
@@ -72,11 +85,15 @@ pub struct Heap {
     /// The events of threads come in the order of their blocks. So a block may be given once more before it is freed, or be freed
     /// before it is given.
     given_before: FxHashMap<Place, VecDeque<Block>>,
-    freed_before: FxHashMap<Place, u32>,
+    freed_before: FxHashMap<Place, Early>,
     displaced: usize,
-    is_shared: bool,
-    /// Whether a module of the trace has a memory that isn't shared.
-    has_own: bool,
+    /// Changes of shared memories, which wait for others that were before them.
+    order: Order<Change>,
+    /// How many ticks the clocks of two threads may differ by; `None`: they have nothing in common.
+    slack: Option<u64>,
+    /// The time of the last change that came out of `order`.
+    settled: u64,
+    modules: Modules,
     /// What is told as freed may also be a part of free memory.
     has_spares: bool,
     /// One sample stands for so many bytes, on average; 0: all was recorded.
@@ -91,20 +108,22 @@ pub struct Heap {
     changed: Vec<u32>,
     /// Whether a node is among these; by node.
     has_changed: Vec<bool>,
-    /// How many pages each memory had last, by recorder and index.
-    pages: FxHashMap<(u32, u32), u64>,
+    /// How many pages each memory had last, by its index in the module.
+    pages: FxHashMap<(Memory, u32), u64>,
     problems: HeapProblems,
     records: u64,
 }
 
 impl Heap {
-    /// Nothing yet. `is_shared`: all recorders' blocks are in one memory.
-    pub fn new(is_shared: bool) -> Heap {
-        Heap { is_shared, ..Heap::default() }
+    /// Nothing yet, of a trace with this header.
+    pub fn of(header: &Header) -> Heap {
+        let mut heap = Heap::default();
+        heap.begin(header);
+        heap
     }
 
     /// What the calls of a node allocated themselves.
-    pub fn of(&self, node: NodeId) -> HeapFigures {
+    pub fn of_node(&self, node: NodeId) -> HeapFigures {
         self.nodes.get(node.index()).copied().unwrap_or_default()
     }
 
@@ -125,9 +144,9 @@ impl Heap {
         self.curve.moments()
     }
 
-    /// How many pages a memory of a recorder's had last, if it grew.
-    pub fn pages(&self) -> impl Iterator<Item = ((u32, u32), u64)> + '_ {
-        self.pages.iter().map(|(&place, &pages)| (place, pages))
+    /// How many pages the memories that grew had last, all together.
+    pub fn pages(&self) -> u64 {
+        self.pages.values().fold(0, |sum, &pages| sum.saturating_add(pages))
     }
 
     /// How many records there were.
@@ -135,76 +154,14 @@ impl Heap {
         self.records
     }
 
-    /// What didn't fit together.
-    pub fn problems(&self) -> HeapProblems {
-        let early = self.freed_before.values().map(|&count| u64::from(count)).sum::<u64>();
-        HeapProblems {
-            unknown: self.problems.unknown.saturating_add(early),
-            lost: self.cut.lost,
-            ..self.problems
-        }
-    }
-
-    /// Each a sentence without its full stop.
-    pub fn warnings(&self) -> Vec<String> {
-        let HeapProblems { unknown, given_twice, beyond, reordered, displaced, lost } = self.problems();
-        let mut told = Vec::new();
-        if unknown > 0 {
-            told.push(format!(
-                "{unknown} blocks were freed whose allocation was not seen: an allocator's function is not known, or was compiled \
-                 into its callers (--allocator names functions)"
-            ));
-        }
-        if given_twice > 0 {
-            told.push(format!(
-                "{given_twice} blocks were given once more without having been freed: a function that frees is not known, or was \
-                 compiled into its callers (--allocator names functions)"
-            ));
-        }
-        if beyond > 0 {
-            told.push(format!(
-                "{beyond} allocations are not followed to their end: {MAX_LIVE_BLOCKS} blocks are, at a time"
-            ));
-        }
-        if reordered > 0 {
-            told.push(format!(
-                "{reordered} blocks of a shared memory were told in another order than that of time: whose they are, bytes at the peak and \
-                 how long blocks lived may be wrong"
-            ));
-        }
-        if self.is_shared && self.has_own {
-            told.push(
-                "a shared memory and others are in one trace: blocks at the same address may be taken for one another".to_owned(),
-            );
-        }
-        if self.is_shared && self.sample > 0 {
-            told.push(
-                "samples of a shared memory: what another thread or instance frees is not seen".to_owned(),
-            );
-        }
-        if displaced > 0 {
-            told.push(format!(
-                "{displaced} blocks of a shared memory can't be followed: {MAX_DISPLACED} are whose threads' records come in another \
-                 order. So bytes at the peak and at the end may be wrong"
-            ));
-        }
-        if lost > 0 {
-            told.push(format!(
-                "what {lost} calls of an allocator did is not recorded: an allocator's call before them was ended by a trap or an \
-                 exception, and the host called on without a word (call through the recorder: `Lane::call`, `kperf.call`)"
-            ));
-        }
-        told
-    }
-
     /// The tree with other weights: `calls` and self and total times are numbers of blocks and bytes, that a path has itself and
     /// with all that it called. What the host allocated itself, or a function that isn't in the trace, is a path of [`HOST`] below
     /// the root, the last of the nodes.
     pub fn tree(&self, tree: &CallTree, weigh: impl Fn(&HeapFigures) -> (Count, u64)) -> CallTree {
         let mut nodes: Vec<Node> = tree.nodes().to_vec();
-        let host = self.of(CallTree::ROOT);
+        let host = self.of_node(CallTree::ROOT);
         for (index, node) in (0u32..).zip(&mut nodes) {
-            let own = if index == 0 { HeapFigures::default() } else { self.of(NodeId(index)) };
+            let own = if index == 0 { HeapFigures::default() } else { self.of_node(NodeId(index)) };
             weighed(node, weigh(&own));
         }
         if host != HeapFigures::default() {
@@ -247,6 +204,42 @@ impl Heap {
         }
     }
 
+    /// Something happened to a block of a shared memory, or of one of a single instance.
+    fn settle(&mut self, ticks: u64, change: Change) {
+        let Change { place, recorder, node, given } = change;
+        if place.memory.is_shared() && self.slack.is_some() {
+            self.problems.reordered += u64::from(ticks < self.settled);
+            self.settled = self.settled.max(ticks);
+        }
+        match given {
+            Some((size, resized)) => {
+                let (count, size) = self.weigh(size);
+                self.give(place, Block { count, size, node, recorder, ticks }, resized);
+            }
+            None => self.take(place, recorder, ticks),
+        }
+    }
+
+    /// Whether the end of a block that is given now was told already: by a thread whose events came first.
+    fn was_freed_before(&mut self, place: Place, recorder: u32, ticks: u64) -> bool {
+        let Some(early) = self.freed_before.get_mut(&place) else { return false };
+        match self.slack {
+            // A thread knows the order of its own calls.
+            Some(slack) if early.recorder == recorder || early.ticks.saturating_add(slack) < ticks => {
+                self.problems.unknown += u64::from(early.count);
+                self.freed_before.remove(&place);
+                return false;
+            }
+            Some(_) => {}
+            None => self.problems.reordered += 1,
+        }
+        early.count -= 1;
+        if early.count == 0 {
+            self.freed_before.remove(&place);
+        }
+        true
+    }
+
     fn give(&mut self, place: Place, block: Block, resized: bool) {
         let figures = self.figures(block.node);
         figures.blocks.add(block.count);
@@ -254,14 +247,8 @@ impl Heap {
         if resized {
             figures.resized.add(block.count);
         }
-        if let Some(count) = self.freed_before.get_mut(&place) {
-            // It was freed by a thread whose events came first.
-            *count -= 1;
-            if *count == 0 {
-                self.freed_before.remove(&place);
-            }
-            self.problems.reordered += 1;
-            self.end(block, block.ticks, false);
+        if self.was_freed_before(place, block.recorder, block.ticks) {
+            self.block_ends(block, block.ticks, false);
             return;
         }
         if self.live.len() >= MAX_LIVE_BLOCKS && !self.live.contains_key(&place) {
@@ -269,17 +256,15 @@ impl Heap {
             return;
         }
         if let Some(before) = self.live.insert(place, block) {
-            if self.is_shared && self.displaced < MAX_DISPLACED {
+            let is_shared = place.memory.is_shared();
+            if is_shared && self.displaced < MAX_DISPLACED {
                 self.displaced += 1;
                 self.given_before.entry(place).or_default().push_back(before);
             } else {
-                let problem = if self.is_shared {
-                    &mut self.problems.displaced
-                } else {
-                    &mut self.problems.given_twice
-                };
+                let problem =
+                    if is_shared { &mut self.problems.displaced } else { &mut self.problems.given_twice };
                 *problem += 1;
-                self.end(before, block.ticks, true);
+                self.block_ends(before, block.ticks, true);
             }
         }
         self.change(block.node);
@@ -298,12 +283,16 @@ impl Heap {
         }
     }
 
-    fn take(&mut self, place: Place, ticks: u64) {
-        let mut block = self.given_before.get_mut(&place).and_then(VecDeque::pop_front);
+    fn take(&mut self, place: Place, recorder: u32, ticks: u64) {
+        // A thread that frees what it was given itself means that block, whatever others have still to tell of those before.
+        let is_own =
+            self.slack.is_some() && self.live.get(&place).is_some_and(|block| block.recorder == recorder);
+        let before = if is_own { None } else { self.given_before.get_mut(&place) };
+        let mut block = before.and_then(VecDeque::pop_front);
         match block {
             Some(_) => {
                 self.displaced -= 1;
-                self.problems.reordered += 1;
+                self.problems.reordered += u64::from(self.slack.is_none());
                 if self.given_before.get(&place).is_some_and(VecDeque::is_empty) {
                     self.given_before.remove(&place);
                 }
@@ -311,20 +300,36 @@ impl Heap {
             None => block = self.live.remove(&place),
         }
         match block {
-            Some(block) => self.end(block, ticks, true),
-            // A trace may free what it never allocated, as often as it wants.
-            None if self.is_shared && self.freed_before.len() < MAX_DISPLACED => {
-                *self.freed_before.entry(place).or_default() += 1;
-            }
-            None if self.is_shared => self.problems.displaced += 1,
+            Some(block) => self.block_ends(block, ticks, true),
+            None if place.memory.is_shared() => self.free_before(place, recorder, ticks),
             // Of blocks that were no samples some ends are told.
             None if self.problems.beyond > 0 || self.sample > 0 || self.has_spares => {}
             None => self.problems.unknown += 1,
         }
     }
 
+    /// A block was freed that isn't there, yet. A trace may free what it never allocated, as often as it wants.
+    fn free_before(&mut self, place: Place, recorder: u32, ticks: u64) {
+        if self.freed_before.len() >= MAX_DISPLACED
+            && let Some(slack) = self.slack
+        {
+            let unknown = &mut self.problems.unknown;
+            self.freed_before.retain(|_, early| {
+                let may_be_known = early.ticks.saturating_add(slack) >= ticks;
+                *unknown += if may_be_known { 0 } else { u64::from(early.count) };
+                may_be_known
+            });
+        }
+        if self.freed_before.len() < MAX_DISPLACED {
+            let early = self.freed_before.entry(place).or_default();
+            *early = Early { count: early.count + 1, ticks, recorder };
+        } else {
+            self.problems.displaced += 1;
+        }
+    }
+
     /// A block is gone; `was_live`: it was counted as being there.
-    fn end(&mut self, block: Block, ticks: u64, was_live: bool) {
+    fn block_ends(&mut self, block: Block, ticks: u64, was_live: bool) {
         if was_live {
             self.change(block.node);
             self.now = self.now.saturating_sub(block.size);
@@ -355,44 +360,78 @@ impl CallObserver for Heap {
 
     fn symbols(&mut self, symbols: &Symbols) {
         self.cut.symbols(symbols);
+        self.modules.add(symbols);
         for allocations in symbols.tables().iter().filter_map(|table| table.module.allocations.as_ref()) {
-            self.is_shared |= allocations.shared_memory;
-            self.has_own |= !allocations.shared_memory;
             self.sample = self.sample.max(allocations.sample);
             self.has_spares |= allocations.allocators.iter().any(|allocator| allocator.role == "insert");
         }
     }
 
-    fn allocation(&mut self, lane: LaneId, NodeId(node): NodeId, allocation: &Allocation, ticks: u64) {
+    fn begin(&mut self, header: &Header) {
+        self.slack = match header.clock.kind {
+            ClockKind::Precise | ClockKind::Ticker => {
+                Some((SLACK_SECONDS * header.clock.ticks_per_second) as u64)
+            }
+            ClockKind::Instructions => None,
+        };
+    }
+
+    fn allocation(
+        &mut self,
+        LaneId { recorder, .. }: LaneId,
+        NodeId(node): NodeId,
+        by: FuncId,
+        allocation: &Allocation,
+        ticks: u64,
+    ) {
         self.records += 1;
-        let owner = if self.is_shared { SHARED } else { lane.recorder };
-        match *allocation {
-            Allocation::Allocated { pointer, size } => {
-                let (count, size) = self.weigh(size);
-                self.give((owner, pointer), Block { count, size, node, ticks }, false);
+        let (memory, is_known) = self.modules.memory(recorder, by);
+        self.problems.unplaced += u64::from(!is_known);
+        let (pointer, given) = match *allocation {
+            Allocation::Allocated { pointer, size } => (pointer, Some((size, false))),
+            Allocation::ResizedTo { pointer, size } => (pointer, Some((size, true))),
+            Allocation::Freed { pointer } | Allocation::ResizedFrom { pointer } => (pointer, None),
+            Allocation::Failed { .. } => {
+                self.figures(node).failed += 1;
+                return;
             }
-            Allocation::ResizedTo { pointer, size } => {
-                let (count, size) = self.weigh(size);
-                self.give((owner, pointer), Block { count, size, node, ticks }, true);
-            }
-            Allocation::Freed { pointer } | Allocation::ResizedFrom { pointer } => {
-                self.take((owner, pointer), ticks);
-            }
-            Allocation::Failed { .. } => self.figures(node).failed += 1,
-            Allocation::Grown { memory, before, pages } => match before {
-                Some(before) => {
-                    let figures = self.figures(node);
-                    figures.grown_pages = figures.grown_pages.saturating_add(pages);
-                    self.pages.insert((owner, memory), before.saturating_add(pages));
+            Allocation::Grown { memory: index, before, pages } => {
+                match before {
+                    Some(before) => {
+                        let figures = self.figures(node);
+                        figures.grown_pages = figures.grown_pages.saturating_add(pages);
+                        self.pages.insert((memory, index), before.saturating_add(pages));
+                    }
+                    None => self.figures(node).failed_growths += 1,
                 }
-                None => self.figures(node).failed_growths += 1,
-            },
+                return;
+            }
             Allocation::Created { size } => {
                 let (count, size) = self.weigh(size);
                 self.curve.create(ticks, size);
                 let figures = self.figures(node);
                 figures.objects.add(count);
                 figures.object_bytes = figures.object_bytes.saturating_add(size);
+                return;
+            }
+        };
+        let change = Change { place: Place { memory, pointer }, recorder, node, given };
+        if !memory.is_shared() || self.slack.is_none() {
+            self.settle(ticks, change);
+        } else if let Some((ticks, change)) = self.order.push(recorder, ticks, change) {
+            self.settle(ticks, change);
+        }
+    }
+
+    fn end(&mut self) {
+        while let Some((ticks, change)) = self.order.pop() {
+            self.settle(ticks, change);
+        }
+        for (_, blocks) in std::mem::take(&mut self.given_before) {
+            for block in blocks {
+                self.problems.given_twice += 1;
+                self.displaced -= 1;
+                self.block_ends(block, block.ticks, true);
             }
         }
     }

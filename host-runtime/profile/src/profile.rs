@@ -94,10 +94,11 @@ impl Profile {
 
     fn grown<R: Read, O: CallObserver>(
         mut reader: TraceReader<R>,
-        growth: Growth<O>,
+        mut growth: Growth<O>,
         filter: Option<&CallFilter<'_>>,
         mut progress: impl FnMut(u64),
     ) -> io::Result<(Profile, O)> {
+        growth.observer.begin(reader.header());
         let clipped = filter.map(|filter| (filter, AtRange::Clipped));
         let driven = drive(&mut reader, growth, clipped, &mut progress)?;
         Ok(Profile::of(driven, &reader, filter))

@@ -15,6 +15,8 @@ pub(crate) struct Lanes {
     recorders: FxHashMap<u32, Recorder>,
     /// All lanes that were seen, up to the limit.
     seen: FxHashSet<LaneId>,
+    /// Whether the clock is one that only a running stack moves: it counts instructions.
+    counts: bool,
 }
 
 #[derive(Debug, Default)]
@@ -30,6 +32,16 @@ struct Recorder {
     ticks: u64,
     /// The depths of the stacks that don't run, if they are known.
     parked: FxHashMap<u32, u32>,
+    /// With a clock that counts: what others executed while a stack didn't run.
+    elsewhere: FxHashMap<u32, Elsewhere>,
+}
+
+/// What the other stacks of a recorder executed since a stack ran first.
+#[derive(Clone, Copy, Debug, Default)]
+struct Elsewhere {
+    /// What the clock said when the stack stopped, if it doesn't run.
+    stopped: Option<u64>,
+    ticks: u64,
 }
 
 /// Events that are missing.
@@ -49,6 +61,16 @@ pub(crate) struct Segment {
 }
 
 impl Recorder {
+    /// A stack stops at a time, and another goes on. Answers what others have executed since that one ran first.
+    fn switch(&mut self, from: u32, to: u32, ticks: u64) -> u64 {
+        self.elsewhere.entry(from).or_default().stopped = Some(ticks);
+        let other = self.elsewhere.entry(to).or_default();
+        if let Some(stopped) = other.stopped.take() {
+            other.ticks = other.ticks.saturating_add(ticks.saturating_sub(stopped));
+        }
+        other.ticks
+    }
+
     fn lose(&mut self, events: Option<u64>) {
         let before = self.lost.map_or(Some(0), |loss| loss.events);
         self.lost = Some(Loss { events: before.zip(events).map(|(a, b)| a.saturating_add(b)) });
@@ -65,6 +87,11 @@ impl Loss {
 }
 
 impl Lanes {
+    /// Those of a trace whose clock only a running stack moves, if it `counts`.
+    pub(crate) fn new(counts: bool) -> Lanes {
+        Lanes { counts, ..Lanes::default() }
+    }
+
     /// An events chunk with this number has come. Answers the gap if another number should have come.
     pub(crate) fn arrive(&mut self, recorder: u32, sequence: u32) -> Option<AnomalyKind> {
         let state = self.recorders.entry(recorder).or_default();
@@ -98,7 +125,8 @@ impl Lanes {
     }
 
     /// Cuts a recorder's decoded block at its switches, and puts what was lost in front. Answers how many events it left out
-    /// because there are too many lanes.
+    /// because there are too many lanes. If the clock counts instructions, each stack has a clock of its own from here on, which
+    /// stands still while others run.
     pub(crate) fn cut(
         &mut self,
         recorder: u32,
@@ -112,6 +140,13 @@ impl Lanes {
         let mut depth = Some(header.depth);
         let (mut stack, mut start, mut start_ticks) = (header.stack, 0, header.start_ticks);
         state.parked.remove(&stack);
+        let mut elsewhere = match state.elsewhere.get(&stack) {
+            _ if !self.counts => 0,
+            // The switch was lost.
+            _ if stack != state.stack => state.switch(state.stack, stack, start_ticks),
+            Some(elsewhere) => elsewhere.ticks,
+            None => 0,
+        };
         let mut followed = follows(&mut self.seen, LaneId { recorder, stack });
         let switches = std::mem::take(&mut block.switches);
         let end = Switch { at: usize::MAX, stack: u32::MAX, ticks: block.end_ticks };
@@ -130,6 +165,12 @@ impl Lanes {
                 }
                 if at > start {
                     let lane = LaneId { recorder, stack };
+                    if elsewhere > 0 {
+                        start_ticks = start_ticks.saturating_sub(elsewhere);
+                        for event in &mut block.events[start..at] {
+                            event.ticks = event.ticks.saturating_sub(elsewhere);
+                        }
+                    }
                     out.push(Segment { lane, depth: known, start_ticks, events: start..at });
                 }
                 if *switch != end {
@@ -138,6 +179,9 @@ impl Lanes {
             }
             if *switch == end {
                 break;
+            }
+            if self.counts {
+                elsewhere = state.switch(stack, switch.stack, switch.ticks);
             }
             (stack, start, start_ticks) = (switch.stack, at, switch.ticks);
             followed = follows(&mut self.seen, LaneId { recorder, stack });
@@ -160,9 +204,11 @@ impl Lanes {
         lost.sort_unstable_by_key(|(recorder, ..)| *recorder);
         for (recorder, loss, state) in lost {
             let at = events.len();
-            events.push(TimedEvent { ticks: state.ticks, event: loss.event() });
+            let elsewhere = state.elsewhere.get(&state.stack).map_or(0, |elsewhere| elsewhere.ticks);
+            let ticks = state.ticks.saturating_sub(elsewhere);
+            events.push(TimedEvent { ticks, event: loss.event() });
             let lane = LaneId { recorder, stack: state.stack };
-            out.push(Segment { lane, depth: 0, start_ticks: state.ticks, events: at..at + 1 });
+            out.push(Segment { lane, depth: 0, start_ticks: ticks, events: at..at + 1 });
         }
     }
 }

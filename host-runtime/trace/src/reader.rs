@@ -8,7 +8,7 @@ use crate::context::{CallParent, TraceContext, check_state};
 use crate::decode::Decoded;
 use crate::error::{Error, ErrorKind};
 use crate::event::Batch;
-use crate::header::{Anchor, Header};
+use crate::header::{Anchor, ClockKind, Header};
 use crate::json;
 use crate::lanes::{Lanes, Segment};
 use crate::summary::{Stall, StallKind, Summary};
@@ -151,6 +151,7 @@ impl<R: Read> TraceReader<R> {
         }
         reader.chunks.start();
         reader.read_header()?;
+        reader.lanes = Lanes::new(reader.header.clock.kind == ClockKind::Instructions);
         Ok(reader)
     }
 

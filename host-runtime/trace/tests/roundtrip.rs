@@ -2,11 +2,14 @@
 
 mod common;
 
-use common::{Random, block, block_at, full_header, full_trace, random_words, raw_trace, text, timed, trace};
+use common::{
+    Random, block, block_at, full_header, full_trace, random_words, raw_trace, text, timed, trace, trace_with,
+};
 use kperf_trace::block::{BlockHeader, STACKS};
 use kperf_trace::word::{Reason, Word};
 use kperf_trace::{
-    Event, FuncId, Header, LaneId, Summary, TimedEvent, TraceReader, TraceWriter, count_events,
+    ClockInfo, ClockKind, Event, FuncId, Header, LaneId, Summary, TimedEvent, TraceReader, TraceWriter,
+    count_events,
 };
 use std::io::{self, Write};
 
@@ -256,6 +259,47 @@ impl Write for Pieces {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+#[test]
+fn what_others_execute_is_not_a_suspended_stacks() {
+    // 0 executes 2, 3 executes 1, 0 executes 5, 3 executes 1 in one block and 40 in the next, 0 executes 7.
+    let mut words = timed(1, &[Some(1), Some(2)]);
+    words.push(Word::Switch(3).encode());
+    words.extend(timed(1, &[Some(4)]));
+    words.push(Word::Switch(0).encode());
+    words.extend(timed(5, &[None]));
+    words.push(Word::Switch(3).encode());
+    words.extend(timed(1, &[Some(5)]));
+    let first = block(0, &words);
+    let mut words = timed(40, &[None]);
+    words.push(Word::Switch(0).encode());
+    words.extend(timed(7, &[None]));
+    let second = block_at(BlockHeader { stack: 3, depth: 2, start_ticks: 9 }, &words);
+    let clock = ClockInfo { kind: ClockKind::Instructions, ..ClockInfo::default() };
+    let file = trace_with(&Header { clock, ..Header::default() }, |writer| {
+        writer.block(0, &first).expect("a block");
+        writer.block(0, &second).expect("a block");
+    });
+    assert_eq!(
+        text(&file),
+        "\
+lane 0, depth 0, from 0
+  1 enter 1
+  2 enter 2
+lane 0.3, depth 0, from 2
+  3 enter 4
+lane 0, depth 2, from 2
+  7 leave
+lane 0.3, depth 1, from 3
+  4 enter 5
+lane 0.3, depth 2, from 4
+  44 leave
+lane 0, depth 1, from 7
+  14 leave
+end: completed
+"
+    );
 }
 
 #[test]

@@ -244,10 +244,15 @@ impl<V: Named> Visitor for Filtered<'_, V> {
         self.inner.mark(lane, &mut self.lanes.entry(lane).or_default().told, value, ticks)
     }
 
+    fn function(&self, frame: &Frame) -> FuncId {
+        frame.func
+    }
+
     fn allocation(
         &mut self,
         lane: LaneId,
         open: &mut [Frame],
+        by: FuncId,
         allocation: &Allocation,
         ticks: u64,
     ) -> Result<(), V::Error> {
@@ -255,7 +260,7 @@ impl<V: Named> Visitor for Filtered<'_, V> {
             return Ok(());
         }
         self.tell(lane, open, ticks)?;
-        self.inner.allocation(lane, &mut self.lanes.entry(lane).or_default().told, allocation, ticks)
+        self.inner.allocation(lane, &mut self.lanes.entry(lane).or_default().told, by, allocation, ticks)
     }
 
     fn pause(&mut self, lane: LaneId, open: &mut [Frame], paused: u32, ticks: u64) -> Result<(), V::Error> {
@@ -313,5 +318,9 @@ impl<V: Named> Named for Filtered<'_, V> {
 
     fn anchor(&mut self, anchor: &Anchor) {
         self.inner.anchor(anchor);
+    }
+
+    fn end(&mut self) {
+        self.inner.end();
     }
 }

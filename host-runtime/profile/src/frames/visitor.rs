@@ -1,5 +1,6 @@
 //! The trait of everything that follows the open frames of a trace.
 
+use crate::symbols::OTHER;
 use kperf_abi::FuncId;
 use kperf_abi::word::Reason;
 use kperf_trace::{Allocation, LaneId};
@@ -89,11 +90,18 @@ pub trait Visitor {
         Ok(())
     }
 
-    /// The innermost of the open frames asked for memory, or gave it back.
+    /// The function of a frame, for visitors who follow memory.
+    fn function(&self, _frame: &Self::Frame) -> FuncId {
+        OTHER
+    }
+
+    /// The innermost of the open frames asked for memory, or gave it back. `by`: the function whose code did it, an allocator's that
+    /// has left or the innermost frame's; [`OTHER`] if that isn't known.
     fn allocation(
         &mut self,
         _lane: LaneId,
         _open: &mut [Self::Frame],
+        _by: FuncId,
         _allocation: &Allocation,
         _ticks: u64,
     ) -> Result<(), Self::Error> {

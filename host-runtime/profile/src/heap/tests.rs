@@ -1,12 +1,23 @@
 use super::*;
 
 fn heap(is_shared: bool, records: &[(u32, Allocation)]) -> Heap {
-    let mut heap = Heap::new(is_shared);
+    let mut heap = empty(is_shared, None);
     for (ticks, (recorder, record)) in (1..).zip(records) {
-        let lane = LaneId { recorder: *recorder, stack: 0 };
-        heap.allocation(lane, NodeId(1 + ticks as u32 % 2), record, ticks);
+        let node = NodeId(1 + ticks as u32 % 2);
+        heap.allocation(lane(*recorder), node, MALLOC, record, ticks);
     }
+    heap.end();
     heap
+}
+
+fn empty(is_shared: bool, slack: Option<u64>) -> Heap {
+    Heap { modules: Modules::one(is_shared), slack, ..Heap::default() }
+}
+
+const MALLOC: FuncId = FuncId(7);
+
+fn lane(recorder: u32) -> LaneId {
+    LaneId { recorder, stack: 0 }
 }
 
 const fn given(pointer: u64, size: u64) -> Allocation {
@@ -32,7 +43,7 @@ fn blocks_are_followed_to_their_end() {
     assert_eq!((total.freed_blocks.get(), total.freed_bytes, total.lifetime_ticks), (2, 150, 4));
     assert_eq!((total.live_blocks.get(), total.live_bytes), (1, 70));
     assert_eq!((heap.peak(), total.peak_blocks.get(), total.peak_bytes), ((150, 2), 2, 150));
-    assert_eq!((heap.of(NodeId(2)).peak_bytes, heap.of(NodeId(1)).peak_bytes), (100, 50));
+    assert_eq!((heap.of_node(NodeId(2)).peak_bytes, heap.of_node(NodeId(1)).peak_bytes), (100, 50));
     assert_eq!(heap.problems(), HeapProblems::default());
 }
 
@@ -60,7 +71,7 @@ fn threads_may_come_in_any_order() {
         let total = heap.total();
         assert_eq!((total.live_blocks.get(), total.freed_bytes, heap.problems().unknown), (0, 15, 0));
         let told = heap.warnings();
-        assert!(told.len() == 1 && told[0].contains("in another order than that of time"), "{told:?}");
+        assert!(told.len() == 1 && told[0].contains("into the order of time"), "{told:?}");
     }
 }
 
@@ -68,28 +79,26 @@ fn threads_may_come_in_any_order() {
 fn samples_are_summed_in_parts() {
     // A sample of 700 bytes, of one in 1,000, stands for 1.99 blocks.
     let mut heap = Heap { sample: 1000, ..heap(false, &[]) };
-    let lane = LaneId { recorder: 0, stack: 0 };
     for n in 0..10_000 {
-        heap.allocation(lane, NodeId(1), &given(8 + 8 * n, 700), n);
+        heap.allocation(lane(0), NodeId(1), MALLOC, &given(8 + 8 * n, 700), n);
     }
     let total = heap.total();
     assert_eq!(total.blocks.get(), 19_864);
     assert!(total.bytes.abs_diff(19_864 * 700) < 10_000, "{}", total.bytes);
     for n in 0..10_000 {
-        heap.allocation(lane, NodeId(1), &freed(8 + 8 * n), n);
+        heap.allocation(lane(0), NodeId(1), MALLOC, &freed(8 + 8 * n), n);
     }
     assert_eq!((heap.total().live_blocks, heap.total().live_bytes), (Count::default(), 0));
 }
 
 #[test]
 fn what_no_call_allocated_is_the_hosts() {
-    let lane = LaneId { recorder: 0, stack: 0 };
-    let mut heap = Heap::new(false);
+    let mut heap = empty(false, None);
     let nodes = vec![Node::new(CallTree::ROOT, HOST), Node::new(CallTree::ROOT, kperf_abi::FuncId(7))];
     let tree = CallTree::new(nodes);
-    heap.allocation(lane, NodeId(1), &given(8, 100), 1);
+    heap.allocation(lane(0), NodeId(1), MALLOC, &given(8, 100), 1);
     assert_eq!(heap.tree(&tree, |figures| (figures.blocks, figures.bytes)).nodes().len(), 2);
-    heap.allocation(lane, CallTree::ROOT, &given(16, 50), 1);
+    heap.allocation(lane(0), CallTree::ROOT, MALLOC, &given(16, 50), 1);
     let bytes = heap.tree(&tree, |figures| (figures.blocks, figures.bytes));
     let rows: Vec<_> = bytes.iter().map(|(_, node)| (node.func, node.calls, node.self_ticks)).collect();
     assert_eq!(rows, [(kperf_abi::FuncId(7), 1, 100), (HOST, 1, 50)]);
@@ -99,15 +108,54 @@ fn what_no_call_allocated_is_the_hosts() {
 #[test]
 fn displaced_blocks_have_a_budget_and_are_told() {
     let many = 2 * MAX_DISPLACED as u64;
-    let lane = LaneId { recorder: 0, stack: 0 };
-    let mut heap = Heap::new(true);
+    let mut heap = empty(true, None);
     for n in 0..many {
-        heap.allocation(lane, NodeId(1), &given(8 * (1 + n / 2), 1), n);
-        heap.allocation(lane, NodeId(1), &given(8 * (1 + n / 2), 1), n);
-        heap.allocation(lane, NodeId(1), &freed(1 + 8 * n), n);
+        heap.allocation(lane(0), NodeId(1), MALLOC, &given(8 * (1 + n / 2), 1), n);
+        heap.allocation(lane(0), NodeId(1), MALLOC, &given(8 * (1 + n / 2), 1), n);
+        heap.allocation(lane(0), NodeId(1), MALLOC, &freed(1 + 8 * n), n);
     }
     let problems = heap.problems();
     assert_eq!(problems.displaced, 3 * many / 2 - MAX_DISPLACED as u64 + many - MAX_DISPLACED as u64);
     assert_eq!(heap.total().blocks.get(), 2 * many);
     assert!(heap.warnings().iter().any(|warning| warning.contains("shared memory")));
+}
+
+/// Records of lanes, in the order of their blocks: each with its time and its node.
+fn timed(records: &[(u32, u64, u32, Allocation)]) -> Heap {
+    let mut heap = empty(true, Some(5));
+    for (recorder, ticks, node, record) in records {
+        heap.allocation(lane(*recorder), NodeId(*node), MALLOC, record, *ticks);
+    }
+    heap.end();
+    heap
+}
+
+#[test]
+fn threads_are_put_in_the_order_of_time() {
+    // One thread's block: it has a block, which the other frees, and has it again. Then that one has it and frees it.
+    let one = [(0, 10, 1, given(8, 100)), (0, 100, 1, given(8, 100)), (0, 110, 1, freed(8))];
+    let other =
+        [(1, 50, 2, freed(8)), (1, 60, 2, given(8, 1)), (1, 90, 2, freed(8)), (1, 200, 2, given(8, 7))];
+    for records in [[&one[..], &other].concat(), [&other[..], &one].concat()] {
+        let heap = timed(&records);
+        let (one, other) = (heap.of_node(NodeId(1)), heap.of_node(NodeId(2)));
+        assert_eq!((one.live_blocks.get(), one.freed_bytes, one.lifetime_ticks), (0, 200, 40 + 10));
+        assert_eq!((other.live_bytes, other.freed_bytes, other.lifetime_ticks), (7, 1, 30));
+        assert_eq!((heap.peak(), heap.warnings().len()), ((100, 10), 0), "{:?}", heap.warnings());
+    }
+}
+
+#[test]
+fn ends_that_no_thread_can_mean_are_told() {
+    // Nobody frees what is given later, but for what two clocks differ by.
+    let late = timed(&[(0, 100, 1, given(8, 3)), (1, 90, 2, freed(8))]);
+    assert_eq!((late.problems().unknown, late.total().live_bytes), (1, 3));
+    let at_once = timed(&[(0, 100, 1, given(8, 3)), (1, 96, 2, freed(8))]);
+    assert_eq!((at_once.problems(), at_once.total().live_bytes), (HeapProblems::default(), 0));
+    // A thread knows what it did first.
+    let own = timed(&[(0, 100, 1, freed(8)), (0, 100, 1, given(8, 3))]);
+    assert_eq!((own.problems().unknown, own.total().live_bytes), (1, 3));
+    // Given twice, and freed once.
+    let twice = timed(&[(0, 1, 1, given(8, 3)), (1, 2, 2, given(8, 4)), (1, 3, 2, freed(8))]);
+    assert_eq!((twice.problems().given_twice, twice.total().live_bytes), (1, 0));
 }

@@ -74,7 +74,12 @@ pub(crate) fn random_words(random: &mut Random, count: usize) -> Vec<u32> {
 
 /// A trace with the default header.
 pub(crate) fn trace(write: impl FnOnce(&mut TraceWriter<Vec<u8>>)) -> Vec<u8> {
-    let mut writer = TraceWriter::new(Vec::new(), &Header::default()).expect("a writer");
+    trace_with(&Header::default(), write)
+}
+
+/// The same with a header.
+pub(crate) fn trace_with(header: &Header, write: impl FnOnce(&mut TraceWriter<Vec<u8>>)) -> Vec<u8> {
+    let mut writer = TraceWriter::new(Vec::new(), header).expect("a writer");
     write(&mut writer);
     writer.finish(&Summary { outcome: "completed".into(), ..Summary::default() }).expect("an end")
 }

@@ -1,0 +1,89 @@
+//! What records of memory say that can't be, or that can't be followed.
+
+use super::{Heap, MAX_DISPLACED, MAX_LIVE_BLOCKS};
+
+/// What didn't fit together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeapProblems {
+    /// Blocks that were freed or resized, and whose allocation isn't in the trace.
+    pub unknown: u64,
+    /// Blocks that were given once more although they were there.
+    pub given_twice: u64,
+    /// Allocations beyond [`MAX_LIVE_BLOCKS`].
+    pub beyond: u64,
+    /// Records of a shared memory that came too late, or could not be brought into the order of time. Which function their blocks are
+    /// told of is a guess.
+    pub reordered: u64,
+    /// Blocks and ends beyond [`MAX_DISPLACED`].
+    pub displaced: u64,
+    /// Records of which nobody knows whose memory they are about, where modules have several.
+    pub unplaced: u64,
+    /// Calls of allocators that were made while another had been ended by a trap or an exception, before the host noticed.
+    pub lost: u64,
+}
+
+impl Heap {
+    /// What didn't fit together.
+    pub fn problems(&self) -> HeapProblems {
+        let early = self.freed_before.values().map(|early| u64::from(early.count)).sum::<u64>();
+        HeapProblems {
+            unknown: self.problems.unknown.saturating_add(early),
+            lost: self.cut.lost,
+            ..self.problems
+        }
+    }
+
+    /// Each a sentence without its full stop.
+    pub fn warnings(&self) -> Vec<String> {
+        let HeapProblems { unknown, given_twice, beyond, reordered, displaced, unplaced, lost } =
+            self.problems();
+        let mut told = Vec::new();
+        if unknown > 0 {
+            told.push(format!(
+                "{unknown} blocks were freed whose allocation was not seen: an allocator's function is not known, or was compiled \
+                 into its callers (--allocator names functions)"
+            ));
+        }
+        if given_twice > 0 {
+            told.push(format!(
+                "{given_twice} blocks were given once more without having been freed: a function that frees is not known, or was \
+                 compiled into its callers (--allocator names functions)"
+            ));
+        }
+        if beyond > 0 {
+            told.push(format!(
+                "{beyond} allocations are not followed to their end: {MAX_LIVE_BLOCKS} blocks are, at a time"
+            ));
+        }
+        if reordered > 0 {
+            told.push(format!(
+                "{reordered} records of a shared memory could not be brought into the order of time: whose the blocks are, bytes at the \
+                 peak and how long blocks lived may be wrong"
+            ));
+        }
+        if unplaced > 0 {
+            told.push(format!(
+                "of {unplaced} records nobody knows which module's memory they are about: blocks at the same address may be taken for \
+                 one another"
+            ));
+        }
+        if self.modules.any_is_shared() && self.sample > 0 {
+            told.push(
+                "samples of a shared memory: what another thread or instance frees is not seen".to_owned(),
+            );
+        }
+        if displaced > 0 {
+            told.push(format!(
+                "{displaced} blocks of a shared memory can't be followed: {MAX_DISPLACED} are whose threads' records come in another \
+                 order. So bytes at the peak and at the end may be wrong"
+            ));
+        }
+        if lost > 0 {
+            told.push(format!(
+                "what {lost} calls of an allocator did is not recorded: an allocator's call before them was ended by a trap or an \
+                 exception, and the host called on without a word (call through the recorder: `Lane::call`, `kperf.call`)"
+            ));
+        }
+        told
+    }
+}
