@@ -15,7 +15,6 @@ use crate::symbols::{HOST, Symbols};
 use kperf_abi::FuncId;
 use kperf_trace::{Allocation, ClockKind, Header, LaneId};
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 
 use curve::Curve;
 pub use curve::Moment;
@@ -32,8 +31,10 @@ pub const MAX_LIVE_BLOCKS: usize = 1 << 22;
 /// that were told before their beginning. Others are told as [`HeapProblems`].
 pub const MAX_DISPLACED: usize = 1 << 18;
 
-/// Two threads may read times that differ by so much from their order: a page's clock is coarse, and each of its threads has its own.
+/// Two threads may read times that differ by so much from their order: a page's clock is coarse, and each of its threads has its own. Where
+/// a ticker isn't run, some threads ask for the time and others take the last tick.
 const SLACK_SECONDS: f64 = 50e-6;
+const TICKER_SLACK_SECONDS: f64 = 20e-3;
 
 /// Bytes of a page of memory.
 pub const PAGE: u64 = 1 << 16;
@@ -56,7 +57,7 @@ struct Place {
     pointer: u64,
 }
 
-/// What happened to a block of a shared memory.
+/// What happened to a block.
 #[derive(Clone, Copy, Debug)]
 struct Change {
     place: Place,
@@ -84,10 +85,9 @@ pub struct Heap {
     live: FxHashMap<Place, Block>,
     /// The events of threads come in the order of their blocks. So a block may be given once more before it is freed, or be freed
     /// before it is given.
-    given_before: FxHashMap<Place, VecDeque<Block>>,
+    given_before: FxHashMap<Place, u32>,
     freed_before: FxHashMap<Place, Early>,
-    displaced: usize,
-    /// Changes of shared memories, which wait for others that were before them.
+    /// Changes, which wait for others that were before them.
     order: Order<Change>,
     /// How many ticks the clocks of two threads may differ by; `None`: they have nothing in common.
     slack: Option<u64>,
@@ -204,10 +204,10 @@ impl Heap {
         }
     }
 
-    /// Something happened to a block of a shared memory, or of one of a single instance.
+    /// Something happened to a block. All before it is known, if it is known at all.
     fn settle(&mut self, ticks: u64, change: Change) {
         let Change { place, recorder, node, given } = change;
-        if place.memory.is_shared() && self.slack.is_some() {
+        if self.slack.is_some() {
             self.problems.reordered += u64::from(ticks < self.settled);
             self.settled = self.settled.max(ticks);
         }
@@ -224,12 +224,13 @@ impl Heap {
     fn was_freed_before(&mut self, place: Place, recorder: u32, ticks: u64) -> bool {
         let Some(early) = self.freed_before.get_mut(&place) else { return false };
         match self.slack {
-            // A thread knows the order of its own calls.
-            Some(slack) if early.recorder == recorder || early.ticks.saturating_add(slack) < ticks => {
+            Some(slack) if early.ticks.saturating_add(slack) < ticks => {
                 self.problems.unknown += u64::from(early.count);
                 self.freed_before.remove(&place);
                 return false;
             }
+            // A thread knows the order of its own calls.
+            Some(_) if early.recorder == recorder => return false,
             Some(_) => {}
             None => self.problems.reordered += 1,
         }
@@ -256,15 +257,14 @@ impl Heap {
             return;
         }
         if let Some(before) = self.live.insert(place, block) {
-            let is_shared = place.memory.is_shared();
-            if is_shared && self.displaced < MAX_DISPLACED {
-                self.displaced += 1;
-                self.given_before.entry(place).or_default().push_back(before);
+            // It is gone, whoever has yet to tell it.
+            self.block_ends(before, block.ticks, true);
+            if !place.memory.is_shared() {
+                self.problems.given_twice += 1;
+            } else if self.given_before.len() < MAX_DISPLACED {
+                *self.given_before.entry(place).or_default() += 1;
             } else {
-                let problem =
-                    if is_shared { &mut self.problems.displaced } else { &mut self.problems.given_twice };
-                *problem += 1;
-                self.block_ends(before, block.ticks, true);
+                self.problems.displaced += 1;
             }
         }
         self.change(block.node);
@@ -287,19 +287,15 @@ impl Heap {
         // A thread that frees what it was given itself means that block, whatever others have still to tell of those before.
         let is_own =
             self.slack.is_some() && self.live.get(&place).is_some_and(|block| block.recorder == recorder);
-        let before = if is_own { None } else { self.given_before.get_mut(&place) };
-        let mut block = before.and_then(VecDeque::pop_front);
-        match block {
-            Some(_) => {
-                self.displaced -= 1;
-                self.problems.reordered += u64::from(self.slack.is_none());
-                if self.given_before.get(&place).is_some_and(VecDeque::is_empty) {
-                    self.given_before.remove(&place);
-                }
+        if !is_own && let Some(count) = self.given_before.get_mut(&place) {
+            *count -= 1;
+            if *count == 0 {
+                self.given_before.remove(&place);
             }
-            None => block = self.live.remove(&place),
+            self.problems.reordered += u64::from(self.slack.is_none());
+            return;
         }
-        match block {
+        match self.live.remove(&place) {
             Some(block) => self.block_ends(block, ticks, true),
             None if place.memory.is_shared() => self.free_before(place, recorder, ticks),
             // Of blocks that were no samples some ends are told.
@@ -368,12 +364,12 @@ impl CallObserver for Heap {
     }
 
     fn begin(&mut self, header: &Header) {
-        self.slack = match header.clock.kind {
-            ClockKind::Precise | ClockKind::Ticker => {
-                Some((SLACK_SECONDS * header.clock.ticks_per_second) as u64)
-            }
+        let seconds = match header.clock.kind {
+            ClockKind::Precise => Some(SLACK_SECONDS),
+            ClockKind::Ticker => Some(TICKER_SLACK_SECONDS),
             ClockKind::Instructions => None,
         };
+        self.slack = seconds.map(|seconds| (seconds * header.clock.ticks_per_second) as u64);
     }
 
     fn allocation(
@@ -416,7 +412,7 @@ impl CallObserver for Heap {
             }
         };
         let change = Change { place: Place { memory, pointer }, recorder, node, given };
-        if !memory.is_shared() || self.slack.is_none() {
+        if self.slack.is_none() {
             self.settle(ticks, change);
         } else if let Some((ticks, change)) = self.order.push(recorder, ticks, change) {
             self.settle(ticks, change);
@@ -426,13 +422,6 @@ impl CallObserver for Heap {
     fn end(&mut self) {
         while let Some((ticks, change)) = self.order.pop() {
             self.settle(ticks, change);
-        }
-        for (_, blocks) in std::mem::take(&mut self.given_before) {
-            for block in blocks {
-                self.problems.given_twice += 1;
-                self.displaced -= 1;
-                self.block_ends(block, block.ticks, true);
-            }
         }
     }
 }

@@ -117,9 +117,11 @@ function allocationsFromEnvironment(env: NodeJS.ProcessEnv, isProfile: boolean):
     const sample = env['KPERF_ALLOCATIONS'];
     if (!sample) return {};
     if (isProfile) throw new TypeError('KPERF_ALLOCATIONS is set, and allocations are recorded in a trace: leave KPERF_RECORD out');
-    if (!/^(all|[1-9]\d{0,11})$/.test(sample)) throw new TypeError(`KPERF_ALLOCATIONS is \`${sample}\`: use all, or a number of bytes`);
+    // 1 says yes, as with other settings; samples of one in a byte would be all, too.
+    const isAll = sample === 'all' || sample === '1';
+    if (!isAll && !/^[1-9]\d{0,11}$/.test(sample)) throw new TypeError(`KPERF_ALLOCATIONS is \`${sample}\`: use all, or a number of bytes`);
     const allocator = env['KPERF_ALLOCATOR'];
-    return { allocations: sample === 'all' ? 0 : Number(sample), allocator: allocator ? allocator.split(/,(?=[a-z_]+=)/) : [] };
+    return { allocations: isAll ? 0 : Number(sample), allocator: allocator ? allocator.split(/,(?=[a-z_]+=)/) : [] };
 }
 
 /** One pattern a line: names have all other signs in them. */

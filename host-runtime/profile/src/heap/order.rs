@@ -2,10 +2,12 @@
 
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// How many records wait for those of other lanes, at most.
-pub(super) const MAX_WAITING: usize = 1 << 21;
+/// How many records wait for those of other lanes, at most: so many while there is one lane only, and so many when there are several.
+const MAX_ALONE: usize = 1 << 16;
+const MAX_WAITING: usize = 1 << 21;
 
 /// Records of lanes, each of which comes in the order of time. They come out in the order of all: a lane's block may come long before
 /// an older one of another lane.
@@ -16,23 +18,23 @@ pub(super) struct Order<T> {
     /// The first record of each lane that has one: its time, and the lane.
     first: BinaryHeap<Reverse<(u64, usize)>>,
     waiting: usize,
-    most: usize,
+    most: [usize; 2],
 }
 
 impl<T> Default for Order<T> {
     fn default() -> Self {
-        Order::with_limit(MAX_WAITING)
+        Order::with_limits(MAX_ALONE, MAX_WAITING)
     }
 }
 
 impl<T> Order<T> {
-    pub(super) fn with_limit(most: usize) -> Order<T> {
+    fn with_limits(alone: usize, most: usize) -> Order<T> {
         Order {
             lanes: Vec::new(),
             by_recorder: FxHashMap::default(),
             first: BinaryHeap::new(),
             waiting: 0,
-            most,
+            most: [alone, most],
         }
     }
 
@@ -51,17 +53,20 @@ impl<T> Order<T> {
         }
         queue.push_back((ticks, record));
         self.waiting += 1;
-        if self.waiting > self.most { self.pop() } else { None }
+        if self.waiting > self.most[usize::from(self.lanes.len() > 1)] { self.pop() } else { None }
     }
 
     /// The oldest record.
     pub(super) fn pop(&mut self) -> Option<(u64, T)> {
-        let Reverse((_, lane)) = self.first.pop()?;
-        let queue = self.lanes.get_mut(lane)?;
+        let mut first = self.first.peek_mut()?;
+        let queue = self.lanes.get_mut(first.0.1)?;
         let record = queue.pop_front();
         match queue.front() {
-            Some(&(ticks, _)) => self.first.push(Reverse((ticks, lane))),
-            None => *queue = VecDeque::new(),
+            Some(&(ticks, _)) => first.0.0 = ticks,
+            None => {
+                *queue = VecDeque::new();
+                PeekMut::pop(first);
+            }
         }
         self.waiting = self.waiting.saturating_sub(1);
         record
@@ -74,7 +79,7 @@ mod tests {
 
     #[test]
     fn records_of_lanes_come_out_in_the_order_of_time() {
-        let mut order = Order::with_limit(5);
+        let mut order = Order::with_limits(2, 5);
         let pushed = [(0, 4), (0, 6), (1, 1), (1, 5), (2, 3)];
         assert!(pushed.iter().all(|&(lane, ticks)| order.push(lane, ticks, ticks).is_none()));
         // One more than may wait.

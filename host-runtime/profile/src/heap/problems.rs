@@ -11,8 +11,8 @@ pub struct HeapProblems {
     pub given_twice: u64,
     /// Allocations beyond [`MAX_LIVE_BLOCKS`].
     pub beyond: u64,
-    /// Records of a shared memory that came too late, or could not be brought into the order of time. Which function their blocks are
-    /// told of is a guess.
+    /// Records that came too late to be brought into the order of time. On a shared memory it is a guess then which function their
+    /// blocks are told of.
     pub reordered: u64,
     /// Blocks and ends beyond [`MAX_DISPLACED`].
     pub displaced: u64,
@@ -26,8 +26,10 @@ impl Heap {
     /// What didn't fit together.
     pub fn problems(&self) -> HeapProblems {
         let early = self.freed_before.values().map(|early| u64::from(early.count)).sum::<u64>();
+        let twice = self.given_before.values().map(|&count| u64::from(count)).sum::<u64>();
         HeapProblems {
             unknown: self.problems.unknown.saturating_add(early),
+            given_twice: self.problems.given_twice.saturating_add(twice),
             lost: self.cut.lost,
             ..self.problems
         }
@@ -57,8 +59,8 @@ impl Heap {
         }
         if reordered > 0 {
             told.push(format!(
-                "{reordered} records of a shared memory could not be brought into the order of time: whose the blocks are, bytes at the \
-                 peak and how long blocks lived may be wrong"
+                "{reordered} records could not be brought into the order of time: bytes at the peak, how long blocks lived and, on a shared \
+                 memory, whose they are may be wrong"
             ));
         }
         if unplaced > 0 {
