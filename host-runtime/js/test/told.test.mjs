@@ -105,3 +105,9 @@ test('an allocator is in one of the modules, and all are recorded', () => {
     assert.match(wrong.stderr, /^kperf: wasm-[0-9a-f]{8} runs without probes: the allocator `take`: its parameters and results are not those of a `calloc`\n/);
     assert.equal(existsSync(join(cwd, 'app.kperf')), true);
 });
+
+test('the package\'s own report tells instructions as such', () => {
+    assert.equal(run(`load('count').count();`, { KPERF_CLOCK: 'instructions' }).status, 0);
+    const { stdout } = spawnSync(process.execPath, [join(PACKAGE, 'dist/node/cli.js'), 'report', 'app.kperf'], { cwd, encoding: 'utf8' });
+    assert.equal(stdout, '# count: 3 instr, completed; 1 calls of 1 functions\nself %     self    total  calls  function\n 100.0  3 instr  3 instr      1  count\n');
+});

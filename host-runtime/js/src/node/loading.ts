@@ -47,7 +47,8 @@ export function checkOptions(options: RewriteOptions): void {
     // What is wrong with a pattern is said of each module.
     const { refusal } = rewritten(rewriterModule(), EMPTY, { ...options, only: [], skip: [] });
     if (refusal === undefined) return;
-    throw new TypeError(`${refusal.startsWith('line ') ? 'KPERF_WEIGHTS' : 'KPERF_ALLOCATOR'}: ${refusal}`);
+    const about = refusal.startsWith('line ') ? 'KPERF_WEIGHTS: ' : refusal.startsWith('the allocator') ? 'KPERF_ALLOCATOR: ' : '';
+    throw new TypeError(about + refusal);
 }
 
 /** A module got probes that record what is allocated. The other bits stand for functions of allocators. */
