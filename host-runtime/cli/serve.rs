@@ -136,7 +136,8 @@ impl Opts {
         let name = self.folder.as_deref().and_then(|folder| folder.canonicalize().ok());
         let name = name.as_deref().map_or_else(|| "page".to_owned(), input::module_name);
         let options = |auto| {
-            let mut options = self.host.apply(self.probes.options(String::new(), self.imports, 0, auto)?)?;
+            let mut options =
+                self.host.apply(self.probes.options(String::new(), self.imports, 0, auto)?)?;
             if let Some(allocations) = &mut options.allocations {
                 // Pages have other modules too.
                 allocations.several = true;

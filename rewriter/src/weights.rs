@@ -150,12 +150,13 @@ mod tests {
     /// The name of an operator as the text format has it, by its rule: the first part is what it works on, and atomics have more.
     fn text_name(visit: &str) -> String {
         const PREFIXES: [&str; 26] = [
-            "any", "array", "atomic", "cont", "data", "elem", "extern", "f32", "f32x4", "f64", "f64x2", "global",
-            "i16x8", "i31", "i32", "i32x4", "i64", "i64x2", "i8x16", "local", "memory", "ref", "struct", "table",
-            "v128", "i8",
+            "any", "array", "atomic", "cont", "data", "elem", "extern", "f32", "f32x4", "f64", "f64x2",
+            "global", "i16x8", "i31", "i32", "i32x4", "i64", "i64x2", "i8x16", "local", "memory", "ref",
+            "struct", "table", "v128", "i8",
         ];
         let name = name_of(visit);
-        let Some((prefix, rest)) = name.split_once('_').filter(|(prefix, _)| PREFIXES.contains(prefix)) else {
+        let Some((prefix, rest)) = name.split_once('_').filter(|(prefix, _)| PREFIXES.contains(prefix))
+        else {
             return name.to_owned();
         };
         let mut rest = rest.to_owned();
@@ -191,7 +192,8 @@ mod tests {
 
     #[test]
     fn forms_of_an_operator_weigh_the_same() {
-        let weights = Weights::parse("select 5\nref.test 6\nref.cast 7\nref.cast_desc_eq 8").expect("a table");
+        let weights =
+            Weights::parse("select 5\nref.test 6\nref.cast 7\nref.cast_desc_eq 8").expect("a table");
         let hty = wasmparser::HeapType::Abstract { shared: false, ty: wasmparser::AbstractHeapType::Any };
         let forms = [
             Operator::Select,

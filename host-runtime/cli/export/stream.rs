@@ -8,8 +8,8 @@ use crate::product::Product;
 use crate::table::plural;
 use crate::traces::{self, Input, Trace};
 use anyhow::Context;
-use kperf_profile::{CallFilter, Unit};
 use kperf_profile::export::{Exported, chrome, csv, parquet, perfetto};
+use kperf_profile::{CallFilter, Unit};
 use kperf_trace::{Header, TraceReader};
 use std::io;
 
@@ -60,7 +60,9 @@ fn write(
 /// Says what is meant in a format that has times alone, where instructions are the clock.
 pub(super) fn tell_unit(header: &Header) {
     if Unit::of(header) == Unit::Instructions {
-        tell("warning: the trace counts instructions, and the format has only times: each is told as a nanosecond");
+        tell(
+            "warning: the trace counts instructions, and the format has only times: each is told as a nanosecond",
+        );
     }
 }
 

@@ -140,8 +140,9 @@ pub(super) fn role_of(name: &str, demangled: &str) -> Option<&'static Role> {
 /// mimalloc's, which may be what Emscripten's `malloc` is called.
 fn mimalloc_role(name: &str) -> Option<&'static Role> {
     Some(match name.strip_prefix("mi_")? {
-        "malloc" | "zalloc" | "malloc_small" | "zalloc_small" | "valloc" | "pvalloc" | "malloc_aligned"
-        | "zalloc_aligned" | "new" | "new_nothrow" | "new_aligned" | "new_aligned_nothrow" => &ALLOC,
+        "malloc" | "zalloc" | "malloc_small" | "zalloc_small" | "valloc" | "pvalloc" => &ALLOC,
+        "malloc_aligned" | "zalloc_aligned" => &ALLOC,
+        "new" | "new_nothrow" | "new_aligned" | "new_aligned_nothrow" => &ALLOC,
         "calloc" | "mallocn" | "new_n" => &CALLOC,
         "realloc" | "rezalloc" | "expand" | "new_realloc" => &REALLOC,
         "reallocn" | "reallocarray" | "recalloc" | "new_reallocn" => &REALLOCARRAY,

@@ -128,8 +128,10 @@ mod tests {
             allocator: told.iter().map(|&told| told.to_owned()).collect(),
             ..Options::default()
         };
-        let missing = |text: &str, options: &Options| match rewrite(&wat::parse_str(text).expect("a module"), options)
-        {
+        let missing = |text: &str, options: &Options| match rewrite(
+            &wat::parse_str(text).expect("a module"),
+            options,
+        ) {
             Ok(Outcome::Probed(wasm, _)) => {
                 let table = kperf_rewriter::probed(&wasm).expect("a module").expect("it has probes");
                 Ok(table.module.allocations.expect("they are recorded").missing)
