@@ -143,7 +143,10 @@ pub const INLINE_BACK: &str = "inline.back";
 /// Whether probes need this import, in any of their forms. Anybody may use the other names of these modules.
 pub fn is_of_probes(module: &str, name: &str) -> bool {
     match module {
-        MODULE => [ENTER, LEAVE, UNWIND, DEPTH, CLOSE, ALLOCATING, ALLOCATED, GREW, CREATED].contains(&name),
+        MODULE => {
+            let functions = [ENTER, LEAVE, UNWIND, DEPTH, CLOSE, ALLOCATING, ALLOCATED, GREW, CREATED];
+            functions.contains(&name) || name == INSTRUCTIONS
+        }
         HOST_MODULE => [HOST_NOW, HOST_FLUSH].contains(&name),
         _ => false,
     }

@@ -185,6 +185,9 @@ pub struct Allocations {
     pub sample: u64,
     /// How many pages of 64 KiB each of its memories has at first.
     pub pages: Vec<u64>,
+    /// Functions that the user named, `malloc=my_alloc`, and that the module lacks: they are another module's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
 }
 
 /// A function of an allocator's.

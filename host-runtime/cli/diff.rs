@@ -294,8 +294,17 @@ struct Side {
 /// By which table instructions were counted; `None` for the usual one.
 fn weights(profile: &Profile) -> Option<String> {
     let options = &profile.symbols.tables().first()?.module.options;
-    let mut words = options.split_whitespace().skip_while(|&word| word != "--weights");
-    words.nth(1).map(str::to_owned)
+    let mut words = options.split_whitespace();
+    while let Some(word) = words.next() {
+        if word == "--weights" {
+            return words.next().map(str::to_owned);
+        }
+        // As a program in node is told.
+        if let Some(name) = word.strip_prefix("KPERF_WEIGHTS=") {
+            return Some(name.trim_matches('\'').to_owned());
+        }
+    }
+    None
 }
 
 fn weights_text(weights: &Option<String>) -> String {

@@ -18,7 +18,8 @@ use std::process::ExitCode;
 ///
 /// chrome, perfetto, speedscope, csv, parquet, kieker and kperf have every call and are written while the trace is read. pprof
 /// and folded have one entry for each path of calls, firefox has samples. Names are demangled and unique. Times are
-/// nanoseconds since the recording began, unless the format has its own unit.
+/// nanoseconds since the recording began, unless the format has its own unit. Where instructions are the clock, csv, parquet, pprof and
+/// speedscope say so; chrome, perfetto, firefox, kieker and kperf have only times, and each instruction is told as a nanosecond.
 ///
 /// otlp is one protobuf message `TracesData` with a span for each call. otlp-json is the same as lines of JSON with 10,000
 /// spans each, for the Collector's `otlpjsonfile` receiver. With --metrics both have `MetricsData` instead: the calls of each

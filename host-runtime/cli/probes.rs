@@ -44,7 +44,8 @@ pub struct ProbeArgs {
     pub leaf: LeafArg,
     /// What each instruction counts where instructions are the clock: `fuel`, as wasmtime's fuel does, or a file with lines `NAME
     /// WEIGHT` (`i32.div_s 20`, `all 1`; `bulk 8`: what copies or fills 8 bytes counts one more; `entry 1`: so does a call). By default
-    /// an operator is 1, structure (`block`, `return`, `drop`) 0, and bulk 8.
+    /// an operator is 1, structure (`block`, `return`, `drop`) 0, and bulk 8. Names are those of the text format: `select` and `ref.cast` are
+    /// all of their forms.
     #[arg(long, value_name = "FILE")]
     weights: Option<PathBuf>,
     /// Record what is allocated too: in each call of an allocator's function and at each `memory.grow`. The functions are found by
@@ -55,7 +56,7 @@ pub struct ProbeArgs {
     pub allocations: Option<SampleArg>,
     /// Functions of an allocator of another name: `malloc=my_alloc,free=my_free`. There are malloc, calloc, realloc, reallocarray,
     /// free, aligned_alloc, posix_memalign, alloc (size, ..), rust_realloc (block, old size, alignment, size) and new
-    /// (AssemblyScript).
+    /// (AssemblyScript). With `serve` any module of a page may have them.
     #[arg(long, value_name = "KIND=FUNC", requires = "allocations")]
     allocator: Vec<String>,
     #[command(flatten)]
@@ -206,7 +207,7 @@ impl ProbeArgs {
                 _ => bail!("--allocator `{text}` is not of the form `malloc=FUNCTION`"),
             });
         let told = told.collect::<anyhow::Result<_>>()?;
-        Ok(self.allocations.map(|SampleArg(sample)| AllocationOptions { told, sample }))
+        Ok(self.allocations.map(|SampleArg(sample)| AllocationOptions { told, sample, several: false }))
     }
 
     /// The flags as they would be typed.

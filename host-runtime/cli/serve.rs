@@ -135,7 +135,16 @@ impl Opts {
         }
         let name = self.folder.as_deref().and_then(|folder| folder.canonicalize().ok());
         let name = name.as_deref().map_or_else(|| "page".to_owned(), input::module_name);
-        let options = |auto| self.host.apply(self.probes.options(String::new(), self.imports, 0, auto)?);
+        let options = |auto| {
+            let mut options =
+                self.host.apply(self.probes.options(String::new(), self.imports, 0, auto)?)?;
+            if let Some(allocations) = &mut options.allocations {
+                // Pages have other modules too.
+                allocations.several = true;
+                allocations.check()?;
+            }
+            anyhow::Ok(options)
+        };
         // A recorder inside costs less only with a ticker, which needs an isolated page.
         let pays = !self.no_isolation && (self.clock == "auto" || self.clock.starts_with("ticker"));
         let inline = match self.probes.probe {
@@ -184,6 +193,9 @@ impl Opts {
         // Nobody waits for connections that are open, nor for modules that are being rewritten.
         runtime.shutdown_background();
         server.pages.stop();
+        for name in server.modules.missing() {
+            tell(format_args!("warning: --allocator {name}: no module of the pages had this function"));
+        }
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -18,6 +18,9 @@ pub(crate) use role::{New, Role, Size};
 pub struct AllocationOptions {
     /// Functions of allocators that have other names: for a role (`malloc`, `free`, ..) the name of the function.
     pub told: Vec<(String, String)>,
+    /// Whether the program may have other modules that these functions are in: what a module lacks is then no error, but stands in
+    /// [`Allocations::missing`].
+    pub several: bool,
     /// Only samples are recorded, one in so many bytes on average; 0: all of it. Only for [`Probe::Inline`](crate::Probe::Inline).
     pub sample: u64,
 }
@@ -48,6 +51,27 @@ impl Role {
         let has_memory = info.memories > 0 || matches!(self.new, New::None | New::Result);
         wanted && has_memory && sizes && results && self.old.is_none_or(is_address)
     }
+}
+
+impl AllocationOptions {
+    /// Looks at what can be told without a module.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::BadAllocator`] if there is no such role.
+    pub fn check(&self) -> Result<(), Error> {
+        self.told.iter().try_for_each(|(role, wanted)| named(role, wanted).map(drop))
+    }
+}
+
+/// The role that the user has named for a function.
+fn named(role_name: &str, wanted: &str) -> Result<&'static Role, Error> {
+    let role = ROLES.into_iter().find(|role| role.name == role_name);
+    role.ok_or_else(|| {
+        let all: Vec<_> = ROLES.iter().map(|role| role.name).collect();
+        let why = format!("`{role_name}` is no kind of allocator; there are {}", all.join(", "));
+        ErrorKind::BadAllocator { name: wanted.to_owned(), why }.into()
+    })
 }
 
 /// Whether the addresses of the module's first memory have 64 bits.
@@ -92,7 +116,7 @@ impl Allocators {
             }
         }
         for (role, wanted) in &options.told {
-            found.tell(info, names, role, wanted)?;
+            found.tell(info, names, (role, wanted), options.several)?;
         }
         found.choose_what_frees(info);
         if !found.by_index.values().any(|role| role.new == New::None) {
@@ -139,14 +163,11 @@ impl Allocators {
         &mut self,
         info: &ModuleInfo<'_>,
         names: &FuncNames<'_>,
-        role_name: &str,
-        wanted: &str,
+        (role_name, wanted): (&str, &str),
+        several: bool,
     ) -> Result<(), Error> {
         let bad = |why: String| -> Error { ErrorKind::BadAllocator { name: wanted.to_owned(), why }.into() };
-        let Some(role) = ROLES.into_iter().find(|role| role.name == role_name) else {
-            let all: Vec<_> = ROLES.iter().map(|role| role.name).collect();
-            return Err(bad(format!("`{role_name}` is no kind of allocator; there are {}", all.join(", "))));
-        };
+        let role = named(role_name, wanted)?;
         let imported = info.imported_funcs.len();
         let mut with_name =
             (0..info.bodies.len()).map(|n| FuncIndex((imported + n) as u32)).filter(|&index| {
@@ -157,6 +178,10 @@ impl Allocators {
             });
         let index = match (with_name.next(), with_name.next()) {
             (Some(index), None) => index,
+            (None, _) if several => {
+                self.told.missing.push(format!("{role_name}={wanted}"));
+                return Ok(());
+            }
             (None, _) => return Err(bad("the module defines no function of this name".to_owned())),
             _ => return Err(bad("the module has several functions of this name".to_owned())),
         };

@@ -47,7 +47,7 @@ impl Weights {
     }
 
     /// Reads a table: lines `NAME WEIGHT`, where `#` begins a comment. What isn't named keeps its default. NAME is an operator as
-    /// the text format writes it, or one of
+    /// the text format writes it (`select` is both of its forms, `ref.cast` that of nullable references too), or one of
     ///
     /// * `bulk`: what copies or fills so many bytes or elements counts one more, a power of two, or `off`
     /// * `entry`: what each call of a function counts beside the operator that makes it
@@ -92,13 +92,16 @@ impl Weights {
         Ok(())
     }
 
-    /// Answers whether there is such an operator.
+    /// Sets all forms of an operator. Answers whether there is such an operator.
     fn set(&mut self, name: &str, weight: u32) -> bool {
-        let Some(n) = NAMES.iter().position(|visit| name_of(visit) == name) else { return false };
-        if let Some(place) = Arc::make_mut(&mut self.operators).get_mut(n) {
-            *place = weight;
+        let mut is_known = false;
+        for (visit, place) in NAMES.iter().zip(Arc::make_mut(&mut self.operators)) {
+            if name_of(visit) == name {
+                *place = weight;
+                is_known = true;
+            }
         }
-        true
+        is_known
     }
 
     #[inline]
@@ -116,9 +119,15 @@ impl Weights {
     }
 }
 
-/// `i32_add` for `visit_i32_add`.
+/// `i32_add` for `visit_i32_add`: the name in the text format, with `_` for `.`. Some operators have several forms there.
 fn name_of(visit: &str) -> &str {
-    visit.strip_prefix("visit_").unwrap_or(visit)
+    match visit.strip_prefix("visit_").unwrap_or(visit) {
+        "typed_select" | "typed_select_multi" => "select",
+        "ref_test_non_null" | "ref_test_nullable" => "ref_test",
+        "ref_cast_non_null" | "ref_cast_nullable" => "ref_cast",
+        "ref_cast_desc_eq_non_null" | "ref_cast_desc_eq_nullable" => "ref_cast_desc_eq",
+        name => name,
+    }
 }
 
 #[cfg(test)]
@@ -136,6 +145,67 @@ mod tests {
         assert_eq!(Weights::parse("bulk off").expect("a table").bulk_shift(), None);
         let all = Weights::parse("all 2\nnop 1").expect("a table");
         assert_eq!([Operator::I32Add, Operator::Drop, Operator::Nop].map(|op| all.of(&op)), [2, 0, 1]);
+    }
+
+    /// The name of an operator as the text format has it, by its rule: the first part is what it works on, and atomics have more.
+    fn text_name(visit: &str) -> String {
+        const PREFIXES: [&str; 26] = [
+            "any", "array", "atomic", "cont", "data", "elem", "extern", "f32", "f32x4", "f64", "f64x2",
+            "global", "i16x8", "i31", "i32", "i32x4", "i64", "i64x2", "i8x16", "local", "memory", "ref",
+            "struct", "table", "v128", "i8",
+        ];
+        let name = name_of(visit);
+        let Some((prefix, rest)) = name.split_once('_').filter(|(prefix, _)| PREFIXES.contains(prefix))
+        else {
+            return name.to_owned();
+        };
+        let mut rest = rest.to_owned();
+        for part in ["atomic_", "rmw_", "rmw8_", "rmw16_", "rmw32_"] {
+            rest = rest.replace(part, &part.replace('_', "."));
+        }
+        format!("{prefix}.{rest}")
+    }
+
+    #[test]
+    fn every_operator_has_its_name_of_the_text_format() {
+        // The parser of the text format is the judge of names.
+        let parse = |name: &str| wat::parse_str(format!("(module (func {name}))"));
+        let is_known = |name: &str| {
+            !parse(name).err().is_some_and(|error| error.to_string().contains("unknown operator"))
+        };
+        assert!(!is_known("i32.ad") && !is_known("ref.test_nullable") && is_known("select"));
+        for visit in NAMES {
+            let name = text_name(visit);
+            assert!(is_known(&name), "`{name}` of {visit} is no name of the text format");
+            let weights = Weights::parse(&format!("{name} 77"));
+            if NEVER.contains(&name.as_str()) {
+                assert!(weights.is_err(), "{name}");
+                continue;
+            }
+            let weights = weights.expect("a table");
+            // All operators of this name, and no other.
+            for (other, &weight) in NAMES.iter().zip(weights.operators.iter()) {
+                assert_eq!(weight == 77, text_name(other) == name, "`{name}` and {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn forms_of_an_operator_weigh_the_same() {
+        let weights =
+            Weights::parse("select 5\nref.test 6\nref.cast 7\nref.cast_desc_eq 8").expect("a table");
+        let hty = wasmparser::HeapType::Abstract { shared: false, ty: wasmparser::AbstractHeapType::Any };
+        let forms = [
+            Operator::Select,
+            Operator::TypedSelect { ty: wasmparser::ValType::I32 },
+            Operator::RefTestNonNull { hty },
+            Operator::RefTestNullable { hty },
+            Operator::RefCastNonNull { hty },
+            Operator::RefCastNullable { hty },
+            Operator::RefCastDescEqNonNull { hty },
+            Operator::RefCastDescEqNullable { hty },
+        ];
+        assert_eq!(forms.map(|form| weights.of(&form)), [5, 5, 6, 6, 7, 7, 8, 8]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ import { test } from "node:test";
 const page = (name) => import(`../../host-runtime/profile/src/export/view/page/${name}.js`);
 const { Viewport, firstAbove } = await page("viewport");
 const { Numbers } = await page("data");
-const { axisStep, lastPart, momentText, nanosText, shortName } = await page("format");
+const { axisStep, columnName, lastPart, momentText, nanosText, setClock, shortName } = await page("format");
 const { layered } = await page("layers");
 const { around, bottomUp, flameRows } = await page("trees");
 const { Tree, figuresOf } = await page("figures");
@@ -140,6 +140,13 @@ test("paths beyond the limit are those of the others", () => {
   const level = { resolution: 1, lanes: [{ rows: [row([0, 16, 0]), row([1, 11, 1]), row([2, 4, 1], [5, 7, 0])] }] };
   const { total, calls, rest } = new Slices(columns, tree, () => level, 2).between(0, 6);
   assert.deepEqual([...total.slice(1), ...calls.slice(1), rest], [6, 5, 1, 3, "calls"]);
+});
+
+test("columns of a file say what they are in", () => {
+  assert.deepEqual(["calls", "self_nanos"].map(columnName), ["calls", "self_nanos"]);
+  setClock("instructions");
+  assert.deepEqual(["calls", "self_nanos"].map(columnName), ["calls", "self_instructions"]);
+  setClock("precise");
 });
 
 test("texts and expressions are found; values are one field of a table", () => {

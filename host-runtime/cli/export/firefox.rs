@@ -1,7 +1,7 @@
 //! The Firefox Profiler's JSON.
 
 use super::Opts;
-use super::stream::finish;
+use super::stream::{finish, tell_unit};
 use crate::input;
 use crate::product::Product;
 use crate::traces::{Again, Trace};
@@ -20,6 +20,7 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
         None => (again.profile_of(&calls)?.wall_nanos() / MOST_SAMPLES).max(1_000),
     };
     let Trace { reader, progress } = again.open(calls.symbols())?;
+    tell_unit(reader.header());
     let mut out = Product::create(&opts.output, false)?;
     let program = input::module_name(&opts.trace);
     let advance = |bytes| progress.set_position(bytes);

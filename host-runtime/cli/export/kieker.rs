@@ -1,7 +1,7 @@
 //! Kieker's files, in a folder.
 
 use super::Opts;
-use super::stream::{check, tell_calls};
+use super::stream::{check, tell_calls, tell_unit};
 use crate::input;
 use crate::product::Product;
 use crate::traces::{self, Trace};
@@ -14,6 +14,7 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
     let folder = &opts.output;
     let Trace { reader, progress } = traces::open(&opts.trace, &opts.calls.symbols, false)?;
+    tell_unit(reader.header());
     fs::create_dir_all(folder)
         .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;
     let mut map = Product::create(&folder.join(kieker::MAP_FILE), false)?;

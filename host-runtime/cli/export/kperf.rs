@@ -1,5 +1,6 @@
 //! k-perf's text files: a pair for each lane, in a folder.
 
+use super::stream::tell_unit;
 use crate::input;
 use crate::output::tell;
 use crate::product::Product;
@@ -15,6 +16,7 @@ pub(super) fn run(opts: &super::Opts) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
     let folder = &opts.output;
     let Trace { reader, progress } = traces::open(&opts.trace, &opts.calls.symbols, false)?;
+    tell_unit(reader.header());
     fs::create_dir_all(folder)
         .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;
     let program = input::module_name(&opts.trace);

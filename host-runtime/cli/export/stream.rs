@@ -8,19 +8,23 @@ use crate::product::Product;
 use crate::table::plural;
 use crate::traces::{self, Input, Trace};
 use anyhow::Context;
-use kperf_profile::CallFilter;
 use kperf_profile::export::{Exported, chrome, csv, parquet, perfetto};
-use kperf_trace::TraceReader;
+use kperf_profile::{CallFilter, Unit};
+use kperf_trace::{Header, TraceReader};
 use std::io;
 
 pub(super) fn chrome(opts: &Opts) -> anyhow::Result<()> {
     let program = input::module_name(&opts.trace);
-    write(opts, false, |reader, filter, out, progress| chrome::write(reader, filter, &program, out, progress))
+    write(opts, false, |reader, filter, out, progress| {
+        tell_unit(reader.header());
+        chrome::write(reader, filter, &program, out, progress)
+    })
 }
 
 pub(super) fn perfetto(opts: &Opts) -> anyhow::Result<()> {
     let program = input::module_name(&opts.trace);
     write(opts, true, |reader, filter, out, progress| {
+        tell_unit(reader.header());
         perfetto::write(reader, filter, &program, out, progress)
     })
 }
@@ -51,6 +55,15 @@ fn write(
     let exported = calls.with(|filter| work(reader, filter, &mut out, &mut advance));
     progress.finish_and_clear();
     finish(&calls, &exported.context("failed to export the trace")?, out)
+}
+
+/// Says what is meant in a format that has times alone, where instructions are the clock.
+pub(super) fn tell_unit(header: &Header) {
+    if Unit::of(header) == Unit::Instructions {
+        tell(
+            "warning: the trace counts instructions, and the format has only times: each is told as a nanosecond",
+        );
+    }
 }
 
 /// Puts an export into its place, and prints how many calls it has.

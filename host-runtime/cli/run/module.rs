@@ -191,7 +191,7 @@ impl Names {
         let funcs = |import: &wasmtime::ImportType<'_>| matches!(import.ty(), wasmtime::ExternType::Func(_));
         let imported = module.imports().filter(funcs).count() as u32;
         let probes = |import: &wasmtime::ImportType<'_>| is_of_probes(import.module(), import.name());
-        let added = module.imports().filter(probes).count() as u32;
+        let added = module.imports().filter(funcs).filter(probes).count() as u32;
         let probed = self.symbols.placed(imported, added).find(|(placed, _)| *placed == index);
         let known = probed.map(|(_, symbol)| symbol.display_name());
         match (known.or_else(|| self.by_index.get(&index).map(String::as_str)), name) {

@@ -13,6 +13,8 @@ pub struct Modules {
     options: Options,
     /// The options with the recorder inside, for modules and pages that can have that. The others get `options`.
     inline: Option<Options>,
+    /// Functions of allocators that were named, and that no module had so far; `None` before the first module.
+    missing: Mutex<Option<Vec<String>>>,
     /// Few, and most differ in more than their bytes: looking through them is faster than a hash of megabytes.
     known: Mutex<VecDeque<(Module, Outcome)>>,
 }
@@ -59,7 +61,12 @@ const REMEMBERED_BYTES: usize = 256 << 20;
 impl Modules {
     /// Starts without modules. Each one will get probes by `options` or `inline`, with its own name and ids.
     pub fn new(options: Options, inline: Option<Options>) -> Modules {
-        Modules { options, inline, known: Mutex::default() }
+        Modules { options, inline, missing: Mutex::default(), known: Mutex::default() }
+    }
+
+    /// Functions of allocators that were named, `malloc=my_alloc`, and that no module had.
+    pub fn missing(&self) -> Vec<String> {
+        self.missing.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
     }
 
     /// The module with probes. Blocks while it is rewritten.
@@ -106,6 +113,11 @@ impl Modules {
                     begun.elapsed()
                 ));
                 probes::tell_warnings(&rewritten.warnings);
+                if let Some(allocations) = &rewritten.symbols.module.allocations {
+                    let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+                    let before = missing.get_or_insert_with(|| allocations.missing.clone());
+                    before.retain(|name| allocations.missing.contains(name));
+                }
                 Outcome::Probed(rewritten.wasm.into())
             }
             Err(error) => {
@@ -146,7 +158,7 @@ fn rewrite_one_of_several(wasm: &[u8], mut options: Options) -> Result<Option<(R
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use kperf_rewriter::Pattern;
+    use kperf_rewriter::{AllocationOptions, Pattern};
 
     fn probed(only: &[&str], skip: &[&str], text: &str) -> Outcome {
         let patterns = |texts: &[&str]| texts.iter().map(|text| Pattern::parse(text).unwrap()).collect();
@@ -154,6 +166,26 @@ mod tests {
         let modules = Modules::new(Options { filter, ..Options::default() }, None);
         let wasm = wat::parse_str(text).unwrap().into();
         modules.probed(Module { name: "m".into(), id_base: 7, inline: true, wasm })
+    }
+
+    #[test]
+    fn an_allocator_is_in_one_of_several_modules() {
+        let told =
+            [("malloc", "take"), ("free", "give")].map(|(role, name)| (role.to_owned(), name.to_owned()));
+        let allocations = AllocationOptions { told: told.into(), several: true, sample: 0 };
+        let options = Options { allocations: Some(allocations), ..Options::default() };
+        let modules = Modules::new(options, None);
+        let probed = |text: &str| {
+            let wasm = wat::parse_str(text).unwrap().into();
+            let outcome = modules.probed(Module { name: "m".into(), id_base: 0, inline: false, wasm });
+            assert!(matches!(outcome, Outcome::Probed(_)));
+        };
+        assert!(modules.missing().is_empty());
+        probed("(module (func $other))");
+        assert_eq!(modules.missing(), ["malloc=take", "free=give"]);
+        probed("(module (memory 1) (func $take (param i32) (result i32) (local.get 0)))");
+        probed("(module (func $more))");
+        assert_eq!(modules.missing(), ["free=give"]);
     }
 
     #[test]

@@ -59,6 +59,23 @@ test('names are those of the ABI', () => {
     assert.deepEqual(state.map((name) => names[`STATE_${name}`]), state.map((name) => `state.${name.toLowerCase()}`));
 });
 
+test('what modules with probes import and export has the names of the ABI', () => {
+    const text = rust('guest-shim/src/names.rs');
+    const names = constantsOf('guest-shim/src/names.rs');
+    const body = /pub fn is_of_probes\(.*?\n\}/s.exec(text)[0];
+    const told = (...constants) => [...body.matchAll(/\b[A-Z_]+\b/g)].map(([name]) => name).filter((name) => names[name] && constants.includes(name.startsWith('HOST_')) && !/MODULE/.test(name)).map((name) => names[name]).sort();
+    assert.deepEqual([...constants.PROBES].sort(), told(false));
+    assert.deepEqual([...constants.HOST_IMPORTS].sort(), told(true));
+    // The probes themselves, and their templates, are not exported.
+    const inner = ['ENTER', 'LEAVE', 'UNWIND', 'LEAF', 'ALLOCATING', 'ALLOCATED', 'GREW', 'CREATED'].map((name) => names[name]);
+    const exported = new Set();
+    for (const file of ['counts', 'profile', 'profile.spans', 'recorder.inline', 'recorder.inline.allocations', 'recorder.instructions', 'recorder.instructions.allocations']) {
+        const module = new WebAssembly.Module(readFileSync(join(ROOT, `guest-shim/${file}.wasm`)));
+        for (const { name } of WebAssembly.Module.exports(module)) if (!inner.includes(name) && !name.startsWith('inline.')) exported.add(`kperf.${name}`);
+    }
+    assert.deepEqual([...constants.RECORDER_EXPORTS].sort(), [...exported].sort());
+});
+
 test('a trace begins as kperf-trace begins it', () => {
     const chunk = rust('host-runtime/trace/src/chunk.rs');
     assert.match(chunk, /MAGIC: \[u8; 6\] = \*b"KPERF\\0"/);

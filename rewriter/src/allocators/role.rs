@@ -53,6 +53,8 @@ const MALLOC: Role = role("malloc", (1, 1), None, Size::Param(0));
 const CALLOC: Role = role("calloc", (2, 2), None, Size::Params(0, 1));
 const REALLOC: Role = role("realloc", (2, 2), Some(0), Size::Param(1));
 const REALLOCARRAY: Role = role("reallocarray", (3, 3), Some(0), Size::Params(1, 2));
+/// `(pointer, alignment, size)`, emmalloc's.
+const ALIGNED_REALLOC: Role = role("aligned_realloc", (3, 3), Some(0), Size::Param(2));
 const FREE: Role = role("free", (1, 3), Some(0), Size::None);
 const ALIGNED_ALLOC: Role = role("aligned_alloc", (2, 2), None, Size::Param(1));
 const POSIX_MEMALIGN: Role =
@@ -107,13 +109,19 @@ pub(super) fn role_of(name: &str, demangled: &str) -> Option<&'static Role> {
     let c = c.strip_prefix("emscripten_builtin_").or_else(|| c.strip_prefix("__libc_")).unwrap_or(c);
     let c = c.strip_prefix("emmalloc_").unwrap_or(c);
     Some(match c {
-        "malloc" | "dlmalloc" | "_malloc" | "valloc" => &MALLOC,
+        "malloc" | "dlmalloc" | "_malloc" | "valloc" | "dlvalloc" | "pvalloc" | "dlpvalloc" => &MALLOC,
+        // musl's own, `__libc_malloc_impl`.
+        "malloc_impl" | "__simple_malloc" => &MALLOC,
         "calloc" | "dlcalloc" | "_calloc" => &CALLOC,
-        "realloc" | "dlrealloc" | "_realloc" => &REALLOC,
-        "reallocarray" => &REALLOCARRAY,
-        "free" | "dlfree" | "_free" | "cfree" => &FREE,
+        // (What finds no room in place leaves the block as it was, as one that fails does.)
+        "realloc" | "dlrealloc" | "_realloc" | "dlrealloc_in_place" => &REALLOC,
+        "realloc_try" | "realloc_uninitialized" => &REALLOC,
+        "aligned_realloc" | "aligned_realloc_uninitialized" => &ALIGNED_REALLOC,
+        "reallocarray" | "__reallocarray" => &REALLOCARRAY,
+        "free" | "dlfree" | "_free" | "cfree" | "free_sized" | "free_aligned_sized" => &FREE,
         "aligned_alloc" | "memalign" | "dlmemalign" | "internal_memalign" => &ALIGNED_ALLOC,
-        "posix_memalign" | "dlposix_memalign" => &POSIX_MEMALIGN,
+        "_aligned_alloc" | "_memalign" | "__memalign" => &ALIGNED_ALLOC,
+        "posix_memalign" | "dlposix_memalign" | "_posix_memalign" => &POSIX_MEMALIGN,
         "__wbindgen_malloc" => &ALLOC,
         "__wbindgen_realloc" => &REALLOC_BINDGEN,
         "__wbindgen_free" => &FREE,
@@ -122,8 +130,37 @@ pub(super) fn role_of(name: &str, demangled: &str) -> Option<&'static Role> {
         "__renew" => &RENEW,
         "runtime.alloc" => &TINYGO,
         "runtime.mallocgc" => &GO,
-        _ => return cpp_role(name).or_else(|| rust_role(demangled)).or_else(|| assemblyscript_role(name)),
+        _ => {
+            let role = cpp_role(name).or_else(|| mimalloc_role(name)).or_else(|| go_role(name));
+            return role.or_else(|| rust_role(demangled)).or_else(|| assemblyscript_role(name));
+        }
     })
+}
+
+/// mimalloc's, which may be what Emscripten's `malloc` is called.
+fn mimalloc_role(name: &str) -> Option<&'static Role> {
+    Some(match name.strip_prefix("mi_")? {
+        "malloc" | "zalloc" | "malloc_small" | "zalloc_small" | "valloc" | "pvalloc" => &ALLOC,
+        "malloc_aligned" | "zalloc_aligned" => &ALLOC,
+        "new" | "new_nothrow" | "new_aligned" | "new_aligned_nothrow" => &ALLOC,
+        "calloc" | "mallocn" | "new_n" => &CALLOC,
+        "realloc" | "rezalloc" | "expand" | "new_realloc" => &REALLOC,
+        "reallocn" | "reallocarray" | "recalloc" | "new_reallocn" => &REALLOCARRAY,
+        "free" | "cfree" | "free_size" | "free_aligned" | "free_size_aligned" => &FREE,
+        "memalign" | "aligned_alloc" => &ALIGNED_ALLOC,
+        "posix_memalign" => &POSIX_MEMALIGN,
+        "heap_malloc" | "heap_zalloc" | "heap_malloc_small" => &DL_MALLOC,
+        "heap_realloc" => &DL_REALLOC,
+        _ => return None,
+    })
+}
+
+/// Go's for one size each, which the compiler calls by themselves: `runtime.mallocgcSmallNoScanSC2`.
+fn go_role(name: &str) -> Option<&'static Role> {
+    let rest = name.strip_prefix("runtime.mallocgc")?;
+    let kinds = ["SmallScanNoHeaderSC", "SmallNoScanSC", "TinySize"];
+    let number = kinds.into_iter().find_map(|kind| rest.strip_prefix(kind))?;
+    (!number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())).then_some(&GO)
 }
 
 /// `operator new` and `operator delete`, in all their forms.
@@ -233,7 +270,34 @@ mod tests {
         for (name, expected) in [
             ("malloc", Some("malloc")),
             ("c.malloc.calloc", Some("calloc")),
+            ("c.malloc.reallocarray", Some("reallocarray")),
+            ("__reallocarray", Some("reallocarray")),
+            ("reallocarray", Some("reallocarray")),
+            ("__libc_malloc", Some("malloc")),
+            ("__libc_malloc_impl", Some("malloc")),
+            ("__libc_memalign", Some("aligned_alloc")),
+            ("memalign", Some("aligned_alloc")),
+            ("posix_memalign", Some("posix_memalign")),
+            ("malloc_usable_size", None),
+            ("strdup", None),
             ("emscripten_builtin_free", Some("free")),
+            ("emscripten_builtin_memalign", Some("aligned_alloc")),
+            ("emmalloc_realloc", Some("realloc")),
+            ("emmalloc_aligned_realloc", Some("aligned_realloc")),
+            ("mi_malloc", Some("alloc")),
+            ("mi_calloc", Some("calloc")),
+            ("mi_free", Some("free")),
+            ("mi_heap_malloc", Some("dlmalloc")),
+            ("mi_usable_size", None),
+            ("runtime.alloc", Some("tinygo")),
+            ("runtime.mallocgc", Some("go")),
+            ("runtime.mallocgcTinySize8", Some("go")),
+            ("runtime.mallocgcSmallScanNoHeaderSC12", Some("go")),
+            ("runtime.mallocgcSmallNoscan", None),
+            ("runtime.mallocgcSmallScanNoHeader", None),
+            ("__rdl_alloc", Some("alloc")),
+            ("__rg_realloc", Some("rust_realloc")),
+            ("__rust_dealloc", Some("free")),
             ("_Znwm", Some("alloc")),
             ("operator new(unsigned long)", Some("alloc")),
             ("operator new[](unsigned int, std::align_val_t, std::nothrow_t const&)", Some("alloc")),

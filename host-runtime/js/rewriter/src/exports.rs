@@ -48,6 +48,7 @@ impl State {
     fn options(&mut self, length: usize) -> Result<i32, String> {
         self.options =
             serde_json::from_slice(self.room(length)).map_err(|error| format!("bad options: {error}"))?;
+        self.options.check().map_err(|error| error.to_string())?;
         Ok(UNTOUCHED)
     }
 

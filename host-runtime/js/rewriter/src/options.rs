@@ -25,6 +25,8 @@ pub struct Options {
     pub leaf: LeafChoice,
     /// What the times of events are.
     pub clock: ClockChoice,
+    /// What each instruction counts where they are the clock: `fuel`, or a table as `--weights` has it.
+    pub weights: Option<String>,
     /// What is allocated is recorded too: one sample in so many bytes, or all for 0.
     pub allocations: Option<u64>,
     /// Functions of an allocator of another name, each as `malloc=my_alloc`.
@@ -103,6 +105,34 @@ impl Match {
 }
 
 impl Options {
+    /// Looks at what can be told without a module, but for patterns.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.clock()?;
+        self.allocations().map_or(Ok(()), |allocations| allocations.check())
+    }
+
+    fn clock(&self) -> Result<Clock, Error> {
+        let weights = match self.weights.as_deref() {
+            None => Weights::default(),
+            Some("fuel") => Weights::fuel(),
+            Some(table) => Weights::parse(table)?,
+        };
+        Ok(match self.clock {
+            ClockChoice::Host => Clock::Host,
+            ClockChoice::Instructions => Clock::Instructions(weights),
+        })
+    }
+
+    /// The program may have several modules, and an allocator is in one of them.
+    fn allocations(&self) -> Option<AllocationOptions> {
+        let told = self.allocator.iter().map(|text| {
+            let (role, name) = text.split_once('=').unwrap_or((text, ""));
+            (role.to_owned(), name.to_owned())
+        });
+        let told: Vec<_> = told.collect();
+        self.allocations.map(|sample| AllocationOptions { told, sample, several: true })
+    }
+
     /// The patterns, compiled.
     pub(crate) fn filter(&self) -> Result<Filter, Error> {
         let parse = |texts: &[String]| -> Result<Vec<Pattern>, Error> {
@@ -112,24 +142,15 @@ impl Options {
     }
 
     /// The same for the rewriter, with this form of probe.
-    pub(crate) fn with(&self, probe: Probe, filter: Filter) -> kperf_rewriter::Options {
+    pub(crate) fn with(&self, probe: Probe, filter: Filter) -> Result<kperf_rewriter::Options, Error> {
         let leaf = match self.leaf {
             LeafChoice::Count if probe == Probe::Inline => Leaf::Count,
             _ => Leaf::Time,
         };
-        let clock = match self.clock {
-            ClockChoice::Host => Clock::Host,
-            ClockChoice::Instructions => Clock::Instructions(Weights::default()),
-        };
-        let told = self.allocator.iter().map(|text| {
-            let (role, name) = text.split_once('=').unwrap_or((text, ""));
-            (role.to_owned(), name.to_owned())
-        });
-        let told: Vec<_> = told.collect();
-        kperf_rewriter::Options {
+        Ok(kperf_rewriter::Options {
             probe,
-            clock,
-            allocations: self.allocations.map(|sample| AllocationOptions { told, sample }),
+            clock: self.clock()?,
+            allocations: self.allocations(),
             leaf,
             filter,
             min_instructions: self.min_instructions,
@@ -139,6 +160,6 @@ impl Options {
             module_name: self.module_name.clone(),
             description: self.description.clone(),
             ..kperf_rewriter::Options::default()
-        }
+        })
     }
 }

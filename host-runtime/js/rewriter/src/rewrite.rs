@@ -56,7 +56,7 @@ fn rewrite_as(wasm: &[u8], options: &Options, probe: Probe) -> Result<Outcome, E
         if chooses_some && filter.only.is_empty() {
             return Ok(Outcome::Untouched);
         }
-        match kperf_rewriter::rewrite(wasm, &options.with(probe, filter.clone())) {
+        match kperf_rewriter::rewrite(wasm, &options.with(probe, filter.clone())?) {
             Ok(Rewritten { symbols, .. }) if symbols.symbols.is_empty() => return Ok(Outcome::Untouched),
             Ok(Rewritten { wasm, symbols, plan, warnings, .. }) => {
                 let summary = Summary {
@@ -119,6 +119,56 @@ mod tests {
     fn a_bad_pattern_is_an_error() {
         let wasm = wat::parse_str(MODULE).expect("a module");
         assert!(rewrite(&wasm, &choosing(&["a[b"], &[])).is_err());
+    }
+
+    #[test]
+    fn an_allocator_may_be_in_another_module() {
+        let told = |told: &[&str]| Options {
+            allocations: Some(0),
+            allocator: told.iter().map(|&told| told.to_owned()).collect(),
+            ..Options::default()
+        };
+        let missing = |text: &str, options: &Options| match rewrite(
+            &wat::parse_str(text).expect("a module"),
+            options,
+        ) {
+            Ok(Outcome::Probed(wasm, _)) => {
+                let table = kperf_rewriter::probed(&wasm).expect("a module").expect("it has probes");
+                Ok(table.module.allocations.expect("they are recorded").missing)
+            }
+            Ok(Outcome::Untouched) => panic!("it gets probes"),
+            Err(error) => Err(error.to_string()),
+        };
+        const POOL: &str = "(module (memory 1) (func $take (param i32) (result i32) (local.get 0)))";
+        let options = told(&["malloc=take", "free=give"]);
+        assert_eq!(missing(POOL, &options), Ok(vec!["free=give".to_owned()]));
+        assert_eq!(missing(MODULE, &options), Ok(vec!["malloc=take".to_owned(), "free=give".to_owned()]));
+        // Where it is, it must be one.
+        assert_eq!(
+            missing(POOL, &told(&["calloc=take"])),
+            Err("the allocator `take`: its parameters and results are not those of a `calloc`".to_owned())
+        );
+        assert!(told(&["pool=take"]).check().is_err() && options.check().is_ok());
+    }
+
+    #[test]
+    fn instructions_weigh_what_is_said() {
+        let weighing = |weights: &str| Options {
+            clock: crate::options::ClockChoice::Instructions,
+            weights: Some(weights.to_owned()),
+            ..Options::default()
+        };
+        let wasm = wat::parse_str("(module (func (result i32) (i32.const 1)))").expect("a module");
+        let rewritten = |options: Options| match rewrite(&wasm, &options) {
+            Ok(Outcome::Probed(wasm, _)) => wasm,
+            _ => panic!("it gets probes"),
+        };
+        let usual = rewritten(Options { weights: None, ..weighing("") });
+        assert_eq!(rewritten(weighing("")), usual);
+        assert_ne!(rewritten(weighing("i32.const 7")), usual);
+        assert_ne!(rewritten(weighing("fuel")), usual);
+        let error = weighing("i32.const 7\ni32.cons 1").check().expect_err("an error");
+        assert_eq!(error.to_string(), "line 2 of the weights: there is no operator `i32.cons`");
     }
 
     #[test]

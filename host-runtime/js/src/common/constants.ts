@@ -10,8 +10,21 @@ export const SYMBOLS_SECTION = 'kperf.symbols';
 export const HOST_MODULE = 'kperf:host';
 /** Its function that every recorder inside of a module imports. */
 export const HOST_FLUSH = 'flush';
+/** All that probes import from `MODULE`. A module that has such an import of its own gets no probes. */
+export const PROBES: ReadonlySet<string> = new Set([ENTER, 'leave', 'unwind', 'depth', 'close', 'allocating', 'allocated', 'grew', 'created', 'instructions']);
+/** All that a recorder inside of a module imports from `HOST_MODULE`. */
+export const HOST_IMPORTS: ReadonlySet<string> = new Set(['now', HOST_FLUSH]);
 /** Prefix of the recorder's export names when it is a part of the module. */
 export const EXPORT_PREFIX = 'kperf.';
+/**
+ * All that recorders inside of modules export, of whatever form. A module that has such an export of its own gets no probes; other names
+ * with this prefix are the program's.
+ */
+export const RECORDER_EXPORTS: ReadonlySet<string> = new Set([
+    'memory', 'flush', 'close', 'switch', 'mark', 'depth', 'start',
+    'state.depth', 'state.stack', 'state.last', 'state.position', 'state.instructions', 'state.allocator', 'state.sample',
+    'state.top', 'state.id_base', 'state.functions',
+].map((name) => EXPORT_PREFIX + name));
 
 /** Pages of a lane's memory. */
 export const MEMORY_PAGES = 2;

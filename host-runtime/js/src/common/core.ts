@@ -52,7 +52,7 @@ export interface SpansAccount {
     bytes: number;
 }
 
-/** A function, as `kperf-wasm report --format json` tells of it. Times are nanoseconds. */
+/** A function, as `kperf-wasm report --format json` tells of it. Times are nanoseconds; where instructions are the clock the keys say so (`self_instructions`). */
 export interface ReportRow {
     id: number | null;
     name: string;
@@ -99,7 +99,7 @@ export interface Report {
     warnings: string[];
 }
 
-/** A call tree in columns. Parents come before their children; the first node is the host. Times are nanoseconds. */
+/** A call tree in columns. Parents come before their children; the first node is the host. Times are nanoseconds, or instructions where these are the clock. */
 export interface CallTree {
     /** The names that `function` has the numbers of. */
     names: string[];

@@ -1,14 +1,9 @@
 /** Programs don't see that their modules have probes: what they ask of modules and instances is answered as it was. */
 
-import { ENTER, EXPORT_PREFIX, HOST_MODULE, LOADED_IDS, MODULE, SYMBOLS_SECTION } from './constants.js';
+import { HOST_IMPORTS, HOST_MODULE, LOADED_IDS, MODULE, PROBES, RECORDER_EXPORTS, SYMBOLS_SECTION } from './constants.js';
 import { exportsOf, importsOf, instanceExportsOf, sectionsOf } from './engine.js';
 import type { Loaded } from './loading.js';
 import { readSymbols } from './symbols.js';
-
-/** What probes import from `MODULE`. */
-const PROBES = new Set([ENTER, 'leave', 'unwind', 'depth', 'close', 'allocating', 'allocated', 'grew', 'created', 'instructions']);
-/** What a recorder inside a module imports from `HOST_MODULE`. */
-const HOST = new Set(['now', 'flush']);
 
 /** The modules that were rewritten when they were loaded. */
 const loaded = new WeakMap<WebAssembly.Module, Loaded['sections']>();
@@ -22,19 +17,19 @@ export function disguise(module: WebAssembly.Module, sections: Loaded['sections'
     loaded.set(module, sections);
 }
 
-/** Whether the program doesn't know of its probes. */
+/** Whether the program doesn't know of its probes. (A module that was posted, or cloned, isn't the one that was loaded.) */
 export function isDisguised(module: WebAssembly.Module): boolean {
-    return loaded.has(module);
+    return loaded.has(module) || sectionsOf(module, SYMBOLS_SECTION).some(isOurs);
 }
 
 /** What a program sees of a module's imports. */
 export function visibleImports(module: WebAssembly.Module): WebAssembly.ModuleImportDescriptor[] {
-    return importsOf(module).filter(({ module, name }) => !(module === MODULE && PROBES.has(name)) && !(module === HOST_MODULE && HOST.has(name)));
+    return importsOf(module).filter(({ module, name }) => !(module === MODULE && PROBES.has(name)) && !(module === HOST_MODULE && HOST_IMPORTS.has(name)));
 }
 
-/** What a program sees of a module's exports. */
+/** What a program sees of a module's exports. Some may have names that only begin as ours do. */
 export function visibleExports(module: WebAssembly.Module): WebAssembly.ModuleExportDescriptor[] {
-    return exportsOf(module).filter(({ name }) => !name.startsWith(EXPORT_PREFIX));
+    return exportsOf(module).filter(({ name }) => !RECORDER_EXPORTS.has(name));
 }
 
 /** What a program sees of a module's custom sections. */
@@ -42,18 +37,23 @@ export function visibleSections(module: WebAssembly.Module, name: string): Array
     const sections = loaded.get(module);
     if (sections) return (sections.get(name) ?? []).map((section) => section.slice().buffer);
     const found = sectionsOf(module, name);
-    return name === SYMBOLS_SECTION && found.some((table) => isOurs(table)) ? [] : found;
+    return name === SYMBOLS_SECTION && found.some(isOurs) ? [] : found;
 }
 
-/** A module that was posted, or cloned, isn't the one that was loaded. Its ids tell that somebody's program has loaded it. */
+/** A table's ids tell that its module got its probes when somebody's program loaded it. */
 function isOurs(table: ArrayBuffer): boolean {
-    return readSymbols(new Uint8Array(table)).idBase >= LOADED_IDS;
+    try {
+        return readSymbols(new Uint8Array(table)).idBase >= LOADED_IDS;
+    } catch {
+        // The program has something else under this name.
+        return false;
+    }
 }
 
 /** What a program sees of the exports of an instance with probes, from here on. */
 export function disguiseInstance(instance: WebAssembly.Instance): void {
     const exports = instanceExportsOf(instance);
-    const seen = Object.entries(exports).filter(([name]) => !name.startsWith(EXPORT_PREFIX));
+    const seen = Object.entries(exports).filter(([name]) => !RECORDER_EXPORTS.has(name));
     if (seen.length === Object.keys(exports).length) return;
     const own: WebAssembly.Exports = Object.create(null) as WebAssembly.Exports;
     for (const [name, value] of seen) own[name] = value;

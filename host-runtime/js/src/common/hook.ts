@@ -178,9 +178,9 @@ function isProbed(module: WebAssembly.Module): boolean {
 
 /** Whether the program answers the probes by hand. A Proxy that answers to any name doesn't mean them. */
 function isAnswered(module: WebAssembly.Module, imports: WebAssembly.Imports | undefined): boolean {
-    if (isDisguised(module) || typeof imports !== 'object' || imports === null) return false;
+    if (typeof imports !== 'object' || imports === null) return false;
     const has = (from: string, name: string): boolean => Object.hasOwn(imports, from) && imports[from]?.[name] !== undefined;
-    return has(MODULE, ENTER) || has(HOST_MODULE, HOST_FLUSH);
+    return (has(MODULE, ENTER) || has(HOST_MODULE, HOST_FLUSH)) && !isDisguised(module);
 }
 
 /** The bytes of what a program gives to be compiled; `undefined` if that is none. (A `SharedArrayBuffer` is none, but a view of one is.) */

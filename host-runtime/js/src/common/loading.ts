@@ -28,6 +28,8 @@ export interface LoadingHost {
     isOwn(): boolean;
     /** Tells the user, once. */
     tell(line: string): void;
+    /** Is told the symbol table of each module that got probes. */
+    probed?(symbols: Uint8Array): void;
 }
 
 /** A module that is about to be compiled. */
@@ -122,6 +124,8 @@ export class Loading {
         if (rewriting !== undefined) this.meant++;
         if (typeof rewriting === 'string') this.#host.tell(`${options.module_name} runs without probes: ${rewriting}`);
         if (typeof rewriting !== 'object') return undefined;
+        const table = this.#host.probed && outlineOf(rewriting)?.custom.find(({ name }) => name === SYMBOLS_SECTION);
+        if (table) this.#host.probed?.(rewriting.subarray(table.start, table.end));
         const sections: Loaded['sections'] = new Map();
         for (const { name, start, end } of outline.custom) sections.set(name, [...(sections.get(name) ?? []), wasm.slice(start, end)]);
         return { wasm: rewriting, sections };

@@ -30,7 +30,7 @@ export function supply(
         const given = imports?.[from] as Given;
         const own = ours[from] ?? (WASI.includes(from) ? guarded(given, lanes, ended) : undefined);
         const names = wanted.filter(({ module }) => module === from).map(({ name }) => name);
-        supplied[from] = own ? Object.fromEntries(names.map((name) => [name, own[name] ?? given?.[name]!])) : given!;
+        supplied[from] = own ? Object.fromEntries(names.map((name) => [name, Object.hasOwn(own, name) ? own[name]! : given?.[name]!])) : given!;
     }
     return supplied;
 }

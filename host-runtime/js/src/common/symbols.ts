@@ -34,6 +34,12 @@ export function readSymbols(bytes: Uint8Array): Symbols {
     return { idBase, names };
 }
 
+/** The functions of allocators that were named when a module was rewritten, and that it lacks; `undefined` if its table tells of no allocations. */
+export function missingAllocators(bytes: Uint8Array): string[] | undefined {
+    const { allocations } = JSON.parse(new Input(unpack(bytes)).text()) as { allocations?: { missing?: string[] } };
+    return allocations && (allocations.missing ?? []);
+}
+
 /** A table of functions of the host. */
 export function writeSymbols(module: string, idBase: number, names: readonly string[]): Uint8Array {
     const out: number[] = [];

@@ -32,7 +32,8 @@ diff: --metric self|total|calls, --by function|path, --format table|json, --limi
 view, flame, diff: --only, --skip, --match, --depth N, --min-time 10us, --range 1ms~2ms, --lane N
 rewrite: --only PATTERN, --skip PATTERN, --match auto|glob|regex|text, --min-instructions N, --exports, --imports,
     --probe import|inline, --leaf time|count, --record trace|profile, --span-min off, --id-base N
-run: --trace FILE (MODULE.kperf), --dataset FOLDER, --limit N; -q: no report; --only, --skip, --match, --imports, --probe, --record, --clock as in \`rewrite\`
+run: --trace FILE (MODULE.kperf), --dataset FOLDER, --limit N; -q: no report; --only, --skip, --match, --imports, --probe, --record as in \`rewrite\`,
+    --clock auto|precise|ticker[:PERIOD]|instructions, --weights FILE|fuel
 serve: --proxy http://HOST:PORT instead of FOLDER, --listen 127.0.0.1:8080, --allow-host NAME, --traces FOLDER, --otlp[=ENDPOINT],
     --no-isolation, --top N, --clock auto|precise|ticker[:PERIOD], --span-min 2ms|off, and as in \`rewrite\` --only, --skip, --match,
     --min-instructions, --exports, --imports, --record, --probe (auto)
@@ -68,6 +69,7 @@ const RUN = {
     probe: { type: 'string', default: 'auto' },
     record: { type: 'string', default: 'trace' },
     clock: { type: 'string', default: 'auto' },
+    weights: { type: 'string' },
 } as const satisfies ParseArgsConfig['options'];
 
 function runRewrite(args: string[]): void {
@@ -130,6 +132,7 @@ async function runRun(args: string[]): Promise<void> {
         KPERF_PROBE: oneOf('--probe', values.probe, 'auto', 'import', 'inline'),
         KPERF_RECORD: oneOf('--record', values.record, 'trace', 'profile'),
         KPERF_CLOCK: values.clock,
+        ...(values.weights !== undefined && { KPERF_WEIGHTS: values.weights }),
         KPERF_QUIET: '1',
         ...(values.dataset !== undefined && { KPERF_DATASET: values.dataset }),
     };

@@ -5,7 +5,8 @@ import { createRequire } from 'node:module';
 import { getEnvironmentData, isMainThread, setEnvironmentData, Worker } from 'node:worker_threads';
 import { engine } from '../common/engine.js';
 import { Loading, type LoadingHost } from '../common/loading.js';
-import { rewriting, rewritingOf, type RewriteOptions, type Rewriting, type Rewritten } from '../common/rewriter.js';
+import { rewriting, rewritingOf, rewritten, type RewriteOptions, type Rewriting, type Rewritten } from '../common/rewriter.js';
+import { missingAllocators } from '../common/symbols.js';
 import { ModuleCache } from './module-cache.js';
 import { ModuleIds } from './module-ids.js';
 import { REWRITER_VERSION } from '../common/version-source.js';
@@ -37,10 +38,34 @@ export function rewriterModule(): WebAssembly.Module {
     return (compiled ??= new engine.Module(readFileSync(FILE)));
 }
 
+/** An empty module. */
+const EMPTY = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);
+
+/** Throws if weights or kinds of allocators make no sense. Nothing is loaded where none are set. */
+export function checkOptions(options: RewriteOptions): void {
+    if (options.weights === undefined && !options.allocator?.length) return;
+    // What is wrong with a pattern is said of each module.
+    const { refusal } = rewritten(rewriterModule(), EMPTY, { ...options, only: [], skip: [] });
+    if (refusal === undefined) return;
+    const about = refusal.startsWith('line ') ? 'KPERF_WEIGHTS: ' : refusal.startsWith('the allocator') ? 'KPERF_ALLOCATOR: ' : '';
+    throw new TypeError(about + refusal);
+}
+
+/** A module got probes that record what is allocated. The other bits stand for functions of allocators. */
+const RECORDS = 1 << 30;
+const MOST_NAMED = 30;
+
+/** Functions of allocators that were named, `malloc=my_alloc`, and that no module of any thread had; none if there was no such module. */
+export function missing({ allocator }: RewriteOptions): string[] {
+    const { found } = idsOfProcess();
+    return found & RECORDS ? (allocator ?? []).slice(0, MOST_NAMED).filter((_, n) => !(found & (1 << n))) : [];
+}
+
 /** Puts probes into the modules that this thread loads. */
 export function loadingOf({ options, cache }: LoadingSettings): Loading {
     const folder = cache === undefined ? undefined : new ModuleCache(cache);
     const ids = idsOfProcess();
+    const { allocator } = options;
     const host: LoadingHost = {
         options,
         version: REWRITER_VERSION,
@@ -53,6 +78,12 @@ export function loadingOf({ options, cache }: LoadingSettings): Loading {
         rewriteElsewhere,
         isOwn: isNodes,
         tell,
+        ...(allocator?.length && {
+            probed(symbols) {
+                const missing = missingAllocators(symbols);
+                if (missing) ids.note(allocator.reduce((found, name, n) => (n < MOST_NAMED && !missing.includes(name) ? found | (1 << n) : found), RECORDS));
+            },
+        }),
     };
     return new Loading(host);
 }
@@ -87,10 +118,13 @@ function stackOf(): string {
     }
 }
 
+let idsHere: ModuleIds | undefined;
+
 /** Worker threads have the list of the thread that started them. */
 function idsOfProcess(): ModuleIds {
+    if (idsHere) return idsHere;
     const known = isMainThread ? undefined : (getEnvironmentData(SHARED) as unknown as SharedArrayBuffer | undefined);
-    const ids = new ModuleIds(known);
+    const ids = (idsHere = new ModuleIds(known));
     if (!known) setEnvironmentData(SHARED, ids.buffer as unknown as Parameters<typeof setEnvironmentData>[1]);
     return ids;
 }

@@ -12,7 +12,9 @@ const TRIES = 64;
 const HASH_WORDS = 4;
 const WORDS = 2 + HASH_WORDS;
 const NEXT = 0;
-const HEADER = 1;
+/** A bit for each function of an allocator that was named and that a module had. */
+const FOUND = 1;
+const HEADER = 2;
 const FREE = 0;
 const BEING_WRITTEN = 1;
 const WRITTEN = 2;
@@ -37,6 +39,16 @@ export class ModuleIds {
         let first = this.#known.get(key);
         if (first === undefined) this.#known.set(key, (first = this.#listed(key, count)));
         return first;
+    }
+
+    /** Notes things that some thread has found. */
+    note(found: number): void {
+        Atomics.or(this.#words, FOUND, found);
+    }
+
+    /** What all threads have noted. */
+    get found(): number {
+        return Atomics.load(this.#words, FOUND);
     }
 
     #listed(key: string, count: number): number {

@@ -19,10 +19,10 @@ import type { Recorder } from '../common/recorder.js';
 import type { Summary } from '../common/trace.js';
 import { addRun } from './dataset.js';
 import { allowExit } from './engine.js';
-import { loadingOf } from './loading.js';
+import { checkOptions, loadingOf, missing } from './loading.js';
 import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
 import { reachRealms } from './realms.js';
-import { readSettings, type Settings } from './settings.js';
+import { readSettings, settled, type Settings } from './settings.js';
 import { tell } from './tell.js';
 import { pathBeside } from './trace-file.js';
 import { hookImports } from './wasm-imports.js';
@@ -31,7 +31,8 @@ import { hookImports } from './wasm-imports.js';
 const FIRST = 'KPERF_PROCESS';
 const ENVIRONMENT = 'kperf-wasm-environment';
 /** Worker threads may be given another environment than the process has. */
-const environment = isMainThread ? { ...process.env } : ((getEnvironmentData(ENVIRONMENT) as NodeJS.ProcessEnv | undefined) ?? process.env);
+const environment = isMainThread ? settled({ ...process.env }) : ((getEnvironmentData(ENVIRONMENT) as NodeJS.ProcessEnv | undefined) ?? process.env);
+if (isMainThread && environment['KPERF_WEIGHTS']) process.env['KPERF_WEIGHTS'] = environment['KPERF_WEIGHTS'];
 if (isMainThread) setEnvironmentData(ENVIRONMENT, Object.fromEntries(Object.entries(environment).filter(([name]) => /^(KPERF|OTEL|XDG)_|^LOCALAPPDATA$/.test(name))));
 const settings = settingsOf(environment);
 const path = ownPath(settings.path ?? defaultPath());
@@ -83,7 +84,9 @@ function register(): void {
 /** Settings that make no sense end the process, before it does anything. */
 function settingsOf(environment: NodeJS.ProcessEnv): Settings {
     try {
-        return readSettings(environment);
+        const settings = readSettings(environment);
+        if (isMainThread && settings.enabled && settings.loading) checkOptions(settings.loading.options);
+        return settings;
     } catch (error) {
         tell(reasonOf(error));
         process.exit(1);
@@ -136,6 +139,7 @@ function once<Given extends unknown[], Begun>(begin: (...given: Given) => Begun)
 /** Writes the rest of the trace, and prints where it is. */
 function end(outcome: string): void {
     if (!recorder) return tellOfNothing();
+    if (settings.loading) for (const name of missing(settings.loading.options)) tell(`KPERF_ALLOCATOR: no module of the program has the function of \`${name}\``);
     try {
         const { events, probes, dropped_events, sent, other } = recorder.finishSync(outcome, Reason.Exit);
         const written = other === undefined ? path : pathBeside(path);

@@ -1,5 +1,6 @@
 /** The settings of the environment. They are read when the package is loaded, because some tools empty the environment later. */
 
+import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseClock } from '../common/clock.js';
 import { parseSampling, type SamplingOptions } from '../common/sampler.js';
@@ -81,7 +82,7 @@ const MATCHES = ['auto', 'glob', 'regex', 'text'] as const;
 const LEAVES = ['time', 'count'] as const;
 
 /**
- * Reads `KPERF_PROBE`, `KPERF_ONLY`, `KPERF_SKIP`, `KPERF_MATCH`, `KPERF_MIN_INSTRUCTIONS`, `KPERF_EXPORTS`, `KPERF_IMPORTS`, `KPERF_LEAF`, `KPERF_ALLOCATIONS`, `KPERF_ALLOCATOR`,
+ * Reads `KPERF_PROBE`, `KPERF_ONLY`, `KPERF_SKIP`, `KPERF_MATCH`, `KPERF_MIN_INSTRUCTIONS`, `KPERF_EXPORTS`, `KPERF_IMPORTS`, `KPERF_LEAF`, `KPERF_WEIGHTS`, `KPERF_ALLOCATIONS`, `KPERF_ALLOCATOR`,
  * `KPERF_RECORD`, `KPERF_SPAN_MIN` and `KPERF_CACHE`: the flags of `kperf-wasm rewrite`. `undefined` if modules are to stay as they are.
  */
 function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undefined {
@@ -104,6 +105,7 @@ function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undef
         imports: isTrue(env['KPERF_IMPORTS']),
         leaf: oneOf(env, 'KPERF_LEAF', LEAVES),
         clock: counts ? 'instructions' : 'host',
+        ...weightsFromEnvironment(env, counts),
         ...allocationsFromEnvironment(env, isProfile),
         probe,
         description: described(env),
@@ -112,16 +114,52 @@ function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undef
     return { options, cache: ['0', 'off'].includes(folder ?? '') ? undefined : (folder ?? cacheFolder(env)) };
 }
 
+/** The table that `KPERF_WEIGHTS` names, for threads: they may not find the file any more. */
+const WEIGHTS_TABLE = 'KPERF_WEIGHTS_TABLE';
+
+/**
+ * The environment for the program's threads, and what processes that it starts get: the file of `KPERF_WEIGHTS` is read once, and has a
+ * name that holds in any folder.
+ */
+export function settled(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+    const name = environment['KPERF_WEIGHTS'];
+    if (!name || name === 'fuel') return environment;
+    const path = resolve(name);
+    try {
+        return { ...environment, KPERF_WEIGHTS: path, [WEIGHTS_TABLE]: readFileSync(path, 'utf8') };
+    } catch {
+        // Whoever reads the settings says why.
+        return environment;
+    }
+}
+
+/** `KPERF_WEIGHTS` is `fuel`, or a file. */
+function weightsFromEnvironment(env: NodeJS.ProcessEnv, counts: boolean): Pick<RewriteOptions, 'weights'> {
+    const name = env['KPERF_WEIGHTS'];
+    if (!name) return {};
+    if (!counts) throw new TypeError('KPERF_WEIGHTS says what instructions count: it goes with KPERF_CLOCK=instructions');
+    if (name === 'fuel') return { weights: name };
+    try {
+        return { weights: env[WEIGHTS_TABLE] ?? readFileSync(name, 'utf8') };
+    } catch (error) {
+        throw new TypeError(`KPERF_WEIGHTS is \`${name}\`, neither \`fuel\` nor a file that can be read: ${reasonOf(error)}`);
+    }
+}
+
 /** `KPERF_ALLOCATIONS` is `all`, or in how many bytes there is one sample; `KPERF_ALLOCATOR` names functions. */
 function allocationsFromEnvironment(env: NodeJS.ProcessEnv, isProfile: boolean): Pick<RewriteOptions, 'allocations' | 'allocator'> {
     const sample = env['KPERF_ALLOCATIONS'];
+    const allocator = env['KPERF_ALLOCATOR'];
+    if (!sample && allocator) throw new TypeError('KPERF_ALLOCATOR names functions that allocate: it goes with KPERF_ALLOCATIONS');
     if (!sample) return {};
     if (isProfile) throw new TypeError('KPERF_ALLOCATIONS is set, and allocations are recorded in a trace: leave KPERF_RECORD out');
     // 1 says yes, as with other settings; samples of one in a byte would be all, too.
     const isAll = sample === 'all' || sample === '1';
     if (!isAll && !/^[1-9]\d{0,11}$/.test(sample)) throw new TypeError(`KPERF_ALLOCATIONS is \`${sample}\`: use all, or a number of bytes`);
-    const allocator = env['KPERF_ALLOCATOR'];
-    return { allocations: isAll ? 0 : Number(sample), allocator: allocator ? allocator.split(/,(?=[a-z_]+=)/) : [] };
+    const told = allocator ? allocator.split(/,(?=[a-z_]+=)/) : [];
+    const bad = told.find((text) => !/^[^=]+=./s.test(text));
+    if (bad !== undefined) throw new TypeError(`KPERF_ALLOCATOR has \`${bad}\`, which is not of the form \`malloc=FUNCTION\``);
+    return { allocations: isAll ? 0 : Number(sample), allocator: told };
 }
 
 /** One pattern a line: names have all other signs in them. */
@@ -131,7 +169,7 @@ function patterns(text: string | undefined): string[] {
 
 /** What is set of all that, as one would type it. */
 function described(env: NodeJS.ProcessEnv): string {
-    const names = ['KPERF_CLOCK', 'KPERF_PROBE', 'KPERF_RECORD', 'KPERF_SPAN_MIN', 'KPERF_ONLY', 'KPERF_SKIP', 'KPERF_MATCH', 'KPERF_MIN_INSTRUCTIONS', 'KPERF_EXPORTS', 'KPERF_IMPORTS', 'KPERF_LEAF', 'KPERF_ALLOCATIONS', 'KPERF_ALLOCATOR'];
+    const names = ['KPERF_CLOCK', 'KPERF_WEIGHTS', 'KPERF_PROBE', 'KPERF_RECORD', 'KPERF_SPAN_MIN', 'KPERF_ONLY', 'KPERF_SKIP', 'KPERF_MATCH', 'KPERF_MIN_INSTRUCTIONS', 'KPERF_EXPORTS', 'KPERF_IMPORTS', 'KPERF_LEAF', 'KPERF_ALLOCATIONS', 'KPERF_ALLOCATOR'];
     return names.filter((name) => env[name]).map((name) => `${name}='${env[name]}'`).join(' ');
 }
 

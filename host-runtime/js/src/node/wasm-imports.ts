@@ -4,7 +4,8 @@
  */
 
 import * as nodeModule from 'node:module';
-import { SYMBOLS_SECTION } from '../common/constants.js';
+import { MODULE, PROBES, SYMBOLS_SECTION } from '../common/constants.js';
+import { engine, importsOf } from '../common/engine.js';
 import { IDLE_PROBES } from '../common/idle.js';
 import type { Loading } from '../common/loading.js';
 import { outlineOf } from '../common/outline.js';
@@ -12,14 +13,18 @@ import { reasonOf } from '../common/reason.js';
 import type { Recorder } from '../common/recorder.js';
 import { tell } from './tell.js';
 
-/** What supplies the probes, by what imports them. */
-const suppliers = new Map<string, () => WebAssembly.ModuleImports>();
+/** A module with probes: what supplies them, and its bytes. */
+interface Probed {
+    supply: () => WebAssembly.ModuleImports;
+    wasm: Uint8Array;
+}
+const modules = new Map<string, Probed>();
 
 /** The probes for the module at an address. */
 export function probesFor(url: string): WebAssembly.ModuleImports {
-    const supply = suppliers.get(url);
-    if (!supply) throw new Error(`kperf: nothing is known of ${url}`);
-    return supply();
+    const probed = modules.get(url);
+    if (!probed) throw new Error(`kperf: nothing is known of ${url}`);
+    return probed.supply();
 }
 
 /** Of what node loads, as far as it is used here. Newer than the types of the oldest node. */
@@ -34,7 +39,7 @@ interface Hooks {
 }
 const { registerHooks } = nodeModule as { registerHooks?: (hooks: Hooks) => void };
 
-const PROBES = 'kperf-wasm:probes?';
+const ADDRESS = 'kperf-wasm:probes?';
 
 /** Records modules that are imported, in a node that can import them. */
 export function hookImports(recorder: () => Recorder | undefined, loading: Loading | undefined): void {
@@ -44,18 +49,20 @@ export function hookImports(recorder: () => Recorder | undefined, loading: Loadi
     registerHooks({
         resolve(specifier, context, next) {
             const { parentURL } = context;
-            if (specifier !== 'kperf' || parentURL === undefined || !suppliers.has(parentURL)) return next(specifier, context);
-            return { url: PROBES + encodeURIComponent(parentURL), format: 'module', shortCircuit: true };
+            // What the program has under this name, for its own module.
+            if (parentURL?.startsWith(ADDRESS)) return next(specifier, specifier === MODULE ? { ...context, parentURL: importerAt(parentURL) } : context);
+            if (specifier !== MODULE || parentURL === undefined || !modules.has(parentURL)) return next(specifier, context);
+            return { url: ADDRESS + encodeURIComponent(parentURL), format: 'module', shortCircuit: true };
         },
         load(url, context, next) {
-            if (url.startsWith(PROBES)) return { format: 'module', source: moduleFor(decodeURIComponent(url.slice(PROBES.length))), shortCircuit: true };
+            if (url.startsWith(ADDRESS)) return { format: 'module', source: moduleFor(importerAt(url)), shortCircuit: true };
             const loaded = next(url, context);
             if (loaded.format !== 'wasm' || typeof loaded.source !== 'object') return loaded;
             const bytes = loaded.source instanceof Uint8Array ? loaded.source : new Uint8Array(loaded.source);
             const name = /([^/?#]+?)(\.wasm)?([?#].*)?$/.exec(url)?.[1];
             const wasm = loading?.now(bytes, name, { probe: 'import' })?.wasm ?? bytes;
             const symbols = outlineOf(wasm)?.custom.find(({ name }) => name === SYMBOLS_SECTION);
-            if (symbols) suppliers.set(url, () => probesOr(url, () => recorder()?.probes(wasm.slice(symbols.start, symbols.end))));
+            if (symbols) modules.set(url, { supply: () => probesOr(url, () => recorder()?.probes(wasm.slice(symbols.start, symbols.end))), wasm });
             return { ...loaded, source: wasm };
         },
     });
@@ -71,7 +78,25 @@ function probesOr(url: string, probes: () => WebAssembly.ModuleImports | undefin
     }
 }
 
-/** The text of a module that has the probes for another. */
+/** The address of the module that a module of ours has the probes for. */
+function importerAt(url: string): string {
+    return decodeURIComponent(url.slice(ADDRESS.length));
+}
+
+/** The text of a module that has the probes for another, and what the program itself supplies to that under the same name. */
 function moduleFor(url: string): string {
-    return `import { probesFor } from ${JSON.stringify(import.meta.url)};\nexport const { ${Object.keys(IDLE_PROBES).join(', ')} } = probesFor(${JSON.stringify(url)});`;
+    const own = ownImports(url).map((name) => JSON.stringify(name)).join(', ');
+    return [
+        `import { probesFor } from ${JSON.stringify(import.meta.url)};`,
+        `export const { ${Object.keys(IDLE_PROBES).join(', ')} } = probesFor(${JSON.stringify(url)});`,
+        ...(own ? [`export { ${own} } from ${JSON.stringify(MODULE)};`] : []),
+    ].join('\n');
+}
+
+/** What a module imports from the program under the name of our module. */
+function ownImports(url: string): string[] {
+    const { wasm } = modules.get(url) ?? {};
+    if (!wasm) return [];
+    const names = importsOf(new engine.Module(wasm as Uint8Array<ArrayBuffer>)).filter(({ module, name }) => module === MODULE && !PROBES.has(name)).map(({ name }) => name);
+    return [...new Set(names)];
 }

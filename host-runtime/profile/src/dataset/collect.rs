@@ -91,6 +91,10 @@ pub fn collect<R: Read>(
     collected.run = run(&profile, options, watch.buckets.left_out);
     collected.module.clone_from(&collected.run.module);
     collected.warnings = profile.health.warnings();
+    if profile.symbols.tables().iter().any(|table| table.module.allocations.is_some()) {
+        let what = "the dataset keeps its calls, not what was allocated; `report --by allocations` tells that of the trace";
+        collected.warnings.push(what.to_owned());
+    }
     Ok(collected)
 }
 

@@ -8,13 +8,15 @@
 //! A call's line stands where it ends, so inner calls come before outer ones. `id` counts calls from 1, `parent` is 0 for
 //! what the host called, `function` is empty for a call whose enter was lost, and for `[other]`: calls that were too many to be told apart. Times count from the recording's beginning.
 //! `ending` is `leave`, or how else the call ended: `unwound`, `trap`, `exit`, `lost`, `cut off`. It is `counted` if the call was
-//! only counted: then nobody knows its length, and the line has none.
+//! only counted: then nobody knows its length, and the line has none. Where instructions are the clock the columns say so:
+//! `start_instructions`, and so on.
 
 use crate::export::Exported;
 use crate::export::calls::{Call, CallSink, each};
 use crate::export::names::Names;
 use crate::filter::CallFilter;
 use crate::symbols::{Symbols, is_stand_in};
+use crate::unit::Unit;
 use kperf_trace::TraceReader;
 use std::io::{self, Read, Write};
 
@@ -27,7 +29,8 @@ pub fn write<R: Read, W: Write>(
     mut out: W,
     mut progress: impl FnMut(u64),
 ) -> io::Result<Exported> {
-    writeln!(out, "id,parent,lane,depth,function,name,start_nanos,duration_nanos,self_nanos,ending")?;
+    let columns = "id,parent,lane,depth,function,name,start_nanos,duration_nanos,self_nanos,ending";
+    writeln!(out, "{}", Unit::of(reader.header()).key(columns))?;
     let lines = Lines { out, names: Names::new(quoted) };
     let (mut lines, exported) = each(reader, filter, lines, &mut progress)?;
     lines.out.flush()?;

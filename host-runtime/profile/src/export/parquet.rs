@@ -5,6 +5,7 @@ use crate::export::Exported;
 use crate::export::calls::{Call, CallSink, each};
 use crate::filter::CallFilter;
 use crate::symbols::{Symbols, is_stand_in};
+use crate::unit::Unit;
 use kperf_abi::FuncId;
 use kperf_trace::{LaneId, TraceReader};
 use parquet::basic::{Compression, ZstdLevel};
@@ -42,7 +43,8 @@ pub fn write<R: Read, W: Write + Send>(
     out: W,
     mut progress: impl FnMut(u64),
 ) -> io::Result<Exported> {
-    let schema = Arc::new(parse_message_type(SCHEMA).map_err(failed)?);
+    let schema = Unit::of(reader.header()).key(SCHEMA);
+    let schema = Arc::new(parse_message_type(&schema).map_err(failed)?);
     let compression = Compression::ZSTD(ZstdLevel::try_new(1).map_err(failed)?);
     let properties = WriterProperties::builder()
         .set_compression(compression)

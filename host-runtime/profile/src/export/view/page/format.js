@@ -18,6 +18,11 @@ export function setClock(kind) {
   units = kind === "instructions" ? INSTRUCTIONS : TIMES;
 }
 
+/** The name of a column in a file, which says what it is in: `self_nanos`, or `self_instructions`. */
+export function columnName(name) {
+  return units === INSTRUCTIONS ? name.replace("nanos", "instructions") : name;
+}
+
 /** A duration in the unit that suits it: `61 ns`, `1.234 us`, `56.789 ms`, `2.000 s`; or `1.234 M instr`. */
 export function nanosText(nanos) {
   const [one, thousand, million, billion] = units;

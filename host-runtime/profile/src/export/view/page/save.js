@@ -1,5 +1,6 @@
 // Saves what is shown: pictures as SVG and PNG, figures as CSV.
 import { byId, h } from "./dom.js";
+import { columnName } from "./format.js";
 import { SvgCanvas, plainColors } from "./svgcanvas.js";
 
 /** What of an element's style is in a picture that is saved. */
@@ -110,6 +111,6 @@ function field(value) {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-function csvBlob(lines) {
-  return new Blob([csvText(lines)], { type: "text/csv" });
+function csvBlob([names, ...lines]) {
+  return new Blob([csvText([names.map(columnName), ...lines])], { type: "text/csv" });
 }

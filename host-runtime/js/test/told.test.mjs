@@ -1,0 +1,113 @@
+// What the environment tells of instructions' weights and of allocators, for programs with several modules and threads.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import wabt from 'wabt';
+import { folder, kperf, PACKAGE } from './support/cli.mjs';
+
+const work = folder();
+const REGISTER = pathToFileURL(join(PACKAGE, 'dist/node/register.js')).href;
+const { parseWat } = await wabt();
+for (const [name, text] of Object.entries({
+    count: '(module (func $count (export "count") (result i32) (i32.add (i32.const 1) (i32.const 2))))',
+    pool: `(module (memory (export "memory") 1) (global $at (mut i32) (i32.const 16))
+        (func $take (export "take") (param i32) (result i32)
+            (global.set $at (i32.add (global.get $at) (local.get 0))) (i32.sub (global.get $at) (local.get 0))))`,
+})) {
+    const module = parseWat(`${name}.wat`, text, {});
+    writeFileSync(join(work, `${name}.wasm`), module.toBinary({ write_debug_names: true }).buffer);
+    module.destroy();
+}
+
+const cwd = mkdtempSync(join(work, 'run-'));
+mkdirSync(join(cwd, 'elsewhere'));
+writeFileSync(join(cwd, 'weights.txt'), '# ours\ni32.const 10\n');
+writeFileSync(join(cwd, 'bad.txt'), 'i32.const 10\ni32.cons 3\n');
+
+/** Runs a program; what it said, and the functions of its trace. */
+function run(program, env) {
+    writeFileSync(join(cwd, 'app.mjs'), `
+        import { readFileSync, unlinkSync } from 'node:fs';
+        import { fork } from 'node:child_process';
+        import { isMainThread, Worker } from 'node:worker_threads';
+        const load = (name) => new WebAssembly.Instance(new WebAssembly.Module(readFileSync('${work}/' + name + '.wasm'))).exports;
+        const worker = () => new Promise((resolve) => new Worker(new URL(import.meta.url)).on('exit', resolve));
+        ${program}`);
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', '--import', REGISTER, 'app.mjs'], {
+        cwd, encoding: 'utf8', env: { ...process.env, KPERF_CACHE: join(work, 'cache'), KPERF_TRACE: 'app.kperf', ...env },
+    });
+    return { status, stdout, stderr };
+}
+const functions = (trace = 'app.kperf') => JSON.parse(kperf('report', join(cwd, trace), '--format', 'json')).functions;
+const counted = (trace) => functions(trace).map((f) => [f.name, f.calls, f.self_instructions]);
+
+test('instructions weigh what the environment says, in all threads and processes', () => {
+    const once = `load('count').count();`;
+    const ways = [[{}, 3], [{ KPERF_WEIGHTS: 'fuel' }, 4], [{ KPERF_WEIGHTS: 'weights.txt' }, 21], [{ KPERF_WEIGHTS: 'weights.txt', KPERF_PROBE: 'import' }, 21]];
+    for (const [env, expected] of ways) {
+        const { status, stderr } = run(once, { KPERF_CLOCK: 'instructions', ...env });
+        assert.equal(status, 0, stderr);
+        assert.deepEqual(counted(), [['count', 1, expected]]);
+    }
+    // The file may be gone when a thread begins, and a path may mean another.
+    writeFileSync(join(cwd, 'gone.txt'), 'i32.const 10\n');
+    const { status, stderr } = run(`
+        load('count').count();
+        if (isMainThread) {
+            unlinkSync('gone.txt');
+            process.chdir('elsewhere');
+            await worker();
+        }`, { KPERF_CLOCK: 'instructions', KPERF_WEIGHTS: 'gone.txt' });
+    assert.equal(status, 0, stderr);
+    assert.deepEqual(counted(), [['count', 2, 42]]);
+    const forked = run(`
+        if (process.argv[2] === 'child') load('count').count();
+        else await new Promise((resolve) => fork(process.argv[1], ['child'], { cwd: 'elsewhere' }).on('exit', (code) => resolve(console.log(code))));`,
+    { KPERF_CLOCK: 'instructions', KPERF_WEIGHTS: 'weights.txt', KPERF_TRACE: join(cwd, '%p.kperf') });
+    assert.deepEqual([forked.status, forked.stdout], [0, '0\n'], forked.stderr);
+});
+
+test('weights and allocators that make no sense end the process before it does anything', () => {
+    for (const [env, said] of [
+        [{ KPERF_WEIGHTS: 'fuel' }, 'KPERF_WEIGHTS says what instructions count: it goes with KPERF_CLOCK=instructions'],
+        [{ KPERF_CLOCK: 'instructions', KPERF_WEIGHTS: 'none.txt' }, 'KPERF_WEIGHTS is `none.txt`, neither `fuel` nor a file that can be read: ENOENT: no such file or directory, open \'none.txt\''],
+        [{ KPERF_CLOCK: 'instructions', KPERF_WEIGHTS: 'bad.txt' }, 'KPERF_WEIGHTS: line 2 of the weights: there is no operator `i32.cons`'],
+        [{ KPERF_ALLOCATOR: 'malloc=take' }, 'KPERF_ALLOCATOR names functions that allocate: it goes with KPERF_ALLOCATIONS'],
+        [{ KPERF_ALLOCATIONS: 'all', KPERF_ALLOCATOR: 'take' }, 'KPERF_ALLOCATOR has `take`, which is not of the form `malloc=FUNCTION`'],
+        [{ KPERF_ALLOCATIONS: 'all', KPERF_ALLOCATOR: 'pool=take' }, 'KPERF_ALLOCATOR: the allocator `take`: `pool` is no kind of allocator; there are malloc, calloc, realloc, reallocarray, free, aligned_alloc, posix_memalign, alloc, rust_realloc, new'],
+    ]) {
+        assert.deepEqual(run(`console.log('it runs');`, env), { status: 1, stdout: '', stderr: `kperf: ${said}\n` });
+    }
+});
+
+test('an allocator is in one of the modules, and all are recorded', () => {
+    const program = `load('count').count(); load('pool').take(8);`;
+    const env = { KPERF_ALLOCATIONS: 'all', KPERF_ALLOCATOR: 'malloc=take', KPERF_CLOCK: 'precise' };
+    // The second time the modules come from the cache.
+    for (let n = 0; n < 2; n++) {
+        const { status, stderr } = run(program, env);
+        assert.equal(status, 0, stderr);
+        assert.match(stderr, /^kperf: \d+ events of 2 functions: kperf-wasm report app.kperf\n$/);
+        assert.deepEqual(functions().map(({ name }) => name).sort(), ['count', 'take']);
+        assert.match(kperf('report', join(cwd, 'app.kperf'), '--by', 'allocations'), /allocated 8 bytes in 1 block;/);
+    }
+    // That no module has it is said once, at the end.
+    const missing = run(program, { ...env, KPERF_ALLOCATOR: 'malloc=take,free=give' });
+    assert.match(missing.stderr, /^kperf: KPERF_ALLOCATOR: no module of the program has the function of `free=give`\nkperf: \d+ events of 2 functions: [^\n]*\n$/);
+    // A module of a thread counts as well.
+    const thread = run(`if (!isMainThread) load('pool').take(8); else { load('count').count(); await worker(); }`, env);
+    assert.match(thread.stderr, /^kperf: \d+ events of 2 functions: [^\n]*\n$/);
+    // One that is there and is none is still told.
+    const wrong = run(program, { ...env, KPERF_ALLOCATOR: 'calloc=take' });
+    assert.match(wrong.stderr, /^kperf: wasm-[0-9a-f]{8} runs without probes: the allocator `take`: its parameters and results are not those of a `calloc`\n/);
+    assert.equal(existsSync(join(cwd, 'app.kperf')), true);
+});
+
+test('the package\'s own report tells instructions as such', () => {
+    assert.equal(run(`load('count').count();`, { KPERF_CLOCK: 'instructions' }).status, 0);
+    const { stdout } = spawnSync(process.execPath, [join(PACKAGE, 'dist/node/cli.js'), 'report', 'app.kperf'], { cwd, encoding: 'utf8' });
+    assert.equal(stdout, '# count: 3 instr, completed; 1 calls of 1 functions\nself %     self    total  calls  function\n 100.0  3 instr  3 instr      1  count\n');
+});
