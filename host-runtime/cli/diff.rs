@@ -15,7 +15,7 @@ use anyhow::{Context, bail};
 use kperf_dataset::is_dataset;
 use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit};
 use names::Names;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -158,11 +158,12 @@ impl Opts {
                 "some of the traces tell times, others instructions (`--clock instructions`): they can't be compared"
             );
         }
-        if let Some([one, other]) = before.weights.union(&after.weights).collect::<Vec<_>>().first_chunk() {
+        let mut weights = before.weights.iter().chain(&after.weights);
+        if let Some((digest, one)) = weights.next()
+            && let Some((_, other)) = weights.find(|(other, _)| *other != digest)
+        {
             bail!(
-                "instructions were counted by different weights, {} and {}: they can't be compared",
-                weights_text(one),
-                weights_text(other)
+                "instructions were counted by different weights, {one} and {other}: they can't be compared"
             );
         }
         let mut diff = ProfileDiff::new(&before.samples, &after.samples, metric);
@@ -189,10 +190,10 @@ impl Opts {
     }
 
     fn side(&self, paths: &[PathBuf], by: By, calls: &Calls<'_>, known: &mut Known) -> anyhow::Result<Side> {
-        let mut side = Side { samples: Vec::new(), about: String::new(), weights: BTreeSet::new() };
+        let mut side = Side { samples: Vec::new(), about: String::new(), weights: BTreeMap::new() };
         for path in paths {
             let profile = traces::profile_of_one(path, calls)?;
-            side.weights.insert(weights(&profile));
+            side.weights.extend([weights(&profile)]);
             known.add(&profile.symbols, &profile.health, &profile.lanes);
             if by == self.by {
                 traces::tell_warnings(&profile.health);
@@ -223,7 +224,7 @@ impl Opts {
         if self.compensate {
             bail!("--compensate needs traces; a dataset has only sums");
         }
-        let mut side = Side { samples: Vec::new(), about: String::new(), weights: BTreeSet::new() };
+        let mut side = Side { samples: Vec::new(), about: String::new(), weights: BTreeMap::new() };
         for profile in dataset::profiles(path, condition, true, calls)? {
             known.add(&profile.symbols, &profile.health, &profile.lanes);
             if side.about.is_empty() {
@@ -287,30 +288,28 @@ struct Side {
     samples: Vec<Sample>,
     /// The module, host and clock of the first run.
     about: String,
-    /// The `--weights` of traces, each once.
-    weights: BTreeSet<Option<String>>,
+    /// By which weights instructions were counted: what tells them from others, and what they are called.
+    weights: BTreeMap<String, String>,
 }
 
-/// By which table instructions were counted; `None` for the usual one.
-fn weights(profile: &Profile) -> Option<String> {
-    let options = &profile.symbols.tables().first()?.module.options;
-    let mut words = options.split_whitespace();
-    while let Some(word) = words.next() {
-        if word == "--weights" {
-            return words.next().map(str::to_owned);
-        }
+/// By which table instructions were counted: what tells it from others, and what it is called.
+fn weights(profile: &Profile) -> (String, String) {
+    let usual = || (String::new(), "the usual ones".to_owned());
+    let Some(table) = profile.symbols.tables().first() else { return usual() };
+    let mut words = table.module.options.split_whitespace();
+    let named = words.by_ref().find_map(|word| match word {
+        "--weights" => Some(None),
         // As a program in node is told.
-        if let Some(name) = word.strip_prefix("KPERF_WEIGHTS=") {
-            return Some(name.trim_matches('\'').to_owned());
-        }
+        word => word.strip_prefix("KPERF_WEIGHTS=").map(Some),
+    });
+    let name = named.and_then(|name| name.or_else(|| words.next())).unwrap_or_default().trim_matches('\'');
+    let text = kperf_profile::printable(name);
+    match &*table.module.weights {
+        "" if name.is_empty() => usual(),
+        // Traces of earlier versions have the name alone.
+        "" => (name.to_owned(), format!("`{text}`")),
+        digest => (digest.to_owned(), format!("`{text}` ({})", kperf_profile::printable(digest))),
     }
-    None
-}
-
-fn weights_text(weights: &Option<String>) -> String {
-    weights
-        .as_ref()
-        .map_or_else(|| "the usual ones".to_owned(), |name| format!("`{}`", kperf_profile::printable(name)))
 }
 
 fn about(profile: &Profile) -> String {

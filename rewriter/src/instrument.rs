@@ -97,6 +97,10 @@ pub(crate) fn rewrite_in(
     };
     let identity = ModuleIdentity {
         allocations: options.allocations.as_ref().map(|_| allocators.told.clone()),
+        weights: match &options.clock {
+            crate::Clock::Instructions(weights) => weights.digest().unwrap_or_default(),
+            crate::Clock::Host => String::new(),
+        },
         ..identity
     };
 

@@ -1,7 +1,8 @@
 //! What each instruction counts.
 
 use crate::operators::{self, NAMES};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, twin};
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use wasmparser::Operator;
 
@@ -102,6 +103,24 @@ impl Weights {
             }
         }
         is_known
+    }
+
+    /// Tells these weights from others; `None` for the default ones.
+    pub(crate) fn digest(&self) -> Option<String> {
+        let usual = Weights::default();
+        if *self == usual {
+            return None;
+        }
+        let mut hash = Sha256::new();
+        for (name, (weight, usual)) in NAMES.iter().zip(self.operators.iter().zip(&*usual.operators)) {
+            if weight != usual {
+                hash.update(format!("{name} {weight}\n"));
+            }
+        }
+        hash.update(format!("bulk {:?}\nentry {}\n", self.bulk, self.entry));
+        let mut digest = twin::hexadecimal(&hash.finalize());
+        digest.truncate(16);
+        Some(digest)
     }
 
     #[inline]
