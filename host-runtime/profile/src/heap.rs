@@ -36,6 +36,9 @@ pub const MAX_DISPLACED: usize = 1 << 18;
 const SLACK_SECONDS: f64 = 50e-6;
 const TICKER_SLACK_SECONDS: f64 = 20e-3;
 
+/// A thread that isn't run tells so much later what its allocator has done.
+const LEAVE_SECONDS: f64 = 1.0;
+
 /// Bytes of a page of memory.
 pub const PAGE: u64 = 1 << 16;
 
@@ -67,13 +70,28 @@ struct Change {
     given: Option<(u64, bool)>,
 }
 
-/// Ends that were told before their beginning.
+/// Ends or beginnings of blocks that were told before what must have been before them.
 #[derive(Clone, Copy, Debug, Default)]
 struct Early {
     count: u32,
     /// When the last of them was, in ticks, and which recorder told it.
     ticks: u64,
     recorder: u32,
+}
+
+impl Early {
+    fn add(&mut self, ticks: u64, recorder: u32) {
+        *self = Early { count: self.count.saturating_add(1), ticks, recorder };
+    }
+}
+
+/// How far the times of two threads are in order, in ticks.
+#[derive(Clone, Copy, Debug)]
+struct Slack {
+    /// By how much their clocks may differ.
+    clocks: u64,
+    /// How long a thread may stand still between what an allocator's function does and its leave.
+    leave: u64,
 }
 
 /// Follows the blocks of a trace, as an observer of its calls. Its memory: figures for each node of the call tree, and the
@@ -85,12 +103,14 @@ pub struct Heap {
     live: FxHashMap<Place, Block>,
     /// The events of threads come in the order of their blocks. So a block may be given once more before it is freed, or be freed
     /// before it is given.
-    given_before: FxHashMap<Place, u32>,
+    given_before: FxHashMap<Place, Early>,
     freed_before: FxHashMap<Place, Early>,
     /// Changes, which wait for others that were before them.
     order: Order<Change>,
-    /// How many ticks the clocks of two threads may differ by; `None`: they have nothing in common.
-    slack: Option<u64>,
+    /// `None`: clocks of threads have nothing in common.
+    slack: Option<Slack>,
+    /// When those in `freed_before` were left out last that nobody will give any more.
+    cleared: u64,
     /// The time of the last change that came out of `order`.
     settled: u64,
     modules: Modules,
@@ -224,9 +244,10 @@ impl Heap {
     fn was_freed_before(&mut self, place: Place, recorder: u32, ticks: u64) -> bool {
         let Some(early) = self.freed_before.get_mut(&place) else { return false };
         match self.slack {
-            Some(slack) if early.ticks.saturating_add(slack) < ticks => {
-                self.problems.unknown += u64::from(early.count);
+            Some(slack) if early.ticks.saturating_add(slack.clocks) < ticks => {
+                let count = early.count;
                 self.freed_before.remove(&place);
+                self.unknown(count);
                 return false;
             }
             // A thread knows the order of its own calls.
@@ -261,8 +282,8 @@ impl Heap {
             self.block_ends(before, block.ticks, true);
             if !place.memory.is_shared() {
                 self.problems.given_twice += 1;
-            } else if self.given_before.len() < MAX_DISPLACED {
-                *self.given_before.entry(place).or_default() += 1;
+            } else if self.given_before.len() < MAX_DISPLACED || self.given_before.contains_key(&place) {
+                self.given_before.entry(place).or_default().add(block.ticks, block.recorder);
             } else {
                 self.problems.displaced += 1;
             }
@@ -287,38 +308,58 @@ impl Heap {
         // A thread that frees what it was given itself means that block, whatever others have still to tell of those before.
         let is_own =
             self.slack.is_some() && self.live.get(&place).is_some_and(|block| block.recorder == recorder);
-        if !is_own && let Some(count) = self.given_before.get_mut(&place) {
-            *count -= 1;
-            if *count == 0 {
-                self.given_before.remove(&place);
-            }
-            self.problems.reordered += u64::from(self.slack.is_none());
+        if !is_own && self.was_given_before(place, ticks) {
             return;
         }
         match self.live.remove(&place) {
             Some(block) => self.block_ends(block, ticks, true),
             None if place.memory.is_shared() => self.free_before(place, recorder, ticks),
-            // Of blocks that were no samples some ends are told.
-            None if self.problems.beyond > 0 || self.sample > 0 || self.has_spares => {}
-            None => self.problems.unknown += 1,
+            None => self.unknown(1),
+        }
+    }
+
+    /// Whether what was freed now was gone already, as its address had been given once more.
+    fn was_given_before(&mut self, place: Place, ticks: u64) -> bool {
+        let Some(early) = self.given_before.get_mut(&place) else { return false };
+        let is_late = self.slack.is_some_and(|slack| early.ticks.saturating_add(slack.leave) < ticks);
+        if is_late {
+            self.problems.given_twice += u64::from(early.count);
+            self.given_before.remove(&place);
+            return false;
+        }
+        early.count -= 1;
+        if early.count == 0 {
+            self.given_before.remove(&place);
+        }
+        self.problems.reordered += u64::from(self.slack.is_none());
+        true
+    }
+
+    /// So many blocks were freed that nobody was given.
+    fn unknown(&mut self, count: u32) {
+        // Of blocks that were no samples some ends are told.
+        if self.problems.beyond == 0 && self.sample == 0 && !self.has_spares {
+            self.problems.unknown += u64::from(count);
         }
     }
 
     /// A block was freed that isn't there, yet. A trace may free what it never allocated, as often as it wants.
     fn free_before(&mut self, place: Place, recorder: u32, ticks: u64) {
         if self.freed_before.len() >= MAX_DISPLACED
-            && let Some(slack) = self.slack
+            && let Some(Slack { clocks, .. }) = self.slack
+            && self.cleared.saturating_add(clocks) < ticks
         {
-            let unknown = &mut self.problems.unknown;
+            self.cleared = ticks;
+            let mut unknown = 0;
             self.freed_before.retain(|_, early| {
-                let may_be_known = early.ticks.saturating_add(slack) >= ticks;
-                *unknown += if may_be_known { 0 } else { u64::from(early.count) };
+                let may_be_known = early.ticks.saturating_add(clocks) >= ticks;
+                unknown += if may_be_known { 0 } else { early.count };
                 may_be_known
             });
+            self.unknown(unknown);
         }
-        if self.freed_before.len() < MAX_DISPLACED {
-            let early = self.freed_before.entry(place).or_default();
-            *early = Early { count: early.count + 1, ticks, recorder };
+        if self.freed_before.len() < MAX_DISPLACED || self.freed_before.contains_key(&place) {
+            self.freed_before.entry(place).or_default().add(ticks, recorder);
         } else {
             self.problems.displaced += 1;
         }
@@ -364,12 +405,13 @@ impl CallObserver for Heap {
     }
 
     fn begin(&mut self, header: &Header) {
-        let seconds = match header.clock.kind {
+        let clocks = match header.clock.kind {
             ClockKind::Precise => Some(SLACK_SECONDS),
             ClockKind::Ticker => Some(TICKER_SLACK_SECONDS),
             ClockKind::Instructions => None,
         };
-        self.slack = seconds.map(|seconds| (seconds * header.clock.ticks_per_second) as u64);
+        let ticks = |seconds: f64| (seconds * header.clock.ticks_per_second) as u64;
+        self.slack = clocks.map(|clocks| Slack { clocks: ticks(clocks), leave: ticks(LEAVE_SECONDS) });
     }
 
     fn allocation(

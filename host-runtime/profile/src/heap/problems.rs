@@ -1,6 +1,7 @@
 //! What records of memory say that can't be, or that can't be followed.
 
-use super::{Heap, MAX_DISPLACED, MAX_LIVE_BLOCKS};
+use super::{Early, Heap, MAX_DISPLACED, MAX_LIVE_BLOCKS, Place};
+use rustc_hash::FxHashMap;
 
 /// What didn't fit together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,8 +26,11 @@ pub struct HeapProblems {
 impl Heap {
     /// What didn't fit together.
     pub fn problems(&self) -> HeapProblems {
-        let early = self.freed_before.values().map(|early| u64::from(early.count)).sum::<u64>();
-        let twice = self.given_before.values().map(|&count| u64::from(count)).sum::<u64>();
+        let sum = |early: &FxHashMap<Place, Early>| early.values().map(|early| u64::from(early.count)).sum();
+        let twice: u64 = sum(&self.given_before);
+        // As in `unknown`.
+        let is_known = self.problems.beyond == 0 && self.sample == 0 && !self.has_spares;
+        let early: u64 = if is_known { sum(&self.freed_before) } else { 0 };
         HeapProblems {
             unknown: self.problems.unknown.saturating_add(early),
             given_twice: self.problems.given_twice.saturating_add(twice),

@@ -10,7 +10,7 @@ fn heap(is_shared: bool, records: &[(u32, Allocation)]) -> Heap {
     heap
 }
 
-fn empty(is_shared: bool, slack: Option<u64>) -> Heap {
+fn empty(is_shared: bool, slack: Option<Slack>) -> Heap {
     Heap { modules: Modules::one(is_shared), slack, ..Heap::default() }
 }
 
@@ -122,7 +122,7 @@ fn displaced_blocks_have_a_budget_and_are_told() {
 
 /// Records of lanes, in the order of their blocks: each with its time and its node.
 fn timed(records: &[(u32, u64, u32, Allocation)]) -> Heap {
-    let mut heap = empty(true, Some(5));
+    let mut heap = empty(true, Some(Slack { clocks: 5, leave: 1_000 }));
     for (recorder, ticks, node, record) in records {
         heap.allocation(lane(*recorder), NodeId(*node), MALLOC, record, *ticks);
     }
@@ -155,7 +155,9 @@ fn ends_that_no_thread_can_mean_are_told() {
     // A thread knows what it did first.
     let own = timed(&[(0, 100, 1, freed(8)), (0, 101, 1, given(8, 3))]);
     assert_eq!((own.problems().unknown, own.total().live_bytes), (1, 3));
-    // Given twice, and freed once.
+    // Given twice, and freed once: by whom it is, and by another so much later that it is no end of the first.
+    let late = timed(&[(0, 1, 1, given(8, 3)), (1, 2, 2, given(8, 4)), (0, 2_000, 1, freed(8))]);
+    assert_eq!((late.problems().given_twice, late.total().live_bytes), (1, 0));
     let twice = timed(&[(0, 1, 1, given(8, 3)), (1, 2, 2, given(8, 4)), (1, 3, 2, freed(8))]);
     assert_eq!((twice.problems().given_twice, twice.total().live_bytes), (1, 0));
 }
