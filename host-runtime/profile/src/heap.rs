@@ -14,30 +14,31 @@ use crate::nodes::{CallTree, Node, NodeId};
 use crate::symbols::{HOST, Symbols};
 use kperf_abi::FuncId;
 use kperf_trace::{Allocation, ClockKind, Header, LaneId};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use curve::Curve;
 pub use curve::Moment;
 use cut::Cut;
 pub use figures::{Count, HeapFigures};
 use modules::{Memory, Modules};
-use order::Order;
+use order::{Came, Order, Slack};
 pub use problems::HeapProblems;
 
 /// How many blocks are followed from their allocation to their end. Those beyond count as allocated, and as nothing else.
 pub const MAX_LIVE_BLOCKS: usize = 1 << 22;
 
-/// In shared memory, how many blocks are followed whose address was given once more before their end was told; and how many ends
-/// that were told before their beginning. Others are told as [`HeapProblems`].
+/// In shared memory, of how many addresses it is known that they were given once more before an end was told, or that an end was told
+/// before its block was given. Others are told as [`HeapProblems`].
 pub const MAX_DISPLACED: usize = 1 << 18;
 
 /// Two threads may read times that differ by so much from their order: a page's clock is coarse, and each of its threads has its own. Where
 /// a ticker isn't run, some threads ask for the time and others take the last tick.
-const SLACK_SECONDS: f64 = 50e-6;
-const TICKER_SLACK_SECONDS: f64 = 20e-3;
+const CLOCKS_SECONDS: f64 = 50e-6;
+const TICKER_SECONDS: f64 = 20e-3;
 
-/// A thread that isn't run tells so much later what its allocator has done.
-const LEAVE_SECONDS: f64 = 1.0;
+/// A thread that isn't run tells so much later what its allocator has done: others wait for that, and after that it is not believed.
+const LEAVE_SECONDS: f64 = 20e-3;
+const LATE_SECONDS: f64 = 1.0;
 
 /// Bytes of a page of memory.
 pub const PAGE: u64 = 1 << 16;
@@ -54,7 +55,7 @@ struct Block {
 }
 
 /// Where a block is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Place {
     memory: Memory,
     pointer: u64,
@@ -63,6 +64,8 @@ struct Place {
 /// What happened to a block.
 #[derive(Clone, Copy, Debug)]
 struct Change {
+    /// When it was, on its recorder's clock.
+    ticks: u64,
     place: Place,
     recorder: u32,
     node: u32,
@@ -70,28 +73,18 @@ struct Change {
     given: Option<(u64, bool)>,
 }
 
-/// Ends or beginnings of blocks that were told before what must have been before them.
-#[derive(Clone, Copy, Debug, Default)]
-struct Early {
-    count: u32,
-    /// When the last of them was, in ticks, and which recorder told it.
-    ticks: u64,
-    recorder: u32,
-}
-
-impl Early {
-    fn add(&mut self, ticks: u64, recorder: u32) {
-        *self = Early { count: self.count.saturating_add(1), ticks, recorder };
+impl Change {
+    fn is_given(&self) -> bool {
+        self.given.is_some()
     }
 }
 
-/// How far the times of two threads are in order, in ticks.
-#[derive(Clone, Copy, Debug)]
-struct Slack {
-    /// By how much their clocks may differ.
-    clocks: u64,
-    /// How long a thread may stand still between what an allocator's function does and its leave.
-    leave: u64,
+/// Ends that have still to be told, of blocks whose address was given once more.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ends {
+    count: u32,
+    /// When the address was given last, in ticks.
+    ticks: u64,
 }
 
 /// Follows the blocks of a trace, as an observer of its calls. Its memory: figures for each node of the call tree, and the
@@ -101,16 +94,15 @@ pub struct Heap {
     /// By node of the call tree.
     nodes: Vec<HeapFigures>,
     live: FxHashMap<Place, Block>,
-    /// The events of threads come in the order of their blocks. So a block may be given once more before it is freed, or be freed
-    /// before it is given.
-    given_before: FxHashMap<Place, Early>,
-    freed_before: FxHashMap<Place, Early>,
+    /// Addresses that were given once more.
+    given_before: FxHashMap<Place, Ends>,
+    /// Addresses of which an end had an earlier time than its block, the last time.
+    freed_before: FxHashSet<Place>,
     /// Changes, which wait for others that were before them.
-    order: Order<Change>,
-    /// `None`: clocks of threads have nothing in common.
-    slack: Option<Slack>,
-    /// When those in `freed_before` were left out last that nobody will give any more.
-    cleared: u64,
+    order: Order,
+    slack: Slack,
+    /// After so many ticks an end isn't that of a block before.
+    late: u64,
     /// The time of the last change that came out of `order`.
     settled: u64,
     modules: Modules,
@@ -224,13 +216,15 @@ impl Heap {
         }
     }
 
-    /// Something happened to a block. All before it is known, if it is known at all.
-    fn settle(&mut self, ticks: u64, change: Change) {
-        let Change { place, recorder, node, given } = change;
-        if self.slack.is_some() {
-            self.problems.reordered += u64::from(ticks < self.settled);
-            self.settled = self.settled.max(ticks);
-        }
+    /// The next of the changes that wait.
+    fn step(&mut self, pressed: bool) -> bool {
+        let live = &self.live;
+        let next = self.order.next(self.slack, pressed, |place| live.contains_key(place));
+        let Some((at, change, came)) = next else { return false };
+        let Change { ticks, place, recorder, node, given } = change;
+        let is_late = at.saturating_add(self.slack.most()) < self.settled;
+        self.problems.reordered += u64::from(is_late || came == Came::Pressed);
+        self.settled = self.settled.max(at);
         match given {
             Some((size, resized)) => {
                 let (count, size) = self.weigh(size);
@@ -238,26 +232,8 @@ impl Heap {
             }
             None => self.take(place, recorder, ticks),
         }
-    }
-
-    /// Whether the end of a block that is given now was told already: by a thread whose events came first.
-    fn was_freed_before(&mut self, place: Place, recorder: u32, ticks: u64) -> bool {
-        let Some(early) = self.freed_before.get_mut(&place) else { return false };
-        match self.slack {
-            Some(slack) if early.ticks.saturating_add(slack.clocks) < ticks => {
-                let count = early.count;
-                self.freed_before.remove(&place);
-                self.unknown(count);
-                return false;
-            }
-            // A thread knows the order of its own calls.
-            Some(_) if early.recorder == recorder => return false,
-            Some(_) => {}
-            None => self.problems.reordered += 1,
-        }
-        early.count -= 1;
-        if early.count == 0 {
-            self.freed_before.remove(&place);
+        if place.memory.is_shared() {
+            self.order.changed(place, self.live.contains_key(&place), self.slack);
         }
         true
     }
@@ -269,21 +245,18 @@ impl Heap {
         if resized {
             figures.resized.add(block.count);
         }
-        if self.was_freed_before(place, block.recorder, block.ticks) {
-            self.block_ends(block, block.ticks, false);
-            return;
-        }
         if self.live.len() >= MAX_LIVE_BLOCKS && !self.live.contains_key(&place) {
             self.problems.beyond += 1;
             return;
         }
         if let Some(before) = self.live.insert(place, block) {
             // It is gone, whoever has yet to tell it.
-            self.block_ends(before, block.ticks, true);
+            self.block_ends(before, block.ticks);
             if !place.memory.is_shared() {
                 self.problems.given_twice += 1;
             } else if self.given_before.len() < MAX_DISPLACED || self.given_before.contains_key(&place) {
-                self.given_before.entry(place).or_default().add(block.ticks, block.recorder);
+                let Ends { count, ticks } = self.given_before.entry(place).or_default();
+                (*count, *ticks) = (count.saturating_add(1), block.ticks);
             } else {
                 self.problems.displaced += 1;
             }
@@ -305,78 +278,63 @@ impl Heap {
     }
 
     fn take(&mut self, place: Place, recorder: u32, ticks: u64) {
-        // A thread that frees what it was given itself means that block, whatever others have still to tell of those before.
-        let is_own =
-            self.slack.is_some() && self.live.get(&place).is_some_and(|block| block.recorder == recorder);
-        if !is_own && self.was_given_before(place, ticks) {
-            return;
+        let Some(&block) = self.live.get(&place) else { return self.unknown() };
+        if place.memory.is_shared() && !self.slack.is_none() {
+            // A thread that frees what it was given itself means that block, whatever others have still to tell of those before.
+            if block.recorder != recorder && self.was_given_before(place, ticks) {
+                return;
+            }
+            if !self.may_be_before(place, ticks < block.ticks) {
+                return self.unknown();
+            }
         }
-        match self.live.remove(&place) {
-            Some(block) => self.block_ends(block, ticks, true),
-            None if place.memory.is_shared() => self.free_before(place, recorder, ticks),
-            None => self.unknown(1),
-        }
+        self.live.remove(&place);
+        self.block_ends(block, ticks.max(block.ticks));
     }
 
     /// Whether what was freed now was gone already, as its address had been given once more.
     fn was_given_before(&mut self, place: Place, ticks: u64) -> bool {
-        let Some(early) = self.given_before.get_mut(&place) else { return false };
-        let is_late = self.slack.is_some_and(|slack| early.ticks.saturating_add(slack.leave) < ticks);
-        if is_late {
-            self.problems.given_twice += u64::from(early.count);
+        let Some(ends) = self.given_before.get_mut(&place) else { return false };
+        if ends.ticks.saturating_add(self.late) < ticks {
+            self.problems.given_twice += u64::from(ends.count);
             self.given_before.remove(&place);
             return false;
         }
-        early.count -= 1;
-        if early.count == 0 {
+        ends.count -= 1;
+        if ends.count == 0 {
             self.given_before.remove(&place);
         }
-        self.problems.reordered += u64::from(self.slack.is_none());
         true
     }
 
-    /// So many blocks were freed that nobody was given.
-    fn unknown(&mut self, count: u32) {
+    /// Whether an end is a block's although its time may be before the block's. Clocks of threads differ now and then. If it comes so
+    /// time after time, it is that an end which nobody can mean has moved all others by one.
+    fn may_be_before(&mut self, place: Place, is_before: bool) -> bool {
+        if !is_before {
+            if !self.freed_before.is_empty() {
+                self.freed_before.remove(&place);
+            }
+            return true;
+        }
+        self.freed_before.len() < MAX_DISPLACED && self.freed_before.insert(place)
+    }
+
+    /// A block was freed that nobody was given.
+    fn unknown(&mut self) {
         // Of blocks that were no samples some ends are told.
         if self.problems.beyond == 0 && self.sample == 0 && !self.has_spares {
-            self.problems.unknown += u64::from(count);
+            self.problems.unknown += 1;
         }
     }
 
-    /// A block was freed that isn't there, yet. A trace may free what it never allocated, as often as it wants.
-    fn free_before(&mut self, place: Place, recorder: u32, ticks: u64) {
-        if self.freed_before.len() >= MAX_DISPLACED
-            && let Some(Slack { clocks, .. }) = self.slack
-            && self.cleared.saturating_add(clocks) < ticks
-        {
-            self.cleared = ticks;
-            let mut unknown = 0;
-            self.freed_before.retain(|_, early| {
-                let may_be_known = early.ticks.saturating_add(clocks) >= ticks;
-                unknown += if may_be_known { 0 } else { early.count };
-                may_be_known
-            });
-            self.unknown(unknown);
-        }
-        if self.freed_before.len() < MAX_DISPLACED || self.freed_before.contains_key(&place) {
-            self.freed_before.entry(place).or_default().add(ticks, recorder);
-        } else {
-            self.problems.displaced += 1;
-        }
-    }
-
-    /// A block is gone; `was_live`: it was counted as being there.
-    fn block_ends(&mut self, block: Block, ticks: u64, was_live: bool) {
-        if was_live {
-            self.change(block.node);
-            self.now = self.now.saturating_sub(block.size);
-            self.curve.take(ticks, block.size);
-        }
+    /// A block is gone.
+    fn block_ends(&mut self, block: Block, ticks: u64) {
+        self.change(block.node);
+        self.now = self.now.saturating_sub(block.size);
+        self.curve.take(ticks, block.size);
         let figures = self.figures(block.node);
-        if was_live {
-            figures.live_blocks.subtract(block.count);
-            figures.live_bytes = figures.live_bytes.saturating_sub(block.size);
-        }
+        figures.live_blocks.subtract(block.count);
+        figures.live_bytes = figures.live_bytes.saturating_sub(block.size);
         figures.freed_blocks.add(block.count);
         figures.freed_bytes = figures.freed_bytes.saturating_add(block.size);
         let lifetime = block.count.times(ticks.saturating_sub(block.ticks));
@@ -405,13 +363,17 @@ impl CallObserver for Heap {
     }
 
     fn begin(&mut self, header: &Header) {
-        let clocks = match header.clock.kind {
-            ClockKind::Precise => Some(SLACK_SECONDS),
-            ClockKind::Ticker => Some(TICKER_SLACK_SECONDS),
-            ClockKind::Instructions => None,
-        };
         let ticks = |seconds: f64| (seconds * header.clock.ticks_per_second) as u64;
-        self.slack = clocks.map(|clocks| Slack { clocks: ticks(clocks), leave: ticks(LEAVE_SECONDS) });
+        self.late = ticks(LATE_SECONDS);
+        let clocks = match header.clock.kind {
+            ClockKind::Precise => CLOCKS_SECONDS,
+            ClockKind::Ticker => TICKER_SECONDS,
+            ClockKind::Instructions => {
+                self.slack = Slack::NONE;
+                return;
+            }
+        };
+        self.slack = Slack { clocks: ticks(clocks), leave: ticks(LEAVE_SECONDS) };
     }
 
     fn allocation(
@@ -453,17 +415,14 @@ impl CallObserver for Heap {
                 return;
             }
         };
-        let change = Change { place: Place { memory, pointer }, recorder, node, given };
-        if self.slack.is_none() {
-            self.settle(ticks, change);
-        } else if let Some((ticks, change)) = self.order.push(recorder, ticks, change) {
-            self.settle(ticks, change);
+        let change = Change { ticks, place: Place { memory, pointer }, recorder, node, given };
+        self.order.push(if self.slack.is_none() { 0 } else { ticks }, change);
+        if self.order.is_full() {
+            self.step(true);
         }
     }
 
     fn end(&mut self) {
-        while let Some((ticks, change)) = self.order.pop() {
-            self.settle(ticks, change);
-        }
+        while self.step(false) {}
     }
 }

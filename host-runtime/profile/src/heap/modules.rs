@@ -11,7 +11,7 @@ const SHARED: u32 = u32::MAX;
 const UNKNOWN: u32 = u32::MAX;
 
 /// A memory that blocks are in: one of a module's in each instance, or in all of them. Pointers to it are no other memory's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Memory {
     /// Its recorder, or [`SHARED`].
     recorder: u32,

@@ -1,92 +1,190 @@
-//! Brings the records of several threads into the order of time.
+//! Brings the records of several threads into one order.
+//!
+//! Each lane's records come in the order of time, but its blocks come when they are full. And the order of times isn't quite that of the
+//! allocator: a record is made when its function leaves, a ticker gives many the same time, clocks of threads differ a little. What
+//! is certain is that a block is given before it is freed, and freed before its address is given again. So a lane whose next record
+//! can't be waits for those of others that make it possible, for a while.
 
+use super::{Change, Place};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 
-/// How many records wait for those of other lanes, at most: so many while there is one lane only, and so many when there are several.
+/// How many records wait for those of other lanes, at most: so many while there is one lane only, whose memory nobody shares.
 const MAX_ALONE: usize = 1 << 16;
+/// And so many else.
 const MAX_WAITING: usize = 1 << 21;
 
-/// Records of lanes, each of which comes in the order of time. They come out in the order of all: a lane's block may come long before
-/// an older one of another lane.
-#[derive(Clone, Debug)]
-pub(super) struct Order<T> {
-    lanes: Vec<VecDeque<(u64, T)>>,
+/// For how long records wait, in ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slack {
+    /// By how much clocks of threads may differ: an end waits so long for its block.
+    pub(super) clocks: u64,
+    /// A block waits so long for the end of the one that was there. Its thread may not be run between what the allocator's function
+    /// does and its leave.
+    pub(super) leave: u64,
+}
+
+impl Default for Slack {
+    fn default() -> Slack {
+        Slack::NONE
+    }
+}
+
+impl Slack {
+    /// Clocks of threads have nothing in common, and records no order but that of their lanes and blocks.
+    pub(super) const NONE: Slack = Slack { clocks: u64::MAX, leave: u64::MAX };
+
+    /// How far the times of what comes out may go back.
+    pub(super) fn most(self) -> u64 {
+        self.clocks.max(self.leave)
+    }
+
+    pub(super) fn is_none(self) -> bool {
+        self == Slack::NONE
+    }
+}
+
+/// How a record came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Came {
+    InOrder,
+    /// It can't be, and has waited as long as it may.
+    Waited,
+    /// It can't be, or may not, but too many wait for it.
+    Pressed,
+}
+
+/// Which of the records of one time come first: what others waited for to be possible, for they were there before; then ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Waited,
+    End,
+    Given,
+}
+
+/// A lane whose next record can come out, ordered by that.
+type Ready = Reverse<(u64, Rank, usize)>;
+
+/// The records that wait.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Order {
+    lanes: Vec<VecDeque<(u64, Change)>>,
     by_recorder: FxHashMap<u32, usize>,
-    /// The first record of each lane that has one: its time, and the lane.
-    first: BinaryHeap<Reverse<(u64, usize)>>,
+    ready: BinaryHeap<Ready>,
+    /// Lanes whose next record can't be now: until when they wait, and at what place.
+    blocked: BTreeSet<(u64, usize)>,
+    by_place: BTreeSet<(Place, bool, u64, usize)>,
     waiting: usize,
-    most: [usize; 2],
+    /// Whether a record of a shared memory came.
+    is_shared: bool,
 }
 
-impl<T> Default for Order<T> {
-    fn default() -> Self {
-        Order::with_limits(MAX_ALONE, MAX_WAITING)
-    }
-}
-
-impl<T> Order<T> {
-    fn with_limits(alone: usize, most: usize) -> Order<T> {
-        Order {
-            lanes: Vec::new(),
-            by_recorder: FxHashMap::default(),
-            first: BinaryHeap::new(),
-            waiting: 0,
-            most: [alone, most],
-        }
-    }
-
-    /// A record of a recorder, at a time. Answers the oldest one if too many wait.
-    pub(super) fn push(&mut self, recorder: u32, ticks: u64, record: T) -> Option<(u64, T)> {
+impl Order {
+    /// One record more of a lane.
+    pub(super) fn push(&mut self, ticks: u64, change: Change) {
         let next = self.lanes.len();
-        let lane = *self.by_recorder.entry(recorder).or_insert(next);
+        let lane = *self.by_recorder.entry(change.recorder).or_insert(next);
         if lane == next {
             self.lanes.push(VecDeque::new());
         }
-        let queue = &mut self.lanes[lane];
-        // A damaged trace may say anything; a recorder's stacks may differ by a reading of the clock.
-        let ticks = queue.back().map_or(ticks, |&(last, _)| ticks.max(last));
-        if queue.is_empty() {
-            self.first.push(Reverse((ticks, lane)));
-        }
-        queue.push_back((ticks, record));
+        let Some(queue) = self.lanes.get_mut(lane) else { return };
+        self.is_shared |= change.place.memory.is_shared();
+        queue.push_back((ticks, change));
         self.waiting += 1;
-        if self.waiting > self.most[usize::from(self.lanes.len() > 1)] { self.pop() } else { None }
+        if queue.len() == 1 {
+            self.make_ready(lane);
+        }
     }
 
-    /// The oldest record.
-    pub(super) fn pop(&mut self) -> Option<(u64, T)> {
-        let mut first = self.first.peek_mut()?;
-        let queue = self.lanes.get_mut(first.0.1)?;
-        let record = queue.pop_front();
-        match queue.front() {
-            Some(&(ticks, _)) => first.0.0 = ticks,
-            None => {
-                *queue = VecDeque::new();
-                PeekMut::pop(first);
+    /// Whether threads share a memory.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared && self.lanes.len() > 1
+    }
+
+    /// Whether so many wait that the next must come out.
+    pub(super) fn is_full(&self) -> bool {
+        let is_alone = self.lanes.len() == 1 && !self.is_shared;
+        self.waiting > if is_alone { MAX_ALONE } else { MAX_WAITING }
+    }
+
+    /// The next record. `is_live` tells whether a block is at a place; `pressed` that others would have to wait for more.
+    pub(super) fn next(
+        &mut self,
+        slack: Slack,
+        pressed: bool,
+        is_live: impl Fn(&Place) -> bool,
+    ) -> Option<(u64, Change, Came)> {
+        loop {
+            let limit = self.blocked.first().copied();
+            let Some(ready) = self.ready.peek_mut() else {
+                let (_, lane) = limit?;
+                return self.give_up(lane, slack, if pressed { Came::Pressed } else { Came::Waited });
+            };
+            let Reverse((ticks, _, lane)) = *ready;
+            if let Some((until, blocked)) = limit
+                && until < ticks
+            {
+                drop(ready);
+                return self.give_up(blocked, slack, Came::Waited);
             }
+            PeekMut::pop(ready);
+            let &(ticks, change) = self.lanes.get(lane)?.front()?;
+            let place = change.place;
+            if place.memory.is_shared() && change.is_given() == is_live(&place) {
+                self.blocked.insert((until(slack, ticks, &change), lane));
+                self.by_place.insert((place, change.is_given(), ticks, lane));
+                continue;
+            }
+            return self.take(lane, Came::InOrder);
+        }
+    }
+
+    /// A block is at a place now, or no more: the first that waits for that can go on.
+    pub(super) fn changed(&mut self, place: Place, is_live: bool, slack: Slack) {
+        if self.by_place.is_empty() {
+            return;
+        }
+        let from = (place, !is_live, 0, 0);
+        let first = self.by_place.range(from..).next().copied();
+        if let Some((at, is_given, ticks, lane)) = first
+            && (at, is_given) == (place, !is_live)
+            && let Some((_, change)) = self.lanes.get(lane).and_then(VecDeque::front)
+        {
+            self.blocked.remove(&(until(slack, ticks, change), lane));
+            self.by_place.remove(&(at, is_given, ticks, lane));
+            self.ready.push(Reverse((ticks, Rank::Waited, lane)));
+        }
+    }
+
+    fn make_ready(&mut self, lane: usize) {
+        if let Some(&(ticks, change)) = self.lanes.get(lane).and_then(VecDeque::front) {
+            let rank = if change.is_given() { Rank::Given } else { Rank::End };
+            self.ready.push(Reverse((ticks, rank, lane)));
+        }
+    }
+
+    fn give_up(&mut self, lane: usize, slack: Slack, came: Came) -> Option<(u64, Change, Came)> {
+        let &(ticks, change) = self.lanes.get(lane)?.front()?;
+        self.blocked.remove(&(until(slack, ticks, &change), lane));
+        self.by_place.remove(&(change.place, change.is_given(), ticks, lane));
+        self.take(lane, came)
+    }
+
+    fn take(&mut self, lane: usize, came: Came) -> Option<(u64, Change, Came)> {
+        let queue = self.lanes.get_mut(lane)?;
+        let (ticks, change) = queue.pop_front()?;
+        if queue.is_empty() {
+            *queue = VecDeque::new();
         }
         self.waiting = self.waiting.saturating_sub(1);
-        record
+        self.make_ready(lane);
+        Some((ticks, change, came))
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn records_of_lanes_come_out_in_the_order_of_time() {
-        let mut order = Order::with_limits(2, 5);
-        let pushed = [(0, 4), (0, 6), (1, 1), (1, 5), (2, 3)];
-        assert!(pushed.iter().all(|&(lane, ticks)| order.push(lane, ticks, ticks).is_none()));
-        // One more than may wait.
-        assert_eq!(order.push(2, 7, 7), Some((1, 1)));
-        // It is late.
-        assert_eq!(order.push(3, 0, 0), Some((0, 0)));
-        let rest: Vec<u64> = std::iter::from_fn(|| order.pop()).map(|(ticks, _)| ticks).collect();
-        assert_eq!(rest, [3, 4, 5, 6, 7]);
-    }
+/// Until when a record waits that can't be.
+fn until(slack: Slack, ticks: u64, change: &Change) -> u64 {
+    ticks.saturating_add(if change.is_given() { slack.leave } else { slack.clocks })
 }

@@ -1,7 +1,6 @@
 //! What records of memory say that can't be, or that can't be followed.
 
-use super::{Early, Heap, MAX_DISPLACED, MAX_LIVE_BLOCKS, Place};
-use rustc_hash::FxHashMap;
+use super::{Heap, MAX_DISPLACED, MAX_LIVE_BLOCKS};
 
 /// What didn't fit together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,13 +25,8 @@ pub struct HeapProblems {
 impl Heap {
     /// What didn't fit together.
     pub fn problems(&self) -> HeapProblems {
-        let sum = |early: &FxHashMap<Place, Early>| early.values().map(|early| u64::from(early.count)).sum();
-        let twice: u64 = sum(&self.given_before);
-        // As in `unknown`.
-        let is_known = self.problems.beyond == 0 && self.sample == 0 && !self.has_spares;
-        let early: u64 = if is_known { sum(&self.freed_before) } else { 0 };
+        let twice = self.given_before.values().map(|ends| u64::from(ends.count)).sum::<u64>();
         HeapProblems {
-            unknown: self.problems.unknown.saturating_add(early),
             given_twice: self.problems.given_twice.saturating_add(twice),
             lost: self.cut.lost,
             ..self.problems
@@ -76,6 +70,13 @@ impl Heap {
         if self.modules.any_is_shared() && self.sample > 0 {
             told.push(
                 "samples of a shared memory: what another thread or instance frees is not seen".to_owned(),
+            );
+        }
+        if self.slack.is_none() && self.order.is_shared() {
+            told.push(
+                "threads that count instructions have no time in common: bytes at the peak, how long blocks lived and whose blocks of a \
+                 shared memory are may be wrong"
+                    .to_owned(),
             );
         }
         if displaced > 0 {
