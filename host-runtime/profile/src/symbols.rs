@@ -161,6 +161,7 @@ impl Symbols {
     }
 
     /// Says by which weights the instructions of all modules are counted.
+    #[cfg(feature = "dataset")]
     pub(crate) fn set_weights(&mut self, weights: &str) {
         for table in &mut self.tables {
             weights.clone_into(&mut table.module.weights);
