@@ -13,9 +13,8 @@ use crate::table::{TableOptions, clock_text, host_text, plural};
 use crate::{input, traces};
 use anyhow::{Context, bail};
 use kperf_dataset::is_dataset;
-use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit};
+use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit, Weights};
 use names::Names;
-use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -159,9 +158,10 @@ impl Opts {
             );
         }
         let mut weights = before.weights.iter().chain(&after.weights);
-        if let Some((digest, one)) = weights.next()
-            && let Some((_, other)) = weights.find(|(other, _)| *other != digest)
+        if let Some(one) = weights.next()
+            && let Some(other) = weights.find(|other| *other != one)
         {
+            let (one, other) = (&one.name, &other.name);
             bail!(
                 "instructions were counted by different weights, {one} and {other}: they can't be compared"
             );
@@ -190,10 +190,10 @@ impl Opts {
     }
 
     fn side(&self, paths: &[PathBuf], by: By, calls: &Calls<'_>, known: &mut Known) -> anyhow::Result<Side> {
-        let mut side = Side { samples: Vec::new(), about: String::new(), weights: BTreeMap::new() };
+        let mut side = Side { samples: Vec::new(), about: String::new(), weights: Vec::new() };
         for path in paths {
             let profile = traces::profile_of_one(path, calls)?;
-            side.weights.extend([weights(&profile)]);
+            side.add_weights(&profile);
             known.add(&profile.symbols, &profile.health, &profile.lanes);
             if by == self.by {
                 traces::tell_warnings(&profile.health);
@@ -224,8 +224,9 @@ impl Opts {
         if self.compensate {
             bail!("--compensate needs traces; a dataset has only sums");
         }
-        let mut side = Side { samples: Vec::new(), about: String::new(), weights: BTreeMap::new() };
+        let mut side = Side { samples: Vec::new(), about: String::new(), weights: Vec::new() };
         for profile in dataset::profiles(path, condition, true, calls)? {
+            side.add_weights(&profile);
             known.add(&profile.symbols, &profile.health, &profile.lanes);
             if side.about.is_empty() {
                 side.about = about(&profile);
@@ -288,27 +289,16 @@ struct Side {
     samples: Vec<Sample>,
     /// The module, host and clock of the first run.
     about: String,
-    /// By which weights instructions were counted: what tells them from others, and what they are called.
-    weights: BTreeMap<String, String>,
+    /// By which weights instructions were counted.
+    weights: Vec<Weights>,
 }
 
-/// By which table instructions were counted: what tells it from others, and what it is called.
-fn weights(profile: &Profile) -> (String, String) {
-    let usual = || (String::new(), "the usual ones".to_owned());
-    let Some(table) = profile.symbols.tables().first() else { return usual() };
-    let mut words = table.module.options.split_whitespace();
-    let named = words.by_ref().find_map(|word| match word {
-        "--weights" => Some(None),
-        // As a program in node is told.
-        word => word.strip_prefix("KPERF_WEIGHTS=").map(Some),
-    });
-    let name = named.and_then(|name| name.or_else(|| words.next())).unwrap_or_default().trim_matches('\'');
-    let text = kperf_profile::printable(name);
-    match &*table.module.weights {
-        "" if name.is_empty() => usual(),
-        // Traces of earlier versions have the name alone.
-        "" => (name.to_owned(), format!("`{text}`")),
-        digest => (digest.to_owned(), format!("`{text}` ({})", kperf_profile::printable(digest))),
+impl Side {
+    fn add_weights(&mut self, profile: &Profile) {
+        let weights = Weights::of(&profile.symbols);
+        if !self.weights.contains(&weights) {
+            self.weights.push(weights);
+        }
     }
 }
 

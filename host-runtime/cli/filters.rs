@@ -141,6 +141,12 @@ impl Calls<'_> {
         &self.args.symbols
     }
 
+    /// The flag under which blocks can't be followed, if one is given: they are followed through the whole trace, over all lanes.
+    pub fn of_parts(&self) -> Option<&'static str> {
+        let lane = (!self.args.lane.is_empty()).then_some("--lane");
+        self.of_single_calls().or(lane)
+    }
+
     /// The flag that chooses calls by their time or their length, if one is given.
     pub fn of_single_calls(&self) -> Option<&'static str> {
         match self.args {

@@ -140,7 +140,7 @@ impl Opts {
 
     /// The profile, with bytes in the place of times.
     fn bytes(&self, again: &Again, calls: &Calls<'_>) -> anyhow::Result<Profile> {
-        if let Some(flag) = calls.of_single_calls() {
+        if let Some(flag) = calls.of_parts() {
             bail!("blocks are followed through the whole trace; leave {flag} out");
         }
         let (profile, heap) = again.profile_observed(calls, Heap::default())?;

@@ -182,7 +182,7 @@ pub fn linked_profile(
     if heap.records() == 0 {
         return Ok((profile, None));
     }
-    if let Some(flag) = calls.of_single_calls() {
+    if let Some(flag) = calls.of_parts() {
         tell(format_args!("warning: blocks are followed through the whole trace, so {flag} leaves them out"));
         return Ok((profile, None));
     }

@@ -80,7 +80,7 @@ impl Opts {
             return Ok(ExitCode::SUCCESS);
         }
         let (profile, (calls, mut heap)) = self.read()?;
-        if self.calls.parse()?.of_single_calls().is_some() {
+        if self.calls.parse()?.of_parts().is_some() {
             // Blocks are followed through the whole trace, or not at all.
             heap = Heap::default();
         }

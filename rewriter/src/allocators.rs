@@ -4,10 +4,11 @@ mod role;
 
 use crate::module::ModuleInfo;
 use crate::names::FuncNames;
-use crate::{Error, ErrorKind, demangle};
+use crate::{Error, ErrorKind, Warning, demangle};
 use kperf_abi::FuncIndex;
 use kperf_abi::symbols::{Allocations, Allocator};
 use std::collections::BTreeMap;
+use std::fmt;
 use wasmparser::{FuncType, ValType};
 
 use role::{NEW_COLLECTED, RENEW_COLLECTED, ROLES, role_of};
@@ -19,7 +20,7 @@ pub struct AllocationOptions {
     /// Functions of allocators that have other names: for a role (`malloc`, `free`, ..) the name of the function.
     pub told: Vec<(String, String)>,
     /// Whether the program may have other modules that these functions are in: what a module lacks is then no error, but stands in
-    /// [`Allocations::missing`].
+    /// [`Allocations::missing`]. The same holds where a module has another function of that name, which a warning tells.
     pub several: bool,
     /// Only samples are recorded, one in so many bytes on average; 0: all of it. Only for [`Probe::Inline`](crate::Probe::Inline).
     pub sample: u64,
@@ -97,6 +98,7 @@ impl Allocators {
         info: &ModuleInfo<'_>,
         names: &FuncNames<'_>,
         options: &AllocationOptions,
+        warnings: &mut Vec<Warning>,
     ) -> Result<Allocators, Error> {
         let imported = info.imported_funcs.len();
         let mut found = Allocators::default();
@@ -115,8 +117,24 @@ impl Allocators {
                 found.add(index, role, &name, found_by);
             }
         }
-        for (role, wanted) in &options.told {
-            found.tell(info, names, (role, wanted), options.several)?;
+        for (role_name, wanted) in &options.told {
+            let role = named(role_name, wanted)?;
+            let why = match told(info, names, role, wanted) {
+                Ok(index) => {
+                    found.add(index, role, &names.get(info, index).name, "told");
+                    continue;
+                }
+                Err(why) => why,
+            };
+            if !options.several {
+                let (name, why) = (wanted.clone(), why.to_string());
+                return Err(ErrorKind::BadAllocator { name, why }.into());
+            }
+            let told = format!("{role_name}={wanted}");
+            if why != Unfit::Missing {
+                warnings.push(Warning::NoAllocator { told: told.clone(), why: why.to_string() });
+            }
+            found.told.missing.push(told);
         }
         found.choose_what_frees(info);
         if !found.by_index.values().any(|role| role.new == New::None) {
@@ -159,42 +177,81 @@ impl Allocators {
         });
     }
 
-    fn tell(
-        &mut self,
-        info: &ModuleInfo<'_>,
-        names: &FuncNames<'_>,
-        (role_name, wanted): (&str, &str),
-        several: bool,
-    ) -> Result<(), Error> {
-        let bad = |why: String| -> Error { ErrorKind::BadAllocator { name: wanted.to_owned(), why }.into() };
-        let role = named(role_name, wanted)?;
-        let imported = info.imported_funcs.len();
-        let mut with_name =
-            (0..info.bodies.len()).map(|n| FuncIndex((imported + n) as u32)).filter(|&index| {
-                let name = names.get(info, index).name;
-                name == wanted
-                    || info.exported_funcs.get(&index.0) == Some(&wanted)
-                    || demangle::demangle(&name).is_some_and(|name| name == wanted)
-            });
-        let index = match (with_name.next(), with_name.next()) {
-            (Some(index), None) => index,
-            (None, _) if several => {
-                self.told.missing.push(format!("{role_name}={wanted}"));
-                return Ok(());
-            }
-            (None, _) => return Err(bad("the module defines no function of this name".to_owned())),
-            _ => return Err(bad("the module has several functions of this name".to_owned())),
-        };
-        if !info.func_type(index).is_some_and(|signature| role.fits(info, signature)) || info.is_shared(index)
-        {
-            return Err(bad(format!("its parameters and results are not those of a `{role_name}`")));
-        }
-        self.add(index, role, &names.get(info, index).name, "told");
-        Ok(())
-    }
-
     /// What a function does, if it is one of them.
     pub(crate) fn get(&self, index: FuncIndex) -> Option<&'static Role> {
         self.by_index.get(&index.0).copied()
+    }
+}
+
+/// Why the user's name for a function of an allocator names none in a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unfit {
+    Missing,
+    Several,
+    Type(&'static str),
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unfit::Missing => f.write_str("the module defines no function of this name"),
+            Unfit::Several => f.write_str("the module has several functions of this name"),
+            Unfit::Type(role) => write!(f, "its parameters and results are not those of a `{role}`"),
+        }
+    }
+}
+
+/// The function that the user means.
+fn told(
+    info: &ModuleInfo<'_>,
+    names: &FuncNames<'_>,
+    role: &'static Role,
+    wanted: &str,
+) -> Result<FuncIndex, Unfit> {
+    let imported = info.imported_funcs.len();
+    let mut with_name = (0..info.bodies.len()).map(|n| FuncIndex((imported + n) as u32)).filter(|&index| {
+        let name = names.get(info, index).name;
+        name == wanted
+            || info.exported_funcs.get(&index.0) == Some(&wanted)
+            || demangle::demangle(&name).is_some_and(|name| name == wanted)
+    });
+    let index = match (with_name.next(), with_name.next()) {
+        (Some(index), None) => index,
+        (None, _) => return Err(Unfit::Missing),
+        _ => return Err(Unfit::Several),
+    };
+    let fits = info.func_type(index).is_some_and(|signature| role.fits(info, signature));
+    if fits && !info.is_shared(index) { Ok(index) } else { Err(Unfit::Type(role.name)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, rewrite};
+
+    #[test]
+    fn in_one_of_several_modules_a_function_of_that_name_may_be_another() {
+        let wasm = wat::parse_str(
+            "(module (memory 1) (func $take (param i32) (result i32) (local.get 0)) (func $run) (func (export \"run\")))",
+        );
+        let wasm = wasm.expect("a module");
+        let told = |several, told: [&str; 2]| {
+            let told = vec![told.map(str::to_owned).into()];
+            let allocations = AllocationOptions { told, several, sample: 0 };
+            let done = rewrite(&wasm, &Options { allocations: Some(allocations), ..Options::default() });
+            done.map(|done| {
+                let warnings: Vec<_> = done.warnings.iter().map(Warning::to_string).collect();
+                (done.symbols.symbols.len(), warnings)
+            })
+            .map_err(|error| error.to_string())
+        };
+        let why = "its parameters and results are not those of a `calloc`";
+        let warning = format!("`calloc=take` is no allocator here: {why}");
+        assert_eq!(told(true, ["calloc", "take"]), Ok((3, vec![warning])));
+        assert_eq!(told(false, ["calloc", "take"]), Err(format!("the allocator `take`: {why}")));
+        let why = "the module has several functions of this name";
+        let warning = format!("`free=run` is no allocator here: {why}");
+        assert_eq!(told(true, ["free", "run"]), Ok((3, vec![warning])));
+        assert_eq!(told(true, ["malloc", "give"]), Ok((3, Vec::new())));
     }
 }

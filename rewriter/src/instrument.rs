@@ -92,7 +92,7 @@ pub(crate) fn rewrite_in(
     let form = options.form()?;
     let wants = form.wants();
     let allocators = match &options.allocations {
-        Some(options) => Allocators::find(&info, &names, options)?,
+        Some(options) => Allocators::find(&info, &names, options, &mut warnings)?,
         None => Allocators::default(),
     };
     let identity = ModuleIdentity {
@@ -209,7 +209,7 @@ pub fn plan(wasm: &[u8], options: &Options) -> Result<Plan, Error> {
     }
     let names = FuncNames::collect(&info, options.names.as_ref(), None, &mut Vec::new());
     let allocators = match &options.allocations {
-        Some(options) => Allocators::find(&info, &names, options)?,
+        Some(options) => Allocators::find(&info, &names, options, &mut Vec::new())?,
         None => Allocators::default(),
     };
     Plan::make(&info, &names, options, None, &HashMap::new(), &allocators)

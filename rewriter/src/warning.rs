@@ -37,6 +37,13 @@ pub enum Warning {
         /// Why.
         left: Left,
     },
+    /// The user's name for a function of an allocator names none in this module, which has another function of that name.
+    NoAllocator {
+        /// What the user said: `malloc=take`.
+        told: String,
+        /// Why.
+        why: String,
+    },
     /// A function without a probe may catch something, but has no room for the local that keeps its depth.
     NotWatched {
         /// Its index in the original module.
@@ -57,6 +64,7 @@ impl fmt::Display for Warning {
                     "dropped the custom section `{name}`: its offsets don't hold for the rewritten module"
                 )
             }
+            Warning::NoAllocator { told, why } => write!(f, "`{told}` is no allocator here: {why}"),
             Warning::NotWatched { index, name } => {
                 write!(
                     f,

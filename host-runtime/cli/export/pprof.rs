@@ -17,7 +17,7 @@ pub(super) fn pprof(opts: &Opts) -> anyhow::Result<()> {
 
 pub(super) fn pprof_heap(opts: &Opts) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
-    if let Some(flag) = calls.of_single_calls() {
+    if let Some(flag) = calls.of_parts() {
         bail!("blocks are followed through the whole trace; leave {flag} out");
     }
     let (profile, heap) = traces::profile_observed(&opts.trace, &calls, Heap::default())?;

@@ -43,7 +43,7 @@ struct Row {
 /// Reports. `by_path`: a row for each path of calls, not for each function.
 pub(super) fn run(opts: &Opts, by_path: bool) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
-    if let Some(flag) = calls.of_single_calls() {
+    if let Some(flag) = calls.of_parts() {
         bail!("blocks are followed through the whole trace; leave {flag} out");
     }
     if opts.compensate || opts.window.0 != WindowChoice::Sum {

@@ -61,6 +61,7 @@ mod symbols;
 mod text;
 mod timeline;
 mod unit;
+mod weights;
 mod welch;
 mod windows;
 
@@ -91,5 +92,6 @@ pub use symbols::{HOST, LOST, OTHER, RECORDER, Symbols, SymbolsProblem, UNSEEN, 
 pub use text::{nanos_text, rough_text};
 pub use timeline::{LaneSpans, LeftOut, Level, Span, Timeline, Track};
 pub use unit::Unit;
+pub use weights::Weights;
 pub use welch::Test;
 pub use windows::EachWindow;

@@ -160,6 +160,14 @@ impl Symbols {
         &self.tables
     }
 
+    /// Says by which weights the instructions of all modules are counted.
+    #[cfg(feature = "dataset")]
+    pub(crate) fn set_weights(&mut self, weights: &str) {
+        for table in &mut self.tables {
+            weights.clone_into(&mut table.module.weights);
+        }
+    }
+
     /// All symbols, in the order of their ids.
     pub fn iter(&self) -> impl Iterator<Item = &Symbol> + Clone {
         self.tables.iter().flat_map(|table| &table.symbols)

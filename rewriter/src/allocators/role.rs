@@ -70,6 +70,15 @@ const DL_MALLOC: Role = role("dlmalloc", (2, 2), None, Size::Param(1));
 const DL_REALLOC: Role = role("dlrealloc", (3, 3), Some(1), Size::Param(2));
 const DL_MEMALIGN: Role = role("dlmemalign", (3, 3), None, Size::Param(2));
 const DL_FREE: Role = role("dlfree", (2, 2), Some(1), Size::None);
+/// mimalloc's: the alignment, an offset, or where the size of the block is told may stand behind the size.
+const MI_CALLOC: Role = role("calloc", (2, 4), None, Size::Params(0, 1));
+const MI_REALLOC: Role = role("realloc", (2, 4), Some(0), Size::Param(1));
+const MI_REALLOCN: Role = role("reallocarray", (3, 5), Some(0), Size::Params(1, 2));
+/// The same with a heap as the first parameter.
+const MI_HEAP_MALLOC: Role = role("heap_malloc", (2, 4), None, Size::Param(1));
+const MI_HEAP_CALLOC: Role = role("heap_calloc", (3, 5), None, Size::Params(1, 2));
+const MI_HEAP_REALLOC: Role = role("heap_realloc", (3, 5), Some(1), Size::Param(2));
+const MI_HEAP_REALLOCN: Role = role("heap_reallocarray", (4, 6), Some(1), Size::Params(2, 3));
 /// AssemblyScript's objects: their header stands in front of the pointer.
 pub(super) const NEW: Role = Role { name: "new", header: 16, ..ALLOC };
 const RENEW: Role = Role { name: "renew", header: 16, ..REALLOC };
@@ -137,22 +146,42 @@ pub(super) fn role_of(name: &str, demangled: &str) -> Option<&'static Role> {
     })
 }
 
-/// mimalloc's, which may be what Emscripten's `malloc` is called.
+/// mimalloc's, which may be what Emscripten's `malloc` is called. (`strdup` and the like call these.)
 fn mimalloc_role(name: &str) -> Option<&'static Role> {
-    Some(match name.strip_prefix("mi_")? {
+    let name = name.strip_prefix("mi_")?;
+    // Heaps of a thread have names of their own since version 3.
+    if let Some(name) = name.strip_prefix("heap_").or_else(|| name.strip_prefix("theap_")) {
+        return Some(match without_alignment(name) {
+            "malloc" | "malloc_small" | "zalloc" | "zalloc_small" | "alloc_new" => &MI_HEAP_MALLOC,
+            "calloc" | "mallocn" | "alloc_new_n" => &MI_HEAP_CALLOC,
+            "realloc" | "rezalloc" | "reallocf" => &MI_HEAP_REALLOC,
+            "reallocn" | "recalloc" => &MI_HEAP_REALLOCN,
+            _ => return None,
+        });
+    }
+    Some(match without_alignment(name) {
         "malloc" | "zalloc" | "malloc_small" | "zalloc_small" | "valloc" | "pvalloc" => &ALLOC,
-        "malloc_aligned" | "zalloc_aligned" => &ALLOC,
-        "new" | "new_nothrow" | "new_aligned" | "new_aligned_nothrow" => &ALLOC,
-        "calloc" | "mallocn" | "new_n" => &CALLOC,
-        "realloc" | "rezalloc" | "expand" | "new_realloc" => &REALLOC,
-        "reallocn" | "reallocarray" | "recalloc" | "new_reallocn" => &REALLOCARRAY,
-        "free" | "cfree" | "free_size" | "free_aligned" | "free_size_aligned" => &FREE,
+        "umalloc" | "uzalloc" | "umalloc_small" | "uzalloc_small" => &ALLOC,
+        "new" | "new_nothrow" | "new_aligned_nothrow" => &ALLOC,
+        "calloc" | "mallocn" | "new_n" | "ucalloc" => &MI_CALLOC,
+        // (The one that frees the block when it fails calls `mi_free`.)
+        "realloc" | "rezalloc" | "reallocf" | "expand" | "_expand" | "new_realloc" | "urealloc" => {
+            &MI_REALLOC
+        }
+        "reallocn" | "reallocarray" | "recalloc" | "new_reallocn" => &MI_REALLOCN,
+        "aligned_recalloc" | "aligned_offset_recalloc" => &MI_REALLOCN,
+        "free" | "cfree" | "ufree" | "free_small" | "free_size" => &FREE,
         "memalign" | "aligned_alloc" => &ALIGNED_ALLOC,
         "posix_memalign" => &POSIX_MEMALIGN,
-        "heap_malloc" | "heap_zalloc" | "heap_malloc_small" => &DL_MALLOC,
-        "heap_realloc" => &DL_REALLOC,
         _ => return None,
     })
+}
+
+/// `malloc` of `malloc_aligned` and `malloc_aligned_at`.
+fn without_alignment(name: &str) -> &str {
+    let aligned = name.strip_suffix("_at").filter(|aligned| aligned.ends_with("_aligned"));
+    let aligned = aligned.unwrap_or(name);
+    aligned.strip_suffix("_aligned").unwrap_or(aligned)
 }
 
 /// Go's for one size each, which the compiler calls by themselves: `runtime.mallocgcSmallNoScanSC2`.
@@ -287,7 +316,7 @@ mod tests {
             ("mi_malloc", Some("alloc")),
             ("mi_calloc", Some("calloc")),
             ("mi_free", Some("free")),
-            ("mi_heap_malloc", Some("dlmalloc")),
+            ("mi_heap_malloc", Some("heap_malloc")),
             ("mi_usable_size", None),
             ("runtime.alloc", Some("tinygo")),
             ("runtime.mallocgc", Some("go")),
@@ -319,6 +348,103 @@ mod tests {
             ("my_malloc", None),
         ] {
             assert_eq!(role(name), expected, "{name}");
+        }
+    }
+
+    /// The names of mimalloc.h, versions 1.6 to 3, with how many parameters each has, where the block is that it is given, and where
+    /// its size is told.
+    #[test]
+    fn mimallocs_functions_have_their_parameters() {
+        use Size::{None as Free, Param, Params};
+        for (name, params, old, size) in [
+            ("malloc", 1, None, Param(0)),
+            ("zalloc", 1, None, Param(0)),
+            ("malloc_small", 1, None, Param(0)),
+            ("zalloc_small", 1, None, Param(0)),
+            ("valloc", 1, None, Param(0)),
+            ("pvalloc", 1, None, Param(0)),
+            ("malloc_aligned", 2, None, Param(0)),
+            ("zalloc_aligned", 2, None, Param(0)),
+            ("malloc_aligned_at", 3, None, Param(0)),
+            ("zalloc_aligned_at", 3, None, Param(0)),
+            ("umalloc", 2, None, Param(0)),
+            ("uzalloc_aligned", 3, None, Param(0)),
+            ("new", 1, None, Param(0)),
+            ("new_nothrow", 1, None, Param(0)),
+            ("new_aligned", 2, None, Param(0)),
+            ("new_aligned_nothrow", 2, None, Param(0)),
+            ("memalign", 2, None, Param(1)),
+            ("aligned_alloc", 2, None, Param(1)),
+            ("posix_memalign", 3, None, Param(2)),
+            ("calloc", 2, None, Params(0, 1)),
+            ("mallocn", 2, None, Params(0, 1)),
+            ("new_n", 2, None, Params(0, 1)),
+            ("ucalloc", 3, None, Params(0, 1)),
+            ("calloc_aligned", 3, None, Params(0, 1)),
+            ("calloc_aligned_at", 4, None, Params(0, 1)),
+            ("realloc", 2, Some(0), Param(1)),
+            ("reallocf", 2, Some(0), Param(1)),
+            ("rezalloc", 2, Some(0), Param(1)),
+            ("expand", 2, Some(0), Param(1)),
+            ("_expand", 2, Some(0), Param(1)),
+            ("new_realloc", 2, Some(0), Param(1)),
+            ("realloc_aligned", 3, Some(0), Param(1)),
+            ("rezalloc_aligned", 3, Some(0), Param(1)),
+            ("realloc_aligned_at", 4, Some(0), Param(1)),
+            ("rezalloc_aligned_at", 4, Some(0), Param(1)),
+            ("urealloc", 4, Some(0), Param(1)),
+            ("reallocn", 3, Some(0), Params(1, 2)),
+            ("reallocarray", 3, Some(0), Params(1, 2)),
+            ("recalloc", 3, Some(0), Params(1, 2)),
+            ("new_reallocn", 3, Some(0), Params(1, 2)),
+            ("recalloc_aligned", 4, Some(0), Params(1, 2)),
+            ("recalloc_aligned_at", 5, Some(0), Params(1, 2)),
+            ("aligned_recalloc", 4, Some(0), Params(1, 2)),
+            ("aligned_offset_recalloc", 5, Some(0), Params(1, 2)),
+            ("free", 1, Some(0), Free),
+            ("cfree", 1, Some(0), Free),
+            ("free_small", 1, Some(0), Free),
+            ("ufree", 2, Some(0), Free),
+            ("free_size", 2, Some(0), Free),
+            ("free_aligned", 2, Some(0), Free),
+            ("free_size_aligned", 3, Some(0), Free),
+            ("heap_malloc", 2, None, Param(1)),
+            ("heap_zalloc", 2, None, Param(1)),
+            ("heap_malloc_small", 2, None, Param(1)),
+            ("heap_zalloc_small", 2, None, Param(1)),
+            ("heap_alloc_new", 2, None, Param(1)),
+            ("theap_malloc", 2, None, Param(1)),
+            ("heap_malloc_aligned", 3, None, Param(1)),
+            ("heap_zalloc_aligned", 3, None, Param(1)),
+            ("heap_malloc_aligned_at", 4, None, Param(1)),
+            ("heap_zalloc_aligned_at", 4, None, Param(1)),
+            ("heap_calloc", 3, None, Params(1, 2)),
+            ("heap_mallocn", 3, None, Params(1, 2)),
+            ("heap_alloc_new_n", 3, None, Params(1, 2)),
+            ("heap_calloc_aligned", 4, None, Params(1, 2)),
+            ("heap_calloc_aligned_at", 5, None, Params(1, 2)),
+            ("heap_realloc", 3, Some(1), Param(2)),
+            ("heap_reallocf", 3, Some(1), Param(2)),
+            ("heap_rezalloc", 3, Some(1), Param(2)),
+            ("heap_realloc_aligned", 4, Some(1), Param(2)),
+            ("heap_rezalloc_aligned", 4, Some(1), Param(2)),
+            ("heap_realloc_aligned_at", 5, Some(1), Param(2)),
+            ("heap_rezalloc_aligned_at", 5, Some(1), Param(2)),
+            ("heap_reallocn", 4, Some(1), Params(2, 3)),
+            ("heap_recalloc", 4, Some(1), Params(2, 3)),
+            ("heap_recalloc_aligned", 5, Some(1), Params(2, 3)),
+            ("heap_recalloc_aligned_at", 6, Some(1), Params(2, 3)),
+        ] {
+            let name = format!("mi_{name}");
+            let role = role_of(&name, &name).unwrap_or_else(|| panic!("{name}"));
+            assert_eq!((role.old, role.size), (old, size), "{name}");
+            let (least, most) = role.params;
+            assert!(least <= params && params <= most, "{name}: {params} parameters");
+        }
+        for other in
+            ["heap_new", "heap_delete", "heap_destroy", "usable_size", "good_size", "heap_new_aligned"]
+        {
+            assert_eq!(mimalloc_role(&format!("mi_{other}")), None, "{other}");
         }
     }
 }

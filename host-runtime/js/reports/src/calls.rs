@@ -102,6 +102,11 @@ impl Calls {
         }))
     }
 
+    /// Whether blocks can't be followed: calls are chosen by their time or their length, or lanes are.
+    pub(crate) fn of_parts(&self) -> bool {
+        self.of_single_calls().is_some() || !self.lanes.is_empty()
+    }
+
     /// The flag that chooses calls by their time, if one is given.
     pub(crate) fn of_single_calls(&self) -> Option<&'static str> {
         match self {

@@ -36,7 +36,7 @@ impl ViewFields {
             (profile, seen) = traces.read(0, observers())?;
         }
         traces.calls.check(&[&profile])?;
-        if traces.calls.of_single_calls().is_some() {
+        if traces.calls.of_parts() {
             // Blocks are followed through the whole trace, or not at all.
             seen.1 = Heap::default();
         }

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { getEnvironmentData, isMainThread, setEnvironmentData, Worker } from 'node:worker_threads';
 import { engine } from '../common/engine.js';
 import { Loading, type LoadingHost } from '../common/loading.js';
-import { rewriting, rewritingOf, rewritten, type RewriteOptions, type Rewriting, type Rewritten } from '../common/rewriter.js';
+import { rewritingOf, rewritten, type RewriteOptions, type Rewriting, type Rewritten } from '../common/rewriter.js';
 import { missingAllocators } from '../common/symbols.js';
 import { ModuleCache } from './module-cache.js';
 import { ModuleIds } from './module-ids.js';
@@ -74,7 +74,7 @@ export function loadingOf({ options, cache }: LoadingSettings): Loading {
         small: SMALL,
         known: (key) => folder?.get(key),
         keep: (key, rewriting) => folder?.put(key, rewriting),
-        rewriteNow: (wasm, options) => named(rewriting(rewriterModule(), wasm, options), options),
+        rewriteNow: (wasm, options) => named(told(rewritten(rewriterModule(), wasm, options), options), options),
         rewriteElsewhere,
         isOwn: isNodes,
         tell,
@@ -129,6 +129,13 @@ function idsOfProcess(): ModuleIds {
     return ids;
 }
 
+/** Says which functions of `KPERF_ALLOCATOR` a module has under another type. (What comes from the cache was told before.) */
+function told(done: Rewritten, { module_name }: RewriteOptions): Rewriting {
+    const warnings = done.summary?.warnings ?? [];
+    for (const warning of warnings) if (warning.includes('` is no allocator here: ')) tell(`${module_name ?? 'a module'}: KPERF_ALLOCATOR: ${warning}`);
+    return rewritingOf(done);
+}
+
 /** A refusal of a pattern says whose it is, on one line. */
 function named(rewriting: Rewriting, { only, skip }: RewriteOptions): Rewriting {
     const [, pattern, reason] = (typeof rewriting === 'string' && /^bad pattern `(.*?)`: (.*)$/s.exec(rewriting)) || [];
@@ -140,7 +147,7 @@ function named(rewriting: Rewriting, { only, skip }: RewriteOptions): Rewriting 
 }
 
 async function rewriteElsewhere(wasm: Uint8Array, options: RewriteOptions): Promise<Rewriting> {
-    return named(rewritingOf(await rewriteInThread(wasm, options)), options);
+    return named(told(await rewriteInThread(wasm, options), options), options);
 }
 
 /** Puts probes into a module in a thread of its own. */
