@@ -182,6 +182,9 @@ pub struct Allocations {
     /// Whether instances may share the memory that blocks are in.
     #[serde(skip_serializing_if = "is_false")]
     pub shared_memory: bool,
+    /// Whether that memory is imported or exported, so that other modules may have it too.
+    #[serde(skip_serializing_if = "is_false")]
+    pub linked_memory: bool,
     /// Of what is allocated one sample in so many bytes is recorded, on average; 0: all of it. A block of `n` bytes is one with the
     /// probability `1 - exp(-n / sample)`.
     #[serde(skip_serializing_if = "is_zero_bytes")]

@@ -148,6 +148,7 @@ impl Allocators {
         }
         found.told.sample = options.sample;
         found.told.shared_memory = info.memory_types.first().is_some_and(|memory| memory.shared);
+        found.told.linked_memory = info.is_first_memory_linked;
         found.told.pages = info.memory_types.iter().map(|memory| memory.initial).collect();
         Ok(found)
     }

@@ -80,6 +80,8 @@ pub(crate) struct ModuleInfo<'a> {
     /// How many memories there are.
     pub(crate) memories: u32,
     pub(crate) memory_types: Vec<wasmparser::MemoryType>,
+    /// Whether the first of them is imported or exported.
+    pub(crate) is_first_memory_linked: bool,
     /// Those of them whose addresses have 64 bits.
     pub(crate) wide_memories: HashSet<u32>,
     /// The tables whose indices have 64 bits.

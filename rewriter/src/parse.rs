@@ -171,7 +171,10 @@ impl<'a> ModuleInfo<'a> {
                     self.add_global(global);
                 }
                 TypeRef::Tag(tag) => self.tags.push(tag.func_type_idx),
-                TypeRef::Memory(memory) => self.add_memory(memory),
+                TypeRef::Memory(memory) => {
+                    self.is_first_memory_linked |= self.memories == 0;
+                    self.add_memory(memory);
+                }
             }
         }
         Ok(())
@@ -209,7 +212,7 @@ impl<'a> ModuleInfo<'a> {
                         self.note_tag(type_index);
                     }
                 }
-                ExternalKind::Memory => {}
+                ExternalKind::Memory => self.is_first_memory_linked |= export.index == 0,
             }
         }
         Ok(())

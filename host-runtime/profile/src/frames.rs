@@ -43,6 +43,8 @@ struct Lane<F> {
     record: ([u32; WORDS], usize),
     /// The function that has left last.
     left: FuncId,
+    /// That of its last batch.
+    elsewhere: u64,
     /// Events of its recorder were lost since its last batch, so that its next one may begin at any depth.
     after_a_gap: bool,
 }
@@ -125,6 +127,7 @@ impl<V: Visitor> Frames<V> {
                     now: start_ticks,
                     record: ([0; WORDS], 0),
                     left: OTHER,
+                    elsewhere: 0,
                     after_a_gap: false,
                 });
                 self.by_id.insert(id, self.lanes.len() - 1);
@@ -261,6 +264,7 @@ impl<V: Visitor> Step<'_, V> {
             });
         }
         self.lane.now = self.lane.now.max(batch.start_ticks);
+        self.lane.elsewhere = batch.elsewhere;
         let mut events = batch.events;
         let after_a_gap = std::mem::take(&mut self.lane.after_a_gap);
         while let Some((&TimedEvent { event: Event::Lost { events: lost }, .. }, rest)) = events.split_first()
@@ -443,7 +447,8 @@ impl<V: Visitor> Step<'_, V> {
         *len = 0;
         let Some(allocation) = Allocation::decode(*words) else { return Ok(()) };
         self.counts.records += 1;
-        let (lane, ticks) = (self.lane.id, self.lane.now);
+        // Blocks are of all stacks.
+        let (lane, ticks) = (self.lane.id, self.lane.now.saturating_add(self.lane.elsewhere));
         let by = match allocation {
             Allocation::Grown { .. } | Allocation::Created { .. } => {
                 self.lane.frames.last().map_or(OTHER, |frame| self.visitor.function(frame))

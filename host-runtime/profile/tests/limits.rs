@@ -61,7 +61,7 @@ fn tree(mut builder: CallTreeBuilder, batches: &[(u32, u32, Vec<TimedEvent>)]) -
         let lane = LaneId { recorder: *recorder, stack: 0 };
         let Some(first) = events.first() else { continue };
         let start_ticks = first.ticks;
-        builder.push(&Batch { lane, depth: *depth, start_ticks, events });
+        builder.push(&Batch { lane, depth: *depth, start_ticks, elsewhere: 0, events });
     }
     assert!(builder.problems().is_empty(), "{:?}", builder.problems());
     builder.finish(0)

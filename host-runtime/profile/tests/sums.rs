@@ -38,7 +38,13 @@ fn feed(builder: &mut CallTreeBuilder, numbers: &mut Numbers) -> u64 {
         }
         let id = LaneId { recorder: lane as u32 / 2, stack: lane as u32 % 2 };
         // Mostly nonsense, for the builder doesn't say how many are open.
-        builder.push(&Batch { lane: id, depth: numbers.below(5) as u32, start_ticks, events: &events });
+        builder.push(&Batch {
+            lane: id,
+            depth: numbers.below(5) as u32,
+            start_ticks,
+            elsewhere: 0,
+            events: &events,
+        });
         if numbers.below(20) == 0 {
             // Far ahead, or back: within what sums of ticks can hold.
             now[lane] = numbers.below(1 << 40);

@@ -77,6 +77,9 @@ pub struct Batch<'a> {
     pub depth: u32,
     /// The time before the first event: the time of the lane's last event, or of the switch to it.
     pub start_ticks: u64,
+    /// With instructions as the clock, how many of them other stacks of the recorder executed since this one ran first: what is added
+    /// to the lane's times to have the recorder's.
+    pub elsewhere: u64,
     /// The events. Not empty. [`Event::Lost`] stands only at the front.
     pub events: &'a [TimedEvent],
 }

@@ -57,6 +57,7 @@ pub(crate) struct Segment {
     pub(crate) lane: LaneId,
     pub(crate) depth: u32,
     pub(crate) start_ticks: u64,
+    pub(crate) elsewhere: u64,
     pub(crate) events: Range<usize>,
 }
 
@@ -171,7 +172,8 @@ impl Lanes {
                             event.ticks = event.ticks.saturating_sub(elsewhere);
                         }
                     }
-                    out.push(Segment { lane, depth: known, start_ticks, events: start..at });
+                    let events = start..at;
+                    out.push(Segment { lane, depth: known, start_ticks, elsewhere, events });
                 }
                 if *switch != end {
                     state.parked.insert(stack, after(known, &block.events[start..at]));
@@ -208,7 +210,7 @@ impl Lanes {
             let ticks = state.ticks.saturating_sub(elsewhere);
             events.push(TimedEvent { ticks, event: loss.event() });
             let lane = LaneId { recorder, stack: state.stack };
-            out.push(Segment { lane, depth: 0, start_ticks: ticks, events: at..at + 1 });
+            out.push(Segment { lane, depth: 0, start_ticks: ticks, elsewhere, events: at..at + 1 });
         }
     }
 }

@@ -200,9 +200,9 @@ impl<R: Read> TraceReader<R> {
                 }))
             }
             Step::Events(segment) => {
-                let Segment { lane, depth, start_ticks, ref events } = self.segments[segment];
+                let Segment { lane, depth, start_ticks, elsewhere, ref events } = self.segments[segment];
                 let events = &self.decoded.events[events.clone()];
-                let batch = Batch { lane, depth, start_ticks, events };
+                let batch = Batch { lane, depth, start_ticks, elsewhere, events };
                 Some(if self.spans { Item::Spans(batch) } else { Item::Events(batch) })
             }
             Step::Stall(stall) => Some(Item::Stall(stall)),

@@ -122,7 +122,7 @@ pub fn events(names: &mut Names, start_ticks: u64, script: &str) -> Vec<TimedEve
 
 /// A batch of lane `recorder`.
 pub fn batch(recorder: u32, depth: u32, start_ticks: u64, events: &[TimedEvent]) -> Batch<'_> {
-    Batch { lane: LaneId { recorder, stack: 0 }, depth, start_ticks, events }
+    Batch { lane: LaneId { recorder, stack: 0 }, depth, start_ticks, elsewhere: 0, events }
 }
 
 /// A block as a recorder would hand it over.
