@@ -101,6 +101,8 @@ pub struct Heap {
     /// Changes, which wait for others that were before them.
     order: Order,
     slack: Slack,
+    /// Whether many records have the same time.
+    is_coarse: bool,
     /// After so many ticks an end isn't that of a block before.
     late: u64,
     /// The time of the last change that came out of `order`.
@@ -365,6 +367,7 @@ impl CallObserver for Heap {
     fn begin(&mut self, header: &Header) {
         let ticks = |seconds: f64| (seconds * header.clock.ticks_per_second) as u64;
         self.late = ticks(LATE_SECONDS);
+        self.is_coarse = header.clock.kind == ClockKind::Ticker;
         let clocks = match header.clock.kind {
             ClockKind::Precise => CLOCKS_SECONDS,
             ClockKind::Ticker => TICKER_SECONDS,

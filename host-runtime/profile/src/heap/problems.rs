@@ -79,6 +79,13 @@ impl Heap {
                     .to_owned(),
             );
         }
+        if self.is_coarse && self.order.is_shared() {
+            told.push(
+                "threads share a memory, and a ticker gives many records one time: a few may be told in the wrong order \
+                 (--clock precise knows it)"
+                    .to_owned(),
+            );
+        }
         if displaced > 0 {
             told.push(format!(
                 "{displaced} blocks of a shared memory can't be followed: {MAX_DISPLACED} are whose threads' records come in another \
