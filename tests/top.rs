@@ -33,7 +33,7 @@ fn folder() -> TempDir {
 #[test]
 fn each_window_is_shown_and_then_all() {
     let folder = folder();
-    let run = top(folder.path(), &["app.wat", "--every", "5ms", "--limit", "2"]);
+    let run = top(folder.path(), &["app.wat", "--every", "10ms", "--limit", "2"]);
     let text = String::from_utf8(run.stderr).unwrap();
     assert_eq!((run.status.code(), run.stdout.len()), (Some(7), 0), "{text}");
     let (windows, all) = text.split_once("# times:").expect(&text);
