@@ -15,7 +15,7 @@ const MODULE: &str = r#"(module
     (loop $more
       (local.set 0 (call $"<b>\1b[31mred" (local.get 0)))
       (local.set $n (i32.add (local.get $n) (i32.const 1)))
-      (br_if $more (i32.lt_u (local.get $n) (i32.const 20000000))))
+      (br_if $more (i32.lt_u (local.get $n) (i32.const 80000000))))
     (local.get 0))
   (func (export "_start") (drop (call $work (i32.const 1))) (call $exit (i32.const 7))))"#;
 
@@ -33,7 +33,7 @@ fn folder() -> TempDir {
 #[test]
 fn each_window_is_shown_and_then_all() {
     let folder = folder();
-    let run = top(folder.path(), &["app.wat", "--every", "10ms", "--limit", "2"]);
+    let run = top(folder.path(), &["app.wat", "--every", "20ms", "--limit", "2"]);
     let text = String::from_utf8(run.stderr).unwrap();
     assert_eq!((run.status.code(), run.stdout.len()), (Some(7), 0), "{text}");
     let (windows, all) = text.split_once("# times:").expect(&text);
@@ -41,7 +41,7 @@ fn each_window_is_shown_and_then_all() {
     assert!(lines[0].starts_with("# after ") && lines[0].contains(" in calls"), "{text}");
     assert_eq!(lines[1], " now %   all %        calls/s  function");
     assert!(lines.iter().filter(|line| line.starts_with("# after ")).count() >= 2, "{text}");
-    assert!(all.contains("20,000,003 calls") || all.contains("20,000,003 of"), "{text}");
+    assert!(all.contains("80,000,003 calls") || all.contains("80,000,003 of"), "{text}");
     // The module's names are text: nothing of them reaches the terminal.
     assert!(text.contains("<b>") && !text.contains('\x1b'), "{text}");
     let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -59,7 +59,7 @@ fn a_trace_is_kept_where_it_is_wanted() {
     let report =
         report.args(["report", "app.kperf", "--format", "csv"]).current_dir(folder.path()).output().unwrap();
     let csv = String::from_utf8(report.stdout).unwrap();
-    assert!(csv.lines().any(|line| line.contains("20000000") && line.contains("red")), "{csv}");
+    assert!(csv.lines().any(|line| line.contains("80000000") && line.contains("red")), "{csv}");
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn lines_are_no_wider_than_the_terminal() {
     }
     // While it runs, the window gets smaller. A line of before is at most as wide as before.
     // Long enough for it on every machine.
-    fs::write(folder.path().join("long.wat"), MODULE.replace("20000000", "400000000")).unwrap();
+    fs::write(folder.path().join("long.wat"), MODULE.replace("80000000", "400000000")).unwrap();
     let narrower = "(sleep 0.05; stty cols 30 </dev/tty) & kperf-wasm top long.wat --every 20ms 2>&1; wait";
     let lines = on_terminal(folder.path(), "cols 100 rows 10", narrower);
     let heads = |text: &str| lines.iter().filter(|line| line.trim_end().ends_with(text)).count();
