@@ -36,8 +36,7 @@ pub const MAX_DISPLACED: usize = 1 << 18;
 const CLOCKS_SECONDS: f64 = 50e-6;
 const TICKER_SECONDS: f64 = 20e-3;
 
-/// A thread that isn't run tells so much later what its allocator has done: others wait for that, and after that it is not believed.
-const LEAVE_SECONDS: f64 = 20e-3;
+/// A thread that isn't run tells so much later what its allocator has done, at most.
 const LATE_SECONDS: f64 = 1.0;
 
 /// Bytes of a page of memory.
@@ -368,15 +367,16 @@ impl CallObserver for Heap {
         let ticks = |seconds: f64| (seconds * header.clock.ticks_per_second) as u64;
         self.late = ticks(LATE_SECONDS);
         self.is_coarse = header.clock.kind == ClockKind::Ticker;
-        let clocks = match header.clock.kind {
-            ClockKind::Precise => CLOCKS_SECONDS,
-            ClockKind::Ticker => TICKER_SECONDS,
+        // With times of their own, blocks needn't wait: what waits behind them would come too late for others.
+        let (clocks, leave) = match header.clock.kind {
+            ClockKind::Precise => (CLOCKS_SECONDS, 0.0),
+            ClockKind::Ticker => (TICKER_SECONDS, TICKER_SECONDS),
             ClockKind::Instructions => {
                 self.slack = Slack::NONE;
                 return;
             }
         };
-        self.slack = Slack { clocks: ticks(clocks), leave: ticks(LEAVE_SECONDS) };
+        self.slack = Slack { clocks: ticks(clocks), leave: ticks(leave) };
     }
 
     fn allocation(
