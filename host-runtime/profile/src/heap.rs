@@ -21,14 +21,14 @@ pub use curve::Moment;
 use cut::Cut;
 pub use figures::{Count, HeapFigures};
 use modules::{Memory, Modules};
-use order::{Came, Order, Slack};
+use order::Order;
 pub use problems::HeapProblems;
 
 /// How many blocks are followed from their allocation to their end. Those beyond count as allocated, and as nothing else.
 pub const MAX_LIVE_BLOCKS: usize = 1 << 22;
 
-/// In shared memory, of how many addresses it is known that they were given once more before an end was told, or that an end was told
-/// before its block was given. Others are told as [`HeapProblems`].
+/// In shared memory, of how many addresses it is known that they were given once more before an end was told, and of how many that an end
+/// was told before its block was given. Others are told as [`HeapProblems`].
 pub const MAX_DISPLACED: usize = 1 << 18;
 
 /// Two threads may read times that differ by so much from their order: a page's clock is coarse, and each of its threads has its own. Where
@@ -78,12 +78,19 @@ impl Change {
     }
 }
 
-/// Ends that have still to be told, of blocks whose address was given once more.
+/// Ends at an address that were told before their blocks, or that have still to be told of blocks before.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ends {
     count: u32,
-    /// When the address was given last, in ticks.
+    /// When the last of them was told, or the address was given last, in ticks, and by which recorder.
     ticks: u64,
+    recorder: u32,
+}
+
+impl Ends {
+    fn add(&mut self, ticks: u64, recorder: u32) {
+        *self = Ends { count: self.count.saturating_add(1), ticks, recorder };
+    }
 }
 
 /// Follows the blocks of a trace, as an observer of its calls. Its memory: figures for each node of the call tree, and the
@@ -93,13 +100,17 @@ pub struct Heap {
     /// By node of the call tree.
     nodes: Vec<HeapFigures>,
     live: FxHashMap<Place, Block>,
-    /// Addresses that were given once more.
+    /// Addresses that were given once more before an end was told, and those of which an end was told before its block.
     given_before: FxHashMap<Place, Ends>,
-    /// Addresses of which an end had an earlier time than its block, the last time.
-    freed_before: FxHashSet<Place>,
+    freed_before: FxHashMap<Place, Ends>,
+    /// When the ends in `freed_before` were left out last that nobody can mean any more.
+    cleared: u64,
+    /// Addresses of which an end came before its block, the last time.
+    shifted: FxHashSet<Place>,
     /// Changes, which wait for others that were before them.
     order: Order,
-    slack: Slack,
+    /// By how many ticks clocks of threads may differ; `None`: they have nothing in common.
+    slack: Option<u64>,
     /// Whether many records have the same time.
     is_coarse: bool,
     /// After so many ticks an end isn't that of a block before.
@@ -218,13 +229,11 @@ impl Heap {
     }
 
     /// The next of the changes that wait.
-    fn step(&mut self, pressed: bool) -> bool {
+    fn step(&mut self) -> bool {
         let live = &self.live;
-        let next = self.order.next(self.slack, pressed, |place| live.contains_key(place));
-        let Some((at, change, came)) = next else { return false };
+        let Some((at, change)) = self.order.next(|place| live.contains_key(place)) else { return false };
         let Change { ticks, place, recorder, node, given } = change;
-        let is_late = at.saturating_add(self.slack.most()) < self.settled;
-        self.problems.reordered += u64::from(is_late || came == Came::Pressed);
+        self.problems.reordered += u64::from(at < self.settled);
         self.settled = self.settled.max(at);
         match given {
             Some((size, resized)) => {
@@ -234,7 +243,29 @@ impl Heap {
             None => self.take(place, recorder, ticks),
         }
         if place.memory.is_shared() {
-            self.order.changed(place, self.live.contains_key(&place), self.slack);
+            self.order.changed(place, self.live.contains_key(&place));
+        }
+        true
+    }
+
+    /// Whether the end of a block that is given now was told already: by a thread whose clock is behind.
+    fn was_freed_before(&mut self, place: Place, recorder: u32, ticks: u64) -> bool {
+        let Some(ends) = self.freed_before.get_mut(&place) else { return false };
+        // A thread knows the order of its own calls.
+        if ends.recorder == recorder {
+            return false;
+        }
+        let is_late = self.slack.is_none_or(|slack| ends.ticks.saturating_add(slack) < ticks);
+        // Now and then a clock is behind. If it is so time after time, an end that nobody can mean has moved all others by one.
+        if is_late || !self.shifted.insert(place) {
+            let count = ends.count;
+            self.freed_before.remove(&place);
+            self.unknown(count);
+            return false;
+        }
+        ends.count -= 1;
+        if ends.count == 0 {
+            self.freed_before.remove(&place);
         }
         true
     }
@@ -246,6 +277,11 @@ impl Heap {
         if resized {
             figures.resized.add(block.count);
         }
+        if self.was_freed_before(place, block.recorder, block.ticks) {
+            // It was there for no time.
+            figures_of_ended(self.figures(block.node), &block, block.ticks);
+            return;
+        }
         if self.live.len() >= MAX_LIVE_BLOCKS && !self.live.contains_key(&place) {
             self.problems.beyond += 1;
             return;
@@ -256,8 +292,7 @@ impl Heap {
             if !place.memory.is_shared() {
                 self.problems.given_twice += 1;
             } else if self.given_before.len() < MAX_DISPLACED || self.given_before.contains_key(&place) {
-                let Ends { count, ticks } = self.given_before.entry(place).or_default();
-                (*count, *ticks) = (count.saturating_add(1), block.ticks);
+                self.given_before.entry(place).or_default().add(block.ticks, block.recorder);
             } else {
                 self.problems.displaced += 1;
             }
@@ -279,18 +314,23 @@ impl Heap {
     }
 
     fn take(&mut self, place: Place, recorder: u32, ticks: u64) {
-        let Some(&block) = self.live.get(&place) else { return self.unknown() };
-        if place.memory.is_shared() && !self.slack.is_none() {
-            // A thread that frees what it was given itself means that block, whatever others have still to tell of those before.
-            if block.recorder != recorder && self.was_given_before(place, ticks) {
-                return;
-            }
-            if !self.may_be_before(place, ticks < block.ticks) {
-                return self.unknown();
-            }
+        // A thread that frees what it was given itself means that block, whatever others have still to tell of those before.
+        let is_own = self.live.get(&place).is_some_and(|block| block.recorder == recorder);
+        if !is_own && self.was_given_before(place, ticks) {
+            return;
         }
-        self.live.remove(&place);
-        self.block_ends(block, ticks.max(block.ticks));
+        match self.live.remove(&place) {
+            Some(block) => {
+                if !self.shifted.is_empty() {
+                    self.shifted.remove(&place);
+                }
+                self.block_ends(block, ticks.max(block.ticks));
+            }
+            None if place.memory.is_shared() && self.slack.is_some() => {
+                self.free_before(place, recorder, ticks)
+            }
+            None => self.unknown(1),
+        }
     }
 
     /// Whether what was freed now was gone already, as its address had been given once more.
@@ -308,23 +348,31 @@ impl Heap {
         true
     }
 
-    /// Whether an end is a block's although its time may be before the block's. Clocks of threads differ now and then. If it comes so
-    /// time after time, it is that an end which nobody can mean has moved all others by one.
-    fn may_be_before(&mut self, place: Place, is_before: bool) -> bool {
-        if !is_before {
-            if !self.freed_before.is_empty() {
-                self.freed_before.remove(&place);
-            }
-            return true;
+    /// A block was freed that isn't there, yet. A trace may free what it never allocated, as often as it wants.
+    fn free_before(&mut self, place: Place, recorder: u32, ticks: u64) {
+        let slack = self.slack.unwrap_or(0);
+        if self.freed_before.len() >= MAX_DISPLACED && self.cleared.saturating_add(slack) < ticks {
+            self.cleared = ticks;
+            let mut unknown = 0;
+            self.freed_before.retain(|_, ends| {
+                let may_be_known = ends.ticks.saturating_add(slack) >= ticks;
+                unknown += if may_be_known { 0 } else { ends.count };
+                may_be_known
+            });
+            self.unknown(unknown);
         }
-        self.freed_before.len() < MAX_DISPLACED && self.freed_before.insert(place)
+        if self.freed_before.len() < MAX_DISPLACED || self.freed_before.contains_key(&place) {
+            self.freed_before.entry(place).or_default().add(ticks, recorder);
+        } else {
+            self.problems.displaced += 1;
+        }
     }
 
-    /// A block was freed that nobody was given.
-    fn unknown(&mut self) {
+    /// So many blocks were freed that nobody was given.
+    fn unknown(&mut self, count: u32) {
         // Of blocks that were no samples some ends are told.
         if self.problems.beyond == 0 && self.sample == 0 && !self.has_spares {
-            self.problems.unknown += 1;
+            self.problems.unknown += u64::from(count);
         }
     }
 
@@ -336,11 +384,16 @@ impl Heap {
         let figures = self.figures(block.node);
         figures.live_blocks.subtract(block.count);
         figures.live_bytes = figures.live_bytes.saturating_sub(block.size);
-        figures.freed_blocks.add(block.count);
-        figures.freed_bytes = figures.freed_bytes.saturating_add(block.size);
-        let lifetime = block.count.times(ticks.saturating_sub(block.ticks));
-        figures.lifetime_ticks = figures.lifetime_ticks.saturating_add(lifetime);
+        figures_of_ended(figures, &block, ticks);
     }
+}
+
+/// Adds a block that is gone.
+fn figures_of_ended(figures: &mut HeapFigures, block: &Block, ticks: u64) {
+    figures.freed_blocks.add(block.count);
+    figures.freed_bytes = figures.freed_bytes.saturating_add(block.size);
+    let lifetime = block.count.times(ticks.saturating_sub(block.ticks));
+    figures.lifetime_ticks = figures.lifetime_ticks.saturating_add(lifetime);
 }
 
 /// Blocks and bytes in the place of calls and times.
@@ -367,16 +420,11 @@ impl CallObserver for Heap {
         let ticks = |seconds: f64| (seconds * header.clock.ticks_per_second) as u64;
         self.late = ticks(LATE_SECONDS);
         self.is_coarse = header.clock.kind == ClockKind::Ticker;
-        // With times of their own, blocks needn't wait: what waits behind them would come too late for others.
-        let (clocks, leave) = match header.clock.kind {
-            ClockKind::Precise => (CLOCKS_SECONDS, 0.0),
-            ClockKind::Ticker => (TICKER_SECONDS, TICKER_SECONDS),
-            ClockKind::Instructions => {
-                self.slack = Slack::NONE;
-                return;
-            }
+        self.slack = match header.clock.kind {
+            ClockKind::Precise => Some(ticks(CLOCKS_SECONDS)),
+            ClockKind::Ticker => Some(ticks(TICKER_SECONDS)),
+            ClockKind::Instructions => None,
         };
-        self.slack = Slack { clocks: ticks(clocks), leave: ticks(leave) };
     }
 
     fn allocation(
@@ -419,13 +467,13 @@ impl CallObserver for Heap {
             }
         };
         let change = Change { ticks, place: Place { memory, pointer }, recorder, node, given };
-        self.order.push(if self.slack.is_none() { 0 } else { ticks }, change);
+        self.order.push(self.slack.map_or(0, |_| ticks), change);
         if self.order.is_full() {
-            self.step(true);
+            self.step();
         }
     }
 
     fn end(&mut self) {
-        while self.step(false) {}
+        while self.step() {}
     }
 }

@@ -1,9 +1,9 @@
 //! Brings the records of several threads into one order.
 //!
-//! Each lane's records come in the order of time, but its blocks come when they are full. And the order of times isn't quite that of the
-//! allocator: a record is made when its function leaves, a ticker gives many the same time, clocks of threads differ a little. What
-//! is certain is that a block is given before it is freed, and freed before its address is given again. So a lane whose next record
-//! can't be waits for those of others that make it possible, for a while.
+//! Each lane's records come in the order of time, but its blocks come when they are full. And a ticker gives many records the same
+//! time. What is certain is that a block is given before it is freed, and freed before its address is given again. So of the records of
+//! one time those wait that can't be, for those of others that make them possible. They wait no longer: what is behind them
+//! in their lane would come too late for others.
 
 use super::{Change, Place};
 use rustc_hash::FxHashMap;
@@ -15,46 +15,6 @@ use std::collections::{BTreeSet, BinaryHeap, VecDeque};
 const MAX_ALONE: usize = 1 << 16;
 /// And so many else.
 const MAX_WAITING: usize = 1 << 21;
-
-/// For how long records wait, in ticks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Slack {
-    /// By how much clocks of threads may differ: an end waits so long for its block.
-    pub(super) clocks: u64,
-    /// A block waits so long for the end of the one that was there. Its thread may not be run between what the allocator's function
-    /// does and its leave.
-    pub(super) leave: u64,
-}
-
-impl Default for Slack {
-    fn default() -> Slack {
-        Slack::NONE
-    }
-}
-
-impl Slack {
-    /// Clocks of threads have nothing in common, and records no order but that of their lanes and blocks.
-    pub(super) const NONE: Slack = Slack { clocks: u64::MAX, leave: u64::MAX };
-
-    /// How far the times of what comes out may go back.
-    pub(super) fn most(self) -> u64 {
-        self.clocks.max(self.leave)
-    }
-
-    pub(super) fn is_none(self) -> bool {
-        self == Slack::NONE
-    }
-}
-
-/// How a record came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Came {
-    InOrder,
-    /// It can't be, and has waited as long as it may.
-    Waited,
-    /// It can't be, or may not, but too many wait for it.
-    Pressed,
-}
 
 /// Which of the records of one time come first: what others waited for to be possible, for they were there before; then ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -73,7 +33,7 @@ pub(super) struct Order {
     lanes: Vec<VecDeque<(u64, Change)>>,
     by_recorder: FxHashMap<u32, usize>,
     ready: BinaryHeap<Ready>,
-    /// Lanes whose next record can't be now: until when they wait, and at what place.
+    /// Lanes whose next record can't be now: its time, and at what place.
     blocked: BTreeSet<(u64, usize)>,
     by_place: BTreeSet<(Place, bool, u64, usize)>,
     waiting: usize,
@@ -109,40 +69,34 @@ impl Order {
         self.waiting > if is_alone { MAX_ALONE } else { MAX_WAITING }
     }
 
-    /// The next record. `is_live` tells whether a block is at a place; `pressed` that others would have to wait for more.
-    pub(super) fn next(
-        &mut self,
-        slack: Slack,
-        pressed: bool,
-        is_live: impl Fn(&Place) -> bool,
-    ) -> Option<(u64, Change, Came)> {
+    /// The next record, and its time. `is_live` tells whether a block is at a place.
+    pub(super) fn next(&mut self, is_live: impl Fn(&Place) -> bool) -> Option<(u64, Change)> {
         loop {
-            let limit = self.blocked.first().copied();
+            let blocked = self.blocked.first().copied();
             let Some(ready) = self.ready.peek_mut() else {
-                let (_, lane) = limit?;
-                return self.give_up(lane, slack, if pressed { Came::Pressed } else { Came::Waited });
+                return self.give_up(blocked?.1);
             };
             let Reverse((ticks, _, lane)) = *ready;
-            if let Some((until, blocked)) = limit
-                && until < ticks
+            if let Some((before, blocked)) = blocked
+                && before < ticks
             {
                 drop(ready);
-                return self.give_up(blocked, slack, Came::Waited);
+                return self.give_up(blocked);
             }
             PeekMut::pop(ready);
             let &(ticks, change) = self.lanes.get(lane)?.front()?;
             let place = change.place;
             if place.memory.is_shared() && change.is_given() == is_live(&place) {
-                self.blocked.insert((until(slack, ticks, &change), lane));
+                self.blocked.insert((ticks, lane));
                 self.by_place.insert((place, change.is_given(), ticks, lane));
                 continue;
             }
-            return self.take(lane, Came::InOrder);
+            return self.take(lane);
         }
     }
 
     /// A block is at a place now, or no more: the first that waits for that can go on.
-    pub(super) fn changed(&mut self, place: Place, is_live: bool, slack: Slack) {
+    pub(super) fn changed(&mut self, place: Place, is_live: bool) {
         if self.by_place.is_empty() {
             return;
         }
@@ -150,9 +104,8 @@ impl Order {
         let first = self.by_place.range(from..).next().copied();
         if let Some((at, is_given, ticks, lane)) = first
             && (at, is_given) == (place, !is_live)
-            && let Some((_, change)) = self.lanes.get(lane).and_then(VecDeque::front)
         {
-            self.blocked.remove(&(until(slack, ticks, change), lane));
+            self.blocked.remove(&(ticks, lane));
             self.by_place.remove(&(at, is_given, ticks, lane));
             self.ready.push(Reverse((ticks, Rank::Waited, lane)));
         }
@@ -165,26 +118,22 @@ impl Order {
         }
     }
 
-    fn give_up(&mut self, lane: usize, slack: Slack, came: Came) -> Option<(u64, Change, Came)> {
+    /// The next record of a lane that has waited as long as it may.
+    fn give_up(&mut self, lane: usize) -> Option<(u64, Change)> {
         let &(ticks, change) = self.lanes.get(lane)?.front()?;
-        self.blocked.remove(&(until(slack, ticks, &change), lane));
+        self.blocked.remove(&(ticks, lane));
         self.by_place.remove(&(change.place, change.is_given(), ticks, lane));
-        self.take(lane, came)
+        self.take(lane)
     }
 
-    fn take(&mut self, lane: usize, came: Came) -> Option<(u64, Change, Came)> {
+    fn take(&mut self, lane: usize) -> Option<(u64, Change)> {
         let queue = self.lanes.get_mut(lane)?;
-        let (ticks, change) = queue.pop_front()?;
+        let record = queue.pop_front()?;
         if queue.is_empty() {
             *queue = VecDeque::new();
         }
         self.waiting = self.waiting.saturating_sub(1);
         self.make_ready(lane);
-        Some((ticks, change, came))
+        Some(record)
     }
-}
-
-/// Until when a record waits that can't be.
-fn until(slack: Slack, ticks: u64, change: &Change) -> u64 {
-    ticks.saturating_add(if change.is_given() { slack.leave } else { slack.clocks })
 }

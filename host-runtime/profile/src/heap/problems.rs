@@ -1,6 +1,7 @@
 //! What records of memory say that can't be, or that can't be followed.
 
-use super::{Heap, MAX_DISPLACED, MAX_LIVE_BLOCKS};
+use super::{Ends, Heap, MAX_DISPLACED, MAX_LIVE_BLOCKS, Place};
+use rustc_hash::FxHashMap;
 
 /// What didn't fit together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,8 +26,14 @@ pub struct HeapProblems {
 impl Heap {
     /// What didn't fit together.
     pub fn problems(&self) -> HeapProblems {
-        let twice = self.given_before.values().map(|ends| u64::from(ends.count)).sum::<u64>();
+        let sum =
+            |ends: &FxHashMap<Place, Ends>| ends.values().map(|ends| u64::from(ends.count)).sum::<u64>();
+        let twice = sum(&self.given_before);
+        // As in `unknown`.
+        let is_told = self.problems.beyond == 0 && self.sample == 0 && !self.has_spares;
+        let early = if is_told { sum(&self.freed_before) } else { 0 };
         HeapProblems {
+            unknown: self.problems.unknown.saturating_add(early),
             given_twice: self.problems.given_twice.saturating_add(twice),
             lost: self.cut.lost,
             ..self.problems
@@ -81,7 +88,7 @@ impl Heap {
         }
         if self.is_coarse && self.order.is_shared() {
             told.push(
-                "threads share a memory, and a ticker gives many records one time: a few may be told in the wrong order \
+                "threads share a memory, and a ticker gives many records one time: some may be told in the wrong order \
                  (--clock precise knows it)"
                     .to_owned(),
             );

@@ -1,7 +1,7 @@
 use super::*;
 
 fn heap(is_shared: bool, records: &[(u32, Allocation)]) -> Heap {
-    let mut heap = empty(is_shared, Slack::NONE);
+    let mut heap = empty(is_shared, None);
     for (ticks, (recorder, record)) in (1..).zip(records) {
         let node = NodeId(1 + ticks as u32 % 2);
         heap.allocation(lane(*recorder), node, MALLOC, record, ticks);
@@ -10,7 +10,7 @@ fn heap(is_shared: bool, records: &[(u32, Allocation)]) -> Heap {
     heap
 }
 
-fn empty(is_shared: bool, slack: Slack) -> Heap {
+fn empty(is_shared: bool, slack: Option<u64>) -> Heap {
     Heap { modules: Modules::one(is_shared), slack, late: 1_000, ..Heap::default() }
 }
 
@@ -96,7 +96,7 @@ fn samples_are_summed_in_parts() {
 
 #[test]
 fn what_no_call_allocated_is_the_hosts() {
-    let mut heap = empty(false, Slack::NONE);
+    let mut heap = empty(false, None);
     let nodes = vec![Node::new(CallTree::ROOT, HOST), Node::new(CallTree::ROOT, kperf_abi::FuncId(7))];
     let tree = CallTree::new(nodes);
     heap.allocation(lane(0), NodeId(1), MALLOC, &given(8, 100), 1);
@@ -112,7 +112,7 @@ fn what_no_call_allocated_is_the_hosts() {
 #[test]
 fn displaced_blocks_have_a_budget_and_are_told() {
     let many = 2 * MAX_DISPLACED as u64;
-    let mut heap = empty(true, Slack { clocks: 5, leave: 5 });
+    let mut heap = empty(true, Some(5));
     for n in 0..many {
         heap.allocation(lane(0), NodeId(1), MALLOC, &given(8 * (1 + n), 1), 10 * n);
         heap.allocation(lane(0), NodeId(1), MALLOC, &given(8 * (1 + n), 1), 10 * n);
@@ -128,7 +128,7 @@ fn displaced_blocks_have_a_budget_and_are_told() {
 
 /// Records of lanes, in the order of their blocks: each with its time and its node.
 fn timed(records: &[(u32, u64, u32, Allocation)]) -> Heap {
-    let mut heap = empty(true, Slack { clocks: 5, leave: 5 });
+    let mut heap = empty(true, Some(5));
     for (recorder, ticks, node, record) in records {
         heap.allocation(lane(*recorder), NodeId(*node), MALLOC, record, *ticks);
     }
