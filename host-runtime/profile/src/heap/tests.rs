@@ -215,3 +215,41 @@ fn an_end_that_nobody_can_mean_moves_no_others() {
     assert_eq!((heap.problems().unknown, heap.total().live_blocks.get()), (1, 0), "{:?}", heap.problems());
     assert!(heap.total().lifetime_ticks >= 97 * 8, "{}", heap.total().lifetime_ticks);
 }
+
+#[test]
+fn eight_threads_that_free_each_others_blocks_are_told_apart() {
+    // Numbers that look random say which thread is next, whether it frees, and which block.
+    let mut state = 1u64;
+    let mut below = |most: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % most
+    };
+    let mut lanes: [Vec<(u64, Allocation)>; 8] = Default::default();
+    let mut blocks: Vec<(u64, u64, usize)> = Vec::new();
+    let mut places: Vec<u64> = (1..=20).map(|n| 8 * n).collect();
+    let (mut now, mut peak) = (0, 0);
+    let mut freed_of = [0; 8];
+    for ticks in 1..200_000 {
+        let thread = below(8);
+        if let Some(place) = if below(2) == 0 { places.pop() } else { None } {
+            let size = 1 + below(100) as u64;
+            blocks.push((place, size, thread));
+            lanes[thread].push((ticks, given(place, size)));
+            now += size;
+            peak = peak.max(now);
+        } else if !blocks.is_empty() {
+            let (place, size, owner) = blocks.swap_remove(below(blocks.len()));
+            places.push(place);
+            lanes[thread].push((ticks, freed(place)));
+            now -= size;
+            freed_of[owner] += size;
+        }
+    }
+    let records = (0..)
+        .zip(&lanes)
+        .flat_map(|(n, records)| records.iter().map(move |&(ticks, record)| (n, ticks, n + 1, record)));
+    let heap = timed(&records.collect::<Vec<_>>());
+    let freed: Vec<u64> = (1..=8).map(|node| heap.of_node(NodeId(node)).freed_bytes).collect();
+    assert_eq!((&freed[..], heap.total().live_bytes, heap.peak().0), (&freed_of[..], now, peak));
+    assert_eq!(heap.problems(), HeapProblems::default());
+}
