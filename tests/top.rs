@@ -98,8 +98,10 @@ fn lines_are_no_wider_than_the_terminal() {
         let begin = lines.iter().position(|line| line.starts_with("# times:")).expect("the profile of all");
         let (windows, all) = lines.split_at(begin);
         assert!(windows.iter().any(|line| line.trim_start() == titles.trim_start()), "{windows:#?}");
+        // Warnings are sentences, which the terminal breaks.
+        let windows: Vec<_> = windows.iter().filter(|line| !line.starts_with("warning: ")).collect();
         let table = all.iter().skip_while(|line| !line.contains("self %"));
-        for line in windows.iter().chain(table.take_while(|line| !line.starts_with('#'))) {
+        for line in windows.into_iter().chain(table.take_while(|line| !line.starts_with('#'))) {
             assert!(line.chars().count() <= columns, "{columns}: {line}\n{lines:#?}");
         }
         let room = all.iter().find(|line| line.starts_with("# no room for"));

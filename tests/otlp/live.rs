@@ -92,7 +92,8 @@ fn the_collector_gets_windows_as_they_end_and_the_rest_at_the_end() {
     sorted.sort_unstable();
     sorted.dedup();
     assert_eq!(sorted.len(), starts.len(), "each window has its time: {starts:?}");
-    assert_eq!(sums_of.iter().map(|(sums, _)| sums["calls"]).sum::<i64>(), of_profile);
+    // On a busy machine a window may have none.
+    assert_eq!(sums_of.iter().filter_map(|(sums, _)| sums.get("calls")).sum::<i64>(), of_profile);
     let ids: Vec<String> = windows
         .iter()
         .flat_map(|data| list(&data["resourceProfiles"][0]["scopeProfiles"][0]["profiles"]))
