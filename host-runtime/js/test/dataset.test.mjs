@@ -153,7 +153,7 @@ test('`run --dataset` adds the run of a command', () => {
 
 test('a program may add a trace itself', () => {
     const cwd = fresh();
-    run(cwd, { env: { KPERF_DATASET: '' } });
+    run(cwd, { env: { KPERF_DATASET: '', KPERF_CLOCK: 'precise' } });
     assert.equal(existsSync(join(cwd, 'fleet')), false);
     const trace = join(cwd, readdirSync(cwd).find((name) => name.endsWith('.kperf')));
     assert.deepEqual(addRun(trace, join(cwd, 'fleet'), { service: 'x' }), { new: true, warnings: [] });
