@@ -1,7 +1,7 @@
 //! The flat profile: a row per function.
 
 use crate::nodes::{CallTree, Node, NodeId};
-use crate::symbols::{HOST, RECORDER, Symbols, is_outside};
+use crate::symbols::{HOST, RECORDER, Symbols, UNSEEN, is_outside};
 use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
 use rustc_hash::FxHashMap;
@@ -114,8 +114,11 @@ impl FlatProfile {
             sum.unfinished += u64::from(node.unfinished);
             let caller = tree.get(node.parent).map_or(HOST, |parent| parent.func);
             *sum.callers.entry(caller).or_default() += node.calls;
-            let min = nodes.nanos(node.min_ticks) - cost_per_call;
-            sum.min = Some(sum.min.map_or(min, |other| other.min(min)));
+            // Calls that no sample saw are counted, and their times are not known: none of them is the shortest.
+            if caller != UNSEEN {
+                let min = nodes.nanos(node.min_ticks) - cost_per_call;
+                sum.min = Some(sum.min.map_or(min, |other| other.min(min)));
+            }
             sum.max = sum.max.max(nodes.nanos(node.max_ticks) - cost_per_call);
         }
         sum_outermost(tree, &nodes, &mut sums);

@@ -118,13 +118,16 @@ mod tests {
         };
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
         std::thread::scope(|scope| {
-            for _ in 0..3 * processors {
+            let spawn = |_| {
                 scope.spawn(|| {
                     watched.watch();
                     watched.watch();
                     burn();
-                });
-            }
+                })
+            };
+            let threads: Vec<_> = (0..3 * processors).map(spawn).collect();
+            // A scope ends with its threads' closures. Only `join` waits for what the threads drop at their ends.
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
         });
         let threads = watched.threads.lock().unwrap();
         assert_eq!(threads.len(), 3 * processors);
