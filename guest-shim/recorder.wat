@@ -691,28 +691,28 @@
   (func (export "inline.enter") (param $id i32) (param $token i32) (param $position i32)
     (block $done
       (block $slow
-        (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
         (i32.store (local.get $position) (local.get $id))
         (global.set $position (i32.add (local.get $position) (i32.const 4)))
         (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1))))
         (br $done))
       ;; While recording is switched off, the token is -1; the leave sees it and does nothing.
       (local.set $token (i32.const -1))
-      (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
+      (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (local.set $token (call $enter (local.get $id)))))
 
   (func (export "inline.leave") (param $id i32) (param $token i32) (param $position i32)
     (block $done
       (block $slow
-        (br_if $slow (i32.ne (local.get $token) (global.get $depth)))
-        (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.ne (local.get $token) (global.get $depth)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
         (i32.store (local.get $position) (i32.const 0x80000000))
         (global.set $position (i32.add (local.get $position) (i32.const 4)))
         (global.set $depth (i32.sub (local.get $token) (i32.const 1)))
         (br $done))
-      (br_if $done (i32.eq (local.get $token) (i32.const -1)))
+      (@metadata.code.branch_hint "\01") (br_if $done (i32.eq (local.get $token) (i32.const -1)))
       (call $leave (local.get $token))))
 
   ;; For a function that calls nothing and doesn't loop: no word comes between its enter and its leave. If the clock hasn't moved
@@ -720,14 +720,14 @@
   (func (export "inline.enter.leaf") (param $id i32) (param $token i32) (param $position i32)
     (block $done
       (block $slow
-        (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
         (i32.store (local.get $position) (local.get $id))
         (global.set $position (i32.add (local.get $position) (i32.const 4)))
         (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1))))
         (br $done))
       (local.set $token (i32.const -1))
-      (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
+      (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (local.set $token (call $enter (local.get $id)))
       (local.set $position (i32.sub (global.get $position) (i32.const 4)))))
 
@@ -735,7 +735,7 @@
     (block $done
       (br_if $done (i32.eq (local.get $token) (i32.const -1)))
       (block $slow
-        (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
         (i32.store (local.get $position) (i32.add (local.get $id) (i32.const 0x80000001)))
         (global.set $depth (i32.sub (local.get $token) (i32.const 1)))
         (br $done))
@@ -745,32 +745,32 @@
   ;; is written for both. If it has, the leave writes the enter first, with the time of the last word; $token is 0 until then.
   (func (export "inline.enter.trapless") (param $id i32) (param $token i32) (param $position i32)
     (block $done
-      (br_if $done (i64.eq (i64.load (i32.const 0)) (global.get $last)))
+      (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (global.get $last)))
       (local.set $token (i32.const -1))
-      (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
+      (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (local.set $token (call $enter (local.get $id)))))
 
   (func (export "inline.leave.trapless") (param $id i32) (param $token i32) (param $position i32)
     (block $done
       (block $slow
-        (br_if $slow (local.get $token))
-        (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (local.get $token))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
         (i32.store (local.get $position) (i32.add (local.get $id) (i32.const 0x80000001)))
         (global.set $position (i32.add (local.get $position) (i32.const 4)))
         (br $done))
-      (br_if $done (i32.eq (local.get $token) (i32.const -1)))
+      (@metadata.code.branch_hint "\01") (br_if $done (i32.eq (local.get $token) (i32.const -1)))
       (call $leave_late (local.get $id) (local.get $token))))
 
   (func (export "inline.leaf") (param $id i32) (param $position i32)
     (block $done
       (block $slow
-        (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
         (i32.store (local.get $position) (i32.add (local.get $id) (i32.const 0x80000001)))
         (global.set $position (i32.add (local.get $position) (i32.const 4)))
         (br $done))
-      (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
+      (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (call $leaf (local.get $id))))
   ;; #end
 
@@ -779,12 +779,12 @@
   (func (export "inline.enter") (param $id i32) (param $token i32) (param $position i32) (param $delta i64)
     (block $done
       (block $slow
-        (br_if $slow (i32.load (i32.const 0)))
-        (br_if $slow
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.load (i32.const 0)))
+        (@metadata.code.branch_hint "\00") (br_if $slow
           (i64.ge_u
             (local.tee $delta (i64.sub (global.get $instructions) (global.get $last)))
             (i64.const 0x40000000)))
-        (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
         (i64.store (local.get $position)
           (i64.or
             (local.get $delta)
@@ -794,25 +794,25 @@
         (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1))))
         (br $done))
       (local.set $token (i32.const -1))
-      (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
+      (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (local.set $token (call $enter (local.get $id)))))
 
   (func (export "inline.leave") (param $id i32) (param $token i32) (param $position i32) (param $delta i64)
     (block $done
       (block $slow
-        (br_if $slow (i32.ne (local.get $token) (global.get $depth)))
-        (br_if $slow (i32.load (i32.const 0)))
-        (br_if $slow
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.ne (local.get $token) (global.get $depth)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.load (i32.const 0)))
+        (@metadata.code.branch_hint "\00") (br_if $slow
           (i64.ge_u
             (local.tee $delta (i64.sub (global.get $instructions) (global.get $last)))
             (i64.const 0x40000000)))
-        (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
         (i64.store (local.get $position) (i64.or (local.get $delta) (i64.const 0x8000000040000000)))
         (global.set $position (i32.add (local.get $position) (i32.const 8)))
         (global.set $last (i64.add (global.get $last) (local.get $delta)))
         (global.set $depth (i32.sub (local.get $token) (i32.const 1)))
         (br $done))
-      (br_if $done (i32.eq (local.get $token) (i32.const -1)))
+      (@metadata.code.branch_hint "\01") (br_if $done (i32.eq (local.get $token) (i32.const -1)))
       (call $leave (local.get $token))))
 
   (func (export "inline.leaf") (param $id i32)
@@ -821,7 +821,7 @@
 
   ;; #if inline instructions
   (func (export "inline.unwind") (param $id i32) (param $token i32) (param $position i32)
-    (if (i32.ne (local.get $token) (global.get $depth)) (then (call $unwind (local.get $token)))))
+    (@metadata.code.branch_hint "\00") (if (i32.ne (local.get $token) (global.get $depth)) (then (call $unwind (local.get $token)))))
 
   ;; For a function without a probe that may catch: it keeps the depth at its beginning plus one, because 0 stands for a local
   ;; that was lost. 0 minus one is larger than every depth, so nothing is closed then.
@@ -829,7 +829,7 @@
     (local.set $token (i32.add (global.get $depth) (i32.const 1))))
 
   (func (export "inline.back") (param $id i32) (param $token i32)
-    (if (i32.lt_u (i32.sub (local.get $token) (i32.const 1)) (global.get $depth))
+    (@metadata.code.branch_hint "\00") (if (i32.lt_u (i32.sub (local.get $token) (i32.const 1)) (global.get $depth))
       (then (call $close (i32.const 0) (i32.sub (local.get $token) (i32.const 1))))))
   ;; #end
 )

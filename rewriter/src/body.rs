@@ -27,7 +27,7 @@ mod probed;
 
 use crate::context::Context;
 use crate::growth::{self, Growth};
-use crate::hints::Offsets;
+use crate::hints::{self, Hint, Offsets};
 use crate::moves::{MovedBody, Steps};
 use crate::named_types::by_val;
 use crate::operators::{self, Effect, Named};
@@ -77,8 +77,11 @@ pub(crate) struct Met {
     pub(crate) switches: Vec<(FuncIndex, u64)>,
     /// Where the bodies have come to, if that is wanted.
     pub(crate) moves: Vec<MovedBody>,
+    /// The branch hints of the bodies.
+    pub(crate) hints: hints::Written,
     /// The same of the body that is being written: where its instructions have come to, and how much was put in front of them.
     steps: (Steps, usize),
+    body_hints: Vec<Hint>,
 }
 
 /// Writes a body, its length in front, behind what is in `out`.
@@ -145,6 +148,7 @@ pub(crate) fn rewrite(
     new.as_slice().encode(out);
     let (steps, in_front) = std::mem::take(&mut met.steps);
     met.moves.extend(steps.written(in_front, at, out.len() - at - new.len(), new.len()));
+    met.hints.add(context.function(index.0), &std::mem::take(&mut met.body_hints));
     Ok(facts)
 }
 
@@ -181,10 +185,10 @@ fn not_counted(index: FuncIndex, why: &'static str) -> Error {
     ErrorKind::NotCounted { index: index.0, why }.into()
 }
 
-/// Writes the body of a function that calls an import between probes: the host's time beside the guest's.
-pub(crate) fn write_thunk(context: &Context<'_>, import: u32, id: FuncId, params: u32, out: &mut Vec<u8>) {
+/// Writes the body of a function that calls an import between probes: the host's time beside the guest's. Answers its branch hints.
+pub(crate) fn write_thunk(context: &Context<'_>, import: u32, id: FuncId, params: u32, out: &mut Vec<u8>) -> Vec<Hint> {
     let probes = &context.code;
-    let mut new = Vec::new();
+    let (mut new, mut hints) = (Vec::new(), Vec::new());
     let counted = probes.only_counts();
     let site = Site { id, token: params, inline: true, ..Site::default() };
     let (groups, locals) =
@@ -192,20 +196,21 @@ pub(crate) fn write_thunk(context: &Context<'_>, import: u32, id: FuncId, params
     groups.encode(&mut new);
     new.extend_from_slice(&locals);
     if counted {
-        probes.leaf(site, &mut new);
+        probes.leaf(site, &mut new, &mut hints);
     } else {
-        probes.enter(site, &mut new);
+        probes.enter(site, &mut new, &mut hints);
     }
     (0..params).for_each(|param| Instruction::LocalGet(param).encode(&mut new));
     Instruction::Call(import).encode(&mut new);
     if !counted {
         if context.reach.function(import) && !probes.leave_closes(site) {
-            probes.unwind(site, &mut new);
+            probes.unwind(site, &mut new, &mut hints);
         }
-        probes.leave(site, None, &mut new);
+        probes.leave(site, None, &mut new, &mut hints);
     }
     Instruction::End.encode(&mut new);
     new.as_slice().encode(out);
+    hints
 }
 
 struct Rewriter<'a, 'o> {
@@ -234,9 +239,9 @@ struct Rewriter<'a, 'o> {
     growing: Option<Growing<'a>>,
     /// What stands around the body of an allocator's function.
     around: Option<Around>,
-    /// Branch hints, and how many bytes were put in front of the body after they were passed.
     hints: Offsets<'a>,
     steps: Steps,
+    /// How many bytes were put in front of the body after these were passed.
     in_front: usize,
 }
 
@@ -270,14 +275,14 @@ impl<'a, 'o> Rewriter<'a, 'o> {
             counts: None,
             growing: None,
             around: None,
-            hints: context.hints.of(index),
+            hints: Offsets::new(context.hints.as_ref().and_then(|hints| hints.get(&index))),
             steps: Steps::new(context.most_steps),
             in_front: 0,
         }
     }
 
     fn finish(self) -> BodyFacts {
-        self.context.hints.put(self.index, self.hints, self.in_front);
+        self.met.body_hints = self.hints.finish(self.in_front);
         self.met.steps = (self.steps, self.in_front);
         self.facts
     }
@@ -415,7 +420,7 @@ impl<'a, 'o> Rewriter<'a, 'o> {
         site.token = locals.min(MAX_LOCALS) as u32;
         let site = *site;
         self.put_locals(if site.inline { added } else { &[] })?;
-        self.context.code.leaf(site, self.out);
+        self.context.code.leaf(site, self.out, &mut self.hints.met);
         self.copy_body(true, false)?;
         Ok(())
     }

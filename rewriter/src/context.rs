@@ -3,7 +3,7 @@
 use crate::allocators::Allocators;
 use crate::debug::Globals;
 use crate::form::{Form, Needs};
-use crate::hints::Hints;
+use crate::hints::{self, Hints};
 use crate::module::ModuleInfo;
 use crate::parts::{Parts, Places};
 use crate::plan::Plan;
@@ -35,8 +35,8 @@ pub(crate) struct Context<'a> {
     body_types: HashMap<u32, BlockType>,
     /// Types of pads, by the tag's type index and whether the exception is wanted too.
     pad_types: HashMap<(u32, bool), BlockType>,
-    /// Branch hints, which move with the bodies.
-    pub(crate) hints: Hints,
+    /// The module's own branch hints.
+    pub(crate) hints: Option<Hints>,
     /// How much is kept of where a body's instructions have come to: see [`Steps`](crate::moves::Steps). 0: nobody wants to know.
     pub(crate) most_steps: usize,
     /// How instructions are counted, if they are.
@@ -135,7 +135,7 @@ impl<'a> Context<'a> {
         }
         let counted = plan.functions.iter().filter(|function| function.counted);
         let counted = counted.map(|function| function.index).collect();
-        let hints = Hints::read(info);
+        let hints = hints::of_module(info);
         Ok(Context {
             info,
             reach,

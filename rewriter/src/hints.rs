@@ -1,89 +1,87 @@
 //! Branch hints (`metadata.code.branch_hint`): which way an `if` or a `br_if` usually goes. They name instructions by the
-//! function and the offset in its body, and move with them. Without them an engine would compile another program than the
-//! one that is measured.
+//! function and the offset in its body.
+//!
+//! Those of a module move with their instructions. Without them an engine would compile another program than the one that is
+//! measured. Probes have hints too: an engine that reads them puts what a probe rarely does behind the function's own code.
 
 use crate::Error;
 use crate::module::ModuleInfo;
 use kperf_abi::FuncIndex;
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Mutex, PoisonError};
+use std::collections::HashMap;
 use wasm_encoder::Encode;
 use wasmparser::{BinaryReader, BranchHint, SectionLimited};
 
 /// The section's name.
 pub(crate) const SECTION: &str = "metadata.code.branch_hint";
 
-/// An offset in a body and what is said of the branch there.
-type Hint = (u32, bool);
+/// An offset in a body, and whether the branch there is likely to be taken.
+pub(crate) type Hint = (u32, bool);
 
-/// The hints of a module, and where the bodies that were written have them.
-#[derive(Default)]
-pub(crate) struct Hints {
-    /// In the order of their offsets. `None`: there is no such section, or it can't be read.
-    read: Option<HashMap<FuncIndex, Vec<Hint>>>,
-    moved: Mutex<BTreeMap<FuncIndex, Vec<Hint>>>,
+/// The hints of a module, in the order of their offsets.
+pub(crate) type Hints = HashMap<FuncIndex, Vec<Hint>>;
+
+/// The hints of bodies that were written, as the section has them.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    functions: u32,
+    bytes: Vec<u8>,
 }
 
 /// The hints of a body that is being written.
 #[derive(Default)]
 pub(crate) struct Offsets<'a> {
-    /// Those that aren't reached yet.
+    /// Those of the source that aren't reached yet.
     left: &'a [Hint],
-    /// Where the others have come to.
-    moved: Vec<Hint>,
+    /// Where the others have come to, and those of probes.
+    pub(crate) met: Vec<Hint>,
+    /// Those of what is put in front of all that in the end.
+    pub(crate) in_front: Vec<Hint>,
 }
 
-impl Hints {
-    /// Reads the section, if there is one. A module may have several; nobody reads more than the first.
-    pub(crate) fn read(info: &ModuleInfo<'_>) -> Hints {
-        let section = info.custom_section(SECTION);
-        let read = section.and_then(|(data, offset)| read(data, offset as u64).ok());
-        Hints { read, moved: Mutex::default() }
-    }
+/// The hints of a module: `None` if it has none, or if they can't be read. A module may have several sections of them; nobody reads
+/// more than the first.
+pub(crate) fn of_module(info: &ModuleInfo<'_>) -> Option<Hints> {
+    let (data, offset) = info.custom_section(SECTION)?;
+    read(data, offset as u64).ok()
+}
 
-    /// Whether there is a section that can be read.
-    pub(crate) fn is_read(&self) -> bool {
-        self.read.is_some()
-    }
-
-    /// Those of a function, before its body is written.
-    pub(crate) fn of(&self, index: FuncIndex) -> Offsets<'_> {
-        let hints = self.read.as_ref().and_then(|read| read.get(&index));
-        Offsets { left: hints.map_or(&[], Vec::as_slice), moved: Vec::new() }
-    }
-
-    /// Keeps where a body has its hints; `before` so many bytes were put in front of it afterwards.
-    pub(crate) fn put(&self, index: FuncIndex, offsets: Offsets<'_>, before: usize) {
-        if offsets.moved.is_empty() {
+impl Written {
+    /// The hints of a function, which stands behind those that have some already.
+    pub(crate) fn add(&mut self, function: u32, hints: &[Hint]) {
+        if hints.is_empty() {
             return;
         }
-        let moved = offsets.moved.iter().map(|&(at, likely)| (at.saturating_add(before as u32), likely));
-        self.moved.lock().unwrap_or_else(PoisonError::into_inner).insert(index, moved.collect());
+        self.functions += 1;
+        function.encode(&mut self.bytes);
+        (hints.len() as u32).encode(&mut self.bytes);
+        for &(offset, likely) in hints {
+            offset.encode(&mut self.bytes);
+            // One byte follows.
+            self.bytes.extend([1, u8::from(likely)]);
+        }
     }
 
-    /// The section's data, once all bodies are written: `None` if nothing is left of it. `place` says a function's new
-    /// index.
-    pub(crate) fn encode(&self, place: impl Fn(u32) -> u32) -> Option<Vec<u8>> {
-        let moved = self.moved.lock().unwrap_or_else(PoisonError::into_inner);
-        if moved.is_empty() {
-            return None;
-        }
-        let mut out = Vec::new();
-        (moved.len() as u32).encode(&mut out);
-        for (index, hints) in moved.iter() {
-            place(index.0).encode(&mut out);
-            (hints.len() as u32).encode(&mut out);
-            for &(offset, likely) in hints {
-                offset.encode(&mut out);
-                // One byte follows.
-                out.extend([1, u8::from(likely)]);
-            }
-        }
-        Some(out)
+    /// Those of more functions, behind these.
+    pub(crate) fn extend(&mut self, more: &Written) {
+        self.functions += more.functions;
+        self.bytes.extend_from_slice(&more.bytes);
+    }
+
+    /// The section's data; `None` if there are no hints.
+    pub(crate) fn section(&self) -> Option<Vec<u8>> {
+        let mut out = Vec::with_capacity(self.bytes.len() + 5);
+        self.functions.encode(&mut out);
+        out.extend_from_slice(&self.bytes);
+        (self.functions > 0).then_some(out)
     }
 }
 
-impl Offsets<'_> {
+impl<'a> Offsets<'a> {
+    /// Before a body is written. `hints`: those of its source.
+    pub(crate) fn new(hints: Option<&'a Vec<Hint>>) -> Offsets<'a> {
+        Offsets { left: hints.map_or(&[], Vec::as_slice), ..Offsets::default() }
+    }
+
     /// The instruction at the offset `old` of the body will stand at `new`.
     #[inline]
     pub(crate) fn pass(&mut self, old: usize, new: usize) {
@@ -92,15 +90,23 @@ impl Offsets<'_> {
         {
             // One that lies within an instruction says nothing.
             if offset as usize == old {
-                self.moved.push((new as u32, likely));
+                self.met.push((new as u32, likely));
             }
             self.left = &self.left[1..];
         }
     }
+
+    /// The body is written; `before` so many bytes were put in front of it afterwards.
+    pub(crate) fn finish(self, before: usize) -> Vec<Hint> {
+        let mut hints = self.in_front;
+        hints.extend(self.met.iter().map(|&(at, likely)| (at.saturating_add(before as u32), likely)));
+        hints
+    }
 }
 
-fn read(data: &[u8], offset: u64) -> Result<HashMap<FuncIndex, Vec<Hint>>, Error> {
-    let mut hints: HashMap<FuncIndex, Vec<Hint>> = HashMap::new();
+/// Reads a section's data, which stand at this offset.
+pub(crate) fn read(data: &[u8], offset: u64) -> Result<Hints, Error> {
+    let mut hints = Hints::new();
     for function in wasmparser::BranchHintSectionReader::new(BinaryReader::new(data, offset))? {
         let function = function?;
         let branches: SectionLimited<'_, BranchHint> = function.hints;

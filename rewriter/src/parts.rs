@@ -4,9 +4,11 @@
 //! Its functions, globals and memory become the module's last ones. The bodies of its `inline.*` functions are templates:
 //! what stands inside every probed function (see [`crate::template`]).
 
+use crate::hints::{self, Hints};
 use crate::template::Template;
 use crate::types::Types;
 use crate::{Error, ErrorKind};
+use kperf_abi::FuncIndex;
 use kperf_abi::names::{self, exported};
 use kperf_abi::recorder::Form;
 use std::collections::HashMap;
@@ -35,6 +37,8 @@ pub(crate) struct Parts {
     globals: Vec<Global<'static>>,
     exports: Vec<(&'static str, ExternalKind, u32)>,
     names: HashMap<u32, &'static str>,
+    /// Which way the branches of its templates usually go.
+    hints: Hints,
     /// How many of the first parameters of its templates stand for constants.
     constants: u32,
 }
@@ -88,6 +92,7 @@ impl Parts {
             globals: Vec::new(),
             exports: Vec::new(),
             names: HashMap::new(),
+            hints: Hints::new(),
             constants: 0,
         }
     }
@@ -143,6 +148,9 @@ impl Parts {
                 }
             }
             Payload::CodeSectionEntry(body) => self.bodies.push(body),
+            Payload::CustomSection(section) if section.name() == hints::SECTION => {
+                self.hints = hints::read(section.data(), section.data_offset())?;
+            }
             Payload::CustomSection(section) => {
                 if let wasmparser::KnownCustom::Name(names) = section.as_known() {
                     for name in names {
@@ -303,13 +311,16 @@ impl Parts {
 
     /// The template that it exports as `name`.
     pub(crate) fn template(&self, places: &Places, name: &str) -> Result<Template, Error> {
-        let index = self.exported_function(name)?.checked_sub(self.import_count());
+        let function = self.exported_function(name)?;
+        let index = function.checked_sub(self.import_count());
         let body = index.and_then(|index| self.bodies.get(index as usize));
         let body = body.ok_or_else(|| bug(format!("the recorder's `{name}` has no body")))?;
+        let hints = self.hints.get(&FuncIndex(function));
         let mut mover = Mover { places, imports: self.import_count() };
         Template::read(
             body,
             self.constants,
+            hints.map_or(&[], Vec::as_slice),
             |operator| Ok(mover.instruction(operator)?),
             || bug(format!("the recorder's `{name}` writes to a constant")),
         )

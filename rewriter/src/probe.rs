@@ -2,6 +2,7 @@
 
 use crate::events::{Between, Code, Events, Timed};
 use crate::form::Kind;
+use crate::hints::Hint;
 use crate::template::{Constant, Returned, Template};
 use kperf_abi::{FuncId, shadow};
 use wasm_encoder::{Encode, ValType};
@@ -59,21 +60,21 @@ impl Probes {
 
     /// Bytes that a function with one way out grows by, more or less.
     pub(crate) fn size(&self) -> usize {
-        let mut probe = Vec::new();
+        let (mut probe, hints) = (Vec::new(), &mut Vec::new());
         let site = Site { id: self.first, inline: true, ..Site::default() };
         if self.only_counts() {
-            self.leaf(site, &mut probe);
+            self.leaf(site, &mut probe, hints);
         } else {
-            self.enter(site, &mut probe);
-            self.leave(site, None, &mut probe);
+            self.enter(site, &mut probe, hints);
+            self.leave(site, None, &mut probe, hints);
         }
         probe.len() + encode_locals(self.locals(site)).1.len()
     }
 
-    fn write(&self, template: &Template, site: Site, returned: Option<Returned>, out: &mut Vec<u8>) {
+    fn write(&self, template: &Template, site: Site, returned: Option<Returned>, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
         let count = shadow::COUNTS as u32 + 8 * site.id.0.saturating_sub(self.first.0);
         let constants = [Constant::I32(site.id.0), Constant::I32(count), Constant::Returned(returned)];
-        template.write(&constants, site.token, out);
+        template.write(&constants, site.token, out, hints);
     }
 
     /// How many labels the probe's code has in front of those of the function's own body, without that of the block around the body.
@@ -88,15 +89,15 @@ impl Probes {
     }
 
     /// The first thing in a function.
-    pub(crate) fn enter(&self, site: Site, out: &mut Vec<u8>) {
+    pub(crate) fn enter(&self, site: Site, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
         let Events { timed, watched, .. } = self.events(site);
         let template = if site.is_watch { &watched.here } else { timed.enter.of(site.between) };
-        self.write(template, site, None, out);
+        self.write(template, site, None, out, hints);
     }
 
     /// The last thing, and before a tail call. `returned`: see [`Self::wants_returned`].
-    pub(crate) fn leave(&self, site: Site, returned: Option<Returned>, out: &mut Vec<u8>) {
-        self.write(self.timed(site).leave.of(site.between), site, returned, out);
+    pub(crate) fn leave(&self, site: Site, returned: Option<Returned>, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
+        self.write(self.timed(site).leave.of(site.between), site, returned, out, hints);
     }
 
     /// Whether a leave has a use for what the function returns.
@@ -110,13 +111,13 @@ impl Probes {
     }
 
     /// All of the probe of a function that is counted only.
-    pub(crate) fn leaf(&self, site: Site, out: &mut Vec<u8>) {
-        self.write(&self.events(site).counted.leaf, site, None, out);
+    pub(crate) fn leaf(&self, site: Site, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
+        self.write(&self.events(site).counted.leaf, site, None, out, hints);
     }
 
     /// Behind what may have unwound frames above this one.
-    pub(crate) fn unwind(&self, site: Site, out: &mut Vec<u8>) {
-        self.write(self.unwind_template(site), site, None, out);
+    pub(crate) fn unwind(&self, site: Site, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
+        self.write(self.unwind_template(site), site, None, out, hints);
     }
 
     /// How many labels that has.

@@ -2,6 +2,7 @@
 //! is a part of the module have them from the bodies of its `inline.*` functions, others put them together.
 
 use crate::Error;
+use crate::hints::Hint;
 use std::mem;
 use wasm_encoder::{Encode, Instruction};
 use wasmparser::{FunctionBody, Operator};
@@ -34,6 +35,8 @@ enum Piece {
     Code(Vec<u8>),
     Constant(usize),
     Local(fn(u32) -> Instruction<'static>, u32),
+    /// What follows is a branch: whether it is likely to be taken.
+    Branch(bool),
 }
 
 impl Template {
@@ -57,11 +60,12 @@ impl Template {
         self
     }
 
-    /// Reads the body of a function, the first `constants` parameters of which stand for constants, the others for locals.
-    /// `bug` says what is wrong where it writes to a constant.
+    /// Reads the body of a function, the first `constants` parameters of which stand for constants, the others for locals. `hints` are
+    /// those of its branches. `bug` says what is wrong where it writes to a constant.
     pub(crate) fn read(
         body: &FunctionBody<'static>,
         constants: u32,
+        mut hints: &[Hint],
         mut moved: impl FnMut(Operator<'static>) -> Result<Instruction<'static>, Error>,
         bug: impl Fn() -> Error,
     ) -> Result<Template, Error> {
@@ -70,6 +74,12 @@ impl Template {
         let local = |index: u32| index.checked_sub(constants).ok_or_else(&bug);
         let mut operators = body.get_operators_reader()?;
         while !operators.is_end_then_eof() {
+            let offset = operators.original_position() - body.range().start;
+            if let Some((&(_, likely), left)) = hints.split_first().filter(|(hint, _)| u64::from(hint.0) == offset as u64) {
+                hints = left;
+                pieces.push(Piece::Code(mem::take(&mut code)));
+                pieces.push(Piece::Branch(likely));
+            }
             let piece = match operators.read()? {
                 Operator::LocalGet { local_index } if local_index < constants => {
                     Piece::Constant(local_index as usize)
@@ -96,13 +106,20 @@ impl Template {
         Ok(Template { pieces, labels })
     }
 
-    /// Writes it for one function. `locals`: the first of the probe's.
-    pub(crate) fn write(&self, constants: &[Constant], locals: u32, out: &mut Vec<u8>) {
+    /// Writes it for one function. `locals`: the first of the probe's. `hints` get where it has branches.
+    pub(crate) fn write(
+        &self,
+        constants: &[Constant],
+        locals: u32,
+        out: &mut Vec<u8>,
+        hints: &mut Vec<Hint>,
+    ) {
         for piece in &self.pieces {
             match piece {
                 Piece::Code(code) => out.extend_from_slice(code),
                 Piece::Constant(n) => constants[*n].encode(out),
                 Piece::Local(instruction, n) => instruction(locals + n).encode(out),
+                Piece::Branch(likely) => hints.push((out.len() as u32, *likely)),
             }
         }
     }

@@ -19,6 +19,7 @@
 
 use crate::Error;
 use crate::context::Context;
+use crate::hints::Hint;
 use crate::probe::{Probes, Site};
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasm_encoder::{Encode, Instruction};
@@ -149,14 +150,14 @@ impl OpenTryTable {
     }
 
     /// Closes the pads behind the `end` of the `try_table`.
-    pub(crate) fn end(self, probes: &Probes, site: Site, out: &mut Vec<u8>) {
+    pub(crate) fn end(self, probes: &Probes, site: Site, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
         let pads = self.pads();
         Instruction::Br(pads).encode(out);
         for (pad, target) in self.targets.into_iter().enumerate() {
             // `$done` and the pads further out are still open.
             let open = pads - pad as u32;
             Instruction::End.encode(out);
-            probes.unwind(site, out);
+            probes.unwind(site, out, hints);
             Instruction::Br(target + open).encode(out);
         }
         Instruction::End.encode(out);

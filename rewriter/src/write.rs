@@ -283,6 +283,9 @@ impl<'a> Sections<'a> {
                 })
             }
             CODE => {
+                if matches!(self.hints, HintSection::Unseen) {
+                    self.hints = HintSection::Waits(self.output.wasm.len());
+                }
                 self.code()?;
                 self.hints();
                 Ok(())
@@ -335,13 +338,15 @@ impl<'a> Sections<'a> {
                     facts.extend(piece_facts);
                     met.tail_calls.extend(piece_met.tail_calls);
                     met.switches.extend(piece_met.switches);
+                    met.hints.extend(&piece_met.hints);
                 }
                 first += batch.len();
             }
             for &(import, id) in &thunks {
                 let signature = info.func_type(FuncIndex(import));
                 let params = signature.map_or(0, |signature| signature.params().len() as u32);
-                body::write_thunk(context, import, id, params, out);
+                let hints = body::write_thunk(context, import, id, params, out);
+                met.hints.add(context.callee(import), &hints);
             }
             parts.encode_bodies(&context.places, out)?;
             size = out.len() - start;

@@ -93,7 +93,7 @@ impl<'a> Rewriter<'a, '_> {
     pub(super) fn close_try_table(&mut self) -> Result<(), Error> {
         self.labels.close();
         if let Some(open) = self.open_try_tables.pop() {
-            open.end(&self.context.code, self.facts.site, self.out);
+            open.end(&self.context.code, self.facts.site, self.out, &mut self.hints.met);
         }
         Ok(())
     }

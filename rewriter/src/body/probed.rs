@@ -44,7 +44,7 @@ impl<'a> Rewriter<'a, '_> {
             if let Some(around) = self.around {
                 around.keep_returned(self.out);
             }
-            self.context.code.leave(self.facts.site, returned, self.out);
+            self.context.code.leave(self.facts.site, returned, self.out, &mut self.hints.met);
             if let Some(around) = self.around {
                 around.leave(self.out);
             }
@@ -93,7 +93,7 @@ impl<'a> Rewriter<'a, '_> {
             1u32.encode(&mut locals);
             RoundtripReencoder.val_type(spill)?.encode(&mut locals);
         }
-        self.context.code.enter(self.facts.site, &mut locals);
+        self.context.code.enter(self.facts.site, &mut locals, &mut self.hints.in_front);
         if let Some(around) = self.around {
             around.enter(&mut locals);
         }
@@ -160,7 +160,7 @@ impl<'a> Rewriter<'a, '_> {
                 self.copy_until_offset(start);
                 if !self.facts.site.is_watch {
                     self.facts.adds_labels |= context.code.leave_labels(self.facts.site) > 0;
-                    context.code.leave(self.facts.site, None, self.out);
+                    context.code.leave(self.facts.site, None, self.out, &mut self.hints.met);
                 }
                 self.put_moved(operator, start, end)?;
             }
@@ -245,6 +245,6 @@ impl<'a> Rewriter<'a, '_> {
         self.facts.unwinds |= !self.facts.site.is_watch;
         self.facts.adds_labels |= self.context.code.unwind_labels(self.facts.site) > 0;
         self.copy_until_offset(end);
-        self.context.code.unwind(self.facts.site, self.out);
+        self.context.code.unwind(self.facts.site, self.out, &mut self.hints.met);
     }
 }

@@ -70,7 +70,7 @@ impl<'a> Sections<'a> {
     /// Puts the branch hints into their place, which is in front of the code.
     pub(super) fn hints(&mut self) {
         let HintSection::Waits(at) = std::mem::replace(&mut self.hints, HintSection::Done) else { return };
-        let Some(data) = self.context.hints.encode(|index| self.context.function(index)) else { return };
+        let Some(data) = self.output.met.hints.section() else { return };
         let mut section = Vec::new();
         section::write_custom(&mut section, hints::SECTION, &data);
         self.output.code_start += section.len();
@@ -81,7 +81,7 @@ impl<'a> Sections<'a> {
     pub(super) fn custom(&mut self, name: &str, content: &'a [u8]) -> Result<(), Error> {
         let dropped = Warning::DroppedSection { name: name.to_owned() };
         let code_is_written = !self.output.facts.is_empty() || self.writer.info.bodies.is_empty();
-        if name == hints::SECTION && self.context.hints.is_read() && matches!(self.hints, HintSection::Unseen)
+        if name == hints::SECTION && self.context.hints.is_some() && matches!(self.hints, HintSection::Unseen)
         {
             self.hints = HintSection::Waits(self.output.wasm.len());
             return Ok(());

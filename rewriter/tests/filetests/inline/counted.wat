@@ -57,11 +57,13 @@
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         local.tee 3
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
         i32.const 0
@@ -78,6 +80,7 @@
       i64.load 1
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0
       call $kperf.leaf
@@ -107,11 +110,13 @@
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         local.tee 0
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 0
         i32.const 1
@@ -128,6 +133,7 @@
       i64.load 1
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 1
       call $kperf.leaf
@@ -141,11 +147,13 @@
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         local.tee 1
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
         i32.const 2
@@ -167,6 +175,7 @@
       i64.load 1
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 2
       call $kperf.enter
@@ -190,6 +199,7 @@
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
         i32.const 2
@@ -214,11 +224,13 @@
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         local.tee 2
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const 3
@@ -240,6 +252,7 @@
       i64.load 1
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 3
       call $kperf.enter
@@ -264,6 +277,7 @@
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const 3
@@ -288,11 +302,13 @@
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         local.tee 1
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
         i32.const 4
@@ -314,6 +330,7 @@
       i64.load 1
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 4
       call $kperf.enter
@@ -327,16 +344,19 @@
         local.get 0
         global.get 1
         i32.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         local.tee 1
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
         i32.const -2147483648
@@ -354,6 +374,7 @@
       local.get 0
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 0
       call $kperf.leave
@@ -367,11 +388,13 @@
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         local.tee 1
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
         i32.const 5
@@ -393,6 +416,7 @@
       i64.load 1
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 5
       call $kperf.enter
@@ -407,16 +431,19 @@
         local.get 0
         global.get 1
         i32.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         local.tee 1
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
         i32.const -2147483648
@@ -434,6 +461,7 @@
       local.get 0
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 0
       call $kperf.leave

@@ -47,11 +47,13 @@
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 1
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
         i32.const 0
@@ -73,6 +75,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0
       call $kperf.enter
@@ -90,6 +93,7 @@
           local.get 0
           global.get 0
           i32.ne
+          (@metadata.code.branch_hint "\00")
           if ;; label = @4
             local.get 0
             call $kperf.unwind
@@ -104,16 +108,19 @@
         local.get 0
         global.get 0
         i32.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 1
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
         i32.const -2147483648
@@ -131,6 +138,7 @@
       local.get 0
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 0
       call $kperf.leave

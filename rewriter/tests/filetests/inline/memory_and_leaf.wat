@@ -46,11 +46,13 @@
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         local.tee 2
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const 0
@@ -72,6 +74,7 @@
       i64.load 1
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0
       call $kperf.enter
@@ -95,6 +98,7 @@
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const 0
@@ -119,11 +123,13 @@
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         local.tee 2
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const 1
@@ -145,6 +151,7 @@
       i64.load 1
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 1
       call $kperf.enter
@@ -161,16 +168,19 @@
         local.get 1
         global.get 1
         i32.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         local.tee 2
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const -2147483648
@@ -188,6 +198,7 @@
       local.get 1
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 1
       call $kperf.leave

@@ -41,6 +41,7 @@
       i64.load 1
       global.get 3
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const -1
       local.set 0
@@ -48,6 +49,7 @@
       i64.load 1
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0
       call $kperf.enter
@@ -58,16 +60,19 @@
     block ;; label = @1
       block ;; label = @2
         local.get 0
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load 1
         global.get 3
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         local.tee 1
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
         i32.const 0
@@ -83,6 +88,7 @@
       local.get 0
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0
       local.get 0

@@ -48,11 +48,13 @@
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const 1
@@ -74,6 +76,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 1
       call $kperf.enter
@@ -87,16 +90,19 @@
           local.get 1
           global.get 0
           i32.ne
+          (@metadata.code.branch_hint "\00")
           br_if 0 (;@3;)
           i32.const 0
           i64.load
           global.get 2
           i64.ne
+          (@metadata.code.branch_hint "\00")
           br_if 0 (;@3;)
           global.get 3
           local.tee 2
           global.get 4
           i32.gt_u
+          (@metadata.code.branch_hint "\00")
           br_if 0 (;@3;)
           local.get 2
           i32.const -2147483648
@@ -114,6 +120,7 @@
         local.get 1
         i32.const -1
         i32.eq
+        (@metadata.code.branch_hint "\01")
         br_if 0 (;@2;)
         local.get 1
         call $kperf.leave
@@ -125,16 +132,19 @@
         local.get 1
         global.get 0
         i32.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const -2147483648
@@ -152,6 +162,7 @@
       local.get 1
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 1
       call $kperf.leave
@@ -164,6 +175,7 @@
       i64.load
       global.get 2
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const -1
       local.set 1
@@ -171,6 +183,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 2
       call $kperf.enter
@@ -182,16 +195,19 @@
     block ;; label = @1
       block ;; label = @2
         local.get 1
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const 2
@@ -207,6 +223,7 @@
       local.get 1
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 2
       local.get 1
@@ -220,6 +237,7 @@
       i64.load
       global.get 2
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const -1
       local.set 0
@@ -227,6 +245,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 3
       call $kperf.enter
@@ -237,16 +256,19 @@
     block ;; label = @1
       block ;; label = @2
         local.get 0
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 1
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
         i32.const 3
@@ -262,6 +284,7 @@
       local.get 0
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 3
       local.get 0
@@ -276,11 +299,13 @@
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const 0
@@ -302,6 +327,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0
       call $kperf.enter
@@ -314,16 +340,19 @@
         local.get 1
         global.get 0
         i32.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const -2147483648
@@ -341,6 +370,7 @@
       local.get 1
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 1
       call $kperf.leave

@@ -57,6 +57,7 @@
       block ;; label = @2
         i32.const 0
         i32.load
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         global.get 2
@@ -64,11 +65,13 @@
         local.tee 4
         i64.const 1073741824
         i64.ge_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 3
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
         local.get 4
@@ -101,6 +104,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0
       call $kperf.enter
@@ -120,6 +124,7 @@
               local.get $kperf.token
               global.get 0
               i32.ne
+              (@metadata.code.branch_hint "\00")
               if ;; label = @6
                 local.get $kperf.token
                 call $kperf.unwind
@@ -136,6 +141,7 @@
           local.get $kperf.token
           global.get 0
           i32.ne
+          (@metadata.code.branch_hint "\00")
           if ;; label = @4
             local.get $kperf.token
             call $kperf.unwind
@@ -162,9 +168,11 @@
         local.get $kperf.token
         global.get 0
         i32.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i32.load
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         global.get 2
@@ -172,11 +180,13 @@
         local.tee 4
         i64.const 1073741824
         i64.ge_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 3
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
         local.get 4
@@ -200,6 +210,7 @@
       local.get $kperf.token
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get $kperf.token
       call $kperf.leave
@@ -211,6 +222,7 @@
       block ;; label = @2
         i32.const 0
         i32.load
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         global.get 2
@@ -218,11 +230,13 @@
         local.tee 2
         i64.const 1073741824
         i64.ge_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 1
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
         local.get 2
@@ -255,6 +269,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 1
       call $kperf.enter
@@ -281,9 +296,11 @@
         local.get 0
         global.get 0
         i32.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i32.load
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         global.get 2
@@ -291,11 +308,13 @@
         local.tee 2
         i64.const 1073741824
         i64.ge_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 1
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
         local.get 2
@@ -319,6 +338,7 @@
       local.get 0
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 0
       call $kperf.leave
@@ -348,6 +368,7 @@
               i32.sub
               global.get 0
               i32.lt_u
+              (@metadata.code.branch_hint "\00")
               if ;; label = @6
                 i32.const 0
                 local.get 2
@@ -365,6 +386,7 @@
           i32.sub
           global.get 0
           i32.lt_u
+          (@metadata.code.branch_hint "\00")
           if ;; label = @4
             i32.const 0
             local.get 2

@@ -57,6 +57,7 @@
       block ;; label = @2
         i32.const 0
         i32.load 1
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         global.get 2
@@ -64,11 +65,13 @@
         local.tee 3
         i64.const 1073741824
         i64.ge_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         local.get 3
@@ -101,6 +104,7 @@
       i64.load 1
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0
       call $kperf.enter
@@ -163,9 +167,11 @@
         local.get $kperf.token
         global.get 0
         i32.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i32.load 1
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         global.get 2
@@ -173,11 +179,13 @@
         local.tee 3
         i64.const 1073741824
         i64.ge_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         local.get 3
@@ -201,6 +209,7 @@
       local.get $kperf.token
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get $kperf.token
       call $kperf.leave
@@ -212,6 +221,7 @@
       block ;; label = @2
         i32.const 0
         i32.load 1
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         global.get 2
@@ -219,11 +229,13 @@
         local.tee 4
         i64.const 1073741824
         i64.ge_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 3
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
         local.get 4
@@ -256,6 +268,7 @@
       i64.load 1
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 1
       call $kperf.enter
@@ -288,9 +301,11 @@
         local.get $kperf.token
         global.get 0
         i32.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i32.load 1
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 4
         global.get 2
@@ -298,11 +313,13 @@
         local.tee 4
         i64.const 1073741824
         i64.ge_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 3
         global.get 5
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
         local.get 4
@@ -326,6 +343,7 @@
       local.get $kperf.token
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get $kperf.token
       call $kperf.leave

@@ -44,6 +44,7 @@
       i64.load
       global.get 2
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const -1
       local.set $kperf.token
@@ -51,6 +52,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0
       call $kperf.enter
@@ -71,16 +73,19 @@
     block ;; label = @1
       block ;; label = @2
         local.get $kperf.token
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 3
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
         i32.const 0
@@ -96,6 +101,7 @@
       local.get $kperf.token
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0
       local.get $kperf.token

@@ -49,11 +49,13 @@
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const 0
@@ -75,6 +77,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0
       call $kperf.enter
@@ -85,6 +88,7 @@
       local.get 1
       global.get 0
       i32.ne
+      (@metadata.code.branch_hint "\00")
       if ;; label = @2
         local.get 1
         call $kperf.unwind
@@ -101,16 +105,19 @@
         local.get 1
         global.get 0
         i32.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const -2147483648
@@ -128,6 +135,7 @@
       local.get 1
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 1
       call $kperf.leave
@@ -141,11 +149,13 @@
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const 1
@@ -167,6 +177,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 1
       call $kperf.enter
@@ -181,16 +192,19 @@
             local.get 1
             global.get 0
             i32.ne
+            (@metadata.code.branch_hint "\00")
             br_if 0 (;@4;)
             i32.const 0
             i64.load
             global.get 2
             i64.ne
+            (@metadata.code.branch_hint "\00")
             br_if 0 (;@4;)
             global.get 3
             local.tee 2
             global.get 4
             i32.gt_u
+            (@metadata.code.branch_hint "\00")
             br_if 0 (;@4;)
             local.get 2
             i32.const -2147483648
@@ -208,6 +222,7 @@
           local.get 1
           i32.const -1
           i32.eq
+          (@metadata.code.branch_hint "\01")
           br_if 0 (;@3;)
           local.get 1
           call $kperf.leave
@@ -226,16 +241,19 @@
         local.get 1
         global.get 0
         i32.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const -2147483648
@@ -253,6 +271,7 @@
       local.get 1
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 1
       call $kperf.leave
@@ -265,6 +284,7 @@
       i64.load
       global.get 2
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const -1
       local.set 1
@@ -272,6 +292,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 2
       call $kperf.enter
@@ -288,16 +309,19 @@
     block ;; label = @1
       block ;; label = @2
         local.get 1
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const 2
@@ -313,6 +337,7 @@
       local.get 1
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 2
       local.get 1

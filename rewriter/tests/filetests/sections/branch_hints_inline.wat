@@ -62,11 +62,13 @@
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 4
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 4
         i32.const 0
@@ -88,6 +90,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0
       call $kperf.enter
@@ -98,6 +101,7 @@
       local.get 3
       global.get 0
       i32.ne
+      (@metadata.code.branch_hint "\00")
       if ;; label = @2
         local.get 3
         call $kperf.unwind
@@ -109,6 +113,7 @@
         local.get 3
         global.get 0
         i32.ne
+        (@metadata.code.branch_hint "\00")
         if ;; label = @3
           local.get 3
           call $kperf.unwind
@@ -127,16 +132,19 @@
         local.get 3
         global.get 0
         i32.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 4
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 4
         i32.const -2147483648
@@ -154,6 +162,7 @@
       local.get 3
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 3
       call $kperf.leave
@@ -167,11 +176,13 @@
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const 1
@@ -193,6 +204,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 1
       call $kperf.enter
@@ -218,6 +230,7 @@
             local.get 1
             global.get 0
             i32.ne
+            (@metadata.code.branch_hint "\00")
             if ;; label = @5
               local.get 1
               call $kperf.unwind
@@ -227,6 +240,7 @@
           local.get 1
           global.get 0
           i32.ne
+          (@metadata.code.branch_hint "\00")
           if ;; label = @4
             local.get 1
             call $kperf.unwind
@@ -246,6 +260,7 @@
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const 1
@@ -270,11 +285,13 @@
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const 2
@@ -296,6 +313,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 2
       call $kperf.enter
@@ -306,6 +324,7 @@
       local.get 1
       global.get 0
       i32.ne
+      (@metadata.code.branch_hint "\00")
       if ;; label = @2
         local.get 1
         call $kperf.unwind
@@ -317,6 +336,7 @@
         local.get 1
         global.get 0
         i32.ne
+        (@metadata.code.branch_hint "\00")
         if ;; label = @3
           local.get 1
           call $kperf.unwind
@@ -328,16 +348,19 @@
         local.get 1
         global.get 0
         i32.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         i32.const 0
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 2
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
         i32.const -2147483648
@@ -355,6 +378,7 @@
       local.get 1
       i32.const -1
       i32.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 1
       call $kperf.leave

@@ -54,11 +54,13 @@
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         local.tee 1
         global.get 4
         i32.gt_u
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
         i32.const 0
@@ -80,6 +82,7 @@
       i64.load
       i64.const -1
       i64.eq
+      (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0
       call $kperf.enter
@@ -103,6 +106,7 @@
         i64.load
         global.get 2
         i64.ne
+        (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
         i32.const 0
@@ -144,6 +148,7 @@
         i32.sub
         global.get 0
         i32.lt_u
+        (@metadata.code.branch_hint "\00")
         if ;; label = @3
           i32.const 0
           local.get 2
@@ -161,6 +166,7 @@
     i32.sub
     global.get 0
     i32.lt_u
+    (@metadata.code.branch_hint "\00")
     if ;; label = @1
       i32.const 0
       local.get 2
@@ -182,6 +188,7 @@
     i32.sub
     global.get 0
     i32.lt_u
+    (@metadata.code.branch_hint "\00")
     if ;; label = @1
       i32.const 0
       local.get 0
