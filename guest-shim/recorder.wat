@@ -9,7 +9,7 @@
 ;;             changed. If that thread isn't run, the host writes 0 there; then a call of the host gives the time.
 ;;   inline    The rewriter puts this form into the module itself. It works with either clock: it loads the time from the front
 ;;             of the lane's memory, and asks the host while that is 0. All ones there mean that nothing is recorded. The
-;;             write position is a global, which saves 1 ns a call. Other threads find the end of the words in another way:
+;;             write position is in a global, which saves 1 ns a call, and so is the depth, in the same. Other threads find the end of the words in another way:
 ;;             before a block begins, the host fills it with ones, and no word is all ones.
 ;;   instructions   As inline, but the clock is a global: the rewriter makes the module add to it the number of instructions that
 ;;             were executed. It moves with nearly every event, so every event has a time word in front of it.
@@ -21,7 +21,8 @@
 ;;
 ;; What stands behind `;; #if allocations` is in the first two, and in two more modules that are as the last two else.
 ;;
-;; `(position.get)` and `(position.set X)` stand for the position in memory or in the global, `(time.get)` for the host's time.
+;; `(position.get)`, `(position.set X)` and the same of `depth` stand for the position and the depth, wherever a form has them,
+;; `(time.get)` for the host's time (src/recorder.rs). Branch hints say what is rare: engines put that behind the usual code.
 ;;
 ;; The memory is shared and has the write position in it. So a host can read what was recorded at any moment and from any
 ;; thread: after a trap, in a thread that handles signals, when the store is gone. (A memory of its own and globals would save
@@ -61,7 +62,13 @@
   ;; #end
 
   ;; These are exported so that a host can close frames itself where it can't call: without fuel, after an epoch, from a fiber.
+  ;; #if inline instructions
+  ;; The lower half is where the next word goes, 0 before the first event; the upper half is how many frames of the running stack
+  ;; are open. One load and one store less for each event than with two globals.
+  (global $place (export "state.place") (mut i64) (i64.const 0))
+  ;; #else
   (global $depth (export "state.depth") (mut i32) (i32.const 0))  ;; open frames of the running stack
+  ;; #end
   (global $stack (export "state.stack") (mut i32) (i32.const 0))  ;; the stack that runs
   ;; The time of the last word, in ticks. No clock says what it is at first, so the first event always takes the slow path.
   ;; #if instructions
@@ -69,8 +76,8 @@
   ;; #else
   (global $last (export "state.last") (mut i64) (i64.const 1))
   ;; #end
-  ;; #if inline component instructions
-  (global $position (export "state.position") (mut i32) (i32.const 0))  ;; where the next word goes; 0 before the first event
+  ;; #if component
+  (global $position (export "state.position") (mut i32) (i32.const 0))  ;; where the next word goes
   ;; #end
   ;; #if instructions
   (global $instructions (export "state.instructions") (mut i64) (i64.const 0))
@@ -136,7 +143,7 @@
     (global.set $last (call $now))
     ;; #end
     (i32.store (i32.const 4096) (global.get $stack))
-    (i32.store (i32.const 4100) (global.get $depth))
+    (i32.store (i32.const 4100) (depth.get))
     (i64.store (i32.const 4104) (global.get $last))
     (position.set (i32.const 4112)))
 
@@ -188,14 +195,14 @@
       (then
         ;; #if component
         (call $host_flush
-          (global.get $lane) (global.get $depth) (global.get $last) (i64.load (i32.const 72)) (i32.const 4096)
+          (global.get $lane) (depth.get) (global.get $last) (i64.load (i32.const 72)) (i32.const 4096)
           (local.get $length))
         (i64.store (i32.const 72) (i64.const 0))
         ;; #else
         (call $host_flush (i32.const 4096) (local.get $length))
         ;; #end
         (i32.store (i32.const 4096) (global.get $stack))
-        (i32.store (i32.const 4100) (global.get $depth))
+        (i32.store (i32.const 4100) (depth.get))
         (i64.store (i32.const 4104) (global.get $last))
         (position.set (i32.const 4112)))))
 
@@ -279,7 +286,7 @@
   ;; #if counted
   (func $enter (export "enter") (param $func_id i32) (result i32)
     (local $position i32) (local $delta i64)
-    (if (i32.or
+    (@metadata.code.branch_hint "\00") (if (i32.or
           (i32.or
             (i32.load (i32.const 0))
             (i64.ge_u
@@ -293,12 +300,12 @@
         (i64.or (i64.shl (i64.extend_i32_u (local.get $func_id)) (i64.const 32)) (i64.const 0x40000000))))
     (position.set (i32.add (local.get $position) (i32.const 8)))
     (global.set $last (global.get $instructions))
-    (global.set $depth (i32.add (global.get $depth) (i32.const 1)))
-    (global.get $depth))
+    (depth.set (i32.add (depth.get) (i32.const 1)))
+    (depth.get))
 
   (func $leave (export "leave") (param $token i32)
     (local $position i32) (local $delta i64)
-    (if (i32.or
+    (@metadata.code.branch_hint "\00") (if (i32.or
           (i32.or
             (i32.or
               (i32.load (i32.const 0))
@@ -306,37 +313,37 @@
                 (local.tee $delta (i64.sub (global.get $instructions) (global.get $last)))
                 (i64.const 0x40000000)))
             (i32.gt_u (local.tee $position (position.get)) (global.get $last_start)))
-          (i32.or (i32.ne (local.get $token) (global.get $depth)) (i32.eqz (local.get $token))))
+          (i32.or (i32.ne (local.get $token) (depth.get)) (i32.eqz (local.get $token))))
       (then (call $leave_slow (local.get $token)) (return)))
     (i64.store (local.get $position) (i64.or (local.get $delta) (i64.const 0x8000000040000000)))
     (position.set (i32.add (local.get $position) (i32.const 8)))
     (global.set $last (global.get $instructions))
-    (global.set $depth (i32.sub (local.get $token) (i32.const 1))))
+    (depth.set (i32.sub (local.get $token) (i32.const 1))))
   ;; #end
 
   ;; #if asking
   (func $enter (export "enter") (param $func_id i32) (result i32)
     (local $position i32)
-    (if (i32.or
+    (@metadata.code.branch_hint "\00") (if (i32.or
           (i64.ne (i64.load (i32.const 0)) (global.get $last))
           (i32.gt_u (local.tee $position (position.get)) (global.get $last_start)))
       (then (return (call $enter_slow (local.get $func_id)))))
     (i32.store (local.get $position) (local.get $func_id))
     (position.set (i32.add (local.get $position) (i32.const 4)))
-    (global.set $depth (i32.add (global.get $depth) (i32.const 1)))
-    (global.get $depth))
+    (depth.set (i32.add (depth.get) (i32.const 1)))
+    (depth.get))
 
   (func $leave (export "leave") (param $token i32)
     (local $position i32)
-    (if (i32.or
+    (@metadata.code.branch_hint "\00") (if (i32.or
           (i32.or
             (i64.ne (i64.load (i32.const 0)) (global.get $last))
             (i32.gt_u (local.tee $position (position.get)) (global.get $last_start)))
-          (i32.or (i32.ne (local.get $token) (global.get $depth)) (i32.eqz (local.get $token))))
+          (i32.or (i32.ne (local.get $token) (depth.get)) (i32.eqz (local.get $token))))
       (then (call $leave_slow (local.get $token)) (return)))
     (i32.store (local.get $position) (i32.const 0x80000000))
     (position.set (i32.add (local.get $position) (i32.const 4)))
-    (global.set $depth (i32.sub (local.get $token) (i32.const 1))))
+    (depth.set (i32.sub (local.get $token) (i32.const 1))))
   ;; #end
   ;; #end
 
@@ -366,7 +373,7 @@
     ;; #end
     (local.set $position (position.get))
     ;; #if ticker inline component instructions
-    (if (i32.or
+    (@metadata.code.branch_hint "\00") (if (i32.or
           (i64.ne (local.get $now) (global.get $last))
           (i32.gt_u (local.get $position) (global.get $last_start)))
       (then (local.set $position (call $make_room (local.get $now)))))
@@ -374,7 +381,7 @@
     (position.set (i32.add (local.get $position) (i32.const 4)))
     ;; #else
     (local.set $delta (i64.sub (local.get $now) (global.get $last)))
-    (if (i32.or
+    (@metadata.code.branch_hint "\00") (if (i32.or
           (i64.ge_u (local.get $delta) (i64.const 0x40000000))
           (i32.gt_u (local.get $position) (global.get $last_start)))
       (then
@@ -385,8 +392,8 @@
     (i32.store offset=4 (local.get $position) (local.get $func_id))
     (position.set (i32.add (local.get $position) (i32.const 8)))
     ;; #end
-    (global.set $depth (i32.add (global.get $depth) (i32.const 1)))
-    (global.get $depth))
+    (depth.set (i32.add (depth.get) (i32.const 1)))
+    (depth.get))
 
   ;; #if component
   (func $leave_slow (param $token i32)
@@ -394,7 +401,7 @@
   (func $leave (export "leave") (param $token i32)
   ;; #end
     (local $position i32) (local $now i64) (local $delta i64)
-    (if (i32.or (i32.ne (local.get $token) (global.get $depth)) (i32.eqz (local.get $token)))
+    (@metadata.code.branch_hint "\00") (if (i32.or (i32.ne (local.get $token) (depth.get)) (i32.eqz (local.get $token)))
       (then (if (i32.eqz (call $heal (local.get $token))) (then (return)))))
     (local.set $now
       ;; #if ticker
@@ -416,12 +423,12 @@
       (then
         (if (call $lose (i64.const 1))
           (then
-            (global.set $depth (i32.sub (global.get $depth) (i32.const 1)))
+            (depth.set (i32.sub (depth.get) (i32.const 1)))
             (return)))))
     ;; #end
     (local.set $position (position.get))
     ;; #if ticker inline component instructions
-    (if (i32.or
+    (@metadata.code.branch_hint "\00") (if (i32.or
           (i64.ne (local.get $now) (global.get $last))
           (i32.gt_u (local.get $position) (global.get $last_start)))
       (then (local.set $position (call $make_room (local.get $now)))))
@@ -429,7 +436,7 @@
     (position.set (i32.add (local.get $position) (i32.const 4)))
     ;; #else
     (local.set $delta (i64.sub (local.get $now) (global.get $last)))
-    (if (i32.or
+    (@metadata.code.branch_hint "\00") (if (i32.or
           (i64.ge_u (local.get $delta) (i64.const 0x40000000))
           (i32.gt_u (local.get $position) (global.get $last_start)))
       (then
@@ -440,25 +447,25 @@
     (i32.store offset=4 (local.get $position) (i32.const 0x80000000))
     (position.set (i32.add (local.get $position) (i32.const 8)))
     ;; #end
-    (global.set $depth (i32.sub (global.get $depth) (i32.const 1))))
+    (depth.set (i32.sub (depth.get) (i32.const 1))))
 
   ;; Handles a leave whose token isn't the depth. Frames above it were unwound without a word, so they are closed first. A lost
   ;; token (0) means the innermost frame; the token of a closed frame means nothing. Returns whether there is a frame to leave.
   (func $heal (param $token i32) (result i32)
-    (if (i32.eqz (local.get $token)) (then (return (i32.ne (global.get $depth) (i32.const 0)))))
-    (if (i32.gt_u (local.get $token) (global.get $depth)) (then (return (i32.const 0))))
+    (if (i32.eqz (local.get $token)) (then (return (i32.ne (depth.get) (i32.const 0)))))
+    (if (i32.gt_u (local.get $token) (depth.get)) (then (return (i32.const 0))))
     (call $close (i32.const 0) (local.get $token))
     (i32.const 1))
 
   ;; The frame with this token caught something: the frames above it were unwound.
   (func $unwind (export "unwind") (param $token i32)
-    (if (i32.eq (local.get $token) (global.get $depth)) (then (return)))
+    (if (i32.eq (local.get $token) (depth.get)) (then (return)))
     (if (i32.eqz (local.get $token)) (then (return)))
     (call $close (i32.const 0) (local.get $token)))
 
   ;; Closes the frames deeper than $depth, if there are any, for a reason (src/word.rs, Reason).
   (func $close (export "close") (param $reason i32) (param $depth i32)
-    (if (i32.ge_u (local.get $depth) (global.get $depth)) (then (return)))
+    (if (i32.ge_u (local.get $depth) (depth.get)) (then (return)))
     (call $put
       (i32.or
         (i32.const 0xc0000000)
@@ -468,21 +475,21 @@
     ;; #if allocations
     (if (i32.gt_u (global.get $allocator) (local.get $depth)) (then (global.set $allocator (i32.const 0))))
     ;; #end
-    (global.set $depth (local.get $depth)))
+    (depth.set (local.get $depth)))
 
   ;; From now on another stack of this lane runs (JSPI, asyncify, fibers). A number beyond the 768 that fit is ignored.
   (func $switch (export "switch") (param $stack i32)
     (if (i32.eq (local.get $stack) (global.get $stack)) (then (return)))
     (if (i32.ge_u (local.get $stack) (i32.const 768)) (then (return)))
     (call $put (i32.or (i32.const 0xe4000000) (local.get $stack)))
-    (i32.store offset=1024 (i32.shl (global.get $stack) (i32.const 2)) (global.get $depth))
-    (global.set $depth (i32.load offset=1024 (i32.shl (local.get $stack) (i32.const 2))))
+    (i32.store offset=1024 (i32.shl (global.get $stack) (i32.const 2)) (depth.get))
+    (depth.set (i32.load offset=1024 (i32.shl (local.get $stack) (i32.const 2))))
     (global.set $stack (local.get $stack)))
 
   (func $mark (export "mark") (param $value i32)
     (call $put (i32.or (i32.const 0xe8000000) (i32.and (local.get $value) (i32.const 0x3ffffff)))))
 
-  (func (export "depth") (result i32) (global.get $depth))
+  (func (export "depth") (result i32) (depth.get))
 
   ;; #if allocations
   ;; A function of an allocator begins; this follows its enter. What it calls to do its work is its own business, so only the
@@ -680,7 +687,7 @@
         (if (i64.eq (i64.load (i32.const 0)) (i64.const -1)) (then (return)))
         (local.set $position (call $make_room (global.get $last)))
         (i32.store (local.get $position) (local.get $func_id))
-        (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1))))
+        (depth.set (local.tee $token (i32.add (depth.get) (i32.const 1))))
         (position.set (i32.add (local.get $position) (i32.const 4)))))
     (call $leave (local.get $token)))
 
@@ -688,87 +695,89 @@
   ;; these bodies (rewriter/src/template.rs): $id becomes the function's id, the others become locals of the function. Nothing
   ;; calls them. The functions above handle all other events, and every event of a clock that takes a call. A function without
   ;; room for these locals calls the functions above too.
-  (func (export "inline.enter") (param $id i32) (param $token i32) (param $position i32)
+  (func (export "inline.enter") (param $id i32) (param $token i32) (param $place i64)
     (block $done
       (block $slow
         (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
-        (i32.store (local.get $position) (local.get $id))
-        (global.set $position (i32.add (local.get $position) (i32.const 4)))
-        (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1))))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (i32.wrap_i64 (local.tee $place (global.get $place))) (global.get $last_start)))
+        (i32.store (i32.wrap_i64 (local.get $place)) (local.get $id))
+        (global.set $place (local.tee $place (i64.add (local.get $place) (i64.const 0x1_0000_0004))))
+        (local.set $token (i32.wrap_i64 (i64.shr_u (local.get $place) (i64.const 32))))
         (br $done))
       ;; While recording is switched off, the token is -1; the leave sees it and does nothing.
       (local.set $token (i32.const -1))
       (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (local.set $token (call $enter (local.get $id)))))
 
-  (func (export "inline.leave") (param $id i32) (param $token i32) (param $position i32)
+  (func (export "inline.leave") (param $id i32) (param $token i32) (param $place i64)
     (block $done
       (block $slow
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.ne (local.get $token) (global.get $depth)))
+        (@metadata.code.branch_hint "\00") (br_if $slow
+          (i32.ne
+            (local.get $token)
+            (i32.wrap_i64 (i64.shr_u (local.tee $place (global.get $place)) (i64.const 32)))))
         (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
-        (i32.store (local.get $position) (i32.const 0x80000000))
-        (global.set $position (i32.add (local.get $position) (i32.const 4)))
-        (global.set $depth (i32.sub (local.get $token) (i32.const 1)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (i32.wrap_i64 (local.get $place)) (global.get $last_start)))
+        (i32.store (i32.wrap_i64 (local.get $place)) (i32.const 0x80000000))
+        (global.set $place (i64.sub (local.get $place) (i64.const 0xffff_fffc)))
         (br $done))
       (@metadata.code.branch_hint "\01") (br_if $done (i32.eq (local.get $token) (i32.const -1)))
       (call $leave (local.get $token))))
 
   ;; For a function that calls nothing and doesn't loop: no word comes between its enter and its leave. If the clock hasn't moved
-  ;; either, the leave turns the enter's word into a leaf, one word for both. $position is the address of the enter's word.
-  (func (export "inline.enter.leaf") (param $id i32) (param $token i32) (param $position i32)
+  ;; either, the leave turns the enter's word into a leaf, one word for both. $place is as it was before the enter; -1 while
+  ;; nothing is recorded.
+  (func (export "inline.enter.leaf") (param $id i32) (param $token i32) (param $place i64)
     (block $done
       (block $slow
         (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
-        (i32.store (local.get $position) (local.get $id))
-        (global.set $position (i32.add (local.get $position) (i32.const 4)))
-        (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1))))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (i32.wrap_i64 (local.tee $place (global.get $place))) (global.get $last_start)))
+        (i32.store (i32.wrap_i64 (local.get $place)) (local.get $id))
+        (global.set $place (i64.add (local.get $place) (i64.const 0x1_0000_0004)))
         (br $done))
-      (local.set $token (i32.const -1))
+      (local.set $place (i64.const -1))
       (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
-      (local.set $token (call $enter (local.get $id)))
-      (local.set $position (i32.sub (global.get $position) (i32.const 4)))))
+      (br_if $done (i32.eq (call $enter (local.get $id)) (i32.const -1)))
+      (local.set $place (i64.sub (global.get $place) (i64.const 0x1_0000_0004)))))
 
-  (func (export "inline.leave.leaf") (param $id i32) (param $token i32) (param $position i32)
+  (func (export "inline.leave.leaf") (param $id i32) (param $token i32) (param $place i64)
     (block $done
-      (br_if $done (i32.eq (local.get $token) (i32.const -1)))
+      (br_if $done (i64.eq (local.get $place) (i64.const -1)))
       (block $slow
         (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (i32.store (local.get $position) (i32.add (local.get $id) (i32.const 0x80000001)))
-        (global.set $depth (i32.sub (local.get $token) (i32.const 1)))
+        (i32.store (i32.wrap_i64 (local.get $place)) (i32.add (local.get $id) (i32.const 0x80000001)))
+        (global.set $place (i64.add (local.get $place) (i64.const 4)))
         (br $done))
-      (call $leave (local.get $token))))
+      (call $leave (i32.add (i32.wrap_i64 (i64.shr_u (local.get $place) (i64.const 32))) (i32.const 1)))))
 
   ;; For a function that can't trap either: the enter only looks at the clock. If the clock hasn't moved at the leave, one word
   ;; is written for both. If it has, the leave writes the enter first, with the time of the last word; $token is 0 until then.
-  (func (export "inline.enter.trapless") (param $id i32) (param $token i32) (param $position i32)
+  (func (export "inline.enter.trapless") (param $id i32) (param $token i32) (param $place i64)
     (block $done
       (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (global.get $last)))
       (local.set $token (i32.const -1))
       (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (local.set $token (call $enter (local.get $id)))))
 
-  (func (export "inline.leave.trapless") (param $id i32) (param $token i32) (param $position i32)
+  (func (export "inline.leave.trapless") (param $id i32) (param $token i32) (param $place i64)
     (block $done
       (block $slow
         (@metadata.code.branch_hint "\00") (br_if $slow (local.get $token))
         (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
-        (i32.store (local.get $position) (i32.add (local.get $id) (i32.const 0x80000001)))
-        (global.set $position (i32.add (local.get $position) (i32.const 4)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (i32.wrap_i64 (local.tee $place (global.get $place))) (global.get $last_start)))
+        (i32.store (i32.wrap_i64 (local.get $place)) (i32.add (local.get $id) (i32.const 0x80000001)))
+        (global.set $place (i64.add (local.get $place) (i64.const 4)))
         (br $done))
       (@metadata.code.branch_hint "\01") (br_if $done (i32.eq (local.get $token) (i32.const -1)))
       (call $leave_late (local.get $id) (local.get $token))))
 
-  (func (export "inline.leaf") (param $id i32) (param $position i32)
+  (func (export "inline.leaf") (param $id i32) (param $place i64)
     (block $done
       (block $slow
         (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
-        (i32.store (local.get $position) (i32.add (local.get $id) (i32.const 0x80000001)))
-        (global.set $position (i32.add (local.get $position) (i32.const 4)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (i32.wrap_i64 (local.tee $place (global.get $place))) (global.get $last_start)))
+        (i32.store (i32.wrap_i64 (local.get $place)) (i32.add (local.get $id) (i32.const 0x80000001)))
+        (global.set $place (i64.add (local.get $place) (i64.const 4)))
         (br $done))
       (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (call $leaf (local.get $id))))
@@ -776,7 +785,7 @@
 
   ;; #if instructions
   ;; What stands inside functions, as above: the usual case of an event, whose two words are stored at once.
-  (func (export "inline.enter") (param $id i32) (param $token i32) (param $position i32) (param $delta i64)
+  (func (export "inline.enter") (param $id i32) (param $token i32) (param $place i64) (param $delta i64)
     (block $done
       (block $slow
         (@metadata.code.branch_hint "\00") (br_if $slow (i32.load (i32.const 0)))
@@ -784,33 +793,35 @@
           (i64.ge_u
             (local.tee $delta (i64.sub (global.get $instructions) (global.get $last)))
             (i64.const 0x40000000)))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
-        (i64.store (local.get $position)
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (i32.wrap_i64 (local.tee $place (global.get $place))) (global.get $last_start)))
+        (i64.store (i32.wrap_i64 (local.get $place))
           (i64.or
             (local.get $delta)
             (i64.or (i64.shl (i64.extend_i32_u (local.get $id)) (i64.const 32)) (i64.const 0x40000000))))
-        (global.set $position (i32.add (local.get $position) (i32.const 8)))
+        (global.set $place (local.tee $place (i64.add (local.get $place) (i64.const 0x1_0000_0008))))
         (global.set $last (i64.add (global.get $last) (local.get $delta)))
-        (global.set $depth (local.tee $token (i32.add (global.get $depth) (i32.const 1))))
+        (local.set $token (i32.wrap_i64 (i64.shr_u (local.get $place) (i64.const 32))))
         (br $done))
       (local.set $token (i32.const -1))
       (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (local.set $token (call $enter (local.get $id)))))
 
-  (func (export "inline.leave") (param $id i32) (param $token i32) (param $position i32) (param $delta i64)
+  (func (export "inline.leave") (param $id i32) (param $token i32) (param $place i64) (param $delta i64)
     (block $done
       (block $slow
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.ne (local.get $token) (global.get $depth)))
+        (@metadata.code.branch_hint "\00") (br_if $slow
+          (i32.ne
+            (local.get $token)
+            (i32.wrap_i64 (i64.shr_u (local.tee $place (global.get $place)) (i64.const 32)))))
         (@metadata.code.branch_hint "\00") (br_if $slow (i32.load (i32.const 0)))
         (@metadata.code.branch_hint "\00") (br_if $slow
           (i64.ge_u
             (local.tee $delta (i64.sub (global.get $instructions) (global.get $last)))
             (i64.const 0x40000000)))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (local.tee $position (global.get $position)) (global.get $last_start)))
-        (i64.store (local.get $position) (i64.or (local.get $delta) (i64.const 0x8000000040000000)))
-        (global.set $position (i32.add (local.get $position) (i32.const 8)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (i32.wrap_i64 (local.get $place)) (global.get $last_start)))
+        (i64.store (i32.wrap_i64 (local.get $place)) (i64.or (local.get $delta) (i64.const 0x8000000040000000)))
+        (global.set $place (i64.sub (local.get $place) (i64.const 0xffff_fff8)))
         (global.set $last (i64.add (global.get $last) (local.get $delta)))
-        (global.set $depth (i32.sub (local.get $token) (i32.const 1)))
         (br $done))
       (@metadata.code.branch_hint "\01") (br_if $done (i32.eq (local.get $token) (i32.const -1)))
       (call $leave (local.get $token))))
@@ -820,16 +831,16 @@
   ;; #end
 
   ;; #if inline instructions
-  (func (export "inline.unwind") (param $id i32) (param $token i32) (param $position i32)
-    (@metadata.code.branch_hint "\00") (if (i32.ne (local.get $token) (global.get $depth)) (then (call $unwind (local.get $token)))))
+  (func (export "inline.unwind") (param $id i32) (param $token i32) (param $place i64)
+    (@metadata.code.branch_hint "\00") (if (i32.ne (local.get $token) (depth.get)) (then (call $unwind (local.get $token)))))
 
   ;; For a function without a probe that may catch: it keeps the depth at its beginning plus one, because 0 stands for a local
   ;; that was lost. 0 minus one is larger than every depth, so nothing is closed then.
   (func (export "inline.here") (param $id i32) (param $token i32)
-    (local.set $token (i32.add (global.get $depth) (i32.const 1))))
+    (local.set $token (i32.add (depth.get) (i32.const 1))))
 
   (func (export "inline.back") (param $id i32) (param $token i32)
-    (@metadata.code.branch_hint "\00") (if (i32.lt_u (i32.sub (local.get $token) (i32.const 1)) (global.get $depth))
+    (@metadata.code.branch_hint "\00") (if (i32.lt_u (i32.sub (local.get $token) (i32.const 1)) (depth.get))
       (then (call $close (i32.const 0) (i32.sub (local.get $token) (i32.const 1))))))
   ;; #end
 )

@@ -86,8 +86,9 @@ pub const STATE_DEPTH: &str = "state.depth";
 pub const STATE_STACK: &str = "state.stack";
 /// Recorder export, a mutable i64: the time of the last word, in ticks.
 pub const STATE_LAST: &str = "state.last";
-/// Export of a recorder inside a module, a mutable i32: where the next word goes; 0 before the first event.
-pub const STATE_POSITION: &str = "state.position";
+/// Export of a recorder inside a module, a mutable i64. The lower half is where the next word goes, 0 before the first event; the
+/// upper half is what others have in [`STATE_DEPTH`].
+pub const STATE_PLACE: &str = "state.place";
 /// Export of a recorder whose clock is the number of executed instructions, a mutable i64: that number. The rewriter makes
 /// the module increase it.
 pub const STATE_INSTRUCTIONS: &str = "state.instructions";

@@ -101,16 +101,23 @@ impl Form {
                 _ => {}
             }
         }
-        let [get, set] = match self {
-            Form::Precise | Form::Ticker => ["(i32.load (i32.const 64))", "(i32.store (i32.const 64)"],
+        let state = match self {
+            Form::Precise | Form::Ticker => &IN_MEMORY,
+            Form::Component | Form::ComponentInstructions => &IN_GLOBALS,
             Form::Profile | Form::ProfileSpans | Form::ComponentProfile | Form::Counts => return kept,
-            _ => ["(global.get $position)", "(global.set $position"],
+            Form::Inline | Form::Instructions | Form::InlineAllocations | Form::InstructionsAllocations => {
+                &IN_ONE
+            }
         };
         let code = kept.find("(module").unwrap_or(0);
         let (head, code) = kept.split_at(code);
         let time = if self == Form::Component { "(call $ask)" } else { "(call $host_now)" };
-        let code = code.replace("(time.get)", time).replace("(position.get)", get);
-        head.to_owned() + &code.replace("(position.set", set)
+        let mut code = code.replace("(time.get)", time);
+        for place in state {
+            code = code.replace(&format!("({}.get)", place.name), place.get);
+            code = expand(&code, &format!("({}.set ", place.name), place.set);
+        }
+        head.to_owned() + &code
     }
 
     /// What it is called in the text that it is made from.
@@ -130,6 +137,60 @@ impl Form {
             Form::Counts => &["counts"],
         }
     }
+}
+
+/// Where a recorder keeps a part of its state: what stands in its text for `(name.get)`, and around the value of `(name.set value)`.
+struct Place {
+    name: &'static str,
+    get: &'static str,
+    set: [&'static str; 2],
+}
+
+const DEPTH: Place = Place { name: "depth", get: "(global.get $depth)", set: ["(global.set $depth ", ")"] };
+
+/// The position is in memory, where other threads see it.
+const IN_MEMORY: [Place; 2] = [
+    Place { name: "position", get: "(i32.load (i32.const 64))", set: ["(i32.store (i32.const 64) ", ")"] },
+    DEPTH,
+];
+
+const IN_GLOBALS: [Place; 2] =
+    [Place { name: "position", get: "(global.get $position)", set: ["(global.set $position ", ")"] }, DEPTH];
+
+/// One global has both.
+const IN_ONE: [Place; 2] = [
+    Place {
+        name: "position",
+        get: "(i32.wrap_i64 (global.get $place))",
+        set: [
+            "(global.set $place (i64.or (i64.and (global.get $place) (i64.const 0xffffffff00000000)) (i64.extend_i32_u ",
+            ")))",
+        ],
+    },
+    Place {
+        name: "depth",
+        get: "(i32.wrap_i64 (i64.shr_u (global.get $place) (i64.const 32)))",
+        set: [
+            "(global.set $place (i64.or (i64.and (global.get $place) (i64.const 0xffffffff)) (i64.shl (i64.extend_i32_u ",
+            ") (i64.const 32))))",
+        ],
+    },
+];
+
+/// Writes other text around the value of each expression that begins with `begin`, and ends with the parenthesis that closes it.
+fn expand(code: &str, begin: &str, around: [&str; 2]) -> String {
+    let (mut made, mut rest) = (String::new(), code);
+    while let Some((before, after)) = rest.split_once(begin) {
+        let mut open = 1;
+        let end = after.find(|sign| {
+            open += i32::from(sign == '(') - i32::from(sign == ')');
+            open == 0
+        });
+        let (value, behind) = after.split_at(end.unwrap_or(after.len()));
+        made.extend([before, around[0], &expand(value, begin, around), around[1]]);
+        rest = behind.get(1..).unwrap_or_default();
+    }
+    made + rest
 }
 
 /// The text that the recorders of traces are made from.

@@ -186,7 +186,13 @@ fn not_counted(index: FuncIndex, why: &'static str) -> Error {
 }
 
 /// Writes the body of a function that calls an import between probes: the host's time beside the guest's. Answers its branch hints.
-pub(crate) fn write_thunk(context: &Context<'_>, import: u32, id: FuncId, params: u32, out: &mut Vec<u8>) -> Vec<Hint> {
+pub(crate) fn write_thunk(
+    context: &Context<'_>,
+    import: u32,
+    id: FuncId,
+    params: u32,
+    out: &mut Vec<u8>,
+) -> Vec<Hint> {
     let probes = &context.code;
     let (mut new, mut hints) = (Vec::new(), Vec::new());
     let counted = probes.only_counts();

@@ -71,7 +71,14 @@ impl Probes {
         probe.len() + encode_locals(self.locals(site)).1.len()
     }
 
-    fn write(&self, template: &Template, site: Site, returned: Option<Returned>, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
+    fn write(
+        &self,
+        template: &Template,
+        site: Site,
+        returned: Option<Returned>,
+        out: &mut Vec<u8>,
+        hints: &mut Vec<Hint>,
+    ) {
         let count = shadow::COUNTS as u32 + 8 * site.id.0.saturating_sub(self.first.0);
         let constants = [Constant::I32(site.id.0), Constant::I32(count), Constant::Returned(returned)];
         template.write(&constants, site.token, out, hints);
@@ -96,7 +103,13 @@ impl Probes {
     }
 
     /// The last thing, and before a tail call. `returned`: see [`Self::wants_returned`].
-    pub(crate) fn leave(&self, site: Site, returned: Option<Returned>, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
+    pub(crate) fn leave(
+        &self,
+        site: Site,
+        returned: Option<Returned>,
+        out: &mut Vec<u8>,
+        hints: &mut Vec<Hint>,
+    ) {
         self.write(self.timed(site).leave.of(site.between), site, returned, out, hints);
     }
 

@@ -75,7 +75,9 @@ impl Template {
         let mut operators = body.get_operators_reader()?;
         while !operators.is_end_then_eof() {
             let offset = operators.original_position() - body.range().start;
-            if let Some((&(_, likely), left)) = hints.split_first().filter(|(hint, _)| u64::from(hint.0) == offset as u64) {
+            if let Some((&(_, likely), left)) =
+                hints.split_first().filter(|(hint, _)| u64::from(hint.0) == offset as u64)
+            {
                 hints = left;
                 pieces.push(Piece::Code(mem::take(&mut code)));
                 pieces.push(Piece::Branch(likely));

@@ -263,9 +263,8 @@ impl Shared {
     ) -> wasmtime::Result<LaneGuard> {
         let instructions = global(caller, names::STATE_INSTRUCTIONS);
         self.recording.check_counts(instructions.is_some())?;
-        let globals = StateGlobals::find(|name| wanted(caller, name))?.counting(instructions);
+        let globals = StateGlobals::inside(|name| wanted(caller, name))?.counting(instructions);
         let globals = globals.recording(global(caller, names::STATE_ALLOCATOR));
-        let position = Some(wanted(caller, names::STATE_POSITION)?);
         let memory = LaneMemory::of_instance(memory).ok_or_else(too_small)?;
         let core = self.recording.open_lane(memory, false);
         if self.is_async.load(Ordering::Relaxed) {
@@ -275,7 +274,7 @@ impl Shared {
         let mut state = self.state();
         self.recording.set_clock(&core, state.on);
         core.check_clock_closely();
-        state.lanes.push(Lane { core: core.clone(), globals, position });
+        state.lanes.push(Lane { core: core.clone(), globals });
         Ok(LaneGuard { core, recording: self.recording.clone() })
     }
 

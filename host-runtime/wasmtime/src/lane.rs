@@ -7,7 +7,7 @@ use crate::state::StateGlobals;
 use kperf_abi::word::Reason;
 use kperf_trace::TraceContext;
 use std::sync::Arc;
-use wasmtime::{AsContextMut, Global, Result, Val};
+use wasmtime::{AsContextMut, Result};
 
 /// A recorder module in a store. [`Recorder::link`](crate::Recorder::link) makes one.
 ///
@@ -18,8 +18,6 @@ use wasmtime::{AsContextMut, Global, Result, Val};
 pub struct Lane {
     pub(crate) core: Arc<LaneCore>,
     pub(crate) globals: StateGlobals,
-    /// Where the next word goes, if the recorder is inside a module. Other recorders keep that in their memory.
-    pub(crate) position: Option<Global>,
 }
 
 impl Lane {
@@ -135,22 +133,18 @@ impl Lane {
     fn act<R>(&self, mut store: impl AsContextMut, act: impl FnOnce(&mut Pen<'_>) -> R) -> R {
         let mut store = store.as_context_mut();
         let before = self.globals.get(&mut store);
-        if let Some(position) = &self.position {
-            match position.get(&mut store).i32().unwrap_or_default() as u32 {
-                // Something ended its first event before it had begun a block.
-                0 => self.core.memory.clear_below(0),
-                position => self.core.memory.set_position(position),
-            }
+        match self.globals.position(&mut store) {
+            // Something ended its first event before it had begun a block.
+            Some(0) => self.core.memory.clear_below(0),
+            Some(position) => self.core.memory.set_position(position),
+            None => {}
         }
         let mut state = before;
         let mut pen = Pen { lane: &self.core, state: &mut state };
         pen.lane.check_clock();
         close_abandoned(&mut pen);
         let result = act(&mut pen);
-        if let Some(position) = &self.position {
-            // Fails for values of another type only, and this is the recorder's own global.
-            let _ = position.set(&mut store, Val::I32(self.core.memory.position() as i32));
-        }
+        self.globals.set_position(&mut store, self.core.memory.position());
         if state != before {
             self.globals.set(&mut store, state);
         }

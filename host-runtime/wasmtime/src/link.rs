@@ -44,7 +44,7 @@ impl Linking {
         // Owned by the function, which the store owns: when the store goes, the lane is closed.
         let guard = LaneGuard { core: core.clone(), recording: recording.clone() };
         let flush = Func::wrap(&mut store, move |mut caller: Caller<'_, T>, address: u32, length: u32| {
-            let state = StateGlobals::find(|name| {
+            let state = StateGlobals::beside(|name| {
                 let global = caller.get_export(name).and_then(Extern::into_global);
                 global.ok_or_else(|| wasmtime::Error::msg(format!("who flushes has no `{name}`")))
             })?;
@@ -83,12 +83,12 @@ impl Linking {
     ) -> Result<Lane> {
         let mut store = store.as_context_mut();
         linker.instance(&mut store, names::MODULE, instance).map_err(failed)?;
-        let globals = StateGlobals::find(|name| {
+        let globals = StateGlobals::beside(|name| {
             let global = instance.get_global(&mut store, name);
             global.ok_or_else(|| failed(wasmtime::Error::msg(format!("the recorder has no `{name}`"))))
         })?;
         let globals = globals.recording(instance.get_global(&mut store, names::STATE_ALLOCATOR));
-        Ok(Lane { core: self.core, globals, position: None })
+        Ok(Lane { core: self.core, globals })
     }
 }
 

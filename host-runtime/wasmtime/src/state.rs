@@ -53,10 +53,18 @@ impl State {
     }
 }
 
+/// Where a recorder in a store keeps how many frames are open.
+#[derive(Clone, Copy)]
+enum Place {
+    Depth(Global),
+    /// In the upper half. In the lower one is where the next word goes; other recorders keep that in their memory.
+    WithPosition(Global),
+}
+
 /// The globals in which a recorder in a store keeps its state.
 #[derive(Clone, Copy)]
 pub(crate) struct StateGlobals {
-    depth: Global,
+    place: Place,
     stack: Global,
     last: Global,
     /// `None`: the time comes from the host.
@@ -66,12 +74,28 @@ pub(crate) struct StateGlobals {
 }
 
 impl StateGlobals {
-    /// Finds them by the names under which the recorder's own module exports them.
-    pub(crate) fn find<E>(
+    /// Finds those of a recorder beside its modules, by the names under which it exports them.
+    pub(crate) fn beside<E>(
+        mut global: impl FnMut(&'static str) -> Result<Global, E>,
+    ) -> Result<StateGlobals, E> {
+        let place = Place::Depth(global(names::STATE_DEPTH)?);
+        StateGlobals::find(place, global)
+    }
+
+    /// Finds those of a recorder inside a module.
+    pub(crate) fn inside<E>(
+        mut global: impl FnMut(&'static str) -> Result<Global, E>,
+    ) -> Result<StateGlobals, E> {
+        let place = Place::WithPosition(global(names::STATE_PLACE)?);
+        StateGlobals::find(place, global)
+    }
+
+    fn find<E>(
+        place: Place,
         mut global: impl FnMut(&'static str) -> Result<Global, E>,
     ) -> Result<StateGlobals, E> {
         Ok(StateGlobals {
-            depth: global(names::STATE_DEPTH)?,
+            place,
             stack: global(names::STATE_STACK)?,
             last: global(names::STATE_LAST)?,
             instructions: None,
@@ -89,9 +113,28 @@ impl StateGlobals {
         StateGlobals { allocator, ..self }
     }
 
+    /// Where the next word goes, if a global says that.
+    pub(crate) fn position(&self, store: impl AsContextMut) -> Option<u32> {
+        match &self.place {
+            Place::Depth(_) => None,
+            Place::WithPosition(global) => Some(bits(global, store) as u32),
+        }
+    }
+
+    /// Says where the next word goes, if a global says that.
+    pub(crate) fn set_position(&self, mut store: impl AsContextMut, position: u32) {
+        if let Place::WithPosition(global) = &self.place {
+            let depth = bits(global, &mut store) >> 32 << 32;
+            set(global, &mut store, Val::I64((depth | u64::from(position)) as i64));
+        }
+    }
+
     pub(crate) fn get(&self, mut store: impl AsContextMut) -> State {
         State {
-            depth: self.depth.get(&mut store).i32().unwrap_or_default() as u32,
+            depth: match &self.place {
+                Place::Depth(global) => global.get(&mut store).i32().unwrap_or_default() as u32,
+                Place::WithPosition(global) => (bits(global, &mut store) >> 32) as u32,
+            },
             stack: self.stack.get(&mut store).i32().unwrap_or_default() as u32,
             last: self.last.get(&mut store).i64().unwrap_or_default() as u64,
             instructions: self
@@ -101,22 +144,32 @@ impl StateGlobals {
     }
 
     pub(crate) fn set(&self, mut store: impl AsContextMut, state: State) {
-        let values = [
-            (&self.depth, Val::I32(state.depth as i32)),
-            (&self.stack, Val::I32(state.stack as i32)),
-            (&self.last, Val::I64(state.last as i64)),
-        ];
-        for (global, value) in values {
-            // Fails for values of another type only, and these are the recorder's own globals.
-            let _ = global.set(&mut store, value);
+        match &self.place {
+            Place::Depth(global) => set(global, &mut store, Val::I32(state.depth as i32)),
+            Place::WithPosition(global) => {
+                let position = u64::from(bits(global, &mut store) as u32);
+                set(global, &mut store, Val::I64((u64::from(state.depth) << 32 | position) as i64));
+            }
         }
+        set(&self.stack, &mut store, Val::I32(state.stack as i32));
+        set(&self.last, &mut store, Val::I64(state.last as i64));
         if let Some(allocator) = &self.allocator {
             let token = allocator.get(&mut store).i32().unwrap_or_default() as u32;
             if token > state.depth {
-                let _ = allocator.set(&mut store, Val::I32(0));
+                set(allocator, &mut store, Val::I32(0));
             }
         }
     }
+}
+
+/// The value of a global of the recorder's, an i64.
+fn bits(global: &Global, store: impl AsContextMut) -> u64 {
+    global.get(store).i64().unwrap_or_default() as u64
+}
+
+/// Fails for values of another type only, and these are the recorder's own globals.
+fn set(global: &Global, store: impl AsContextMut, value: Val) {
+    let _ = global.set(store, value);
 }
 
 #[cfg(test)]

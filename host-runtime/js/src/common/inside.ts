@@ -20,10 +20,10 @@ interface Inner {
     switch: (stack: number) => void;
     mark: (value: number) => void;
     flush: () => void;
-    'state.depth': Cell<number>;
+    /** How many frames are open, and below 32 bits where the next word goes (0 before the first event). */
+    'state.place': Cell<bigint>;
     'state.stack': Cell<number>;
     'state.last': Cell<bigint>;
-    'state.position': Cell<number>;
     /** How many instructions it has executed, if it counts them. */
     'state.instructions'?: Cell<bigint>;
 }
@@ -50,17 +50,17 @@ let asked: { answer?: Expected } | undefined;
 
 /** Which of the expected instances this is; none if it has come already. Leaves it as it was. */
 export function expectedOf(exports: WebAssembly.Exports): Expected | undefined {
-    const { memory, flush, 'state.position': position } = inner(exports);
+    const { memory, flush, 'state.place': place } = inner(exports);
     // The recorder begins its block anew when `flush` has taken what seems to be in it.
     const head = new Uint8Array(memory.buffer, START, BLOCK_HEADER + 4);
-    const [kept, before] = [head.slice(), position.value];
+    const [kept, before] = [head.slice(), place.value];
     const asking: typeof asked = (asked = {});
-    position.value = ARMED;
+    setPosition(place, ARMED);
     try {
         flush();
     } finally {
         asked = undefined;
-        position.value = before;
+        place.value = before;
         head.set(kept);
     }
     return asking.answer;
@@ -126,16 +126,16 @@ class Inside implements Seat {
 
     constructor(exports: WebAssembly.Exports, time: TimeSource) {
         this.#exports = new WeakRef(exports);
-        const { memory, 'state.last': last, 'state.position': position, 'state.instructions': instructions } = inner(exports);
+        const { memory, 'state.last': last, 'state.place': place, 'state.instructions': instructions } = inner(exports);
         this.memory = memory;
         this.#words = new Uint32Array(memory.buffer);
-        if (position.value === 0) {
+        if (positionOf(place) === 0) {
             // As a recorder beside the module does when it begins. The header is written at the first event.
             last.value = instructions?.value ?? (time.now as () => bigint)();
-            position.value = START + BLOCK_HEADER;
+            setPosition(place, START + BLOCK_HEADER);
         }
         this.#clear = instantiate<{ clear: (from: number, to: number) => void }>(CLEAR, { js: { memory } }).clear;
-        this.#clear(position.value, START + CAPACITY);
+        this.#clear(positionOf(place), START + CAPACITY);
         if (time.kind !== 'ticker') return;
         // Until the ticker has heard of it, or if none runs yet, the host is asked at every event.
         this.watch = time.watch?.(memory);
@@ -143,16 +143,18 @@ class Inside implements Seat {
     }
 
     get position(): number {
-        return this.#of('state.position')?.value ?? markedEnd(this.#words);
+        const place = this.#of('state.place');
+        return place ? positionOf(place) : markedEnd(this.#words);
     }
 
     set position(value: number) {
-        const position = this.#of('state.position');
-        if (position) position.value = value;
+        const place = this.#of('state.place');
+        if (place) setPosition(place, value);
     }
 
     get depth(): number {
-        return this.#of('state.depth')?.value ?? 0;
+        const place = this.#of('state.place');
+        return place ? depthOf(place) : 0;
     }
 
     get stack(): number {
@@ -160,15 +162,17 @@ class Inside implements Seat {
     }
 
     enter(funcId: number): number {
-        const depth = this.#of('state.depth');
-        return depth && this.#put(funcId) ? ++depth.value : 0;
+        const place = this.#of('state.place');
+        if (!place || !this.#put(funcId)) return 0;
+        place.value += FRAME;
+        return depthOf(place);
     }
 
     leave(token: number): void {
-        const depth = this.#of('state.depth');
-        if (!depth || depth.value === 0 || token > depth.value) return;
-        if (token !== 0 && token < depth.value) this.close(Reason.Caught, token);
-        if (this.#put(LEAVE)) depth.value--;
+        const place = this.#of('state.place');
+        if (!place || depthOf(place) === 0 || token > depthOf(place)) return;
+        if (token !== 0 && token < depthOf(place)) this.close(Reason.Caught, token);
+        if (this.#put(LEAVE)) place.value -= FRAME;
     }
 
     close(reason: number, depth: number): void {
@@ -215,10 +219,28 @@ class Inside implements Seat {
     }
 }
 
+/** What one open frame is in `state.place`. */
+const FRAME = 1n << 32n;
+
+function depthOf({ value }: Cell<bigint>): number {
+    return Number(BigInt.asUintN(32, value >> 32n));
+}
+
+function positionOf({ value }: Cell<bigint>): number {
+    return Number(BigInt.asUintN(32, value));
+}
+
+function setPosition(place: Cell<bigint>, position: number): void {
+    place.value = ((place.value >> 32n) << 32n) | BigInt(position);
+}
+
 function inner(exports: WebAssembly.Exports): Inner {
     const found: Record<string, unknown> = {};
     for (const [name, value] of Object.entries(exports)) {
         if (name.startsWith(EXPORT_PREFIX)) found[name.slice(EXPORT_PREFIX.length)] = value;
+    }
+    if (!('state.place' in found)) {
+        throw new Error('kperf: a module has the recorder of another version inside: rewrite the original with this one');
     }
     return found as unknown as Inner;
 }

@@ -20,16 +20,14 @@
   (import "kperf:host" "flush" (func $kperf:host.flush (;1;) (type 4) (param i32 i32)))
   (memory (;0;) 2 2 shared)
   (tag $e (;0;) (type 0) (param i32))
-  (global (;0;) (mut i32) i32.const 0)
+  (global (;0;) (mut i64) i64.const 0)
   (global (;1;) (mut i32) i32.const 0)
   (global (;2;) (mut i64) i64.const 1)
-  (global (;3;) (mut i32) i32.const 0)
-  (global (;4;) i32 i32.const 131044)
+  (global (;3;) i32 i32.const 131044)
   (export "kperf.memory" (memory 0))
-  (export "kperf.state.depth" (global 0))
+  (export "kperf.state.place" (global 0))
   (export "kperf.state.stack" (global 1))
   (export "kperf.state.last" (global 2))
-  (export "kperf.state.position" (global 3))
   (export "kperf.flush" (func $kperf.flush))
   (export "kperf.close" (func $kperf.close))
   (export "kperf.switch" (func $kperf.switch))
@@ -40,7 +38,7 @@
     throw $e
   )
   (func $catches (;3;) (type 2) (result i32)
-    (local i32 i32)
+    (local i32 i64)
     block ;; label = @1
       block ;; label = @2
         i32.const 0
@@ -49,24 +47,27 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
+        global.get 0
         local.tee 1
-        global.get 4
+        i32.wrap_i64
+        global.get 3
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
+        i32.wrap_i64
         i32.const 0
         i32.store
         local.get 1
-        i32.const 4
-        i32.add
-        global.set 3
-        global.get 0
-        i32.const 1
-        i32.add
-        local.tee 0
+        i64.const 4294967300
+        i64.add
+        local.tee 1
         global.set 0
+        local.get 1
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
+        local.set 0
         br 1 (;@1;)
       end
       i32.const -1
@@ -92,6 +93,9 @@
           end
           local.get 0
           global.get 0
+          i64.const 32
+          i64.shr_u
+          i32.wrap_i64
           i32.ne
           (@metadata.code.branch_hint "\00")
           if ;; label = @4
@@ -107,6 +111,10 @@
       block ;; label = @2
         local.get 0
         global.get 0
+        local.tee 1
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
@@ -116,22 +124,19 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
+        local.get 1
+        i32.wrap_i64
         global.get 3
-        local.tee 1
-        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
+        i32.wrap_i64
         i32.const -2147483648
         i32.store
         local.get 1
-        i32.const 4
-        i32.add
-        global.set 3
-        local.get 0
-        i32.const 1
-        i32.sub
+        i64.const 4294967292
+        i64.sub
         global.set 0
         br 1 (;@1;)
       end

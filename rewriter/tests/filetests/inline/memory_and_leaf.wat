@@ -21,25 +21,23 @@
   (memory (;0;) 1)
   (memory (;1;) 2 2 shared)
   (global $g (;0;) (mut i32) i32.const 7)
-  (global (;1;) (mut i32) i32.const 0)
+  (global (;1;) (mut i64) i64.const 0)
   (global (;2;) (mut i32) i32.const 0)
   (global (;3;) (mut i64) i64.const 1)
-  (global (;4;) (mut i32) i32.const 0)
-  (global (;5;) i32 i32.const 131044)
+  (global (;4;) i32 i32.const 131044)
   (export "memory" (memory 0))
   (export "leaf" (func $leaf))
   (export "kperf.memory" (memory 1))
-  (export "kperf.state.depth" (global 1))
+  (export "kperf.state.place" (global 1))
   (export "kperf.state.stack" (global 2))
   (export "kperf.state.last" (global 3))
-  (export "kperf.state.position" (global 4))
   (export "kperf.flush" (func $kperf.flush))
   (export "kperf.close" (func $kperf.close))
   (export "kperf.switch" (func $kperf.switch))
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func $leaf (;2;) (type 0) (param i32) (result i32)
-    (local i32 i32)
+    (local i32 i64)
     block ;; label = @1
       block ;; label = @2
         i32.const 0
@@ -48,28 +46,25 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 4
+        global.get 1
         local.tee 2
-        global.get 5
+        i32.wrap_i64
+        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         i32.const 0
         i32.store 1
         local.get 2
-        i32.const 4
-        i32.add
-        global.set 4
-        global.get 1
-        i32.const 1
-        i32.add
-        local.tee 1
+        i64.const 4294967300
+        i64.add
         global.set 1
         br 1 (;@1;)
       end
-      i32.const -1
-      local.set 1
+      i64.const -1
+      local.set 2
       i32.const 0
       i64.load 1
       i64.const -1
@@ -78,10 +73,12 @@
       br_if 0 (;@1;)
       i32.const 0
       call $kperf.enter
-      local.set 1
-      global.get 4
-      i32.const 4
-      i32.sub
+      i32.const -1
+      i32.eq
+      br_if 0 (;@1;)
+      global.get 1
+      i64.const 4294967300
+      i64.sub
       local.set 2
     end
     block (result i32) ;; label = @1
@@ -89,9 +86,9 @@
       i32.load
     end
     block ;; label = @1
-      local.get 1
-      i32.const -1
-      i32.eq
+      local.get 2
+      i64.const -1
+      i64.eq
       br_if 0 (;@1;)
       block ;; label = @2
         i32.const 0
@@ -101,22 +98,28 @@
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         i32.const 0
         i32.const -2147483647
         i32.add
         i32.store 1
-        local.get 1
-        i32.const 1
-        i32.sub
+        local.get 2
+        i64.const 4
+        i64.add
         global.set 1
         br 1 (;@1;)
       end
-      local.get 1
+      local.get 2
+      i64.const 32
+      i64.shr_u
+      i32.wrap_i64
+      i32.const 1
+      i32.add
       call $kperf.leave
     end
   )
   (func $caller (;3;) (type 0) (param i32) (result i32)
-    (local i32 i32)
+    (local i32 i64)
     block ;; label = @1
       block ;; label = @2
         i32.const 0
@@ -125,24 +128,27 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 4
+        global.get 1
         local.tee 2
-        global.get 5
+        i32.wrap_i64
+        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         i32.const 1
         i32.store 1
         local.get 2
-        i32.const 4
-        i32.add
-        global.set 4
-        global.get 1
-        i32.const 1
-        i32.add
-        local.tee 1
+        i64.const 4294967300
+        i64.add
+        local.tee 2
         global.set 1
+        local.get 2
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
+        local.set 1
         br 1 (;@1;)
       end
       i32.const -1
@@ -167,6 +173,10 @@
       block ;; label = @2
         local.get 1
         global.get 1
+        local.tee 2
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
@@ -176,22 +186,19 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
+        local.get 2
+        i32.wrap_i64
         global.get 4
-        local.tee 2
-        global.get 5
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         i32.const -2147483648
         i32.store 1
         local.get 2
-        i32.const 4
-        i32.add
-        global.set 4
-        local.get 1
-        i32.const 1
-        i32.sub
+        i64.const 4294967292
+        i64.sub
         global.set 1
         br 1 (;@1;)
       end

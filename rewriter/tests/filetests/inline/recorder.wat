@@ -19,23 +19,21 @@
   (memory (;0;) 1)
   (memory (;1;) 2 2 shared)
   (global (;0;) i32 i32.const 7)
-  (global (;1;) (mut i32) i32.const 0)
+  (global (;1;) (mut i64) i64.const 0)
   (global (;2;) (mut i32) i32.const 0)
   (global (;3;) (mut i64) i64.const 1)
-  (global (;4;) (mut i32) i32.const 0)
-  (global (;5;) i32 i32.const 131044)
+  (global (;4;) i32 i32.const 131044)
   (export "kperf.memory" (memory 1))
-  (export "kperf.state.depth" (global 1))
+  (export "kperf.state.place" (global 1))
   (export "kperf.state.stack" (global 2))
   (export "kperf.state.last" (global 3))
-  (export "kperf.state.position" (global 4))
   (export "kperf.flush" (func $kperf.flush))
   (export "kperf.close" (func $kperf.close))
   (export "kperf.switch" (func $kperf.switch))
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func $f (;2;) (type 0)
-    (local i32 i32)
+    (local i32 i64)
     block ;; label = @1
       i32.const 0
       i64.load 1
@@ -68,21 +66,23 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 4
+        global.get 1
         local.tee 1
-        global.get 5
+        i32.wrap_i64
+        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
+        i32.wrap_i64
         i32.const 0
         i32.const -2147483647
         i32.add
         i32.store 1
         local.get 1
-        i32.const 4
-        i32.add
-        global.set 4
+        i64.const 4
+        i64.add
+        global.set 1
         br 1 (;@1;)
       end
       local.get 0
@@ -99,8 +99,13 @@
     i32.const 4096
     i32.const 0
     call $kperf:host.flush
+    global.get 1
+    i64.const -4294967296
+    i64.and
     i32.const 4112
-    global.set 4
+    i64.extend_i32_u
+    i64.or
+    global.set 1
     i32.const 0
     i64.load 1
     global.set 3
@@ -118,16 +123,25 @@
     i32.store 1
     i32.const 4100
     global.get 1
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
     i32.store 1
     i32.const 4104
     global.get 3
     i64.store 1
+    global.get 1
+    i64.const -4294967296
+    i64.and
     i32.const 4112
-    global.set 4
+    i64.extend_i32_u
+    i64.or
+    global.set 1
   )
   (func $kperf.now (;4;) (type 1) (result i64)
     (local i64)
-    global.get 4
+    global.get 1
+    i32.wrap_i64
     i32.eqz
     if ;; label = @1
       call $kperf.init
@@ -145,7 +159,8 @@
   )
   (func $kperf.flush (;5;) (type 0)
     (local i32)
-    global.get 4
+    global.get 1
+    i32.wrap_i64
     i32.const 4096
     i32.sub
     local.set 0
@@ -161,20 +176,29 @@
       i32.store 1
       i32.const 4100
       global.get 1
+      i64.const 32
+      i64.shr_u
+      i32.wrap_i64
       i32.store 1
       i32.const 4104
       global.get 3
       i64.store 1
+      global.get 1
+      i64.const -4294967296
+      i64.and
       i32.const 4112
-      global.set 4
+      i64.extend_i32_u
+      i64.or
+      global.set 1
     end
   )
   (func $kperf.make_room (;6;) (type 3) (param i64) (result i32)
     (local i32 i64 i64)
-    global.get 4
+    global.get 1
+    i32.wrap_i64
     local.set 1
     local.get 1
-    global.get 5
+    global.get 4
     i32.gt_u
     if ;; label = @1
       i32.const 0
@@ -189,7 +213,8 @@
         call $kperf:host.now
         local.set 0
       end
-      global.get 4
+      global.get 1
+      i32.wrap_i64
       local.set 1
     end
     local.get 0
@@ -228,8 +253,13 @@
       end
       local.get 0
       global.set 3
+      global.get 1
+      i64.const -4294967296
+      i64.and
       local.get 1
-      global.set 4
+      i64.extend_i32_u
+      i64.or
+      global.set 1
     end
     local.get 1
   )
@@ -249,10 +279,15 @@
     local.get 1
     local.get 0
     i32.store 1
+    global.get 1
+    i64.const -4294967296
+    i64.and
     local.get 1
     i32.const 4
     i32.add
-    global.set 4
+    i64.extend_i32_u
+    i64.or
+    global.set 1
   )
   (func $kperf.enter (;8;) (type 5) (param i32) (result i32)
     (local i32 i64 i64)
@@ -265,13 +300,14 @@
       i32.const -1
       return
     end
-    global.get 4
+    global.get 1
+    i32.wrap_i64
     local.set 1
     local.get 2
     global.get 3
     i64.ne
     local.get 1
-    global.get 5
+    global.get 4
     i32.gt_u
     i32.or
     if ;; label = @1
@@ -282,20 +318,41 @@
     local.get 1
     local.get 0
     i32.store 1
+    global.get 1
+    i64.const -4294967296
+    i64.and
     local.get 1
     i32.const 4
     i32.add
-    global.set 4
-    global.get 1
-    i32.const 1
-    i32.add
+    i64.extend_i32_u
+    i64.or
     global.set 1
     global.get 1
+    i64.const 4294967295
+    i64.and
+    global.get 1
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
+    i32.const 1
+    i32.add
+    i64.extend_i32_u
+    i64.const 32
+    i64.shl
+    i64.or
+    global.set 1
+    global.get 1
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
   )
   (func $kperf.leave (;9;) (type 4) (param i32)
     (local i32 i64 i64)
     local.get 0
     global.get 1
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
     i32.ne
     local.get 0
     i32.eqz
@@ -316,13 +373,14 @@
     if ;; label = @1
       return
     end
-    global.get 4
+    global.get 1
+    i32.wrap_i64
     local.set 1
     local.get 2
     global.get 3
     i64.ne
     local.get 1
-    global.get 5
+    global.get 4
     i32.gt_u
     i32.or
     if ;; label = @1
@@ -333,13 +391,28 @@
     local.get 1
     i32.const -2147483648
     i32.store 1
+    global.get 1
+    i64.const -4294967296
+    i64.and
     local.get 1
     i32.const 4
     i32.add
-    global.set 4
+    i64.extend_i32_u
+    i64.or
+    global.set 1
     global.get 1
+    i64.const 4294967295
+    i64.and
+    global.get 1
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
     i32.const 1
     i32.sub
+    i64.extend_i32_u
+    i64.const 32
+    i64.shl
+    i64.or
     global.set 1
   )
   (func $kperf.heal (;10;) (type 5) (param i32) (result i32)
@@ -347,12 +420,18 @@
     i32.eqz
     if ;; label = @1
       global.get 1
+      i64.const 32
+      i64.shr_u
+      i32.wrap_i64
       i32.const 0
       i32.ne
       return
     end
     local.get 0
     global.get 1
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
     i32.gt_u
     if ;; label = @1
       i32.const 0
@@ -366,6 +445,9 @@
   (func $kperf.unwind (;11;) (type 4) (param i32)
     local.get 0
     global.get 1
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
     i32.eq
     if ;; label = @1
       return
@@ -382,6 +464,9 @@
   (func $kperf.close (;12;) (type 2) (param i32 i32)
     local.get 1
     global.get 1
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
     i32.ge_u
     if ;; label = @1
       return
@@ -398,7 +483,14 @@
     i32.or
     i32.or
     call $kperf.put
+    global.get 1
+    i64.const 4294967295
+    i64.and
     local.get 1
+    i64.extend_i32_u
+    i64.const 32
+    i64.shl
+    i64.or
     global.set 1
   )
   (func $kperf.switch (;13;) (type 4) (param i32)
@@ -422,11 +514,21 @@
     i32.const 2
     i32.shl
     global.get 1
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
     i32.store 1 offset=1024
+    global.get 1
+    i64.const 4294967295
+    i64.and
     local.get 0
     i32.const 2
     i32.shl
     i32.load 1 offset=1024
+    i64.extend_i32_u
+    i64.const 32
+    i64.shl
+    i64.or
     global.set 1
     local.get 0
     global.set 2
@@ -441,6 +543,9 @@
   )
   (func $kperf.depth (;15;) (type 6) (result i32)
     global.get 1
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
   )
   (func $kperf.leaf (;16;) (type 4) (param i32)
     local.get 0
@@ -467,14 +572,29 @@
       local.get 0
       i32.store 1
       global.get 1
+      i64.const 4294967295
+      i64.and
+      global.get 1
+      i64.const 32
+      i64.shr_u
+      i32.wrap_i64
       i32.const 1
       i32.add
       local.tee 1
+      i64.extend_i32_u
+      i64.const 32
+      i64.shl
+      i64.or
       global.set 1
+      global.get 1
+      i64.const -4294967296
+      i64.and
       local.get 2
       i32.const 4
       i32.add
-      global.set 4
+      i64.extend_i32_u
+      i64.or
+      global.set 1
     end
     local.get 1
     call $kperf.leave

@@ -34,32 +34,30 @@
   (import "kperf:host" "flush" (func $kperf:host.flush (;1;) (type 3) (param i32 i32)))
   (memory (;0;) 2 2 shared)
   (tag $e (;0;) (type 0) (param i32))
-  (global (;0;) (mut i32) i32.const 0)
+  (global (;0;) (mut i64) i64.const 0)
   (global (;1;) (mut i32) i32.const 0)
   (global (;2;) (mut i64) i64.const 9223372036854775807)
-  (global (;3;) (mut i32) i32.const 0)
-  (global (;4;) (mut i64) i64.const 0)
-  (global (;5;) i32 i32.const 131044)
+  (global (;3;) (mut i64) i64.const 0)
+  (global (;4;) i32 i32.const 131044)
   (export "kperf.memory" (memory 0))
-  (export "kperf.state.depth" (global 0))
+  (export "kperf.state.place" (global 0))
   (export "kperf.state.stack" (global 1))
   (export "kperf.state.last" (global 2))
-  (export "kperf.state.position" (global 3))
-  (export "kperf.state.instructions" (global 4))
+  (export "kperf.state.instructions" (global 3))
   (export "kperf.flush" (func $kperf.flush))
   (export "kperf.close" (func $kperf.close))
   (export "kperf.switch" (func $kperf.switch))
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func $catches (;2;) (type 2) (param $x i32) (result i32)
-    (local i64) (local $kperf.token i32) (local i32 i64)
+    (local i64) (local $kperf.token i32) (local i64 i64)
     block ;; label = @1
       block ;; label = @2
         i32.const 0
         i32.load
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 4
+        global.get 3
         global.get 2
         i64.sub
         local.tee 4
@@ -67,13 +65,15 @@
         i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
+        global.get 0
         local.tee 3
-        global.get 5
+        i32.wrap_i64
+        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
+        i32.wrap_i64
         local.get 4
         i32.const 0
         i64.extend_i32_u
@@ -84,18 +84,19 @@
         i64.or
         i64.store
         local.get 3
-        i32.const 8
-        i32.add
-        global.set 3
+        i64.const 4294967304
+        i64.add
+        local.tee 3
+        global.set 0
         global.get 2
         local.get 4
         i64.add
         global.set 2
-        global.get 0
-        i32.const 1
-        i32.add
-        local.tee $kperf.token
-        global.set 0
+        local.get 3
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
+        local.set $kperf.token
         br 1 (;@1;)
       end
       i32.const -1
@@ -111,11 +112,11 @@
       local.set $kperf.token
     end
     block (result i32) ;; label = @1
-      global.get 4
+      global.get 3
       i64.const 1
       i64.add
       local.tee 1
-      global.set 4
+      global.set 3
       block (result i32) ;; label = @2
         block (result i32) ;; label = @3
           block (result i32) ;; label = @4
@@ -123,23 +124,29 @@
               call $host
               local.get $kperf.token
               global.get 0
+              i64.const 32
+              i64.shr_u
+              i32.wrap_i64
               i32.ne
               (@metadata.code.branch_hint "\00")
               if ;; label = @6
                 local.get $kperf.token
                 call $kperf.unwind
               end
-              global.get 4
+              global.get 3
               i64.const 1
               i64.add
               local.tee 1
-              global.set 4
+              global.set 3
               i32.const 1
             end
             br 1 (;@3;)
           end
           local.get $kperf.token
           global.get 0
+          i64.const 32
+          i64.shr_u
+          i32.wrap_i64
           i32.ne
           (@metadata.code.branch_hint "\00")
           if ;; label = @4
@@ -150,14 +157,14 @@
         end
         br 1 (;@1;)
       end
-      global.get 4
+      global.get 3
       local.set 1
       loop ;; label = @2
         local.get 1
         i64.const 3
         i64.add
         local.tee 1
-        global.set 4
+        global.set 3
         local.get $x
         i32.eqz
         br_if 0 (;@2;)
@@ -167,6 +174,10 @@
       block ;; label = @2
         local.get $kperf.token
         global.get 0
+        local.tee 3
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
@@ -174,7 +185,7 @@
         i32.load
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 4
+        global.get 3
         global.get 2
         i64.sub
         local.tee 4
@@ -182,29 +193,26 @@
         i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
-        local.tee 3
-        global.get 5
+        local.get 3
+        i32.wrap_i64
+        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
+        i32.wrap_i64
         local.get 4
         i64.const -9223372035781033984
         i64.or
         i64.store
         local.get 3
-        i32.const 8
-        i32.add
-        global.set 3
+        i64.const 4294967288
+        i64.sub
+        global.set 0
         global.get 2
         local.get 4
         i64.add
         global.set 2
-        local.get $kperf.token
-        i32.const 1
-        i32.sub
-        global.set 0
         br 1 (;@1;)
       end
       local.get $kperf.token
@@ -217,14 +225,14 @@
     end
   )
   (func $throws (;3;) (type 1)
-    (local i32 i32 i64)
+    (local i32 i64 i64)
     block ;; label = @1
       block ;; label = @2
         i32.const 0
         i32.load
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 4
+        global.get 3
         global.get 2
         i64.sub
         local.tee 2
@@ -232,13 +240,15 @@
         i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
+        global.get 0
         local.tee 1
-        global.get 5
+        i32.wrap_i64
+        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
+        i32.wrap_i64
         local.get 2
         i32.const 1
         i64.extend_i32_u
@@ -249,18 +259,19 @@
         i64.or
         i64.store
         local.get 1
-        i32.const 8
-        i32.add
-        global.set 3
+        i64.const 4294967304
+        i64.add
+        local.tee 1
+        global.set 0
         global.get 2
         local.get 2
         i64.add
         global.set 2
-        global.get 0
-        i32.const 1
-        i32.add
-        local.tee 0
-        global.set 0
+        local.get 1
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
+        local.set 0
         br 1 (;@1;)
       end
       i32.const -1
@@ -276,16 +287,16 @@
       local.set 0
     end
     block ;; label = @1
-      global.get 4
+      global.get 3
       i64.const 2
       i64.add
-      global.set 4
+      global.set 3
       i32.const 1
       if ;; label = @2
-        global.get 4
+        global.get 3
         i64.const 2
         i64.add
-        global.set 4
+        global.set 3
         i32.const 2
         throw $e
       end
@@ -295,6 +306,10 @@
       block ;; label = @2
         local.get 0
         global.get 0
+        local.tee 1
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
@@ -302,7 +317,7 @@
         i32.load
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 4
+        global.get 3
         global.get 2
         i64.sub
         local.tee 2
@@ -310,29 +325,26 @@
         i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
-        local.tee 1
-        global.get 5
+        local.get 1
+        i32.wrap_i64
+        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
+        i32.wrap_i64
         local.get 2
         i64.const -9223372035781033984
         i64.or
         i64.store
         local.get 1
-        i32.const 8
-        i32.add
-        global.set 3
+        i64.const 4294967288
+        i64.sub
+        global.set 0
         global.get 2
         local.get 2
         i64.add
         global.set 2
-        local.get 0
-        i32.const 1
-        i32.sub
-        global.set 0
         br 1 (;@1;)
       end
       local.get 0
@@ -347,18 +359,21 @@
   (func $plain (;4;) (type 0) (param $x i32)
     (local i64 i32)
     global.get 0
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
     i32.const 1
     i32.add
     local.set 2
-    global.get 4
+    global.get 3
     local.set 1
     block (result i32) ;; label = @1
       loop ;; label = @2
-        global.get 4
+        global.get 3
         i64.const 1
         i64.add
         local.tee 1
-        global.set 4
+        global.set 3
         block ;; label = @3
           block ;; label = @4
             try_table (catch_all 0 (;@4;)) ;; label = @5
@@ -367,6 +382,9 @@
               i32.const 1
               i32.sub
               global.get 0
+              i64.const 32
+              i64.shr_u
+              i32.wrap_i64
               i32.lt_u
               (@metadata.code.branch_hint "\00")
               if ;; label = @6
@@ -376,7 +394,7 @@
                 i32.sub
                 call $kperf.close
               end
-              global.get 4
+              global.get 3
               local.set 1
             end
             br 1 (;@3;)
@@ -385,6 +403,9 @@
           i32.const 1
           i32.sub
           global.get 0
+          i64.const 32
+          i64.shr_u
+          i32.wrap_i64
           i32.lt_u
           (@metadata.code.branch_hint "\00")
           if ;; label = @4
@@ -401,7 +422,7 @@
           i64.const 2
           i64.add
           local.tee 1
-          global.set 4
+          global.set 3
           local.get $x
           br_if 0 (;@3;)
         end

@@ -34,32 +34,30 @@
   (import "kperf:host" "flush" (func $kperf:host.flush (;0;) (type 3) (param i32 i32)))
   (memory (;0;) 1)
   (memory (;1;) 2 2 shared)
-  (global (;0;) (mut i32) i32.const 0)
+  (global (;0;) (mut i64) i64.const 0)
   (global (;1;) (mut i32) i32.const 0)
   (global (;2;) (mut i64) i64.const 9223372036854775807)
-  (global (;3;) (mut i32) i32.const 0)
-  (global (;4;) (mut i64) i64.const 0)
-  (global (;5;) i32 i32.const 131044)
+  (global (;3;) (mut i64) i64.const 0)
+  (global (;4;) i32 i32.const 131044)
   (export "kperf.memory" (memory 1))
-  (export "kperf.state.depth" (global 0))
+  (export "kperf.state.place" (global 0))
   (export "kperf.state.stack" (global 1))
   (export "kperf.state.last" (global 2))
-  (export "kperf.state.position" (global 3))
-  (export "kperf.state.instructions" (global 4))
+  (export "kperf.state.instructions" (global 3))
   (export "kperf.flush" (func $kperf.flush))
   (export "kperf.close" (func $kperf.close))
   (export "kperf.switch" (func $kperf.switch))
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func $f (;1;) (type 0) (param $x i32) (result i32)
-    (local $kperf.token i32) (local i32 i64)
+    (local $kperf.token i32) (local i64 i64)
     block ;; label = @1
       block ;; label = @2
         i32.const 0
         i32.load 1
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 4
+        global.get 3
         global.get 2
         i64.sub
         local.tee 3
@@ -67,13 +65,15 @@
         i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
+        global.get 0
         local.tee 2
-        global.get 5
+        i32.wrap_i64
+        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         local.get 3
         i32.const 0
         i64.extend_i32_u
@@ -84,18 +84,19 @@
         i64.or
         i64.store 1
         local.get 2
-        i32.const 8
-        i32.add
-        global.set 3
+        i64.const 4294967304
+        i64.add
+        local.tee 2
+        global.set 0
         global.get 2
         local.get 3
         i64.add
         global.set 2
-        global.get 0
-        i32.const 1
-        i32.add
-        local.tee $kperf.token
-        global.set 0
+        local.get 2
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
+        local.set $kperf.token
         br 1 (;@1;)
       end
       i32.const -1
@@ -111,61 +112,65 @@
       local.set $kperf.token
     end
     block (result i32) ;; label = @1
-      global.get 4
+      global.get 3
       i64.const 5
       i64.add
-      global.set 4
+      global.set 3
       local.get $x
       if ;; label = @2
-        global.get 4
+        global.get 3
         i64.const 2
         i64.add
-        global.set 4
+        global.set 3
         nop
         i32.const 5
         local.set $x
       else
-        global.get 4
+        global.get 3
         i64.const 1
         i64.add
-        global.set 4
+        global.set 3
         i32.const 6
         drop
       end
       block $b
         local.get $x
         br_if $b
-        global.get 4
+        global.get 3
         i64.const 2
         i64.add
-        global.set 4
+        global.set 3
         i32.const 7
         local.set $x
       end
       call $plain
-      global.get 4
+      global.get 3
       i64.const 2
       i64.add
-      global.set 4
+      global.set 3
       local.get $x
       if ;; label = @2
-        global.get 4
+        global.get 3
         i64.const 1
         i64.add
-        global.set 4
+        global.set 3
         i32.const 8
         br 1 (;@1;)
       end
-      global.get 4
+      global.get 3
       i64.const 1
       i64.add
-      global.set 4
+      global.set 3
       local.get $x
     end
     block ;; label = @1
       block ;; label = @2
         local.get $kperf.token
         global.get 0
+        local.tee 2
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
@@ -173,7 +178,7 @@
         i32.load 1
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 4
+        global.get 3
         global.get 2
         i64.sub
         local.tee 3
@@ -181,29 +186,26 @@
         i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
-        local.tee 2
-        global.get 5
+        local.get 2
+        i32.wrap_i64
+        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         local.get 3
         i64.const -9223372035781033984
         i64.or
         i64.store 1
         local.get 2
-        i32.const 8
-        i32.add
-        global.set 3
+        i64.const 4294967288
+        i64.sub
+        global.set 0
         global.get 2
         local.get 3
         i64.add
         global.set 2
-        local.get $kperf.token
-        i32.const 1
-        i32.sub
-        global.set 0
         br 1 (;@1;)
       end
       local.get $kperf.token
@@ -216,14 +218,14 @@
     end
   )
   (func $g (;2;) (type 1) (param $x i32)
-    (local i64) (local $kperf.token i32) (local i32 i64)
+    (local i64) (local $kperf.token i32) (local i64 i64)
     block ;; label = @1
       block ;; label = @2
         i32.const 0
         i32.load 1
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 4
+        global.get 3
         global.get 2
         i64.sub
         local.tee 4
@@ -231,13 +233,15 @@
         i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
+        global.get 0
         local.tee 3
-        global.get 5
+        i32.wrap_i64
+        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
+        i32.wrap_i64
         local.get 4
         i32.const 1
         i64.extend_i32_u
@@ -248,18 +252,19 @@
         i64.or
         i64.store 1
         local.get 3
-        i32.const 8
-        i32.add
-        global.set 3
+        i64.const 4294967304
+        i64.add
+        local.tee 3
+        global.set 0
         global.get 2
         local.get 4
         i64.add
         global.set 2
-        global.get 0
-        i32.const 1
-        i32.add
-        local.tee $kperf.token
-        global.set 0
+        local.get 3
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
+        local.set $kperf.token
         br 1 (;@1;)
       end
       i32.const -1
@@ -275,20 +280,20 @@
       local.set $kperf.token
     end
     block ;; label = @1
-      global.get 4
+      global.get 3
       i64.const 1
       i64.add
       local.tee 1
-      global.set 4
+      global.set 3
       call $plain
-      global.get 4
+      global.get 3
       local.set 1
       loop $l
         local.get 1
         i64.const 5
         i64.add
         local.tee 1
-        global.set 4
+        global.set 3
         local.get $x
         i32.const 1
         i32.sub
@@ -300,6 +305,10 @@
       block ;; label = @2
         local.get $kperf.token
         global.get 0
+        local.tee 3
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
@@ -307,7 +316,7 @@
         i32.load 1
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 4
+        global.get 3
         global.get 2
         i64.sub
         local.tee 4
@@ -315,29 +324,26 @@
         i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
-        local.tee 3
-        global.get 5
+        local.get 3
+        i32.wrap_i64
+        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
+        i32.wrap_i64
         local.get 4
         i64.const -9223372035781033984
         i64.or
         i64.store 1
         local.get 3
-        i32.const 8
-        i32.add
-        global.set 3
+        i64.const 4294967288
+        i64.sub
+        global.set 0
         global.get 2
         local.get 4
         i64.add
         global.set 2
-        local.get $kperf.token
-        i32.const 1
-        i32.sub
-        global.set 0
         br 1 (;@1;)
       end
       local.get $kperf.token
@@ -350,27 +356,27 @@
     end
   )
   (func $plain (;3;) (type 2)
-    global.get 4
+    global.get 3
     i64.const 2
     i64.add
-    global.set 4
+    global.set 3
     block $out
       i32.const 0
       br_table $out 1
     end
-    global.get 4
+    global.get 3
     i64.const 1
     i64.add
-    global.set 4
+    global.set 3
     i32.const 1
     drop
   )
   (func $fills (;4;) (type 1) (param $n i32)
     (local i64 i32)
-    global.get 4
+    global.get 3
     i64.const 4
     i64.add
-    global.set 4
+    global.set 3
     i32.const 0
     i32.const 0
     local.get $n
@@ -380,15 +386,15 @@
     i64.extend_i32_u
     i64.const 3
     i64.shr_u
-    global.get 4
+    global.get 3
     i64.add
-    global.set 4
+    global.set 3
   )
   (func $tail (;5;) (type 2)
-    global.get 4
+    global.get 3
     i64.const 1
     i64.add
-    global.set 4
+    global.set 3
     return_call $plain
   )
   (func $dead (;6;) (type 2)

@@ -21,24 +21,22 @@
   (import "kperf:host" "now" (func $kperf:host.now (;0;) (type 1) (result i64)))
   (import "kperf:host" "flush" (func $kperf:host.flush (;1;) (type 2) (param i32 i32)))
   (memory (;0;) 2 2 shared)
-  (global (;0;) (mut i32) i32.const 0)
+  (global (;0;) (mut i64) i64.const 0)
   (global (;1;) (mut i32) i32.const 0)
   (global (;2;) (mut i64) i64.const 1)
-  (global (;3;) (mut i32) i32.const 0)
-  (global (;4;) i32 i32.const 131044)
+  (global (;3;) i32 i32.const 131044)
   (export "f" (func $f))
   (export "kperf.memory" (memory 0))
-  (export "kperf.state.depth" (global 0))
+  (export "kperf.state.place" (global 0))
   (export "kperf.state.stack" (global 1))
   (export "kperf.state.last" (global 2))
-  (export "kperf.state.position" (global 3))
   (export "kperf.flush" (func $kperf.flush))
   (export "kperf.close" (func $kperf.close))
   (export "kperf.switch" (func $kperf.switch))
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func $f (;2;) (type 0) (param $p i32) (result i32)
-    (local $l i32) (local $kperf.token i32) (local i32)
+    (local $l i32) (local $kperf.token i32) (local i64)
     block ;; label = @1
       i32.const 0
       i64.load
@@ -81,21 +79,23 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
+        global.get 0
         local.tee 3
-        global.get 4
+        i32.wrap_i64
+        global.get 3
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
+        i32.wrap_i64
         i32.const 0
         i32.const -2147483647
         i32.add
         i32.store
         local.get 3
-        i32.const 4
-        i32.add
-        global.set 3
+        i64.const 4
+        i64.add
+        global.set 0
         br 1 (;@1;)
       end
       local.get $kperf.token

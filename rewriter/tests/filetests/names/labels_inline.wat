@@ -26,23 +26,21 @@
   (import "kperf:host" "now" (func $kperf:host.now (;1;) (type 2) (result i64)))
   (import "kperf:host" "flush" (func $kperf:host.flush (;2;) (type 3) (param i32 i32)))
   (memory (;0;) 2 2 shared)
-  (global (;0;) (mut i32) i32.const 0)
+  (global (;0;) (mut i64) i64.const 0)
   (global (;1;) (mut i32) i32.const 0)
   (global (;2;) (mut i64) i64.const 1)
-  (global (;3;) (mut i32) i32.const 0)
-  (global (;4;) i32 i32.const 131044)
+  (global (;3;) i32 i32.const 131044)
   (export "kperf.memory" (memory 0))
-  (export "kperf.state.depth" (global 0))
+  (export "kperf.state.place" (global 0))
   (export "kperf.state.stack" (global 1))
   (export "kperf.state.last" (global 2))
-  (export "kperf.state.position" (global 3))
   (export "kperf.flush" (func $kperf.flush))
   (export "kperf.close" (func $kperf.close))
   (export "kperf.switch" (func $kperf.switch))
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func $unwinds (;3;) (type 1) (param i32)
-    (local i32 i32)
+    (local i32 i64)
     block ;; label = @1
       block ;; label = @2
         i32.const 0
@@ -51,24 +49,27 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
+        global.get 0
         local.tee 2
-        global.get 4
+        i32.wrap_i64
+        global.get 3
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         i32.const 0
         i32.store
         local.get 2
-        i32.const 4
-        i32.add
-        global.set 3
-        global.get 0
-        i32.const 1
-        i32.add
-        local.tee 1
+        i64.const 4294967300
+        i64.add
+        local.tee 2
         global.set 0
+        local.get 2
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
+        local.set 1
         br 1 (;@1;)
       end
       i32.const -1
@@ -87,6 +88,9 @@
       call $import
       local.get 1
       global.get 0
+      i64.const 32
+      i64.shr_u
+      i32.wrap_i64
       i32.ne
       (@metadata.code.branch_hint "\00")
       if ;; label = @2
@@ -104,6 +108,10 @@
       block ;; label = @2
         local.get 1
         global.get 0
+        local.tee 2
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
@@ -113,22 +121,19 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
+        local.get 2
+        i32.wrap_i64
         global.get 3
-        local.tee 2
-        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         i32.const -2147483648
         i32.store
         local.get 2
-        i32.const 4
-        i32.add
-        global.set 3
-        local.get 1
-        i32.const 1
-        i32.sub
+        i64.const 4294967292
+        i64.sub
         global.set 0
         br 1 (;@1;)
       end
@@ -142,7 +147,7 @@
     end
   )
   (func $jumps (;4;) (type 1) (param i32)
-    (local i32 i32)
+    (local i32 i64)
     block ;; label = @1
       block ;; label = @2
         i32.const 0
@@ -151,24 +156,27 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
+        global.get 0
         local.tee 2
-        global.get 4
+        i32.wrap_i64
+        global.get 3
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         i32.const 1
         i32.store
         local.get 2
-        i32.const 4
-        i32.add
-        global.set 3
-        global.get 0
-        i32.const 1
-        i32.add
-        local.tee 1
+        i64.const 4294967300
+        i64.add
+        local.tee 2
         global.set 0
+        local.get 2
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
+        local.set 1
         br 1 (;@1;)
       end
       i32.const -1
@@ -191,6 +199,10 @@
           block ;; label = @4
             local.get 1
             global.get 0
+            local.tee 2
+            i64.const 32
+            i64.shr_u
+            i32.wrap_i64
             i32.ne
             (@metadata.code.branch_hint "\00")
             br_if 0 (;@4;)
@@ -200,22 +212,19 @@
             i64.ne
             (@metadata.code.branch_hint "\00")
             br_if 0 (;@4;)
+            local.get 2
+            i32.wrap_i64
             global.get 3
-            local.tee 2
-            global.get 4
             i32.gt_u
             (@metadata.code.branch_hint "\00")
             br_if 0 (;@4;)
             local.get 2
+            i32.wrap_i64
             i32.const -2147483648
             i32.store
             local.get 2
-            i32.const 4
-            i32.add
-            global.set 3
-            local.get 1
-            i32.const 1
-            i32.sub
+            i64.const 4294967292
+            i64.sub
             global.set 0
             br 1 (;@3;)
           end
@@ -240,6 +249,10 @@
       block ;; label = @2
         local.get 1
         global.get 0
+        local.tee 2
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
@@ -249,22 +262,19 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
+        local.get 2
+        i32.wrap_i64
         global.get 3
-        local.tee 2
-        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         i32.const -2147483648
         i32.store
         local.get 2
-        i32.const 4
-        i32.add
-        global.set 3
-        local.get 1
-        i32.const 1
-        i32.sub
+        i64.const 4294967292
+        i64.sub
         global.set 0
         br 1 (;@1;)
       end
@@ -278,7 +288,7 @@
     end
   )
   (func $plain (;5;) (type 1) (param i32)
-    (local i32 i32)
+    (local i32 i64)
     block ;; label = @1
       i32.const 0
       i64.load
@@ -317,21 +327,23 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
+        global.get 0
         local.tee 2
-        global.get 4
+        i32.wrap_i64
+        global.get 3
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         i32.const 2
         i32.const -2147483647
         i32.add
         i32.store
         local.get 2
-        i32.const 4
-        i32.add
-        global.set 3
+        i64.const 4
+        i64.add
+        global.set 0
         br 1 (;@1;)
       end
       local.get 1

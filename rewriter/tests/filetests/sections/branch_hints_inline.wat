@@ -37,25 +37,23 @@
   (import "kperf:host" "flush" (func $kperf:host.flush (;2;) (type 5) (param i32 i32)))
   (memory (;0;) 2 2 shared)
   (tag $t (;0;) (type 2) (param i32))
-  (global (;0;) (mut i32) i32.const 0)
+  (global (;0;) (mut i64) i64.const 0)
   (global (;1;) (mut i32) i32.const 0)
   (global (;2;) (mut i64) i64.const 1)
-  (global (;3;) (mut i32) i32.const 0)
-  (global (;4;) i32 i32.const 131044)
+  (global (;3;) i32 i32.const 131044)
   (export "f" (func $f))
   (export "g" (func $g))
   (export "kperf.memory" (memory 0))
-  (export "kperf.state.depth" (global 0))
+  (export "kperf.state.place" (global 0))
   (export "kperf.state.stack" (global 1))
   (export "kperf.state.last" (global 2))
-  (export "kperf.state.position" (global 3))
   (export "kperf.flush" (func $kperf.flush))
   (export "kperf.close" (func $kperf.close))
   (export "kperf.switch" (func $kperf.switch))
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func $f (;3;) (type 2) (param i32)
-    (local i32 i64 i32 i32)
+    (local i32 i64 i32 i64)
     block ;; label = @1
       block ;; label = @2
         i32.const 0
@@ -64,24 +62,27 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
+        global.get 0
         local.tee 4
-        global.get 4
+        i32.wrap_i64
+        global.get 3
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 4
+        i32.wrap_i64
         i32.const 0
         i32.store
         local.get 4
-        i32.const 4
-        i32.add
-        global.set 3
-        global.get 0
-        i32.const 1
-        i32.add
-        local.tee 3
+        i64.const 4294967300
+        i64.add
+        local.tee 4
         global.set 0
+        local.get 4
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
+        local.set 3
         br 1 (;@1;)
       end
       i32.const -1
@@ -100,6 +101,9 @@
       call $import
       local.get 3
       global.get 0
+      i64.const 32
+      i64.shr_u
+      i32.wrap_i64
       i32.ne
       (@metadata.code.branch_hint "\00")
       if ;; label = @2
@@ -112,6 +116,9 @@
         call $import
         local.get 3
         global.get 0
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         i32.ne
         (@metadata.code.branch_hint "\00")
         if ;; label = @3
@@ -131,6 +138,10 @@
       block ;; label = @2
         local.get 3
         global.get 0
+        local.tee 4
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
@@ -140,22 +151,19 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
+        local.get 4
+        i32.wrap_i64
         global.get 3
-        local.tee 4
-        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 4
+        i32.wrap_i64
         i32.const -2147483648
         i32.store
         local.get 4
-        i32.const 4
-        i32.add
-        global.set 3
-        local.get 3
-        i32.const 1
-        i32.sub
+        i64.const 4294967292
+        i64.sub
         global.set 0
         br 1 (;@1;)
       end
@@ -169,7 +177,7 @@
     end
   )
   (func $g (;4;) (type 3) (param i32) (result i32 i32)
-    (local i32 i32)
+    (local i32 i64)
     block ;; label = @1
       block ;; label = @2
         i32.const 0
@@ -178,28 +186,25 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
+        global.get 0
         local.tee 2
-        global.get 4
+        i32.wrap_i64
+        global.get 3
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         i32.const 1
         i32.store
         local.get 2
-        i32.const 4
-        i32.add
-        global.set 3
-        global.get 0
-        i32.const 1
-        i32.add
-        local.tee 1
+        i64.const 4294967300
+        i64.add
         global.set 0
         br 1 (;@1;)
       end
-      i32.const -1
-      local.set 1
+      i64.const -1
+      local.set 2
       i32.const 0
       i64.load
       i64.const -1
@@ -208,10 +213,12 @@
       br_if 0 (;@1;)
       i32.const 1
       call $kperf.enter
-      local.set 1
-      global.get 3
-      i32.const 4
-      i32.sub
+      i32.const -1
+      i32.eq
+      br_if 0 (;@1;)
+      global.get 0
+      i64.const 4294967300
+      i64.sub
       local.set 2
     end
     block (type $pair) (result i32 i32) ;; label = @1
@@ -229,6 +236,9 @@
             end
             local.get 1
             global.get 0
+            i64.const 32
+            i64.shr_u
+            i32.wrap_i64
             i32.ne
             (@metadata.code.branch_hint "\00")
             if ;; label = @5
@@ -239,6 +249,9 @@
           end
           local.get 1
           global.get 0
+          i64.const 32
+          i64.shr_u
+          i32.wrap_i64
           i32.ne
           (@metadata.code.branch_hint "\00")
           if ;; label = @4
@@ -251,9 +264,9 @@
       i32.const 0
     end
     block ;; label = @1
-      local.get 1
-      i32.const -1
-      i32.eq
+      local.get 2
+      i64.const -1
+      i64.eq
       br_if 0 (;@1;)
       block ;; label = @2
         i32.const 0
@@ -263,22 +276,28 @@
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         i32.const 1
         i32.const -2147483647
         i32.add
         i32.store
-        local.get 1
-        i32.const 1
-        i32.sub
+        local.get 2
+        i64.const 4
+        i64.add
         global.set 0
         br 1 (;@1;)
       end
-      local.get 1
+      local.get 2
+      i64.const 32
+      i64.shr_u
+      i32.wrap_i64
+      i32.const 1
+      i32.add
       call $kperf.leave
     end
   )
   (func $h (;5;) (type 2) (param i32)
-    (local i32 i32)
+    (local i32 i64)
     block ;; label = @1
       block ;; label = @2
         i32.const 0
@@ -287,24 +306,27 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
+        global.get 0
         local.tee 2
-        global.get 4
+        i32.wrap_i64
+        global.get 3
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         i32.const 2
         i32.store
         local.get 2
-        i32.const 4
-        i32.add
-        global.set 3
-        global.get 0
-        i32.const 1
-        i32.add
-        local.tee 1
+        i64.const 4294967300
+        i64.add
+        local.tee 2
         global.set 0
+        local.get 2
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
+        local.set 1
         br 1 (;@1;)
       end
       i32.const -1
@@ -323,6 +345,9 @@
       call $import
       local.get 1
       global.get 0
+      i64.const 32
+      i64.shr_u
+      i32.wrap_i64
       i32.ne
       (@metadata.code.branch_hint "\00")
       if ;; label = @2
@@ -335,6 +360,9 @@
         call $import
         local.get 1
         global.get 0
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         i32.ne
         (@metadata.code.branch_hint "\00")
         if ;; label = @3
@@ -347,6 +375,10 @@
       block ;; label = @2
         local.get 1
         global.get 0
+        local.tee 2
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
@@ -356,22 +388,19 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
+        local.get 2
+        i32.wrap_i64
         global.get 3
-        local.tee 2
-        global.get 4
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
+        i32.wrap_i64
         i32.const -2147483648
         i32.store
         local.get 2
-        i32.const 4
-        i32.add
-        global.set 3
-        local.get 1
-        i32.const 1
-        i32.sub
+        i64.const 4294967292
+        i64.sub
         global.set 0
         br 1 (;@1;)
       end

@@ -31,23 +31,21 @@
   (import "kperf:host" "flush" (func $kperf:host.flush (;2;) (type 4) (param i32 i32)))
   (memory (;0;) 2 2 shared)
   (tag $e (;0;) (type 0) (param i32))
-  (global (;0;) (mut i32) i32.const 0)
+  (global (;0;) (mut i64) i64.const 0)
   (global (;1;) (mut i32) i32.const 0)
   (global (;2;) (mut i64) i64.const 1)
-  (global (;3;) (mut i32) i32.const 0)
-  (global (;4;) i32 i32.const 131044)
+  (global (;3;) i32 i32.const 131044)
   (export "kperf.memory" (memory 0))
-  (export "kperf.state.depth" (global 0))
+  (export "kperf.state.place" (global 0))
   (export "kperf.state.stack" (global 1))
   (export "kperf.state.last" (global 2))
-  (export "kperf.state.position" (global 3))
   (export "kperf.flush" (func $kperf.flush))
   (export "kperf.close" (func $kperf.close))
   (export "kperf.switch" (func $kperf.switch))
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func $thrower (;3;) (type 1)
-    (local i32 i32)
+    (local i32 i64)
     block ;; label = @1
       block ;; label = @2
         i32.const 0
@@ -56,28 +54,25 @@
         i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        global.get 3
+        global.get 0
         local.tee 1
-        global.get 4
+        i32.wrap_i64
+        global.get 3
         i32.gt_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
+        i32.wrap_i64
         i32.const 0
         i32.store
         local.get 1
-        i32.const 4
-        i32.add
-        global.set 3
-        global.get 0
-        i32.const 1
-        i32.add
-        local.tee 0
+        i64.const 4294967300
+        i64.add
         global.set 0
         br 1 (;@1;)
       end
-      i32.const -1
-      local.set 0
+      i64.const -1
+      local.set 1
       i32.const 0
       i64.load
       i64.const -1
@@ -86,10 +81,12 @@
       br_if 0 (;@1;)
       i32.const 0
       call $kperf.enter
-      local.set 0
-      global.get 3
-      i32.const 4
-      i32.sub
+      i32.const -1
+      i32.eq
+      br_if 0 (;@1;)
+      global.get 0
+      i64.const 4294967300
+      i64.sub
       local.set 1
     end
     block ;; label = @1
@@ -97,9 +94,9 @@
       throw $e
     end
     block ;; label = @1
-      local.get 0
-      i32.const -1
-      i32.eq
+      local.get 1
+      i64.const -1
+      i64.eq
       br_if 0 (;@1;)
       block ;; label = @2
         i32.const 0
@@ -109,23 +106,32 @@
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
+        i32.wrap_i64
         i32.const 0
         i32.const -2147483647
         i32.add
         i32.store
-        local.get 0
-        i32.const 1
-        i32.sub
+        local.get 1
+        i64.const 4
+        i64.add
         global.set 0
         br 1 (;@1;)
       end
-      local.get 0
+      local.get 1
+      i64.const 32
+      i64.shr_u
+      i32.wrap_i64
+      i32.const 1
+      i32.add
       call $kperf.leave
     end
   )
   (func $catches (;4;) (type 2) (param i32) (result i32)
     (local i64 i32)
     global.get 0
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
     i32.const 1
     i32.add
     local.set 2
@@ -147,6 +153,9 @@
         i32.const 1
         i32.sub
         global.get 0
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         i32.lt_u
         (@metadata.code.branch_hint "\00")
         if ;; label = @3
@@ -165,6 +174,9 @@
     i32.const 1
     i32.sub
     global.get 0
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
     i32.lt_u
     (@metadata.code.branch_hint "\00")
     if ;; label = @1
@@ -178,6 +190,9 @@
   (func $jumps (;5;) (type 1)
     (local i32)
     global.get 0
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
     i32.const 1
     i32.add
     local.set 0
@@ -187,6 +202,9 @@
     i32.const 1
     i32.sub
     global.get 0
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
     i32.lt_u
     (@metadata.code.branch_hint "\00")
     if ;; label = @1
