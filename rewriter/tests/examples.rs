@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-use kperf_rewriter::{ErrorKind, Filter, NameMap, Options, Pattern, SymbolFile, probed, rewrite};
-use wasmparser::{Validator, WasmFeatures};
+use kperf_rewriter::{ErrorKind, Filter, NameMap, Options, Pattern, Probe, SymbolFile, probed, rewrite};
+use wasmparser::{KnownCustom, Operator, Parser, Payload, Validator, WasmFeatures};
 
 const LANGUAGES: [&str; 6] = ["rust", "c", "assemblyscript", "kotlin", "go", "wat"];
 
@@ -57,6 +57,63 @@ fn calls_of(func: &walrus::LocalFunction, callee: walrus::FunctionId) -> usize {
     let mut calls = Calls(callee, 0);
     walrus::ir::dfs_in_order(&mut calls, func, func.entry_block());
     calls.1
+}
+
+/// Each probe says of its branches which way they go: the hints stand at branches, in the order that engines want.
+#[test]
+fn branch_hints_of_probes_stand_at_their_branches() {
+    for language in LANGUAGES {
+        for (probe, wants_hints) in [(Probe::Inline, true), (Probe::Import, false)] {
+            let options = Options { probe, imports: true, ..Options::default() };
+            let rewritten = rewrite(&example(language), &options).unwrap();
+            let hinted = check_hints(&rewritten.wasm);
+            // Imports have thunks, which call the host between two events.
+            let probes = rewritten.symbols.symbols.len();
+            assert_eq!(hinted, if wants_hints { probes } else { 0 }, "{language}");
+        }
+    }
+}
+
+/// How many functions have hints.
+fn check_hints(wasm: &[u8]) -> usize {
+    let (mut imported, mut bodies, mut hints) = (0, Vec::new(), Vec::new());
+    for payload in Parser::new(0).parse_all(wasm) {
+        match payload.unwrap() {
+            Payload::ImportSection(imports) => {
+                let functions = imports.into_imports().filter(|import| {
+                    matches!(import.as_ref().unwrap().ty, wasmparser::TypeRef::Func(_))
+                });
+                imported = functions.count();
+            }
+            Payload::CustomSection(section) => {
+                if let KnownCustom::BranchHints(functions) = section.as_known() {
+                    assert!(bodies.is_empty() && hints.is_empty(), "one section, in front of the code");
+                    for function in functions {
+                        let function = function.unwrap();
+                        let of_function: Vec<_> = function.hints.into_iter().map(Result::unwrap).collect();
+                        hints.push((function.func as usize, of_function));
+                    }
+                }
+            }
+            Payload::CodeSectionEntry(body) => bodies.push(body),
+            _ => {}
+        }
+    }
+    assert!(hints.is_sorted_by(|(a, _), (b, _)| a < b));
+    for (function, of_function) in &hints {
+        let body = &bodies[function - imported];
+        assert!(of_function.is_sorted_by(|a, b| a.func_offset < b.func_offset));
+        let mut operators = body.get_operators_reader().unwrap();
+        let mut branches = Vec::new();
+        while !operators.eof() {
+            let at = operators.original_position() - body.range().start;
+            if matches!(operators.read().unwrap(), Operator::If { .. } | Operator::BrIf { .. }) {
+                branches.push(at as u32);
+            }
+        }
+        assert!(of_function.iter().all(|hint| branches.contains(&hint.func_offset)), "function {function}");
+    }
+    hints.len()
 }
 
 #[test]
