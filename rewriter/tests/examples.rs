@@ -80,9 +80,9 @@ fn check_hints(wasm: &[u8]) -> usize {
     for payload in Parser::new(0).parse_all(wasm) {
         match payload.unwrap() {
             Payload::ImportSection(imports) => {
-                let functions = imports.into_imports().filter(|import| {
-                    matches!(import.as_ref().unwrap().ty, wasmparser::TypeRef::Func(_))
-                });
+                let functions = imports
+                    .into_imports()
+                    .filter(|import| matches!(import.as_ref().unwrap().ty, wasmparser::TypeRef::Func(_)));
                 imported = functions.count();
             }
             Payload::CustomSection(section) => {
