@@ -1,6 +1,7 @@
 //! Which function an id stands for, over all modules of a trace.
 
-use kperf_abi::symbols::{MAX_BYTES, MAX_SYMBOLS, SymbolsError};
+use crate::weights;
+use kperf_abi::symbols::{MAX_BYTES, MAX_SYMBOLS, ModuleIdentity, SymbolsError};
 use kperf_abi::{FuncId, FunctionCode, InlinedFunction, Symbol, SymbolTable};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::borrow::Cow;
@@ -67,6 +68,13 @@ pub enum SymbolsProblem {
         /// The module that has its ids.
         other: String,
     },
+    /// Another module counts its instructions by other weights. Told once.
+    OtherWeights {
+        /// The module it is of.
+        module: String,
+        /// The other one.
+        other: String,
+    },
 }
 
 impl fmt::Display for SymbolsProblem {
@@ -84,6 +92,13 @@ impl fmt::Display for SymbolsProblem {
                 write!(
                     f,
                     "the modules `{other}` and `{module}` have function ids in common; names are those of `{other}`"
+                )
+            }
+            SymbolsProblem::OtherWeights { module, other } => {
+                let (module, other) = (printable(module), printable(other));
+                write!(
+                    f,
+                    "the modules `{other}` and `{module}` count instructions by different weights: sums of both mean nothing"
                 )
             }
         }
@@ -147,12 +162,24 @@ impl Symbols {
             self.problem(SymbolsProblem::TooMuch { module: table.module.name });
             return;
         }
+        self.check_weights(&table.module);
         self.symbols += table.symbols.len();
         self.bytes += bytes;
         for symbol in &table.symbols {
             *self.names.entry(hash_of(symbol.display_name())).or_default() += 1;
         }
         self.tables.insert(at, table);
+    }
+
+    /// Whether a module counts as those before it do.
+    fn check_weights(&mut self, module: &ModuleIdentity) {
+        let is_told = |problem: &SymbolsProblem| matches!(problem, SymbolsProblem::OtherWeights { .. });
+        let differs = |other: &&ModuleIdentity| weights::counts(other) && other.weights != module.weights;
+        let other = self.tables.iter().map(|table| &table.module).find(differs);
+        if let Some(other) = other.filter(|_| weights::counts(module) && !self.problems.iter().any(is_told)) {
+            let (module, other) = (module.name.clone(), other.name.clone());
+            self.problem(SymbolsProblem::OtherWeights { module, other });
+        }
     }
 
     /// The tables, in the order of their ids.

@@ -24,8 +24,6 @@ impl Weights {
     /// The weights of all of a trace's modules. Modules may have different ones; then these are told by all of them together.
     pub fn of(symbols: &Symbols) -> Weights {
         let tables = symbols.tables();
-        // One without code counts nothing.
-        let counts = |module: &ModuleIdentity| module.functions > 0 || !module.weights.is_empty();
         let modules: Vec<_> =
             tables.iter().map(|table| &table.module).filter(|module| counts(module)).collect();
         let by_digest: BTreeMap<&str, &ModuleIdentity> =
@@ -39,6 +37,11 @@ impl Weights {
         let name = if names.is_empty() { USUAL.to_owned() } else { names.join(" and ") };
         Weights { digest, name }
     }
+}
+
+/// Whether a module may count instructions: one without code counts nothing.
+pub(crate) fn counts(module: &ModuleIdentity) -> bool {
+    module.functions > 0 || !module.weights.is_empty()
 }
 
 const USUAL: &str = "the usual ones";
@@ -79,6 +82,10 @@ mod tests {
     use kperf_abi::{FuncId, Symbol, SymbolTable};
 
     fn weights(modules: &[(&str, &str, u32)]) -> Weights {
+        Weights::of(&symbols(modules))
+    }
+
+    fn symbols(modules: &[(&str, &str, u32)]) -> Symbols {
         let mut symbols = Symbols::default();
         for &(name, weights, functions) in modules {
             let options = "--clock instructions --weights 'w.txt'".to_owned();
@@ -94,7 +101,7 @@ mod tests {
             let symbol = Symbol { id: FuncId(id_base), name: name.as_str().into(), ..Symbol::default() };
             symbols.add(SymbolTable { module, id_base, symbols: vec![symbol], ..SymbolTable::default() });
         }
-        Weights::of(&symbols)
+        symbols
     }
 
     #[test]
@@ -110,5 +117,17 @@ mod tests {
         assert_ne!(mixed, weights(&[("a", "12ab", 1), ("b", "", 1)]));
         assert_ne!(mixed, other);
         assert_ne!(usual, other);
+    }
+
+    #[test]
+    fn different_weights_in_one_trace_are_told() {
+        let told = |modules: &[(&str, &str, u32)]| -> Vec<String> {
+            symbols(modules).problems().iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(told(&[("a", "12ab", 1), ("nothing", "", 0), ("b", "12ab", 1)]), [""; 0]);
+        assert_eq!(
+            told(&[("a", "", 1), ("b", "12ab", 1), ("c", "34cd", 1)]),
+            ["the modules `a` and `b` count instructions by different weights: sums of both mean nothing"]
+        );
     }
 }

@@ -48,13 +48,13 @@ impl Heap {
         if unknown > 0 {
             told.push(format!(
                 "{unknown} blocks were freed whose allocation was not seen: an allocator's function is not known, or was compiled \
-                 into its callers (--allocator names functions)"
+                 into its callers (--allocator names functions), or events were lost"
             ));
         }
         if given_twice > 0 {
             told.push(format!(
                 "{given_twice} blocks were given once more without having been freed: a function that frees is not known, or was \
-                 compiled into its callers (--allocator names functions)"
+                 compiled into its callers (--allocator names functions), or events were lost"
             ));
         }
         if beyond > 0 {
