@@ -26,10 +26,10 @@ function oneMemory() {
         if (forms !== undefined) keep.push(forms.split(' ').some((form) => ['ticker', 'allocations'].includes(form)));
         else if (line.trim() === ';; #else') keep.push(!keep.pop());
         else if (line.trim() === ';; #end') keep.pop();
-        else if (keep.every((kept) => kept) && !line.includes('"kperf:host" "clock"')) lines.push(line);
+        else if (keep.every((kept) => kept) && !line.includes('"kperf:host" "clock"')) lines.push(line.replace(/\(@.*?\) /, ''));
     }
-    // The abbreviations are those of guest-shim/src/recorder.rs.
-    const own = { '(time.get)': '(call $host_now)', '(position.get)': '(i32.load (i32.const 64))', '(position.set': '(i32.store (i32.const 64)', 'word.store': 'i32.store', 'i64.load $clock': 'i64.load' };
+    // The abbreviations are those of guest-shim/src/recorder.rs. wabt knows no branch hints.
+    const own = { '(time.get)': '(call $host_now)', '(position.get)': '(i32.load (i32.const 64))', '(position.set': '(i32.store (i32.const 64)', '(depth.get)': '(global.get $depth)', '(depth.set': '(global.set $depth', 'word.store': 'i32.store', 'i64.load $clock': 'i64.load' };
     const text = Object.entries(own).reduce((text, [from, to]) => text.replaceAll(from, to), lines.join('\n'));
     return assemble('recorder.wat', text);
 }

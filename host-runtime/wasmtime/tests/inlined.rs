@@ -388,10 +388,9 @@ fn a_module_that_only_claims_to_have_a_recorder_is_an_error() {
         ),
         (
             r#"(memory (export "kperf.memory") 1 1 shared)
-               (global (export "kperf.state.depth") (mut i32) (i32.const 0))
+               (global (export "kperf.state.place") (mut i64) (i64.const 0))
                (global (export "kperf.state.stack") (mut i32) (i32.const 0))
-               (global (export "kperf.state.last") (mut i64) (i64.const 0))
-               (global (export "kperf.state.position") (mut i32) (i32.const 0))"#,
+               (global (export "kperf.state.last") (mut i64) (i64.const 0))"#,
             "the recorder's memory is too small",
         ),
     ];
