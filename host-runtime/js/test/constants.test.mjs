@@ -55,7 +55,7 @@ test('names are those of the ABI', () => {
     for (const name of ['MODULE', 'ENTER', 'SYMBOLS_SECTION', 'HOST_MODULE', 'HOST_FLUSH', 'EXPORT_PREFIX']) assert.equal(constants[name], names[name]);
     assert.deepEqual([names.LEAVE, names.UNWIND, names.CLOSE, names.DEPTH], ['leave', 'unwind', 'close', 'depth']);
     assert.deepEqual([names.SWITCH, names.MARK, names.FLUSH, names.MEMORY], ['switch', 'mark', 'flush', 'memory']);
-    const state = ['DEPTH', 'STACK', 'LAST', 'POSITION', 'TOP', 'ID_BASE', 'FUNCTIONS'];
+    const state = ['DEPTH', 'STACK', 'LAST', 'PLACE', 'TOP', 'ID_BASE', 'FUNCTIONS'];
     assert.deepEqual(state.map((name) => names[`STATE_${name}`]), state.map((name) => `state.${name.toLowerCase()}`));
 });
 

@@ -89,6 +89,23 @@ test('modules with the same ids: the second one is not recorded', () => {
     }
 });
 
+test('a module that another version rewrote is not recorded', { skip: major < 22 && 'no probes inside' }, () => {
+    const path = join(work, 'older.wasm');
+    kperf('rewrite', FIB, '-o', path, '--probe', 'inline');
+    const bytes = readFileSync(path);
+    const at = bytes.indexOf('kperf.state.place');
+    assert.notEqual(at, -1);
+    bytes.write('kperf.state.older', at);
+    writeFileSync(path, bytes);
+    // More calls than a block has room for.
+    const { status, stdout, stderr, trace } = run(`
+        import { readFileSync } from 'node:fs';
+        const { instance } = await WebAssembly.instantiate(readFileSync('${path}'));
+        console.log(instance.exports.fib(25));`);
+    assert.deepEqual([status, stdout, trace], [0, '75025\n', undefined], stderr);
+    assert.match(stderr, /^kperf: a module is not recorded: a module has the recorder of another version inside: rewrite the original with this one\n/);
+});
+
 const RUN_LIFE = `
     import { readFileSync } from 'node:fs';
     import { WASI } from 'node:wasi';

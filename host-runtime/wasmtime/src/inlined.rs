@@ -415,7 +415,12 @@ fn global<T: 'static>(caller: &mut Caller<'_, T>, name: &str) -> Option<Global> 
 }
 
 fn wanted<T: 'static>(caller: &mut Caller<'_, T>, name: &str) -> wasmtime::Result<Global> {
-    let none = || wasmtime::Error::msg(format!("the module exports no global `{}`", exported(name)));
+    let none = || {
+        let name = exported(name);
+        wasmtime::Error::msg(format!(
+            "the module exports no global `{name}`: if another version has rewritten it, rewrite the original with this one"
+        ))
+    };
     global(caller, name).ok_or_else(none)
 }
 

@@ -384,7 +384,7 @@ fn a_module_that_only_claims_to_have_a_recorder_is_an_error() {
         ("", "who flushes has no recorder inside"),
         (
             r#"(memory (export "kperf.memory") 1 1 shared)"#,
-            "the module exports no global `kperf.state.place`",
+            "the module exports no global `kperf.state.place`: if another version has rewritten it, rewrite the original with this one",
         ),
         (
             r#"(memory (export "kperf.memory") 1 1 shared)

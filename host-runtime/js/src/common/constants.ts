@@ -22,7 +22,7 @@ export const EXPORT_PREFIX = 'kperf.';
  */
 export const RECORDER_EXPORTS: ReadonlySet<string> = new Set([
     'memory', 'flush', 'close', 'switch', 'mark', 'depth', 'start',
-    'state.depth', 'state.place', 'state.stack', 'state.last', 'state.instructions', 'state.allocator', 'state.sample',
+    'state.place', 'state.stack', 'state.last', 'state.instructions', 'state.allocator', 'state.sample',
     'state.top', 'state.id_base', 'state.functions',
 ].map((name) => EXPORT_PREFIX + name));
 

@@ -39,6 +39,16 @@ export function countsInstructions(module: WebAssembly.Module): boolean {
     return inside || importsOf(module).some(({ module, name }) => module === MODULE && name === 'instructions');
 }
 
+/** Fails if the recorder inside of a module is another version's, of which nobody would know what it records. */
+export function checkVersion(module: WebAssembly.Module): void {
+    checkPlace(exportsOf(module).some(({ name }) => name === `${EXPORT_PREFIX}state.place`));
+}
+
+function checkPlace(hasPlace: boolean): void {
+    if (hasPlace) return;
+    throw new Error('kperf: a module has the recorder of another version inside: rewrite the original with this one');
+}
+
 /** The memory of an instance's own recorder, if it has one. */
 export function innerMemory(exports: WebAssembly.Exports): WebAssembly.Memory | undefined {
     const memory = exports[`${EXPORT_PREFIX}memory`];
@@ -239,8 +249,6 @@ function inner(exports: WebAssembly.Exports): Inner {
     for (const [name, value] of Object.entries(exports)) {
         if (name.startsWith(EXPORT_PREFIX)) found[name.slice(EXPORT_PREFIX.length)] = value;
     }
-    if (!('state.place' in found)) {
-        throw new Error('kperf: a module has the recorder of another version inside: rewrite the original with this one');
-    }
+    checkPlace('state.place' in found);
     return found as unknown as Inner;
 }

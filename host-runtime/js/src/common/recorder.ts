@@ -3,7 +3,7 @@
 import { Beside } from './beside.js';
 import { CAPACITY, HOST_MODULE, MODULE, Reason, SYMBOLS_SECTION } from './constants.js';
 import { engine, instanceExportsOf, isModule, sectionsOf } from './engine.js';
-import { countsInstructions, Expected, expectedOf, innerMemory, isInlined } from './inside.js';
+import { checkVersion, countsInstructions, Expected, expectedOf, innerMemory, isInlined } from './inside.js';
 import { hasMultiMemory, Lane, type MakeSeat, type TimeSource } from './lane.js';
 import { CONTROL, type SharedLane } from './shared-lane.js';
 import { Lanes, type Lane as AnyLane } from './lanes.js';
@@ -134,6 +134,7 @@ export class Recorder {
         const inlined = isInlined(compiled);
         const profile = inlined && isProfile(compiled);
         this.#checkClock(countsInstructions(compiled));
+        if (inlined && !profile) checkVersion(compiled);
         if (profile) this.startSampler();
         this.#begin(new Uint8Array(table), profile, inlined);
         if (inlined && !this.#hasInside) this.#settings.inside?.();
