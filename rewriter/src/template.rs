@@ -76,7 +76,7 @@ impl Template {
         while !operators.is_end_then_eof() {
             let offset = operators.original_position() - body.range().start;
             if let Some((&(_, likely), left)) =
-                hints.split_first().filter(|(hint, _)| u64::from(hint.0) == offset as u64)
+                hints.split_first().filter(|(hint, _)| u64::from(hint.0) == offset)
             {
                 hints = left;
                 pieces.push(Piece::Code(mem::take(&mut code)));
