@@ -248,6 +248,16 @@ fn a_dataset_of_profiles_says_that_it_has_samples() {
     let titles: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     let cell = |title: &str| cells[titles.iter().position(|other| *other == title).unwrap()];
     assert_eq!(cell("min_nanos"), cell("max_nanos"), "{csv}");
+    // Calls of a run in which no sample saw them are not the shortest, whatever is filtered.
+    kperf(path, &["run", "-q", "--record", "profile", "--every", "20ms", "--trace", "c.kperf", &module, "1"]);
+    kperf(path, &["collect", "-q", "c.kperf", "-o", "three"]);
+    kperf(path, &["collect", "-q", "a.kperf", "-o", "three"]);
+    for filter in [&[][..], &["--only", "shouldBecomeLive"]] {
+        let csv = kperf(path, &[&["report", "three", "--format", "csv"], filter].concat());
+        let row = csv.lines().find(|line| line.contains(",shouldBecomeLive,")).unwrap();
+        let min = titles.iter().position(|title| *title == "min_nanos").unwrap();
+        assert_ne!(row.split(',').nth(min), Some("0"), "{csv}");
+    }
     // What no sample saw has no depth.
     let outer = |of: &str| {
         kperf(path, &["report", of, "--depth", "2", "--format", "csv"])

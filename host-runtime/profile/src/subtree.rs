@@ -37,6 +37,8 @@ impl CallTree {
             // What the recorder took stays apart from the function around it, as where a trace is filtered.
             let is_wanted = match node.func {
                 RECORDER => parent != CallTree::ROOT,
+                // It says that the times below it are not known.
+                UNSEEN => depth.is_none(),
                 func => depth.is_none_or(|depth| level < depth) && keep(func),
             };
             if is_wanted {
