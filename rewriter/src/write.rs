@@ -345,7 +345,7 @@ impl<'a> Sections<'a> {
             for &(import, id) in &thunks {
                 let signature = info.func_type(FuncIndex(import));
                 let params = signature.map_or(0, |signature| signature.params().len() as u32);
-                let hints = body::write_thunk(context, import, id, params, out);
+                let hints = body::thunk::write(context, import, id, params, out);
                 met.hints.add(context.callee(import), &hints);
             }
             parts.encode_bodies(&context.places, out)?;
