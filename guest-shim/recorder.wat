@@ -9,8 +9,8 @@
 ;;             changed. If that thread isn't run, the host writes 0 there; then a call of the host gives the time.
 ;;   inline    The rewriter puts this form into the module itself. It works with either clock: it loads the time from the front
 ;;             of the lane's memory, and asks the host while that is 0. All ones there mean that nothing is recorded. The
-;;             write position is in a global, which saves 1 ns a call, and so is the depth, in the same. Other threads find the end of the words in another way:
-;;             before a block begins, the host fills it with ones, and no word is all ones.
+;;             write position and the depth are in one global, which saves 1 ns a call. Other threads find the end of the words in
+;;             another way: before a block begins, the host fills it with ones, and no word is all ones.
 ;;   instructions   As inline, but the clock is a global: the rewriter makes the module add to it the number of instructions that
 ;;             were executed. It moves with nearly every event, so every event has a time word in front of it.
 ;;

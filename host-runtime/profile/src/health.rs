@@ -22,7 +22,7 @@ pub struct Health {
     pub anomalies: Vec<Anomaly>,
     /// Events that don't fit together.
     pub problems: Problems,
-    /// Symbol tables that can't be used.
+    /// Symbol tables that can't be used, or whose modules' figures can't be added to others'.
     pub symbols: Vec<SymbolsProblem>,
     /// What was sampled, if the trace is a profile.
     pub sampling: Option<Sampling>,

@@ -200,7 +200,7 @@ impl Symbols {
         self.tables.iter().flat_map(|table| &table.symbols)
     }
 
-    /// The tables that could not be used.
+    /// What is wrong with tables: those that could not be used, and modules that count by other weights.
     pub fn problems(&self) -> &[SymbolsProblem] {
         &self.problems
     }
