@@ -8,9 +8,11 @@
 ;;   ticker    The time is loaded from a memory that another thread writes. A time word is written only when the time has
 ;;             changed. If that thread isn't run, the host writes 0 there; then a call of the host gives the time.
 ;;   inline    The rewriter puts this form into the module itself. It works with either clock: it loads the time from the front
-;;             of the lane's memory, and asks the host while that is 0. All ones there mean that nothing is recorded. The
-;;             write position and the depth are in one global, which saves 1 ns a call. Other threads find the end of the words in
-;;             another way: before a block begins, the host fills it with ones, and no word is all ones.
+;;             of the lane's memory, and asks the host while that is 0. All ones there mean that nothing is recorded. Behind it is
+;;             the limit of the write position: whoever writes the time sets it to 0, so that an event needs one comparison to
+;;             know that the time is as it was and that the block has room. The write position and the depth are in one global,
+;;             which saves 1 ns a call. Other threads find the end of the words in another way: before a block begins, the host
+;;             fills it with ones, and no word is all ones.
 ;;   instructions   As inline, but the clock is a global: the rewriter makes the module add to it the number of instructions that
 ;;             were executed. It moves with nearly every event, so every event has a time word in front of it.
 ;;
@@ -65,7 +67,7 @@
   ;; #if inline instructions
   ;; The lower half is where the next word goes, 0 before the first event; the upper half is how many frames of the running stack
   ;; are open. One load and one store less for each event than with two globals.
-  (global $place (export "state.place") (mut i64) (i64.const 0))
+  (global $head (export "state.head") (mut i64) (i64.const 0))
   ;; #else
   (global $depth (export "state.depth") (mut i32) (i32.const 0))  ;; open frames of the running stack
   ;; #end
@@ -104,16 +106,16 @@
   ;; #end
   ;; #end
 
-  ;; The last address where an event may begin. The memory ends at 131072, an event takes at most four words (a wide time and
+  ;; The first address where no event may begin. The memory ends at 131072, an event takes at most four words (a wide time and
   ;; its own word), and a leave may have an unwind in front of it.
   ;; #if component
   ;; Behind it there is room for what comes while the component may not be left: first for all events, at the end only for those
   ;; that close frames.
-  (global $last_start i32 (i32.const 98304))
+  (global $full i32 (i32.const 98304))
   (global $last_enter i32 (i32.const 122880))
   (global $very_last i32 (i32.const 131044))
   ;; #else
-  (global $last_start i32 (i32.const 131044))
+  (global $full i32 (i32.const 131048))
   ;; #end
 
   ;; #if precise ticker component
@@ -158,20 +160,32 @@
     ;; #if precise
     (time.get)
     ;; #end
-    ;; #if ticker inline asking
+    ;; #if ticker inline asking instructions
     (local $now i64)
     ;; #end
     ;; #if inline instructions
     (if (i32.eqz (position.get)) (then (call $init)))
     ;; #end
-    ;; #if instructions counted
+    ;; #if counted
     (select
       (i64.const -1)
       (global.get $instructions)
       (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
     ;; #end
-    ;; #if inline asking
+    ;; #if inline asking instructions
     (local.set $now (i64.load (i32.const 0)))
+    ;; #end
+    ;; #if inline instructions
+    ;; Events needn't look until the clock is written again: then the limit becomes 0. What is written before the exchange is seen
+    ;; by the second load, what is written behind it by the next event.
+    (if (i32.and (call $is_steady (local.get $now)) (i32.eqz (i32.load (i32.const 8))))
+      (then
+        (drop (i32.atomic.rmw.xchg (i32.const 8) (global.get $full)))
+        (local.set $now (i64.load (i32.const 0)))
+        (if (i32.eqz (call $is_steady (local.get $now))) (then (i32.atomic.store (i32.const 8) (i32.const 0))))))
+    ;; #end
+    ;; #if instructions
+    (select (i64.const -1) (global.get $instructions) (i64.eq (local.get $now) (i64.const -1)))
     ;; #end
     ;; #if ticker
     (local.set $now (i64.load $clock (i32.const 0)))
@@ -181,6 +195,17 @@
     (local.get $now)
     ;; #end
   )
+
+  ;; #if inline instructions
+  ;; Whether events need no look at the clock until it is written the next time: nobody has to be asked, and nothing is off.
+  (func $is_steady (param $clock i64) (result i32)
+    ;; #if inline
+    (i64.gt_u (i64.add (local.get $clock) (i64.const 1)) (i64.const 1)))
+    ;; #end
+    ;; #if instructions
+    (i64.ne (local.get $clock) (i64.const -1)))
+    ;; #end
+  ;; #end
 
   ;; Hands the block to the host, if anything is in it, and begins another. The new header is written without a call, which
   ;; could be refused (fuel, epochs) and leave the old header there. The position is written last and the header's time just
@@ -218,7 +243,7 @@
     (if (i64.eqz (local.get $now)) (then (local.set $now (time.get))))
     ;; #end
     (local.set $position (position.get))
-    (if (i32.gt_u (local.get $position) (global.get $last_start))
+    (if (i32.ge_u (local.get $position) (global.get $full))
       (then
         ;; #if ticker
         (local.set $seen (i64.load $clock (i32.const 0)))
@@ -292,7 +317,7 @@
             (i64.ge_u
               (local.tee $delta (i64.sub (global.get $instructions) (global.get $last)))
               (i64.const 0x40000000)))
-          (i32.gt_u (local.tee $position (position.get)) (global.get $last_start)))
+          (i32.ge_u (local.tee $position (position.get)) (global.get $full)))
       (then (return (call $enter_slow (local.get $func_id)))))
     (i64.store (local.get $position)
       (i64.or
@@ -312,7 +337,7 @@
               (i64.ge_u
                 (local.tee $delta (i64.sub (global.get $instructions) (global.get $last)))
                 (i64.const 0x40000000)))
-            (i32.gt_u (local.tee $position (position.get)) (global.get $last_start)))
+            (i32.ge_u (local.tee $position (position.get)) (global.get $full)))
           (i32.or (i32.ne (local.get $token) (depth.get)) (i32.eqz (local.get $token))))
       (then (call $leave_slow (local.get $token)) (return)))
     (i64.store (local.get $position) (i64.or (local.get $delta) (i64.const 0x8000000040000000)))
@@ -326,7 +351,7 @@
     (local $position i32)
     (@metadata.code.branch_hint "\00") (if (i32.or
           (i64.ne (i64.load (i32.const 0)) (global.get $last))
-          (i32.gt_u (local.tee $position (position.get)) (global.get $last_start)))
+          (i32.ge_u (local.tee $position (position.get)) (global.get $full)))
       (then (return (call $enter_slow (local.get $func_id)))))
     (i32.store (local.get $position) (local.get $func_id))
     (position.set (i32.add (local.get $position) (i32.const 4)))
@@ -338,7 +363,7 @@
     (@metadata.code.branch_hint "\00") (if (i32.or
           (i32.or
             (i64.ne (i64.load (i32.const 0)) (global.get $last))
-            (i32.gt_u (local.tee $position (position.get)) (global.get $last_start)))
+            (i32.ge_u (local.tee $position (position.get)) (global.get $full)))
           (i32.or (i32.ne (local.get $token) (depth.get)) (i32.eqz (local.get $token))))
       (then (call $leave_slow (local.get $token)) (return)))
     (i32.store (local.get $position) (i32.const 0x80000000))
@@ -375,7 +400,7 @@
     ;; #if ticker inline component instructions
     (@metadata.code.branch_hint "\00") (if (i32.or
           (i64.ne (local.get $now) (global.get $last))
-          (i32.gt_u (local.get $position) (global.get $last_start)))
+          (i32.ge_u (local.get $position) (global.get $full)))
       (then (local.set $position (call $make_room (local.get $now)))))
     (i32.store (local.get $position) (local.get $func_id))
     (position.set (i32.add (local.get $position) (i32.const 4)))
@@ -383,7 +408,7 @@
     (local.set $delta (i64.sub (local.get $now) (global.get $last)))
     (@metadata.code.branch_hint "\00") (if (i32.or
           (i64.ge_u (local.get $delta) (i64.const 0x40000000))
-          (i32.gt_u (local.get $position) (global.get $last_start)))
+          (i32.ge_u (local.get $position) (global.get $full)))
       (then
         (local.set $position (call $make_room (local.get $now)))
         (local.set $delta (i64.const 0)))
@@ -430,7 +455,7 @@
     ;; #if ticker inline component instructions
     (@metadata.code.branch_hint "\00") (if (i32.or
           (i64.ne (local.get $now) (global.get $last))
-          (i32.gt_u (local.get $position) (global.get $last_start)))
+          (i32.ge_u (local.get $position) (global.get $full)))
       (then (local.set $position (call $make_room (local.get $now)))))
     (i32.store (local.get $position) (i32.const 0x80000000))
     (position.set (i32.add (local.get $position) (i32.const 4)))
@@ -438,7 +463,7 @@
     (local.set $delta (i64.sub (local.get $now) (global.get $last)))
     (@metadata.code.branch_hint "\00") (if (i32.or
           (i64.ge_u (local.get $delta) (i64.const 0x40000000))
-          (i32.gt_u (local.get $position) (global.get $last_start)))
+          (i32.ge_u (local.get $position) (global.get $full)))
       (then
         (local.set $position (call $make_room (local.get $now)))
         (local.set $delta (i64.const 0)))
@@ -695,89 +720,84 @@
   ;; these bodies (rewriter/src/template.rs): $id becomes the function's id, the others become locals of the function. Nothing
   ;; calls them. The functions above handle all other events, and every event of a clock that takes a call. A function without
   ;; room for these locals calls the functions above too.
-  (func (export "inline.enter") (param $id i32) (param $token i32) (param $place i64)
+  (func (export "inline.enter") (param $id i32) (param $token i32) (param $head i64)
     (block $done
       (block $slow
-        (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (i32.wrap_i64 (local.tee $place (global.get $place))) (global.get $last_start)))
-        (i32.store (i32.wrap_i64 (local.get $place)) (local.get $id))
-        (global.set $place (local.tee $place (i64.add (local.get $place) (i64.const 0x1_0000_0004))))
-        (local.set $token (i32.wrap_i64 (i64.shr_u (local.get $place) (i64.const 32))))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.ge_u (i32.wrap_i64 (local.tee $head (global.get $head))) (i32.load (i32.const 8))))
+        (i32.store (i32.wrap_i64 (local.get $head)) (local.get $id))
+        (global.set $head (local.tee $head (i64.add (local.get $head) (i64.const 0x1_0000_0004))))
+        (local.set $token (i32.wrap_i64 (i64.shr_u (local.get $head) (i64.const 32))))
         (br $done))
       ;; While recording is switched off, the token is -1; the leave sees it and does nothing.
       (local.set $token (i32.const -1))
       (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (local.set $token (call $enter (local.get $id)))))
 
-  (func (export "inline.leave") (param $id i32) (param $token i32) (param $place i64)
+  (func (export "inline.leave") (param $id i32) (param $token i32) (param $head i64)
     (block $done
       (block $slow
         (@metadata.code.branch_hint "\00") (br_if $slow
           (i32.ne
             (local.get $token)
-            (i32.wrap_i64 (i64.shr_u (local.tee $place (global.get $place)) (i64.const 32)))))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (i32.wrap_i64 (local.get $place)) (global.get $last_start)))
-        (i32.store (i32.wrap_i64 (local.get $place)) (i32.const 0x80000000))
-        (global.set $place (i64.sub (local.get $place) (i64.const 0xffff_fffc)))
+            (i32.wrap_i64 (i64.shr_u (local.tee $head (global.get $head)) (i64.const 32)))))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.ge_u (i32.wrap_i64 (local.get $head)) (i32.load (i32.const 8))))
+        (i32.store (i32.wrap_i64 (local.get $head)) (i32.const 0x80000000))
+        (global.set $head (i64.sub (local.get $head) (i64.const 0xffff_fffc)))
         (br $done))
       (@metadata.code.branch_hint "\01") (br_if $done (i32.eq (local.get $token) (i32.const -1)))
       (call $leave (local.get $token))))
 
   ;; For a function that calls nothing and doesn't loop: no word comes between its enter and its leave. If the clock hasn't moved
-  ;; either, the leave turns the enter's word into a leaf, one word for both. $place is as it was before the enter; -1 while
+  ;; either, the leave turns the enter's word into a leaf, one word for both. $head is as it was before the enter; -1 while
   ;; nothing is recorded.
-  (func (export "inline.enter.leaf") (param $id i32) (param $token i32) (param $place i64)
+  (func (export "inline.enter.leaf") (param $id i32) (param $token i32) (param $head i64)
     (block $done
       (block $slow
-        (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (i32.wrap_i64 (local.tee $place (global.get $place))) (global.get $last_start)))
-        (i32.store (i32.wrap_i64 (local.get $place)) (local.get $id))
-        (global.set $place (i64.add (local.get $place) (i64.const 0x1_0000_0004)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.ge_u (i32.wrap_i64 (local.tee $head (global.get $head))) (i32.load (i32.const 8))))
+        (i32.store (i32.wrap_i64 (local.get $head)) (local.get $id))
+        (global.set $head (i64.add (local.get $head) (i64.const 0x1_0000_0004)))
         (br $done))
-      (local.set $place (i64.const -1))
+      (local.set $head (i64.const -1))
       (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (br_if $done (i32.eq (call $enter (local.get $id)) (i32.const -1)))
-      (local.set $place (i64.sub (global.get $place) (i64.const 0x1_0000_0004)))))
+      (local.set $head (i64.sub (global.get $head) (i64.const 0x1_0000_0004)))))
 
-  (func (export "inline.leave.leaf") (param $id i32) (param $token i32) (param $place i64)
+  (func (export "inline.leave.leaf") (param $id i32) (param $token i32) (param $head i64)
     (block $done
-      (br_if $done (i64.eq (local.get $place) (i64.const -1)))
+      (br_if $done (i64.eq (local.get $head) (i64.const -1)))
       (block $slow
-        (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (i32.store (i32.wrap_i64 (local.get $place)) (i32.add (local.get $id) (i32.const 0x80000001)))
-        (global.set $place (i64.add (local.get $place) (i64.const 4)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.eqz (i32.load (i32.const 8))))
+        (i32.store (i32.wrap_i64 (local.get $head)) (i32.add (local.get $id) (i32.const 0x80000001)))
+        (global.set $head (i64.add (local.get $head) (i64.const 4)))
         (br $done))
-      (call $leave (i32.add (i32.wrap_i64 (i64.shr_u (local.get $place) (i64.const 32))) (i32.const 1)))))
+      (call $leave (i32.add (i32.wrap_i64 (i64.shr_u (local.get $head) (i64.const 32))) (i32.const 1)))))
 
   ;; For a function that can't trap either: the enter only looks at the clock. If the clock hasn't moved at the leave, one word
   ;; is written for both. If it has, the leave writes the enter first, with the time of the last word; $token is 0 until then.
-  (func (export "inline.enter.trapless") (param $id i32) (param $token i32) (param $place i64)
+  (func (export "inline.enter.trapless") (param $id i32) (param $token i32) (param $head i64)
     (block $done
-      (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (global.get $last)))
+      (@metadata.code.branch_hint "\01") (br_if $done (i32.load (i32.const 8)))
       (local.set $token (i32.const -1))
       (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (local.set $token (call $enter (local.get $id)))))
 
-  (func (export "inline.leave.trapless") (param $id i32) (param $token i32) (param $place i64)
+  (func (export "inline.leave.trapless") (param $id i32) (param $token i32) (param $head i64)
     (block $done
       (block $slow
         (@metadata.code.branch_hint "\00") (br_if $slow (local.get $token))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (i32.wrap_i64 (local.tee $place (global.get $place))) (global.get $last_start)))
-        (i32.store (i32.wrap_i64 (local.get $place)) (i32.add (local.get $id) (i32.const 0x80000001)))
-        (global.set $place (i64.add (local.get $place) (i64.const 4)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.ge_u (i32.wrap_i64 (local.tee $head (global.get $head))) (i32.load (i32.const 8))))
+        (i32.store (i32.wrap_i64 (local.get $head)) (i32.add (local.get $id) (i32.const 0x80000001)))
+        (global.set $head (i64.add (local.get $head) (i64.const 4)))
         (br $done))
       (@metadata.code.branch_hint "\01") (br_if $done (i32.eq (local.get $token) (i32.const -1)))
       (call $leave_late (local.get $id) (local.get $token))))
 
-  (func (export "inline.leaf") (param $id i32) (param $place i64)
+  (func (export "inline.leaf") (param $id i32) (param $head i64)
     (block $done
       (block $slow
-        (@metadata.code.branch_hint "\00") (br_if $slow (i64.ne (i64.load (i32.const 0)) (global.get $last)))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (i32.wrap_i64 (local.tee $place (global.get $place))) (global.get $last_start)))
-        (i32.store (i32.wrap_i64 (local.get $place)) (i32.add (local.get $id) (i32.const 0x80000001)))
-        (global.set $place (i64.add (local.get $place) (i64.const 4)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.ge_u (i32.wrap_i64 (local.tee $head (global.get $head))) (i32.load (i32.const 8))))
+        (i32.store (i32.wrap_i64 (local.get $head)) (i32.add (local.get $id) (i32.const 0x80000001)))
+        (global.set $head (i64.add (local.get $head) (i64.const 4)))
         (br $done))
       (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (call $leaf (local.get $id))))
@@ -785,42 +805,40 @@
 
   ;; #if instructions
   ;; What stands inside functions, as above: the usual case of an event, whose two words are stored at once.
-  (func (export "inline.enter") (param $id i32) (param $token i32) (param $place i64) (param $delta i64)
+  (func (export "inline.enter") (param $id i32) (param $token i32) (param $head i64) (param $delta i64)
     (block $done
       (block $slow
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.load (i32.const 0)))
         (@metadata.code.branch_hint "\00") (br_if $slow
           (i64.ge_u
             (local.tee $delta (i64.sub (global.get $instructions) (global.get $last)))
             (i64.const 0x40000000)))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (i32.wrap_i64 (local.tee $place (global.get $place))) (global.get $last_start)))
-        (i64.store (i32.wrap_i64 (local.get $place))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.ge_u (i32.wrap_i64 (local.tee $head (global.get $head))) (i32.load (i32.const 8))))
+        (i64.store (i32.wrap_i64 (local.get $head))
           (i64.or
             (local.get $delta)
             (i64.or (i64.shl (i64.extend_i32_u (local.get $id)) (i64.const 32)) (i64.const 0x40000000))))
-        (global.set $place (local.tee $place (i64.add (local.get $place) (i64.const 0x1_0000_0008))))
+        (global.set $head (local.tee $head (i64.add (local.get $head) (i64.const 0x1_0000_0008))))
         (global.set $last (i64.add (global.get $last) (local.get $delta)))
-        (local.set $token (i32.wrap_i64 (i64.shr_u (local.get $place) (i64.const 32))))
+        (local.set $token (i32.wrap_i64 (i64.shr_u (local.get $head) (i64.const 32))))
         (br $done))
       (local.set $token (i32.const -1))
       (@metadata.code.branch_hint "\01") (br_if $done (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
       (local.set $token (call $enter (local.get $id)))))
 
-  (func (export "inline.leave") (param $id i32) (param $token i32) (param $place i64) (param $delta i64)
+  (func (export "inline.leave") (param $id i32) (param $token i32) (param $head i64) (param $delta i64)
     (block $done
       (block $slow
         (@metadata.code.branch_hint "\00") (br_if $slow
           (i32.ne
             (local.get $token)
-            (i32.wrap_i64 (i64.shr_u (local.tee $place (global.get $place)) (i64.const 32)))))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.load (i32.const 0)))
+            (i32.wrap_i64 (i64.shr_u (local.tee $head (global.get $head)) (i64.const 32)))))
         (@metadata.code.branch_hint "\00") (br_if $slow
           (i64.ge_u
             (local.tee $delta (i64.sub (global.get $instructions) (global.get $last)))
             (i64.const 0x40000000)))
-        (@metadata.code.branch_hint "\00") (br_if $slow (i32.gt_u (i32.wrap_i64 (local.get $place)) (global.get $last_start)))
-        (i64.store (i32.wrap_i64 (local.get $place)) (i64.or (local.get $delta) (i64.const 0x8000000040000000)))
-        (global.set $place (i64.sub (local.get $place) (i64.const 0xffff_fff8)))
+        (@metadata.code.branch_hint "\00") (br_if $slow (i32.ge_u (i32.wrap_i64 (local.get $head)) (i32.load (i32.const 8))))
+        (i64.store (i32.wrap_i64 (local.get $head)) (i64.or (local.get $delta) (i64.const 0x8000000040000000)))
+        (global.set $head (i64.sub (local.get $head) (i64.const 0xffff_fff8)))
         (global.set $last (i64.add (global.get $last) (local.get $delta)))
         (br $done))
       (@metadata.code.branch_hint "\01") (br_if $done (i32.eq (local.get $token) (i32.const -1)))
@@ -831,7 +849,7 @@
   ;; #end
 
   ;; #if inline instructions
-  (func (export "inline.unwind") (param $id i32) (param $token i32) (param $place i64)
+  (func (export "inline.unwind") (param $id i32) (param $token i32) (param $head i64)
     (@metadata.code.branch_hint "\00") (if (i32.ne (local.get $token) (depth.get)) (then (call $unwind (local.get $token)))))
 
   ;; For a function without a probe that may catch: it keeps the depth at its beginning plus one, because 0 stands for a local

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! bytes 0..8          u64  the clock of a recorder inside a module: the time; 0: ask the host; all ones: record nothing
+//! bytes 8..12         u32  the limit of a recorder inside a module: no event begins there or behind it without a look at the clock
 //! bytes 64..68        u32  position: address of the next word to write. A recorder inside a module doesn't use it: its
 //!                          host fills the block with ones before it begins, and the ones mark where the words end
 //! bytes 72..80         u64  how many events the recorder of a component has lost since it handed over a block
@@ -19,6 +20,9 @@ pub const MEMORY_PAGES_WITH_SAMPLES: u32 = 3;
 pub const SAMPLES: usize = MEMORY_PAGES as usize * 65536;
 /// Address of the clock of a recorder that is a part of its module, a u64.
 pub const CLOCK: usize = 0;
+/// Address of the limit of a recorder that is a part of its module, a u32. An event that would begin there or behind it looks at
+/// the clock first. Whoever writes [`CLOCK`] writes 0 here afterwards; the recorder then writes the address where a block is full.
+pub const LIMIT: usize = 8;
 /// The value at [`CLOCK`] that switches the recorder off.
 pub const CLOCK_OFF: u64 = u64::MAX;
 /// Fills the rest of a block, behind its last word, if the recorder is a part of its module. No word has this value.

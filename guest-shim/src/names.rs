@@ -88,7 +88,7 @@ pub const STATE_STACK: &str = "state.stack";
 pub const STATE_LAST: &str = "state.last";
 /// Export of a recorder inside a module, a mutable i64. The lower half is where the next word goes, 0 before the first event; the
 /// upper half is what others have in [`STATE_DEPTH`].
-pub const STATE_PLACE: &str = "state.place";
+pub const STATE_HEAD: &str = "state.head";
 /// Export of a recorder whose clock is the number of executed instructions, a mutable i64: that number. The rewriter makes
 /// the module increase it.
 pub const STATE_INSTRUCTIONS: &str = "state.instructions";

@@ -161,17 +161,17 @@ const IN_GLOBALS: [Place; 2] =
 const IN_ONE: [Place; 2] = [
     Place {
         name: "position",
-        get: "(i32.wrap_i64 (global.get $place))",
+        get: "(i32.wrap_i64 (global.get $head))",
         set: [
-            "(global.set $place (i64.or (i64.and (global.get $place) (i64.const 0xffffffff00000000)) (i64.extend_i32_u ",
+            "(global.set $head (i64.or (i64.and (global.get $head) (i64.const 0xffffffff00000000)) (i64.extend_i32_u ",
             ")))",
         ],
     },
     Place {
         name: "depth",
-        get: "(i32.wrap_i64 (i64.shr_u (global.get $place) (i64.const 32)))",
+        get: "(i32.wrap_i64 (i64.shr_u (global.get $head) (i64.const 32)))",
         set: [
-            "(global.set $place (i64.or (i64.and (global.get $place) (i64.const 0xffffffff)) (i64.shl (i64.extend_i32_u ",
+            "(global.set $head (i64.or (i64.and (global.get $head) (i64.const 0xffffffff)) (i64.shl (i64.extend_i32_u ",
             ") (i64.const 32))))",
         ],
     },

@@ -66,7 +66,7 @@ fn the_source_agrees_with_the_constants() {
         exported(names::STATE_DEPTH),
         exported(names::STATE_STACK),
         exported(names::STATE_LAST),
-        exported(names::STATE_PLACE),
+        exported(names::STATE_HEAD),
         exported(names::STATE_INSTRUCTIONS),
         exported(names::STATE_ALLOCATOR),
         exported(names::STATE_SAMPLE),
@@ -101,7 +101,8 @@ fn the_source_agrees_with_the_constants() {
             block::POSITION,
             block::START + block::HEADER_LEN
         ),
-        format!("(i32.const {})))\n  ;; ", block::START + block::CAPACITY - 28).replace("))\n  ;; ", ""),
+        format!("(global $full i32 (i32.const {}))", block::START + block::CAPACITY - 24),
+        format!("(i32.load (i32.const {}))", block::LIMIT),
         format!("(i32.const {})", block::STACKS),
         format!("(i32.const {:#x})", word::LEAVE),
         format!("(i32.const {:#x})", word::LEAF),

@@ -37,7 +37,7 @@ test('reasons have the recorder\'s codes', () => {
 
 test('a lane\'s memory is laid out as the recorder\'s', () => {
     const block = constantsOf('guest-shim/src/block.rs');
-    for (const name of ['MEMORY_PAGES', 'POSITION', 'START', 'CAPACITY', 'STACKS', 'END_MARK']) {
+    for (const name of ['MEMORY_PAGES', 'CLOCK', 'LIMIT', 'POSITION', 'START', 'CAPACITY', 'STACKS', 'END_MARK']) {
         assert.equal(constants[name], block[name], name);
     }
     assert.equal(constants.BLOCK_HEADER, block.HEADER_LEN);
@@ -55,7 +55,7 @@ test('names are those of the ABI', () => {
     for (const name of ['MODULE', 'ENTER', 'SYMBOLS_SECTION', 'HOST_MODULE', 'HOST_FLUSH', 'EXPORT_PREFIX']) assert.equal(constants[name], names[name]);
     assert.deepEqual([names.LEAVE, names.UNWIND, names.CLOSE, names.DEPTH], ['leave', 'unwind', 'close', 'depth']);
     assert.deepEqual([names.SWITCH, names.MARK, names.FLUSH, names.MEMORY], ['switch', 'mark', 'flush', 'memory']);
-    const state = ['DEPTH', 'STACK', 'LAST', 'PLACE', 'TOP', 'ID_BASE', 'FUNCTIONS'];
+    const state = ['DEPTH', 'STACK', 'LAST', 'HEAD', 'TOP', 'ID_BASE', 'FUNCTIONS'];
     assert.deepEqual(state.map((name) => names[`STATE_${name}`]), state.map((name) => `state.${name.toLowerCase()}`));
 });
 

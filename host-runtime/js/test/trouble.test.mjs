@@ -93,9 +93,9 @@ test('a module that another version rewrote is not recorded', { skip: major < 22
     const path = join(work, 'older.wasm');
     kperf('rewrite', FIB, '-o', path, '--probe', 'inline');
     const bytes = readFileSync(path);
-    const at = bytes.indexOf('kperf.state.place');
+    const at = bytes.indexOf('kperf.state.head');
     assert.notEqual(at, -1);
-    bytes.write('kperf.state.older', at);
+    bytes.write('kperf.state.past', at);
     writeFileSync(path, bytes);
     // More calls than a block has room for.
     const { status, stdout, stderr, trace } = run(`

@@ -86,7 +86,7 @@ impl StateGlobals {
     pub(crate) fn inside<E>(
         mut global: impl FnMut(&'static str) -> Result<Global, E>,
     ) -> Result<StateGlobals, E> {
-        let place = Place::WithPosition(global(names::STATE_PLACE)?);
+        let place = Place::WithPosition(global(names::STATE_HEAD)?);
         StateGlobals::find(place, global)
     }
 

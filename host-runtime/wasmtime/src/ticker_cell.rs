@@ -1,16 +1,27 @@
 //! The time that a ticker writes and recorders load.
 #![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
 
-use kperf_abi::block::{CLOCK, CLOCK_OFF};
+use kperf_abi::block::{CLOCK, CLOCK_OFF, LIMIT};
+use std::mem::offset_of;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use wasmtime::{Engine, MemoryType, SharedMemory};
 
 /// The time that a ticker renews, at the front of a memory that recorder modules can import.
 pub(crate) struct TickerCell {
-    time: NonNull<AtomicU64>,
+    front: NonNull<Front>,
     owner: Owner,
 }
+
+/// The front of a lane's memory.
+#[repr(C)]
+pub(crate) struct Front {
+    time: AtomicU64,
+    /// 0 makes the next event look at the time. The recorder of a module sets it when it has.
+    limit: AtomicU32,
+}
+
+const _: () = assert!(offset_of!(Front, time) == CLOCK && offset_of!(Front, limit) == LIMIT);
 
 enum Owner {
     Shared(SharedMemory),
@@ -33,9 +44,9 @@ impl Drop for OwnLine {
 }
 
 #[repr(C, align(128))]
-struct Line(AtomicU64);
+struct Line(Front);
 
-// SAFETY: the time is an atomic in memory that `owner` keeps alive and in place; both owners are Send and Sync.
+// SAFETY: the front has only atomics in memory that `owner` keeps alive and in place; both owners are Send and Sync.
 unsafe impl Send for TickerCell {}
 // SAFETY: as above.
 unsafe impl Sync for TickerCell {}
@@ -45,20 +56,21 @@ impl TickerCell {
     pub(crate) fn new(engine: &Engine) -> TickerCell {
         match SharedMemory::new(engine, MemoryType::shared(1, 1)) {
             Ok(memory) => {
-                TickerCell { time: NonNull::from(memory.data()).cast(), owner: Owner::Shared(memory) }
+                TickerCell { front: NonNull::from(memory.data()).cast(), owner: Owner::Shared(memory) }
             }
             Err(_) => {
-                let line = NonNull::from(Box::leak(Box::new(Line(AtomicU64::new(0)))));
-                TickerCell { time: line.cast(), owner: Owner::Own { _line: OwnLine(line) } }
+                let front = Front { time: AtomicU64::new(0), limit: AtomicU32::new(0) };
+                let line = NonNull::from(Box::leak(Box::new(Line(front))));
+                TickerCell { front: line.cast(), owner: Owner::Own { _line: OwnLine(line) } }
             }
         }
     }
 
     /// The clock at the front of a lane's memory.
     pub(crate) fn of_lane(memory: &SharedMemory) -> TickerCell {
-        let data = memory.data().get(CLOCK..).unwrap_or_default();
-        debug_assert!(data.len() >= 8);
-        TickerCell { time: NonNull::from(data).cast(), owner: Owner::Shared(memory.clone()) }
+        let data = memory.data();
+        assert!(data.len() >= size_of::<Front>());
+        TickerCell { front: NonNull::from(data).cast(), owner: Owner::Shared(memory.clone()) }
     }
 
     /// The clock at the front of a lane's memory in a component.
@@ -66,8 +78,8 @@ impl TickerCell {
     /// # Safety
     ///
     /// It stays there as long as the cell is used.
-    pub(crate) unsafe fn of_component(time: NonNull<AtomicU64>) -> TickerCell {
-        TickerCell { time, owner: Owner::Component }
+    pub(crate) unsafe fn of_component(front: NonNull<Front>) -> TickerCell {
+        TickerCell { front, owner: Owner::Component }
     }
 
     /// The memory for the recorder module's import.
@@ -79,15 +91,21 @@ impl TickerCell {
     }
 
     #[inline]
-    fn time(&self) -> &AtomicU64 {
+    fn front(&self) -> &Front {
         // SAFETY: `owner` holds it there; a memory begins at a page and has one page at least.
-        unsafe { self.time.as_ref() }
+        unsafe { self.front.as_ref() }
+    }
+
+    /// Makes the next event look at the time, which has just been written.
+    #[inline]
+    fn show(&self) {
+        self.front().limit.store(0, Ordering::Release);
     }
 
     /// The time, in ticks.
     #[inline]
     pub(crate) fn load(&self) -> u64 {
-        u64::from_le(self.time().load(Ordering::Relaxed))
+        u64::from_le(self.front().time.load(Ordering::Relaxed))
     }
 
     /// If the time is more than `patience` ticks old, writes 0 in its place, so that events ask the host. Answers whether it did.
@@ -95,12 +113,19 @@ impl TickerCell {
         let seen = self.load();
         let is_old = seen != 0 && seen != CLOCK_OFF && now.saturating_sub(seen) > patience;
         // If it was renewed meanwhile, there is nothing to doubt.
-        is_old && self.time().compare_exchange(seen.to_le(), 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+        let time = &self.front().time;
+        let doubts =
+            is_old && time.compare_exchange(seen.to_le(), 0, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        if doubts {
+            self.show();
+        }
+        doubts
     }
 
     /// Renews the time.
     #[inline]
     pub(crate) fn store(&self, ticks: u64) {
-        self.time().store(ticks.to_le(), Ordering::Relaxed);
+        self.front().time.store(ticks.to_le(), Ordering::Relaxed);
+        self.show();
     }
 }

@@ -5,6 +5,7 @@ import { Beside } from './beside.js';
 import { threadClock, ticksOf, type Clock } from './clock.js';
 import { HOST_MODULE, LEAVE, MODULE, Reason, TIME } from './constants.js';
 import { engine } from './engine.js';
+import { Front } from './front.js';
 import { Expected } from './inside.js';
 import { moduleOf } from './instantiate.js';
 import { Lane, type TakeBlock, type TimeSource } from './lane.js';
@@ -118,7 +119,7 @@ function instanceOf(wasm: Uint8Array<ArrayBuffer>, imports: WebAssembly.Imports)
 
 /** Puts a time into a memory that nobody renews: one to come, as a clock that goes back isn't believed. */
 function setStill(memory: WebAssembly.Memory, clock: Clock): void {
-    new BigInt64Array(memory.buffer, 0, 1)[0] = BigInt(ticksOf(clock) + 1e9);
+    new Front(memory).clock = BigInt(ticksOf(clock) + 1e9);
 }
 
 function splitBlock(block: Uint8Array): Omit<Round, 'plain' | 'probed'> {

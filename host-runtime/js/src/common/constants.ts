@@ -22,13 +22,17 @@ export const EXPORT_PREFIX = 'kperf.';
  */
 export const RECORDER_EXPORTS: ReadonlySet<string> = new Set([
     'memory', 'flush', 'close', 'switch', 'mark', 'depth', 'start',
-    'state.place', 'state.stack', 'state.last', 'state.instructions', 'state.allocator', 'state.sample',
+    'state.head', 'state.stack', 'state.last', 'state.instructions', 'state.allocator', 'state.sample',
     'state.top', 'state.id_base', 'state.functions',
 ].map((name) => EXPORT_PREFIX + name));
 
 /** Pages of a lane's memory. */
 export const MEMORY_PAGES = 2;
-/** The time, at the front of a lane's memory, that switches off a recorder that is a part of a module: all ones. */
+/** Address of the time in a lane's memory, if its recorder is a part of a module: a u64. */
+export const CLOCK = 0;
+/** Address of what makes such a recorder look at it, a u32: whoever writes the time writes 0 there afterwards. */
+export const LIMIT = 8;
+/** The time that switches it off: all ones. */
 export const CLOCK_OFF = -1n;
 /** Fills a block behind its last word, if its recorder is a part of a module. */
 export const END_MARK = 0xffffffff;

@@ -3,6 +3,7 @@
 import { BLOCK_HEADER, CAPACITY, CLOCK_OFF, EXPORT_PREFIX, HOST_FLUSH, HOST_MODULE, LEAVE, MARK, MODULE, Reason, START } from './constants.js';
 import { exportsOf, importsOf } from './engine.js';
 import { markedEnd } from './rest.js';
+import { Front } from './front.js';
 import { instantiate } from './instantiate.js';
 import type { MakeSeat, Seat, TimeSource } from './lane.js';
 import { ARMED } from './shared-lane.js';
@@ -21,7 +22,7 @@ interface Inner {
     mark: (value: number) => void;
     flush: () => void;
     /** How many frames are open, and below 32 bits where the next word goes (0 before the first event). */
-    'state.place': Cell<bigint>;
+    'state.head': Cell<bigint>;
     'state.stack': Cell<number>;
     'state.last': Cell<bigint>;
     /** How many instructions it has executed, if it counts them. */
@@ -41,11 +42,11 @@ export function countsInstructions(module: WebAssembly.Module): boolean {
 
 /** Fails if the recorder inside of a module is another version's, of which nobody would know what it records. */
 export function checkVersion(module: WebAssembly.Module): void {
-    checkPlace(exportsOf(module).some(({ name }) => name === `${EXPORT_PREFIX}state.place`));
+    checkHead(exportsOf(module).some(({ name }) => name === `${EXPORT_PREFIX}state.head`));
 }
 
-function checkPlace(hasPlace: boolean): void {
-    if (hasPlace) return;
+function checkHead(hasHead: boolean): void {
+    if (hasHead) return;
     throw new Error('kperf: a module has the recorder of another version inside: rewrite the original with this one');
 }
 
@@ -60,18 +61,18 @@ let asked: { answer?: Expected } | undefined;
 
 /** Which of the expected instances this is; none if it has come already. Leaves it as it was. */
 export function expectedOf(exports: WebAssembly.Exports): Expected | undefined {
-    const { memory, flush, 'state.place': place } = inner(exports);
+    const { memory, flush, 'state.head': head } = inner(exports);
     // The recorder begins its block anew when `flush` has taken what seems to be in it.
-    const head = new Uint8Array(memory.buffer, START, BLOCK_HEADER + 4);
-    const [kept, before] = [head.slice(), place.value];
+    const header = new Uint8Array(memory.buffer, START, BLOCK_HEADER + 4);
+    const [kept, before] = [header.slice(), head.value];
     const asking: typeof asked = (asked = {});
-    setPosition(place, ARMED);
+    setPosition(head, ARMED);
     try {
         flush();
     } finally {
         asked = undefined;
-        place.value = before;
-        head.set(kept);
+        head.value = before;
+        header.set(kept);
     }
     return asking.answer;
 }
@@ -136,16 +137,16 @@ class Inside implements Seat {
 
     constructor(exports: WebAssembly.Exports, time: TimeSource) {
         this.#exports = new WeakRef(exports);
-        const { memory, 'state.last': last, 'state.place': place, 'state.instructions': instructions } = inner(exports);
+        const { memory, 'state.last': last, 'state.head': head, 'state.instructions': instructions } = inner(exports);
         this.memory = memory;
         this.#words = new Uint32Array(memory.buffer);
-        if (positionOf(place) === 0) {
+        if (positionOf(head) === 0) {
             // As a recorder beside the module does when it begins. The header is written at the first event.
             last.value = instructions?.value ?? (time.now as () => bigint)();
-            setPosition(place, START + BLOCK_HEADER);
+            setPosition(head, START + BLOCK_HEADER);
         }
         this.#clear = instantiate<{ clear: (from: number, to: number) => void }>(CLEAR, { js: { memory } }).clear;
-        this.#clear(positionOf(place), START + CAPACITY);
+        this.#clear(positionOf(head), START + CAPACITY);
         if (time.kind !== 'ticker') return;
         // Until the ticker has heard of it, or if none runs yet, the host is asked at every event.
         this.watch = time.watch?.(memory);
@@ -153,18 +154,18 @@ class Inside implements Seat {
     }
 
     get position(): number {
-        const place = this.#of('state.place');
-        return place ? positionOf(place) : markedEnd(this.#words);
+        const head = this.#of('state.head');
+        return head ? positionOf(head) : markedEnd(this.#words);
     }
 
     set position(value: number) {
-        const place = this.#of('state.place');
-        if (place) setPosition(place, value);
+        const head = this.#of('state.head');
+        if (head) setPosition(head, value);
     }
 
     get depth(): number {
-        const place = this.#of('state.place');
-        return place ? depthOf(place) : 0;
+        const head = this.#of('state.head');
+        return head ? depthOf(head) : 0;
     }
 
     get stack(): number {
@@ -172,17 +173,17 @@ class Inside implements Seat {
     }
 
     enter(funcId: number): number {
-        const place = this.#of('state.place');
-        if (!place || !this.#put(funcId)) return 0;
-        place.value += FRAME;
-        return depthOf(place);
+        const head = this.#of('state.head');
+        if (!head || !this.#put(funcId)) return 0;
+        head.value += FRAME;
+        return depthOf(head);
     }
 
     leave(token: number): void {
-        const place = this.#of('state.place');
-        if (!place || depthOf(place) === 0 || token > depthOf(place)) return;
-        if (token !== 0 && token < depthOf(place)) this.close(Reason.Caught, token);
-        if (this.#put(LEAVE)) place.value -= FRAME;
+        const head = this.#of('state.head');
+        if (!head || depthOf(head) === 0 || token > depthOf(head)) return;
+        if (token !== 0 && token < depthOf(head)) this.close(Reason.Caught, token);
+        if (this.#put(LEAVE)) head.value -= FRAME;
     }
 
     close(reason: number, depth: number): void {
@@ -202,8 +203,8 @@ class Inside implements Seat {
     }
 
     setRecording(on: boolean): void {
-        // Until the ticker has written the time, or where there is none, the host is asked for it. Both halves at once.
-        Atomics.store(new BigInt64Array(this.memory.buffer), 0, on ? 0n : CLOCK_OFF);
+        // Until the ticker has written the time, or where there is none, the host is asked for it.
+        new Front(this.memory).clock = on ? 0n : CLOCK_OFF;
     }
 
     end(): void {
@@ -212,7 +213,7 @@ class Inside implements Seat {
         this.setRecording(false);
     }
 
-    /** Its probes can't be called from outside, but it writes marks: another word takes the place of one. */
+    /** Its probes can't be called from outside, but it writes marks: another word takes a mark's room. */
     #put(word: number): boolean {
         const words = this.#words;
         // A full block is handed over before the mark is written, so that stands at the beginning then.
@@ -229,7 +230,7 @@ class Inside implements Seat {
     }
 }
 
-/** What one open frame is in `state.place`. */
+/** What one open frame is in `state.head`. */
 const FRAME = 1n << 32n;
 
 function depthOf({ value }: Cell<bigint>): number {
@@ -240,8 +241,8 @@ function positionOf({ value }: Cell<bigint>): number {
     return Number(BigInt.asUintN(32, value));
 }
 
-function setPosition(place: Cell<bigint>, position: number): void {
-    place.value = ((place.value >> 32n) << 32n) | BigInt(position);
+function setPosition(head: Cell<bigint>, position: number): void {
+    head.value = ((head.value >> 32n) << 32n) | BigInt(position);
 }
 
 function inner(exports: WebAssembly.Exports): Inner {
@@ -249,6 +250,6 @@ function inner(exports: WebAssembly.Exports): Inner {
     for (const [name, value] of Object.entries(exports)) {
         if (name.startsWith(EXPORT_PREFIX)) found[name.slice(EXPORT_PREFIX.length)] = value;
     }
-    checkPlace('state.place' in found);
+    checkHead('state.head' in found);
     return found as unknown as Inner;
 }

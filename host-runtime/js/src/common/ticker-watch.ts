@@ -1,6 +1,7 @@
 /** What a guest's thread does about a ticker: it says when guests run, and notices that the time stands still. */
 
 import { CLOCK_OFF } from './constants.js';
+import { Front } from './front.js';
 import { GUEST_SINCE, GUEST_TOTAL, GUESTS, guestsRan, LAST_TICK, NAP_LIMIT, NAPS, SINCE, SINCE_RAN, type Ticker } from './ticker.js';
 
 /** The ticker was not run if its time is older than this, in nanoseconds. */
@@ -13,7 +14,7 @@ export class TickerWatch {
     readonly #limit: number;
     readonly #control: Int32Array;
     readonly #numbers: Float64Array;
-    readonly #cell: BigInt64Array;
+    readonly #cell: Front;
     #runs = false;
 
     /** `cell` is the memory from whose front the recorder loads the time; `now` reads the clock, in ticks. */
@@ -23,7 +24,7 @@ export class TickerWatch {
         this.#limit = Math.max(LIMIT, 10 * periodNanos, 3 * resolutionNanos);
         this.#control = new Int32Array(memory.buffer);
         this.#numbers = new Float64Array(memory.buffer);
-        this.#cell = new BigInt64Array(cell.buffer, 0, 1);
+        this.#cell = new Front(cell);
     }
 
     /** The recorder's guest begins to run. */
@@ -52,11 +53,11 @@ export class TickerWatch {
     #check(now: number): void {
         const limit = this.#control[NAPS / 4] === 0 ? this.#limit : NAP_LIMIT;
         if (now - this.#numbers[LAST_TICK / 8]! <= limit) return;
-        const seen = Atomics.load(this.#cell, 0);
+        const seen = this.#cell.clock;
         // Nor if it has ticked just now.
         if (seen === 0n || seen === CLOCK_OFF || now - Number(seen) <= limit) return;
         this.#numbers[SINCE_RAN / 8] = guestsRan(this.#clock, now);
         this.#numbers[SINCE / 8] = now;
-        Atomics.compareExchange(this.#cell, 0, seen, 0n);
+        this.#cell.replace(seen, 0n);
     }
 }

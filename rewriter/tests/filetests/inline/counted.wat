@@ -36,10 +36,10 @@
   (global (;1;) (mut i64) i64.const 0)
   (global (;2;) (mut i32) i32.const 0)
   (global (;3;) (mut i64) i64.const 1)
-  (global (;4;) i32 i32.const 131044)
+  (global (;4;) i32 i32.const 131048)
   (export "counted" (func $counted))
   (export "kperf.memory" (memory 1))
-  (export "kperf.state.place" (global 1))
+  (export "kperf.state.head" (global 1))
   (export "kperf.state.stack" (global 2))
   (export "kperf.state.last" (global 3))
   (export "kperf.flush" (func $kperf.flush))
@@ -51,17 +51,12 @@
     (local $y i64) (local $z f32) (local i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 1
         local.tee 3
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
@@ -106,17 +101,12 @@
     (local i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 1
         local.tee 0
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 0
@@ -145,17 +135,12 @@
     (local i32 i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 1
         local.tee 1
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
@@ -196,10 +181,9 @@
       i64.eq
       br_if 0 (;@1;)
       block ;; label = @2
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
+        i32.const 8
+        i32.load 1
+        i32.eqz
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
@@ -227,17 +211,12 @@
     (local i32 i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 1
         local.tee 2
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -279,10 +258,9 @@
       i64.eq
       br_if 0 (;@1;)
       block ;; label = @2
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
+        i32.const 8
+        i32.load 1
+        i32.eqz
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -310,17 +288,12 @@
     (local i32 i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 1
         local.tee 1
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
@@ -365,16 +338,11 @@
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         local.get 1
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
@@ -400,17 +368,12 @@
     (local i32 i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 1
         local.tee 1
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
@@ -456,16 +419,11 @@
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         local.get 1
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1

@@ -24,11 +24,11 @@
   (global (;1;) (mut i64) i64.const 0)
   (global (;2;) (mut i32) i32.const 0)
   (global (;3;) (mut i64) i64.const 1)
-  (global (;4;) i32 i32.const 131044)
+  (global (;4;) i32 i32.const 131048)
   (export "memory" (memory 0))
   (export "leaf" (func $leaf))
   (export "kperf.memory" (memory 1))
-  (export "kperf.state.place" (global 1))
+  (export "kperf.state.head" (global 1))
   (export "kperf.state.stack" (global 2))
   (export "kperf.state.last" (global 3))
   (export "kperf.flush" (func $kperf.flush))
@@ -40,17 +40,12 @@
     (local i32 i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 1
         local.tee 2
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -91,10 +86,9 @@
       i64.eq
       br_if 0 (;@1;)
       block ;; label = @2
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
+        i32.const 8
+        i32.load 1
+        i32.eqz
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -122,17 +116,12 @@
     (local i32 i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 1
         local.tee 2
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -180,16 +169,11 @@
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         local.get 2
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2

@@ -22,9 +22,9 @@
   (global (;1;) (mut i64) i64.const 0)
   (global (;2;) (mut i32) i32.const 0)
   (global (;3;) (mut i64) i64.const 1)
-  (global (;4;) i32 i32.const 131044)
+  (global (;4;) i32 i32.const 131048)
   (export "kperf.memory" (memory 1))
-  (export "kperf.state.place" (global 1))
+  (export "kperf.state.head" (global 1))
   (export "kperf.state.stack" (global 2))
   (export "kperf.state.last" (global 3))
   (export "kperf.flush" (func $kperf.flush))
@@ -35,10 +35,8 @@
   (func $f (;2;) (type 0)
     (local i32 i64)
     block ;; label = @1
-      i32.const 0
-      i64.load 1
-      global.get 3
-      i64.eq
+      i32.const 8
+      i32.load 1
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const -1
@@ -60,17 +58,12 @@
         local.get 0
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i64.load 1
-        global.get 3
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 1
         local.tee 1
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
@@ -150,6 +143,29 @@
     i64.load 1
     local.set 0
     local.get 0
+    call $kperf.is_steady
+    i32.const 8
+    i32.load 1
+    i32.eqz
+    i32.and
+    if ;; label = @1
+      i32.const 8
+      global.get 4
+      i32.atomic.rmw.xchg 1
+      drop
+      i32.const 0
+      i64.load 1
+      local.set 0
+      local.get 0
+      call $kperf.is_steady
+      i32.eqz
+      if ;; label = @2
+        i32.const 8
+        i32.const 0
+        i32.atomic.store 1
+      end
+    end
+    local.get 0
     i64.eqz
     if ;; label = @1
       call $kperf:host.now
@@ -157,7 +173,14 @@
     end
     local.get 0
   )
-  (func $kperf.flush (;5;) (type 0)
+  (func $kperf.is_steady (;5;) (type 3) (param i64) (result i32)
+    local.get 0
+    i64.const 1
+    i64.add
+    i64.const 1
+    i64.gt_u
+  )
+  (func $kperf.flush (;6;) (type 0)
     (local i32)
     global.get 1
     i32.wrap_i64
@@ -192,14 +215,14 @@
       global.set 1
     end
   )
-  (func $kperf.make_room (;6;) (type 3) (param i64) (result i32)
+  (func $kperf.make_room (;7;) (type 3) (param i64) (result i32)
     (local i32 i64 i64)
     global.get 1
     i32.wrap_i64
     local.set 1
     local.get 1
     global.get 4
-    i32.gt_u
+    i32.ge_u
     if ;; label = @1
       i32.const 0
       i64.load 1
@@ -263,7 +286,7 @@
     end
     local.get 1
   )
-  (func $kperf.put (;7;) (type 4) (param i32)
+  (func $kperf.put (;8;) (type 4) (param i32)
     (local i32 i64)
     call $kperf.now
     local.set 2
@@ -289,7 +312,7 @@
     i64.or
     global.set 1
   )
-  (func $kperf.enter (;8;) (type 5) (param i32) (result i32)
+  (func $kperf.enter (;9;) (type 5) (param i32) (result i32)
     (local i32 i64 i64)
     call $kperf.now
     local.set 2
@@ -308,7 +331,7 @@
     i64.ne
     local.get 1
     global.get 4
-    i32.gt_u
+    i32.ge_u
     i32.or
     if ;; label = @1
       local.get 2
@@ -346,7 +369,7 @@
     i64.shr_u
     i32.wrap_i64
   )
-  (func $kperf.leave (;9;) (type 4) (param i32)
+  (func $kperf.leave (;10;) (type 4) (param i32)
     (local i32 i64 i64)
     local.get 0
     global.get 1
@@ -381,7 +404,7 @@
     i64.ne
     local.get 1
     global.get 4
-    i32.gt_u
+    i32.ge_u
     i32.or
     if ;; label = @1
       local.get 2
@@ -415,7 +438,7 @@
     i64.or
     global.set 1
   )
-  (func $kperf.heal (;10;) (type 5) (param i32) (result i32)
+  (func $kperf.heal (;11;) (type 5) (param i32) (result i32)
     local.get 0
     i32.eqz
     if ;; label = @1
@@ -442,7 +465,7 @@
     call $kperf.close
     i32.const 1
   )
-  (func $kperf.unwind (;11;) (type 4) (param i32)
+  (func $kperf.unwind (;12;) (type 4) (param i32)
     local.get 0
     global.get 1
     i64.const 32
@@ -461,7 +484,7 @@
     local.get 0
     call $kperf.close
   )
-  (func $kperf.close (;12;) (type 2) (param i32 i32)
+  (func $kperf.close (;13;) (type 2) (param i32 i32)
     local.get 1
     global.get 1
     i64.const 32
@@ -493,7 +516,7 @@
     i64.or
     global.set 1
   )
-  (func $kperf.switch (;13;) (type 4) (param i32)
+  (func $kperf.switch (;14;) (type 4) (param i32)
     local.get 0
     global.get 2
     i32.eq
@@ -533,7 +556,7 @@
     local.get 0
     global.set 2
   )
-  (func $kperf.mark (;14;) (type 4) (param i32)
+  (func $kperf.mark (;15;) (type 4) (param i32)
     i32.const -402653184
     local.get 0
     i32.const 67108863
@@ -541,19 +564,19 @@
     i32.or
     call $kperf.put
   )
-  (func $kperf.depth (;15;) (type 6) (result i32)
+  (func $kperf.depth (;16;) (type 6) (result i32)
     global.get 1
     i64.const 32
     i64.shr_u
     i32.wrap_i64
   )
-  (func $kperf.leaf (;16;) (type 4) (param i32)
+  (func $kperf.leaf (;17;) (type 4) (param i32)
     local.get 0
     i32.const -2147483647
     i32.add
     call $kperf.put
   )
-  (func $kperf.leave_late (;17;) (type 2) (param i32 i32)
+  (func $kperf.leave_late (;18;) (type 2) (param i32 i32)
     (local i32)
     local.get 1
     i32.eqz

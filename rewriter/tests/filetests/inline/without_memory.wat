@@ -27,9 +27,9 @@
   (global (;0;) (mut i64) i64.const 0)
   (global (;1;) (mut i32) i32.const 0)
   (global (;2;) (mut i64) i64.const 1)
-  (global (;3;) i32 i32.const 131044)
+  (global (;3;) i32 i32.const 131048)
   (export "kperf.memory" (memory 0))
-  (export "kperf.state.place" (global 0))
+  (export "kperf.state.head" (global 0))
   (export "kperf.state.stack" (global 1))
   (export "kperf.state.last" (global 2))
   (export "kperf.flush" (func $kperf.flush))
@@ -42,17 +42,12 @@
     (local i32 i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i64.load
-        global.get 2
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 0
         local.tee 2
         i32.wrap_i64
-        global.get 3
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -97,16 +92,11 @@
           i32.ne
           (@metadata.code.branch_hint "\00")
           br_if 0 (;@3;)
-          i32.const 0
-          i64.load
-          global.get 2
-          i64.ne
-          (@metadata.code.branch_hint "\00")
-          br_if 0 (;@3;)
           local.get 2
           i32.wrap_i64
-          global.get 3
-          i32.gt_u
+          i32.const 8
+          i32.load
+          i32.ge_u
           (@metadata.code.branch_hint "\00")
           br_if 0 (;@3;)
           local.get 2
@@ -140,16 +130,11 @@
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i64.load
-        global.get 2
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         local.get 2
         i32.wrap_i64
-        global.get 3
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -174,10 +159,8 @@
   (func $g (;4;) (type 0) (param i64) (result i64)
     (local i32 i64)
     block ;; label = @1
-      i32.const 0
-      i64.load
-      global.get 2
-      i64.eq
+      i32.const 8
+      i32.load
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const -1
@@ -200,17 +183,12 @@
         local.get 1
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i64.load
-        global.get 2
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 0
         local.tee 2
         i32.wrap_i64
-        global.get 3
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -238,10 +216,8 @@
   (func $s (;5;) (type 1)
     (local i32 i64)
     block ;; label = @1
-      i32.const 0
-      i64.load
-      global.get 2
-      i64.eq
+      i32.const 8
+      i32.load
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const -1
@@ -263,17 +239,12 @@
         local.get 0
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i64.load
-        global.get 2
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 0
         local.tee 1
         i32.wrap_i64
-        global.get 3
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
@@ -302,17 +273,12 @@
     (local i32 i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i64.load
-        global.get 2
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 0
         local.tee 2
         i32.wrap_i64
-        global.get 3
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -356,16 +322,11 @@
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i64.load
-        global.get 2
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         local.get 2
         i32.wrap_i64
-        global.get 3
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2

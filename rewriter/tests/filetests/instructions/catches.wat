@@ -38,9 +38,9 @@
   (global (;1;) (mut i32) i32.const 0)
   (global (;2;) (mut i64) i64.const 9223372036854775807)
   (global (;3;) (mut i64) i64.const 0)
-  (global (;4;) i32 i32.const 131044)
+  (global (;4;) i32 i32.const 131048)
   (export "kperf.memory" (memory 0))
-  (export "kperf.state.place" (global 0))
+  (export "kperf.state.head" (global 0))
   (export "kperf.state.stack" (global 1))
   (export "kperf.state.last" (global 2))
   (export "kperf.state.instructions" (global 3))
@@ -53,10 +53,6 @@
     (local i64) (local $kperf.token i32) (local i64 i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i32.load
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 3
         global.get 2
         i64.sub
@@ -68,8 +64,9 @@
         global.get 0
         local.tee 3
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
@@ -181,10 +178,6 @@
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i32.load
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 3
         global.get 2
         i64.sub
@@ -195,8 +188,9 @@
         br_if 0 (;@2;)
         local.get 3
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
@@ -228,10 +222,6 @@
     (local i32 i64 i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i32.load
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 3
         global.get 2
         i64.sub
@@ -243,8 +233,9 @@
         global.get 0
         local.tee 1
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1
@@ -313,10 +304,6 @@
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i32.load
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 3
         global.get 2
         i64.sub
@@ -327,8 +314,9 @@
         br_if 0 (;@2;)
         local.get 1
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 1

@@ -38,9 +38,9 @@
   (global (;1;) (mut i32) i32.const 0)
   (global (;2;) (mut i64) i64.const 9223372036854775807)
   (global (;3;) (mut i64) i64.const 0)
-  (global (;4;) i32 i32.const 131044)
+  (global (;4;) i32 i32.const 131048)
   (export "kperf.memory" (memory 1))
-  (export "kperf.state.place" (global 0))
+  (export "kperf.state.head" (global 0))
   (export "kperf.state.stack" (global 1))
   (export "kperf.state.last" (global 2))
   (export "kperf.state.instructions" (global 3))
@@ -53,10 +53,6 @@
     (local $kperf.token i32) (local i64 i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i32.load 1
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 3
         global.get 2
         i64.sub
@@ -68,8 +64,9 @@
         global.get 0
         local.tee 2
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -174,10 +171,6 @@
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i32.load 1
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 3
         global.get 2
         i64.sub
@@ -188,8 +181,9 @@
         br_if 0 (;@2;)
         local.get 2
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -221,10 +215,6 @@
     (local i64) (local $kperf.token i32) (local i64 i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i32.load 1
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 3
         global.get 2
         i64.sub
@@ -236,8 +226,9 @@
         global.get 0
         local.tee 3
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3
@@ -312,10 +303,6 @@
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i32.load 1
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 3
         global.get 2
         i64.sub
@@ -326,8 +313,9 @@
         br_if 0 (;@2;)
         local.get 3
         i32.wrap_i64
-        global.get 4
-        i32.gt_u
+        i32.const 8
+        i32.load 1
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3

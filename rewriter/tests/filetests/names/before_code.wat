@@ -24,10 +24,10 @@
   (global (;0;) (mut i64) i64.const 0)
   (global (;1;) (mut i32) i32.const 0)
   (global (;2;) (mut i64) i64.const 1)
-  (global (;3;) i32 i32.const 131044)
+  (global (;3;) i32 i32.const 131048)
   (export "f" (func $f))
   (export "kperf.memory" (memory 0))
-  (export "kperf.state.place" (global 0))
+  (export "kperf.state.head" (global 0))
   (export "kperf.state.stack" (global 1))
   (export "kperf.state.last" (global 2))
   (export "kperf.flush" (func $kperf.flush))
@@ -38,10 +38,8 @@
   (func $f (;2;) (type 0) (param $p i32) (result i32)
     (local $l i32) (local $kperf.token i32) (local i64)
     block ;; label = @1
-      i32.const 0
-      i64.load
-      global.get 2
-      i64.eq
+      i32.const 8
+      i32.load
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const -1
@@ -73,17 +71,12 @@
         local.get $kperf.token
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i64.load
-        global.get 2
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 0
         local.tee 3
         i32.wrap_i64
-        global.get 3
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 3

@@ -29,9 +29,9 @@
   (global (;0;) (mut i64) i64.const 0)
   (global (;1;) (mut i32) i32.const 0)
   (global (;2;) (mut i64) i64.const 1)
-  (global (;3;) i32 i32.const 131044)
+  (global (;3;) i32 i32.const 131048)
   (export "kperf.memory" (memory 0))
-  (export "kperf.state.place" (global 0))
+  (export "kperf.state.head" (global 0))
   (export "kperf.state.stack" (global 1))
   (export "kperf.state.last" (global 2))
   (export "kperf.flush" (func $kperf.flush))
@@ -43,17 +43,12 @@
     (local i32 i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i64.load
-        global.get 2
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 0
         local.tee 2
         i32.wrap_i64
-        global.get 3
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -115,16 +110,11 @@
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i64.load
-        global.get 2
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         local.get 2
         i32.wrap_i64
-        global.get 3
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -150,17 +140,12 @@
     (local i32 i64)
     block ;; label = @1
       block ;; label = @2
-        i32.const 0
-        i64.load
-        global.get 2
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 0
         local.tee 2
         i32.wrap_i64
-        global.get 3
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -206,16 +191,11 @@
             i32.ne
             (@metadata.code.branch_hint "\00")
             br_if 0 (;@4;)
-            i32.const 0
-            i64.load
-            global.get 2
-            i64.ne
-            (@metadata.code.branch_hint "\00")
-            br_if 0 (;@4;)
             local.get 2
             i32.wrap_i64
-            global.get 3
-            i32.gt_u
+            i32.const 8
+            i32.load
+            i32.ge_u
             (@metadata.code.branch_hint "\00")
             br_if 0 (;@4;)
             local.get 2
@@ -256,16 +236,11 @@
         i32.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i64.load
-        global.get 2
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         local.get 2
         i32.wrap_i64
-        global.get 3
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2
@@ -290,10 +265,8 @@
   (func $plain (;5;) (type 1) (param i32)
     (local i32 i64)
     block ;; label = @1
-      i32.const 0
-      i64.load
-      global.get 2
-      i64.eq
+      i32.const 8
+      i32.load
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const -1
@@ -321,17 +294,12 @@
         local.get 1
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        i32.const 0
-        i64.load
-        global.get 2
-        i64.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
         global.get 0
         local.tee 2
         i32.wrap_i64
-        global.get 3
-        i32.gt_u
+        i32.const 8
+        i32.load
+        i32.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         local.get 2

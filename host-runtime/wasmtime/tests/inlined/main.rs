@@ -1,6 +1,8 @@
 //! Modules with their recorder inside: the same trace as with a recorder beside them, and nothing lost on any way out.
 #![allow(missing_docs, clippy::unwrap_used)]
 
+mod clock;
+#[path = "../common/mod.rs"]
 mod common;
 
 use common::exits::{CALLS, GUEST, compile, compile_with, engine};
@@ -384,11 +386,11 @@ fn a_module_that_only_claims_to_have_a_recorder_is_an_error() {
         ("", "who flushes has no recorder inside"),
         (
             r#"(memory (export "kperf.memory") 1 1 shared)"#,
-            "the module exports no global `kperf.state.place`: if another version has rewritten it, rewrite the original with this one",
+            "the module exports no global `kperf.state.head`: if another version has rewritten it, rewrite the original with this one",
         ),
         (
             r#"(memory (export "kperf.memory") 1 1 shared)
-               (global (export "kperf.state.place") (mut i64) (i64.const 0))
+               (global (export "kperf.state.head") (mut i64) (i64.const 0))
                (global (export "kperf.state.stack") (mut i32) (i32.const 0))
                (global (export "kperf.state.last") (mut i64) (i64.const 0))"#,
             "the recorder's memory is too small",
