@@ -160,32 +160,20 @@
     ;; #if precise
     (time.get)
     ;; #end
-    ;; #if ticker inline asking instructions
+    ;; #if ticker inline asking
     (local $now i64)
     ;; #end
     ;; #if inline instructions
     (if (i32.eqz (position.get)) (then (call $init)))
     ;; #end
-    ;; #if counted
+    ;; #if instructions counted
     (select
       (i64.const -1)
       (global.get $instructions)
       (i64.eq (i64.load (i32.const 0)) (i64.const -1)))
     ;; #end
-    ;; #if inline asking instructions
+    ;; #if inline asking
     (local.set $now (i64.load (i32.const 0)))
-    ;; #end
-    ;; #if inline instructions
-    ;; Events needn't look until the clock is written again: then the limit becomes 0. What is written before the exchange is seen
-    ;; by the second load, what is written behind it by the next event.
-    (if (i32.and (call $is_steady (local.get $now)) (i32.eqz (i32.load (i32.const 8))))
-      (then
-        (drop (i32.atomic.rmw.xchg (i32.const 8) (global.get $full)))
-        (local.set $now (i64.load (i32.const 0)))
-        (if (i32.eqz (call $is_steady (local.get $now))) (then (i32.atomic.store (i32.const 8) (i32.const 0))))))
-    ;; #end
-    ;; #if instructions
-    (select (i64.const -1) (global.get $instructions) (i64.eq (local.get $now) (i64.const -1)))
     ;; #end
     ;; #if ticker
     (local.set $now (i64.load $clock (i32.const 0)))
@@ -195,17 +183,6 @@
     (local.get $now)
     ;; #end
   )
-
-  ;; #if inline instructions
-  ;; Whether events need no look at the clock until it is written the next time: nobody has to be asked, and nothing is off.
-  (func $is_steady (param $clock i64) (result i32)
-    ;; #if inline
-    (i64.gt_u (i64.add (local.get $clock) (i64.const 1)) (i64.const 1)))
-    ;; #end
-    ;; #if instructions
-    (i64.ne (local.get $clock) (i64.const -1)))
-    ;; #end
-  ;; #end
 
   ;; Hands the block to the host, if anything is in it, and begins another. The new header is written without a call, which
   ;; could be refused (fuel, epochs) and leave the old header there. The position is written last and the header's time just
@@ -232,7 +209,8 @@
         (position.set (i32.const 4112)))))
 
   ;; The slow path of every event: the block is full, or the clock has moved (in the precise form: by more than a time word can
-  ;; hold). Returns the address for the caller's word. If the clock goes back, it counts as standing still.
+  ;; hold; inside a module, if it may have moved). Returns the address for the caller's word. If the clock goes back, it counts as
+  ;; standing still.
   (func $make_room (param $now i64) (result i32)
     (local $position i32) (local $delta i64)
     ;; #if ticker inline asking
@@ -274,6 +252,24 @@
             (local.set $position (i32.add (local.get $position) (i32.const 12)))))
         (global.set $last (local.get $now))
         (position.set (local.get $position))))
+    ;; #if inline instructions
+    ;; From here on events needn't look until the clock is written again: then the limit becomes 0. What is written before the
+    ;; exchange is seen by the second load, what is written behind it by the next event. No call stands between the time and this.
+    (@metadata.code.branch_hint "\00") (if (i32.eqz (i32.load (i32.const 8)))
+      (then
+        ;; #if inline
+        ;; Not while the host is asked, nor if the time has changed meanwhile.
+        (if (i32.and (i64.ne (local.get $now) (i64.const 0)) (i64.eq (i64.load (i32.const 0)) (local.get $now)))
+          (then
+            (drop (i32.atomic.rmw.xchg (i32.const 8) (global.get $full)))
+            (if (i64.ne (i64.load (i32.const 0)) (local.get $now)) (then (i32.atomic.store (i32.const 8) (i32.const 0))))))
+        ;; #end
+        ;; #if instructions
+        (drop (i32.atomic.rmw.xchg (i32.const 8) (global.get $full)))
+        (if (i64.eq (i64.load (i32.const 0)) (i64.const -1)) (then (i32.atomic.store (i32.const 8) (i32.const 0))))
+        ;; #end
+        ))
+    ;; #end
     (local.get $position))
 
   ;; #if component
@@ -396,12 +392,18 @@
     (if (i32.gt_u (position.get) (global.get $last_enter))
       (then (if (call $lose (i64.const 2)) (then (return (i32.const -1))))))
     ;; #end
+    ;; #if inline instructions
+    (local.set $position (call $make_room (local.get $now)))
+    ;; #else
     (local.set $position (position.get))
-    ;; #if ticker inline component instructions
+    ;; #end
+    ;; #if ticker component
     (@metadata.code.branch_hint "\00") (if (i32.or
           (i64.ne (local.get $now) (global.get $last))
           (i32.ge_u (local.get $position) (global.get $full)))
       (then (local.set $position (call $make_room (local.get $now)))))
+    ;; #end
+    ;; #if ticker inline component instructions
     (i32.store (local.get $position) (local.get $func_id))
     (position.set (i32.add (local.get $position) (i32.const 4)))
     ;; #else
@@ -451,12 +453,18 @@
             (depth.set (i32.sub (depth.get) (i32.const 1)))
             (return)))))
     ;; #end
+    ;; #if inline instructions
+    (local.set $position (call $make_room (local.get $now)))
+    ;; #else
     (local.set $position (position.get))
-    ;; #if ticker inline component instructions
+    ;; #end
+    ;; #if ticker component
     (@metadata.code.branch_hint "\00") (if (i32.or
           (i64.ne (local.get $now) (global.get $last))
           (i32.ge_u (local.get $position) (global.get $full)))
       (then (local.set $position (call $make_room (local.get $now)))))
+    ;; #end
+    ;; #if ticker inline component instructions
     (i32.store (local.get $position) (i32.const 0x80000000))
     (position.set (i32.add (local.get $position) (i32.const 4)))
     ;; #else

@@ -1,22 +1,24 @@
 //! When events look at the clock.
 
+use crate::common::engine_with;
 use crate::common::exits::{compile_with, engine};
 use kperf_abi::block::{CAPACITY, CLOCK, CLOCK_OFF, HEADER_LEN, LIMIT, START};
 use kperf_abi::names::{HOST_FLUSH, HOST_MODULE, HOST_NOW};
 use kperf_abi::word::Word;
 use kperf_rewriter::{Leaf, Probe};
-use wasmtime::{Caller, Instance, Linker, Module, SharedMemory, Store, TypedFunc};
+use wasmtime::{Caller, Engine, Instance, Linker, Module, SharedMemory, Store, TypedFunc};
+
+const GUEST: &str = r#"(module (import "host" "h" (func $h)) (memory 1)
+    (func (export "calls") (call $h))
+    (func (export "traps") (drop (i32.load (i32.const 0))))
+    (func (export "nothing")))"#;
 
 #[test]
 fn an_event_looks_at_the_clock_when_it_was_written_and_only_then() {
-    let guest = r#"(module (import "host" "h" (func $h)) (memory 1)
-        (func (export "calls") (call $h))
-        (func (export "traps") (drop (i32.load (i32.const 0))))
-        (func (export "nothing")))"#;
     for (name, leaf) in
         [("calls", Leaf::Time), ("traps", Leaf::Time), ("nothing", Leaf::Time), ("nothing", Leaf::Count)]
     {
-        let mut guest = Bare::new(guest, name, leaf);
+        let mut guest = Bare::new(&engine(), GUEST, name, leaf);
         // Before somebody has written the time the host is asked.
         for _ in 0..2 {
             let seen = guest.call(None);
@@ -58,7 +60,7 @@ fn an_event_looks_at_the_clock_when_it_was_written_and_only_then() {
 #[test]
 fn no_time_is_lost_that_another_thread_writes() {
     const WRITES: u64 = 200;
-    let mut guest = Bare::new(r#"(module (func (export "nothing")))"#, "nothing", Leaf::Time);
+    let mut guest = Bare::new(&engine(), GUEST, "nothing", Leaf::Time);
     // From here on the host isn't asked, whose time is another.
     guest.call(Some(1));
     for round in 1..=200 {
@@ -74,9 +76,32 @@ fn no_time_is_lost_that_another_thread_writes() {
         }
         writer.join().unwrap();
         guest.function.call(&mut guest.store, ()).unwrap();
-        let last = guest.instance.get_global(&mut guest.store, "kperf.state.last").unwrap();
-        let last = last.get(&mut guest.store).unwrap_i64();
-        assert_eq!(last as u64, 1000 * round + WRITES - 1);
+        assert_eq!(guest.last(), 1000 * round + WRITES - 1);
+    }
+}
+
+#[test]
+fn a_time_is_seen_though_the_event_that_looked_was_interrupted() {
+    const PLENTY: u64 = 1 << 40;
+    let engine = engine_with(|config| {
+        config.consume_fuel(true);
+    });
+    for name in ["traps", "nothing"] {
+        let mut guest = Bare::new(&engine, GUEST, name, Leaf::Time);
+        for fuel in 0.. {
+            guest.store.set_fuel(PLENTY).unwrap();
+            let time = 1000 * (fuel + 1);
+            guest.access.write.call(&mut guest.store, time).unwrap();
+            guest.store.set_fuel(fuel).unwrap();
+            let ended = guest.function.call(&mut guest.store, ());
+            guest.store.set_fuel(PLENTY).unwrap();
+            guest.function.call(&mut guest.store, ()).unwrap();
+            assert_eq!(guest.last(), time, "{name} with fuel for {fuel}");
+            if ended.is_ok() {
+                assert!(fuel > 20, "{name}: {fuel}");
+                break;
+            }
+        }
     }
 }
 
@@ -131,10 +156,9 @@ struct Seen {
 }
 
 impl Bare {
-    fn new(guest: &str, name: &str, leaf: Leaf) -> Bare {
-        let engine = engine();
-        let mut store = Store::new(&engine, Host::default());
-        let mut linker = Linker::new(&engine);
+    fn new(engine: &Engine, guest: &str, name: &str, leaf: Leaf) -> Bare {
+        let mut store = Store::new(engine, Host::default());
+        let mut linker = Linker::new(engine);
         let now = |mut caller: Caller<'_, Host>| {
             caller.data_mut().asked += 1;
             10 * caller.data().asked
@@ -149,7 +173,7 @@ impl Bare {
             _ => Ok(()),
         };
         linker.func_wrap("host", "h", h).unwrap();
-        let module = compile_with(&engine, guest, Probe::Inline, leaf);
+        let module = compile_with(engine, guest, Probe::Inline, leaf);
         let instance = linker.instantiate(&mut store, &module).unwrap();
         let memory = instance.get_shared_memory(&mut store, "kperf.memory").unwrap();
         let access = Access::new(&mut store, &memory);
@@ -160,6 +184,12 @@ impl Bare {
 
     fn word(&mut self, address: usize) -> u32 {
         self.access.word.call(&mut self.store, address as u32).unwrap()
+    }
+
+    /// The time of the last word.
+    fn last(&mut self) -> u64 {
+        let last = self.instance.get_global(&mut self.store, "kperf.state.last").unwrap();
+        last.get(&mut self.store).unwrap_i64() as u64
     }
 
     /// Calls the function, perhaps after the clock was written.

@@ -143,29 +143,6 @@
     i64.load 1
     local.set 0
     local.get 0
-    call $kperf.is_steady
-    i32.const 8
-    i32.load 1
-    i32.eqz
-    i32.and
-    if ;; label = @1
-      i32.const 8
-      global.get 4
-      i32.atomic.rmw.xchg 1
-      drop
-      i32.const 0
-      i64.load 1
-      local.set 0
-      local.get 0
-      call $kperf.is_steady
-      i32.eqz
-      if ;; label = @2
-        i32.const 8
-        i32.const 0
-        i32.atomic.store 1
-      end
-    end
-    local.get 0
     i64.eqz
     if ;; label = @1
       call $kperf:host.now
@@ -173,14 +150,7 @@
     end
     local.get 0
   )
-  (func $kperf.is_steady (;5;) (type 3) (param i64) (result i32)
-    local.get 0
-    i64.const 1
-    i64.add
-    i64.const 1
-    i64.gt_u
-  )
-  (func $kperf.flush (;6;) (type 0)
+  (func $kperf.flush (;5;) (type 0)
     (local i32)
     global.get 1
     i32.wrap_i64
@@ -215,7 +185,7 @@
       global.set 1
     end
   )
-  (func $kperf.make_room (;7;) (type 3) (param i64) (result i32)
+  (func $kperf.make_room (;6;) (type 3) (param i64) (result i32)
     (local i32 i64 i64)
     global.get 1
     i32.wrap_i64
@@ -284,9 +254,37 @@
       i64.or
       global.set 1
     end
+    i32.const 8
+    i32.load 1
+    i32.eqz
+    if ;; label = @1
+      local.get 0
+      i64.const 0
+      i64.ne
+      i32.const 0
+      i64.load 1
+      local.get 0
+      i64.eq
+      i32.and
+      if ;; label = @2
+        i32.const 8
+        global.get 4
+        i32.atomic.rmw.xchg 1
+        drop
+        i32.const 0
+        i64.load 1
+        local.get 0
+        i64.ne
+        if ;; label = @3
+          i32.const 8
+          i32.const 0
+          i32.atomic.store 1
+        end
+      end
+    end
     local.get 1
   )
-  (func $kperf.put (;8;) (type 4) (param i32)
+  (func $kperf.put (;7;) (type 4) (param i32)
     (local i32 i64)
     call $kperf.now
     local.set 2
@@ -312,7 +310,7 @@
     i64.or
     global.set 1
   )
-  (func $kperf.enter (;9;) (type 5) (param i32) (result i32)
+  (func $kperf.enter (;8;) (type 5) (param i32) (result i32)
     (local i32 i64 i64)
     call $kperf.now
     local.set 2
@@ -323,21 +321,9 @@
       i32.const -1
       return
     end
-    global.get 1
-    i32.wrap_i64
-    local.set 1
     local.get 2
-    global.get 3
-    i64.ne
-    local.get 1
-    global.get 4
-    i32.ge_u
-    i32.or
-    if ;; label = @1
-      local.get 2
-      call $kperf.make_room
-      local.set 1
-    end
+    call $kperf.make_room
+    local.set 1
     local.get 1
     local.get 0
     i32.store 1
@@ -369,7 +355,7 @@
     i64.shr_u
     i32.wrap_i64
   )
-  (func $kperf.leave (;10;) (type 4) (param i32)
+  (func $kperf.leave (;9;) (type 4) (param i32)
     (local i32 i64 i64)
     local.get 0
     global.get 1
@@ -396,21 +382,9 @@
     if ;; label = @1
       return
     end
-    global.get 1
-    i32.wrap_i64
-    local.set 1
     local.get 2
-    global.get 3
-    i64.ne
-    local.get 1
-    global.get 4
-    i32.ge_u
-    i32.or
-    if ;; label = @1
-      local.get 2
-      call $kperf.make_room
-      local.set 1
-    end
+    call $kperf.make_room
+    local.set 1
     local.get 1
     i32.const -2147483648
     i32.store 1
@@ -438,7 +412,7 @@
     i64.or
     global.set 1
   )
-  (func $kperf.heal (;11;) (type 5) (param i32) (result i32)
+  (func $kperf.heal (;10;) (type 5) (param i32) (result i32)
     local.get 0
     i32.eqz
     if ;; label = @1
@@ -465,7 +439,7 @@
     call $kperf.close
     i32.const 1
   )
-  (func $kperf.unwind (;12;) (type 4) (param i32)
+  (func $kperf.unwind (;11;) (type 4) (param i32)
     local.get 0
     global.get 1
     i64.const 32
@@ -484,7 +458,7 @@
     local.get 0
     call $kperf.close
   )
-  (func $kperf.close (;13;) (type 2) (param i32 i32)
+  (func $kperf.close (;12;) (type 2) (param i32 i32)
     local.get 1
     global.get 1
     i64.const 32
@@ -516,7 +490,7 @@
     i64.or
     global.set 1
   )
-  (func $kperf.switch (;14;) (type 4) (param i32)
+  (func $kperf.switch (;13;) (type 4) (param i32)
     local.get 0
     global.get 2
     i32.eq
@@ -556,7 +530,7 @@
     local.get 0
     global.set 2
   )
-  (func $kperf.mark (;15;) (type 4) (param i32)
+  (func $kperf.mark (;14;) (type 4) (param i32)
     i32.const -402653184
     local.get 0
     i32.const 67108863
@@ -564,19 +538,19 @@
     i32.or
     call $kperf.put
   )
-  (func $kperf.depth (;16;) (type 6) (result i32)
+  (func $kperf.depth (;15;) (type 6) (result i32)
     global.get 1
     i64.const 32
     i64.shr_u
     i32.wrap_i64
   )
-  (func $kperf.leaf (;17;) (type 4) (param i32)
+  (func $kperf.leaf (;16;) (type 4) (param i32)
     local.get 0
     i32.const -2147483647
     i32.add
     call $kperf.put
   )
-  (func $kperf.leave_late (;18;) (type 2) (param i32 i32)
+  (func $kperf.leave_late (;17;) (type 2) (param i32 i32)
     (local i32)
     local.get 1
     i32.eqz
