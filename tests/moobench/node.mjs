@@ -6,7 +6,7 @@ import * as real from './real.mjs';
 
 const CLOCKS = { Standing: 'ticker:1000ms', Ticker: 'ticker', Precise: 'precise', Off: 'ticker' };
 
-const { ways, modules, order, program, name, size, count, argument, answer } = JSON.parse(process.argv[2]);
+const { ways, modules, order, long, program, name, size, count, argument, answer } = JSON.parse(process.argv[2]);
 const compiled = modules.map((path) => new WebAssembly.Module(readFileSync(path)));
 const nowhere = openSync('/dev/null', 'w');
 const runs = [];
@@ -14,54 +14,73 @@ for (const [n, at] of order.entries()) runs.push(await run(ways[at], compiled[at
 console.log(JSON.stringify(runs));
 
 async function run(way, module, n) {
+    const path = way === 'Profile' ? `profile-${n}.kperf` : 'guest.kperf';
+    const recorder = await recorderFor(way, path);
+    const result = { batches: [] };
+    const [first, before] = [performance.now(), took()];
+    let nanos = 0;
+    do {
+        prepared(way, module, recorder)(result);
+        nanos = result.batches.reduce((sum, batch) => sum + batch, 0);
+    } while (nanos < long);
+    const ended = performance.now();
+    let waits = 0;
+    if (recorder) {
+        const { events, dropped_events, writer_stalls } = await recorder.finish();
+        if (dropped_events) throw new Error(`${dropped_events} events are lost`);
+        if (way === 'Off' && events !== 0) throw new Error(`${events} events while switched off`);
+        Object.assign(result, { events, bytes: statSync(path).size });
+        waits = writer_stalls.nanos;
+    }
+    const complete = performance.now();
+    result.whole_nanos = (complete - first) * 1e6;
+    if (long) result.sustained = { waits, others: took() - before, late: (complete - ended) * 1e6 };
+    return result;
+}
+
+/** The recorder of a way, if it has one. */
+async function recorderFor(way, path) {
+    if (way === 'None' || way === 'Empty') return undefined;
+    const [clock, target] = way.split('-');
+    const { createRecorder, otlpFromEnvironment } = await import('../../host-runtime/js/dist/node/index.js');
+    const otlp = target === 'Otlp' ? { otlp: otlpFromEnvironment(process.env) } : {};
+    const record = clock === 'Profile' ? { record: 'profile' } : { clock: CLOCKS[clock] };
+    const recorder = createRecorder({ path, ...record, calibrate: false, ...otlp });
+    // Before there is an instance: its start function has probes too.
+    if (way === 'Off') recorder.setRecording(false);
+    return recorder;
+}
+
+/** Makes an instance ready. The answer does its work, and adds to a result how long that took. */
+function prepared(way, module, recorder) {
     const settings = program ? real.settings(program) : { args: ['life', '500'] };
     const wasi = new WASI({ version: 'preview1', ...settings, returnOnExit: true, stdout: nowhere, stderr: nowhere });
     let imports = { ...wasi.getImportObject() };
     if (program) real.complete(imports, module);
-    let recorder;
-    const path = way === 'Profile' ? `profile-${n}.kperf` : 'guest.kperf';
     if (way === 'Empty') imports.kperf = { enter: (_id) => 1, leave: (_token) => {}, unwind: (_token) => {}, depth: () => 0, close: (_reason, _depth) => {} };
-    else if (way !== 'None') {
-        const [clock, target] = way.split('-');
-        const { createRecorder, otlpFromEnvironment } = await import('../../host-runtime/js/dist/node/index.js');
-        const otlp = target === 'Otlp' ? { otlp: otlpFromEnvironment(process.env) } : {};
-        const record = clock === 'Profile' ? { record: 'profile' } : { clock: CLOCKS[clock] };
-        recorder = createRecorder({ path, ...record, calibrate: false, ...otlp });
-        // Before there is an instance: its start function has probes too.
-        if (way === 'Off') recorder.setRecording(false);
-        imports = recorder.imports(imports, module);
-    }
+    if (recorder) imports = recorder.imports(imports, module);
     const instance = new WebAssembly.Instance(module, imports);
     // One that has its recorder inside wants to be seen.
     recorder?.attach?.(instance);
-    const result = { batches: [] };
-    const first = performance.now();
     const start = () => wasi.start(instance);
     // A reactor or none: `initialize` wants no `_start`.
     if (instance.exports._initialize) wasi.initialize(instance);
     if (program || name === '_start') {
         const work = program ? real.prepare(program, instance, start) : start;
-        let code;
-        measured(result, () => result.batches.push(timed(() => (code = work()))));
-        if (code !== 0) throw new Error(`it ended with ${code}`);
-    } else {
-        const called = instance.exports[name];
-        measured(result, () => {
-            for (let n = 0; n < count; n++) {
-                let answered;
-                result.batches.push(timed(() => (answered = called(size, argument))));
-                if (answered >>> 0 !== answer) throw new Error(`${answered >>> 0} where ${answer} is right`);
-            }
-        });
+        return (result) => {
+            let code;
+            measured(result, () => result.batches.push(timed(() => (code = work()))));
+            if (code !== 0) throw new Error(`it ended with ${code}`);
+        };
     }
-    if (recorder) {
-        const { events, dropped_events } = await recorder.finish();
-        if (dropped_events) throw new Error(`${dropped_events} events are lost`);
-        if (way === 'Off' && events !== 0) throw new Error(`${events} events while switched off`);
-        Object.assign(result, { events, bytes: statSync(path).size });
-    }
-    result.whole_nanos = (performance.now() - first) * 1e6;
-    return result;
+    const called = instance.exports[name];
+    return (result) => measured(result, () => {
+        for (let n = 0; n < count; n++) {
+            let answered;
+            result.batches.push(timed(() => (answered = called(size, argument))));
+            if (answered >>> 0 !== answer) throw new Error(`${answered >>> 0} where ${answer} is right`);
+        }
+    });
 }
 
 function timed(call) {
@@ -70,11 +89,18 @@ function timed(call) {
     return (performance.now() - begun) * 1e6;
 }
 
-// Adds for how long this thread ran, where node tells. It learns that at the kernel's ticks only, which short work hardly meets.
+/** What the other threads of this process took so far, in nanoseconds; NaN where node doesn't tell. */
+function took() {
+    const [all, own] = [process.cpuUsage(), process.threadCpuUsage?.() ?? { user: NaN, system: NaN }];
+    return (all.user + all.system - own.user - own.system) * 1e3;
+}
+
+// Adds for how long this thread ran, where node tells. It learns that at the kernel's ticks only, which short work hardly meets unless
+// it is done again and again.
 function measured(result, work) {
     const before = process.threadCpuUsage?.();
     work();
     if (!before) return;
     const { user, system } = process.threadCpuUsage(before);
-    if (user + system >= 20_000) result.thread_nanos = (user + system) * 1e3;
+    if (long || user + system >= 20_000) result.thread_nanos = (result.thread_nanos ?? 0) + (user + system) * 1e3;
 }

@@ -43,6 +43,7 @@ export function prepare({ name, folder }, { exports }, start) {
             return () => exports.qjs_init_argv(words.length, list);
         }
         case 'Usvg':
+        case 'Circom':
             return start;
         default:
             return () => exports.itk_wasm_delayed_start();

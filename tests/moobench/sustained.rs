@@ -1,6 +1,8 @@
 //! What a full trace of a real program takes, for seconds, to a file, and who takes it: the guest's own thread (of which handing
 //! blocks over, and waiting for room), the writer, the ticker. Programs without probes run in turn with those that have them.
 
+pub(crate) mod node;
+
 use crate::guest::{self, Guest};
 use crate::real;
 use crate::workload::Workload;
@@ -14,7 +16,7 @@ use wasmtime::{Engine, Module};
 use wasmtime_wasi::{I32Exit, WasiCtxBuilder};
 
 /// A program runs again and again until its runs together have taken so long.
-const LONG: Duration = Duration::from_secs(2);
+pub(crate) const LONG: Duration = Duration::from_secs(2);
 
 /// What was seen of a program. Figures are of the rounds that took the least time.
 #[derive(Debug)]

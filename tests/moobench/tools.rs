@@ -88,6 +88,7 @@ impl Tools {
             "ways": child.ways.iter().map(way).collect::<Vec<_>>(),
             "modules": modules,
             "order": child.order,
+            "long": child.long,
             "program": child.job.workload.program().map(|program| program.for_node(&child.job.root)),
             "name": name,
             "size": size,
