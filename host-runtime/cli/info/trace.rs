@@ -164,8 +164,10 @@ pub fn text(trace: &Trace) -> String {
     lines.add("took", unit.text(trace.wall_nanos));
     if let Some(cpu) = trace.cpu_nanos {
         let processors = match unit {
-            Unit::Time => format!(": {:.1} processors", cpu as f64 / trace.wall_nanos.max(1) as f64),
-            Unit::Instructions => String::new(),
+            Unit::Time if trace.wall_nanos > 0 => {
+                format!(": {:.1} processors", cpu as f64 / trace.wall_nanos as f64)
+            }
+            _ => String::new(),
         };
         lines.add("cpu", format_args!("{} in all threads of the host{processors}", nanos_text(cpu)));
     }
