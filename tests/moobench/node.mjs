@@ -17,10 +17,12 @@ async function run(way, module, n) {
     const path = way === 'Profile' ? `profile-${n}.kperf` : 'guest.kperf';
     const recorder = await recorderFor(way, path);
     const result = { batches: [] };
-    const [first, before] = [performance.now(), took()];
-    let nanos = 0;
+    const before = took();
+    let [first, nanos] = [undefined, 0];
     do {
-        prepared(way, module, recorder)(result);
+        const work = prepared(way, module, recorder);
+        first ??= performance.now();
+        work(result);
         nanos = result.batches.reduce((sum, batch) => sum + batch, 0);
     } while (nanos < long);
     const ended = performance.now();

@@ -42,7 +42,7 @@ pub(crate) struct Recorded {
     late: f64,
 }
 
-/// Nanoseconds of a run, or of several: the mean by the wall, and the least that the guest's thread took.
+/// Nanoseconds of a run; of several under wasmtime the mean by the wall, and the least that the guest's thread took.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     pub(crate) wall: f64,

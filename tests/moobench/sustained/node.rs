@@ -1,4 +1,5 @@
-//! The same in node, in one process. It doesn't tell what each of its other threads takes, only all of them.
+//! The same in node, in one process. It doesn't tell what each of its other threads takes, only all of them, and what the guest's thread
+//! takes only of many runs together.
 
 use super::Part;
 use crate::child::{self, Measured};
@@ -21,6 +22,7 @@ pub(crate) struct Sustained {
 /// Nanoseconds of a run.
 #[derive(Clone, Copy, Debug)]
 struct Run {
+    /// Both are means.
     guest: Part,
     waits: f64,
     others: f64,
