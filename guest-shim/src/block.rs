@@ -21,8 +21,8 @@ pub const SAMPLES: usize = MEMORY_PAGES as usize * 65536;
 /// Address of the clock of a recorder that is a part of its module, a u64.
 pub const CLOCK: usize = 0;
 /// Address of the limit of a recorder that is a part of its module, a u32. An event that would begin there or behind it looks at
-/// the clock first. Whoever writes [`CLOCK`] writes 0 here afterwards. An event that
-/// has looked writes the address where a block is full, unless the host is to be asked or nothing is recorded.
+/// the clock first. Whoever writes [`CLOCK`] writes 0 here afterwards. An event that has looked writes the address where a block is
+/// full, unless the host is to be asked or nothing is recorded.
 pub const LIMIT: usize = 8;
 /// The value at [`CLOCK`] that switches the recorder off.
 pub const CLOCK_OFF: u64 = u64::MAX;

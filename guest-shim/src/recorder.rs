@@ -1,4 +1,4 @@
-//! The recorder modules: those made from `recorder.wat` and from `profile.wat`, and `counts.wat`.
+//! The recorder modules: those made from `recorder.wat` with its parts and from `profile.wat`, and `counts.wat`.
 
 /// The form of a recorder: how it learns the time, and where it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -81,9 +81,13 @@ impl Form {
         // Of each `#if` that is open whether its lines are kept.
         let mut keep = Vec::new();
         let source = match self {
-            Form::Profile | Form::ProfileSpans | Form::ComponentProfile => PROFILE_SOURCE,
-            Form::Counts => COUNTS_SOURCE,
-            _ => SOURCE,
+            Form::Profile | Form::ProfileSpans | Form::ComponentProfile => {
+                include_str!("../profile.wat").into()
+            }
+            Form::Counts => include_str!("../counts.wat").into(),
+            _ => PARTS.iter().fold(include_str!("../recorder.wat").to_owned(), |source, (include, part)| {
+                source.replace(include, part)
+            }),
         };
         for line in source.lines() {
             match line.trim() {
@@ -193,9 +197,8 @@ fn expand(code: &str, begin: &str, around: [&str; 2]) -> String {
     made + rest
 }
 
-/// The text that the recorders of traces are made from.
-pub const SOURCE: &str = include_str!("../recorder.wat");
-/// The text that the recorders of profiles are made from.
-pub const PROFILE_SOURCE: &str = include_str!("../profile.wat");
-/// The text of the recorder that only counts.
-pub const COUNTS_SOURCE: &str = include_str!("../counts.wat");
+/// What `recorder.wat` includes.
+const PARTS: [(&str, &str); 2] = [
+    (";; #include recorder.allocations.wat", include_str!("../recorder.allocations.wat")),
+    (";; #include recorder.inside.wat", include_str!("../recorder.inside.wat")),
+];

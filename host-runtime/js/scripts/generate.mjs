@@ -21,7 +21,8 @@ function oneMemory() {
     // Of each `#if` that is open whether its lines are kept.
     const keep = [];
     const lines = [];
-    for (const line of read('../../guest-shim/recorder.wat').toString().split('\n')) {
+    const source = read('../../guest-shim/recorder.wat').toString();
+    for (const line of source.replace(/;; #include (.*)/g, (_, part) => read(`../../guest-shim/${part}`).toString()).split('\n')) {
         const [, forms] = /^\s*;; #if (.*)$/.exec(line) ?? [];
         if (forms !== undefined) keep.push(forms.split(' ').some((form) => ['ticker', 'allocations'].includes(form)));
         else if (line.trim() === ';; #else') keep.push(!keep.pop());

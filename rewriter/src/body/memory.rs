@@ -92,6 +92,8 @@ pub(super) struct Around {
     /// Whether addresses have 64 bits.
     pub(super) wide: bool,
     pub(super) token: u32,
+    /// Whether that local has the token in its upper half only (see `recorder.wat`, the code inside functions).
+    pub(super) is_upper_half: bool,
     /// The global with Go's own stack pointer. At the end of a function it is behind the return address, at the parameters.
     pub(super) go_stack: u32,
     /// The first of the locals that it needs (see [`Around::locals`]).
@@ -127,19 +129,19 @@ impl Around {
         match self.memory.outermost {
             _ if self.role.always => {}
             Outermost::Told(allocating) => {
-                code.put(Instruction::LocalGet(self.token));
+                self.put_token(&mut code);
                 code.put(Instruction::Call(allocating));
             }
             // As `allocating` in recorder.wat.
             Outermost::Global(allocator) => {
-                for value in [Instruction::GlobalGet(allocator), Instruction::LocalGet(self.token)] {
-                    code.put(value);
-                    code.put(Instruction::I32Const(1));
-                    code.put(Instruction::I32Sub);
-                }
+                let less_one = [Instruction::I32Const(1), Instruction::I32Sub];
+                code.put(Instruction::GlobalGet(allocator));
+                less_one.clone().into_iter().for_each(|instruction| code.put(instruction));
+                self.put_token(&mut code);
+                less_one.into_iter().for_each(|instruction| code.put(instruction));
                 code.put(Instruction::I32GeU);
                 code.put(Instruction::If(BlockType::Empty));
-                code.put(Instruction::LocalGet(self.token));
+                self.put_token(&mut code);
                 code.put(Instruction::GlobalSet(allocator));
                 code.put(Instruction::End);
             }
@@ -191,17 +193,18 @@ impl Around {
             _ if self.role.always => false,
             Outermost::Told(_) => false,
             Outermost::Global(allocator) => {
-                code.put(Instruction::LocalGet(self.token));
+                self.put_token(&mut code);
                 code.put(Instruction::GlobalGet(allocator));
                 code.put(Instruction::I32Eq);
                 code.put(Instruction::If(BlockType::Empty));
                 true
             }
         };
-        code.put(match self.role.always {
-            true => Instruction::I32Const(-1),
-            false => Instruction::LocalGet(self.token),
-        });
+        if self.role.always {
+            code.put(Instruction::I32Const(-1));
+        } else {
+            self.put_token(&mut code);
+        }
         if self.role.new == New::OnGoStack {
             self.if_zero_returned(&mut code, |code| code.put(Instruction::I64Const(-1)));
         } else {
@@ -263,6 +266,16 @@ impl Around {
         code.put(Instruction::Call(self.memory.allocated));
         if is_outermost {
             code.put(Instruction::End);
+        }
+    }
+
+    /// The token, as an i32.
+    fn put_token(&self, code: &mut Code<'_>) {
+        code.put(Instruction::LocalGet(self.token));
+        if self.is_upper_half {
+            code.put(Instruction::I64Const(32));
+            code.put(Instruction::I64ShrU);
+            code.put(Instruction::I32WrapI64);
         }
     }
 

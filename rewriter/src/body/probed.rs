@@ -64,7 +64,9 @@ impl<'a> Rewriter<'a, '_> {
         let locals = token + self.probe_locals() + self.spills.len() as u32;
         self.spills.extend(Around::locals(role, wide));
         let go_stack = self.context.global(GO_STACK);
-        self.around = Some(Around { memory, role, wide, token, go_stack, locals });
+        let is_upper_half =
+            self.context.code.locals(self.facts.site).first() == Some(&wasm_encoder::ValType::I64);
+        self.around = Some(Around { memory, role, wide, token, is_upper_half, go_stack, locals });
         self.facts.calls = true;
         self.facts.adds_labels = true;
     }

@@ -28,6 +28,9 @@
   (type (;4;) (func (param i32 i32)))
   (type (;5;) (func (param i64) (result i32)))
   (type (;6;) (func (param i32)))
+  (type (;7;) (func (param i32) (result i64)))
+  (type (;8;) (func (param i64)))
+  (type (;9;) (func (param i32 i64)))
   (import "kperf:host" "now" (func $kperf:host.now (;0;) (type 3) (result i64)))
   (import "kperf:host" "flush" (func $kperf:host.flush (;1;) (type 4) (param i32 i32)))
   (memory (;0;) 1)
@@ -132,7 +135,7 @@
     end
   )
   (func $loads (;4;) (type 2) (result i32)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 1
@@ -158,18 +161,26 @@
       i32.const 0
       i64.load 1
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 2
-      call $kperf.enter
-      i32.const -1
-      i32.eq
-      br_if 0 (;@1;)
-      global.get 1
-      i64.const 4294967300
-      i64.sub
-      local.set 1
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i64.const 0
+        i32.const 2
+        call $kperf.enter
+        i32.const -1
+        i32.eq
+        i64.extend_i32_u
+        i64.sub
+        global.get 1
+        i64.const 4294967300
+        i64.sub
+        i64.or
+        local.set 1
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block (result i32) ;; label = @1
       i32.const 0
@@ -208,7 +219,7 @@
     end
   )
   (func $divides (;5;) (type 0) (param i32) (result i32)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 1
@@ -234,18 +245,26 @@
       i32.const 0
       i64.load 1
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 3
-      call $kperf.enter
-      i32.const -1
-      i32.eq
-      br_if 0 (;@1;)
-      global.get 1
-      i64.const 4294967300
-      i64.sub
-      local.set 2
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i64.const 0
+        i32.const 3
+        call $kperf.enter
+        i32.const -1
+        i32.eq
+        i64.extend_i32_u
+        i64.sub
+        global.get 1
+        i64.const 4294967300
+        i64.sub
+        i64.or
+        local.set 2
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block (result i32) ;; label = @1
       local.get 0
@@ -285,7 +304,7 @@
     end
   )
   (func $calls (;6;) (type 1)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 1
@@ -301,54 +320,56 @@
         i32.const 4
         i32.store 1
         local.get 1
+        i32.wrap_i64
+        i64.extend_i32_u
+        local.set 2
+        local.get 1
         i64.const 4294967300
         i64.add
         local.tee 1
         global.set 1
         local.get 1
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
+        local.get 2
+        i64.sub
         local.set 0
         br 1 (;@1;)
       end
-      i32.const -1
+      i64.const -4294967292
       local.set 0
       i32.const 0
       i64.load 1
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 4
-      call $kperf.enter
-      local.set 0
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 4
+        call $kperf.enter_inside
+        local.set 0
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block ;; label = @1
       call $nothing
     end
     block ;; label = @1
       block ;; label = @2
-        local.get 0
         global.get 1
         local.tee 1
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
-        i32.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
-        local.get 1
-        i32.wrap_i64
+        local.get 0
+        i64.sub
+        local.tee 2
         i32.const 8
-        i32.load 1
-        i32.ge_u
+        i64.load32_u 1
+        i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        local.get 1
+        local.get 2
         i32.wrap_i64
         i32.const -2147483648
-        i32.store 1
+        i32.store 1 offset=4
         local.get 1
         i64.const 4294967292
         i64.sub
@@ -356,16 +377,16 @@
         br 1 (;@1;)
       end
       local.get 0
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 0
-      call $kperf.leave
+      call $kperf.leave_inside
     end
   )
   (func $loops (;7;) (type 1)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 1
@@ -381,28 +402,36 @@
         i32.const 5
         i32.store 1
         local.get 1
+        i32.wrap_i64
+        i64.extend_i32_u
+        local.set 2
+        local.get 1
         i64.const 4294967300
         i64.add
         local.tee 1
         global.set 1
         local.get 1
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
+        local.get 2
+        i64.sub
         local.set 0
         br 1 (;@1;)
       end
-      i32.const -1
+      i64.const -4294967292
       local.set 0
       i32.const 0
       i64.load 1
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 5
-      call $kperf.enter
-      local.set 0
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 5
+        call $kperf.enter_inside
+        local.set 0
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block ;; label = @1
       loop ;; label = @2
@@ -410,26 +439,20 @@
     end
     block ;; label = @1
       block ;; label = @2
-        local.get 0
         global.get 1
         local.tee 1
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
-        i32.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
-        local.get 1
-        i32.wrap_i64
+        local.get 0
+        i64.sub
+        local.tee 2
         i32.const 8
-        i32.load 1
-        i32.ge_u
+        i64.load32_u 1
+        i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        local.get 1
+        local.get 2
         i32.wrap_i64
         i32.const -2147483648
-        i32.store 1
+        i32.store 1 offset=4
         local.get 1
         i64.const 4294967292
         i64.sub
@@ -437,12 +460,12 @@
         br 1 (;@1;)
       end
       local.get 0
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 0
-      call $kperf.leave
+      call $kperf.leave_inside
     end
   )
 )

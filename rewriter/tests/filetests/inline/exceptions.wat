@@ -15,7 +15,10 @@
   (type (;4;) (func (param i32 i32)))
   (type (;5;) (func (param i64) (result i32)))
   (type (;6;) (func (param i32) (result i32)))
-  (type (;7;) (func (result i32 (ref exn))))
+  (type (;7;) (func (param i32) (result i64)))
+  (type (;8;) (func (param i64)))
+  (type (;9;) (func (param i32 i64)))
+  (type (;10;) (func (result i32 (ref exn))))
   (import "kperf:host" "now" (func $kperf:host.now (;0;) (type 3) (result i64)))
   (import "kperf:host" "flush" (func $kperf:host.flush (;1;) (type 4) (param i32 i32)))
   (memory (;0;) 2 2 shared)
@@ -38,7 +41,7 @@
     throw $e
   )
   (func $catches (;3;) (type 2) (result i32)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 0
@@ -54,28 +57,36 @@
         i32.const 0
         i32.store
         local.get 1
+        i32.wrap_i64
+        i64.extend_i32_u
+        local.set 2
+        local.get 1
         i64.const 4294967300
         i64.add
         local.tee 1
         global.set 0
         local.get 1
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
+        local.get 2
+        i64.sub
         local.set 0
         br 1 (;@1;)
       end
-      i32.const -1
+      i64.const -4294967292
       local.set 0
       i32.const 0
       i64.load
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 0
-      call $kperf.enter
-      local.set 0
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 0
+        call $kperf.enter_inside
+        local.set 0
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block (result i32) ;; label = @1
       block (result i32) ;; label = @2
@@ -87,14 +98,18 @@
             br 1 (;@3;)
           end
           local.get 0
+          i64.const 32
+          i64.shr_u
           global.get 0
           i64.const 32
           i64.shr_u
-          i32.wrap_i64
-          i32.ne
+          i64.ne
           (@metadata.code.branch_hint "\00")
           if ;; label = @4
             local.get 0
+            i64.const 32
+            i64.shr_u
+            i32.wrap_i64
             call $kperf.unwind
           end
           br 1 (;@2;)
@@ -104,26 +119,20 @@
     end
     block ;; label = @1
       block ;; label = @2
-        local.get 0
         global.get 0
         local.tee 1
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
-        i32.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
-        local.get 1
-        i32.wrap_i64
+        local.get 0
+        i64.sub
+        local.tee 2
         i32.const 8
-        i32.load
-        i32.ge_u
+        i64.load32_u
+        i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        local.get 1
+        local.get 2
         i32.wrap_i64
         i32.const -2147483648
-        i32.store
+        i32.store offset=4
         local.get 1
         i64.const 4294967292
         i64.sub
@@ -131,12 +140,12 @@
         br 1 (;@1;)
       end
       local.get 0
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 0
-      call $kperf.leave
+      call $kperf.leave_inside
     end
   )
 )

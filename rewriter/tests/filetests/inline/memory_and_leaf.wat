@@ -16,6 +16,9 @@
   (type (;4;) (func (param i64) (result i32)))
   (type (;5;) (func (param i32)))
   (type (;6;) (func (result i32)))
+  (type (;7;) (func (param i32) (result i64)))
+  (type (;8;) (func (param i64)))
+  (type (;9;) (func (param i32 i64)))
   (import "kperf:host" "now" (func $kperf:host.now (;0;) (type 1) (result i64)))
   (import "kperf:host" "flush" (func $kperf:host.flush (;1;) (type 2) (param i32 i32)))
   (memory (;0;) 1)
@@ -37,7 +40,7 @@
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func $leaf (;2;) (type 0) (param i32) (result i32)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 1
@@ -63,18 +66,26 @@
       i32.const 0
       i64.load 1
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 0
-      call $kperf.enter
-      i32.const -1
-      i32.eq
-      br_if 0 (;@1;)
-      global.get 1
-      i64.const 4294967300
-      i64.sub
-      local.set 2
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i64.const 0
+        i32.const 0
+        call $kperf.enter
+        i32.const -1
+        i32.eq
+        i64.extend_i32_u
+        i64.sub
+        global.get 1
+        i64.const 4294967300
+        i64.sub
+        i64.or
+        local.set 2
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block (result i32) ;; label = @1
       local.get 0
@@ -113,7 +124,7 @@
     end
   )
   (func $caller (;3;) (type 0) (param i32) (result i32)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 1
@@ -129,28 +140,36 @@
         i32.const 1
         i32.store 1
         local.get 2
+        i32.wrap_i64
+        i64.extend_i32_u
+        local.set 3
+        local.get 2
         i64.const 4294967300
         i64.add
         local.tee 2
         global.set 1
         local.get 2
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
+        local.get 3
+        i64.sub
         local.set 1
         br 1 (;@1;)
       end
-      i32.const -1
+      i64.const -4294967292
       local.set 1
       i32.const 0
       i64.load 1
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 1
-      call $kperf.enter
-      local.set 1
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 1
+        call $kperf.enter_inside
+        local.set 1
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block (result i32) ;; label = @1
       local.get 0
@@ -160,26 +179,20 @@
     end
     block ;; label = @1
       block ;; label = @2
-        local.get 1
         global.get 1
         local.tee 2
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
-        i32.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
-        local.get 2
-        i32.wrap_i64
+        local.get 1
+        i64.sub
+        local.tee 3
         i32.const 8
-        i32.load 1
-        i32.ge_u
+        i64.load32_u 1
+        i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        local.get 2
+        local.get 3
         i32.wrap_i64
         i32.const -2147483648
-        i32.store 1
+        i32.store 1 offset=4
         local.get 2
         i64.const 4294967292
         i64.sub
@@ -187,12 +200,12 @@
         br 1 (;@1;)
       end
       local.get 1
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 1
-      call $kperf.leave
+      call $kperf.leave_inside
     end
   )
 )

@@ -14,6 +14,9 @@
   (type (;4;) (func (param i32)))
   (type (;5;) (func (param i32) (result i32)))
   (type (;6;) (func (result i32)))
+  (type (;7;) (func (param i32) (result i64)))
+  (type (;8;) (func (param i64)))
+  (type (;9;) (func (param i32 i64)))
   (import "kperf:host" "now" (func $kperf:host.now (;0;) (type 1) (result i64)))
   (import "kperf:host" "flush" (func $kperf:host.flush (;1;) (type 2) (param i32 i32)))
   (memory (;0;) 1)
@@ -33,29 +36,36 @@
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func $f (;2;) (type 0)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       i32.const 8
       i32.load 1
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
-      i32.const -1
+      i64.const -4294967292
       local.set 0
       i32.const 0
       i64.load 1
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 0
-      call $kperf.enter
-      local.set 0
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 0
+        call $kperf.enter_inside
+        local.set 0
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block ;; label = @1
     end
     block ;; label = @1
       block ;; label = @2
         local.get 0
+        i64.const 0
+        i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 1
@@ -79,8 +89,8 @@
         br 1 (;@1;)
       end
       local.get 0
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0
@@ -550,50 +560,72 @@
     i32.add
     call $kperf.put
   )
-  (func $kperf.leave_late (;17;) (type 2) (param i32 i32)
+  (func $kperf.enter_inside (;17;) (type 7) (param i32) (result i64)
+    local.get 0
+    call $kperf.enter
+    i64.extend_i32_u
+    i64.const 32
+    i64.shl
+    i64.const 4
+    i64.or
+  )
+  (func $kperf.leave_inside (;18;) (type 8) (param i64)
+    local.get 0
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
+    call $kperf.leave
+  )
+  (func $kperf.leave_late (;19;) (type 9) (param i32 i64)
     (local i32)
     local.get 1
-    i32.eqz
+    i64.const 0
+    i64.ne
     if ;; label = @1
-      i32.const 0
-      i64.load 1
-      i64.const -1
-      i64.eq
-      if ;; label = @2
-        return
-      end
-      global.get 3
-      call $kperf.make_room
-      local.set 2
-      local.get 2
-      local.get 0
-      i32.store 1
-      global.get 1
-      i64.const 4294967295
-      i64.and
-      global.get 1
-      i64.const 32
-      i64.shr_u
-      i32.wrap_i64
-      i32.const 1
-      i32.add
-      local.tee 1
-      i64.extend_i32_u
-      i64.const 32
-      i64.shl
-      i64.or
-      global.set 1
-      global.get 1
-      i64.const -4294967296
-      i64.and
-      local.get 2
-      i32.const 4
-      i32.add
-      i64.extend_i32_u
-      i64.or
-      global.set 1
+      local.get 1
+      call $kperf.leave_inside
+      return
     end
-    local.get 1
+    i32.const 0
+    i64.load 1
+    i64.const -1
+    i64.eq
+    if ;; label = @1
+      return
+    end
+    global.get 3
+    call $kperf.make_room
+    local.set 2
+    local.get 2
+    local.get 0
+    i32.store 1
+    global.get 1
+    i64.const 4294967295
+    i64.and
+    global.get 1
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
+    i32.const 1
+    i32.add
+    i64.extend_i32_u
+    i64.const 32
+    i64.shl
+    i64.or
+    global.set 1
+    global.get 1
+    i64.const -4294967296
+    i64.and
+    local.get 2
+    i32.const 4
+    i32.add
+    i64.extend_i32_u
+    i64.or
+    global.set 1
+    global.get 1
+    i64.const 32
+    i64.shr_u
+    i32.wrap_i64
     call $kperf.leave
   )
 )

@@ -20,6 +20,9 @@
   (type (;5;) (func (param i32)))
   (type (;6;) (func (param i32) (result i32)))
   (type (;7;) (func (result i32)))
+  (type (;8;) (func (param i32) (result i64)))
+  (type (;9;) (func (param i64)))
+  (type (;10;) (func (param i32 i64)))
   (import "env" "host" (func $host (;0;) (type 0) (param i64) (result i64)))
   (import "kperf:host" "now" (func $kperf:host.now (;1;) (type 2) (result i64)))
   (import "kperf:host" "flush" (func $kperf:host.flush (;2;) (type 3) (param i32 i32)))
@@ -39,7 +42,7 @@
   (export "kperf.depth" (func $kperf.depth))
   (start $s)
   (func $f (;3;) (type 0) (param i64) (result i64)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 0
@@ -55,54 +58,56 @@
         i32.const 1
         i32.store
         local.get 2
+        i32.wrap_i64
+        i64.extend_i32_u
+        local.set 3
+        local.get 2
         i64.const 4294967300
         i64.add
         local.tee 2
         global.set 0
         local.get 2
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
+        local.get 3
+        i64.sub
         local.set 1
         br 1 (;@1;)
       end
-      i32.const -1
+      i64.const -4294967292
       local.set 1
       i32.const 0
       i64.load
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 1
-      call $kperf.enter
-      local.set 1
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 1
+        call $kperf.enter_inside
+        local.set 1
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block (result i64) ;; label = @1
       local.get 0
       call $env.host
       block ;; label = @2
         block ;; label = @3
-          local.get 1
           global.get 0
           local.tee 2
-          i64.const 32
-          i64.shr_u
-          i32.wrap_i64
-          i32.ne
-          (@metadata.code.branch_hint "\00")
-          br_if 0 (;@3;)
-          local.get 2
-          i32.wrap_i64
+          local.get 1
+          i64.sub
+          local.tee 3
           i32.const 8
-          i32.load
-          i32.ge_u
+          i64.load32_u
+          i64.ge_u
           (@metadata.code.branch_hint "\00")
           br_if 0 (;@3;)
-          local.get 2
+          local.get 3
           i32.wrap_i64
           i32.const -2147483648
-          i32.store
+          i32.store offset=4
           local.get 2
           i64.const 4294967292
           i64.sub
@@ -110,37 +115,31 @@
           br 1 (;@2;)
         end
         local.get 1
-        i32.const -1
-        i32.eq
+        i64.const 0
+        i64.lt_s
         (@metadata.code.branch_hint "\01")
         br_if 0 (;@2;)
         local.get 1
-        call $kperf.leave
+        call $kperf.leave_inside
       end
       return_call $g
     end
     block ;; label = @1
       block ;; label = @2
-        local.get 1
         global.get 0
         local.tee 2
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
-        i32.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
-        local.get 2
-        i32.wrap_i64
+        local.get 1
+        i64.sub
+        local.tee 3
         i32.const 8
-        i32.load
-        i32.ge_u
+        i64.load32_u
+        i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        local.get 2
+        local.get 3
         i32.wrap_i64
         i32.const -2147483648
-        i32.store
+        i32.store offset=4
         local.get 2
         i64.const 4294967292
         i64.sub
@@ -148,32 +147,37 @@
         br 1 (;@1;)
       end
       local.get 1
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 1
-      call $kperf.leave
+      call $kperf.leave_inside
     end
   )
   (func $g (;4;) (type 0) (param i64) (result i64)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       i32.const 8
       i32.load
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
-      i32.const -1
+      i64.const -4294967292
       local.set 1
       i32.const 0
       i64.load
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 2
-      call $kperf.enter
-      local.set 1
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 2
+        call $kperf.enter_inside
+        local.set 1
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block (result i64) ;; label = @1
       local.get 0
@@ -181,6 +185,8 @@
     block ;; label = @1
       block ;; label = @2
         local.get 1
+        i64.const 0
+        i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 0
@@ -204,8 +210,8 @@
         br 1 (;@1;)
       end
       local.get 1
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 2
@@ -214,29 +220,36 @@
     end
   )
   (func $s (;5;) (type 1)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       i32.const 8
       i32.load
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
-      i32.const -1
+      i64.const -4294967292
       local.set 0
       i32.const 0
       i64.load
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 3
-      call $kperf.enter
-      local.set 0
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 3
+        call $kperf.enter_inside
+        local.set 0
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block ;; label = @1
     end
     block ;; label = @1
       block ;; label = @2
         local.get 0
+        i64.const 0
+        i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 0
@@ -260,8 +273,8 @@
         br 1 (;@1;)
       end
       local.get 0
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 3
@@ -270,7 +283,7 @@
     end
   )
   (func $env.host (;6;) (type 0) (param i64) (result i64)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 0
@@ -286,53 +299,55 @@
         i32.const 0
         i32.store
         local.get 2
+        i32.wrap_i64
+        i64.extend_i32_u
+        local.set 3
+        local.get 2
         i64.const 4294967300
         i64.add
         local.tee 2
         global.set 0
         local.get 2
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
+        local.get 3
+        i64.sub
         local.set 1
         br 1 (;@1;)
       end
-      i32.const -1
+      i64.const -4294967292
       local.set 1
       i32.const 0
       i64.load
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 0
-      call $kperf.enter
-      local.set 1
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 0
+        call $kperf.enter_inside
+        local.set 1
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     local.get 0
     call $host
     block ;; label = @1
       block ;; label = @2
-        local.get 1
         global.get 0
         local.tee 2
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
-        i32.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
-        local.get 2
-        i32.wrap_i64
+        local.get 1
+        i64.sub
+        local.tee 3
         i32.const 8
-        i32.load
-        i32.ge_u
+        i64.load32_u
+        i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        local.get 2
+        local.get 3
         i32.wrap_i64
         i32.const -2147483648
-        i32.store
+        i32.store offset=4
         local.get 2
         i64.const 4294967292
         i64.sub
@@ -340,12 +355,12 @@
         br 1 (;@1;)
       end
       local.get 1
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 1
-      call $kperf.leave
+      call $kperf.leave_inside
     end
   )
 )

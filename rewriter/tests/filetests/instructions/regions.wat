@@ -31,6 +31,8 @@
   (type (;4;) (func (result i64)))
   (type (;5;) (func (param i64) (result i32)))
   (type (;6;) (func (result i32)))
+  (type (;7;) (func (param i32) (result i64)))
+  (type (;8;) (func (param i64)))
   (import "kperf:host" "flush" (func $kperf:host.flush (;0;) (type 3) (param i32 i32)))
   (memory (;0;) 1)
   (memory (;1;) 2 2 shared)
@@ -50,13 +52,13 @@
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func $f (;1;) (type 0) (param $x i32) (result i32)
-    (local $kperf.token i32) (local i64 i64)
+    (local $kperf.token i64) (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 3
         global.get 2
         i64.sub
-        local.tee 3
+        local.tee 4
         i64.const 1073741824
         i64.ge_u
         (@metadata.code.branch_hint "\00")
@@ -71,7 +73,7 @@
         br_if 0 (;@2;)
         local.get 2
         i32.wrap_i64
-        local.get 3
+        local.get 4
         i32.const 0
         i64.extend_i32_u
         i64.const 32
@@ -81,32 +83,40 @@
         i64.or
         i64.store 1
         local.get 2
+        i32.wrap_i64
+        i64.extend_i32_u
+        local.set 3
+        local.get 2
         i64.const 4294967304
         i64.add
         local.tee 2
         global.set 0
-        global.get 2
+        local.get 2
         local.get 3
+        i64.sub
+        local.set $kperf.token
+        global.get 2
+        local.get 4
         i64.add
         global.set 2
-        local.get 2
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
-        local.set $kperf.token
         br 1 (;@1;)
       end
-      i32.const -1
+      i64.const -4294967288
       local.set $kperf.token
       i32.const 0
       i64.load 1
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 0
-      call $kperf.enter
-      local.set $kperf.token
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 0
+        call $kperf.enter_inside
+        local.set $kperf.token
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block (result i32) ;; label = @1
       global.get 3
@@ -162,59 +172,16 @@
     end
     block ;; label = @1
       block ;; label = @2
-        local.get $kperf.token
         global.get 0
         local.tee 2
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
-        i32.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
-        global.get 3
-        global.get 2
+        local.get $kperf.token
         i64.sub
         local.tee 3
-        i64.const 1073741824
+        i32.const 8
+        i64.load32_u 1
         i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        local.get 2
-        i32.wrap_i64
-        i32.const 8
-        i32.load 1
-        i32.ge_u
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
-        local.get 2
-        i32.wrap_i64
-        local.get 3
-        i64.const -9223372035781033984
-        i64.or
-        i64.store 1
-        local.get 2
-        i64.const 4294967288
-        i64.sub
-        global.set 0
-        global.get 2
-        local.get 3
-        i64.add
-        global.set 2
-        br 1 (;@1;)
-      end
-      local.get $kperf.token
-      i32.const -1
-      i32.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      local.get $kperf.token
-      call $kperf.leave
-    end
-  )
-  (func $g (;2;) (type 1) (param $x i32)
-    (local i64) (local $kperf.token i32) (local i64 i64)
-    block ;; label = @1
-      block ;; label = @2
         global.get 3
         global.get 2
         i64.sub
@@ -223,6 +190,43 @@
         i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
+        local.get 3
+        i32.wrap_i64
+        local.get 4
+        i64.const -9223372035781033984
+        i64.or
+        i64.store 1 offset=8
+        local.get 2
+        i64.const 4294967288
+        i64.sub
+        global.set 0
+        global.get 2
+        local.get 4
+        i64.add
+        global.set 2
+        br 1 (;@1;)
+      end
+      local.get $kperf.token
+      i64.const 0
+      i64.lt_s
+      (@metadata.code.branch_hint "\01")
+      br_if 0 (;@1;)
+      local.get $kperf.token
+      call $kperf.leave_inside
+    end
+  )
+  (func $g (;2;) (type 1) (param $x i32)
+    (local i64) (local $kperf.token i64) (local i64 i64 i64)
+    block ;; label = @1
+      block ;; label = @2
+        global.get 3
+        global.get 2
+        i64.sub
+        local.tee 5
+        i64.const 1073741824
+        i64.ge_u
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
         global.get 0
         local.tee 3
         i32.wrap_i64
@@ -233,7 +237,7 @@
         br_if 0 (;@2;)
         local.get 3
         i32.wrap_i64
-        local.get 4
+        local.get 5
         i32.const 1
         i64.extend_i32_u
         i64.const 32
@@ -243,32 +247,40 @@
         i64.or
         i64.store 1
         local.get 3
+        i32.wrap_i64
+        i64.extend_i32_u
+        local.set 4
+        local.get 3
         i64.const 4294967304
         i64.add
         local.tee 3
         global.set 0
-        global.get 2
+        local.get 3
         local.get 4
+        i64.sub
+        local.set $kperf.token
+        global.get 2
+        local.get 5
         i64.add
         global.set 2
-        local.get 3
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
-        local.set $kperf.token
         br 1 (;@1;)
       end
-      i32.const -1
+      i64.const -4294967288
       local.set $kperf.token
       i32.const 0
       i64.load 1
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 1
-      call $kperf.enter
-      local.set $kperf.token
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 1
+        call $kperf.enter_inside
+        local.set $kperf.token
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block ;; label = @1
       global.get 3
@@ -294,53 +306,47 @@
     end
     block ;; label = @1
       block ;; label = @2
-        local.get $kperf.token
         global.get 0
         local.tee 3
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
-        i32.ne
+        local.get $kperf.token
+        i64.sub
+        local.tee 4
+        i32.const 8
+        i64.load32_u 1
+        i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 3
         global.get 2
         i64.sub
-        local.tee 4
+        local.tee 5
         i64.const 1073741824
         i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        local.get 3
-        i32.wrap_i64
-        i32.const 8
-        i32.load 1
-        i32.ge_u
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
-        local.get 3
-        i32.wrap_i64
         local.get 4
+        i32.wrap_i64
+        local.get 5
         i64.const -9223372035781033984
         i64.or
-        i64.store 1
+        i64.store 1 offset=8
         local.get 3
         i64.const 4294967288
         i64.sub
         global.set 0
         global.get 2
-        local.get 4
+        local.get 5
         i64.add
         global.set 2
         br 1 (;@1;)
       end
       local.get $kperf.token
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get $kperf.token
-      call $kperf.leave
+      call $kperf.leave_inside
     end
   )
   (func $plain (;3;) (type 2)

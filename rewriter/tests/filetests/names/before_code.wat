@@ -18,6 +18,9 @@
   (type (;4;) (func (param i64) (result i32)))
   (type (;5;) (func (param i32)))
   (type (;6;) (func (result i32)))
+  (type (;7;) (func (param i32) (result i64)))
+  (type (;8;) (func (param i64)))
+  (type (;9;) (func (param i32 i64)))
   (import "kperf:host" "now" (func $kperf:host.now (;0;) (type 1) (result i64)))
   (import "kperf:host" "flush" (func $kperf:host.flush (;1;) (type 2) (param i32 i32)))
   (memory (;0;) 2 2 shared)
@@ -36,23 +39,28 @@
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func $f (;2;) (type 0) (param $p i32) (result i32)
-    (local $l i32) (local $kperf.token i32) (local i64)
+    (local $l i32) (local $kperf.token i64) (local i64 i64)
     block ;; label = @1
       i32.const 8
       i32.load
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
-      i32.const -1
+      i64.const -4294967292
       local.set $kperf.token
       i32.const 0
       i64.load
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 0
-      call $kperf.enter
-      local.set $kperf.token
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 0
+        call $kperf.enter_inside
+        local.set $kperf.token
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block (result i32) ;; label = @1
       block $outer
@@ -69,6 +77,8 @@
     block ;; label = @1
       block ;; label = @2
         local.get $kperf.token
+        i64.const 0
+        i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 0
@@ -92,8 +102,8 @@
         br 1 (;@1;)
       end
       local.get $kperf.token
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 0

@@ -22,6 +22,9 @@
   (type (;4;) (func (param i64) (result i32)))
   (type (;5;) (func (param i32) (result i32)))
   (type (;6;) (func (result i32)))
+  (type (;7;) (func (param i32) (result i64)))
+  (type (;8;) (func (param i64)))
+  (type (;9;) (func (param i32 i64)))
   (import "host" "f" (func $import (;0;) (type 0)))
   (import "kperf:host" "now" (func $kperf:host.now (;1;) (type 2) (result i64)))
   (import "kperf:host" "flush" (func $kperf:host.flush (;2;) (type 3) (param i32 i32)))
@@ -40,7 +43,7 @@
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func $unwinds (;3;) (type 1) (param i32)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 0
@@ -56,40 +59,52 @@
         i32.const 0
         i32.store
         local.get 2
+        i32.wrap_i64
+        i64.extend_i32_u
+        local.set 3
+        local.get 2
         i64.const 4294967300
         i64.add
         local.tee 2
         global.set 0
         local.get 2
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
+        local.get 3
+        i64.sub
         local.set 1
         br 1 (;@1;)
       end
-      i32.const -1
+      i64.const -4294967292
       local.set 1
       i32.const 0
       i64.load
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 0
-      call $kperf.enter
-      local.set 1
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 0
+        call $kperf.enter_inside
+        local.set 1
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block ;; label = @1
       call $import
       local.get 1
+      i64.const 32
+      i64.shr_u
       global.get 0
       i64.const 32
       i64.shr_u
-      i32.wrap_i64
-      i32.ne
+      i64.ne
       (@metadata.code.branch_hint "\00")
       if ;; label = @2
         local.get 1
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         call $kperf.unwind
       end
       block ;; label = @2
@@ -101,26 +116,20 @@
     end
     block ;; label = @1
       block ;; label = @2
-        local.get 1
         global.get 0
         local.tee 2
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
-        i32.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
-        local.get 2
-        i32.wrap_i64
+        local.get 1
+        i64.sub
+        local.tee 3
         i32.const 8
-        i32.load
-        i32.ge_u
+        i64.load32_u
+        i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        local.get 2
+        local.get 3
         i32.wrap_i64
         i32.const -2147483648
-        i32.store
+        i32.store offset=4
         local.get 2
         i64.const 4294967292
         i64.sub
@@ -128,16 +137,16 @@
         br 1 (;@1;)
       end
       local.get 1
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 1
-      call $kperf.leave
+      call $kperf.leave_inside
     end
   )
   (func $jumps (;4;) (type 1) (param i32)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 0
@@ -153,28 +162,36 @@
         i32.const 1
         i32.store
         local.get 2
+        i32.wrap_i64
+        i64.extend_i32_u
+        local.set 3
+        local.get 2
         i64.const 4294967300
         i64.add
         local.tee 2
         global.set 0
         local.get 2
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
+        local.get 3
+        i64.sub
         local.set 1
         br 1 (;@1;)
       end
-      i32.const -1
+      i64.const -4294967292
       local.set 1
       i32.const 0
       i64.load
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 1
-      call $kperf.enter
-      local.set 1
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 1
+        call $kperf.enter_inside
+        local.set 1
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block ;; label = @1
       local.get 0
@@ -182,26 +199,20 @@
         i32.const 1
         block ;; label = @3
           block ;; label = @4
-            local.get 1
             global.get 0
             local.tee 2
-            i64.const 32
-            i64.shr_u
-            i32.wrap_i64
-            i32.ne
-            (@metadata.code.branch_hint "\00")
-            br_if 0 (;@4;)
-            local.get 2
-            i32.wrap_i64
+            local.get 1
+            i64.sub
+            local.tee 3
             i32.const 8
-            i32.load
-            i32.ge_u
+            i64.load32_u
+            i64.ge_u
             (@metadata.code.branch_hint "\00")
             br_if 0 (;@4;)
-            local.get 2
+            local.get 3
             i32.wrap_i64
             i32.const -2147483648
-            i32.store
+            i32.store offset=4
             local.get 2
             i64.const 4294967292
             i64.sub
@@ -209,12 +220,12 @@
             br 1 (;@3;)
           end
           local.get 1
-          i32.const -1
-          i32.eq
+          i64.const 0
+          i64.lt_s
           (@metadata.code.branch_hint "\01")
           br_if 0 (;@3;)
           local.get 1
-          call $kperf.leave
+          call $kperf.leave_inside
         end
         return_call $plain
       end
@@ -227,26 +238,20 @@
     end
     block ;; label = @1
       block ;; label = @2
-        local.get 1
         global.get 0
         local.tee 2
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
-        i32.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
-        local.get 2
-        i32.wrap_i64
+        local.get 1
+        i64.sub
+        local.tee 3
         i32.const 8
-        i32.load
-        i32.ge_u
+        i64.load32_u
+        i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        local.get 2
+        local.get 3
         i32.wrap_i64
         i32.const -2147483648
-        i32.store
+        i32.store offset=4
         local.get 2
         i64.const 4294967292
         i64.sub
@@ -254,32 +259,37 @@
         br 1 (;@1;)
       end
       local.get 1
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 1
-      call $kperf.leave
+      call $kperf.leave_inside
     end
   )
   (func $plain (;5;) (type 1) (param i32)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       i32.const 8
       i32.load
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
-      i32.const -1
+      i64.const -4294967292
       local.set 1
       i32.const 0
       i64.load
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 2
-      call $kperf.enter
-      local.set 1
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 2
+        call $kperf.enter_inside
+        local.set 1
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block ;; label = @1
       block $outer
@@ -292,6 +302,8 @@
     block ;; label = @1
       block ;; label = @2
         local.get 1
+        i64.const 0
+        i64.ne
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
         global.get 0
@@ -315,8 +327,8 @@
         br 1 (;@1;)
       end
       local.get 1
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       i32.const 2

@@ -31,7 +31,10 @@
   (type (;6;) (func (param i64) (result i32)))
   (type (;7;) (func (param i32) (result i32)))
   (type (;8;) (func (result i32)))
-  (type (;9;) (func (result i32 (ref exn))))
+  (type (;9;) (func (param i32) (result i64)))
+  (type (;10;) (func (param i64)))
+  (type (;11;) (func (param i32 i64)))
+  (type (;12;) (func (result i32 (ref exn))))
   (import "host" "f" (func $import (;0;) (type 1)))
   (import "kperf:host" "now" (func $kperf:host.now (;1;) (type 4) (result i64)))
   (import "kperf:host" "flush" (func $kperf:host.flush (;2;) (type 5) (param i32 i32)))
@@ -53,7 +56,7 @@
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func $f (;3;) (type 2) (param i32)
-    (local i32 i64 i32 i64)
+    (local i32 i64 i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 0
@@ -69,40 +72,52 @@
         i32.const 0
         i32.store
         local.get 4
+        i32.wrap_i64
+        i64.extend_i32_u
+        local.set 5
+        local.get 4
         i64.const 4294967300
         i64.add
         local.tee 4
         global.set 0
         local.get 4
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
+        local.get 5
+        i64.sub
         local.set 3
         br 1 (;@1;)
       end
-      i32.const -1
+      i64.const -4294967292
       local.set 3
       i32.const 0
       i64.load
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 0
-      call $kperf.enter
-      local.set 3
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 0
+        call $kperf.enter_inside
+        local.set 3
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block ;; label = @1
       call $import
       local.get 3
+      i64.const 32
+      i64.shr_u
       global.get 0
       i64.const 32
       i64.shr_u
-      i32.wrap_i64
-      i32.ne
+      i64.ne
       (@metadata.code.branch_hint "\00")
       if ;; label = @2
         local.get 3
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         call $kperf.unwind
       end
       local.get 0
@@ -110,14 +125,18 @@
       if ;; label = @2
         call $import
         local.get 3
+        i64.const 32
+        i64.shr_u
         global.get 0
         i64.const 32
         i64.shr_u
-        i32.wrap_i64
-        i32.ne
+        i64.ne
         (@metadata.code.branch_hint "\00")
         if ;; label = @3
           local.get 3
+          i64.const 32
+          i64.shr_u
+          i32.wrap_i64
           call $kperf.unwind
         end
         block ;; label = @3
@@ -131,26 +150,20 @@
     end
     block ;; label = @1
       block ;; label = @2
-        local.get 3
         global.get 0
         local.tee 4
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
-        i32.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
-        local.get 4
-        i32.wrap_i64
+        local.get 3
+        i64.sub
+        local.tee 5
         i32.const 8
-        i32.load
-        i32.ge_u
+        i64.load32_u
+        i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        local.get 4
+        local.get 5
         i32.wrap_i64
         i32.const -2147483648
-        i32.store
+        i32.store offset=4
         local.get 4
         i64.const 4294967292
         i64.sub
@@ -158,16 +171,16 @@
         br 1 (;@1;)
       end
       local.get 3
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 3
-      call $kperf.leave
+      call $kperf.leave_inside
     end
   )
   (func $g (;4;) (type 3) (param i32) (result i32 i32)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 0
@@ -193,18 +206,26 @@
       i32.const 0
       i64.load
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 1
-      call $kperf.enter
-      i32.const -1
-      i32.eq
-      br_if 0 (;@1;)
-      global.get 0
-      i64.const 4294967300
-      i64.sub
-      local.set 2
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i64.const 0
+        i32.const 1
+        call $kperf.enter
+        i32.const -1
+        i32.eq
+        i64.extend_i32_u
+        i64.sub
+        global.get 0
+        i64.const 4294967300
+        i64.sub
+        i64.or
+        local.set 2
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block (type $pair) (result i32 i32) ;; label = @1
       block (result i32) ;; label = @2
@@ -220,27 +241,35 @@
               br 2 (;@3;)
             end
             local.get 1
+            i64.const 32
+            i64.shr_u
             global.get 0
             i64.const 32
             i64.shr_u
-            i32.wrap_i64
-            i32.ne
+            i64.ne
             (@metadata.code.branch_hint "\00")
             if ;; label = @5
               local.get 1
+              i64.const 32
+              i64.shr_u
+              i32.wrap_i64
               call $kperf.unwind
             end
             br 2 (;@2;)
           end
           local.get 1
+          i64.const 32
+          i64.shr_u
           global.get 0
           i64.const 32
           i64.shr_u
-          i32.wrap_i64
-          i32.ne
+          i64.ne
           (@metadata.code.branch_hint "\00")
           if ;; label = @4
             local.get 1
+            i64.const 32
+            i64.shr_u
+            i32.wrap_i64
             call $kperf.unwind
           end
           br 1 (;@2;)
@@ -281,7 +310,7 @@
     end
   )
   (func $h (;5;) (type 2) (param i32)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 0
@@ -297,40 +326,52 @@
         i32.const 2
         i32.store
         local.get 2
+        i32.wrap_i64
+        i64.extend_i32_u
+        local.set 3
+        local.get 2
         i64.const 4294967300
         i64.add
         local.tee 2
         global.set 0
         local.get 2
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
+        local.get 3
+        i64.sub
         local.set 1
         br 1 (;@1;)
       end
-      i32.const -1
+      i64.const -4294967292
       local.set 1
       i32.const 0
       i64.load
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 2
-      call $kperf.enter
-      local.set 1
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i32.const 2
+        call $kperf.enter_inside
+        local.set 1
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block ;; label = @1
       call $import
       local.get 1
+      i64.const 32
+      i64.shr_u
       global.get 0
       i64.const 32
       i64.shr_u
-      i32.wrap_i64
-      i32.ne
+      i64.ne
       (@metadata.code.branch_hint "\00")
       if ;; label = @2
         local.get 1
+        i64.const 32
+        i64.shr_u
+        i32.wrap_i64
         call $kperf.unwind
       end
       local.get 0
@@ -338,40 +379,38 @@
       if ;; label = @2
         call $import
         local.get 1
+        i64.const 32
+        i64.shr_u
         global.get 0
         i64.const 32
         i64.shr_u
-        i32.wrap_i64
-        i32.ne
+        i64.ne
         (@metadata.code.branch_hint "\00")
         if ;; label = @3
           local.get 1
+          i64.const 32
+          i64.shr_u
+          i32.wrap_i64
           call $kperf.unwind
         end
       end
     end
     block ;; label = @1
       block ;; label = @2
-        local.get 1
         global.get 0
         local.tee 2
-        i64.const 32
-        i64.shr_u
-        i32.wrap_i64
-        i32.ne
-        (@metadata.code.branch_hint "\00")
-        br_if 0 (;@2;)
-        local.get 2
-        i32.wrap_i64
+        local.get 1
+        i64.sub
+        local.tee 3
         i32.const 8
-        i32.load
-        i32.ge_u
+        i64.load32_u
+        i64.ge_u
         (@metadata.code.branch_hint "\00")
         br_if 0 (;@2;)
-        local.get 2
+        local.get 3
         i32.wrap_i64
         i32.const -2147483648
-        i32.store
+        i32.store offset=4
         local.get 2
         i64.const 4294967292
         i64.sub
@@ -379,12 +418,12 @@
         br 1 (;@1;)
       end
       local.get 1
-      i32.const -1
-      i32.eq
+      i64.const 0
+      i64.lt_s
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
       local.get 1
-      call $kperf.leave
+      call $kperf.leave_inside
     end
   )
 )

@@ -14,6 +14,9 @@
   (type (;4;) (func (param i32)))
   (type (;5;) (func (param i32) (result i32)))
   (type (;6;) (func (result i32)))
+  (type (;7;) (func (param i32) (result i64)))
+  (type (;8;) (func (param i64)))
+  (type (;9;) (func (param i32 i64)))
   (import "kperf:host" "now" (func $kperf:host.now (;0;) (type 1) (result i64)))
   (import "kperf:host" "flush" (func $kperf:host.flush (;1;) (type 2) (param i32 i32)))
   (memory (;0;) 1)
@@ -33,7 +36,7 @@
   (export "kperf.mark" (func $kperf.mark))
   (export "kperf.depth" (func $kperf.depth))
   (func (;2;) (type 0)
-    (local i32 i64)
+    (local i64 i64 i64)
     block ;; label = @1
       block ;; label = @2
         global.get 0
@@ -59,18 +62,26 @@
       i32.const 0
       i64.load 1
       i64.const -1
-      i64.eq
-      (@metadata.code.branch_hint "\01")
-      br_if 0 (;@1;)
-      i32.const 0
-      call $kperf.enter
-      i32.const -1
-      i32.eq
-      br_if 0 (;@1;)
-      global.get 0
-      i64.const 4294967300
-      i64.sub
-      local.set 1
+      i64.ne
+      (@metadata.code.branch_hint "\00")
+      if ;; label = @2
+        i64.const 0
+        i32.const 0
+        call $kperf.enter
+        i32.const -1
+        i32.eq
+        i64.extend_i32_u
+        i64.sub
+        global.get 0
+        i64.const 4294967300
+        i64.sub
+        i64.or
+        local.set 1
+        i32.const 1
+        (@metadata.code.branch_hint "\00")
+        br_if 0 (;@2;)
+        unreachable
+      end
     end
     block ;; label = @1
       i32.const 0
