@@ -23,7 +23,7 @@ pub fn hints(profile: &Profile, flat: &FlatProfile, compensated: bool) -> Vec<St
         cut_short(profile),
         timed(probes(profile, flat).filter(|_| !compensated)),
         // If others had the processor, a finer clock doesn't help.
-        busy(profile).or_else(|| timed(samples(profile, flat))),
+        busy(profile, flat).or_else(|| timed(samples(profile, flat))),
         names(profile, flat),
     ];
     all.into_iter().flatten().collect()
@@ -94,8 +94,9 @@ fn samples(profile: &Profile, flat: &FlatProfile) -> Option<String> {
 }
 
 /// Other programs took the processor: from the ticker, or from the guest.
-fn busy(profile: &Profile) -> Option<String> {
-    if profile.header.clock.kind == ClockKind::Instructions {
+fn busy(profile: &Profile, flat: &FlatProfile) -> Option<String> {
+    // Where nothing was called, nothing was slow.
+    if profile.header.clock.kind == ClockKind::Instructions || flat.rows.is_empty() {
         return None;
     }
     // What is taken from a short run is chance.
