@@ -1,0 +1,115 @@
+//! Sinks that fail, that take their time, that panic: the guest goes on.
+
+use crate::common::*;
+use kperf_trace::TraceReader;
+use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder};
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use wasmtime::Engine;
+
+/// A disk that is full after some writes.
+struct Full {
+    writes: Arc<AtomicUsize>,
+    trace: Memory,
+}
+
+impl Write for Full {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.writes.fetch_add(1, Ordering::Relaxed) >= 4 {
+            return Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device"));
+        }
+        self.trace.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_full_disk_costs_events_but_not_the_guest() {
+    let engine = engine();
+    let trace = Memory::default();
+    let full = Full { writes: Arc::default(), trace: trace.clone() };
+    let recorder = Recorder::builder().clock(ClockChoice::Test).sink(full).build(&engine).unwrap();
+    run(&recorder, &engine, "many", Some(100_000), || {});
+    let error = recorder.finish("completed").unwrap_err();
+    // The file's front, the header, and two blocks were written.
+    let written = count(&trace_with_end(&trace), |_| true) as u64;
+    let ErrorKind::Write { source, dropped_events } = error.kind() else { panic!("{error:?}") };
+    assert_eq!(source.kind(), io::ErrorKind::StorageFull);
+    assert_eq!(written + dropped_events, 200_000);
+    assert_eq!(error.to_string(), format!("failed to write the trace, {dropped_events} events are lost"));
+}
+
+/// A trace that was cut off at a chunk's end has one anomaly, which `count` would not like.
+fn trace_with_end(trace: &Memory) -> Vec<u8> {
+    let bytes = trace.bytes();
+    let mut reader = TraceReader::new(&bytes[..]).unwrap();
+    while reader.next().unwrap().is_some() {}
+    assert_eq!(reader.anomalies().len(), 1, "{:?}", reader.anomalies());
+    // The end chunk of an empty recording fits any trace.
+    let whole = Memory::default();
+    let engine = Engine::default();
+    let recorder = Recorder::builder().clock(ClockChoice::Test).sink(whole.clone()).build(&engine).unwrap();
+    let front = whole.bytes().len();
+    recorder.finish("completed").unwrap();
+    [bytes.clone(), whole.bytes()[front..].to_vec()].concat()
+}
+
+/// A sink that takes its time.
+struct Slow(Memory);
+
+impl Write for Slow {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        std::thread::sleep(Duration::from_millis(5));
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_guest_waits_for_a_slow_sink_and_the_trace_says_so() {
+    let engine = engine();
+    let memory = Memory::default();
+    let sink = Slow(memory.clone());
+    let recorder = Recorder::builder().calibrate(false).queue_bytes(1).sink(sink).build(&engine).unwrap();
+    run(&recorder, &engine, "many", Some(100_000), || {});
+    let summary = recorder.finish("completed").unwrap();
+    assert_eq!((summary.events, summary.dropped_events), (200_000, 0));
+    assert!(summary.writer_stalls.count > 0 && summary.writer_stalls.nanos > 1_000_000, "{summary:?}");
+    assert_eq!(count(&memory.bytes(), |_| true), 200_000);
+    assert!(memory.text().contains("stall Writer"));
+}
+
+struct Panicking(usize);
+
+impl Write for Panicking {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += 1;
+        assert!(self.0 < 4, "the sink's own fault");
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_sink_that_panics_does_not_take_the_guest_along() {
+    let engine = engine();
+    let recorder = Recorder::builder()
+        .clock(ClockChoice::Test)
+        .queue_bytes(1)
+        .sink(Panicking(0))
+        .build(&engine)
+        .unwrap();
+    run(&recorder, &engine, "many", Some(100_000), || {});
+    assert_eq!(recorder.finish("completed").unwrap_err().to_string(), "the trace's sink panicked");
+}
