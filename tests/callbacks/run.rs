@@ -30,9 +30,8 @@ pub(crate) fn engine() -> Engine {
     Engine::new(&config).unwrap()
 }
 
-/// Instantiates a module and calls its exports. Returns `None` if wasmtime can't, or if the stack was too small.
+/// Instantiates a module with probes and calls its exports. Returns `None` if wasmtime can't, or if the stack was too small.
 pub(crate) fn run(engine: &Engine, wasm: &[u8], options: &Options, seed: u64, context: &str) -> Option<Run> {
-    Module::new(engine, wasm).ok()?;
     let rewritten = rewrite(wasm, options).unwrap_or_else(|error| panic!("{context}: {error}"));
     let imported = rewritten.symbols.symbols.iter().filter(|symbol| symbol.imported);
     let imported = imported.map(|symbol| symbol.display_name().to_owned()).collect();

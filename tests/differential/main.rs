@@ -1,26 +1,18 @@
 //! Original and rewritten modules must do the same: results, traps, memories, globals, tables. Events must balance: after every call
-//! of the host the depth is 0 again. The fuzz target `behaviour` looks for modules for which this doesn't hold.
+//! of the host the depth is 0 again. `KPERF_SEEDS=FROM..TO` runs other modules. The fuzz target `behaviour` looks for modules for which this doesn't hold.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod argument;
 mod compare;
+#[path = "../common/effort.rs"]
+mod effort;
 mod shape;
 mod side;
 
 use compare::{Tally, compare};
 use kperf_rewriter::{Options, Probe, rewrite};
 use kperf_wasmtime::HAS_NATIVE_STACKS;
-
-/// `KPERF_SEEDS=FROM..TO` runs others.
-fn seeds() -> std::ops::Range<u64> {
-    let range = std::env::var("KPERF_SEEDS").ok();
-    let parsed = range.as_deref().and_then(|range| {
-        let (from, to) = range.split_once("..")?;
-        Some(from.parse().ok()?..to.parse().ok()?)
-    });
-    parsed.unwrap_or(0..4_000)
-}
 
 #[test]
 fn original_and_rewritten_agree() {
@@ -45,7 +37,8 @@ fn original_and_rewritten_with_a_profile_s_recorder_agree() {
 fn agree(probe: Probe) -> Tally {
     let engine = side::engine();
     let mut compared = Tally::default();
-    for seed in seeds() {
+    let seeds = effort::seeds(1_000, 4_000);
+    for seed in seeds {
         let Some(wasm) = shape::generate(seed, &noise(seed, 8_000)) else { continue };
         let work = std::panic::AssertUnwindSafe(|| compare(&engine, &wasm, probe, seed.is_multiple_of(2)));
         let one = std::panic::catch_unwind(work).unwrap_or_else(|_| panic!("seed {seed}"));
@@ -56,8 +49,8 @@ fn agree(probe: Probe) -> Tally {
         compared.unwound += one.unwound;
     }
     // What was compared, so that a generator that only makes dead modules doesn't pass for a test.
-    assert!(compared.calls > 1_000 && compared.returned > 300 && compared.events > 10_000, "{compared:?}");
-    assert!(compared.trapped > 1_000, "{compared:?}");
+    assert!(compared.calls > 300 && compared.returned > 100 && compared.events > 3_000, "{compared:?}");
+    assert!(compared.trapped > 300, "{compared:?}");
     compared
 }
 

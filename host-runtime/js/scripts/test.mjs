@@ -1,12 +1,25 @@
-// Runs the tests in this node, and in those that are kept up besides. `npm test -- WORD` takes the files with that word in their names.
+// Runs the tests in this node, and in those that are kept up besides: there the tests of what engines and their loaders do, and with
+// KPERF_TESTS=all the others too. `npm test -- WORD` takes the files with that word in their names.
 import { spawnSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 const word = process.argv[2] ?? '';
 const files = readdirSync('test').filter((name) => name.endsWith('.test.mjs') && name.includes(word));
 if (files.length === 0) {
     console.error(`no test has \`${word}\` in its name`);
+    process.exit(1);
+}
+
+// What a node does with modules, memories, threads and loaders.
+const OF_THE_ENGINE = [
+    'anchors', 'cpu', 'golden', 'inside', 'inside-alone', 'jco-trap', 'loading', 'lookout', 'own-names', 'post-sink', 'profile', 'realms',
+    'recorder', 'register', 'switch', 'threads-memory', 'ticker',
+].map((name) => `${name}.test.mjs`);
+const everything = word !== '' || process.env.KPERF_TESTS === 'all';
+const gone = OF_THE_ENGINE.filter((name) => !existsSync(`test/${name}`));
+if (gone.length > 0) {
+    console.error(`scripts/test.mjs names tests that are gone: ${gone.join(' ')}`);
     process.exit(1);
 }
 
@@ -20,13 +33,15 @@ const nodes = {
 };
 for (const [name, node] of Object.entries(nodes)) {
     // Browsers are the same whatever drives them.
-    const chosen = files.filter((file) => name === 'this node' || !file.startsWith('browser'));
+    const chosen = files.filter((file) => name === 'this node' || (everything ? !file.startsWith('browser') : OF_THE_ENGINE.includes(file)));
     if (chosen.length === 0) continue;
     const start = performance.now();
     const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout?.trim();
     console.log(`== ${name}, ${version}`);
     const tests = chosen.map((file) => `test/${file}`);
-    const { status } = spawnSync(node, ['--no-warnings', '--test', '--test-reporter=spec', ...tests], { stdio: 'inherit', timeout: TIMEOUT });
+    // One file at a time would be the default on two processors, and most wait for something.
+    const flags = ['--no-warnings', '--test', '--test-concurrency=2', '--test-reporter=spec'];
+    const { status } = spawnSync(node, [...flags, ...tests], { stdio: 'inherit', timeout: TIMEOUT });
     console.log(`== ${name} took ${((performance.now() - start) / 1000).toFixed(1)} s`);
     // What failed stands at the end of what is printed.
     if (status !== 0) process.exit(1);

@@ -4,19 +4,12 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 mod check;
+#[path = "../../../tests/common/effort.rs"]
+mod effort;
 
 use check::{FORMS, Outcome, check};
 use std::collections::HashMap;
 use std::path::Path;
-
-fn seeds(default: std::ops::Range<u64>) -> std::ops::Range<u64> {
-    let range = std::env::var("KPERF_SEEDS").ok();
-    let parsed = range.as_deref().and_then(|range| {
-        let (from, to) = range.split_once("..")?;
-        Some(from.parse().ok()?..to.parse().ok()?)
-    });
-    parsed.unwrap_or(default)
-}
 
 /// Real modules that are small: what compilers make, with all kinds of exceptions and garbage-collected types.
 fn real() -> Vec<Vec<u8>> {
@@ -47,7 +40,7 @@ fn real_modules_with_any_probes() {
 fn real_modules_with_bytes_changed() {
     let real = real();
     let mut outcomes = HashMap::new();
-    for seed in seeds(0..12_000) {
+    for seed in effort::seeds(4_000, 12_000) {
         let mut random = fastrand::Rng::with_seed(seed);
         let mut wasm = real[random.usize(..real.len())].clone();
         for _ in 0..random.usize(1..4) {
@@ -72,7 +65,7 @@ fn real_modules_with_bytes_changed() {
 #[test]
 fn generated_modules_with_invalid_bodies() {
     let mut outcomes = HashMap::new();
-    for seed in seeds(0..8_000) {
+    for seed in effort::seeds(3_000, 8_000) {
         let bit = |n: u32| seed >> n & 1 == 1;
         let config = wasm_smith::Config {
             acquire_release_atomics_enabled: bit(10),

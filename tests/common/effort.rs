@@ -1,0 +1,18 @@
+//! How much of a test runs: a small part always, all of it with `KPERF_TESTS=all`.
+
+use std::ops::Range;
+
+/// Whether everything runs, however long it takes.
+pub(crate) fn is_all() -> bool {
+    std::env::var("KPERF_TESTS").is_ok_and(|tests| tests == "all")
+}
+
+/// The seeds of generated modules: `few`, or `many` where everything runs, or those of `KPERF_SEEDS=FROM..TO`.
+pub(crate) fn seeds(few: u64, many: u64) -> Range<u64> {
+    let range = std::env::var("KPERF_SEEDS").ok();
+    let parsed = range.as_deref().and_then(|range| {
+        let (from, to) = range.split_once("..")?;
+        Some(from.parse().ok()?..to.parse().ok()?)
+    });
+    parsed.unwrap_or(0..if is_all() { many } else { few })
+}
