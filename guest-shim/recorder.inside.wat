@@ -5,9 +5,9 @@
 ;; The recorder's functions handle all other events, and every event of a clock that takes a call. A function without room for
 ;; these locals calls the recorder's functions too.
 ;;
-;; $token has the frame's token in its upper half, and in the lower the number of bytes that an event takes. If the token is the
-;; depth, $head less $token is the position less these bytes. If it isn't, that is more than any limit. So one comparison of a leave
-;; tells both. While recording is switched off, the token is -1: the leave sees it and does nothing.
+;; $token has the frame's token in its upper half, and 0 in the lower. If the token is the depth, $head less $token is the position.
+;; If it isn't, that is more than any limit. So one comparison of a leave tells both. While recording is switched off, the token is -1:
+;; the leave sees it and does nothing.
 ;;
 ;; What is rare ends with a branch that is always taken, and whose hint says that it isn't. The hint makes its target rare too: else
 ;; wasmtime puts moves of registers that belong to the rare code among the usual code, and a jump over them.
@@ -20,14 +20,7 @@
 
   ;; Enter and leave with a token as it is inside functions.
   (func $enter_inside (param $func_id i32) (result i64)
-    (i64.or
-      (i64.shl (i64.extend_i32_u (call $enter (local.get $func_id))) (i64.const 32))
-      ;; #if inline
-      (i64.const 4)
-      ;; #else
-      (i64.const 8)
-      ;; #end
-    ))
+    (i64.shl (i64.extend_i32_u (call $enter (local.get $func_id))) (i64.const 32)))
 
   (func $leave_inside (param $token i64)
     (call $leave (i32.wrap_i64 (i64.shr_u (local.get $token) (i64.const 32)))))
@@ -50,11 +43,10 @@
       (block $slow
         (@metadata.code.branch_hint "\00") (br_if $slow (i32.ge_u (i32.wrap_i64 (local.tee $head (global.get $head))) (i32.load (i32.const 8))))
         (i32.store (i32.wrap_i64 (local.get $head)) (local.get $id))
-        (local.set $at (i64.extend_i32_u (i32.wrap_i64 (local.get $head))))
         (global.set $head (local.tee $head (i64.add (local.get $head) (i64.const 0x1_0000_0004))))
-        (local.set $token (i64.sub (local.get $head) (local.get $at)))
+        (local.set $token (i64.and (local.get $head) (i64.const 0xffff_ffff_0000_0000)))
         (br $done))
-      (local.set $token (i64.const 0xffff_ffff_0000_0004))
+      (local.set $token (i64.const 0xffff_ffff_0000_0000))
       (@metadata.code.branch_hint "\00") (if $rare (i64.ne (i64.load (i32.const 0)) (i64.const -1))
         (then
           (local.set $token (call $enter_inside (local.get $id)))
@@ -68,7 +60,7 @@
           (i64.ge_u
             (local.tee $at (i64.sub (local.tee $head (global.get $head)) (local.get $token)))
             (i64.load32_u (i32.const 8))))
-        (i32.store offset=4 (i32.wrap_i64 (local.get $at)) (i32.const 0x80000000))
+        (i32.store (i32.wrap_i64 (local.get $at)) (i32.const 0x80000000))
         (global.set $head (i64.sub (local.get $head) (i64.const 0xffff_fffc)))
         (br $done))
       (@metadata.code.branch_hint "\01") (br_if $done (i64.lt_s (local.get $token) (i64.const 0)))
@@ -110,7 +102,7 @@
   (func (export "inline.enter.trapless") (param $id i32) (param $token i64) (param $head i64) (param $at i64)
     (block $done
       (@metadata.code.branch_hint "\01") (br_if $done (i32.load (i32.const 8)))
-      (local.set $token (i64.const 0xffff_ffff_0000_0004))
+      (local.set $token (i64.const 0xffff_ffff_0000_0000))
       (@metadata.code.branch_hint "\00") (if $rare (i64.ne (i64.load (i32.const 0)) (i64.const -1))
         (then
           (local.set $token (call $enter_inside (local.get $id)))
@@ -153,12 +145,11 @@
           (i64.or
             (local.get $delta)
             (i64.or (i64.shl (i64.extend_i32_u (local.get $id)) (i64.const 32)) (i64.const 0x40000000))))
-        (local.set $at (i64.extend_i32_u (i32.wrap_i64 (local.get $head))))
         (global.set $head (local.tee $head (i64.add (local.get $head) (i64.const 0x1_0000_0008))))
-        (local.set $token (i64.sub (local.get $head) (local.get $at)))
+        (local.set $token (i64.and (local.get $head) (i64.const 0xffff_ffff_0000_0000)))
         (global.set $last (i64.add (global.get $last) (local.get $delta)))
         (br $done))
-      (local.set $token (i64.const 0xffff_ffff_0000_0008))
+      (local.set $token (i64.const 0xffff_ffff_0000_0000))
       (@metadata.code.branch_hint "\00") (if $rare (i64.ne (i64.load (i32.const 0)) (i64.const -1))
         (then
           (local.set $token (call $enter_inside (local.get $id)))
@@ -176,7 +167,7 @@
           (i64.ge_u
             (local.tee $delta (i64.sub (global.get $instructions) (global.get $last)))
             (i64.const 0x40000000)))
-        (i64.store offset=8 (i32.wrap_i64 (local.get $at)) (i64.or (local.get $delta) (i64.const 0x8000000040000000)))
+        (i64.store (i32.wrap_i64 (local.get $at)) (i64.or (local.get $delta) (i64.const 0x8000000040000000)))
         (global.set $head (i64.sub (local.get $head) (i64.const 0xffff_fff8)))
         (global.set $last (i64.add (global.get $last) (local.get $delta)))
         (br $done))

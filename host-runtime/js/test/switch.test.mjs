@@ -227,3 +227,17 @@ test('under `register` each thread has its switch', () => {
         assert.deepEqual(counts(trace), { descend: 10 + 10 + 2 * 20 }, way);
     }
 });
+
+// The next event is a leave, and the clock needn't be looked at for it.
+test('a block that is handed over in the middle of a call', { skip: !hasMultiMemory }, () => {
+    const counted = new WebAssembly.Module(probed('test/programs/calls.wat', join(work, 'counted.wasm'), '--probe', 'inline', '--clock', 'instructions'));
+    const sink = new MemorySink();
+    const kperf = createRecorder({ sink, clock: 'instructions' });
+    const call = () => kperf.flush();
+    const { exports } = kperf.attach(new WebAssembly.Instance(counted, kperf.imports({ host: { call } }, counted)));
+    for (let n = 0; n < 3; n++) exports.outer(1);
+    assert.equal(kperf.finishSync().events, 18);
+    const trace = sink.save(join(work, 'trace.kperf'));
+    assert.deepEqual(lines(trace), Array(3).fill(['outer() {', '  inner();', '  leaf();', '} /* outer */']).flat());
+    assert.deepEqual(report(trace).warnings, []);
+});

@@ -320,21 +320,17 @@
         i32.const 4
         i32.store 1
         local.get 1
-        i32.wrap_i64
-        i64.extend_i32_u
-        local.set 2
-        local.get 1
         i64.const 4294967300
         i64.add
         local.tee 1
         global.set 1
         local.get 1
-        local.get 2
-        i64.sub
+        i64.const -4294967296
+        i64.and
         local.set 0
         br 1 (;@1;)
       end
-      i64.const -4294967292
+      i64.const -4294967296
       local.set 0
       i32.const 0
       i64.load 1
@@ -369,7 +365,7 @@
         local.get 2
         i32.wrap_i64
         i32.const -2147483648
-        i32.store 1 offset=4
+        i32.store 1
         local.get 1
         i64.const 4294967292
         i64.sub
@@ -402,21 +398,17 @@
         i32.const 5
         i32.store 1
         local.get 1
-        i32.wrap_i64
-        i64.extend_i32_u
-        local.set 2
-        local.get 1
         i64.const 4294967300
         i64.add
         local.tee 1
         global.set 1
         local.get 1
-        local.get 2
-        i64.sub
+        i64.const -4294967296
+        i64.and
         local.set 0
         br 1 (;@1;)
       end
-      i64.const -4294967292
+      i64.const -4294967296
       local.set 0
       i32.const 0
       i64.load 1
@@ -452,7 +444,7 @@
         local.get 2
         i32.wrap_i64
         i32.const -2147483648
-        i32.store 1 offset=4
+        i32.store 1
         local.get 1
         i64.const 4294967292
         i64.sub

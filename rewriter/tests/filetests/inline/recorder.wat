@@ -42,7 +42,7 @@
       i32.load 1
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
-      i64.const -4294967292
+      i64.const -4294967296
       local.set 0
       i32.const 0
       i64.load 1
@@ -566,8 +566,6 @@
     i64.extend_i32_u
     i64.const 32
     i64.shl
-    i64.const 4
-    i64.or
   )
   (func $kperf.leave_inside (;18;) (type 8) (param i64)
     local.get 0

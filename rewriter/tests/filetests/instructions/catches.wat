@@ -83,17 +83,13 @@
         i64.or
         i64.store
         local.get 3
-        i32.wrap_i64
-        i64.extend_i32_u
-        local.set 4
-        local.get 3
         i64.const 4294967304
         i64.add
         local.tee 3
         global.set 0
         local.get 3
-        local.get 4
-        i64.sub
+        i64.const -4294967296
+        i64.and
         local.set $kperf.token
         global.get 2
         local.get 5
@@ -101,7 +97,7 @@
         global.set 2
         br 1 (;@1;)
       end
-      i64.const -4294967288
+      i64.const -4294967296
       local.set $kperf.token
       i32.const 0
       i64.load
@@ -210,7 +206,7 @@
         local.get 5
         i64.const -9223372035781033984
         i64.or
-        i64.store offset=8
+        i64.store
         local.get 3
         i64.const 4294967288
         i64.sub
@@ -262,17 +258,13 @@
         i64.or
         i64.store
         local.get 1
-        i32.wrap_i64
-        i64.extend_i32_u
-        local.set 2
-        local.get 1
         i64.const 4294967304
         i64.add
         local.tee 1
         global.set 0
         local.get 1
-        local.get 2
-        i64.sub
+        i64.const -4294967296
+        i64.and
         local.set 0
         global.get 2
         local.get 3
@@ -280,7 +272,7 @@
         global.set 2
         br 1 (;@1;)
       end
-      i64.const -4294967288
+      i64.const -4294967296
       local.set 0
       i32.const 0
       i64.load
@@ -338,7 +330,7 @@
         local.get 3
         i64.const -9223372035781033984
         i64.or
-        i64.store offset=8
+        i64.store
         local.get 1
         i64.const 4294967288
         i64.sub

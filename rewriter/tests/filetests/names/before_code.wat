@@ -45,7 +45,7 @@
       i32.load
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
-      i64.const -4294967292
+      i64.const -4294967296
       local.set $kperf.token
       i32.const 0
       i64.load

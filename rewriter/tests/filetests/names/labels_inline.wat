@@ -59,21 +59,17 @@
         i32.const 0
         i32.store
         local.get 2
-        i32.wrap_i64
-        i64.extend_i32_u
-        local.set 3
-        local.get 2
         i64.const 4294967300
         i64.add
         local.tee 2
         global.set 0
         local.get 2
-        local.get 3
-        i64.sub
+        i64.const -4294967296
+        i64.and
         local.set 1
         br 1 (;@1;)
       end
-      i64.const -4294967292
+      i64.const -4294967296
       local.set 1
       i32.const 0
       i64.load
@@ -129,7 +125,7 @@
         local.get 3
         i32.wrap_i64
         i32.const -2147483648
-        i32.store offset=4
+        i32.store
         local.get 2
         i64.const 4294967292
         i64.sub
@@ -162,21 +158,17 @@
         i32.const 1
         i32.store
         local.get 2
-        i32.wrap_i64
-        i64.extend_i32_u
-        local.set 3
-        local.get 2
         i64.const 4294967300
         i64.add
         local.tee 2
         global.set 0
         local.get 2
-        local.get 3
-        i64.sub
+        i64.const -4294967296
+        i64.and
         local.set 1
         br 1 (;@1;)
       end
-      i64.const -4294967292
+      i64.const -4294967296
       local.set 1
       i32.const 0
       i64.load
@@ -212,7 +204,7 @@
             local.get 3
             i32.wrap_i64
             i32.const -2147483648
-            i32.store offset=4
+            i32.store
             local.get 2
             i64.const 4294967292
             i64.sub
@@ -251,7 +243,7 @@
         local.get 3
         i32.wrap_i64
         i32.const -2147483648
-        i32.store offset=4
+        i32.store
         local.get 2
         i64.const 4294967292
         i64.sub
@@ -274,7 +266,7 @@
       i32.load
       (@metadata.code.branch_hint "\01")
       br_if 0 (;@1;)
-      i64.const -4294967292
+      i64.const -4294967296
       local.set 1
       i32.const 0
       i64.load

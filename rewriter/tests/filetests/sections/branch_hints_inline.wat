@@ -72,21 +72,17 @@
         i32.const 0
         i32.store
         local.get 4
-        i32.wrap_i64
-        i64.extend_i32_u
-        local.set 5
-        local.get 4
         i64.const 4294967300
         i64.add
         local.tee 4
         global.set 0
         local.get 4
-        local.get 5
-        i64.sub
+        i64.const -4294967296
+        i64.and
         local.set 3
         br 1 (;@1;)
       end
-      i64.const -4294967292
+      i64.const -4294967296
       local.set 3
       i32.const 0
       i64.load
@@ -163,7 +159,7 @@
         local.get 5
         i32.wrap_i64
         i32.const -2147483648
-        i32.store offset=4
+        i32.store
         local.get 4
         i64.const 4294967292
         i64.sub
@@ -326,21 +322,17 @@
         i32.const 2
         i32.store
         local.get 2
-        i32.wrap_i64
-        i64.extend_i32_u
-        local.set 3
-        local.get 2
         i64.const 4294967300
         i64.add
         local.tee 2
         global.set 0
         local.get 2
-        local.get 3
-        i64.sub
+        i64.const -4294967296
+        i64.and
         local.set 1
         br 1 (;@1;)
       end
-      i64.const -4294967292
+      i64.const -4294967296
       local.set 1
       i32.const 0
       i64.load
@@ -410,7 +402,7 @@
         local.get 3
         i32.wrap_i64
         i32.const -2147483648
-        i32.store offset=4
+        i32.store
         local.get 2
         i64.const 4294967292
         i64.sub
