@@ -39,9 +39,7 @@ for (const [name, node] of Object.entries(nodes)) {
     const version = spawnSync(node, ['--version'], { encoding: 'utf8' }).stdout?.trim();
     console.log(`== ${name}, ${version}`);
     const tests = chosen.map((file) => `test/${file}`);
-    // One file at a time would be the default on two processors, and most wait for something.
-    const flags = ['--no-warnings', '--test', '--test-concurrency=2', '--test-reporter=spec'];
-    const { status } = spawnSync(node, [...flags, ...tests], { stdio: 'inherit', timeout: TIMEOUT });
+    const { status } = spawnSync(node, ['--no-warnings', '--test', '--test-reporter=spec', ...tests], { stdio: 'inherit', timeout: TIMEOUT });
     console.log(`== ${name} took ${((performance.now() - start) / 1000).toFixed(1)} s`);
     // What failed stands at the end of what is printed.
     if (status !== 0) process.exit(1);
