@@ -134,11 +134,10 @@ impl Around {
             }
             // As `allocating` in recorder.wat.
             Outermost::Global(allocator) => {
-                let less_one = [Instruction::I32Const(1), Instruction::I32Sub];
                 code.put(Instruction::GlobalGet(allocator));
-                less_one.clone().into_iter().for_each(|instruction| code.put(instruction));
+                code.less_one();
                 self.put_token(&mut code);
-                less_one.into_iter().for_each(|instruction| code.put(instruction));
+                code.less_one();
                 code.put(Instruction::I32GeU);
                 code.put(Instruction::If(BlockType::Empty));
                 self.put_token(&mut code);
@@ -301,6 +300,11 @@ struct Code<'o>(&'o mut Vec<u8>);
 impl Code<'_> {
     fn put(&mut self, instruction: Instruction<'_>) {
         instruction.encode(self.0);
+    }
+
+    fn less_one(&mut self) {
+        self.put(Instruction::I32Const(1));
+        self.put(Instruction::I32Sub);
     }
 
     /// A local as an i64; if it isn't one (`wide`) it is an address or a number of pages.
