@@ -8,7 +8,8 @@
 //! imported probes, for the recorder inside, and for the stacks of profiles.
 //!
 //! The modules are texts in `programs/` (with every third set of their functions left out, or with `KPERF_TESTS=all` every set),
-//! modules that `written.rs` writes, and modules from wasm-smith. `KPERF_SEEDS=FROM..TO` makes others. `KPERF_PROGRAM=tail` runs those with that in their names.
+//! modules that `written.rs` writes, and modules from wasm-smith. `KPERF_SEEDS=FROM..TO` makes others. `KPERF_PROGRAM=tail` runs those
+//! with that in their names.
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
@@ -69,14 +70,15 @@ fn written_modules_with_some_functions_left_out() {
     let tally =
         by_chance(effort::seeds(100, 300), |seed| Some(wat::parse_str(written::module(seed)).unwrap()));
     let Tally { modules, callbacks, caught, unwound, open } = tally;
-    assert!(modules >= 100 && callbacks > 300 && caught > 100 && unwound > 300, "{tally:?}");
-    assert!(open > 3_000, "{tally:?}");
+    assert!(modules == effort::of(100, 300) && callbacks > effort::of(333, 1_000), "{tally:?}");
+    assert!(caught > effort::of(100, 300) && unwound > effort::of(333, 1_000), "{tally:?}");
+    assert!(open > effort::of(3_333, 10_000), "{tally:?}");
 }
 
 #[test]
 fn generated_modules_with_some_functions_left_out() {
     let tally = by_chance(effort::seeds(200, 600), generated::module);
-    assert!(tally.modules > 20 && tally.unwound > 300, "{tally:?}");
+    assert!(tally.modules > effort::of(20, 60) && tally.unwound > effort::of(333, 1_000), "{tally:?}");
 }
 
 /// How much was compared.
