@@ -2,7 +2,8 @@
 ;;
 ;; It keeps the depth of the guest's stack and writes words of four bytes into a block of its memory. It calls the host only
 ;; when the block is full (and, in the precise form, for the time). src/word.rs says what the words mean, src/block.rs has the
-;; layout of the memory. Eight modules are made from this file. They differ between `;; #if FORM..`, `;; #else` and `;; #end`:
+;; layout of the memory. Eight modules are made from this file and the two that it includes. They differ between `;; #if FORM..`,
+;; `;; #else` and `;; #end`:
 ;;
 ;;   precise   A call of the host gives the time. Every event has a time word in front of it.
 ;;   ticker    The time is loaded from a memory that another thread writes. A time word is written only when the time has
