@@ -8,6 +8,7 @@ import { pathToFileURL } from 'node:url';
 import { launch, open } from './support/chromium.mjs';
 import { isHere, visit } from './support/firefox.mjs';
 import { folder, hasMultiMemory, kperf, PACKAGE, probed, ROOT } from './support/cli.mjs';
+import { effort } from './support/effort.mjs';
 import { page } from './support/pages.mjs';
 import { serve } from './support/server.mjs';
 
@@ -73,7 +74,7 @@ async function inFirefox(wasm, trace) {
     writeFileSync(trace, body);
 }
 
-for (const language of ['rust', 'c', 'wat', 'assemblyscript', 'kotlin', 'go']) {
+for (const language of effort(['rust', 'kotlin'], ['rust', 'c', 'wat', 'assemblyscript', 'kotlin', 'go'])) {
     test(language, async () => {
         // Its name is the first of its arguments, and they are counted with all else.
         mkdirSync(join(work, language));

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { launch, open } from './support/chromium.mjs';
 import { folder, kperf, ROOT } from './support/cli.mjs';
+import { effort } from './support/effort.mjs';
 import { page } from './support/pages.mjs';
 import { serve } from './support/server.mjs';
 
@@ -65,7 +66,7 @@ const WAYS = {
     compile: `const module = await WebAssembly.compile(await bytes()); const instance = await WebAssembly.instantiate(module, imports);`,
 };
 for (const isolated of [true, false]) {
-    for (const [name, how] of Object.entries(WAYS)) {
+    for (const [name, how] of Object.entries(WAYS).slice(isolated ? 0 : effort(3, 0))) {
         test(`${name} in ${isolated ? 'an isolated page' : 'any other page'}`, async () => {
             const plain = await visit(looking(how, ''), { isolated });
             const { text, shown, path } = await visit(looking(how, tag()), { isolated });
