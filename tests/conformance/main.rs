@@ -11,6 +11,8 @@
 
 #![allow(clippy::unwrap_used, missing_docs)]
 
+#[path = "../common/effort.rs"]
+mod effort;
 mod inlined;
 mod outcome;
 mod probes;
@@ -23,7 +25,7 @@ mod suite;
 mod values;
 
 use report::Report;
-use wasmtime::{Config, Engine};
+use wasmtime::{Config, Engine, OptLevel};
 
 #[test]
 fn rewritten_modules_do_as_the_originals() {
@@ -63,5 +65,7 @@ fn engine() -> Engine {
         .wasm_custom_page_sizes(true);
     // Scripts run in parallel.
     config.parallel_compilation(false);
+    // Most of the time goes into compiling what then runs once.
+    config.cranelift_opt_level(effort::of(OptLevel::None, OptLevel::Speed));
     Engine::new(&config).unwrap()
 }
