@@ -6,7 +6,6 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, missing_docs, unreachable_pub)]
 
 mod collector;
-mod embed;
 mod faults;
 mod jaeger;
 mod links;

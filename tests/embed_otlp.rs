@@ -1,21 +1,35 @@
-//! The example for embedders gives the same guarantees, with tokio and without.
+//! The examples for embedders whose guests' calls go to a Collector, a real one: every span arrives, with tokio and without.
+//!
+//! They take minutes to compile, for all that WASI has. So `cargo test` leaves them out; `cargo test --release --test embed_otlp` and
+//! `KPERF_TESTS=all scripts/test` run them. Without Go they are skipped, and say so.
+
+#![allow(clippy::print_stderr, clippy::unwrap_used, missing_docs, unreachable_pub)]
+
+#[path = "otlp/collector.rs"]
+#[allow(dead_code)]
+mod collector;
+#[path = "otlp/server.rs"]
+#[allow(dead_code)]
+mod server;
+#[path = "otlp/support.rs"]
+#[allow(dead_code)]
+mod support;
 
 use crate::collector::Collector;
 use crate::support::*;
-use example::record;
+use embed::record;
 use kperf_otlp::exporter::{Config, Settings};
 use std::net::SocketAddr;
 use std::path::Path;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-#[path = "../../examples/embed-otlp/main.rs"]
+#[path = "../examples/embed-otlp/main.rs"]
 #[allow(dead_code)]
-mod example;
-
-#[path = "../../examples/serve-component/main.rs"]
+mod embed;
+#[path = "../examples/serve-component/main.rs"]
 #[allow(dead_code)]
-mod server;
+mod serve;
 
 fn config(collector: &Collector) -> Config {
     let settings = Settings { endpoint: Some(collector.http()), ..Settings::default() };
@@ -71,7 +85,7 @@ fn what_answers_a_request_is_below_the_caller_s_span() {
         let wasm = std::fs::read(wasm).unwrap();
         let collector = config(&collector);
         let serving = tokio::spawn(async move {
-            server::serve(&wasm, listener, collector, async { drop(end.await) }).await.unwrap()
+            serve::serve(&wasm, listener, collector, async { drop(end.await) }).await.unwrap()
         });
         let asked = |flags: &str| Some(format!("00-{trace}-{parent}-{flags}"));
         assert_eq!(ask(address, "/fibonacci/5", asked("01")).await, (200, "5\n".into()));
