@@ -67,7 +67,7 @@ fn every_function_calls_enter_once_and_has_a_name() {
         let symbols = &rewritten.symbols.symbols;
         assert_eq!(enters.iter().sum::<usize>(), symbols.len(), "{language}");
         assert!(enters.iter().all(|&enters| enters <= 1), "{language}: {enters:?}");
-        assert!(named as usize >= symbols.len(), "{language}: {named} functions have names");
+        assert!(named >= symbols.len(), "{language}: {named} functions have names");
         assert!((0..).zip(symbols).all(|(id, symbol)| symbol.id.0 == id), "{language}");
     }
 }
