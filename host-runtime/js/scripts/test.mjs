@@ -13,8 +13,8 @@ if (files.length === 0) {
 
 // What a node does with modules, memories, threads and loaders.
 const OF_THE_ENGINE = [
-    'anchors', 'cpu', 'golden', 'inside', 'inside-alone', 'jco-trap', 'loading', 'lookout', 'own-names', 'post-sink', 'profile', 'realms',
-    'recorder', 'register', 'switch', 'threads-memory', 'ticker',
+    'anchors', 'golden', 'inside', 'inside-alone', 'jco-trap', 'loading', 'own-names', 'profile', 'realms', 'recorder', 'switch',
+    'threads-memory',
 ].map((name) => `${name}.test.mjs`);
 const everything = word !== '' || process.env.KPERF_TESTS === 'all';
 const gone = OF_THE_ENGINE.filter((name) => !existsSync(`test/${name}`));
