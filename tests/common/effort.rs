@@ -8,7 +8,7 @@ pub(crate) fn is_all() -> bool {
     std::env::var("KPERF_TESTS").is_ok_and(|tests| tests == "all")
 }
 
-/// A number that depends on it.
+/// The first of two where a small part runs, else the second.
 pub(crate) fn of<T>(few: T, all: T) -> T {
     if is_all() { all } else { few }
 }
