@@ -37,6 +37,8 @@ pub(crate) struct Columns {
     pub(crate) form: Times,
     /// LEB128 differences of ticks.
     pub(crate) times: Vec<u8>,
+    /// Where ids and times are made. They only grow.
+    pub(crate) room: [Vec<u8>; 2],
 }
 
 impl Columns {

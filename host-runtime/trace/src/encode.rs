@@ -1,15 +1,17 @@
 //! Takes a raw block apart into columns.
 //!
-//! Almost every word of a real block is an enter, a leave, a leaf or a short time. In small programs ids are below 126: sixteen such
-//! words are handled at a time, in loops that compile to vector code. Ids of two bytes are handled one by one, without a branch
-//! that depends on the word. The first word that is something else goes down the slow path, alone.
+//! Almost every word of a real block is an enter, a leave, a leaf or a short time, and has an id of two bytes at most. Such words are
+//! handled two at a time (`short.rs`). The first word that is something else goes down the slow path, alone.
 //!
 //! A leaf makes two entries, those of an enter and a leave. Where blocks are so long that these would be too many, it stays a
 //! word among the others.
 
+mod short;
+
 use crate::columns::{Columns, MAX_BLOCK, Times};
+use crate::encode::short::{Pen, take_calls, take_pairs};
 use kperf_abi::block::BlockHeader;
-use kperf_abi::word::{LEAF, LEAVE, MAX_FUNC_ID, TIME, WIDE_TIME, Word};
+use kperf_abi::word::{LEAF, LEAVE, MAX_FUNC_ID, WIDE_TIME, Word};
 
 /// How many events (enters, leaves, unwinds, marks) a raw block holds. What a host counts as dropped when a block can't
 /// be written.
@@ -65,27 +67,14 @@ impl Columns {
 
     /// Every event behind its time, as the precise clock gives them.
     fn encode_dense(&mut self, slow: &mut Slow<'_>) {
-        let mut ids = Pen::new(&mut self.ids, IDS_A_WORD * slow.words.len());
-        let mut times = Pen::new(&mut self.times, TIMES_A_WORD * slow.words.len());
-        // Whether the last pairs were all short: it tells what to try first.
-        let mut are_short = true;
+        let [ids, times] = &mut self.room;
+        let mut ids = Pen::new(ids, IDS_A_WORD * slow.words.len());
+        let mut times = Pen::new(times, TIMES_A_WORD * slow.words.len());
         while !slow.words.is_empty() {
-            while are_short
-                && let Some((group, rest)) = slow.words.split_first_chunk::<GROUP>()
-                && let Some((group_ids, group_times)) = pack_pairs(group)
-            {
-                ids.put(&group_ids, GROUP / 2);
-                times.put(&group_times, GROUP / 2);
-                self.count += GROUP as u32 / 2;
-                slow.words = rest;
-            }
             let taken = take_pairs(slow.words, &mut ids, &mut times);
             self.count += taken.entries;
-            are_short = taken.are_short;
             slow.words = slow.words.get(taken.words..).unwrap_or_default();
-            if taken.words < GROUP
-                && let Some(id) = slow.next(&mut self.others)
-            {
+            if let Some(id) = slow.next(&mut self.others) {
                 ids.leb(id);
                 times.leb(slow.take_pending());
                 self.count += 1;
@@ -96,33 +85,21 @@ impl Columns {
                 }
             }
         }
-        let (ids, times) = (ids.len, times.len);
-        self.ids.truncate(ids);
-        self.times.truncate(times);
+        self.ids.extend_from_slice(ids.written());
+        self.times.extend_from_slice(times.written());
     }
 
     /// Many events between two times, as the ticker gives them.
     fn encode_sparse(&mut self, slow: &mut Slow<'_>) {
-        let mut ids = Pen::new(&mut self.ids, IDS_A_WORD * slow.words.len());
-        // Where the last time stood, and whether the last words were all short.
-        let (mut timed, mut are_short) = (0, true);
+        let mut ids = Pen::new(&mut self.room[0], IDS_A_WORD * slow.words.len());
+        // Where the last time stood.
+        let mut timed = 0;
         while !slow.words.is_empty() {
-            while are_short
-                && let Some((group, rest)) = slow.words.split_first_chunk::<GROUP>()
-                && let Some(group) = pack_events(group)
-            {
-                ids.put(&group, GROUP);
-                self.count += GROUP as u32;
-                slow.words = rest;
-            }
             let words = if slow.splits_leaves { slow.words } else { &[] };
             let taken = take_calls(words, &mut ids);
             self.count += taken.entries;
-            are_short = taken.are_short;
             slow.words = slow.words.get(taken.words..).unwrap_or_default();
-            if taken.words < GROUP
-                && let Some(id) = slow.next(&mut self.others)
-            {
+            if let Some(id) = slow.next(&mut self.others) {
                 if slow.pending != 0 {
                     push_leb(&mut self.times, u64::from(self.count - timed));
                     push_leb(&mut self.times, slow.take_pending());
@@ -136,147 +113,7 @@ impl Columns {
                 }
             }
         }
-        let ids = ids.len;
-        self.ids.truncate(ids);
-    }
-}
-
-/// Takes the first [`GROUP`] words, up to one that is neither an enter nor a leave nor a leaf of an id of two bytes at most.
-/// There is no branch that depends on which of these a word is: ids of real programs take one byte or two at random.
-#[inline(always)]
-fn take_calls(words: &[[u8; 4]], ids: &mut Pen<'_>) -> Taken {
-    let (mut taken, mut leaves, mut len) = (0, 0, 0);
-    if let Some(place) = ids.place() {
-        for &word in words.iter().take(GROUP) {
-            let Some(entry) = ShortEntry::of(u32::from_le_bytes(word)) else { break };
-            // The 0 of a leaf's leave is the byte behind its enter.
-            put(place, len, entry.bytes);
-            len += entry.len + entry.is_leaf;
-            leaves += entry.is_leaf;
-            taken += 1;
-        }
-    }
-    ids.len += len;
-    Taken { words: taken, entries: (taken + leaves) as u32, are_short: len == taken }
-}
-
-/// The same for pairs of a time of two bytes at most and an enter or a leave.
-#[inline(always)]
-fn take_pairs(words: &[[u8; 4]], ids: &mut Pen<'_>, times: &mut Pen<'_>) -> Taken {
-    let (mut taken, mut ids_len, mut times_len) = (0, 0, 0);
-    if let (Some(id_place), Some(time_place)) = (ids.place(), times.place()) {
-        for &[time, word] in words.as_chunks::<2>().0.iter().take(GROUP / 2) {
-            let time = u32::from_le_bytes(time) ^ TIME;
-            let Some(entry) = ShortEntry::of(u32::from_le_bytes(word)) else { break };
-            if time >= SHORT || entry.is_leaf > 0 {
-                break;
-            }
-            let (time, time_len) = leb(time);
-            put(id_place, ids_len, entry.bytes);
-            put(time_place, times_len, time);
-            ids_len += entry.len;
-            times_len += time_len;
-            taken += 1;
-        }
-    }
-    ids.len += ids_len;
-    times.len += times_len;
-    Taken { words: 2 * taken, entries: taken as u32, are_short: ids_len + times_len == 2 * taken }
-}
-
-/// What was taken of a group of words.
-struct Taken {
-    /// How many words; fewer than a group where one is something else.
-    words: usize,
-    /// How many entries they make.
-    entries: u32,
-    /// Whether each entry has one byte.
-    are_short: bool,
-}
-
-/// Numbers below this have two bytes at most.
-const SHORT: u32 = 1 << 14;
-
-/// The entry of an enter, of a leave, or of the enter of a leaf.
-struct ShortEntry {
-    /// LEB128, the first byte lowest.
-    bytes: u32,
-    len: usize,
-    /// 1 if a leave's entry follows.
-    is_leaf: usize,
-}
-
-impl ShortEntry {
-    /// `None` for another word, and for an id of more than two bytes.
-    #[inline(always)]
-    fn of(word: u32) -> Option<ShortEntry> {
-        let (is_leave_or_leaf, is_leave) = (word >> 31, u32::from(word == LEAVE));
-        // A leaf has one more than its id already. What is neither has the bit of a time, and so is too large.
-        let id = (word & !LEAVE) + 2 - is_leave_or_leaf - is_leave;
-        if id >= SHORT {
-            return None;
-        }
-        let (bytes, len) = leb(id);
-        Some(ShortEntry { bytes, len, is_leaf: (is_leave_or_leaf - is_leave) as usize })
-    }
-}
-
-/// A number below [`SHORT`] as LEB128, the first byte lowest, and its length.
-#[inline(always)]
-fn leb(value: u32) -> (u32, usize) {
-    let long = u32::from(value >= 0x80);
-    // The bits from the eighth on move up by one.
-    (value + (value & !0x7f) + (long << 7), 1 + long as usize)
-}
-
-/// Where a group's entries go: three bytes for each word, and what is written too much.
-type Place = [u8; 4 * GROUP + 4];
-
-/// Writes four bytes at `at`, which is below 64.
-#[inline(always)]
-fn put(place: &mut Place, at: usize, bytes: u32) {
-    const { assert!(size_of::<Place>() >= 64 + 4) };
-    let at = at % 64;
-    place[at..at + 4].copy_from_slice(&bytes.to_le_bytes());
-}
-
-/// Appends to a column by stores of a fixed length, which are faster than copies. What they write too much is overwritten by the
-/// next.
-struct Pen<'a> {
-    column: &'a mut [u8],
-    len: usize,
-}
-
-impl Pen<'_> {
-    /// Makes room in an empty column for so many bytes.
-    fn new(column: &mut Vec<u8>, room: usize) -> Pen<'_> {
-        column.resize(room + size_of::<Place>(), 0);
-        Pen { column, len: 0 }
-    }
-
-    /// Where a group's entries go. Whoever writes them adds to the length.
-    #[inline(always)]
-    fn place(&mut self) -> Option<&mut Place> {
-        self.column.get_mut(self.len..)?.first_chunk_mut()
-    }
-
-    /// Appends the first `len` bytes.
-    #[inline(always)]
-    fn put<const N: usize>(&mut self, bytes: &[u8; N], len: usize) {
-        // There is room for every word of the block.
-        if let Some(place) = self.column.get_mut(self.len..).and_then(|rest| rest.first_chunk_mut()) {
-            *place = *bytes;
-            self.len += len;
-        }
-    }
-
-    /// Appends a number as LEB128.
-    fn leb(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.put(&[value as u8 | 0x80], 1);
-            value >>= 7;
-        }
-        self.put(&[value as u8], 1);
+        self.ids.extend_from_slice(ids.written());
     }
 }
 
@@ -287,50 +124,6 @@ fn push_leb(column: &mut Vec<u8>, mut value: u64) {
         value >>= 7;
     }
     column.push(value as u8);
-}
-
-/// Eight times of seven bits, each before an enter of a small id or a leave; `None` if any is something else.
-///
-/// A time and its event are one u64 here, and four of them fold into one: first the bytes, then what they mean.
-#[inline(always)]
-fn pack_pairs(words: &[[u8; 4]; GROUP]) -> Option<([u8; 8], [u8; 8])> {
-    const SMALL: u64 = 0x7f;
-    let pairs: &[[u8; 8]] = words.as_flattened().as_chunks().0;
-    let (mut odd, mut folded) = (0, [0u64; 2]);
-    for (n, &pair) in pairs.iter().enumerate() {
-        let pair = u64::from_le_bytes(pair) ^ u64::from(TIME);
-        odd |= pair & !(SMALL | SMALL << 32 | u64::from(LEAVE) << 32);
-        // The leave's bit moves down to its byte.
-        folded[n / 4] |= (pair & (SMALL | SMALL << 32) | pair >> 24 & 0x80 << 32) << (8 * (n % 4));
-    }
-    let [first, second] = folded;
-    let events = first >> 32 | second & 0xffff_ffff << 32;
-    let (small, leaves) = (events & (SMALL * ONES), events >> 7 & ONES);
-    let ids = small + 2 * (ONES - leaves);
-    odd |= ids & (0x80 * ONES) | small & (SMALL * leaves);
-    let times = first & 0xffff_ffff | second << 32;
-    (odd == 0).then_some((ids.to_le_bytes(), times.to_le_bytes()))
-}
-
-/// A byte 1 in each byte.
-const ONES: u64 = 0x0101_0101_0101_0101;
-
-/// Sixteen words, each an enter of a small id or a leave; `None` if any is something else.
-#[inline]
-fn pack_events(words: &[[u8; 4]; GROUP]) -> Option<[u8; GROUP]> {
-    let (mut ids, mut odd) = ([0; GROUP], 0);
-    for n in 0..GROUP {
-        ids[n] = small_id(u32::from_le_bytes(words[n]), &mut odd);
-    }
-    (odd == 0).then_some(ids)
-}
-
-/// The entry of the `ids` column for an enter below 126 or a leave. Any other word leaves a bit in `odd`.
-#[inline(always)]
-fn small_id(word: u32, odd: &mut u32) -> u8 {
-    let id = if word == LEAVE { 0 } else { word.wrapping_add(2) };
-    *odd |= id & !0x7f | word & !(LEAVE | 0x7f);
-    id as u8
 }
 
 /// The path on which any word may come.
@@ -394,8 +187,6 @@ impl Slow<'_> {
     }
 }
 
-/// So many words are looked at together.
-const GROUP: usize = 16;
 /// The most bytes that a word makes in each column: an id of five with the 0 of a leaf's leave behind it, a time of ten with the 0
 /// of that leave.
 const IDS_A_WORD: usize = 6;
@@ -404,6 +195,7 @@ const TIMES_A_WORD: usize = 11;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kperf_abi::word::TIME;
 
     /// The columns of words, made one entry after the other.
     fn simply(words: &[u32], form: Times) -> Columns {
