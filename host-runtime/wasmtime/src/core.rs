@@ -253,6 +253,15 @@ impl LaneCore {
     /// Closes the open frames for a reason, at the time `now`, and sends what is left. Nothing that the recorder writes after
     /// that is kept.
     pub(crate) fn close(&self, reason: Reason, now: impl FnOnce() -> u64) {
+        self.close_in(None, reason, now);
+    }
+
+    /// The same for the recorder's own thread, which knows its state.
+    pub(crate) fn end(&self, state: State, reason: Reason, now: impl FnOnce() -> u64) {
+        self.close_in(Some(state), reason, now);
+    }
+
+    fn close_in(&self, known: Option<State>, reason: Reason, now: impl FnOnce() -> u64) {
         self.resume();
         let mut gate = self.gate();
         if mem::replace(&mut gate.closed, true) {
@@ -267,8 +276,13 @@ impl LaneCore {
         } else {
             let end = self.memory.end();
             bytes = self.outlet.queue.spare().take((end as usize).saturating_sub(START));
-            self.memory.copy_words(end, &mut bytes);
-            State::behind(&bytes, |stack| self.memory.saved_depth(stack))
+            if known.is_some() {
+                self.memory.copy_below(end, &mut bytes);
+                known
+            } else {
+                self.memory.copy_words(end, &mut bytes);
+                State::behind(&bytes, |stack| self.memory.saved_depth(stack))
+            }
         };
         let mut is_full = false;
         if let Some(state) = state {

@@ -1,7 +1,5 @@
 //! The recorder as host functions: for embedders who can't give every store a module of its own.
 
-mod guard;
-
 use crate::answered::Answered;
 use crate::core::LaneCore;
 use crate::find_lane::{FindLane, InData};
@@ -10,7 +8,6 @@ use crate::reason::reason_of;
 use crate::record::{Before, Pen};
 use crate::recording::Recording;
 use crate::state::State;
-use guard::Guard;
 use kperf_abi::word::Reason;
 use kperf_trace::TraceContext;
 use std::sync::Arc;
@@ -24,9 +21,9 @@ use wasmtime::{AsContextMut, Result};
 pub struct HostLane {
     recording: Arc<Recording>,
     /// The open lane, while it records.
-    open: Option<Guard>,
+    open: Option<Arc<LaneCore>>,
     /// The open lane, while it doesn't.
-    resting: Option<Guard>,
+    resting: Option<Arc<LaneCore>>,
     state: State,
     /// What the embedder has chosen.
     choice: Option<bool>,
@@ -95,7 +92,7 @@ impl HostLane {
         if self.open.is_none() && self.is_recording() {
             self.begin();
         }
-        Some(Pen { lane: &self.open.as_ref()?.core, state: &mut self.state })
+        Some(Pen { lane: self.open.as_ref()?, state: &mut self.state })
     }
 
     fn begin(&mut self) {
@@ -106,7 +103,7 @@ impl HostLane {
         if let Some(parent) = self.parent.take() {
             pen.set_parent(Some(parent));
         }
-        self.open = Some(Guard { recording: self.recording.clone(), core });
+        self.open = Some(core);
     }
 
     fn settled(&mut self) -> Option<Pen<'_>> {
@@ -118,7 +115,7 @@ impl HostLane {
 
     #[inline]
     fn pen(&mut self) -> Option<Pen<'_>> {
-        Some(Pen { lane: &self.open.as_ref()?.core, state: &mut self.state })
+        Some(Pen { lane: self.open.as_ref()?, state: &mut self.state })
     }
 
     /// Lets a pen work on the lane, if it records.
@@ -174,7 +171,7 @@ impl HostLane {
     /// The recorder's number in the trace; `None` as long as nothing is recorded. Another lane may get the number when this one is
     /// gone.
     pub fn id(&self) -> Option<u32> {
-        self.open.as_ref().or(self.resting.as_ref()).map(|guard| guard.core.number)
+        self.open.as_ref().or(self.resting.as_ref()).map(|core| core.number)
     }
 
     /// How many recorded frames are open on the stack that runs.
@@ -216,7 +213,7 @@ impl HostLane {
         match self.settled() {
             Some(mut pen) => pen.set_parent(context),
             None => match &self.resting {
-                Some(guard) => guard.core.set_parent(self.state.stack, context),
+                Some(core) => core.set_parent(self.state.stack, context),
                 None => self.parent = context,
             },
         }
@@ -235,6 +232,15 @@ impl HostLane {
         let reason = result.as_ref().err().map_or(Reason::Caught, reason_of);
         if let Some(mut pen) = self.settled() {
             pen.settle(reason, before);
+        }
+    }
+}
+
+impl Drop for HostLane {
+    fn drop(&mut self) {
+        if let Some(core) = self.open.take().or_else(|| self.resting.take()) {
+            core.end(self.state, Reason::Unfinished, || self.recording.outlet.clock.now());
+            self.recording.retire_host_lane(core);
         }
     }
 }
@@ -278,6 +284,6 @@ fn open<S: AsContextMut>(
             pen.lane.set_async();
         }
         let before = pen.before();
-        Some((lane.open.as_ref()?.core.clone(), before))
+        Some((lane.open.clone()?, before))
     })
 }
