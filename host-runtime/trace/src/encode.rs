@@ -262,7 +262,9 @@ mod tests {
                     8..15 => words.push(LEAVE),
                     15..18 => words.push(LEAF + id),
                     18 => words.extend([WIDE_TIME, random(1 << 31) as u32, random(9) as u32]),
-                    _ => words.push(Word::Mark(id & 0xff).encode()),
+                    _ => {
+                        words.push([Word::Mark(id & 0xff).encode(), u32::MAX - id, !TIME][random(3) as usize])
+                    }
                 }
             }
             let bytes: Vec<_> = words.iter().map(|word| word.to_le_bytes()).collect();
