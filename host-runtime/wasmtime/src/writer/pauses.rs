@@ -5,7 +5,7 @@
 
 use crate::queue::Pause;
 use kperf_abi::block::BlockHeader;
-use kperf_abi::word::{MAX_PAYLOAD, Word};
+use kperf_abi::word::{MAX_FUNC_ID, MAX_PAYLOAD, TIME, WIDE_TIME, Word};
 
 /// Puts the pauses that begin before a block's end into the block, and takes these off the list.
 pub(super) fn put(block: &mut Vec<u8>, pauses: &mut Vec<Pause>) {
@@ -17,9 +17,10 @@ pub(super) fn put(block: &mut Vec<u8>, pauses: &mut Vec<Pause>) {
     let word = |at: usize| words.get(at).map(|word| u32::from_le_bytes(*word));
     let mut at = 0;
     while let Some(first) = pauses.first_mut() {
-        let Some(next) = word(at) else { break };
-        at += 1;
-        let passed = match Word::decode(next) {
+        let rest = words.get(at..).unwrap_or_default();
+        let Some(skipped) = rest.iter().position(tells_time) else { break };
+        at += skipped + 1;
+        let passed = match word(at - 1).and_then(Word::decode) {
             Some(Word::Time(ticks)) => u64::from(ticks),
             Some(Word::WideTime) => {
                 let (Some(low), Some(high)) = (word(at), word(at + 1)) else { break };
@@ -52,6 +53,12 @@ pub(super) fn put(block: &mut Vec<u8>, pauses: &mut Vec<Pause>) {
             paused -= told;
         }
     }
+}
+
+/// Whether a word is a time, or the first of a wide one's. Few are.
+fn tells_time(word: &[u8; 4]) -> bool {
+    let word = u32::from_le_bytes(*word);
+    word & !MAX_FUNC_ID == TIME || word == WIDE_TIME
 }
 
 #[cfg(test)]
