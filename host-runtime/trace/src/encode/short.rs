@@ -18,7 +18,7 @@ pub(super) fn take_calls(words: &[[u8; 4]], ids: &mut Pen<'_>) -> Taken {
     for &pair in words.as_flattened().as_chunks().0 {
         let pair = u64::from_le_bytes(pair);
         let is_leave_or_leaf = pair >> 31 & ONES;
-        let rest = pair & 0x7fff_ffff * ONES;
+        let rest = pair & (0x7fff_ffff * ONES);
         // The highest bit of a half tells whether there was anything in it.
         let is_leaf = is_leave_or_leaf & (rest + 0x7fff_ffff * ONES) >> 31;
         // A leaf has one more than its id already. What is neither has the bit of a time, and so is too large.
@@ -46,7 +46,7 @@ pub(super) fn take_pairs(words: &[[u8; 4]], ids: &mut Pen<'_>, times: &mut Pen<'
         let pair = u64::from_le_bytes(pair) ^ u64::from(TIME);
         let is_leave = u64::from(pair >> 32 == u64::from(LEAVE));
         // A leaf is too large, since its leave would have a time of its own.
-        let rest = pair - (is_leave * u64::from(LEAVE) << 32);
+        let rest = pair - ((is_leave * u64::from(LEAVE)) << 32);
         let numbers = rest.wrapping_add((2 - 2 * is_leave) << 32);
         if (rest | numbers) & TOO_LARGE != 0 {
             break;
@@ -78,7 +78,7 @@ fn halves(pair: u64) -> [usize; 2] {
 fn leb(numbers: u64) -> (u64, u64) {
     let is_long = (numbers + (0x4000 - 0x80) * ONES) >> 14 & ONES;
     // The bits from the eighth on move up by one.
-    (numbers + (numbers & 0x3f80 * ONES) + (is_long << 7), is_long)
+    (numbers + (numbers & (0x3f80 * ONES)) + (is_long << 7), is_long)
 }
 
 /// Appends to a column by stores of a fixed length, which are faster than copies. What they write too much is overwritten by the
