@@ -99,8 +99,8 @@ impl RecordArgs {
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "What is recorded")]
 pub struct SamplingArgs {
-    /// Profiles: the time between two samples [default: 1ms, or a tenth of --span-min if that is less, on a native stack; 100us
-    /// on a shadow stack]
+    /// Profiles: the time between two samples [default: 1ms, or a tenth of --span-min if that is less, on a native stack and
+    /// where there is one processor; 100us on a shadow stack]
     #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
     period: Option<Duration>,
     /// Profiles: write a window of counts and samples to the trace after each TIME. A process that is killed loses at most one
@@ -127,12 +127,10 @@ impl SamplingArgs {
 
     /// The sampling that these flags ask for. `native`: samples are taken of the thread's own stack.
     pub fn sampling(&self, span_min: Option<SpanMin>, native: bool) -> anyhow::Result<Sampling> {
+        let longest = if native { Sampling::NATIVE_PERIOD } else { Sampling::default().period };
         let usual = match span_min {
-            Some(SpanMin::Time(least)) if native => {
-                (least / Sampling::SPAN_PERIODS).clamp(Sampling::PERIOD, Sampling::NATIVE_PERIOD)
-            }
-            _ if native => Sampling::NATIVE_PERIOD,
-            _ => Sampling::PERIOD,
+            Some(SpanMin::Time(least)) => (least / Sampling::SPAN_PERIODS).clamp(Sampling::PERIOD, longest),
+            _ => longest,
         };
         let period = self.period.unwrap_or(usual);
         if !(SHORTEST_PERIOD..=LONGEST_PERIOD).contains(&period) {

@@ -16,25 +16,24 @@ impl ClockArg {
     pub fn choose(self) -> ClockChoice {
         match self {
             ClockArg::Chosen(clock) => clock,
-            ClockArg::Auto if std::thread::available_parallelism().is_ok_and(|n| n.get() > 1) => {
-                ClockChoice::ticker()
-            }
-            ClockArg::Auto => ClockChoice::Precise,
+            ClockArg::Auto => ClockChoice::ticker(),
         }
+        .for_this_machine()
     }
 }
 
-/// Tells the user what `auto` chose.
+/// Tells the user which clock it is.
 pub fn describe(clock: ClockChoice) -> String {
     match clock {
-        ClockChoice::Ticker { period } => format!(
-            "clock: ticker, every {}, on a second processor (`--clock precise` reads the time at every event)",
-            period_text(period)
-        ),
-        ClockChoice::Instructions => "clock: the instructions that the guest executes".to_owned(),
-        ClockChoice::Precise | ClockChoice::Test => {
-            "clock: precise (the ticker, which costs less, needs a second processor)".to_owned()
+        ClockChoice::Ticker { period } => {
+            let place = if period < ClockChoice::ALONE_PERIOD { ", on a second processor" } else { "" };
+            format!(
+                "clock: ticker, every {}{place} (`--clock precise` reads the time at every event)",
+                period_text(period)
+            )
         }
+        ClockChoice::Instructions => "clock: the instructions that the guest executes".to_owned(),
+        ClockChoice::Precise | ClockChoice::Test => "clock: precise".to_owned(),
     }
 }
 

@@ -10,6 +10,8 @@ const FEW_SAMPLES: f64 = 100.0;
 /// The part of the time from which on the probes, or functions without names, or a clock that stands still, are worth a word.
 const MUCH: f64 = 0.3;
 
+/// A ticker with a period from this on, in nanoseconds, is the default where there is only one processor.
+const ALONE_PERIOD: u64 = 1_000_000;
 /// Less time that others took is not worth a word, in nanoseconds.
 const PREEMPTED_NANOS: u64 = 20_000_000;
 
@@ -104,6 +106,7 @@ fn busy(profile: &Profile, flat: &FlatProfile) -> Option<String> {
     let preempted = preempted.filter(|preempted| preempted.nanos >= PREEMPTED_NANOS).unwrap_or_default();
     let wall = profile.wall_nanos().max(1) as f64;
     let taken = preempted.nanos as f64 / f64::from(preempted.threads.max(1));
+    let taken = taken.min(left_by_us(profile, wall));
     let stalled = (profile.health.stalls.ticker.nanos as f64).max(taken) / wall;
     (stalled >= MUCH).then(|| {
         format!(
@@ -112,6 +115,13 @@ fn busy(profile: &Profile, flat: &FlatProfile) -> Option<String> {
             100.0 * stalled.min(1.0)
         )
     })
+}
+
+/// What others can have had of the processor at most, where there was only one: what this process's own threads left.
+fn left_by_us(profile: &Profile, wall: f64) -> f64 {
+    let is_alone = profile.header.clock.period_nanos.is_some_and(|nanos| nanos >= ALONE_PERIOD);
+    let cpu = profile.health.summary.as_ref().and_then(|summary| summary.cpu_nanos);
+    cpu.filter(|_| is_alone).map_or(f64::INFINITY, |cpu| (wall - cpu as f64).max(0.0))
 }
 
 /// The functions that matter have no names.

@@ -164,8 +164,8 @@ impl Builder {
     /// # Errors
     ///
     /// If there is no sink or it fails at once, if a symbol table can't be read or shares ids with another, if the sampling
-    /// period is zero or longer than a second, if a ticker is wanted and there is only one processor.
-    pub fn build(self, engine: &Engine) -> Result<Recorder> {
+    /// period is zero or longer than a second.
+    pub fn build(mut self, engine: &Engine) -> Result<Recorder> {
         let mut ids = Vec::new();
         for table in &self.symbols {
             add_ids(&mut ids, ids_of(table)?)?;
@@ -175,7 +175,8 @@ impl Builder {
         if period.is_zero() || period > Duration::from_secs(1) {
             return Err(ErrorKind::Period(period).into());
         }
-        let choice = self.settings.clock;
+        let choice = self.settings.clock.for_this_machine();
+        self.settings.clock = choice;
         let recorder = Recorder { recording: Recording::new(engine, self.settings)? };
         let outlet = recorder.recording.outlet.clone();
         // A probe takes time, but executes no instruction of the guest's.

@@ -1,5 +1,6 @@
 //! The clocks that times are read from.
 
+use crate::processors::processors;
 use kperf_trace::{Anchor, ClockInfo, ClockKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,9 +14,11 @@ pub enum ClockChoice {
     #[default]
     Precise,
     /// Every event loads the time that a thread of ours renews every so often. That is far cheaper, but times are only as
-    /// exact as the period, and the thread keeps one processor busy.
+    /// exact as the period, and the thread keeps one processor busy. Where the guest's is the only processor, the thread
+    /// sleeps between its ticks.
     Ticker {
-        /// How often. [`ClockChoice::PERIOD`] is a good choice; below it the guest pays for every renewal.
+        /// How often. [`ClockChoice::PERIOD`] is a good choice; below it the guest pays for every renewal. Where there is
+        /// only one processor, [`ClockChoice::ALONE_PERIOD`] replaces any shorter one.
         period: Duration,
     },
     /// The guest counts its own instructions: exact, and the same on every machine and in every run. The module must have been
@@ -30,9 +33,23 @@ impl ClockChoice {
     /// A ticker's usual period.
     pub const PERIOD: Duration = Duration::from_micros(2);
 
+    /// The shortest period where there is only one processor. To wake a thread takes up to 40 us of it on a virtual machine.
+    pub const ALONE_PERIOD: Duration = Duration::from_millis(1);
+
     /// A ticker with the usual period.
     pub fn ticker() -> ClockChoice {
         ClockChoice::Ticker { period: ClockChoice::PERIOD }
+    }
+
+    /// This clock, with the period that a ticker has on this machine. A recorder does this by itself.
+    #[must_use]
+    pub fn for_this_machine(self) -> ClockChoice {
+        match self {
+            ClockChoice::Ticker { period } if processors() == 1 && !period.is_zero() => {
+                ClockChoice::Ticker { period: period.max(ClockChoice::ALONE_PERIOD) }
+            }
+            _ => self,
+        }
     }
 }
 

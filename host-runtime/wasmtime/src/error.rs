@@ -27,8 +27,6 @@ pub enum ErrorKind {
     },
     /// Instructions are the clock, and the recorder stands beside the module, where nobody counts them.
     ClockInside,
-    /// A ticker needs a processor of its own.
-    OneProcessor,
     /// A ticker's period is zero or longer than a second.
     Period(std::time::Duration),
     /// A thread could not be started.
@@ -90,9 +88,6 @@ impl fmt::Display for Error {
             ),
             ErrorKind::ClockInside => f.write_str(
                 "instructions are counted inside of modules: rewrite them with `--clock instructions`, and use `link_inlined`",
-            ),
-            ErrorKind::OneProcessor => f.write_str(
-                "the ticker needs a processor of its own and there is only one: use the precise clock",
             ),
             ErrorKind::Period(period) => {
                 write!(f, "a ticker's period of {period:?} makes no sense: it must be above zero, and a second at most")

@@ -256,6 +256,7 @@ mod memory;
 mod notice;
 mod outlet;
 mod preempted;
+mod processors;
 mod profile;
 mod queue;
 mod reason;

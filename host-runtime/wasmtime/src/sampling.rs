@@ -1,5 +1,6 @@
 //! How to sample modules that make a profile.
 
+use crate::processors::processors;
 use std::time::Duration;
 
 /// How to sample modules that were rewritten to make a profile (`rewrite --record profile`); see
@@ -8,8 +9,8 @@ use std::time::Duration;
 pub struct Sampling {
     /// How often a sample is taken.
     ///
-    /// On a shadow stack the default is 100 us. A sample costs the guest 100 to 200 ns for each of the stack's cache lines that
-    /// it writes next: some 0.2 % in all. On a native stack the default is a millisecond: each sample interrupts the guest for
+    /// On a shadow stack the default is 100 us, a millisecond where there is only one processor. A sample costs the guest 100 to 200 ns for each of the stack's cache lines that
+    /// it writes next: some 0.2 % in all; it costs the sampler's processor up to 40 us. On a native stack the default is a millisecond: each sample interrupts the guest for
     /// 2 to 25 us, the latter on a virtual machine.
     pub period: Duration,
     /// Calls that samples see last that long are in the trace one by one; their times are exact to a period. Ten periods by
@@ -23,6 +24,8 @@ pub struct Sampling {
 impl Sampling {
     /// The default period on shadow stacks.
     pub const PERIOD: Duration = Duration::from_micros(100);
+    /// The same where there is only one processor.
+    pub const ALONE_PERIOD: Duration = Duration::from_millis(1);
     /// The default period on native stacks.
     pub const NATIVE_PERIOD: Duration = Duration::from_millis(1);
     /// The shortest period on native stacks, which replaces any shorter one: else interrupts might take all of a thread's time.
@@ -38,6 +41,6 @@ impl Sampling {
 
 impl Default for Sampling {
     fn default() -> Sampling {
-        Sampling::new(Sampling::PERIOD)
+        Sampling::new(if processors() == 1 { Sampling::ALONE_PERIOD } else { Sampling::PERIOD })
     }
 }

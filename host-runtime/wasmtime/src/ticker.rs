@@ -6,8 +6,10 @@
 //! * The ticker's thread notices the gap and from there on naps between its ticks (`pace.rs`). The scheduler runs a thread that
 //!   sleeps most of the time as soon as it wakes. Measured beside four busy processes on two processors: half of the time
 //!   fell into gaps of 7.5 ms when the thread spun, and of 0.6 to 1.2 ms when it napped for 500 us.
-//! * Where there are two processors, the writer's thread renews the time between the steps of its work
+//! * Where there are two processors at most, the writer's thread renews the time between the steps of its work
 //!   ([`Ticker::also_tick`]): it has the processor that the ticker's thread would need.
+//! * Where there is one processor, it never spins: its period is long there
+//!   ([`ClockChoice::for_this_machine`](crate::ClockChoice::for_this_machine)).
 //! * The guest's thread checks the time wherever it reaches the host anyway ([`Ticker::check`]). If the time is far behind,
 //!   it writes 0 in its place: events then ask the host for the time until the next tick.
 
@@ -16,6 +18,7 @@ mod slice;
 
 use crate::clock::Clock;
 use crate::error::{ErrorKind, Result};
+use crate::processors::processors;
 use crate::ticker_cell::TickerCell;
 use kperf_trace::{Stall, StallKind, StallTotal, TickTotal};
 use pace::Pace;
@@ -77,14 +80,10 @@ pub(crate) struct Told {
 }
 
 impl Ticker {
-    /// Starts the thread. Fails where there is no processor for it.
+    /// Starts the thread.
     pub(crate) fn start(engine: &Engine, clock: &Clock, period: Duration) -> Result<Ticker> {
         if period.is_zero() || period > Duration::from_secs(1) {
             return Err(ErrorKind::Period(period).into());
-        }
-        let processors = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-        if processors == 1 {
-            return Err(ErrorKind::OneProcessor.into());
         }
         let pace = Pace::new(period, |time| clock.ticks(time));
         let shared = Shared::new(engine, clock, [pace.patience(), pace.noise(), pace.period()]);
@@ -95,7 +94,7 @@ impl Ticker {
                 move || tick(&shared, pace)
             })
             .map_err(ErrorKind::Thread)?;
-        Ok(Ticker { shared, thread: Mutex::new(Some(thread)), few: processors == 2 })
+        Ok(Ticker { shared, thread: Mutex::new(Some(thread)), few: processors() <= 2 })
     }
 
     /// A ticker that never ticks, and whose time is never too old: to measure what probes cost, even on a busy machine.

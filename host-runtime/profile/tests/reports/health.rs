@@ -164,6 +164,17 @@ fn what_to_do_about_figures_that_say_little() {
     assert!(busy.len() == 1 && busy[0].starts_with("the machine was busy for 40 % of the run"), "{busy:?}");
     assert_eq!(hinted(&ticker, long, Some(preempted(10_000_000)), 0), [""; 0]);
     assert_eq!(hinted(&ticker, "", Some(preempted(20_000_000)), 0), [""; 0]);
+    // On one processor the recorder's own threads take it from the guest.
+    let mut alone = ticker.clone();
+    alone.clock.period_nanos = Some(1_000_000);
+    let busy = |cpu| {
+        let had = Summary { cpu_nanos: Some(cpu), ..preempted(20_000_000) };
+        let mut hints = hinted(&alone, long, Some(had), 0);
+        hints.retain(|hint| hint.starts_with("the machine was busy"));
+        hints
+    };
+    assert_eq!(busy(45_000_000), [""; 0]);
+    assert!(busy(30_000_000)[0].starts_with("the machine was busy for 40 % of the run"));
     let mut counted = ticker.clone();
     counted.clock.kind = ClockKind::Instructions;
     assert_eq!(hinted(&counted, long, Some(preempted(20_000_000)), 0), [""; 0]);

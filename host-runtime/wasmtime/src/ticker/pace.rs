@@ -1,5 +1,6 @@
 //! When the ticker spins, and when it naps.
 
+use crate::ClockChoice;
 use std::time::Duration;
 
 /// How long a nap is. A tick after a nap costs some 20 us on a virtual machine, so naps of this length cost 4 % of a processor.
@@ -89,7 +90,7 @@ impl Pace {
         match self.state {
             State::Spins { .. } => 0,
             // Who asks for a long period wants few ticks.
-            State::Naps { until: u64::MAX } => 0,
+            State::Naps { .. } if self.period > ClockChoice::ALONE_PERIOD => 0,
             State::Naps { .. } => self.nap_ticks * FEW,
         }
     }
@@ -164,5 +165,14 @@ mod tests {
         let mut pace = pace(Duration::from_millis(5));
         pace.note(500 * MS, 400 * MS);
         assert_eq!((pace.nap(), pace.patience()), (Some(Duration::from_millis(5)), 15 * MS));
+        assert_eq!(pace.few_ticks(), 0);
+    }
+
+    #[test]
+    fn beside_a_guest_on_the_only_processor_it_sleeps_and_few_ticks_are_not_believed() {
+        let mut pace = pace(ClockChoice::ALONE_PERIOD);
+        pace.note(500 * MS, 400 * MS);
+        assert_eq!((pace.nap(), pace.patience()), (Some(Duration::from_millis(1)), 3 * MS));
+        assert_eq!(pace.few_ticks(), 20 * MS);
     }
 }
