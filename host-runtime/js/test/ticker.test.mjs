@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { clockMemory, hasTicked, NAPS } from '../dist/common/ticker.js';
+import { clockMemory, GUESTS, hasTicked, NAPS, stopTicker, wakeTicker } from '../dist/common/ticker.js';
 import { folder, hasMultiMemory, kperf, PACKAGE, probed } from './support/cli.mjs';
 import { chunksOf } from './support/memory-sink.mjs';
 
@@ -39,9 +39,11 @@ const PUT_ASIDE = packageWith(`
     };
     await import('./ticker-loop.js');`);
 const MISSING = packageWith('');
+const BROKEN = packageWith(`throw new Error('it broke')`);
+const OURS = pathToFileURL(join(PACKAGE, 'dist/node/index.js')).href;
 
-/** Runs a program that has a \`kperf\` and a \`guest(call)\`; what it prints as JSON, and its trace. */
-function run(way, index, program, options = {}) {
+/** Runs a program that has a \`kperf\` and a \`guest(call)\`, under another if one is named; what it prints as JSON, and its trace. */
+function run(way, index, program, options = {}, under = []) {
     const path = join(mkdtempSync(join(work, 'run-')), 'trace.kperf');
     const text = `
         import { readFileSync } from 'node:fs';
@@ -54,13 +56,14 @@ function run(way, index, program, options = {}) {
         ${program}`;
     const file = join(work, 'program.mjs');
     writeFileSync(file, text);
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['--no-warnings', file], { encoding: 'utf8' });
+    const [command, ...before] = [...under, process.execPath];
+    const { status, stdout, stderr } = spawnSync(command, [...before, '--no-warnings', file], { encoding: 'utf8' });
     assert.equal(status, 0, stderr);
     const chunks = chunksOf(readFileSync(path));
     const json = (kind) => JSON.parse(chunks.find((chunk) => chunk.kind === kind).payload);
     const report = JSON.parse(kperf('report', path, '--format', 'json'));
     const nanosOf = (name) => report.functions.find((f) => f.name === name).total_nanos;
-    return { said: JSON.parse(stdout), head: json('HEAD'), end: json('ENDT'), report, nanosOf };
+    return { said: JSON.parse(stdout), stderr, head: json('HEAD'), end: json('ENDT'), report, nanosOf };
 }
 
 /** Readings of the clock are rounded to a tick at each end. */
@@ -134,6 +137,34 @@ test('a ticker that never runs is no ticker, and the trace says why', () => {
     }
 });
 
+test('one that breaks does not end the program', () => {
+    const { head, stderr } = run(WAYS[0], BROKEN, `
+        guest(() => {}).outer(1);
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        await kperf.finish();
+        console.log('null');`);
+    assert.equal(head.clock.kind, 'precise');
+    assert.match(stderr, /^kperf: a thread of the recorder ended \(ticker\), so the trace lacks what it does: it broke$/m);
+});
+
+const hasTaskset = spawnSync('taskset', ['-c', '0', 'true']).status === 0;
+for (const way of WAYS) {
+    test(`${way}: beside a guest on the only processor it sleeps between its ticks`, { skip: !hasTaskset && 'there is no taskset' }, () => {
+        const { said, head, end, nanosOf } = run(way, OURS, `${TIMED}
+            const { outer } = guest(() => inner(() => spin(100)));
+            for (let n = 0; n < 5; n++) timed(() => outer(1));
+            await kperf.finish();
+            console.log(JSON.stringify({ most, least }));`, { clock: 'ticker' }, ['taskset', '-c', '0']);
+        const MS = 1e6;
+        assert.deepEqual([head.clock.kind, head.clock.period_nanos], ['ticker', MS]);
+        const [nanos, { ticks }] = [nanosOf('outer'), end];
+        // At each of ten ends a turn has the time of a tick.
+        assert.equal(nanos > said.least * 0.8 && nanos < said.most * 1.2, true, JSON.stringify({ nanos, ...said }));
+        // One that spins has 250,000 a turn; other tests may take the processor from this one.
+        assert.equal(ticks.count > 5 && ticks.count < said.most / MS + 10, true, JSON.stringify(end));
+    });
+}
+
 test('one that was asked for by name is missed', () => {
     const program = `console.log('null');`;
     assert.throws(() => run(WAYS[0], MISSING, program, { clock: 'ticker' }), /kperf: the ticker did not start; use the clock `precise`/);
@@ -143,7 +174,7 @@ test('beside four processes that take the processors a guest has its own times',
     const busy = Array.from({ length: 4 }, () => spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }));
     try {
         for (const way of WAYS) {
-            const { said, end, nanosOf } = run(way, pathToFileURL(join(PACKAGE, 'dist/node/index.js')).href, `${TIMED}
+            const { said, end, nanosOf } = run(way, OURS, `${TIMED}
                 const { outer } = guest(() => inner(() => spin(15)));
                 const begin = now();
                 for (let n = 0; n < 40; n++) {
@@ -170,6 +201,7 @@ test('a ticker that is put aside naps: for longer if that is soon again, and whi
     const thread = `
         const { parentPort, workerData: memory } = require('node:worker_threads');
         const control = new Int32Array(memory.buffer);
+        control[${GUESTS / 4}] = 1;
         const spins = [100, 3, 3, 3, 3, 3, 3, 3, 150, 5];
         const naps = [];
         let [time, since, napped, isLate] = [1000, 1000, false, false];
@@ -196,4 +228,37 @@ test('a ticker that is put aside naps: for longer if that is soon again, and whi
     assert.deepEqual(naps, [40, 40, 80, 160, 320, 640, 1000, 1000, 20, 40]);
     // Whoever asks now asks the host.
     assert.deepEqual([hasTicked(memory), new BigInt64Array(memory.buffer)[0]], [true, 0n]);
+});
+
+test('one without guests sleeps, until one begins or it is asked', async () => {
+    const memory = clockMemory();
+    const control = new Int32Array(memory.buffer);
+    const times = new BigInt64Array(memory.buffer, 0, 1);
+    // A reading of its clock takes a millisecond.
+    const worker = new Worker(`
+        const { parentPort, workerData: memory } = require('node:worker_threads');
+        let time = 1000;
+        performance.now = () => (time += 1);
+        import(${JSON.stringify(pathToFileURL(join(PACKAGE, 'dist/common/ticker.js')).href)}).then(({ TickerLoop }) => {
+            new TickerLoop({ memory, offset: 0, periodNanos: 2000, resolutionNanos: 1 }).run();
+            parentPort.postMessage('ended');
+        });`, { eval: true, workerData: memory });
+    const ended = new Promise((resolve, reject) => worker.on('message', resolve).on('error', reject));
+    const until = async (isTrue) => {
+        while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 1));
+    };
+    const sleeps = () => Atomics.load(control, 244 / 4) === 1;
+    await until(sleeps);
+    // It had patience for 100 ms.
+    const before = Atomics.load(times, 0);
+    assert.equal(before > 1_100_000_000n, true, `${before}`);
+    Atomics.store(control, GUESTS / 4, 1);
+    wakeTicker(control);
+    // It doesn't sleep as long as one runs, and again when none does.
+    await until(() => Atomics.load(times, 0) > before + 1_000_000_000n);
+    assert.equal(sleeps(), false);
+    Atomics.store(control, GUESTS / 4, 0);
+    await until(sleeps);
+    stopTicker(memory);
+    assert.equal(await ended, 'ended');
 });

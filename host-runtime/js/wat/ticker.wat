@@ -29,7 +29,9 @@
 ;; bytes 232..240  f64   how long guests had run at the last tick
 ;; bytes 240..244  u32   1 while it naps
 ;; bytes 248..256  i64   how long it naps, in nanoseconds, if it is put aside
-;; bytes 256..264  i64   until when
+;; bytes 244..248  u32   1 while it sleeps because no guest runs: whose guest begins puts 0 there, and wakes it
+;; bytes 264..272  i64   when it last saw a guest run, in ticks
+;; bytes 256..264  i64   until when it naps; always, if a period is so long that it sleeps between its ticks (src/common/ticker.ts)
 ;; bytes 1024..    stalls: start u64, length u64
 ;;
 ;; Where the clock takes coarse steps (5 us in a page), the time between two steps is guessed: the turns of the loop are
@@ -43,20 +45,21 @@
   ;; Leaves a reading in the memory: to answer with it JavaScript would make an object each time, and clear them away.
   (import "js" "read" (func $read))
   (import "js" "offset" (global $offset f64))
+  ;; How long a nap lasts, in nanoseconds; a longer gap than the other between two naps' ticks is a stall.
+  (import "js" "nap" (global $nap_nanos i64))
+  (import "js" "napLimit" (global $nap_limit i64))
   ;; The cells of lanes whose recorder can't load from this memory.
   (import "next" "put" (func $put (param i64)))
 
-  ;; Between naps' ticks, in nanoseconds; a system takes 50 to 70 us more. Shorter ones were measured to be let in less readily: with four
-  ;; other threads on two processors the mean gap at a moment was 3.5 ms with 100 us, 1.7 with 200, 14.5 for a thread that spins.
-  (global $nap_nanos i64 (i64.const 200_000))
-  ;; A longer gap between them is a stall.
-  (global $nap_limit i64 (i64.const 1_500_000))
   ;; A longer one says that processors are scarce.
   (global $late i64 (i64.const 1_000_000))
   ;; For how long it naps at first, and at most. Put aside within this while after that, it naps twice as long.
   (global $least_naps i64 (i64.const 20_000_000))
   (global $most_naps i64 (i64.const 1_000_000_000))
   (global $soon i64 (i64.const 100_000_000))
+  ;; It sleeps when no guest has run for so long, and looks again after a second.
+  (global $patience i64 (i64.const 100_000_000))
+  (global $longest_sleep i64 (i64.const 1_000_000_000))
 
   (func $ticks (result i64)
     (call $read)
@@ -138,9 +141,26 @@
           (then (call $nap_until (i64.add (local.get $now) (global.get $least_naps)))))
         (if (i64.gt_s (local.get $now) (call $last_tick))
           (then (call $show (local.get $now) (f64.convert_i64_s (global.get $nap_limit)))))
+        (if (call $is_idle (local.get $now)) (then (call $sleep)))
+        (local.set $now (call $last_tick))
         (br_if $again (i64.lt_s (local.get $now) (i64.load (i32.const 256))))))
     (i32.store (i32.const 240) (i32.const 0))
     (call $last_tick))
+
+  ;; Whether no guest has run for long.
+  (func $is_idle (param $now i64) (result i32)
+    (if (i32.atomic.load (i32.const 128))
+      (then (i64.store (i32.const 264) (local.get $now))))
+    (i64.gt_s (i64.sub (local.get $now) (i64.load (i32.const 264))) (global.get $patience)))
+
+  ;; Sleeps until a guest begins, or until it is asked to come back. Whoever wants either looks at the word after that; so it puts the
+  ;; word there before it looks once more.
+  (func $sleep
+    (i32.atomic.store (i32.const 244) (i32.const 1))
+    (if (i32.eqz (i32.or (i32.atomic.load (i32.const 128)) (i32.atomic.load (i32.const 64))))
+      (then (drop (memory.atomic.wait32 (i32.const 244) (i32.const 1) (global.get $longest_sleep)))))
+    (i32.atomic.store (i32.const 244) (i32.const 0))
+    (call $show (call $ticks) (f64.convert_i64_s (global.get $nap_limit))))
 
   (func $last_tick (result i64) (i64.trunc_sat_f64_s (f64.load (i32.const 192))))
 
@@ -173,7 +193,9 @@
     ;; Until now recorders have asked the host.
     (local.set $shown (call $ticks))
     (if (f64.eq (f64.load (i32.const 192)) (f64.const 0))
-      (then (f64.store (i32.const 232) (call $ran (f64.convert_i64_s (local.get $shown))))))
+      (then
+        (i64.store (i32.const 264) (local.get $shown))
+        (f64.store (i32.const 232) (call $ran (f64.convert_i64_s (local.get $shown))))))
     (call $show (local.get $shown) (f64.convert_i64_s (local.get $limit)))
     (i32.atomic.store (i32.const 68) (i32.const 1))
     (drop (memory.atomic.notify (i32.const 68) (i32.const -1)))
@@ -220,7 +242,12 @@
           (if (i64.gt_s (local.get $now) (local.get $shown))
             (then
               (local.set $shown (local.get $now))
-              (call $show (local.get $shown) (f64.convert_i64_s (local.get $limit)))))
+              (call $show (local.get $shown) (f64.convert_i64_s (local.get $limit)))
+              (if (call $is_idle (local.get $now))
+                (then
+                  (call $sleep)
+                  (local.set $shown (call $last_tick))
+                  (br $spin_again)))))
           (br_if $tick (i64.le_s (local.get $gap) (local.get $scarce))))
         (call $put_aside (local.get $now) (i64.sub (local.get $now) (i64.add (local.get $spun_since) (local.get $gap))))
         (br $spin_again)))

@@ -6,8 +6,8 @@ import { LocalOutput } from '../common/local-output.js';
 import type { AskParent } from '../common/parent.js';
 import { isProfile } from '../common/profile.js';
 import { Recorder, type RecorderSettings } from '../common/recorder.js';
-import { hasTicked, stopTicker } from '../common/ticker.js';
-import { parseSampling, type SamplingOptions } from '../common/sampler.js';
+import { hasTicked, periodOn, stopTicker } from '../common/ticker.js';
+import { parseSampling, type SamplingOptions } from '../common/sampling.js';
 import { Reason } from '../common/constants.js';
 import type { ClockInfo, Header, Sink, Summary } from '../common/trace.js';
 import type { TimeSource } from '../common/lane.js';
@@ -128,7 +128,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     let ready = Promise.resolve();
     if (choice.kind === 'ticker' && !tickerWorks()) throw new Error(`kperf: the ticker can't work: ${whyNoTicker()}; use the clock \`precise\``);
     if (choice.kind === 'ticker' || (choice.kind === 'auto' && options.record !== 'profile' && tickerWorks())) {
-        const periodNanos = choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS;
+        const periodNanos = periodOn(navigator.hardwareConcurrency, choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS);
         const started = startTicker(clock, { periodNanos, resolutionNanos: resolution });
         ticker = started;
         time = started.time;
@@ -162,7 +162,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     const anchor = made ? undefined : () => anchorOf(clock);
     // The trace's header names the clock, so it must be known first.
     const output = new LocalOutput(sink, header, { now, ticker: () => ticker, settled, anchor }, (run) => void ready.then(() => setTimeout(run, 0)));
-    const sampling = parseSampling({ every: WINDOW, ...options.sampling });
+    const sampling = parseSampling({ every: WINDOW, ...options.sampling }, navigator.hardwareConcurrency);
     let sampler: PageSampler | undefined;
     const sample = (): PageSampler => (sampler = new PageSampler(now, output, sampling));
     const recorder = new PageRecorder(output, time, { cost, parent: options.parent, sampler: sample }, sink, ready, () => sampler);

@@ -9,15 +9,15 @@ import type { TickerData } from './ticker-thread.js';
 import { TICKER_SOURCE } from './ticker-source.js';
 import { TICKER_NAME } from './workers.js';
 
-/** Whether a ticker works here: memory can be shared with a worker, there is a second processor, and a module may have two memories. */
+/** Whether a ticker works here: memory can be shared with a worker, and a module may have two memories. */
 export function tickerWorks(): boolean {
-    return isIsolated() && navigator.hardwareConcurrency > 1 && hasMultiMemory;
+    return isIsolated() && hasMultiMemory;
 }
 
 /** Why a ticker doesn't work here, for users. */
 export function whyNoTicker(): string {
     if (!isIsolated()) return `the page is not ${ISOLATED}`;
-    return hasMultiMemory ? 'there is no second processor' : 'this browser gives a module only one memory';
+    return 'this browser gives a module only one memory';
 }
 
 /** A ticker whose worker may not run yet, or may have failed to start. */

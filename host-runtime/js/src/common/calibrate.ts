@@ -86,6 +86,9 @@ export class Calibration {
         if (time === this.#still) setStill(lane.shared.memory, this.#clock);
         const { plain, probed } = exports;
         const { now } = this.#clock;
+        // A ticker ticks for guests that run.
+        const watch = time.kind === 'ticker' ? time.watch?.(time.clock) : undefined;
+        watch?.begin();
         const begin = now();
         while (!isThere() && (now() - begin < milliseconds || rounds.length < FEWEST)) {
             const start = now();
@@ -96,6 +99,7 @@ export class Calibration {
             lane.flush();
             rounds.push({ ...split, plain: middle - start, probed: end - middle });
         }
+        watch?.end();
         lane.end(Reason.Unfinished);
         return rounds;
     }

@@ -2,7 +2,7 @@
 
 import { CLOCK_OFF } from './constants.js';
 import { Front } from './front.js';
-import { GUEST_SINCE, GUEST_TOTAL, GUESTS, guestsRan, LAST_TICK, NAP_LIMIT, NAPS, SINCE, SINCE_RAN, type Ticker } from './ticker.js';
+import { GUEST_SINCE, GUEST_TOTAL, GUESTS, guestsRan, LAST_TICK, napLimit, NAPS, SINCE, SINCE_RAN, wakeTicker, type Ticker } from './ticker.js';
 
 /** The ticker was not run if its time is older than this, in nanoseconds. */
 const LIMIT = 100_000;
@@ -12,16 +12,20 @@ export class TickerWatch {
     readonly #now: () => number;
     readonly #clock: WebAssembly.Memory;
     readonly #limit: number;
+    /** The same while the ticker naps. */
+    readonly #napLimit: number;
     readonly #control: Int32Array;
     readonly #numbers: Float64Array;
     readonly #cell: Front;
     #runs = false;
 
     /** `cell` is the memory from whose front the recorder loads the time; `now` reads the clock, in ticks. */
-    constructor({ memory, periodNanos, resolutionNanos }: Ticker, cell: WebAssembly.Memory, now: () => number) {
+    constructor(ticker: Ticker, cell: WebAssembly.Memory, now: () => number) {
+        const { memory, periodNanos, resolutionNanos } = ticker;
         this.#now = now;
         this.#clock = memory;
         this.#limit = Math.max(LIMIT, 10 * periodNanos, 3 * resolutionNanos);
+        this.#napLimit = napLimit(ticker);
         this.#control = new Int32Array(memory.buffer);
         this.#numbers = new Float64Array(memory.buffer);
         this.#cell = new Front(cell);
@@ -35,6 +39,7 @@ export class TickerWatch {
         this.#runs = true;
         if (Atomics.load(this.#control, GUESTS / 4) === 0) this.#numbers[GUEST_SINCE / 8] = now;
         Atomics.add(this.#control, GUESTS / 4, 1);
+        wakeTicker(this.#control);
     }
 
     /** It rests. */
@@ -51,7 +56,7 @@ export class TickerWatch {
     }
 
     #check(now: number): void {
-        const limit = this.#control[NAPS / 4] === 0 ? this.#limit : NAP_LIMIT;
+        const limit = this.#control[NAPS / 4] === 0 ? this.#limit : this.#napLimit;
         if (now - this.#numbers[LAST_TICK / 8]! <= limit) return;
         const seen = this.#cell.clock;
         // Nor if it has ticked just now.
