@@ -12,7 +12,7 @@ import { Reason } from '../common/constants.js';
 import '../common/global.js';
 import { hook, type Hooks } from '../common/hook.js';
 import { isProfile } from '../common/profile.js';
-import type { SamplingOptions } from '../common/sampler.js';
+import type { SamplingOptions } from '../common/sampling.js';
 import { hookSuspension } from '../common/suspension.js';
 import type { AskParent } from '../common/parent.js';
 import type { OtlpOptions } from '../common/otlp-settings.js';

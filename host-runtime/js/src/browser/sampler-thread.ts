@@ -1,7 +1,8 @@
 /** The worker that looks at instances that make a profile. scripts/build.mjs makes one text of it, `sampler-source.ts`. */
 
 import type { ProfiledInstance } from '../common/profiled-instance.js';
-import { SamplerLoop, type Sampling } from '../common/sampler.js';
+import { SamplerLoop } from '../common/sampler.js';
+import type { Sampling } from '../common/sampling.js';
 
 /** The first message to the worker. All others are instances. */
 export interface SamplerData {

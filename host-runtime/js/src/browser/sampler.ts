@@ -3,7 +3,8 @@
 import { countsAlone, type SamplerLink } from '../common/profile.js';
 import type { Output } from '../common/output.js';
 import type { ProfiledInstance } from '../common/profiled-instance.js';
-import { SamplerControl, type Sampling } from '../common/sampler.js';
+import { SamplerControl } from '../common/sampler.js';
+import type { Sampling } from '../common/sampling.js';
 import type { Found, SamplerData } from './sampler-thread.js';
 import { ISOLATED, isIsolated } from './isolation.js';
 import { SAMPLER_SOURCE } from './sampler-source.js';
@@ -66,7 +67,7 @@ export class PageSampler implements SamplerLink {
         const known = this.#known.get(instance.number);
         if (!known) return;
         if (this.#isLeaving || this.#failed) return this.#countsAlone(known);
-        this.#control.wake();
+        this.#control.wake(instance.number);
         return new Promise((resolve) => {
             const late = setTimeout(() => this.#countsAlone(known), PATIENCE);
             known.ended = () => {

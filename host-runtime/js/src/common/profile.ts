@@ -5,9 +5,8 @@ import { Counts, switchBuffer, switchCounts } from './counts.js';
 import { exportsOf } from './engine.js';
 import { equalParents, parentPayload, type Parent } from './parent.js';
 import type { ProfiledInstance } from './profiled-instance.js';
-import {
-    CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_HEARD, CONTROL_OPEN, CONTROL_REASON, CONTROL_UNWOUND, type Sampling,
-} from './sampler.js';
+import { CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_HEARD, CONTROL_OPEN, CONTROL_REASON, CONTROL_UNWOUND } from './sampler.js';
+import type { Sampling } from './sampling.js';
 import { parentBuffer, tellParent } from './told-parent.js';
 import { encodeWindow } from './window.js';
 
@@ -127,7 +126,7 @@ export class Profile {
 
     /** Sets the parent of the outermost calls from here on. Does nothing while calls are open: they have their parent. */
     setParent(parent: Parent | undefined): void {
-        const payload = this.depth === 0 && !equalParents(parent, this.#parent) && parentPayload(parent);
+        const payload = !equalParents(parent, this.#parent) && this.depth === 0 && parentPayload(parent);
         if (!payload) return;
         this.#parent = parent;
         tellParent(this.#instance.parent, payload);
@@ -135,7 +134,8 @@ export class Profile {
 
     /** The guest's thread does something else: what is open was left by an exception. */
     settle(reason: Reason): void {
-        if (this.#stack === 0) this.close(reason, 0);
+        // The first slot alone says that nothing is open: there may be thousands of instances, and this is called often.
+        if (this.#stack === 0 && this.#slots[SHADOW_STACK / 4] !== 0) this.close(reason, 0);
     }
 
     flush(): void {}

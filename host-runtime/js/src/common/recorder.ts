@@ -41,6 +41,8 @@ export interface RecorderSettings {
 
 /** An exception may leave frames open in an instance that makes a profile. They are closed within so many milliseconds. */
 const SETTLE = 10;
+/** That takes no more than this part of the thread's time: there may be thousands of instances. */
+const SETTLE_PART = 0.02;
 
 /** A lane, and what the trace says about it. */
 interface Member {
@@ -71,7 +73,7 @@ export class Recorder {
     #hasInside = false;
     /** The instances that make a profile. */
     readonly #profiles = new Set<Profile>();
-    #settling: ReturnType<typeof setInterval> | undefined;
+    #settling: ReturnType<typeof setTimeout> | undefined;
     /** Promises for the ends of lanes whose instances are gone. */
     readonly #retiring = new Set<Promise<void>>();
     /** The lane of the first instance that has its recorder inside. */
@@ -270,7 +272,7 @@ export class Recorder {
 
     /** Ends this thread's part: closes open frames, and hands over what is left. Nothing that comes after is kept. */
     end(reason: Reason): void | Promise<void> {
-        clearInterval(this.#settling);
+        clearTimeout(this.#settling);
         const ended = this.#lanes.end(reason);
         if (ended || this.#retiring.size > 0) return Promise.all([ended, ...this.#retiring]).then(() => undefined);
     }
@@ -327,13 +329,18 @@ export class Recorder {
         this.#profiles.add(lane);
         lane.setParent(this.#told);
         this.#gone.register(exports, { lane, number });
-        if (this.#settling !== undefined) return;
-        // Nothing tells when a guest begins to run. When this is called none does.
-        this.#settling = setInterval(() => {
+        if (this.#settling === undefined) this.#settleIn(SETTLE);
+    }
+
+    /** Settles what makes a profile, again and again. Nothing tells when a guest begins to run. When this happens none does. */
+    #settleIn(milliseconds: number): void {
+        this.#settling = setTimeout(() => {
+            const begun = performance.now();
             for (const profile of this.#profiles) profile.settle(Reason.Host);
             // What was told while calls were open.
             this.#adopt(this.#told);
-        }, SETTLE);
+            this.#settleIn(Math.max(SETTLE, (performance.now() - begun) / SETTLE_PART));
+        }, milliseconds);
         // In node it keeps nobody alive.
         (this.#settling as { unref?: () => void }).unref?.();
     }

@@ -1,24 +1,15 @@
 /** What a sampler's thread does with the instances that make a profile. host-runtime/wasmtime/src/profile.rs does the same. */
 
-import { Reason, SHADOW_SLOTS } from './constants.js';
+import { Reason, SHADOW_SLOTS, SHADOW_STACK } from './constants.js';
 import { Counts } from './counts.js';
 import type { ProfiledInstance } from './profiled-instance.js';
 import { instantiate } from './instantiate.js';
 import { Pen } from './pen.js';
 import { HOST, SampleTree } from './sample-tree.js';
 import { ToldParent } from './told-parent.js';
+import type { Sampling } from './sampling.js';
 import { LOOK } from './wasm.js';
 import { encodeWindow } from './window.js';
-
-/** How instances are sampled. */
-export interface Sampling {
-    /** How often a sample is taken, in nanoseconds. */
-    periodNanos: number;
-    /** Calls that samples see last that long, in nanoseconds, are in the trace one by one; `undefined`: none are. */
-    spanMinNanos: number | undefined;
-    /** How often what is known goes to the trace, in nanoseconds; `undefined`: after a second, then twice as long each time. */
-    everyNanos: number | undefined;
-}
 
 /**
  * Words of an instance's control. The first is twice the number of unwinds so far, and odd while one is being written. The others
@@ -59,6 +50,11 @@ interface LookExports {
     same: { readonly value: number };
 }
 
+function lookerAt(memory: WebAssembly.Memory): { exports: LookExports; slots: Uint32Array } {
+    const exports = instantiate<LookExports>(LOOK, { js: { memory } });
+    return { exports, slots: new Uint32Array(exports.memory.buffer) };
+}
+
 /** A call that the last sample found open. */
 interface OpenCall {
     func: number;
@@ -79,9 +75,11 @@ export class Profiled {
     readonly #sampling: Sampling;
     readonly #take: TakeFound;
     readonly #control: Int32Array;
-    readonly #look: LookExports;
-    /** Slots of both halves of the looker's memory. */
-    readonly #slots: Uint32Array;
+    /** The front of the instance's own memory. */
+    readonly #front: Int32Array;
+    readonly #memory: WebAssembly.Memory;
+    /** What looks, while the instance is awake, and both halves of its memory: an engine has room for some thousands. */
+    #look: { exports: LookExports; slots: Uint32Array } | undefined;
     readonly #tree = new SampleTree();
     readonly #pen: Pen;
     readonly #toldParent: ToldParent;
@@ -98,6 +96,8 @@ export class Profiled {
     #start: number;
     /** When the last sample was taken that was not torn. */
     #last: number;
+    /** When a call was last seen open. */
+    #busy: number;
     #length: number;
     #samples = 0;
     #torn = 0;
@@ -111,13 +111,18 @@ export class Profiled {
         this.#sampling = sampling;
         this.#take = take;
         this.#control = new Int32Array(instance.control);
-        this.#look = instantiate<LookExports>(LOOK, { js: { memory: instance.memory } });
-        this.#slots = new Uint32Array(this.#look.memory.buffer);
+        this.#memory = instance.memory;
+        this.#front = new Int32Array(instance.memory.buffer, 0, SHADOW_STACK / 4 + 1);
         this.#pen = new Pen(instance.begun, (block) => take.span(instance.number, block));
         this.#toldParent = new ToldParent(instance.parent);
         this.#counted = new Float64Array(instance.functions);
-        this.#start = this.#last = instance.begun;
+        this.#start = this.#last = this.#busy = instance.begun;
         this.#length = sampling.everyNanos ?? FIRST_WINDOW;
+    }
+
+    /** Whether no call was open for so long that it needs fewer looks. */
+    get isResting(): boolean {
+        return this.#last - this.#busy >= REST_AFTER;
     }
 
     /** Looks at the open calls. `clock` reads the time, in ticks. False if it has ended. */
@@ -159,18 +164,23 @@ export class Profiled {
         }
         const elapsed = Math.max(0, now - this.#last);
         const middle = this.#last + Math.floor(elapsed / 2);
+        // After a look that came late on purpose the guest has not run for all of the time.
+        const ran = this.isResting ? now - middle : elapsed;
         this.#last = now;
         this.#parent = this.#toldParent.hear() ?? this.#parent;
         const same = this.#see(middle);
         this.#tell(same, now);
         this.#samples++;
         const last = this.#open.at(-1);
-        if (this.#look.depth.value >= SHADOW_SLOTS || last?.cut === true) this.#cut++;
+        if (this.#open.length >= SHADOW_SLOTS || last?.cut === true) this.#cut++;
         if (!last) this.#idle += elapsed;
         else {
-            this.#tree.add(last.node, elapsed);
-            this.#squares += elapsed * elapsed;
+            this.#busy = now;
+            this.#tree.add(last.node, ran);
+            this.#idle += elapsed - ran;
+            this.#squares += ran * ran;
         }
+        if (this.isResting) this.#look = undefined;
         if (now - this.#start >= this.#length) {
             if (this.#sampling.everyNanos === undefined) this.#length *= 2;
             this.#endWindow(now);
@@ -193,7 +203,14 @@ export class Profiled {
 
     /** Finds out which calls are open. False if it couldn't, or if calls were unwound meanwhile: they have not returned. */
     #lookBetween(): boolean {
-        const { look, path, depth } = this.#look;
+        if (!this.#look && Atomics.load(this.#front, SHADOW_STACK / 4) === 0) return true;
+        try {
+            this.#look ??= lookerAt(this.#memory);
+        } catch {
+            // There is no memory left for it. A later one may have some.
+            return false;
+        }
+        const { look, path, depth } = this.#look.exports;
         const last = [path.value, depth.value] as const;
         if (look() === 0) return false;
         if (Atomics.load(this.#control, CONTROL_UNWOUND) === this.#control[CONTROL_HEARD]) return true;
@@ -212,11 +229,13 @@ export class Profiled {
 
     /** Takes in a sample. What changed since the one before is taken to have changed halfway between them. Answers how many calls are the same. */
     #see(middle: number): number {
-        const same = Math.min(this.#look.same.value, this.#open.length);
+        if (!this.#look) return 0;
+        const { exports, slots } = this.#look;
+        const same = Math.min(exports.same.value, this.#open.length);
         this.#leave(same, middle);
         this.#open.length = same;
-        const [slots, depth] = [this.#slots, this.#look.depth.value];
-        for (let n = same, at = this.#look.path.value / 4 + 2 * same; n < depth; n++, at += 2) this.#push(slots[at]! - 1, slots[at + 1] !== 0, middle);
+        const depth = exports.depth.value;
+        for (let n = same, at = exports.path.value / 4 + 2 * same; n < depth; n++, at += 2) this.#push(slots[at]! - 1, slots[at + 1] !== 0, middle);
         return same;
     }
 
@@ -276,10 +295,13 @@ export class Profiled {
     }
 }
 
-/** What the guests' threads say to a sampler's: words of shared memory. How many messages are on their way; whether it is to end; whether it is to look now. */
+/** What the guests' threads say to a sampler's: words of shared memory. How many messages are on their way; whether it is to end; what it is to look at now. */
 const MESSAGES = 0;
 const STOP = 1;
 const WAKE = 2;
+/** It is to look at all instances, or at one: this and its number. */
+const ALL = 1;
+const ONE = 2;
 /** The sampler's states: nobody asked for it; it runs; somebody waits for it; it is being started. */
 export const STATE = 3;
 export const IS_NONE = 0;
@@ -290,6 +312,12 @@ export const IS_STARTING = 3;
 export const SAMPLER_BYTES = 16;
 /** Milliseconds that it rests where there is nothing to look at. */
 const REST = 1000;
+/** An instance in which nothing was open for so long, in nanoseconds, rests. */
+const REST_AFTER = 100e6;
+/** So many periods it is to the next look at those that rest. To wake a thread costs up to 40 us of a processor on a virtual machine. */
+const REST_PERIODS = 10;
+/** A look at all that rest takes no more than this part of the time. */
+const REST_PART = 0.05;
 
 /** The loop of a sampler's thread. */
 export class SamplerLoop {
@@ -297,7 +325,11 @@ export class SamplerLoop {
     readonly #sampling: Sampling;
     readonly #clock: () => number;
     readonly #take: TakeFound;
-    readonly #profiled = new Map<number, Profiled>();
+    /** Those that may have open calls, and those that rest, by their numbers. */
+    readonly #awake = new Map<number, Profiled>();
+    readonly #resting = new Map<number, Profiled>();
+    /** When it is time to look at those that rest. */
+    #restDue = 0;
     #received = 0;
 
     /** `clock` reads the time, in ticks. */
@@ -313,7 +345,7 @@ export class SamplerLoop {
     /** A message has come: looks at one more. */
     add(instance: ProfiledInstance): void {
         this.#received++;
-        this.#profiled.set(instance.number, new Profiled(instance, this.#sampling, this.#take));
+        this.#awake.set(instance.number, new Profiled(instance, this.#sampling, this.#take));
     }
 
     /** How many messages threads have sent, to this sampler or to one before it. */
@@ -340,18 +372,46 @@ export class SamplerLoop {
             const isEnd = Atomics.load(words, STOP) === 1;
             // At the end too: an instance that nobody has looked at has counts.
             if (this.isBehind) return true;
-            const rest = this.#profiled.size === 0 ? REST : (due - clock()) / 1e6;
+            const next = this.#awake.size > 0 ? due : this.#resting.size > 0 ? this.#restDue : Infinity;
+            const rest = Math.min(REST, (next - clock()) / 1e6);
             if (rest > 0 && !isEnd) Atomics.wait(words, WAKE, 0, rest);
-            if (Atomics.exchange(words, WAKE, 0) === 0 && clock() < due && !isEnd) continue;
-            for (const [number, profiled] of this.#profiled) if (!profiled.sample(clock)) this.#profiled.delete(number);
+            const wanted = isEnd ? ALL : Atomics.exchange(words, WAKE, 0);
+            if (wanted >= ONE) this.#lookAt(wanted - ONE);
+            if (wanted !== ALL && clock() < next) continue;
+            this.#look(this.#awake);
+            if (wanted === ALL || clock() >= this.#restDue) this.#lookAtResting();
             if (isEnd) break;
             const now = clock();
             due += periodNanos * Math.max(1, Math.ceil((now - due) / periodNanos));
         }
-        for (const profiled of this.#profiled.values()) profiled.close(Reason.Unfinished, clock());
+        for (const profiled of [...this.#awake.values(), ...this.#resting.values()]) profiled.close(Reason.Unfinished, clock());
         Atomics.store(words, STATE, IS_NONE);
         Atomics.notify(words, STATE);
         return false;
+    }
+
+    #lookAt(number: number): void {
+        for (const some of [this.#awake, this.#resting]) {
+            if (some.get(number)?.sample(this.#clock) === false) some.delete(number);
+        }
+    }
+
+    #lookAtResting(): void {
+        const begun = this.#clock();
+        this.#look(this.#resting);
+        const now = this.#clock();
+        this.#restDue = now + Math.max(REST_PERIODS * this.#sampling.periodNanos, (now - begun) / REST_PART);
+    }
+
+    /** Looks at some, and finds out which of them rest from now on. */
+    #look(some: Map<number, Profiled>): void {
+        for (const [number, profiled] of some) {
+            const isLive = profiled.sample(this.#clock);
+            const place = profiled.isResting ? this.#resting : this.#awake;
+            if (isLive && place === some) continue;
+            some.delete(number);
+            if (isLive) place.set(number, profiled);
+        }
     }
 }
 
@@ -381,9 +441,11 @@ export class SamplerControl {
         this.wake();
     }
 
-    /** It shall look now. */
-    wake(): void {
-        Atomics.store(this.#words, WAKE, 1);
+    /** It shall look now, at all or at the instance with this number. */
+    wake(number?: number): void {
+        const wanted = number === undefined ? ALL : ONE + number;
+        // Somebody else may want another.
+        if (Atomics.compareExchange(this.#words, WAKE, 0, wanted) !== 0) Atomics.store(this.#words, WAKE, ALL);
         Atomics.notify(this.#words, WAKE);
     }
 
@@ -392,40 +454,4 @@ export class SamplerControl {
         Atomics.store(this.#words, STOP, 1);
         this.wake();
     }
-}
-
-/** The shortest and the longest period, in nanoseconds. With a shorter one samples would cost the guest more than anything else of ours. */
-const PERIODS = [10_000, 1e9] as const;
-const SHORTEST_WINDOW = 10e6;
-/** The default period, and how many periods a call must last, by default, to be in the trace by itself. */
-const PERIOD = 100_000;
-const SPAN_PERIODS = 10;
-
-/** How to sample: texts such as `100us`, as the command line has them. */
-export interface SamplingOptions {
-    /** How often a sample is taken; `100us` if left out. */
-    period?: string;
-    /** Calls that samples see last so long are in the trace one by one; ten periods if left out, `off`: none. */
-    spanMin?: string;
-    /** How often what is known goes to the trace; after a second if left out, then twice as long each time. */
-    every?: string;
-}
-
-/** Reads options. Throws a `TypeError` where they make no sense. */
-export function parseSampling({ period, spanMin, every }: SamplingOptions): Sampling {
-    const periodNanos = period === undefined ? PERIOD : parseNanos(period, 'period');
-    if (periodNanos < PERIODS[0] || periodNanos > PERIODS[1]) throw new TypeError(`a period of ${period} is outside of 10us to 1s`);
-    const everyNanos = every === undefined ? undefined : parseNanos(every, 'length of windows');
-    if (everyNanos !== undefined && everyNanos < SHORTEST_WINDOW) throw new TypeError(`windows of ${every} are shorter than 10ms`);
-    if (spanMin === 'off') return { periodNanos, spanMinNanos: undefined, everyNanos };
-    const spanMinNanos = spanMin === undefined ? SPAN_PERIODS * periodNanos : parseNanos(spanMin, 'length of slow calls');
-    if (spanMinNanos < 2 * periodNanos) throw new TypeError(`slow calls of ${spanMin} are less than two periods: a call must be seen twice`);
-    return { periodNanos, spanMinNanos, everyNanos };
-}
-
-function parseNanos(text: string, what: string): number {
-    const [, number, unit] = /^([0-9.]+)(ns|us|µs|ms|s|m)$/.exec(text) ?? [];
-    const nanos = Math.round(Number(number) * { ns: 1, us: 1e3, µs: 1e3, ms: 1e6, s: 1e9, m: 6e10 }[unit as 'ns']);
-    if (nanos > 0) return nanos;
-    throw new TypeError(`\`${text}\` is no ${what}: it is a time such as 100us or 1ms`);
 }

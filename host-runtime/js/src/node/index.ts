@@ -12,11 +12,13 @@ import type { Output } from '../common/output.js';
 import type { SamplerLink } from '../common/profile.js';
 import type { ProfiledInstance } from '../common/profiled-instance.js';
 import { Recorder } from '../common/recorder.js';
-import { IS_NONE, IS_STARTING, IS_WANTED, parseSampling, SamplerControl, type Sampling, type SamplingOptions } from '../common/sampler.js';
+import { IS_NONE, IS_STARTING, IS_WANTED, SamplerControl, STATE } from '../common/sampler.js';
+import { parseSampling, type Sampling, type SamplingOptions } from '../common/sampling.js';
 import type { SharedLane } from '../common/shared-lane.js';
-import { askForCells, clockMemory, forgetTicks, hasTicked, stopTicker, waitForTicker, type CellChange, type Ticker } from '../common/ticker.js';
+import { askForCells, clockMemory, forgetTicks, hasTicked, periodOn, stopTicker, waitForTicker, type CellChange, type Ticker } from '../common/ticker.js';
 import { TickerWatch } from '../common/ticker-watch.js';
 import type { Had, ClockInfo, Header, Sink } from '../common/trace.js';
+import { reasonOf } from '../common/reason.js';
 import { RECORDER_ONE_MEMORY } from '../common/wasm.js';
 import type { OtlpOptions } from '../common/otlp-settings.js';
 import type { AskParent } from '../common/parent.js';
@@ -28,6 +30,7 @@ import { threadOffset, threadOrigin } from './offset.js';
 import { watchPreempted } from './preempted.js';
 import { CountsAlone, endSampler, NodeSampler, waitForSampler } from './sampler.js';
 import type { SamplerData } from './sampler-thread.js';
+import { tell as say } from './tell.js';
 import type { TickerData } from './ticker-thread.js';
 import type { AnnouncedLane, WriterData } from './writer-thread.js';
 
@@ -41,7 +44,7 @@ export type { Delivery } from '../common/otlp-exporter.js';
 export { otlpFromEnvironment, type OtlpOptions } from '../common/otlp-settings.js';
 export { OtlpSink } from '../common/otlp-sink.js';
 export type { AskParent, Parent } from '../common/parent.js';
-export type { SamplingOptions } from '../common/sampler.js';
+export type { SamplingOptions } from '../common/sampling.js';
 export type { Header, Sink, Summary } from '../common/trace.js';
 
 /** How to record. */
@@ -50,7 +53,7 @@ export interface RecorderOptions {
     path?: string;
     /** Takes the trace instead of a file, in this thread. */
     sink?: Sink;
-    /** `auto` (default: the ticker where there are two processors), `precise`, `ticker`, `ticker:PERIOD`, `test`. */
+    /** `auto` (default: the ticker), `precise`, `ticker`, `ticker:PERIOD`, `test`. */
     clock?: string;
     /** Sends the file as spans while it is written, by a thread of its own. Not with `sink`. */
     otlp?: OtlpOptions;
@@ -136,14 +139,13 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const name = `kperf-${process.pid}-${threadId}-${recordings++}`;
     const channels: Channels = { cells: `${name}-cells`, lanes: `${name}-lanes`, instances: `${name}-instances`, samplers: `${name}-samplers` };
     let ticker: Ticker | undefined;
-    if (choice.kind === 'ticker' || (choice.kind === 'auto' && options.record !== 'profile' && availableParallelism() > 1)) {
-        if (availableParallelism() < 2) throw new Error('kperf: the ticker needs a second processor; use the clock `precise`');
-        const periodNanos = choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS;
+    if (choice.kind === 'ticker' || (choice.kind === 'auto' && options.record !== 'profile')) {
+        const periodNanos = periodOn(availableParallelism(), choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS);
         ticker = { memory: clockMemory(), periodNanos, resolutionNanos: resolution };
     }
     // A probe executes no instruction of the guest's.
     const calibrate = made !== 'instructions' && (options.calibrate ?? !test);
-    const sampling = parseSampling(options.sampling ?? {});
+    const sampling = parseSampling(options.sampling ?? {}, availableParallelism());
     const sampler = new SamplerControl().buffer;
     const shared: Shared = { hub: new Hub().memory, ...(ticker && { ticker }), origin, made, calibrate, process: process.pid, inlining: options.inlining ?? true, sampling, sampler, channels };
     const header: Header = {
@@ -349,7 +351,8 @@ function samplerOnRequest(shared: Shared): () => void {
 function startSamplerThread({ sampling, sampler, hub, origin, channels: { instances } }: Shared): void {
     if (!new SamplerControl(sampler).become(IS_WANTED, IS_STARTING)) return;
     const data: SamplerData = { kperf: 'sampler', hub, control: sampler, instances, origin, sampling };
-    startThread('./sampler-thread.js', data);
+    // Whoever ends an instance waits for nobody then.
+    startThread('./sampler-thread.js', data).on('exit', () => void Atomics.store(new Int32Array(sampler), STATE, IS_NONE));
 }
 
 function refuseToSample(): never {
@@ -369,6 +372,8 @@ function startThread(file: string, data: TickerData | WriterData | FollowerData 
     const env = { ...process.env };
     delete env['NODE_OPTIONS'];
     const thread = new OwnWorker(new URL(file, import.meta.url), { workerData: data, execArgv: [], env, stdin: false });
+    // Nobody else listens: this would end the program.
+    thread.on('error', (error) => say(`a thread of the recorder ended (${data.kperf}), so the trace lacks what it does: ${reasonOf(error)}`));
     thread.unref();
     return thread;
 }

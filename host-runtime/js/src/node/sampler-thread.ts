@@ -3,7 +3,8 @@
 import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import { threadClock, ticksOf } from '../common/clock.js';
 import type { ProfiledInstance } from '../common/profiled-instance.js';
-import { SamplerLoop, type Sampling } from '../common/sampler.js';
+import { SamplerLoop } from '../common/sampler.js';
+import type { Sampling } from '../common/sampling.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
 import { threadOffset } from './offset.js';

@@ -3,7 +3,8 @@
 import type { Output } from '../common/output.js';
 import { countsAlone, hasEnded, type SamplerLink } from '../common/profile.js';
 import type { ProfiledInstance } from '../common/profiled-instance.js';
-import { CONTROL_ENDED, IS_NONE, IS_RUNNING, SamplerControl, STATE, type Sampling } from '../common/sampler.js';
+import { CONTROL_ENDED, IS_NONE, IS_RUNNING, SamplerControl, STATE } from '../common/sampler.js';
+import type { Sampling } from '../common/sampling.js';
 
 /** How many milliseconds the thread may take to write what is left. */
 const PATIENCE = 10_000;
@@ -42,7 +43,7 @@ export class NodeSampler implements SamplerLink {
 
     end(instance: ProfiledInstance): void {
         if (hasEnded(instance) || !this.#control.runs) return;
-        this.#control.wake();
+        this.#control.wake(instance.number);
         const waited = Atomics.wait(new Int32Array(instance.control), CONTROL_ENDED, 0, PATIENCE);
         // The sampler has ended with the thread that started it, so it isn't waited for again.
         if (waited === 'timed-out') this.#control.become(IS_RUNNING, IS_NONE);

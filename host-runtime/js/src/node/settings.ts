@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseClock } from '../common/clock.js';
-import { parseSampling, type SamplingOptions } from '../common/sampler.js';
+import { parseSampling, type SamplingOptions } from '../common/sampling.js';
 import { hasMultiMemory } from '../common/lane.js';
 import { otlpFromEnvironment, type OtlpOptions } from '../common/otlp-settings.js';
 import { reasonOf } from '../common/reason.js';

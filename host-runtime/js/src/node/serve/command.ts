@@ -9,7 +9,7 @@ import { parseClock } from '../../common/clock.js';
 import { otlpFromEnvironment, tracesUrl, type OtlpOptions } from '../../common/otlp-settings.js';
 import { reasonOf } from '../../common/reason.js';
 import { rewritten, type RewriteOptions } from '../../common/rewriter.js';
-import { parseSampling } from '../../common/sampler.js';
+import { parseSampling } from '../../common/sampling.js';
 import { number, oneOf, PROBED, probed, say, Usage } from '../cli-args.js';
 import { rewriterModule } from '../loading.js';
 import { Modules } from './modules.js';

@@ -1,0 +1,67 @@
+// What a sampler does with instances that rest.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SHADOW_STACK } from '../dist/common/constants.js';
+import { switchBuffer } from '../dist/common/counts.js';
+import { CONTROL_BYTES, Profiled } from '../dist/common/sampler.js';
+import { parseSampling } from '../dist/common/sampling.js';
+import { parentBuffer } from '../dist/common/told-parent.js';
+import { hasMultiMemory } from './support/cli.mjs';
+
+const skip = !hasMultiMemory && 'this node gives a module one memory';
+const MS = 1e6;
+
+/** The numbers at the front of a window. */
+function numbersOf(body) {
+    let at = 0;
+    const next = () => {
+        for (let [value, shift] = [0, 1]; ; shift *= 128) {
+            const byte = body[at++];
+            value += (byte & 127) * shift;
+            if (byte < 128) return value;
+        }
+    };
+    const [start, length, period, spanMin, samples, torn, cut, idle] = Array.from({ length: 8 }, next);
+    return { start, length, period, spanMin, samples, torn, cut, idle };
+}
+
+test('a call that is found after a rest has half of the time since the last look', { skip }, () => {
+    const memory = new WebAssembly.Memory({ initial: 17, maximum: 17, shared: true });
+    const control = new SharedArrayBuffer(CONTROL_BYTES);
+    const instance = { number: 0, memory, idBase: 0, functions: 1, begun: 0, control, switched: switchBuffer(1, 0, true), parent: parentBuffer() };
+    const windows = [];
+    const take = { window: (_, body) => windows.push(numbersOf(body)), span() {}, parent() {}, ended() {} };
+    let now = 0;
+    const profiled = new Profiled(instance, parseSampling({}), take);
+    const sampleAt = (time) => {
+        now = time;
+        profiled.sample(() => now);
+    };
+    const slots = new Int32Array(memory.buffer);
+    const setOpen = (isOpen) => Atomics.store(slots, SHADOW_STACK / 4, isOpen ? 1 : 0);
+    for (let n = 1; n <= 999; n++) sampleAt(0.1 * MS * n);
+    assert.equal(profiled.isResting, false);
+    sampleAt(100 * MS);
+    assert.equal(profiled.isResting, true);
+    // The look that finds it, and one that doesn't come late.
+    setOpen(true);
+    sampleAt(102 * MS);
+    assert.equal(profiled.isResting, false);
+    sampleAt(102.1 * MS);
+    setOpen(false);
+    sampleAt(102.2 * MS);
+    sampleAt(202.1 * MS);
+    assert.equal(profiled.isResting, true);
+    profiled.close(0, 203 * MS);
+    const [{ start, length, samples, torn, idle }] = windows;
+    assert.deepEqual({ start, length, samples, torn, idle }, { start: 0, length: 203 * MS, samples: 1004, torn: 0, idle: 201 * MS });
+});
+
+test('the period where there is one processor', () => {
+    const of = (options, processors) => {
+        const { periodNanos, spanMinNanos } = parseSampling(options, processors);
+        return [periodNanos / MS, spanMinNanos / MS];
+    };
+    assert.deepEqual([of({}, 2), of({}, 1)], [[0.1, 1], [1, 10]]);
+    assert.deepEqual([of({ spanMin: '5ms' }, 1), of({ spanMin: '200us' }, 1), of({ period: '200us' }, 1)], [[0.5, 5], [0.1, 0.2], [0.2, 2]]);
+});
