@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SHADOW_STACK } from '../dist/common/constants.js';
-import { switchBuffer } from '../dist/common/counts.js';
+import { switchBuffer, switchCounts } from '../dist/common/counts.js';
 import { CONTROL_BYTES, Profiled } from '../dist/common/sampler.js';
 import { parseSampling } from '../dist/common/sampling.js';
 import { parentBuffer } from '../dist/common/told-parent.js';
@@ -25,20 +25,26 @@ function numbersOf(body) {
     return { start, length, period, spanMin, samples, torn, cut, idle };
 }
 
-test('a call that is found after a rest has half of the time since the last look', { skip }, () => {
+/** An instance of one function, and a sampler of it that looks at times of the test's. */
+function sampled() {
     const memory = new WebAssembly.Memory({ initial: 17, maximum: 17, shared: true });
     const control = new SharedArrayBuffer(CONTROL_BYTES);
     const instance = { number: 0, memory, idBase: 0, functions: 1, begun: 0, control, switched: switchBuffer(1, 0, true), parent: parentBuffer() };
     const windows = [];
     const take = { window: (_, body) => windows.push(numbersOf(body)), span() {}, parent() {}, ended() {} };
-    let now = 0;
     const profiled = new Profiled(instance, parseSampling({}), take);
-    const sampleAt = (time) => {
-        now = time;
-        profiled.sample(() => now);
-    };
     const slots = new Int32Array(memory.buffer);
-    const setOpen = (isOpen) => Atomics.store(slots, SHADOW_STACK / 4, isOpen ? 1 : 0);
+    return {
+        instance,
+        profiled,
+        windows,
+        sampleAt: (time) => profiled.sample(() => time),
+        setOpen: (isOpen) => Atomics.store(slots, SHADOW_STACK / 4, isOpen ? 1 : 0),
+    };
+}
+
+test('a call that is found after a rest has half of the time since the last look', { skip }, () => {
+    const { profiled, windows, sampleAt, setOpen } = sampled();
     for (let n = 1; n <= 999; n++) sampleAt(0.1 * MS * n);
     assert.equal(profiled.isResting, false);
     sampleAt(100 * MS);
@@ -55,6 +61,21 @@ test('a call that is found after a rest has half of the time since the last look
     profiled.close(0, 203 * MS);
     const [{ start, length, samples, torn, idle }] = windows;
     assert.deepEqual({ start, length, samples, torn, idle }, { start: 0, length: 203 * MS, samples: 1004, torn: 0, idle: 201 * MS });
+});
+
+test('one that is switched off rests', { skip }, () => {
+    const { instance, profiled, windows, sampleAt, setOpen } = sampled();
+    setOpen(true);
+    sampleAt(0.1 * MS);
+    assert.equal(profiled.isResting, false);
+    switchCounts(instance, 0.2 * MS);
+    sampleAt(0.3 * MS);
+    assert.equal(profiled.isResting, true);
+    switchCounts(instance, 50 * MS);
+    sampleAt(50.1 * MS);
+    assert.equal(profiled.isResting, false);
+    profiled.close(0, 51 * MS);
+    assert.deepEqual(windows.map(({ samples, idle }) => [samples, idle]), [[1, 0], [1, 0]]);
 });
 
 test('the period where there is one processor', () => {

@@ -120,9 +120,9 @@ export class Profiled {
         this.#length = sampling.everyNanos ?? FIRST_WINDOW;
     }
 
-    /** Whether no call was open for so long that it needs fewer looks. */
+    /** Whether it needs fewer looks: no call was open for long, or it is switched off. */
     get isResting(): boolean {
-        return this.#last - this.#busy >= REST_AFTER;
+        return !this.#isOn || this.#last - this.#busy >= REST_AFTER;
     }
 
     /** Looks at the open calls. `clock` reads the time, in ticks. False if it has ended. */
