@@ -66,7 +66,7 @@ export class Calibration {
         this.#run({ kind: 'precise', now: halted.ticks, halt() {} }, inlined, WARM, isThere);
     }
 
-    /** Measures. `undefined` where the clock is too coarse to say. */
+    /** Measures. `undefined` where the clock is too coarse to say, or the machine too busy. */
     cost(inlined: boolean): Header['probe_cost'] {
         if (this.#still) this.#measureStill(inlined, PATIENCE / 2);
         const rounds = this.#run(this.#time, inlined, this.#still ? PATIENCE / 2 : PATIENCE);
@@ -161,7 +161,9 @@ function summarize(timed: Round[], measured: Round[]): Header['probe_cost'] {
     const plain = (leastOf(whole.map((round) => round.plain)) * 1e6) / CALLS;
     // Nothing ticked: both parts are about the same.
     const inside_nanos = both === 0 ? Math.max(0, probed - plain) / 2 : (probed * inside) / both;
-    return { inside_nanos, outside_nanos: Math.max(0, probed - inside_nanos - plain) };
+    const outside_nanos = Math.max(0, probed - inside_nanos - plain);
+    // A machine that was busy whenever there were no probes says that they cost nothing.
+    return inside_nanos + outside_nanos > 0 ? { inside_nanos, outside_nanos } : undefined;
 }
 
 /** The least, or the mean where a coarse clock says the same again and again. */
