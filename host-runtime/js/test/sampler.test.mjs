@@ -60,7 +60,29 @@ test('a call that is found after a rest has half of the time since the last look
     assert.equal(profiled.isResting, true);
     profiled.close(0, 203 * MS);
     const [{ start, length, samples, torn, idle }] = windows;
-    assert.deepEqual({ start, length, samples, torn, idle }, { start: 0, length: 203 * MS, samples: 1004, torn: 0, idle: 201 * MS });
+    // It ended within the 2 ms since the look before that found it, so it has all of these.
+    assert.deepEqual({ start, length, samples, torn, idle }, { start: 0, length: 203 * MS, samples: 1004, torn: 0, idle: 200.1 * MS });
+});
+
+test('turns after a rest get their time on average, however long they are', { skip }, () => {
+    // Turns at any moments between looks that are a millisecond apart.
+    for (const [turn, least, most] of [[0.1, 0.7, 1.3], [0.4, 0.85, 1.15], [1, 0.9, 1.25], [1.5, 0.9, 1.1], [5, 0.97, 1.05]]) {
+        const { profiled, windows, sampleAt, setOpen } = sampled();
+        const turns = 1000;
+        let [time, begins, random] = [0, 150, 1];
+        for (let n = 0; n < turns; begins += 160 + turn + 10 * (random / 2 ** 32), n++) {
+            random = (Math.imul(random, 1664525) + 1013904223) >>> 0;
+            for (; time < begins + turn + 0.5; time += profiled.isResting ? 1 : 0.1) {
+                setOpen(time >= begins && time < begins + turn);
+                sampleAt(time * MS);
+            }
+        }
+        profiled.close(0, time * MS);
+        assert.equal(windows.every(({ idle, length }) => idle >= 0 && idle <= length), true);
+        const ran = windows.reduce((sum, { length, idle }) => sum + length - idle, 0) / MS;
+        const part = ran / (turns * turn);
+        assert.equal(part > least && part < most, true, `turns of ${turn} ms have ${part} of their time`);
+    }
 });
 
 test('one that is switched off rests', { skip }, () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { clockMemory, GUESTS, hasTicked, NAPS, stopTicker, wakeTicker } from '../dist/common/ticker.js';
+import { clockMemory, GUEST_TOTAL, GUESTS, hasTicked, NAPS, stopTicker, wakeTicker } from '../dist/common/ticker.js';
 import { folder, hasMultiMemory, kperf, PACKAGE, probed } from './support/cli.mjs';
 import { chunksOf } from './support/memory-sink.mjs';
 
@@ -233,7 +233,8 @@ test('a ticker that is put aside naps: for longer if that is soon again, and whi
 test('one without guests sleeps, until one begins or it is asked', async () => {
     const memory = clockMemory();
     const control = new Int32Array(memory.buffer);
-    const times = new BigInt64Array(memory.buffer, 0, 1);
+    const time = new BigInt64Array(memory.buffer, 0, 1);
+    const lastTick = () => new Float64Array(memory.buffer)[192 / 8] / 1e6;
     // A reading of its clock takes a millisecond.
     const worker = new Worker(`
         const { parentPort, workerData: memory } = require('node:worker_threads');
@@ -248,17 +249,27 @@ test('one without guests sleeps, until one begins or it is asked', async () => {
         while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 1));
     };
     const sleeps = () => Atomics.load(control, 244 / 4) === 1;
-    await until(sleeps);
-    // It had patience for 100 ms.
-    const before = Atomics.load(times, 0);
-    assert.equal(before > 1_100_000_000n, true, `${before}`);
-    Atomics.store(control, GUESTS / 4, 1);
-    wakeTicker(control);
-    // It doesn't sleep as long as one runs, and again when none does.
-    await until(() => Atomics.load(times, 0) > before + 1_000_000_000n);
-    assert.equal(sleeps(), false);
-    Atomics.store(control, GUESTS / 4, 0);
-    await until(sleeps);
-    stopTicker(memory);
-    assert.equal(await ended, 'ended');
+    try {
+        await until(sleeps);
+        // It had patience for 100 ms, and nobody sees a time from before its sleep.
+        const before = lastTick();
+        assert.deepEqual([before > 1100 && before < 1200, Atomics.load(time, 0)], [true, 0n], `${before}`);
+        Atomics.store(control, GUESTS / 4, 1);
+        wakeTicker(control);
+        // It doesn't sleep as long as one runs.
+        await until(() => lastTick() > before + 1000);
+        assert.deepEqual([sleeps(), Atomics.load(time, 0) > 0n], [false, true]);
+        Atomics.store(control, GUESTS / 4, 0);
+        await until(sleeps);
+        // One that began and ended between two looks has run: it sleeps 100 ms later again.
+        const then = lastTick();
+        new Float64Array(memory.buffer)[GUEST_TOTAL / 8] += 5e6;
+        wakeTicker(control);
+        await until(() => lastTick() > then + 50);
+        await until(sleeps);
+        stopTicker(memory);
+        assert.equal(await ended, 'ended');
+    } finally {
+        await worker.terminate();
+    }
 });

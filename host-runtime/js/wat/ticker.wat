@@ -30,7 +30,8 @@
 ;; bytes 240..244  u32   1 while it naps
 ;; bytes 248..256  i64   how long it naps, in nanoseconds, if it is put aside
 ;; bytes 244..248  u32   1 while it sleeps because no guest runs: whose guest begins puts 0 there, and wakes it
-;; bytes 264..272  i64   when it last saw a guest run, in ticks
+;; bytes 264..272  i64   when it last saw that a guest had run, in ticks
+;; bytes 272..280  f64   how long guests had run by then: bytes 144..152
 ;; bytes 256..264  i64   until when it naps; always, if a period is so long that it sleeps between its ticks (src/common/ticker.ts)
 ;; bytes 1024..    stalls: start u64, length u64
 ;;
@@ -57,6 +58,8 @@
   (global $least_naps i64 (i64.const 20_000_000))
   (global $most_naps i64 (i64.const 1_000_000_000))
   (global $soon i64 (i64.const 100_000_000))
+  ;; So many ticks are few.
+  (global $few f64 (f64.const 20))
   ;; It sleeps when no guest has run for so long, and looks again after a second.
   (global $patience i64 (i64.const 100_000_000))
   (global $longest_sleep i64 (i64.const 1_000_000_000))
@@ -100,8 +103,18 @@
         (f64.store (i32.const 216) (f64.add (f64.load (i32.const 216)) (f64.mul (local.get $coarse) (local.get $coarse))))
         (if (f64.gt (local.get $coarse) (local.get $limit))
           (then (call $stall (i64.trunc_sat_f64_u (f64.sub (local.get $end) (local.get $coarse))) (i64.trunc_sat_f64_u (local.get $coarse)))))))
-    (call $put_all (local.get $ticks))
-    (f64.store (i32.const 192) (local.get $now)))
+    (f64.store (i32.const 192) (local.get $now))
+    (if (call $is_new (local.get $now))
+      (then (call $ask_host))
+      (else (call $put_all (local.get $ticks)))))
+
+  ;; Whether it naps and a guest runs that has seen few ticks, if any: the guest reads the clock itself at first.
+  (func $is_new (param $now f64) (result i32)
+    (i32.and
+      (i32.and (i32.load (i32.const 240)) (i32.ne (i32.atomic.load (i32.const 128)) (i32.const 0)))
+      (f64.lt
+        (f64.sub (local.get $now) (f64.load (i32.const 136)))
+        (f64.mul (global.get $few) (f64.convert_i64_s (global.get $nap_nanos))))))
 
   (func $put_all (param $ticks i64)
     (i64.store (i32.const 0) (local.get $ticks))
@@ -149,18 +162,31 @@
 
   ;; Whether no guest has run for long.
   (func $is_idle (param $now i64) (result i32)
-    (if (i32.atomic.load (i32.const 128))
-      (then (i64.store (i32.const 264) (local.get $now))))
+    ;; One may have begun and ended since the last look.
+    (if (i32.or
+          (i32.atomic.load (i32.const 128))
+          (f64.ne (f64.load (i32.const 144)) (f64.load (i32.const 272))))
+      (then
+        (f64.store (i32.const 272) (f64.load (i32.const 144)))
+        (i64.store (i32.const 264) (local.get $now))))
     (i64.gt_s (i64.sub (local.get $now) (i64.load (i32.const 264))) (global.get $patience)))
 
   ;; Sleeps until a guest begins, or until it is asked to come back. Whoever wants either looks at the word after that; so it puts the
-  ;; word there before it looks once more.
+  ;; word there before it looks once more. A guest that begins must not find the time at which it fell asleep: its first event may have
+  ;; loaded it before the ticker writes another.
   (func $sleep
+    (call $ask_host)
     (i32.atomic.store (i32.const 244) (i32.const 1))
     (if (i32.eqz (i32.or (i32.atomic.load (i32.const 128)) (i32.atomic.load (i32.const 64))))
       (then (drop (memory.atomic.wait32 (i32.const 244) (i32.const 1) (global.get $longest_sleep)))))
     (i32.atomic.store (i32.const 244) (i32.const 0))
     (call $show (call $ticks) (f64.convert_i64_s (global.get $nap_limit))))
+
+  ;; Recorders ask the host for the time: nothing is coarse from here on.
+  (func $ask_host
+    (call $put_all (i64.const 0))
+    (f64.store (i32.const 152) (f64.load (i32.const 232)))
+    (f64.store (i32.const 112) (f64.add (f64.load (i32.const 192)) (f64.const 1))))
 
   (func $last_tick (result i64) (i64.trunc_sat_f64_s (f64.load (i32.const 192))))
 
@@ -251,11 +277,7 @@
           (br_if $tick (i64.le_s (local.get $gap) (local.get $scarce))))
         (call $put_aside (local.get $now) (i64.sub (local.get $now) (i64.add (local.get $spun_since) (local.get $gap))))
         (br $spin_again)))
-    ;; Recorders ask the host again: nothing is coarse from here on.
-    (local.set $now (call $ticks))
-    (call $show (local.get $now) (f64.convert_i64_s (local.get $limit)))
-    (call $put_all (i64.const 0))
-    (f64.store (i32.const 152) (f64.load (i32.const 232)))
-    (f64.store (i32.const 112) (f64.convert_i64_s (i64.add (local.get $now) (i64.const 1))))
+    (call $show (call $ticks) (f64.convert_i64_s (local.get $limit)))
+    (call $ask_host)
     (i32.atomic.store (i32.const 68) (i32.const 0))
     (drop (memory.atomic.notify (i32.const 68) (i32.const -1)))))

@@ -27,11 +27,11 @@ export class SampleTree {
         return node;
     }
 
-    /** Counts a sample that found a path. */
-    add(node: number, ticks: number): void {
+    /** Counts a sample that found a path, or adds time to one that did. */
+    add(node: number, ticks: number, samples = 1): void {
         const found = this.#nodes[node];
         if (!found) return;
-        found.samples++;
+        found.samples += samples;
         found.selfTicks += ticks;
     }
 

@@ -96,8 +96,12 @@ export class Profiled {
     #start: number;
     /** When the last sample was taken that was not torn. */
     #last: number;
-    /** When a call was last seen open. */
+    /** When a call was last seen open, and its path. */
     #busy: number;
+    #found = HOST;
+    /** What a call that was found after a rest got at once, and what it gets if it ends soon. */
+    #half = 0;
+    #owed = 0;
     #length: number;
     #samples = 0;
     #torn = 0;
@@ -164,8 +168,10 @@ export class Profiled {
         }
         const elapsed = Math.max(0, now - this.#last);
         const middle = this.#last + Math.floor(elapsed / 2);
-        // After a look that came late on purpose the guest has not run for all of the time.
-        const ran = this.isResting ? now - middle : elapsed;
+        // A look at one that rests comes late on purpose. Where it finds a long turn, that has lasted for half of the time since the look
+        // before, on average. A short turn is found as often as its length is a part of that time, so it gets all of the time in the end.
+        const rested = this.isResting;
+        const ran = rested ? now - middle : elapsed;
         this.#last = now;
         this.#parent = this.#toldParent.hear() ?? this.#parent;
         const same = this.#see(middle);
@@ -173,18 +179,33 @@ export class Profiled {
         this.#samples++;
         const last = this.#open.at(-1);
         if (this.#open.length >= SHADOW_SLOTS || last?.cut === true) this.#cut++;
-        if (!last) this.#idle += elapsed;
-        else {
+        if (last) {
+            if (rested) this.#half = this.#owed = elapsed - ran;
+            else this.#owed = Math.max(0, this.#owed - elapsed);
             this.#busy = now;
+            this.#found = last.node;
             this.#tree.add(last.node, ran);
             this.#idle += elapsed - ran;
             this.#squares += ran * ran;
+        } else {
+            this.#pay();
+            this.#idle += elapsed;
         }
         if (this.isResting) this.#look = undefined;
         if (now - this.#start >= this.#length) {
             if (this.#sampling.everyNanos === undefined) this.#length *= 2;
             this.#endWindow(now);
         }
+    }
+
+    /** Nothing is open any more: what was found after a rest gets what it is owed, as a part of that sample. */
+    #pay(): void {
+        const owed = this.#owed;
+        if (owed === 0) return;
+        this.#tree.add(this.#found, owed, 0);
+        this.#idle -= owed;
+        this.#squares += owed * (owed + 2 * this.#half);
+        this.#owed = 0;
     }
 
     /** Hears of calls that were unwound. False while some are. */
@@ -289,6 +310,7 @@ export class Profiled {
         this.#start = now;
         this.#samples = this.#torn = this.#cut = this.#idle = this.#squares = 0;
         // The tree is a new one.
+        this.#owed = 0;
         for (const { func, hasSerial, start, parent } of this.#open.splice(0)) this.#push(func, hasSerial, start, parent);
         this.#pen.flush();
         this.#take.window(this.number, body, this.#counted, now);

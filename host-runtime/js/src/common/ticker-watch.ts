@@ -34,7 +34,8 @@ export class TickerWatch {
     /** The recorder's guest begins to run. */
     begin(): void {
         const now = this.#now();
-        this.#check(now);
+        // A ticker that naps is hardly let in while a short turn has the processor: it would have no time.
+        this.#check(now, this.#isNapping ? 0 : this.#limit);
         if (this.#runs) return;
         this.#runs = true;
         if (Atomics.load(this.#control, GUESTS / 4) === 0) this.#numbers[GUEST_SINCE / 8] = now;
@@ -52,11 +53,14 @@ export class TickerWatch {
 
     /** If the time stands still, events read the clock until the ticker is run again: 0 asks the host. */
     check(): void {
-        this.#check(this.#now());
+        this.#check(this.#now(), this.#isNapping ? this.#napLimit : this.#limit);
     }
 
-    #check(now: number): void {
-        const limit = this.#control[NAPS / 4] === 0 ? this.#limit : this.#napLimit;
+    get #isNapping(): boolean {
+        return this.#control[NAPS / 4] !== 0;
+    }
+
+    #check(now: number, limit: number): void {
         if (now - this.#numbers[LAST_TICK / 8]! <= limit) return;
         const seen = this.#cell.clock;
         // Nor if it has ticked just now.
