@@ -1,5 +1,7 @@
 //! A lane, apart from who writes it: its memory, and the gate through which blocks leave it.
 
+use crate::fiber;
+use crate::hold;
 use crate::memory::LaneMemory;
 use crate::notice::Notice;
 use crate::outlet::Outlet;
@@ -34,6 +36,8 @@ pub(crate) struct LaneCore {
     /// Whether its blocks tell slow calls that samples saw, rather than all calls.
     spans: bool,
     gate: Mutex<Gate>,
+    /// When the lane ended that had the number before, in ticks: this one's times are no earlier.
+    begins: AtomicU64,
     /// Whether the store was ever called asynchronously.
     is_async: AtomicBool,
     /// Since when the host's call waits; 0 if it doesn't.
@@ -89,6 +93,7 @@ impl LaneCore {
             ticker,
             spans,
             gate: Mutex::new(Gate { closed, ..Gate::default() }),
+            begins: AtomicU64::new(0),
             is_async: AtomicBool::new(false),
             suspended_at: AtomicU64::new(0),
             abandoned: Abandoned::default(),
@@ -105,6 +110,11 @@ impl LaneCore {
         self.abandoned = Abandoned::default();
     }
 
+    /// Its times are no earlier than this, in ticks.
+    pub(crate) fn begin_at(&self, begins: u64) {
+        self.begins.store(begins, Ordering::Relaxed);
+    }
+
     fn gate(&self) -> MutexGuard<'_, Gate> {
         self.gate.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -114,8 +124,16 @@ impl LaneCore {
         self.is_async.store(true, Ordering::Relaxed);
     }
 
+    /// Its guest calls from here. If it runs on a stack of its own, the store is called asynchronously, whoever didn't say so.
+    pub(crate) fn notice_async(&self) {
+        if fiber::is_one() {
+            self.set_async();
+        }
+    }
+
     /// Whether it waits for room in the queue.
     pub(crate) fn waits(&self) -> bool {
+        self.notice_async();
         self.outlet.when_full.waits(self.is_async.load(Ordering::Relaxed))
     }
 
@@ -226,7 +244,8 @@ impl LaneCore {
     }
 
     /// Sends a block with what goes with it. Answers whether it is the first that has no room.
-    fn send(&self, gate: &mut Gate, bytes: Vec<u8>) -> bool {
+    fn send(&self, gate: &mut Gate, mut bytes: Vec<u8>) -> bool {
+        hold::until(&mut bytes, self.begins.load(Ordering::Relaxed));
         let block = Block {
             lane: self.number,
             bytes,

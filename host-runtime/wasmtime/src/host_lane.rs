@@ -98,6 +98,7 @@ impl HostLane {
     fn begin(&mut self) {
         self.recording.note(Answered::ByHost);
         let core = self.recording.open_host_lane();
+        core.notice_async();
         let mut pen = Pen { lane: &core, state: &mut self.state };
         pen.init();
         if let Some(parent) = self.parent.take() {

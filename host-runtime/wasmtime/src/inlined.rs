@@ -267,6 +267,7 @@ impl Shared {
         let globals = globals.recording(global(caller, names::STATE_ALLOCATOR));
         let memory = LaneMemory::of_instance(memory).ok_or_else(too_small)?;
         let core = self.recording.open_lane(memory, false);
+        core.notice_async();
         if self.is_async.load(Ordering::Relaxed) {
             core.set_async();
         }

@@ -249,7 +249,8 @@ impl Profiled {
                 window.squares += elapsed as f64 * elapsed as f64;
             }
         }
-        if now.saturating_sub(window.start_ticks) >= work.length {
+        // Where the queue is full it goes on: others wait for whoever samples.
+        if now.saturating_sub(window.start_ticks) >= work.length && !self.core.outlet.queue.is_full() {
             if self.sampling.every.is_none() {
                 work.length = work.length.saturating_mul(2);
             }

@@ -132,20 +132,21 @@ impl Queue {
     /// Sends what a sampler counted. If there is no room it waits, or counts the calls in it as lost. Answers whether it is the
     /// first that was lost after others were not.
     pub(crate) fn send_window(&self, window: Box<Window>, waits: bool) -> bool {
+        let (recorder, calls) = (window.recorder, calls_in(&window));
         let message = Message::Window(window);
         let size = message.size();
         let mut inner = self.inner();
         if !inner.has_room(size, self.limit) {
             if !waits {
-                let Message::Window(window) = message else { return false };
-                let calls = window.calls.iter().map(|(_, calls)| calls).sum();
-                *inner.lost.entry(window.recorder).or_default() += calls;
+                *inner.lost.entry(recorder).or_default() += calls;
                 self.count_dropped(calls);
                 return !std::mem::replace(&mut inner.full, true);
             }
             inner = self.wait(inner, size);
         }
-        if !inner.closed {
+        if inner.closed {
+            self.count_dropped(calls);
+        } else {
             inner.push(message, size);
             self.wake_writer(inner);
         }
@@ -172,6 +173,11 @@ impl Queue {
     /// What lanes have lost that nobody has told yet.
     pub(crate) fn take_lost(&self) -> BTreeMap<u32, u64> {
         std::mem::take(&mut self.inner().lost)
+    }
+
+    /// Whether a large message may have to wait.
+    pub(crate) fn is_full(&self) -> bool {
+        !self.inner().has_room(CAPACITY, self.limit)
     }
 
     fn wait<'a>(&'a self, mut inner: MutexGuard<'a, Inner>, size: usize) -> MutexGuard<'a, Inner> {
@@ -230,8 +236,10 @@ impl Queue {
         let mut inner = self.inner();
         inner.closed = true;
         for message in std::mem::take(&mut inner.messages) {
-            if let Message::Block(block) = message {
-                self.count_dropped(count_events(&block.bytes));
+            match message {
+                Message::Block(block) => self.count_dropped(count_events(&block.bytes)),
+                Message::Window(window) => self.count_dropped(calls_in(&window)),
+                _ => {}
             }
         }
         inner.bytes = 0;
@@ -239,7 +247,8 @@ impl Queue {
         self.drained.notify_all();
     }
 
-    fn count_dropped(&self, events: u64) {
+    /// So many events of a block have no room, or nobody writes them.
+    pub(crate) fn count_dropped(&self, events: u64) {
         self.dropped_events.fetch_add(events, Ordering::Relaxed);
         self.dropped_blocks.fetch_add(1, Ordering::Relaxed);
     }
@@ -258,6 +267,11 @@ impl Queue {
     pub(crate) fn dropped(&self) -> [u64; 2] {
         [&self.dropped_events, &self.dropped_blocks].map(|count| count.load(Ordering::Relaxed))
     }
+}
+
+/// How many calls a window counts.
+pub(crate) fn calls_in(window: &Window) -> u64 {
+    window.calls.iter().map(|(_, calls)| calls).sum()
 }
 
 impl Inner {

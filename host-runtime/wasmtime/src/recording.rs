@@ -22,7 +22,7 @@ use kperf_abi::block::CLOCK_OFF;
 use kperf_abi::recorder::Form;
 use kperf_abi::word::Reason;
 use kperf_trace::{ProbeCost, Summary};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -95,7 +95,8 @@ pub(crate) struct Recording {
 #[derive(Default)]
 pub(crate) struct Lanes {
     open: BTreeMap<u32, Arc<LaneCore>>,
-    free: BTreeSet<u32>,
+    /// And when the lane ended that had the number, in ticks, if another's times might be older.
+    free: BTreeMap<u32, u64>,
     /// Numbers from here on were never used.
     next: u32,
     /// Whether a lane was ever opened.
@@ -271,9 +272,9 @@ impl Recording {
             watched.watch();
         }
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        let number = lanes.free.pop_first().unwrap_or_else(|| {
+        let (number, begins) = lanes.free.pop_first().unwrap_or_else(|| {
             lanes.next += 1;
-            lanes.next - 1
+            (lanes.next - 1, 0)
         });
         if let Some(ticker) =
             self.outlet.ticker.as_ref().filter(|_| !std::mem::replace(&mut lanes.began, true))
@@ -282,6 +283,7 @@ impl Recording {
             ticker.forget();
         }
         let core = make(number, lanes.finished);
+        core.begin_at(begins);
         lanes.open.insert(number, core.clone());
         core
     }
@@ -311,12 +313,14 @@ impl Recording {
     /// Forgets a lane that is closed.
     pub(crate) fn retire(&self, core: &Arc<LaneCore>) {
         // Before the number is another's.
+        let mut ended = 0;
         if let Some(ticker) = &self.outlet.ticker {
             ticker.remove(core.number);
+            ended = self.outlet.clock.now();
         }
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if lanes.open.remove(&core.number).is_some() {
-            lanes.free.insert(core.number);
+            lanes.free.insert(core.number, ended);
         }
         drop(lanes);
         // An instance's own memory serves no other recorder.

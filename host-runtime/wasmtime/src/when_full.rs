@@ -5,7 +5,7 @@
 pub enum WhenFull {
     /// The guest waits for the writer. But a store that was ever called by one of the `call_async` methods (or linked by
     /// [`Recorder::link_async`](crate::Recorder::link_async)) drops its block, since a thread that waits would hold up all other
-    /// tasks of its executor.
+    /// tasks of its executor. On Linux so does one that is called asynchronously without these: its guest runs on a stack of its own.
     #[default]
     WaitUnlessAsync,
     /// The guest waits for the writer, always. Nothing is lost for lack of room. What [`StallTotal`](crate::StallTotal) counts

@@ -19,7 +19,7 @@ pub(crate) use suspended::SUSPENDED;
 
 use crate::notice::Notice;
 use crate::outlet::Outlet;
-use crate::queue::{Block, Message};
+use crate::queue::{Block, Message, Queue, calls_in};
 use crate::stats::Progress;
 use kperf_trace::{Summary, count_events};
 use lanes::Lane;
@@ -48,9 +48,12 @@ pub(crate) fn write(files: Files, outlet: &Outlet, mut anchors: Anchors) -> Writ
                 if window.nodes.iter().any(|node| node.func.0 == SUSPENDED) {
                     writer.files.name_suspended();
                 }
-                let written = writer.files.symbols_and(|trace| trace.window(&window));
+                let calls = calls_in(&window);
+                let written = {
+                    let _in_flight = InFlight { queue: &outlet.queue, events: || calls };
+                    writer.files.symbols_and(|trace| trace.window(&window))
+                };
                 if !writer.judge(written) {
-                    let calls = window.calls.iter().map(|(_, calls)| calls).sum();
                     writer.lose(window.recorder, calls);
                 }
             }
@@ -76,6 +79,20 @@ struct Close<'a>(&'a Outlet);
 impl Drop for Close<'_> {
     fn drop(&mut self) {
         self.0.queue.close();
+    }
+}
+
+/// What is being written. If the sink panics it is lost.
+struct InFlight<'a, F: Fn() -> u64> {
+    queue: &'a Queue,
+    events: F,
+}
+
+impl<F: Fn() -> u64> Drop for InFlight<'_, F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.queue.count_dropped((self.events)());
+        }
     }
 }
 
@@ -113,9 +130,13 @@ impl Writer<'_> {
             }
         };
         tick();
-        let written = self.files.symbols_and(|trace| lane.write(trace, number, &bytes, &mut tick));
+        let written = {
+            let _in_flight = InFlight { queue: &self.outlet.queue, events: || count_events(&bytes) };
+            self.files.symbols_and(|trace| lane.write(trace, number, &bytes, &mut tick))
+        };
         tick();
-        if follows {
+        // What isn't written has opened nothing in this file.
+        if follows && written.is_ok() {
             lane.follow(&bytes);
         }
         if !self.judge(written) {
@@ -167,8 +188,11 @@ impl Writer<'_> {
             Some(Err(error)) => return self.outlet.notices.tell(&Notice::NextFileFailed(&error)),
             Some(Ok(begun)) => begun,
         };
-        for (&number, lane) in &self.lanes {
-            let written = lane.close_calls(self.files.trace(), number);
+        // What this file lacks is told in it, as far as it is known.
+        self.take_lost();
+        for (&number, lane) in &mut self.lanes {
+            let trace = self.files.trace();
+            let written = lane.tell_lost(trace, number).and_then(|()| lane.close_calls(trace, number));
             self.failure = self.failure.take().or(written.err());
         }
         let last = self.lanes.values().filter_map(Lane::last).max().unwrap_or_default();
@@ -180,7 +204,9 @@ impl Writer<'_> {
             ticks: self.outlet.ticker.as_ref().map(|ticker| ticker.ticks()).unwrap_or_default(),
             ..Summary::default()
         };
-        let lost = self.lost();
+        // A loss that a lane tells with its next block is the next file's.
+        let told = self.lanes.values().map(Lane::told).sum();
+        let lost = Lost { events: told, ..self.lost() };
         let written = self.files.go_on(begun, summary, lost);
         self.judge(written);
         for (&number, lane) in &mut self.lanes {
@@ -196,10 +222,15 @@ impl Writer<'_> {
         progress.files.store(self.files.number().into(), Ordering::Relaxed);
     }
 
-    fn finish(mut self, told: Summary) -> Written {
+    /// Takes what lanes have lost that have ended since.
+    fn take_lost(&mut self) {
         for (lane, events) in self.outlet.queue.take_lost() {
             self.lanes.entry(lane).or_default().lose(events);
         }
+    }
+
+    fn finish(mut self, told: Summary) -> Written {
+        self.take_lost();
         let lanes = &mut self.lanes;
         let written = self.files.symbols_and(|trace| {
             lanes.iter_mut().try_for_each(|(&number, lane)| lane.tell_lost(trace, number))

@@ -14,6 +14,8 @@ use std::io;
 pub(super) struct Lane {
     /// How many events are lost that the trace doesn't tell yet.
     lost: u64,
+    /// How many it tells.
+    told: u64,
     /// The parents that hold, by stack, as far as the file says them.
     parents: BTreeMap<Option<u32>, CallParent>,
     /// Those that it doesn't say yet.
@@ -97,11 +99,16 @@ impl Lane {
         self.lost += events;
     }
 
+    /// How many lost events the trace tells, in all files.
+    pub(super) fn told(&self) -> u64 {
+        self.told
+    }
+
     /// Tells what is lost.
     pub(super) fn tell_lost(&mut self, trace: &mut TraceWriter<Output>, number: u32) -> io::Result<()> {
         if self.lost > 0 {
             trace.lost(number, self.lost)?;
-            self.lost = 0;
+            self.told += std::mem::take(&mut self.lost);
         }
         Ok(())
     }

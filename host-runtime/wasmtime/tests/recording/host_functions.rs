@@ -1,7 +1,7 @@
 //! The recorder as host functions: the same blocks as the module's, for embedders with a store for each request.
 
 use crate::common::*;
-use kperf_trace::{ClockKind, Event, TraceReader};
+use kperf_trace::{ClockKind, Event, Item, TraceReader};
 use kperf_wasmtime::{ClockChoice, HostLane, Reason, TraceContext};
 use std::time::Duration;
 use wasmtime::{
@@ -288,4 +288,40 @@ fn a_call_that_is_open_is_told_to_its_end() {
          0 @7 leave
          end @8 completed: 6 events, 1 blocks, 0 dropped, 1 recorders",
     );
+}
+
+#[test]
+fn a_lane_never_begins_before_the_one_that_had_its_number() {
+    let engine = Engine::default();
+    // The next tick comes when all is over.
+    let ticker = ClockChoice::Ticker { period: Duration::from_secs(1) };
+    let (recorder, trace) = recorder_with(&engine, |builder| builder.clock(ticker).calibrate(false));
+    let mut linker = Linker::new(&engine);
+    recorder.add_to_linker(&mut linker, |lane| lane).unwrap();
+    let traps = module(
+        &engine,
+        r#"(func $f (local $t i32) (ENTER 1) unreachable)
+           (func (export "f") (local $t i32) (ENTER 0) (call $f) (LEAVE))"#,
+    );
+    for _ in 0..50 {
+        let mut store = Store::new(&engine, recorder.host_lane());
+        let instance = linker.instantiate(&mut store, &traps).unwrap();
+        let f = instance.get_typed_func::<(), ()>(&mut store, "f").unwrap();
+        // Without the recorder's call its calls end with the store, by the clock.
+        f.call(&mut store, ()).unwrap_err();
+    }
+    recorder.finish("completed").unwrap();
+    let bytes = trace.bytes();
+    let mut reader = TraceReader::new(&bytes[..]).unwrap();
+    let mut last = 0;
+    let mut events = 0;
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Events(batch) = item else { continue };
+        for timed in batch.events {
+            assert!(timed.ticks >= last, "event {events}: {} after {last}", timed.ticks);
+            last = timed.ticks;
+            events += 1;
+        }
+    }
+    assert_eq!((reader.anomalies(), events), (&[][..], 150));
 }

@@ -4,7 +4,7 @@ use crate::common::*;
 use kperf_trace::{Event, Item, TraceReader};
 use kperf_wasmtime::{ClockChoice, HostLane, Recorder, Rotation, TraceContext};
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 use wasmtime::{Engine, Linker, Store};
@@ -145,3 +145,63 @@ fn parents_hold_in_the_next_file_too() {
 }
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+/// A file whose writes fail from the fourth to the sixth.
+struct Failing {
+    file: File,
+    writes: usize,
+}
+
+impl Write for Failing {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writes += 1;
+        if (4..7).contains(&self.writes) { Err(io::Error::other("not now")) } else { self.file.write(bytes) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn each_file_tells_what_it_lacks() {
+    let engine = engine();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().to_owned();
+    let recorder = Recorder::builder()
+        .clock(ClockChoice::Test)
+        .rotate(Rotation::by_size(700), move |number| {
+            Ok(Failing { file: File::create(path.join(format!("{number}.kperf")))?, writes: 0 })
+        })
+        .build(&engine)
+        .unwrap();
+    for _ in 0..4 {
+        run(&recorder, &engine, "many", Some(100_000), || {});
+    }
+    recorder.finish("completed").unwrap_err();
+    let files = files(folder.path());
+    assert!(files.len() > 2, "{} files", files.len());
+    let (mut all, mut lost_by_all) = (0, 0);
+    for (number, file) in files.iter().enumerate() {
+        let mut reader = TraceReader::new(&file[..]).unwrap();
+        let (mut events, mut lost, mut open) = (0, 0, 0);
+        while let Some(item) = reader.next().unwrap() {
+            let Item::Events(batch) = item else { continue };
+            for timed in batch.events {
+                match timed.event {
+                    Event::Lost { events } => lost += events.map_or(0, |events| u64::from(events.get())),
+                    Event::Enter(_) => (events, open) = (events + 1, open + 1),
+                    Event::Leave | Event::Unwind { .. } => (events, open) = (events + 1, open - 1),
+                    event => panic!("{event:?}"),
+                }
+            }
+        }
+        assert_eq!(reader.anomalies(), [], "file {number}");
+        let summary = reader.summary().unwrap();
+        assert_eq!((summary.dropped_events, summary.events), (lost, events + lost), "file {number}");
+        (all, lost_by_all) = (all + events, lost_by_all + lost);
+    }
+    let stats = recorder.stats();
+    assert_eq!((stats.events, stats.lost_events), (all, lost_by_all));
+    assert!(lost_by_all > 0);
+}

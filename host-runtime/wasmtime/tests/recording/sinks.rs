@@ -112,4 +112,7 @@ fn a_sink_that_panics_does_not_take_the_guest_along() {
         .unwrap();
     run(&recorder, &engine, "many", Some(100_000), || {});
     assert_eq!(recorder.finish("completed").unwrap_err().to_string(), "the trace's sink panicked");
+    // Also those that were on their way into it.
+    let stats = recorder.stats();
+    assert_eq!(stats.events + stats.lost_events, 200_000, "{stats:?}");
 }

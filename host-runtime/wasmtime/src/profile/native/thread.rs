@@ -1,6 +1,7 @@
 //! The thread that runs a guest.
-#![allow(unsafe_code)] // The C library knows threads and their stacks.
+#![allow(unsafe_code)] // The C library knows threads.
 
+use crate::fiber::stack;
 use std::ops::Range;
 
 /// A thread, by what the kernel calls it.
@@ -41,20 +42,4 @@ impl Thread {
 pub(super) fn id() -> libc::pid_t {
     // SAFETY: it takes nothing and can't fail.
     unsafe { libc::gettid() }
-}
-
-/// Where the running thread's stack lies.
-fn stack() -> Option<Range<usize>> {
-    // SAFETY: the attributes are plain data that the first call fills in and the last takes back.
-    unsafe {
-        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
-        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
-            return None;
-        }
-        let (mut lowest, mut size) = (std::ptr::null_mut(), 0);
-        let failed = libc::pthread_attr_getstack(&raw const attributes, &raw mut lowest, &raw mut size);
-        libc::pthread_attr_destroy(&raw mut attributes);
-        let begin = lowest as usize;
-        (failed == 0).then(|| begin..begin.saturating_add(size))
-    }
 }

@@ -1,0 +1,73 @@
+//! Times of a block that lie before a moment.
+
+use kperf_abi::block::{BlockHeader, HEADER_LEN};
+use kperf_abi::word::{TIME, Word};
+
+/// Makes the times in a block that lie before a moment this moment: the lane that had its number before ended then by the clock, and
+/// a ticker's time is older. Moments and times are ticks.
+pub(crate) fn until(block: &mut [u8], moment: u64) {
+    let Some((header, _)) = BlockHeader::split(block) else { return };
+    let mut lag = moment.saturating_sub(header.start_ticks);
+    if lag == 0 {
+        return;
+    }
+    let held = BlockHeader { start_ticks: moment, ..header };
+    block[..HEADER_LEN].copy_from_slice(&held.to_bytes());
+    let (words, _) = block[HEADER_LEN..].as_chunks_mut::<4>();
+    let mut words = words.iter_mut();
+    while let Some(word) = words.next() {
+        match Word::decode(u32::from_le_bytes(*word)) {
+            Some(Word::Time(ticks)) => {
+                let taken = lag.min(ticks.into());
+                *word = (TIME | (ticks - taken as u32)).to_le_bytes();
+                lag -= taken;
+            }
+            Some(Word::WideTime) => {
+                let (Some(low), Some(high)) = (words.next(), words.next()) else { return };
+                let ticks = u64::from(u32::from_le_bytes(*low)) | u64::from(u32::from_le_bytes(*high)) << 32;
+                let taken = lag.min(ticks);
+                let left = ticks - taken;
+                *low = (left as u32).to_le_bytes();
+                *high = ((left >> 32) as u32).to_le_bytes();
+                lag -= taken;
+            }
+            _ => continue,
+        }
+        if lag == 0 {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::State;
+
+    fn block(words: &[u32]) -> Vec<u8> {
+        let mut block = BlockHeader { stack: 0, depth: 0, start_ticks: 100 }.to_bytes().to_vec();
+        block.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        block
+    }
+
+    #[test]
+    fn times_stand_still_until_the_moment() {
+        let words = [1, TIME | 30, Word::Leave.encode(), Word::WideTime.encode(), 50, 0, 2, TIME | 40];
+        // The time behind each of these prefixes, as it was and if it can't be before 160.
+        for (count, was, held) in [(1, 100, 160), (2, 130, 160), (6, 180, 180), (8, 220, 220)] {
+            let mut block = block(&words[..count]);
+            let last = |block: &[u8]| State::behind(block, |_| 0).map(|state| state.last);
+            assert_eq!(last(&block), Some(was));
+            until(&mut block, 160);
+            assert_eq!(last(&block), Some(held), "{count}");
+        }
+        let mut whole = block(&words);
+        for moment in [0, 99, 100] {
+            until(&mut whole, moment);
+            assert_eq!(whole, block(&words));
+        }
+        until(&mut whole, u64::MAX);
+        assert_eq!(State::behind(&whole, |_| 0).map(|state| state.last), Some(u64::MAX));
+        until(&mut [0; 7], 5);
+    }
+}
