@@ -13,7 +13,7 @@ if (files.length === 0) {
 
 // What a node does with modules, memories, threads and loaders.
 const OF_THE_ENGINE = [
-    'anchors', 'golden', 'inside', 'inside-alone', 'jco-trap', 'loading', 'own-names', 'profile', 'realms', 'recorder', 'switch',
+    'anchors', 'golden', 'inside', 'inside-alone', 'jco-trap', 'loading', 'own-names', 'profile', 'realms', 'recorder', 'sampler', 'switch',
     'threads-memory',
 ].map((name) => `${name}.test.mjs`);
 const everything = word !== '' || process.env.KPERF_TESTS === 'all';
