@@ -28,11 +28,11 @@
 ;; bytes 224..232  f64   from when on these and the stalls count: bytes 120..128, as it has seen them
 ;; bytes 232..240  f64   how long guests had run at the last tick
 ;; bytes 240..244  u32   1 while it naps
-;; bytes 248..256  i64   how long it naps, in nanoseconds, if it is put aside
 ;; bytes 244..248  u32   1 while it sleeps because no guest runs: whose guest begins puts 0 there, and wakes it
+;; bytes 248..256  i64   how long it naps, in nanoseconds, if it is put aside
+;; bytes 256..264  i64   until when it naps; always, if a period is so long that it sleeps between its ticks (src/common/ticker.ts)
 ;; bytes 264..272  i64   when it last saw that a guest had run, in ticks
 ;; bytes 272..280  f64   how long guests had run by then: bytes 144..152
-;; bytes 256..264  i64   until when it naps; always, if a period is so long that it sleeps between its ticks (src/common/ticker.ts)
 ;; bytes 1024..    stalls: start u64, length u64
 ;;
 ;; Where the clock takes coarse steps (5 us in a page), the time between two steps is guessed: the turns of the loop are
@@ -52,7 +52,7 @@
   ;; The cells of lanes whose recorder can't load from this memory.
   (import "next" "put" (func $put (param i64)))
 
-  ;; A longer one says that processors are scarce.
+  ;; A longer gap says that processors are scarce.
   (global $late i64 (i64.const 1_000_000))
   ;; For how long it naps at first, and at most. Put aside within this while after that, it naps twice as long.
   (global $least_naps i64 (i64.const 20_000_000))

@@ -12,7 +12,7 @@ import type { Output } from '../common/output.js';
 import type { SamplerLink } from '../common/profile.js';
 import type { ProfiledInstance } from '../common/profiled-instance.js';
 import { Recorder } from '../common/recorder.js';
-import { IS_NONE, IS_STARTING, IS_WANTED, SamplerControl, STATE } from '../common/sampler.js';
+import { IS_NONE, IS_RUNNING, IS_STARTING, IS_WANTED, SamplerControl } from '../common/sampler.js';
 import { parseSampling, type Sampling, type SamplingOptions } from '../common/sampling.js';
 import type { SharedLane } from '../common/shared-lane.js';
 import { askForCells, clockMemory, forgetTicks, hasTicked, periodOn, stopTicker, waitForTicker, type CellChange, type Ticker } from '../common/ticker.js';
@@ -351,8 +351,8 @@ function samplerOnRequest(shared: Shared): () => void {
 function startSamplerThread({ sampling, sampler, hub, origin, channels: { instances } }: Shared): void {
     if (!new SamplerControl(sampler).become(IS_WANTED, IS_STARTING)) return;
     const data: SamplerData = { kperf: 'sampler', hub, control: sampler, instances, origin, sampling };
-    // Whoever ends an instance waits for nobody then.
-    startThread('./sampler-thread.js', data).on('exit', () => void Atomics.store(new Int32Array(sampler), STATE, IS_NONE));
+    // Whoever ends an instance waits for nobody then. (One that ends by itself says so, and another may run already.)
+    startThread('./sampler-thread.js', data).on('error', () => new SamplerControl(sampler).become(IS_RUNNING, IS_NONE));
 }
 
 function refuseToSample(): never {
