@@ -39,6 +39,7 @@ pub fn describe(clock: ClockChoice) -> String {
 
 fn period_text(period: Duration) -> String {
     match period.as_nanos() {
+        nanos if nanos.is_multiple_of(1_000_000) => format!("{} ms", nanos / 1_000_000),
         nanos if nanos.is_multiple_of(1000) => format!("{} us", nanos / 1000),
         nanos => format!("{nanos} ns"),
     }

@@ -126,7 +126,7 @@ impl LaneCore {
 
     /// Its guest calls from here. If it runs on a stack of its own, the store is called asynchronously, whoever didn't say so.
     pub(crate) fn notice_async(&self) {
-        if fiber::is_one() {
+        if fiber::is_current() {
             self.set_async();
         }
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// Whether the caller runs on another stack than its thread's: within an asynchronous call, so that whoever waits here holds up an
 /// executor. False where nobody knows: on other systems than Linux.
-pub(crate) fn is_one() -> bool {
+pub(crate) fn is_current() -> bool {
     thread_local! {
         static STACK: Option<Range<usize>> = stack();
     }
@@ -39,11 +39,11 @@ fn stack() -> Option<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::is_one;
+    use super::is_current;
 
     #[test]
     fn a_thread_s_own_stack_is_none() {
-        assert!(!is_one());
-        assert!(std::thread::spawn(|| !is_one()).join().unwrap());
+        assert!(!is_current());
+        assert!(std::thread::spawn(|| !is_current()).join().unwrap());
     }
 }

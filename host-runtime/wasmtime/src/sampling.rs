@@ -9,9 +9,10 @@ use std::time::Duration;
 pub struct Sampling {
     /// How often a sample is taken.
     ///
-    /// On a shadow stack the default is 100 us, a millisecond where there is only one processor. A sample costs the guest 100 to 200 ns for each of the stack's cache lines that
-    /// it writes next: some 0.2 % in all; it costs the sampler's processor up to 40 us. On a native stack the default is a millisecond: each sample interrupts the guest for
-    /// 2 to 25 us, the latter on a virtual machine.
+    /// On a shadow stack the default is 100 us, a millisecond where there is only one processor. A sample costs the guest 100 to
+    /// 200 ns for each of the stack's cache lines that it writes next: some 0.2 % in all; it costs the sampler's processor up to
+    /// 40 us. On a native stack the default is a millisecond: each sample interrupts the guest for 2 to 25 us, the latter on a
+    /// virtual machine.
     pub period: Duration,
     /// Calls that samples see last that long are in the trace one by one; their times are exact to a period. Ten periods by
     /// default; `None` for no such calls. A module must have been rewritten for it.
