@@ -146,16 +146,17 @@ fn parents_hold_in_the_next_file_too() {
 
 const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// A file whose writes fail from the fourth to the sixth.
+/// A file whose third write fails, if it is to fail: that of its first block.
 struct Failing {
     file: File,
     writes: usize,
+    fails: bool,
 }
 
 impl Write for Failing {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.writes += 1;
-        if (4..7).contains(&self.writes) { Err(io::Error::other("not now")) } else { self.file.write(bytes) }
+        if self.fails && self.writes == 3 { Err(io::Error::other("not now")) } else { self.file.write(bytes) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -170,8 +171,9 @@ fn each_file_tells_what_it_lacks() {
     let path = folder.path().to_owned();
     let recorder = Recorder::builder()
         .clock(ClockChoice::Test)
-        .rotate(Rotation::by_size(700), move |number| {
-            Ok(Failing { file: File::create(path.join(format!("{number}.kperf")))?, writes: 0 })
+        .rotate(Rotation::by_size(1), move |number| {
+            let file = File::create(path.join(format!("{number}.kperf")))?;
+            Ok(Failing { file, writes: 0, fails: number == 0 || number == 2 })
         })
         .build(&engine)
         .unwrap();
