@@ -268,7 +268,7 @@ pub fn clock_text(header: &Header, ticks: Option<&TickTotal>) -> String {
             format!("precise ({source}), resolution {}", fine_text(clock.resolution_nanos))
         }
         (ClockKind::Ticker, Some(ticks), _) if ticks.squares <= 0.0 => {
-            format!("precise ({source}): the ticker was not run, and each event read the clock itself")
+            format!("precise ({source}): no tick came, and each event read the clock itself")
         }
         (ClockKind::Ticker, Some(ticks), _) => {
             let usual = ticks.resolution_nanos();
@@ -416,7 +416,7 @@ mod tests {
             text(&[(1_000_000, 1_000_000); 3]),
             "ticker (tsc), one tick in 1.0 ms: times are those of a sampler"
         );
-        let never = "precise (tsc): the ticker was not run, and each event read the clock itself";
+        let never = "precise (tsc): no tick came, and each event read the clock itself";
         assert_eq!(text(&[(1_000_000, 0)]), never);
     }
 }

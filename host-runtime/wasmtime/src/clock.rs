@@ -14,8 +14,8 @@ pub enum ClockChoice {
     #[default]
     Precise,
     /// Every event loads the time that a thread of ours renews every so often. That is far cheaper, but times are only as
-    /// exact as the period, and the thread keeps one processor busy. Where the guest's is the only processor, the thread
-    /// sleeps between its ticks.
+    /// exact as the period, and the thread keeps one processor busy while guests run. Where the guest's is the only processor, the
+    /// thread sleeps between its ticks. It sleeps altogether while events are few: they read the clock then.
     Ticker {
         /// How often. [`ClockChoice::PERIOD`] is a good choice; below it the guest pays for every renewal. Where there is
         /// only one processor, [`ClockChoice::ALONE_PERIOD`] replaces any shorter one.

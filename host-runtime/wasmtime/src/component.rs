@@ -339,8 +339,8 @@ pub(crate) fn define<T: 'static>(
         return Err(ErrorKind::MemoriesMove.into());
     }
     let mut host = linker.instance(COMPONENT_HOST).map_err(failed)?;
-    let clock = recording.outlet.clock.clone();
-    host.func_wrap(HOST_NOW, move |_: StoreContextMut<'_, T>, ()| Ok((clock.now(),))).map_err(failed)?;
+    let outlet = recording.outlet.clone();
+    host.func_wrap(HOST_NOW, move |_: StoreContextMut<'_, T>, ()| Ok((outlet.asked(),))).map_err(failed)?;
     for (name, counts) in [(HOST_ATTACH, false), (HOST_ATTACH_COUNTING, true)] {
         let find = find.clone();
         let attach = move |mut store: StoreContextMut<'_, T>, (memory,): (WasmList<u8>,)| {

@@ -139,7 +139,7 @@ impl Inlined {
             guards.lock().unwrap_or_else(PoisonError::into_inner).push(guard);
             Ok(())
         });
-        let now = link::now(&mut store, &recording.outlet.clock);
+        let now = link::now(&mut store, &recording.outlet);
         linker.define(&mut store, names::HOST_MODULE, names::HOST_FLUSH, flush).map_err(failed)?;
         linker.define(&mut store, names::HOST_MODULE, names::HOST_NOW, now).map_err(failed)?;
         Ok(inlined)

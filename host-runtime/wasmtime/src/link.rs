@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::guards::LaneGuard;
 use crate::lane::Lane;
 use crate::memory::LaneMemory;
+use crate::outlet::Outlet;
 use crate::recording::Recording;
 use crate::state::StateGlobals;
 use kperf_abi::names;
@@ -56,7 +57,7 @@ impl Linking {
             imports.push(match import.name() {
                 names::HOST_MEMORY => memory.clone().into(),
                 names::HOST_FLUSH => flush.into(),
-                names::HOST_NOW => now(&mut store, &recording.outlet.clock).into(),
+                names::HOST_NOW => now(&mut store, &recording.outlet).into(),
                 _ => match recording.outlet.ticker.as_ref().and_then(|ticker| ticker.cell().import()) {
                     Some(cell) => cell.clone().into(),
                     None => return Err(ErrorKind::Engine("it has no shared memory".into()).into()),
@@ -92,11 +93,19 @@ impl Linking {
     }
 }
 
-/// The clock as a host function. Each kind of clock has its own, so that a call reads the clock and does nothing else.
-pub(crate) fn now(store: impl AsContextMut, clock: &Clock) -> Func {
-    match clock.clone() {
-        Clock::Counter(clock) => Func::wrap(store, move || clock.raw() as i64),
-        clock @ (Clock::Instructions | Clock::Test(_)) => Func::wrap(store, move || clock.now() as i64),
+/// The clock as a host function. Each kind of clock has its own, so that a call reads the clock and does nothing else. A ticker that
+/// sleeps hears it.
+pub(crate) fn now(store: impl AsContextMut, outlet: &Outlet) -> Func {
+    let alarm = outlet.ticker.as_ref().map(|ticker| ticker.alarm().clone());
+    match (outlet.clock.clone(), alarm) {
+        (Clock::Counter(clock), None) => Func::wrap(store, move || clock.raw() as i64),
+        (Clock::Counter(clock), Some(alarm)) => Func::wrap(store, move || {
+            let now = clock.raw();
+            // After the clock: where it wakes a thread, that is no time of the callee's.
+            alarm.ring();
+            now as i64
+        }),
+        (clock @ (Clock::Instructions | Clock::Test(_)), _) => Func::wrap(store, move || clock.now() as i64),
     }
 }
 

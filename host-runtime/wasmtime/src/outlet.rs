@@ -24,6 +24,15 @@ pub(crate) struct Outlet {
 }
 
 impl Outlet {
+    /// The time for an event that finds none. A ticker that sleeps hears it.
+    pub(crate) fn asked(&self) -> u64 {
+        let now = self.clock.now();
+        if let Some(ticker) = &self.ticker {
+            ticker.alarm().ring();
+        }
+        now
+    }
+
     /// An instance's calls are only counted, for a reason. Tells each reason once.
     pub(crate) fn note_unsampled(&self, reason: &str) {
         let mut unsampled = self.unsampled.lock().unwrap_or_else(PoisonError::into_inner);

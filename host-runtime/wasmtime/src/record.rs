@@ -39,7 +39,7 @@ impl Pen<'_> {
 
     /// A time that a ticker wrote. If it is 0, reads the clock instead.
     fn or_read(&self, ticks: u64) -> u64 {
-        if ticks == 0 { self.lane.outlet.clock.now() } else { ticks }
+        if ticks == 0 { self.lane.outlet.asked() } else { ticks }
     }
 
     /// Enters a function; answers the token.

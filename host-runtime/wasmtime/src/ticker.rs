@@ -12,7 +12,11 @@
 //!   ([`ClockChoice::for_this_machine`](crate::ClockChoice::for_this_machine)).
 //! * The guest's thread checks the time wherever it reaches the host anyway ([`Ticker::check`]). If the time is far behind,
 //!   it writes 0 in its place: events then ask the host for the time until the next tick.
+//!
+//! Nobody tells whether guests run. So ten times a second the thread writes 0 in place of the time, and waits for an event that asks.
+//! Where guests run, one does so within a microsecond. Else the thread sleeps until many have asked ([`Alarm`]).
 
+mod alarm;
 mod pace;
 mod slice;
 
@@ -20,6 +24,7 @@ use crate::clock::Clock;
 use crate::error::{ErrorKind, Result};
 use crate::processors::processors;
 use crate::ticker_cell::TickerCell;
+pub(crate) use alarm::Alarm;
 use kperf_trace::{Stall, StallKind, StallTotal, TickTotal};
 use pace::Pace;
 use std::collections::BTreeMap;
@@ -56,6 +61,8 @@ struct Shared {
     new_until: AtomicU64,
     /// When a guest found the time too old last, in ticks: from there on until the next tick events read the clock.
     doubted: AtomicU64,
+    /// What wakes the thread.
+    alarm: Arc<Alarm>,
     inner: Mutex<Inner>,
 }
 
@@ -68,6 +75,8 @@ struct Inner {
     since: u64,
     /// The last tick.
     last: u64,
+    /// Whether the thread sleeps, because nobody may want the time.
+    rests: bool,
 }
 
 /// What became of the ticks.
@@ -107,6 +116,11 @@ impl Ticker {
         &self.shared.cell
     }
 
+    /// What to ring when an event asks the host for the time.
+    pub(crate) fn alarm(&self) -> &Arc<Alarm> {
+        &self.shared.alarm
+    }
+
     /// Renews the clock of a lane too, from now on.
     pub(crate) fn add(&self, lane: u32, cell: TickerCell) {
         let mut inner = self.shared.inner();
@@ -144,7 +158,8 @@ impl Ticker {
         }
         let now = self.shared.clock.now();
         let mut inner = self.shared.inner();
-        if now.saturating_sub(inner.last) >= self.shared.period {
+        // Nobody would renew it again while the thread sleeps.
+        if !inner.rests && now.saturating_sub(inner.last) >= self.shared.period {
             let is_new = now < self.shared.new_until.load(Ordering::Relaxed);
             self.shared.tick(&mut inner, now, self.shared.patience.load(Ordering::Relaxed), is_new);
         }
@@ -163,6 +178,7 @@ impl Ticker {
             told: Told::default(),
             since: self.shared.clock.now(),
             last: self.shared.clock.now(),
+            rests: inner.rests,
         };
     }
 
@@ -204,6 +220,7 @@ impl Shared {
             period,
             new_until: AtomicU64::new(0),
             doubted: AtomicU64::new(0),
+            alarm: Arc::default(),
             inner: Mutex::new(Inner { since: now, last: now, ..Inner::default() }),
         })
     }
@@ -213,12 +230,46 @@ impl Shared {
         let doubted = self.doubted.load(Ordering::Relaxed);
         let last = std::mem::replace(&mut inner.last, now);
         inner.note(&self.clock, [last, doubted, now], usual);
-        let told = if is_new { 0 } else { now };
-        self.cell.store(told);
-        inner.cells.values().for_each(|cell| cell.store(told));
+        self.tell(inner, if is_new { 0 } else { now });
         if is_new {
             self.doubted.fetch_max(now, Ordering::Relaxed);
         }
+    }
+
+    /// Writes the time, or 0: then events ask the host for it.
+    fn tell(&self, inner: &Inner, time: u64) {
+        self.cell.store(time);
+        inner.cells.values().for_each(|cell| cell.store(time));
+    }
+
+    /// Until when a guest may see too few ticks, if any.
+    fn renew_beginning(&self, inner: &Inner, pace: &Pace) -> u64 {
+        let until = inner.since.saturating_add(pace.few_ticks());
+        self.new_until.store(until, Ordering::Relaxed);
+        until
+    }
+
+    /// Sleeps until events ask for the time. Answers the time then. What lies between counts nowhere: events had exact times.
+    fn rest(&self, pace: &Pace) -> u64 {
+        let mut inner = self.inner();
+        inner.rests = true;
+        // Before an event can see the 0.
+        self.alarm.set();
+        self.tell(&inner, 0);
+        drop(inner);
+        let begun = self.clock.now();
+        let hopes = || self.clock.now().saturating_sub(begun) < pace.hope();
+        self.alarm.wait(hopes, || self.stop.load(Ordering::Relaxed));
+        let mut inner = self.inner();
+        let now = self.clock.now();
+        inner.rests = false;
+        inner.last = now;
+        if pace.was_idle(now.saturating_sub(begun)) {
+            inner.since = now;
+        }
+        let is_new = now < self.renew_beginning(&inner, pace);
+        self.tick(&mut inner, now, pace.usual(), is_new);
+        now
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -250,6 +301,7 @@ fn tick(shared: &Shared, mut pace: Pace) {
     slice::ask_for_short_ones();
     let clock = &shared.clock;
     let mut last = shared.inner().last;
+    let mut awake_since = last;
     loop {
         // Before the clock: how long it stood still before the end counts too.
         let stopping = shared.stop.load(Ordering::Relaxed);
@@ -267,8 +319,7 @@ fn tick(shared: &Shared, mut pace: Pace) {
             return;
         }
         // A guest that has just begun would see few ticks, if any: it reads the clock itself at first.
-        let new_until = inner.since.saturating_add(pace.few_ticks());
-        shared.new_until.store(new_until, Ordering::Relaxed);
+        let new_until = shared.renew_beginning(&inner, &pace);
         // The writer may have been later.
         if now > inner.last {
             shared.tick(&mut inner, now, pace.usual(), now < new_until);
@@ -277,7 +328,10 @@ fn tick(shared: &Shared, mut pace: Pace) {
         last = now;
         pace.note(now, gap);
         shared.patience.store(pace.patience(), Ordering::Relaxed);
-        if let Some(nap) = pace.nap() {
+        if pace.may_rest(now.saturating_sub(awake_since)) {
+            last = shared.rest(&pace);
+            awake_since = last;
+        } else if let Some(nap) = pace.nap() {
             // `stop` ends it.
             std::thread::park_timeout(nap);
         }

@@ -1,26 +1,45 @@
-//! Profiles of programs that do nothing cost nothing. A process of its own: its threads are looked at.
+//! Programs that do nothing cost nothing. A process of its own: its threads are looked at.
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #![allow(missing_docs, clippy::unwrap_used, unsafe_code)]
 
 mod common;
 
 use common::exits::{GUEST, compile, engine, table};
-use common::recorder_with;
-use kperf_rewriter::Probe;
-use kperf_trace::{Item, TraceReader};
-use kperf_wasmtime::{ClockChoice, is_native};
+use common::{Memory, recorder_with};
+use kperf_rewriter::{Options, Probe, rewrite_component};
+use kperf_trace::{Event, Item, TraceReader};
+use kperf_wasmtime::{ClockChoice, ComponentLanes, HostLane, Recorder, is_native};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use wasmtime::{Linker, Store};
+use wasmtime::component::{Component, Linker as ComponentLinker};
+use wasmtime::{Engine, Linker, Store};
+
+/// A thread of this process. It gives itself its name when it begins.
+fn thread(wanted: &str) -> PathBuf {
+    let until = Instant::now() + Duration::from_secs(20);
+    loop {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let is_wanted = |task: &PathBuf| {
+            std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == wanted)
+        };
+        if let Some(task) = tasks.map(|task| task.unwrap().path()).find(is_wanted) {
+            return task;
+        }
+        assert!(Instant::now() < until, "there is no {wanted}");
+    }
+}
 
 /// How often the sampler's thread was woken.
 fn wakeups() -> u64 {
-    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
-    let sampler = tasks.map(|task| task.unwrap().path()).find(|task| {
-        std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.trim() == "kperf-sampler")
-    });
-    let status = std::fs::read_to_string(sampler.expect("there is one").join("status")).unwrap();
+    let status = std::fs::read_to_string(thread("kperf-sampler").join("status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:")).unwrap();
     line.trim().parse().unwrap()
+}
+
+/// For how many nanoseconds the ticker's thread has had a processor.
+fn spun() -> u64 {
+    let told = std::fs::read_to_string(thread("kperf-ticker").join("schedstat")).unwrap();
+    told.split(' ').next().unwrap().parse().unwrap()
 }
 
 /// Whether this thread can sleep without a signal.
@@ -78,4 +97,130 @@ fn without_an_open_call_nothing_runs() {
         assert!(samples > 10 && nanos(idle) > 80e6, "{probe:?}: {samples} samples, {} ns idle", nanos(idle));
         assert!(idle < whole, "{probe:?}");
     }
+}
+
+/// What the guest executes in a turn: some milliseconds.
+const TURN: i32 = 24;
+const TURNS: u32 = 4;
+
+/// Makes turns, each when the ticker sleeps. Answers how long they took, in nanoseconds.
+fn turns(mut turn: impl FnMut()) -> u64 {
+    let mut nanos = 0;
+    for _ in 0..TURNS {
+        let until = Instant::now() + Duration::from_secs(20);
+        loop {
+            let before = spun();
+            std::thread::sleep(Duration::from_millis(50));
+            if spun() == before {
+                break;
+            }
+            assert!(Instant::now() < until, "the ticker runs, but no guest does");
+        }
+        let begun = Instant::now();
+        turn();
+        nanos += begun.elapsed().as_nanos() as u64;
+    }
+    nanos
+}
+
+/// How long the outermost calls of a trace took, in nanoseconds.
+fn recorded(trace: &Memory) -> u64 {
+    let bytes = trace.bytes();
+    let mut reader = TraceReader::new(&bytes[..]).unwrap();
+    let (mut depth, mut outermost, mut begun, mut ticks) = (0, 0, 0, 0);
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Events(batch) = item else { continue };
+        for timed in batch.events {
+            match timed.event {
+                Event::Enter(_) => {
+                    if depth == 0 {
+                        begun = timed.ticks;
+                        outermost += 1;
+                    }
+                    depth += 1;
+                }
+                Event::Leave => {
+                    depth -= 1;
+                    if depth == 0 {
+                        ticks += timed.ticks - begun;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    assert_eq!((reader.anomalies(), outermost), (&[][..], TURNS));
+    (ticks as f64 / reader.header().clock.ticks_per_second * 1e9) as u64
+}
+
+/// A ticker's recording of turns that `make` prepares.
+fn check_turns(form: &str, engine: &Engine, make: impl FnOnce(&Recorder) -> Box<dyn FnMut()>) {
+    let (recorder, trace) =
+        recorder_with(engine, |builder| builder.clock(ClockChoice::ticker()).calibrate(false));
+    let measured = turns(make(&recorder));
+    recorder.finish("completed").unwrap();
+    let share = recorded(&trace) as f64 / measured as f64;
+    assert!((0.9..=1.001).contains(&share), "{form}: {share} of {measured} ns");
+}
+
+#[test]
+fn a_ticker_sleeps_while_no_guest_runs_and_turns_have_their_own_time() {
+    let engine = engine();
+    check_turns("inside the module", &engine, |recorder| {
+        let module = compile(&engine, GUEST, Probe::Inline);
+        let mut store = Store::new(&engine, ());
+        let mut linker = Linker::new(&engine);
+        let inlined = recorder.link_inlined(&mut store, &mut linker).unwrap();
+        linker.func_wrap("host", "h", |_: i32| ()).unwrap();
+        let instance = linker.instantiate(&mut store, &module).unwrap();
+        let fib = instance.get_typed_func::<i32, i32>(&mut store, "fib").unwrap();
+        Box::new(move || {
+            inlined.call(&mut store, |store| fib.call(store, TURN)).unwrap();
+        })
+    });
+    let module = compile(&engine, GUEST, Probe::Import);
+    check_turns("beside the module", &engine, |recorder| {
+        let mut store = Store::new(&engine, ());
+        let mut linker = Linker::new(&engine);
+        let lane = recorder.link(&mut store, &mut linker).unwrap();
+        linker.func_wrap("host", "h", |_: i32| ()).unwrap();
+        let instance = linker.instantiate(&mut store, &module).unwrap();
+        let fib = instance.get_typed_func::<i32, i32>(&mut store, "fib").unwrap();
+        Box::new(move || {
+            lane.call(&mut store, |store| fib.call(store, TURN)).unwrap();
+        })
+    });
+    check_turns("host functions", &engine, |recorder| {
+        let mut linker: Linker<HostLane> = Linker::new(&engine);
+        recorder.add_to_linker(&mut linker, |lane| lane).unwrap();
+        linker.func_wrap("host", "h", |_: i32| ()).unwrap();
+        let mut store = Store::new(&engine, recorder.host_lane());
+        let instance = linker.instantiate(&mut store, &module).unwrap();
+        let fib = instance.get_typed_func::<i32, i32>(&mut store, "fib").unwrap();
+        Box::new(move || {
+            fib.call(&mut store, TURN).unwrap();
+        })
+    });
+    check_turns("component", &engine, |recorder| {
+        let text = format!(
+            "(component (core module $m {}) (core instance $i (instantiate $m))
+               (func (export \"fib\") (param \"n\" s32) (result s32) (canon lift (core func $i \"fib\"))))",
+            r#"(func $fib (export "fib") (param i32) (result i32)
+                 (if (result i32) (i32.lt_s (local.get 0) (i32.const 2))
+                   (then (local.get 0))
+                   (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1)))
+                                  (call $fib (i32.sub (local.get 0) (i32.const 2)))))))"#
+        );
+        let rewritten = rewrite_component(&wat::parse_str(text).unwrap(), &Options::default()).unwrap();
+        let component = Component::new(&engine, &rewritten.wasm).unwrap();
+        let mut linker: ComponentLinker<ComponentLanes> = ComponentLinker::new(&engine);
+        recorder.add_to_component_linker(&mut linker, |lanes| lanes).unwrap();
+        let mut store =
+            recorder.component_store(Store::new(&engine, ComponentLanes::default()), |lanes| lanes).unwrap();
+        let instance = linker.instantiate(&mut store, &component).unwrap();
+        let fib = instance.get_typed_func::<(i32,), (i32,)>(&mut store, "fib").unwrap();
+        Box::new(move || {
+            store.call(|store| fib.call(store, (TURN,))).unwrap();
+        })
+    });
 }

@@ -1,0 +1,120 @@
+//! Wakes the ticker's thread when events ask for the time.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread::{self, Thread};
+
+/// So many questions cost as much as to wake a thread (a few hundred microseconds, if it takes the guest's processor first). A short
+/// call of a guest has fewer: it has exact times, and doesn't wait for anybody.
+const MANY: u32 = 10_000;
+/// Nobody sleeps.
+const AWAKE: u32 = u32::MAX;
+
+/// What a thread sleeps by.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    /// How many events have asked while the thread sleeps.
+    asked: AtomicU32,
+    sleeper: OnceLock<Thread>,
+}
+
+impl Default for Alarm {
+    fn default() -> Alarm {
+        Alarm { asked: AtomicU32::new(AWAKE), sleeper: OnceLock::new() }
+    }
+}
+
+impl Alarm {
+    /// An event asks the host for the time.
+    #[inline]
+    pub(crate) fn ring(&self) {
+        let asked = self.asked.load(Ordering::Relaxed);
+        if asked < MANY {
+            self.count(asked);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn count(&self, asked: u32) {
+        // Another guest may have counted, or the thread may be awake by now: this question need not count.
+        let counted = self.asked.compare_exchange(asked, asked + 1, Ordering::Relaxed, Ordering::Relaxed);
+        if counted.is_ok()
+            && asked + 1 == MANY
+            && let Some(sleeper) = self.sleeper.get()
+        {
+            sleeper.unpark();
+        }
+    }
+
+    /// From now on questions count.
+    pub(super) fn set(&self) {
+        self.sleeper.get_or_init(thread::current);
+        self.asked.store(0, Ordering::SeqCst);
+    }
+
+    /// Waits for one question as long as `hopes` says so, and then sleeps until there were many. Whoever makes `ends` true unparks the
+    /// thread.
+    pub(super) fn wait(&self, hopes: impl Fn() -> bool, ends: impl Fn() -> bool) {
+        let asked = || self.asked.load(Ordering::Relaxed);
+        while asked() == 0 && !ends() && hopes() {
+            std::hint::spin_loop();
+        }
+        if asked() == 0 {
+            while asked() < MANY && !ends() {
+                thread::park();
+            }
+        }
+        self.asked.store(AWAKE, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    #[test]
+    fn one_question_ends_a_hope_and_many_end_a_sleep() {
+        let alarm = Arc::new(Alarm::default());
+        // Nobody sleeps.
+        alarm.ring();
+        alarm.set();
+        alarm.ring();
+        alarm.wait(|| true, || false);
+        let sleeper = {
+            let alarm = alarm.clone();
+            thread::spawn(move || {
+                alarm.set();
+                alarm.wait(|| false, || false);
+            })
+        };
+        while alarm.asked.load(Ordering::Relaxed) != 0 {
+            thread::yield_now();
+        }
+        (1..MANY).for_each(|_| alarm.ring());
+        thread::sleep(std::time::Duration::from_millis(20));
+        assert!(!sleeper.is_finished());
+        assert_eq!(alarm.asked.load(Ordering::Relaxed), MANY - 1);
+        alarm.ring();
+        sleeper.join().expect("it wakes");
+        assert_eq!(alarm.asked.load(Ordering::Relaxed), AWAKE);
+    }
+
+    #[test]
+    fn a_sleep_has_an_end() {
+        let alarm = Arc::new(Alarm::default());
+        let ends = Arc::new(AtomicBool::new(false));
+        let sleeper = {
+            let (alarm, ends) = (alarm.clone(), ends.clone());
+            thread::spawn(move || {
+                alarm.set();
+                alarm.wait(|| false, || ends.load(Ordering::Relaxed));
+            })
+        };
+        ends.store(true, Ordering::Relaxed);
+        sleeper.thread().unpark();
+        sleeper.join().expect("it wakes");
+    }
+}
