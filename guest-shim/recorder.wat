@@ -151,9 +151,15 @@
     (position.set (i32.const 4112)))
 
   ;; #if asking
-  ;; The host's time. While the component may not be left, time stands still.
+  ;; The host's time. While the component may not be left, time stands still: at the last event, or where the host's call began.
   (func $ask (result i64)
-    (if (global.get $hold) (then (return (global.get $last))))
+    (if (global.get $hold)
+      (then
+        (return
+          (select
+            (global.get $last)
+            (i64.load (i32.const 80))
+            (i64.gt_u (global.get $last) (i64.load (i32.const 80)))))))
     (call $host_now))
   ;; #end
 

@@ -6,6 +6,7 @@
 //! bytes 64..68        u32  position: address of the next word to write. A recorder inside a module doesn't use it: its
 //!                          host fills the block with ones before it begins, and the ones mark where the words end
 //! bytes 72..80         u64  how many events the recorder of a component has lost since it handed over a block
+//! bytes 80..88         u64  when the host's last call of a component began: no event of that is earlier
 //! bytes 1024..4096    u32  depth of each of the 768 stacks of this lane that don't run now
 //! bytes 4096..131072       the block: header (16 bytes), then words
 //! ```
@@ -32,6 +33,9 @@ pub const END_MARK: u32 = u32::MAX;
 pub const POSITION: usize = 64;
 /// Address of the number of events that the recorder of a component has lost since it handed over a block, a u64.
 pub const LOST: usize = 72;
+/// Address of the time at which the host's last call of a component began, a u64. The recorder of a component takes it where there is no
+/// other time and it can't ask.
+pub const BEGUN: usize = 80;
 /// Address of the block.
 pub const START: usize = 4096;
 /// Length of a whole block in bytes, header included.

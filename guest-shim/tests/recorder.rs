@@ -86,6 +86,7 @@ fn the_source_agrees_with_the_constants() {
             names::HOST_MEMORY
         ),
         format!("(i64.store (i32.const {})", block::LOST),
+        format!("(i64.load (i32.const {}))", block::BEGUN),
         exported(names::INLINE_ENTER),
         exported(names::INLINE_LEAVE),
         exported(names::INLINE_LEAVE_LEAF),

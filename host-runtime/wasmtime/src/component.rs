@@ -234,7 +234,11 @@ impl Shared {
 
     /// A call of the host's begins.
     fn begin(&self) -> OpenCall<'_> {
-        self.each(LaneCore::check_clock_closely);
+        let now = self.recording.outlet.clock.now();
+        self.each(|lane| {
+            lane.check_clock_closely();
+            lane.memory.note_begun(now);
+        });
         OpenCall { shared: self, ends: Some(Reason::Host), tops: self.begin_profiles() }
     }
 

@@ -8,7 +8,7 @@
 #![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
 
 use crate::ticker_cell::TickerCell;
-use kperf_abi::block::{CAPACITY, END_MARK, HEADER_LEN, LOST, MEMORY_PAGES, POSITION, STACKS, START};
+use kperf_abi::block::{BEGUN, CAPACITY, END_MARK, HEADER_LEN, LOST, MEMORY_PAGES, POSITION, STACKS, START};
 use kperf_abi::word::WIDE_TIME;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -141,6 +141,12 @@ impl LaneMemory {
             // SAFETY: a lane gives its cells back before it is retired, and until then the memory is there.
             Owner::Component => Some(unsafe { TickerCell::of_component(self.words.cast()) }),
         }
+    }
+
+    /// The host's call of a component begins.
+    pub(crate) fn note_begun(&self, ticks: u64) {
+        self.store(BEGUN as u32, ticks as u32);
+        self.store(BEGUN as u32 + 4, (ticks >> 32) as u32);
     }
 
     /// Whether it is the memory of a recorder inside an instance.

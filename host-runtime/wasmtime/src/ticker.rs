@@ -13,8 +13,9 @@
 //! * The guest's thread checks the time wherever it reaches the host anyway ([`Ticker::check`]). If the time is far behind,
 //!   it writes 0 in its place: events then ask the host for the time until the next tick.
 //!
-//! Nobody tells whether guests run. So ten times a second the thread writes 0 in place of the time, and waits for an event that asks.
-//! Where guests run, one does so within a microsecond. Else the thread sleeps until many have asked ([`Alarm`]).
+//! Nobody tells whether guests run. So the thread now and then writes 0 in place of the time, and waits for an event that asks. Where
+//! guests run, one does so within a microsecond. Else the thread sleeps until many have asked ([`Alarm`]). While a recorder in a
+//! component lives, it doesn't: where the component may not be left, events can't ask.
 
 mod alarm;
 mod pace;
@@ -36,6 +37,10 @@ use wasmtime::Engine;
 
 /// How many stalls are told one by one. The rest is only summed up: a machine that is busy otherwise has thousands.
 const STALLS: usize = 1000;
+
+/// A thread that is woken may be put on the guest's processor, and both would want it for a millisecond. So it sleeps for so long before
+/// it spins: then it wakes where nobody else is.
+const BACK: Duration = Duration::from_micros(100);
 
 /// While it lives, the time in its cell is renewed.
 pub(crate) struct Ticker {
@@ -125,6 +130,9 @@ impl Ticker {
     pub(crate) fn add(&self, lane: u32, cell: TickerCell) {
         let mut inner = self.shared.inner();
         cell.store(self.shared.cell.load());
+        if inner.rests && !cell.can_ask() {
+            self.shared.alarm.wake();
+        }
         inner.cells.insert(lane, cell);
     }
 
@@ -153,7 +161,7 @@ impl Ticker {
 
     /// Renews the time too. For the writer's thread, every few microseconds while it works.
     pub(crate) fn also_tick(&self) {
-        if !self.few {
+        if !self.few || self.shared.stop.load(Ordering::Relaxed) {
             return;
         }
         let now = self.shared.clock.now();
@@ -242,33 +250,41 @@ impl Shared {
         inner.cells.values().for_each(|cell| cell.store(time));
     }
 
-    /// Until when a guest may see too few ticks, if any.
-    fn renew_beginning(&self, inner: &Inner, pace: &Pace) -> u64 {
-        let until = inner.since.saturating_add(pace.few_ticks());
-        self.new_until.store(until, Ordering::Relaxed);
-        until
-    }
-
-    /// Sleeps until events ask for the time. Answers the time then. What lies between counts nowhere: events had exact times.
+    /// Sleeps until events ask for the time, if all can. Answers the time then. What lies between counts nowhere: events had exact
+    /// times.
     fn rest(&self, pace: &Pace) -> u64 {
         let mut inner = self.inner();
+        let begun = self.clock.now();
+        if !inner.cells.values().all(TickerCell::can_ask) {
+            return begun;
+        }
         inner.rests = true;
         // Before an event can see the 0.
         self.alarm.set();
-        self.tell(&inner, 0);
+        self.tick(&mut inner, begun, pace.usual(), true);
         drop(inner);
-        let begun = self.clock.now();
         let hopes = || self.clock.now().saturating_sub(begun) < pace.hope();
-        self.alarm.wait(hopes, || self.stop.load(Ordering::Relaxed));
+        let stops = || self.stop.load(Ordering::Relaxed);
+        let slept = self.alarm.wait(hopes, stops);
+        let now = self.resume(|_| 0);
+        if !slept || stops() {
+            return now;
+        }
+        std::thread::sleep(BACK);
+        // No stall: it was meant to be.
+        self.resume(|gap| gap)
+    }
+
+    /// Ticks, and answers the time. What `coarse` makes of the nanoseconds since the last tick counts as the gap before it. A recording
+    /// may have no other tick: that says that events read the clock.
+    fn resume(&self, coarse: impl Fn(u64) -> u64) -> u64 {
         let mut inner = self.inner();
         let now = self.clock.now();
+        let last = std::mem::replace(&mut inner.last, now);
+        let gap = coarse(self.clock.nanos(now.saturating_sub(last)));
+        inner.told.ticks.add(gap, gap);
         inner.rests = false;
-        inner.last = now;
-        if pace.was_idle(now.saturating_sub(begun)) {
-            inner.since = now;
-        }
-        let is_new = now < self.renew_beginning(&inner, pace);
-        self.tick(&mut inner, now, pace.usual(), is_new);
+        self.tell(&inner, now);
         now
     }
 
@@ -319,7 +335,8 @@ fn tick(shared: &Shared, mut pace: Pace) {
             return;
         }
         // A guest that has just begun would see few ticks, if any: it reads the clock itself at first.
-        let new_until = shared.renew_beginning(&inner, &pace);
+        let new_until = inner.since.saturating_add(pace.few_ticks());
+        shared.new_until.store(new_until, Ordering::Relaxed);
         // The writer may have been later.
         if now > inner.last {
             shared.tick(&mut inner, now, pace.usual(), now < new_until);
@@ -331,6 +348,10 @@ fn tick(shared: &Shared, mut pace: Pace) {
         if pace.may_rest(now.saturating_sub(awake_since)) {
             last = shared.rest(&pace);
             awake_since = last;
+            if shared.stop.load(Ordering::Relaxed) {
+                // It may just have slept: nobody had a tick's time since.
+                return;
+            }
         } else if let Some(nap) = pace.nap() {
             // `stop` ends it.
             std::thread::park_timeout(nap);

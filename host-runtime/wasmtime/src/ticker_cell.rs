@@ -90,6 +90,11 @@ impl TickerCell {
         }
     }
 
+    /// Whether events that find 0 can ask the host: a component can't at times.
+    pub(crate) fn can_ask(&self) -> bool {
+        !matches!(self.owner, Owner::Component)
+    }
+
     #[inline]
     fn front(&self) -> &Front {
         // SAFETY: `owner` holds it there; a memory begins at a page and has one page at least.

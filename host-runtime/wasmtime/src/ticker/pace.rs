@@ -12,12 +12,10 @@ const SCARCE: Duration = Duration::from_micros(500);
 const NOISE: Duration = Duration::from_micros(100);
 /// With so few samples shares would be off by tens of points.
 const FEW: u64 = 20;
-/// How long it ticks before it looks whether anybody wants the time.
-const AWAKE: Duration = Duration::from_millis(100);
-/// For how long it spins then: a guest that runs has its next event soon.
-const HOPE: Duration = Duration::from_micros(20);
-/// How long nobody may want it for the guest to be the same.
-const SHORT_REST: Duration = Duration::from_millis(10);
+/// How long it ticks before it looks whether anybody wants the time. A guest that seems to rest loses half a millisecond to that at most.
+const AWAKE: Duration = Duration::from_millis(50);
+/// For how long it spins then: most guests that run have an event within this.
+const HOPE: Duration = Duration::from_micros(500);
 /// How long it naps where processors were scarce, before it spins again.
 const FIRST_REST: Duration = Duration::from_millis(50);
 /// Each time that spinning turns out to be no good again, it naps for twice as long, but for no longer than this.
@@ -37,7 +35,6 @@ pub(super) struct Pace {
     /// `u64::MAX` if it never rests.
     awake: u64,
     hope: u64,
-    short_rest: u64,
     state: State,
     /// How long the last rest was.
     rest: u64,
@@ -69,7 +66,6 @@ impl Pace {
             // Who sleeps for longer between its ticks costs nothing.
             awake: if period <= ClockChoice::ALONE_PERIOD { ticks(AWAKE) } else { u64::MAX },
             hope: ticks(HOPE),
-            short_rest: ticks(SHORT_REST),
             state,
             rest: 0,
         }
@@ -137,11 +133,6 @@ impl Pace {
             State::Spins { .. } => self.hope,
             State::Naps { .. } => 0,
         }
-    }
-
-    /// Whether no guest ran, if nobody wanted the time for so long.
-    pub(super) fn was_idle(&self, rested: u64) -> bool {
-        rested >= self.short_rest
     }
 
     /// How long to sleep until the next tick; `None` if it is too near.

@@ -4,8 +4,10 @@ use crate::common::{Memory, engine_with, recorder_with};
 use kperf_rewriter::{Options, rewrite_component};
 use kperf_trace::{CallParent, Event, Item, TraceContext, TraceReader};
 use kperf_wasmtime::{
-    ComponentLanes, ErrorKind, InstrumentOptions, InstrumentedComponent, Recorder, instrument_component,
+    ClockChoice, ComponentLanes, ErrorKind, InstrumentOptions, InstrumentedComponent, Recorder,
+    instrument_component,
 };
+use std::time::{Duration, Instant};
 use wasmtime::component::{Component, InstancePre, Linker};
 use wasmtime::{
     AsContextMut, Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreContextMut,
@@ -375,4 +377,67 @@ fn one_call_puts_probes_into_components_of_one_recording() {
     assert!(component.rewritten().is_none());
     let error = instrument_component(&engine, "(module)", &again).map(drop).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Rewrite(_)), "{error}");
+}
+
+/// `run` takes a string, for which `realloc` computes for some twenty milliseconds.
+const SLOW_REALLOC: &str = r#"(component
+  (core module $m
+    (memory (export "memory") 1)
+    (global $x (mut i32) (i32.const 1))
+    (func $work (param i32)
+      (loop
+        (global.set $x (i32.mul (i32.add (global.get $x) (i32.const 7)) (i32.const 69069)))
+        (br_if 0 (local.tee 0 (i32.sub (local.get 0) (i32.const 1))))))
+    (func (export "realloc") (param i32 i32 i32 i32) (result i32) (call $work (i32.const 3000000)) (i32.const 1024))
+    (func (export "run") (param i32 i32)))
+  (core instance $i (instantiate $m))
+  (func (export "run") (param "s" string)
+    (canon lift (core func $i "run") (memory (core memory $i "memory")) (realloc (core func $i "realloc")))))"#;
+
+#[test]
+fn what_runs_while_no_component_may_be_left_has_its_time_and_no_more() {
+    let engine = engine_with(|_| {});
+    // One that sleeps when the instance comes, and one whose time is old whenever a call begins.
+    for period in [ClockChoice::PERIOD, ClockChoice::ALONE_PERIOD] {
+        let clock = ClockChoice::Ticker { period };
+        let (recorder, memory) = recorder_with(&engine, |builder| builder.clock(clock).calibrate(false));
+        let rewritten =
+            rewrite_component(&wat::parse_str(SLOW_REALLOC).unwrap(), &Options::default()).unwrap();
+        let component = Component::new(&engine, &rewritten.wasm).unwrap();
+        let mut linker: Linker<ComponentLanes> = Linker::new(&engine);
+        recorder.add_to_component_linker(&mut linker, |lanes| lanes).unwrap();
+        std::thread::sleep(Duration::from_millis(150));
+        let store = Store::new(&engine, ComponentLanes::default());
+        let mut store = recorder.component_store(store, |lanes| lanes).unwrap();
+        let instance = linker.instantiate(&mut store, &component).unwrap();
+        let run = instance.get_typed_func::<(&str,), ()>(&mut store, "run").unwrap();
+        let mut measured = 0.0;
+        for _ in 0..3 {
+            std::thread::sleep(Duration::from_millis(80));
+            let begun = Instant::now();
+            store.call(|store| run.call(store, ("text",))).unwrap();
+            measured += begun.elapsed().as_secs_f64();
+        }
+        drop(store);
+        recorder.finish("completed").unwrap();
+        let bytes = memory.bytes();
+        let mut reader = TraceReader::new(&bytes[..]).unwrap();
+        let (mut depth, mut begun, mut ticks) = (0, 0, 0);
+        while let Some(item) = reader.next().unwrap() {
+            let Item::Events(batch) = item else { continue };
+            for timed in batch.events {
+                let was = depth;
+                depth += if matches!(timed.event, Event::Enter(_)) { 1 } else { -1 };
+                match (was, depth) {
+                    (0, _) => begun = timed.ticks,
+                    (_, 0) => ticks += timed.ticks - begun,
+                    _ => {}
+                }
+            }
+        }
+        let recorded = ticks as f64 / reader.header().clock.ticks_per_second;
+        // A call may begin by the time of the last tick. The pauses are 240 ms.
+        let most = measured + 3.0 * 1.5 * period.max(Duration::from_micros(100)).as_secs_f64();
+        assert!((0.4 * measured..=most).contains(&recorded), "{clock:?}: {recorded} of {measured} s");
+    }
 }
