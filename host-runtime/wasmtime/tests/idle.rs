@@ -5,9 +5,9 @@
 mod common;
 
 use common::exits::{GUEST, compile, engine, table};
-use common::{Memory, recorder_with};
+use common::{outermost, recorder_with};
 use kperf_rewriter::{Options, Probe, rewrite_component};
-use kperf_trace::{Event, Item, TraceReader};
+use kperf_trace::{Item, TraceReader};
 use kperf_wasmtime::{ClockChoice, ComponentLanes, HostLane, Recorder, is_native};
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -137,43 +137,15 @@ fn nanos_of<R>(call: impl FnOnce() -> wasmtime::Result<R>) -> u64 {
     begun.elapsed().as_nanos() as u64
 }
 
-/// How long the outermost calls of a trace took, in nanoseconds.
-fn recorded(trace: &Memory) -> u64 {
-    let bytes = trace.bytes();
-    let mut reader = TraceReader::new(&bytes[..]).unwrap();
-    let (mut depth, mut outermost, mut begun, mut ticks) = (0, 0, 0, 0);
-    while let Some(item) = reader.next().unwrap() {
-        let Item::Events(batch) = item else { continue };
-        for timed in batch.events {
-            match timed.event {
-                Event::Enter(_) => {
-                    if depth == 0 {
-                        begun = timed.ticks;
-                        outermost += 1;
-                    }
-                    depth += 1;
-                }
-                Event::Leave => {
-                    depth -= 1;
-                    if depth == 0 {
-                        ticks += timed.ticks - begun;
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    assert_eq!((reader.anomalies(), outermost), (&[][..], TURNS));
-    (ticks as f64 / reader.header().clock.ticks_per_second * 1e9) as u64
-}
-
 /// A ticker's recording of turns that `make` prepares.
 fn check_turns(form: &str, engine: &Engine, make: impl FnOnce(&Recorder) -> Box<dyn FnMut() -> u64>) {
     let (recorder, trace) =
         recorder_with(engine, |builder| builder.clock(ClockChoice::ticker()).calibrate(false));
     let measured = turns(make(&recorder));
     recorder.finish("completed").unwrap();
-    let share = recorded(&trace) as f64 / measured as f64;
+    let (calls, recorded) = outermost(&trace.bytes());
+    assert_eq!(calls, TURNS);
+    let share = recorded / measured as f64;
     // Beside others the thread may be put aside before its first event.
     assert!((0.75..=1.001).contains(&share), "{form}: {share} of {measured} ns");
 }

@@ -161,6 +161,26 @@ pub fn count(bytes: &[u8], is_counted: impl Fn(&Event) -> bool) -> usize {
     events
 }
 
+/// The outermost calls of a trace with one lane: how many, and how long they took together, in nanoseconds.
+pub fn outermost(bytes: &[u8]) -> (u32, f64) {
+    let mut reader = TraceReader::new(bytes).unwrap();
+    let (mut depth, mut calls, mut begun, mut ticks) = (0, 0, 0, 0);
+    while let Some(item) = reader.next().unwrap() {
+        let Item::Events(batch) = item else { continue };
+        for timed in batch.events {
+            match (timed.event, depth) {
+                (Event::Enter(_), 0) => (depth, begun) = (1, timed.ticks),
+                (Event::Enter(_), _) => depth += 1,
+                (Event::Leave, 1) => (depth, calls, ticks) = (0, calls + 1, ticks + timed.ticks - begun),
+                (Event::Leave, _) => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+    assert_eq!(reader.anomalies(), [], "the trace is whole");
+    (calls, ticks as f64 / reader.header().clock.ticks_per_second * 1e9)
+}
+
 /// Compares texts line by line, without indentation.
 #[track_caller]
 pub fn assert_text(actual: &str, expected: &str) {
