@@ -14,6 +14,8 @@ const NOISE: Duration = Duration::from_micros(100);
 const FEW: u64 = 20;
 /// How long it ticks before it looks whether anybody wants the time. A guest that seems to rest loses half a millisecond to that at most.
 const AWAKE: Duration = Duration::from_millis(50);
+/// The same while it naps, which costs little; but where processors are scarce, events ask for milliseconds until it is let in again.
+const NAPPING: Duration = Duration::from_secs(1);
 /// For how long it spins then: most guests that run have an event within this.
 const HOPE: Duration = Duration::from_micros(500);
 /// How long it naps where processors were scarce, before it spins again.
@@ -34,6 +36,8 @@ pub(super) struct Pace {
     noise: u64,
     /// `u64::MAX` if it never rests.
     awake: u64,
+    /// The same while it naps.
+    napping: u64,
     hope: u64,
     state: State,
     /// How long the last rest was.
@@ -65,6 +69,7 @@ impl Pace {
             noise: ticks(if is_alone { NOISE } else { (period * 10).max(NOISE) }),
             // Who sleeps for longer between its ticks costs nothing.
             awake: if period <= ClockChoice::ALONE_PERIOD { ticks(AWAKE) } else { u64::MAX },
+            napping: if period <= ClockChoice::ALONE_PERIOD { ticks(NAPPING) } else { u64::MAX },
             hope: ticks(HOPE),
             state,
             rest: 0,
@@ -124,7 +129,10 @@ impl Pace {
 
     /// Whether it is time to look whether anybody wants the time, when it has ticked for so long.
     pub(super) fn may_rest(&self, awake: u64) -> bool {
-        awake >= self.awake
+        match self.state {
+            State::Spins { .. } => awake >= self.awake,
+            State::Naps { .. } => awake >= self.napping,
+        }
     }
 
     /// For how long it spins before it sleeps.
@@ -156,11 +164,12 @@ mod tests {
     fn it_spins_until_somebody_else_has_the_processor() {
         let mut pace = pace(Duration::from_micros(2));
         assert!(pace.is_early(US) && !pace.is_early(2 * US));
+        assert!(!pace.may_rest(49 * MS) && pace.may_rest(50 * MS));
         pace.note(100 * US, 100 * US);
         assert_eq!((pace.nap(), pace.patience()), (None, 100 * US));
         pace.note(MS, 600 * US);
         assert_eq!((pace.nap(), pace.patience()), (Some(NAP), 1500 * US));
-        assert!(!pace.is_early(0));
+        assert!(!pace.is_early(0) && !pace.may_rest(999 * MS) && pace.may_rest(1000 * MS));
         // A gap between naps is no reason to nap on.
         pace.note(50 * MS, 20 * MS);
         assert_eq!(pace.nap(), Some(NAP));
@@ -193,6 +202,7 @@ mod tests {
         pace.note(500 * MS, 400 * MS);
         assert_eq!((pace.nap(), pace.patience()), (Some(Duration::from_millis(5)), 15 * MS));
         assert_eq!(pace.few_ticks(), 0);
+        assert!(!pace.may_rest(u64::MAX - 1));
     }
 
     #[test]
