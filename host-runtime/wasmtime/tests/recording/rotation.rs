@@ -192,7 +192,8 @@ fn each_file_tells_what_it_lacks() {
             for timed in batch.events {
                 match timed.event {
                     Event::Lost { events } => lost += events.map_or(0, |events| u64::from(events.get())),
-                    _ => events += 1,
+                    Event::Enter(_) | Event::Leave | Event::Unwind { .. } => events += 1,
+                    event => panic!("{event:?}"),
                 }
             }
         }
