@@ -198,7 +198,8 @@ fn expand(code: &str, begin: &str, around: [&str; 2]) -> String {
 }
 
 /// What `recorder.wat` includes.
-const PARTS: [(&str, &str); 2] = [
+const PARTS: [(&str, &str); 3] = [
+    (";; #include recorder.component.wat", include_str!("../recorder.component.wat")),
     (";; #include recorder.allocations.wat", include_str!("../recorder.allocations.wat")),
     (";; #include recorder.inside.wat", include_str!("../recorder.inside.wat")),
 ];
