@@ -1,6 +1,7 @@
 // Pages in a real Chromium, cross-origin isolated and not, and workers of them.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { launch, open } from './support/chromium.mjs';
@@ -51,7 +52,8 @@ test('an isolated page has a ticker', async () => {
     assert.equal(text, '5 steps, 19 live cells');
     assert.deepEqual([isolated, trace.length > 40_000, summary.probes], [true, true, 152]);
     const { clock, host } = report(path);
-    assert.deepEqual([clock.kind, clock.period_nanos, host.name, host.os], ['ticker', 2000, 'chromium', 'linux']);
+    const period = availableParallelism() > 1 ? 2000 : 1_000_000;
+    assert.deepEqual([clock.kind, clock.period_nanos, host.name, host.os], ['ticker', period, 'chromium', 'linux']);
     assert.equal(callsOf(path)['life::is_valid_position'], 16_000);
 });
 
