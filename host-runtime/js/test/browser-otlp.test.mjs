@@ -114,6 +114,19 @@ test('slow calls of a profile are spans, children of what the page says', { skip
     assert.deepEqual(inner.sort(), outer.map(({ spanId }) => spanId).sort());
 });
 
+test('spans come while the page runs, and who looks at it learns if they don’t', { skip }, async () => {
+    const script = 'globalThis.result = life(1).then(() => new Promise((resolve) => setTimeout(resolve, 3000)));';
+    const { spans } = await visit(script, TAG);
+    assert.equal(spans.filter(({ name }) => name === 'life::is_valid_position').length, 3200);
+    const server = await serve({ '/': page(script, TAG.replace('ENDPOINT', 'http://127.0.0.1:1')), '/life.wasm': life });
+    const opened = await (await browser.newContext()).newPage();
+    const warned = opened.waitForEvent('console', { predicate: (message) => message.text().startsWith('kperf: '), timeout: 10_000 });
+    await opened.goto(server.url);
+    assert.match((await warned).text(), /^kperf: the spans can't be delivered to http:..127.0.0.1:1.*: TypeError: Failed to fetch/);
+    await opened.close();
+    await server.close();
+});
+
 test('a page that is closed sends what it has, up to 64 KiB', { skip }, async () => {
     // Nothing is sent before the end: only that is what is seen here.
     const head = `<script>globalThis.kperfConfig = { clock: 'test', otlp: { endpoint: 'ENDPOINT', delay: 1e6, spans: { max_spans: 50 } } };</script><script src="/dist/kperf.js"></script>`;

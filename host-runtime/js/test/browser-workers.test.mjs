@@ -58,6 +58,24 @@ test('what a page does with blobs, and what its policy says of workers', async (
     }
 });
 
+test('a worker that is not recorded runs the modules that it is sent', async () => {
+    const worker = `onmessage = ({ data }) => { const { leaf } = new WebAssembly.Instance(data, { host: { call() {} } }).exports; leaf(); postMessage(typeof kperf); };`;
+    const page = `<!doctype html><script src="/dist/kperf.js"></script><script type="module">
+        const module = await WebAssembly.compileStreaming(fetch('/deep/calls.wasm'));
+        const ask = (worker) => new Promise((resolve, reject) => {
+            worker.onmessage = ({ data }) => resolve(data);
+            worker.onerror = (event) => reject(new Error(event.message));
+            worker.postMessage(module);
+        });
+        const text = URL.createObjectURL(new Blob([${JSON.stringify(worker)}]));
+        globalThis.result = Promise.all([ask(new Worker('/worker.js')), ask(new Worker('/worker.js', { type: 'module' })), ask(new Worker(text))]);</script>`;
+    const server = await serve({ '/': page, '/worker.js': worker, ...FILES }, { isolated: true });
+    const { page: opened, result } = await open(browser, server.url);
+    assert.deepEqual(result, ['undefined', 'undefined', 'undefined']);
+    await opened.close();
+    await server.close();
+});
+
 for (const isolated of [true, false]) {
     test(`in ${isolated ? 'an isolated page' : 'any other page'}`, async () => {
         const page = `<!doctype html><script src="/dist/kperf.js" data-post="/traces"></script><script type="module">

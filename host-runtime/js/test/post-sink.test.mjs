@@ -118,3 +118,15 @@ test('a part that is too large leaves room for the end', async () => {
     assert.equal(posts[2].unsent, '70000');
     end();
 });
+
+test('a trace that is refused says why while the page runs', async () => {
+    const { sink, posts, pass, end } = posting();
+    assert.equal(sink.trouble, undefined);
+    sink.chunk(new Uint8Array(10));
+    await pass(0);
+    posts[0].answer(404);
+    await rest();
+    assert.equal(sink.trouble, "the trace can't be posted to http://here/traces: it answers 404");
+    assert.throws(() => sink.chunk(new Uint8Array(10)));
+    end();
+});

@@ -60,6 +60,41 @@ test('worker threads, whatever flags and environment they are given', () => {
     assert.deepEqual(traces, []);
 });
 
+test('worker threads that begin with a text, and modules that they are sent', { skip: !process.features.require_module }, () => {
+    const { stdout, stderr, trace } = run(`
+        import { readFileSync } from 'node:fs';
+        import { Worker } from 'node:worker_threads';
+        const module = new WebAssembly.Module(readFileSync('FIB'));
+        const code = "'use strict'; const { parentPort, workerData } = require('node:worker_threads'); parentPort.postMessage(new WebAssembly.Instance(workerData).exports.fib(5));";
+        for (const options of [{}, { execArgv: [] }, { env: {} }]) {
+            await new Promise((resolve, reject) => new Worker(code, { eval: true, workerData: module, ...options }).on('message', console.log).on('exit', resolve).on('error', reject));
+        }`);
+    assert.equal(stdout, '5\n'.repeat(3), stderr);
+    assert.equal(callsOf(trace), 3 * CALLS[5]);
+});
+
+test('what the program does when it ends', () => {
+    const { stdout, stderr, trace } = run(`
+        import { createRequire } from 'node:module';
+        const require = createRequire(import.meta.url);
+        ${LOAD}
+        process.on('exit', () => console.log(fib(6)));
+        console.log(fib(5));`);
+    assert.equal(stdout, '5\n8\n', stderr);
+    assert.equal(callsOf(trace), CALLS[5] + CALLS[6]);
+});
+
+test('imports that throw where they are asked for what they don’t know', () => {
+    const { stdout, stderr, trace } = run(`
+        import { createRequire } from 'node:module';
+        const require = createRequire(import.meta.url);
+        const { readFileSync } = require('node:fs');
+        const imports = new Proxy({}, { get: (_, name) => { throw new Error('missing import ' + name); } });
+        console.log(new WebAssembly.Instance(new WebAssembly.Module(readFileSync('FIB')), imports).exports.fib(5));`);
+    assert.equal(stdout, '5\n', stderr);
+    assert.equal(callsOf(trace), CALLS[5]);
+});
+
 test('threads of threads', () => {
     const { stdout, stderr, trace } = run(`
         import { createRequire } from 'node:module';

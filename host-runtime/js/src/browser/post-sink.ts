@@ -56,6 +56,11 @@ export class PostSink implements Sink {
         this.#delay = delay;
     }
 
+    /** Why the trace doesn't arrive; `undefined` if it does. */
+    get trouble(): string | undefined {
+        return this.#failure?.message.replace(/^kperf: /, '');
+    }
+
     chunk(bytes: Uint8Array): void {
         if (this.#failure) throw this.#failure;
         this.#waiting.push(bytes as Uint8Array<ArrayBuffer>);

@@ -65,6 +65,8 @@ export interface PageConfig {
     enabled?: boolean;
     /** False: workers are left alone. */
     workers?: boolean;
+    /** True in workers that are not recorded: they may be handed modules with probes, and these must run. */
+    idle?: boolean;
     /** The address of `kperf.js`, for workers, if this isn't that script. It is set in workers that get the script. */
     script?: string;
     /** Where `worklet.js` is, if not beside `kperf.js`. */
@@ -88,22 +90,26 @@ const config: PageConfig = { ...dataset(), ...globalThis.kperfConfig };
 const REQUEST_BYTES = 48_000;
 const DELAY = 1000;
 const isWorker = 'WorkerGlobalScope' in globalThis;
+/** A worker's memory ends with it, so only a trace that is sent leaves a worker. */
+const isSent = config.post !== undefined || config.otlp !== undefined;
 let recorder: PageRecorder | undefined;
 
 // The script may be loaded twice, in two ways.
 if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
-    Object.defineProperty(globalThis, 'kperf', { configurable: true, get: () => begin() });
-    const hooks: Hooks = { recorder: begin, ready: async (module) => begin(module).prepare(module), loading: config.probe && loadingOf(config), tell };
+    const hooks: Hooks = config.idle
+        ? { recorder: () => undefined, tell: () => undefined }
+        : { recorder: begin, ready: async (module) => begin(module).prepare(module), loading: config.probe && loadingOf(config), tell };
     hook(hooks);
-    hookSuspension(() => recorder?.suspension);
+    if (!config.idle) {
+        Object.defineProperty(globalThis, 'kperf', { configurable: true, get: () => begin() });
+        hookSuspension(() => recorder?.suspension);
+    }
     const script = config.script ?? ownTag?.src;
-    // A worker's memory ends with it, so only a trace that is sent leaves a worker.
-    const isSent = config.post !== undefined || config.otlp !== undefined;
-    if (script && isSent && config.workers !== false && typeof Worker === 'function') reachWorkers(script, settingsOfWorkers(script));
+    if (script && config.workers !== false && typeof Worker === 'function') reachWorkers(script, settingsOfWorkers(script));
     // (A trace that isn't sent would end with the frame.)
     if (typeof HTMLIFrameElement === 'function') reachFrames(isSent && config.script === undefined ? ownTag?.outerHTML : undefined, (realm) => hook(hooks, realm));
     if (script && typeof Worklet === 'function') reachWorklets(config.worklet ?? new URL('worklet.js', script));
-    if (isWorker) beforeClose();
+    if (isWorker && !config.idle) beforeClose();
     globalThis.addEventListener?.('pagehide', (event) => {
         if (event.persisted) recorder?.flush();
         else leave();
@@ -120,7 +126,7 @@ function settingsOfWorkers(script: string): PageConfig {
     const [post, server] = [config.post, config.server].map((url) => url && new URL(url, base).href);
     const core = config.core === undefined ? new URL('core.wasm', script) : new URL(config.core, base);
     const rewriter = config.rewriter === undefined ? new URL('rewriter.wasm', script) : new URL(config.rewriter, base);
-    return { ...config, ...(post && { post }), ...(server && { server }), core: core.href, rewriter: rewriter.href };
+    return { ...config, ...(post && { post }), ...(server && { server }), core: core.href, rewriter: rewriter.href, idle: !isSent };
 }
 
 function begin(module?: WebAssembly.Module): PageRecorder {
@@ -136,8 +142,16 @@ function begin(module?: WebAssembly.Module): PageRecorder {
     });
     const recording = recorder;
     // Spans need to know the clock.
-    if (config.post !== undefined) void recording.ready.then(() => setInterval(() => recording.finished || recording.flush(), FLUSH));
+    if (isSent) void recording.ready.then(() => setInterval(() => recording.finished || send(recording), FLUSH));
     return recorder;
+}
+
+/** Hands over what is recorded. Whoever looks at the page is told at once if it doesn't arrive. */
+function send(recording: PageRecorder): void {
+    recording.flush();
+    const { sink } = recording;
+    const trouble = sink instanceof PostSink || sink instanceof OtlpSink ? sink.trouble : undefined;
+    if (trouble !== undefined) tell(trouble);
 }
 
 function sink(): { sink?: Sink } {

@@ -8,6 +8,7 @@ const REQUESTS = ['Request', 'EventSource', 'WebSocket'] as const;
 /** The settings of workers: see `PageConfig`. */
 interface WorkerConfig {
     server?: string;
+    idle?: boolean;
 }
 
 /**
@@ -92,7 +93,7 @@ function allowsBlobs(policies: string): boolean {
 function mayStartBlobs(): boolean {
     const metas = globalThis.document?.querySelectorAll<HTMLMetaElement>('meta[http-equiv="Content-Security-Policy" i]') ?? [];
     if (![...metas].every(({ content }) => allowsBlobs(content)) || !(ofHeader ??= allowsBlobs(askForPolicy()))) {
-        tell('the workers of this page are not recorded: its Content-Security-Policy has no `worker-src blob:`');
+        tell('the workers of this page are not recorded, and can run no module with probes that they are sent: its Content-Security-Policy has no `worker-src blob:`');
         return false;
     }
     return true;
@@ -148,10 +149,15 @@ function begin(script: string, config: WorkerConfig, address: string, isModule: 
     const start = `globalThis.kperfConfig = ${JSON.stringify(settings)};\n(${asIf.toString()})(${JSON.stringify(address)}, ${JSON.stringify(REQUESTS)});`;
     const blob = blobs.get(address) ?? unfold(address);
     // A page may revoke the address of a blob as soon as it has made the worker.
-    const [first, then] = [script, blob ? URL.createObjectURL(blob) : address].map((url) => JSON.stringify(url));
+    const [first, then] = [script, blob ? URL.createObjectURL(typed(blob, isModule)) : address].map((url) => JSON.stringify(url));
     if (!isModule) return textUrl(`${start}\nimportScripts(${first});\nimportScripts(${then});`);
     // Only static imports: a worker that awaits a dynamic import misses messages that come meanwhile.
     return textUrl(`import ${JSON.stringify(textUrl(start))};\nimport ${first};\nimport ${then};`);
+}
+
+/** A classic worker may begin with a blob of no type, but in Firefox it can't import one. */
+function typed(blob: Blob, isModule: boolean): Blob {
+    return isModule ? blob : new Blob([blob], { type: 'text/javascript' });
 }
 
 function textUrl(text: string): string {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { PageConfig } from '../browser/register.js';
 
 /** The settings of the page's recorder: see `PageConfig`. By default modules get probes when they are loaded. */
-export type PluginOptions = Omit<PageConfig, 'parent' | 'script' | 'server' | 'core' | 'rewriter' | 'worklet'>;
+export type PluginOptions = Omit<PageConfig, 'parent' | 'script' | 'idle' | 'server' | 'core' | 'rewriter' | 'worklet'>;
 
 /** What the recorder loads when it needs it, as settings by the name of the file. */
 export const FILES = { script: 'kperf.js', rewriter: 'rewriter.wasm', worklet: 'worklet.js', core: 'core.wasm' };

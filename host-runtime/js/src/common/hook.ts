@@ -195,9 +195,9 @@ function isBuffer(value: unknown): value is ArrayBuffer {
     return Object.prototype.toString.call(value) === '[object ArrayBuffer]';
 }
 
-/** The last part of an address, without its ending. */
+/** The last part of an address, without its ending; nothing if the address has the file itself. */
 function fileName(url: string): string | undefined {
-    return /([^/?#]+?)(\.wasm)?([?#].*)?$/.exec(url)?.[1];
+    return url.startsWith('data:') ? undefined : /([^/?#]+?)(\.wasm)?([?#].*)?$/.exec(url)?.[1];
 }
 
 /** Puts something in the place of a member of an object, which looks as it did. */

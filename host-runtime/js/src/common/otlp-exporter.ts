@@ -41,6 +41,8 @@ export class OtlpExporter {
     readonly delivery: Delivery = { attempted: 0, acknowledged: 0, rejected: 0, dropped: 0, requests: 0, retries: 0 };
     /** The address. */
     readonly url: string;
+    /** Why the last request was not taken; `undefined` if it was. */
+    trouble: string | undefined;
     readonly #options: OtlpOptions;
     readonly #gzip: Gzip;
     #queue = Promise.resolve();
@@ -118,6 +120,7 @@ export class OtlpExporter {
         const deadline = performance.now() + giveUpAfter;
         for (let wait = FIRST_WAIT; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
             const answer = await this.#post(headers, packed ?? request.body);
+            this.trouble = answer.kind === 'taken' && answer.rejected === 0 ? undefined : answer.message;
             if (answer.kind === 'taken') {
                 this.delivery.requests++;
                 this.delivery.acknowledged += request.spans - answer.rejected;

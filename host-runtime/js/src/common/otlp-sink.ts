@@ -29,6 +29,12 @@ export class OtlpSink implements Sink {
         this.#core.then((core) => this.#begin(core)).catch((error: Error) => (this.#failure ??= error));
     }
 
+    /** Why spans don't arrive; `undefined` if they do. */
+    get trouble(): string | undefined {
+        const why = this.#failure?.message ?? this.exporter.trouble;
+        return why && `the spans can't be delivered to ${this.exporter.url}: ${why}`;
+    }
+
     chunk(bytes: Uint8Array): void {
         if (this.#failure) throw this.#failure;
         if (!this.#ready) this.#early.push(bytes);

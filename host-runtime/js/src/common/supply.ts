@@ -27,9 +27,11 @@ export function supply(
     const wanted = importsOf(module);
     const supplied: WebAssembly.Imports = {};
     for (const from of new Set(wanted.map(({ module }) => module))) {
-        const given = imports?.[from] as Given;
-        const own = ours[from] ?? (WASI.includes(from) ? guarded(given, lanes, ended) : undefined);
         const names = wanted.filter(({ module }) => module === from).map(({ name }) => name);
+        const isOurs = names.every((name) => Object.hasOwn(ours[from] ?? {}, name));
+        // A Proxy may throw where it is asked for what the program doesn't know of.
+        const given = isOurs ? undefined : (imports?.[from] as Given);
+        const own = ours[from] ?? (WASI.includes(from) ? guarded(given, lanes, ended) : undefined);
         supplied[from] = own ? Object.fromEntries(names.map((name) => [name, Object.hasOwn(own, name) ? own[name]! : given?.[name]!])) : given!;
     }
     return supplied;

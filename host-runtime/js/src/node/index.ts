@@ -162,7 +162,8 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
         isWarm = true;
         for (const inlined of hasMultiMemory ? [true, false] : [false]) calibration.warmUp(inlined, isThere);
     };
-    const output = openOutput(options, header, clock, shared, meanwhile);
+    const usage = new Usage();
+    const output = openOutput(options, header, clock, shared, usage, meanwhile);
     // The writer touches its memory first: beside a thread that spins that takes four times as long.
     if (ticker && !startTicker({ kperf: 'ticker', ...ticker, cells: channels.cells, origin }, meanwhile)) {
         if (choice.kind === 'ticker') throw new Error('kperf: the ticker did not start; use the clock `precise`');
@@ -175,7 +176,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const time = timeSource(shared, clock);
     if (!shared.ticker) calibration = new Calibration(time, clock);
     const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(shared, clock, output, true));
-    return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, calibration, clock), opened: output instanceof HubOutput ? announce(shared, output) : undefined, sampler: sample, inside: insideOf(shared) });
+    return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, calibration, clock, usage), opened: output instanceof HubOutput ? announce(shared, output) : undefined, sampler: sample, inside: insideOf(shared) });
 }
 
 /** Joins the recording of the thread that started this one; `undefined` if there is none. */
@@ -213,11 +214,13 @@ function insideOf({ inlining }: Shared): (() => void) | undefined {
 }
 
 /** Measures what a probe costs, once in a recording. */
-function costOf(shared: Shared, calibration: Calibration, clock: Clock): (inlined: boolean) => Header['probe_cost'] {
+function costOf(shared: Shared, calibration: Calibration, clock: Clock, usage?: Usage): (inlined: boolean) => Header['probe_cost'] {
     return (inlined) => {
         if (!shared.calibrate || !new Hub(shared.hub).isFirst) return undefined;
         const cost = calibration.cost(inlined);
         if (shared.ticker && isMainThread) forgetTicks(shared.ticker.memory, ticksOf(clock));
+        // What this took is not the guest's.
+        usage?.begin();
         return cost;
     };
 }
@@ -237,10 +240,10 @@ export function defaultPath(): string {
 /** Calls a function until a thread has started. */
 type Meanwhile = (isThere: () => boolean) => void;
 
-function openOutput(options: RecorderOptions, header: Header, clock: Clock, shared: Shared, meanwhile: Meanwhile): Output {
+function openOutput(options: RecorderOptions, header: Header, clock: Clock, shared: Shared, usage: Usage, meanwhile: Meanwhile): Output {
     const now = (): number => ticksOf(clock);
     const anchor = shared.made ? undefined : () => anchorOf(clock);
-    const clockwork = { now, ticker: () => shared.ticker, anchor, had: shared.made === 'test' ? undefined : hadSince(process.cpuUsage()) };
+    const clockwork = { now, ticker: () => shared.ticker, anchor, had: shared.made === 'test' ? undefined : () => usage.had() };
     if (options.sink) return new LocalOutput(options.sink, header, clockwork);
     const hub = new Hub(shared.hub);
     const path = options.path ?? defaultPath();
@@ -254,14 +257,22 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, shar
     return new HubOutput(hub, clockwork, samplerOnRequest(shared), follower && startFollower(follower, path, options.otlp ?? {}));
 }
 
-/** Tells for how many nanoseconds the process's threads have run since, and what was taken from this one. */
-function hadSince(began: NodeJS.CpuUsage): () => Had {
-    const preempted = watchPreempted();
-    return () => {
-        const { user, system } = process.cpuUsage(began);
-        const taken = preempted();
+/** For how many nanoseconds the process's threads have run since a moment, and what was taken from this one. */
+class Usage {
+    #began = process.cpuUsage();
+    #preempted = watchPreempted();
+
+    /** That moment is now. */
+    begin(): void {
+        this.#began = process.cpuUsage();
+        this.#preempted = watchPreempted();
+    }
+
+    had(): Had {
+        const { user, system } = process.cpuUsage(this.#began);
+        const taken = this.#preempted();
         return { cpu_nanos: 1000 * (user + system), ...(taken && { preempted: taken }) };
-    };
+    }
 }
 
 function tickingClock(clock: ClockInfo, { periodNanos }: Ticker): ClockInfo {

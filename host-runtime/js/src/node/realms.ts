@@ -2,9 +2,10 @@
 
 import childProcess, { type ForkOptions } from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm, { type Context, type CreateContextOptions, type RunningScriptInNewContextOptions } from 'node:vm';
 import threads, { type WorkerOptions } from 'node:worker_threads';
+import { tell } from './tell.js';
 
 const REGISTER = new URL('./register.js', import.meta.url).href;
 const IMPORT = ['--import', REGISTER];
@@ -45,17 +46,26 @@ function reachThreads(begin: () => void): void {
         construct(target, [file, options, ...rest]: [string | URL, WorkerOptions?], newTarget) {
             begin();
             const start = (options: WorkerOptions | undefined): object => Reflect.construct(target, [file, reachable(options), ...rest], newTarget) as object;
+            const flags = options?.eval ? flagsOfText() : [];
+            if (options?.execArgv) return start({ ...options, execArgv: [...options.execArgv, ...flags] });
             // It would look for us in the folder that the process is in now.
-            if (options?.execArgv || process.cwd() === HERE) return start(options);
+            if (flags.length === 0 && process.cwd() === HERE) return start(options);
             try {
-                return start({ ...options, execArgv: process.execArgv });
+                return start({ ...options, execArgv: [...process.execArgv, ...flags] });
             } catch (error) {
                 // There are flags that only processes may have.
                 if ((error as NodeJS.ErrnoException).code !== 'ERR_WORKER_INVALID_EXEC_ARGV') throw error;
-                return start({ ...options, execArgv: [] });
+                return start({ ...options, execArgv: flags });
             }
         },
     });
+}
+
+/** The flags with which a thread that begins with a text has `register`: there `--import` does nothing. */
+function flagsOfText(): string[] {
+    if ((process.features as { require_module?: boolean }).require_module) return ['--require', fileURLToPath(REGISTER)];
+    tell('worker threads that are started with `eval: true` are not recorded: Node.js 20.19 or 22.12 is needed');
+    return [];
 }
 
 /** (A second `--import` of the same module does nothing.) */

@@ -113,13 +113,23 @@ function registerMain(): (module?: WebAssembly.Module) => Recorder {
         uncaught = `${error instanceof WebAssembly.RuntimeError ? 'trap' : 'error'}: ${error?.message ?? String(error)}`;
         recorder?.close(error instanceof WebAssembly.RuntimeError ? Reason.Trap : Reason.Host);
     });
-    process.on('exit', (code) => end(uncaught ?? (code === 0 ? 'completed' : `exit ${code}`)));
+    atExit((code) => end(uncaught ?? (code === 0 ? 'completed' : `exit ${code}`)));
     return begin;
 }
 
 function registerWorker(): () => Recorder | undefined {
-    process.on('exit', () => recorder && leaveRecorder(recorder));
+    atExit(() => recorder && leaveRecorder(recorder));
     return once(() => (recorder = joinRecorder()));
+}
+
+/** Calls a function when the thread ends, behind the program's own handlers: guests run in these too. */
+function atExit(end: (code: number) => void): void {
+    process.on('exit', end);
+    process.on('newListener', (event, listener) => {
+        if (event !== 'exit' || listener === end) return;
+        // The program's is added when this returns.
+        queueMicrotask(() => process.off('exit', end).on('exit', end));
+    });
 }
 
 /** A recording begins once; if it can't, it can't. */
