@@ -9,7 +9,7 @@ use crate::dataset;
 use crate::filters::{CallArgs, Calls, Known};
 use crate::output::tell;
 use crate::records::{self, Cell, Column, Format};
-use crate::table::{TableOptions, clock_text, host_text, plural};
+use crate::table::{TableOptions, clock_text, host_text, plural, sampled};
 use crate::{input, traces};
 use anyhow::{Context, bail};
 use kperf_dataset::is_dataset;
@@ -46,11 +46,11 @@ pub struct Opts {
     /// `life::n_live_neighbors`, `main.nLiveNeighbors` and `nLiveNeighbors` are one.
     #[arg(long, value_enum, value_name = "HOW", default_value = "exact")]
     names: Names,
-    /// Only functions that have at least this share of the metric on one side: `1%`.
-    #[arg(long, value_name = "SHARE", value_parser = verdict::share, default_value = "0%")]
-    min_share: f64,
+    /// Only functions that have at least this share of the metric on one side: `1%` [default: 0%]
+    #[arg(long, value_name = "SHARE", value_parser = verdict::share)]
+    min_share: Option<f64>,
     /// Exit with code 3 if the whole grew by more than this, or a function did that has at least 1 % of it (or --min-share,
-    /// if that is more): `10%`. With several runs a side only significant changes count.
+    /// if that is given): `10%`. With several runs a side only significant changes count.
     #[arg(long, value_name = "CHANGE", value_parser = verdict::share)]
     fail_on: Option<f64>,
     /// Subtract the measured cost of the probes from the times of each side.
@@ -87,7 +87,7 @@ Examples:
   kperf-wasm diff --fail-on 10% a1.kperf a2.kperf a3.kperf -- b1.kperf b2.kperf b3.kperf
   kperf-wasm diff before.kperf after.kperf --graph diff.svg --flame flame.svg
   kperf-wasm diff dataset/ --where \"version = 'a'\" --where \"version = 'b'\"
-  kperf-wasm diff old.kperf new.kperf --metric calls --fail-on 0%    did any function's calls grow?
+  kperf-wasm diff old.kperf new.kperf --metric calls --fail-on 0% --min-share 0%    did any function's calls grow?
 
 Exit codes:
   0 fine, 1 failure, 2 wrong usage, 3 it grew by more than --fail-on";
@@ -166,10 +166,16 @@ impl Opts {
                 "instructions were counted by different weights, {one} and {other}: they can't be compared"
             );
         }
+        if (before.has_profiles || after.has_profiles) && (before.has_calls || after.has_calls) {
+            tell(
+                "warning: some of these are profiles, others traces of all calls: compare their counts, not their times",
+            );
+        }
         let mut diff = ProfileDiff::new(&before.samples, &after.samples, metric);
-        let limit = self.fail_on.map(|growth| Limit { growth, least: self.min_share.max(0.01), metric });
+        let limit =
+            self.fail_on.map(|growth| Limit { growth, least: self.min_share.unwrap_or(0.01), metric });
         let mut grown = limit.map(|limit| limit.exceeded_by(&diff)).unwrap_or_default();
-        let least = self.min_share;
+        let least = self.min_share.unwrap_or(0.0);
         let whole = diff.whole.clone();
         diff.rows.retain(|row| verdict::largest_share(row, &whole, metric) >= least);
         let mut out = BufWriter::new(io::stdout().lock());
@@ -190,10 +196,10 @@ impl Opts {
     }
 
     fn side(&self, paths: &[PathBuf], by: By, calls: &Calls<'_>, known: &mut Known) -> anyhow::Result<Side> {
-        let mut side = Side { samples: Vec::new(), about: String::new(), weights: Vec::new() };
+        let mut side = Side::default();
         for path in paths {
             let profile = traces::profile_of_one(path, calls)?;
-            side.add_weights(&profile);
+            side.add_kind(&profile);
             known.add(&profile.symbols, &profile.health, &profile.lanes);
             if by == self.by {
                 traces::tell_warnings(&profile.health);
@@ -224,9 +230,9 @@ impl Opts {
         if self.compensate {
             bail!("--compensate needs traces; a dataset has only sums");
         }
-        let mut side = Side { samples: Vec::new(), about: String::new(), weights: Vec::new() };
+        let mut side = Side::default();
         for profile in dataset::profiles(path, condition, true, calls)? {
-            side.add_weights(&profile);
+            side.add_kind(&profile);
             known.add(&profile.symbols, &profile.health, &profile.lanes);
             if side.about.is_empty() {
                 side.about = about(&profile);
@@ -285,16 +291,21 @@ impl Opts {
 }
 
 /// The runs of one side.
+#[derive(Default)]
 struct Side {
     samples: Vec<Sample>,
     /// The module, host and clock of the first run.
     about: String,
     /// By which weights instructions were counted.
     weights: Vec<Weights>,
+    has_profiles: bool,
+    /// Whether there are traces of all calls.
+    has_calls: bool,
 }
 
 impl Side {
-    fn add_weights(&mut self, profile: &Profile) {
+    fn add_kind(&mut self, profile: &Profile) {
+        *(if profile.sampling().is_some() { &mut self.has_profiles } else { &mut self.has_calls }) = true;
         let weights = Weights::of(&profile.symbols);
         if !self.weights.contains(&weights) {
             self.weights.push(weights);
@@ -306,7 +317,11 @@ fn about(profile: &Profile) -> String {
     let modules: Vec<&str> =
         profile.symbols.tables().iter().map(|table| table.module.name.as_str()).collect();
     let module = kperf_profile::printable(&modules.join(", ")).into_owned();
-    format!("{module}, {}, {}", host_text(&profile.header), clock_text(&profile.header, profile.ticks()))
+    let clock = match profile.sampling() {
+        Some(sampling) => sampled::text(sampling),
+        None => clock_text(&profile.header, profile.ticks()),
+    };
+    format!("{module}, {}, {clock}", host_text(&profile.header))
 }
 
 /// The columns. The table has the columns of the metric's test only if several runs are compared.

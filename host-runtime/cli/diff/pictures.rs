@@ -40,7 +40,7 @@ impl Opts {
                 format!("B: {}", after.about),
                 "red: more time in itself than in A, blue: less".to_owned(),
             ];
-            let limits = (self.min_share.max(LEAST), BOXES);
+            let limits = (self.min_share.unwrap_or(0.0).max(LEAST), BOXES);
             let picture = graph::diff_picture(&diff, &before.samples, &after.samples, limits, title);
             write_graph(&picture, path)?;
         }

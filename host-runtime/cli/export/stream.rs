@@ -82,5 +82,11 @@ pub(super) fn check(calls: &Calls<'_>, exported: &Exported) -> anyhow::Result<()
 }
 
 pub(super) fn tell_calls(exported: &Exported, name: &str) {
+    if exported.health.sampling.is_some() {
+        tell(
+            "warning: this is a profile. The file has only the slow calls that samples saw, and the time between them looks like their own; \
+             `--format folded` and `--format pprof` have the samples",
+        );
+    }
     tell(format_args!("{name}: {}", plural(exported.calls, "call")));
 }

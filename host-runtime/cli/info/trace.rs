@@ -31,6 +31,8 @@ pub struct Trace {
     #[serde(skip_serializing_if = "Option::is_none")]
     preempted: Option<Preempted>,
     outcome: Option<String>,
+    #[serde(skip)]
+    is_whole: bool,
     events: u64,
     calls: u64,
     /// How many of the calls are slow calls of a profile.
@@ -100,6 +102,7 @@ pub fn describe(profile: &Profile) -> Trace {
         cpu_nanos: health.summary.as_ref().and_then(|summary| summary.cpu_nanos),
         preempted: health.summary.as_ref().and_then(|summary| summary.preempted),
         outcome: health.outcome().map(str::to_owned),
+        is_whole: health.summary.is_some(),
         events: counts.events(),
         calls: profile.calls(),
         spans: counts.spans,
@@ -205,7 +208,7 @@ pub fn text(trace: &Trace) -> String {
     lines
         .add("lost", format_args!("{} in {}", plural(trace.lost_events, "event"), plural(trace.gaps, "gap")));
     for (name, stalls) in [("clock stalls", trace.ticker_stalls), ("waits", trace.writer_stalls)] {
-        lines.add(name, stalls_text(stalls));
+        lines.add(name, stalls_text(stalls, trace.is_whole));
     }
     lines.add("lanes", grouped(trace.lanes.len() as u64));
     for lane in trace.lanes.iter().take(LANES) {
@@ -232,9 +235,10 @@ pub fn text(trace: &Trace) -> String {
     lines.0
 }
 
-fn stalls_text(stalls: StallTotal) -> String {
+fn stalls_text(stalls: StallTotal, is_whole: bool) -> String {
     let StallTotal { count, nanos, longest_nanos } = stalls;
     match count {
+        0 if !is_whole => "unknown: the recording was cut off".to_owned(),
         0 => "none".to_owned(),
         _ => {
             format!("{}, {} in all, {} at most", grouped(count), nanos_text(nanos), nanos_text(longest_nanos))

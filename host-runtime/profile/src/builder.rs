@@ -329,7 +329,7 @@ impl<O: CallObserver> Visitor for Growth<O> {
     }
 
     /// A call of [`RECORDER`].
-    fn pause(&mut self, lane: LaneId, open: &mut [OpenFrame], paused: u32, ticks: u64) -> Result<(), Never> {
+    fn pause(&mut self, lane: LaneId, open: &mut [OpenFrame], paused: u64, ticks: u64) -> Result<(), Never> {
         let Some(innermost) = open.last() else { return Ok(()) };
         // Several that are told at one moment lie before each other.
         let end = match self.last_pause {
@@ -337,7 +337,7 @@ impl<O: CallObserver> Visitor for Growth<O> {
             _ => ticks,
         };
         let end = end.max(innermost.start_ticks);
-        let start = end.saturating_sub(paused.into()).max(innermost.start_ticks);
+        let start = end.saturating_sub(paused).max(innermost.start_ticks);
         self.last_pause = Some((lane, ticks, start));
         let frame = self.enter(lane, open, RECORDER, start)?;
         let node = frame.node as usize;

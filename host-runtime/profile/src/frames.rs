@@ -362,9 +362,11 @@ impl<V: Visitor> Step<'_, V> {
         // None may be kept above the frame that stands for others.
         let most = |step: &Self| if step.lane.beyond == 0 { step.most } else { 0 };
         let mut kept_most = most(self);
-        for &TimedEvent { ticks, event } in events {
-            now = now.max(ticks);
-            match event {
+        let mut events = events;
+        while let [TimedEvent { ticks, event }, behind @ ..] = events {
+            events = behind;
+            now = now.max(*ticks);
+            match *event {
                 Event::Enter(_) if self.lane.frames.len() >= kept_most => {
                     calls += 1;
                     self.enter_beyond(now)?;
@@ -393,7 +395,17 @@ impl<V: Visitor> Step<'_, V> {
                         }
                     }
                 }
-                _ => {
+                Event::Pause(paused) => {
+                    let mut paused = u64::from(paused);
+                    while let [TimedEvent { ticks, event: Event::Pause(more) }, behind @ ..] = events
+                        && *ticks <= now
+                    {
+                        events = behind;
+                        paused += u64::from(*more);
+                    }
+                    self.visitor.pause(id, &mut self.lane.frames, paused, now)?;
+                }
+                event => {
                     self.lane.now = now;
                     self.rare(event)?;
                     kept_most = most(self);
@@ -424,9 +436,8 @@ impl<V: Visitor> Step<'_, V> {
                 self.visitor.mark(lane, &mut self.lane.frames, value, ticks)
             }
             Event::Memory(word) => self.record(word),
-            Event::Pause(paused) => self.visitor.pause(lane, &mut self.lane.frames, paused, ticks),
             Event::Lost { events } => self.lost(events),
-            Event::Enter(_) | Event::Leave => Ok(()),
+            Event::Enter(_) | Event::Leave | Event::Pause(_) => Ok(()),
         }
     }
 }

@@ -111,6 +111,10 @@ impl Health {
             let mut text = match lost {
                 // A gap of a file that was cut says nothing of what was there.
                 0 => "events were lost, nobody knows how many".to_owned(),
+                // What came after the last gap may be lost as well.
+                lost if self.summary.is_none() => {
+                    format!("at least {} lost", times(lost, "event was", "events were"))
+                }
                 lost => format!("{} lost", times(lost, "event was", "events were")),
             };
             if gaps > 0 {

@@ -111,7 +111,8 @@ impl Lines {
             .iter()
             .map(|node| {
                 let caller = tree.get(node.parent).map(|parent| parent.func)?;
-                if node.parent == crate::CallTree::ROOT || is_outside(caller) || !wanted(caller) {
+                let is_call = node.parent != crate::CallTree::ROOT && !is_outside(node.func);
+                if !is_call || is_outside(caller) || !wanted(caller) {
                     return None;
                 }
                 let mut sites = codes.call_places(caller, node.func);

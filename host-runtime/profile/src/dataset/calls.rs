@@ -4,6 +4,7 @@ use super::ids::function_id;
 use super::rows::CallRow;
 use super::table::Writer;
 use crate::export::calls::{Call, CallSink, each};
+use crate::export::nanos_since_anchor;
 use crate::filter::CallFilter;
 use crate::symbols::Symbols;
 use kperf_abi::FuncId;
@@ -52,10 +53,10 @@ impl<W: Write + Send> CallSink for Sink<W> {
             lane: call.lane.to_string(),
             depth: i32::try_from(call.depth).unwrap_or(i32::MAX),
             function_id: *function,
-            start_nanos: call.start_nanos,
+            start_nanos: nanos_since_anchor(&self.header, call.start_ticks),
             // As in the other tables: the rounded length, not the distance of rounded ends.
             duration_nanos: self.header.nanos(call.end_ticks.saturating_sub(call.start_ticks)),
-            self_nanos: call.self_nanos,
+            self_nanos: call.self_nanos.unwrap_or(0),
             ending: call.ending().to_owned(),
         });
         if self.rows.len() < ROWS {

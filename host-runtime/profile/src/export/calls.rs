@@ -10,7 +10,8 @@ use kperf_trace::{Anchor, Header, LaneId, TraceReader};
 use rustc_hash::FxHashMap;
 use std::io::{self, Read};
 
-/// One call. Times are nanoseconds since the recording began.
+/// One call. Times are nanoseconds since the trace began, as those of [`Range`](crate::Range) are. A lane that comes later in the
+/// file may have begun earlier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     /// Numbers of calls count from 1, in the order of the trace's blocks.
@@ -22,12 +23,13 @@ pub(crate) struct Call {
     pub(crate) depth: u32,
     pub(crate) func: FuncId,
     pub(crate) is_counted: bool,
-    pub(crate) start_nanos: u64,
-    pub(crate) end_nanos: u64,
+    pub(crate) start_nanos: i64,
+    pub(crate) duration_nanos: u64,
     /// The start and the end as readings of the trace's clock.
     pub(crate) start_ticks: u64,
     pub(crate) end_ticks: u64,
-    pub(crate) self_nanos: u64,
+    /// `None` for a slow call that samples saw: the calls that it made aren't known.
+    pub(crate) self_nanos: Option<u64>,
     pub(crate) ending: Ending,
     /// The number of the outermost call around it, or its own.
     pub(crate) root: u64,
@@ -59,7 +61,7 @@ pub(crate) fn each<R: Read, S: CallSink>(
 ) -> io::Result<(S, Exported)> {
     let header = reader.header().clone();
     let (symbols, places) = (Symbols::default(), FxHashMap::default());
-    let calls = Calls { sink, header, symbols, calls: 0, places };
+    let calls = Calls { sink, header, symbols, calls: 0, places, origin_nanos: 0, are_spans: false };
     let (calls, exported) =
         Exported::of(drive(&mut reader, calls, Some((filter, AtRange::Whole)), progress)?);
     Ok((calls.sink, exported))
@@ -72,10 +74,16 @@ struct Calls<S> {
     calls: u64,
     /// How many calls the open outermost call of a lane has made.
     places: FxHashMap<LaneId, u64>,
+    /// When the trace began, in nanoseconds since the anchor.
+    origin_nanos: u64,
+    /// Whether the calls are slow calls that samples saw.
+    are_spans: bool,
 }
 
 struct Frame {
     call: Call,
+    /// When it began, in nanoseconds since the anchor.
+    since_anchor: u64,
     children_nanos: u64,
 }
 
@@ -83,10 +91,15 @@ impl<S: CallSink> Visitor for Calls<S> {
     type Frame = Frame;
     type Error = io::Error;
 
+    fn begin(&mut self, start_ticks: u64) -> io::Result<()> {
+        self.origin_nanos = nanos_since_anchor(&self.header, start_ticks);
+        Ok(())
+    }
+
     fn enter(&mut self, lane: LaneId, parents: &mut [Frame], func: FuncId, ticks: u64) -> io::Result<Frame> {
         self.calls += 1;
         let id = self.calls;
-        let start_nanos = nanos_since_anchor(&self.header, ticks);
+        let since_anchor = nanos_since_anchor(&self.header, ticks);
         let place = self.places.entry(lane).or_default();
         let parent = parents.last().map_or(0, |parent| parent.call.id);
         let root = parents.first().map_or(id, |root| root.call.id);
@@ -98,16 +111,16 @@ impl<S: CallSink> Visitor for Calls<S> {
             depth: parents.len() as u32,
             func,
             is_counted: self.symbols.is_counted(func),
-            start_nanos,
-            end_nanos: start_nanos,
+            start_nanos: since_anchor.wrapping_sub(self.origin_nanos) as i64,
+            duration_nanos: 0,
             start_ticks: ticks,
             end_ticks: ticks,
-            self_nanos: 0,
+            self_nanos: None,
             ending: Ending::Leave,
             root,
             place: *place,
         };
-        Ok(Frame { call, children_nanos: 0 })
+        Ok(Frame { call, since_anchor, children_nanos: 0 })
     }
 
     fn leave(
@@ -120,9 +133,9 @@ impl<S: CallSink> Visitor for Calls<S> {
     ) -> io::Result<()> {
         let mut call = frame.call;
         // Both ends are rounded, so that parts add up to the whole.
-        call.end_nanos = nanos_since_anchor(&self.header, ticks).max(call.start_nanos);
-        let nanos = call.end_nanos - call.start_nanos;
-        call.self_nanos = nanos.saturating_sub(frame.children_nanos);
+        let nanos = nanos_since_anchor(&self.header, ticks).saturating_sub(frame.since_anchor);
+        call.duration_nanos = nanos;
+        call.self_nanos = (!self.are_spans).then(|| nanos.saturating_sub(frame.children_nanos));
         call.end_ticks = ticks.max(call.start_ticks);
         call.ending = ending;
         if let Some(parent) = parents.last_mut() {
@@ -131,10 +144,10 @@ impl<S: CallSink> Visitor for Calls<S> {
         self.sink.call(&self.symbols, &call)
     }
 
-    fn pause(&mut self, _lane: LaneId, open: &mut [Frame], paused: u32, ticks: u64) -> io::Result<()> {
+    fn pause(&mut self, _lane: LaneId, open: &mut [Frame], paused: u64, ticks: u64) -> io::Result<()> {
         if let Some(innermost) = open.last_mut() {
             let at = |ticks| nanos_since_anchor(&self.header, ticks);
-            let nanos = at(ticks).saturating_sub(at(ticks.saturating_sub(paused.into())));
+            let nanos = at(ticks).saturating_sub(at(ticks.saturating_sub(paused)));
             innermost.children_nanos = innermost.children_nanos.saturating_add(nanos);
         }
         Ok(())
@@ -144,6 +157,10 @@ impl<S: CallSink> Visitor for Calls<S> {
 impl<S: CallSink> Named for Calls<S> {
     fn symbols(&mut self) -> &mut Symbols {
         &mut self.symbols
+    }
+
+    fn spans(&mut self, spans: bool) {
+        self.are_spans = spans;
     }
 
     fn anchor(&mut self, anchor: &Anchor) {

@@ -6,7 +6,7 @@
 
 use crate::drive::{Named, drive};
 use crate::export::names::{Names, json};
-use crate::export::{Exported, nanos_since_anchor};
+use crate::export::{Exported, nanos_since_anchor, pause_as_call};
 use crate::filter::CallFilter;
 use crate::frames::{AtRange, Ending, Visitor};
 use crate::symbols::Symbols;
@@ -115,6 +115,10 @@ impl<W: Write> Visitor for Events<W> {
         self.event('i', lane, ticks)?;
         let count = events.map_or("null".to_owned(), |events| events.to_string());
         write!(self.out, ",\"s\":\"t\",\"name\":\"events lost\",\"args\":{{\"count\":{count}}}}}")
+    }
+
+    fn pause(&mut self, lane: LaneId, open: &mut [FuncId], paused: u64, ticks: u64) -> io::Result<()> {
+        pause_as_call(self, lane, open, paused, ticks)
     }
 }
 

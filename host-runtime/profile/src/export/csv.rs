@@ -6,7 +6,8 @@
 //! ```
 //!
 //! A call's line stands where it ends, so inner calls come before outer ones. `id` counts calls from 1, `parent` is 0 for
-//! what the host called, `function` is empty for a call whose enter was lost, and for `[other]`: calls that were too many to be told apart. Times count from the recording's beginning.
+//! what the host called, `function` is empty for a call whose enter was lost, and for `[other]`: calls that were too many to be told apart. Times count from the
+//! trace's beginning, as those of `--range` do. `self_nanos` is empty for the slow calls of a profile: nobody knows all that they called.
 //! `ending` is `leave`, or how else the call ended: `unwound`, `trap`, `exit`, `lost`, `cut off`. It is `counted` if the call was
 //! only counted: then nobody knows its length, and the line has none. Where instructions are the clock the columns say so:
 //! `start_instructions`, and so on.
@@ -44,14 +45,15 @@ struct Lines<W> {
 
 impl<W: Write> CallSink for Lines<W> {
     fn call(&mut self, symbols: &Symbols, call: &Call) -> io::Result<()> {
-        let Call { id, parent, lane, depth, func, start_nanos, end_nanos, self_nanos, .. } = *call;
+        let Call { id, parent, lane, depth, func, start_nanos, duration_nanos, self_nanos, .. } = *call;
         write!(self.out, "{id},{parent},{lane},{depth},")?;
         if !is_stand_in(func) {
             write!(self.out, "{}", func.0)?;
         }
         let ending = call.ending();
-        let (name, nanos) = (self.names.get(symbols, func), end_nanos - start_nanos);
-        writeln!(self.out, ",{name},{start_nanos},{nanos},{self_nanos},{ending}")
+        let (name, own) = (self.names.get(symbols, func), self_nanos.map(|own| own.to_string()));
+        let own = own.unwrap_or_default();
+        writeln!(self.out, ",{name},{start_nanos},{duration_nanos},{own},{ending}")
     }
 }
 

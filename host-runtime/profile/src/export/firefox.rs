@@ -5,7 +5,7 @@
 //! functions that calls were made through are frames of their own.
 
 use crate::drive::{Named, drive};
-use crate::export::{Exported, nanos_since_anchor};
+use crate::export::{Exported, nanos_since_anchor, pause_as_call};
 use crate::filter::CallFilter;
 use crate::frames::{AtRange, Ending, Visitor};
 use crate::inlined::{Shown, Ways};
@@ -196,6 +196,10 @@ impl Visitor for Sampler<'_> {
         ticks: u64,
     ) -> io::Result<()> {
         self.sample(lane, parents, Some(&mut frame), ticks)
+    }
+
+    fn pause(&mut self, lane: LaneId, open: &mut [Frame], paused: u64, ticks: u64) -> io::Result<()> {
+        pause_as_call(self, lane, open, paused, ticks)
     }
 }
 

@@ -4,7 +4,7 @@ use crate::drive::{Named, drive};
 use crate::export::folded::{self, Weight};
 use crate::export::names::MAX_CACHED;
 use crate::export::paths::MAX_KEPT;
-use crate::export::{Exported, Shortened, nanos_since_anchor};
+use crate::export::{Exported, Shortened, nanos_since_anchor, pause_as_call};
 use crate::filter::CallFilter;
 use crate::frames::{AtRange, Ending, Visitor};
 use crate::profile::Profile;
@@ -259,6 +259,10 @@ impl Visitor for Chart {
             lane.stack.truncate(before);
         }
         Ok(())
+    }
+
+    fn pause(&mut self, lane: LaneId, open: &mut [usize], paused: u64, ticks: u64) -> io::Result<()> {
+        pause_as_call(self, lane, open, paused, ticks)
     }
 }
 

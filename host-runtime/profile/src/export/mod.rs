@@ -30,10 +30,10 @@ pub(crate) mod paths;
 pub use paths::{Paths, Shortened, Weights};
 
 use crate::drive::{Driven, Named};
-use crate::frames::LaneStatus;
+use crate::frames::{Ending, LaneStatus, Visitor};
 use crate::health::Health;
-use crate::symbols::Symbols;
-use kperf_trace::Header;
+use crate::symbols::{RECORDER, Symbols};
+use kperf_trace::{Header, LaneId};
 
 /// What an export found on its way.
 #[derive(Clone, Debug)]
@@ -57,7 +57,22 @@ impl Exported {
     }
 }
 
+/// Tells of a pause as of a call of [`RECORDER`], as the call tree has it: it is no function's own time.
+fn pause_as_call<V: Visitor>(
+    visitor: &mut V,
+    lane: LaneId,
+    open: &mut [V::Frame],
+    paused: u64,
+    ticks: u64,
+) -> Result<(), V::Error> {
+    if open.is_empty() {
+        return Ok(());
+    }
+    let frame = visitor.enter(lane, open, RECORDER, ticks.saturating_sub(paused))?;
+    visitor.leave(lane, open, frame, Ending::Leave, ticks)
+}
+
 /// Nanoseconds since the recording began.
-fn nanos_since_anchor(header: &Header, ticks: u64) -> u64 {
+pub(crate) fn nanos_since_anchor(header: &Header, ticks: u64) -> u64 {
     header.nanos(ticks.saturating_sub(header.anchor.ticks))
 }

@@ -25,9 +25,9 @@ const SCHEMA: &str = "message calls {
     required int32 depth (INTEGER(32,false));
     optional int32 function (INTEGER(32,false));
     required binary name (UTF8);
-    required int64 start_nanos (INTEGER(64,false));
+    required int64 start_nanos (INTEGER(64,true));
     required int64 duration_nanos (INTEGER(64,false));
-    required int64 self_nanos (INTEGER(64,false));
+    optional int64 self_nanos (INTEGER(64,false));
     required binary ending (UTF8);
 }";
 
@@ -102,9 +102,11 @@ impl<W: Write + Send> Rows<W> {
         column::<Int32Type, _>(&mut group, &functions, Some(&known))?;
         let names: Vec<ByteArray> = rows.iter().map(|call| text(self.texts.0.get(&call.func))).collect();
         column::<ByteArrayType, _>(&mut group, &names, None)?;
-        column::<Int64Type, _>(&mut group, &numbers(|call| call.start_nanos), None)?;
-        column::<Int64Type, _>(&mut group, &numbers(|call| call.end_nanos - call.start_nanos), None)?;
-        column::<Int64Type, _>(&mut group, &numbers(|call| call.self_nanos), None)?;
+        column::<Int64Type, _>(&mut group, &numbers(|call| call.start_nanos as u64), None)?;
+        column::<Int64Type, _>(&mut group, &numbers(|call| call.duration_nanos), None)?;
+        let known: Vec<i16> = rows.iter().map(|call| i16::from(call.self_nanos.is_some())).collect();
+        let own: Vec<i64> = rows.iter().filter_map(|call| call.self_nanos).map(|own| own as i64).collect();
+        column::<Int64Type, _>(&mut group, &own, Some(&known))?;
         let ending = |call: &Call| ByteArray::from(call.ending());
         column::<ByteArrayType, _>(&mut group, &rows.iter().map(ending).collect::<Vec<_>>(), None)?;
         group.close()?;

@@ -4,7 +4,7 @@
 
 use crate::drive::{Named, drive};
 use crate::export::names::MAX_CACHED;
-use crate::export::{Exported, nanos_since_anchor};
+use crate::export::{Exported, nanos_since_anchor, pause_as_call};
 use crate::filter::CallFilter;
 use crate::frames::{AtRange, Ending, Visitor};
 use crate::symbols::Symbols;
@@ -156,6 +156,10 @@ impl<W: Write> Visitor for Packets<W> {
     fn lost(&mut self, lane: LaneId, _open: &mut [()], events: Option<u64>, ticks: u64) -> io::Result<()> {
         let text = events.map_or("events lost".to_owned(), |events| format!("{events} events lost"));
         self.instant(lane, ticks, text)
+    }
+
+    fn pause(&mut self, lane: LaneId, open: &mut [()], paused: u64, ticks: u64) -> io::Result<()> {
+        pause_as_call(self, lane, open, paused, ticks)
     }
 }
 

@@ -7,7 +7,7 @@
 
 use crate::drive::{Named, drive};
 use crate::export::names::{MAX_CACHED, json};
-use crate::export::{Exported, nanos_since_anchor};
+use crate::export::{Exported, nanos_since_anchor, pause_as_call};
 use crate::filter::{CallFilter, LaneChoice};
 use crate::frames::{AtRange, Ending, Visitor};
 use crate::inlined::{Shown, Ways};
@@ -83,7 +83,8 @@ struct Events<'k, W> {
 
 impl<W: Write> Events<'_, W> {
     fn event(&mut self, kind: char, shown: Shown, ticks: u64) -> io::Result<()> {
-        let nanos = nanos_since_anchor(&self.header, ticks);
+        // In a damaged trace a pause may be longer than what it lies in.
+        let nanos = nanos_since_anchor(&self.header, ticks).max(self.last_nanos);
         let is_known = self.shared.len() < MAX_CACHED || self.frames.contains_key(&shown);
         let shown = if is_known { shown } else { Shown::Function(OTHER) };
         let (shared, symbols) = (&mut self.shared, &self.symbols);
@@ -128,6 +129,10 @@ impl<W: Write> Visitor for Events<'_, W> {
     ) -> io::Result<()> {
         self.event('C', Shown::Function(func), ticks)?;
         way.iter().rev().try_for_each(|&inlined| self.event('C', inlined, ticks))
+    }
+
+    fn pause(&mut self, lane: LaneId, open: &mut [Open], paused: u64, ticks: u64) -> io::Result<()> {
+        pause_as_call(self, lane, open, paused, ticks)
     }
 }
 

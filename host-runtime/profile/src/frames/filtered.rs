@@ -58,6 +58,8 @@ pub(crate) struct Frame {
     hidden: u64,
     /// How many calls it stands for beside its own.
     others: u64,
+    /// Of a frame that has to last longer: for how many ticks its thread worked for the recorder, and when that ended last.
+    paused: (u64, u64),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,6 +126,25 @@ impl<'a, V: Named> Filtered<'a, V> {
         ticks.saturating_sub(frame.start_ticks) >= self.min_ticks && ticks >= self.range_ticks.0
     }
 
+    /// A pause within frames, the innermost of which may be one that is not told of: then it lies within the one around that.
+    fn pause_within(
+        &mut self,
+        lane: LaneId,
+        frames: &mut [Frame],
+        paused: u64,
+        end: u64,
+    ) -> Result<(), V::Error> {
+        let innermost = frames.iter_mut().rev().find(|frame| frame.state != State::Unwanted);
+        match innermost {
+            Some(frame) if frame.state == State::Pending => {
+                frame.paused = (frame.paused.0.saturating_add(paused), end);
+                Ok(())
+            }
+            Some(_) => self.inner.pause(lane, &mut self.lanes.entry(lane).or_default().told, paused, end),
+            None => Ok(()),
+        }
+    }
+
     /// Tells of the frames that have lasted long enough by now, from outside to inside.
     fn tell(&mut self, lane: LaneId, frames: &mut [Frame], ticks: u64) -> Result<(), V::Error> {
         if self.lanes.get(&lane).is_none_or(|lane| lane.pending == 0) {
@@ -142,6 +163,10 @@ impl<'a, V: Named> Filtered<'a, V> {
             state.pending = state.pending.saturating_sub(1);
             let inner = self.inner.enter(lane, &mut state.told, frame.func, start)?;
             state.told.push(inner);
+            let (paused, end) = frame.paused;
+            if paused > 0 {
+                self.inner.pause(lane, &mut state.told, paused, end)?;
+            }
         }
         Ok(())
     }
@@ -187,7 +212,8 @@ impl<V: Named> Visitor for Filtered<'_, V> {
             && self.wants_function(func)
             && self.filter.wants_lane(lane);
         let state = if wanted { State::Pending } else { State::Unwanted };
-        let mut frame = Frame { func, start_ticks: ticks, level, state, hidden: 0, others: 0 };
+        let mut frame =
+            Frame { func, start_ticks: ticks, level, state, hidden: 0, others: 0, paused: (0, 0) };
         if wanted {
             self.lanes.entry(lane).or_default().pending += 1;
         }
@@ -219,7 +245,8 @@ impl<V: Named> Visitor for Filtered<'_, V> {
                 let calls = frame.others.saturating_add(1);
                 parent.hidden = parent.hidden.saturating_add(frame.hidden).saturating_add(calls);
             }
-            return Ok(());
+            let (paused, end) = frame.paused;
+            return if paused > 0 { self.pause_within(lane, parents, paused, end) } else { Ok(()) };
         }
         let end = self.told_ticks(ticks);
         let state = self.lanes.entry(lane).or_default();
@@ -263,17 +290,17 @@ impl<V: Named> Visitor for Filtered<'_, V> {
         self.inner.allocation(lane, &mut self.lanes.entry(lane).or_default().told, by, allocation, ticks)
     }
 
-    fn pause(&mut self, lane: LaneId, open: &mut [Frame], paused: u32, ticks: u64) -> Result<(), V::Error> {
+    fn pause(&mut self, lane: LaneId, open: &mut [Frame], paused: u64, ticks: u64) -> Result<(), V::Error> {
         if !self.filter.wants_lane(lane) {
             return Ok(());
         }
         let end = self.told_ticks(ticks);
-        let paused = end.saturating_sub(self.told_ticks(ticks.saturating_sub(paused.into()))) as u32;
+        let paused = end.saturating_sub(self.told_ticks(ticks.saturating_sub(paused)));
         if paused == 0 {
             return Ok(());
         }
         self.tell(lane, open, ticks)?;
-        self.inner.pause(lane, &mut self.lanes.entry(lane).or_default().told, paused, end)
+        self.pause_within(lane, open, paused, end)
     }
 
     fn lost(

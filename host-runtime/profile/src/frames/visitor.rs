@@ -109,12 +109,12 @@ pub trait Visitor {
     }
 
     /// For the last so many ticks the guest's thread worked for the recorder, or waited for it. That is no part of the innermost
-    /// frame's own time.
+    /// frame's own time. Pauses in a row are one.
     fn pause(
         &mut self,
         _lane: LaneId,
         _open: &mut [Self::Frame],
-        _paused: u32,
+        _paused: u64,
         _ticks: u64,
     ) -> Result<(), Self::Error> {
         Ok(())

@@ -16,7 +16,7 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
     let Profile { tree, symbols, header, .. } = profile;
     let unit = Unit::of(header);
     let graph = CallGraph::new(tree, symbols, header, options.compensate.as_ref());
-    let whole_nanos = graph.flat.self_nanos;
+    let whole_nanos = whole_nanos(&graph);
     let mut rows: Vec<_> = graph.flat.rows.iter().collect();
     rows.sort_by(|a, b| b.total_nanos.total_cmp(&a.total_nanos).then(a.func.cmp(&b.func)));
     let large = |nanos: f64| nanos > 0.0 && label::share(nanos, whole_nanos) >= options.min_share;
@@ -30,9 +30,14 @@ pub(super) fn picture(profile: &Profile, options: &Options) -> Picture {
     })
 }
 
+/// What the shares are of: totals have the recorder's time in them.
+fn whole_nanos(graph: &CallGraph) -> f64 {
+    graph.flat.self_nanos + graph.flat.recorder_nanos
+}
+
 /// The boxes of these functions.
 fn draft_of(graph: &CallGraph, symbols: &Symbols, rows: &[&Row], min_share: f64, unit: Unit) -> Draft {
-    let whole_nanos = graph.flat.self_nanos;
+    let whole_nanos = whole_nanos(graph);
     let mut facts = Vec::new();
     let mut vertices = Vec::new();
     let mut places: FxHashMap<FuncId, usize> = FxHashMap::default();
