@@ -8,6 +8,7 @@ use crate::nodes::{CallTree, Node, NodeId};
 use crate::problem::Problems;
 use crate::symbols::{HOST, OTHER, RECORDER, Symbols};
 use crate::unit::Unit;
+use crate::unplaced::Unplaced;
 use kperf_abi::FuncId;
 use kperf_trace::{Allocation, Batch, CallParent, LaneId, SpanLink};
 use rustc_hash::FxHashMap;
@@ -118,6 +119,8 @@ pub(crate) struct Growth<O> {
     callees: Vec<Callees>,
     /// Node by parent and function, for the children that are not at hand in the parent's [`Callees`].
     others: FxHashMap<(u32, FuncId), u32>,
+    /// Of the calls in nodes of [`OTHER`], by function.
+    pub(crate) unplaced: FxHashMap<FuncId, Unplaced>,
     /// What the outermost calls hang below: the tree's root, or that of the slow calls that samples saw.
     root: u32,
     /// The latter, if there are any. They are told to the observer, and are not in the tree in the end.
@@ -125,6 +128,9 @@ pub(crate) struct Growth<O> {
     /// The last pause: its lane, when it was told, and when it began.
     last_pause: Option<(LaneId, u64, u64)>,
 }
+
+/// In so many of the calls around a call its function is looked for.
+const MAX_LOOKED_AT: usize = 4096;
 
 /// How many children of a node are found without hashing.
 const AT_HAND: usize = 8;
@@ -166,6 +172,7 @@ impl<O: CallObserver> Growth<O> {
             most: MAX_PATHS,
             callees,
             others,
+            unplaced: FxHashMap::default(),
             root: 0,
             spans: None,
             last_pause: None,
@@ -173,9 +180,10 @@ impl<O: CallObserver> Growth<O> {
     }
 
     /// The complete tree, and the observer that saw its calls.
-    pub(crate) fn into_tree(self) -> (CallTree, O) {
+    pub(crate) fn into_tree(mut self) -> (CallTree, O) {
+        let unplaced = std::mem::take(&mut self.unplaced);
         let (nodes, observer) = self.into_nodes();
-        (CallTree::new(nodes), observer)
+        (CallTree::new(nodes).with_unplaced(unplaced), observer)
     }
 
     /// The nodes of the tree, the root not complete yet, and the observer that saw its calls.
@@ -216,6 +224,13 @@ impl<O: CallObserver> Growth<O> {
             Some(link) => self.child(0, link),
             None => 0,
         }
+    }
+
+    #[cold]
+    fn leave_unplaced(&mut self, parents: &[OpenFrame], func: FuncId, times: (u64, u64), ending: Ending) {
+        let caller = parents.last().map_or(HOST, |parent| parent.func);
+        let is_outermost = !parents.iter().rev().take(MAX_LOOKED_AT).any(|parent| parent.func == func);
+        self.unplaced.entry(func).or_default().add(caller, times, is_outermost, ending);
     }
 
     fn other_child(&mut self, parent: u32, func: FuncId) -> u32 {
@@ -296,6 +311,10 @@ impl<O: CallObserver> Visitor for Growth<O> {
         if ending != Ending::Leave {
             let count = if ending.is_caught() { &mut node.unwound } else { &mut node.unfinished };
             *count = count.saturating_add(1);
+        }
+        if node.func == OTHER && frame.func != OTHER {
+            let own = duration.saturating_sub(frame.children_ticks);
+            self.leave_unplaced(parents, frame.func, (duration, own), ending);
         }
         let (depth, func, start_ticks) = (parents.len(), frame.func, frame.start_ticks);
         self.observer.call(&Call {

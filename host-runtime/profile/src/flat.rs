@@ -1,7 +1,8 @@
 //! The flat profile: a row per function.
 
 use crate::nodes::{CallTree, Node, NodeId};
-use crate::symbols::{HOST, RECORDER, Symbols, UNSEEN, is_outside};
+use crate::symbols::{HOST, OTHER, RECORDER, Symbols, UNSEEN, is_outside};
+use crate::unplaced::Unplaced;
 use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
 use rustc_hash::FxHashMap;
@@ -122,6 +123,11 @@ impl FlatProfile {
             sum.max = sum.max.max(nodes.nanos(node.max_ticks) - cost_per_call);
         }
         sum_outermost(tree, &nodes, &mut sums);
+        // What the probes of such calls cost isn't known: compensated they stay in OTHER.
+        let unplaced = if compensate.is_none() { Some(tree.unplaced()) } else { None };
+        let of_recorder =
+            unplaced.and_then(|unplaced| unplaced.get(&RECORDER)).map_or(0, |pauses| pauses.self_ticks);
+        add_unplaced(unplaced.into_iter().flatten(), &nodes, &mut sums);
         let mut rows: Vec<Row> = sums.into_iter().map(|(func, sums)| sums.row(func, symbols)).collect();
         rows.sort_by(|a, b| b.self_nanos.total_cmp(&a.self_nanos).then(a.func.cmp(&b.func)));
         let self_nanos: f64 = rows.iter().map(|row| row.self_nanos).sum();
@@ -130,8 +136,45 @@ impl FlatProfile {
         }
         let calls = rows.iter().map(|row| row.calls).sum();
         let pauses = tree.iter().filter(|(_, node)| node.func == RECORDER);
-        let recorder_nanos = pauses.map(|(_, node)| nodes.nanos(node.self_ticks)).sum();
+        let recorder_nanos: f64 = pauses.map(|(_, node)| nodes.nanos(node.self_ticks)).sum();
+        let recorder_nanos = recorder_nanos + nodes.nanos(of_recorder);
         FlatProfile { rows, self_nanos, recorder_nanos, calls }
+    }
+}
+
+/// Gives functions what is in nodes of [`OTHER`] of theirs.
+fn add_unplaced<'a>(
+    unplaced: impl Iterator<Item = (&'a FuncId, &'a Unplaced)>,
+    nodes: &Nodes,
+    sums: &mut FxHashMap<FuncId, Sums>,
+) {
+    let (mut calls, mut own) = (0, 0.0);
+    for (&func, of_func) in unplaced {
+        own += nodes.nanos(of_func.self_ticks);
+        if is_outside(func) {
+            continue;
+        }
+        calls += of_func.calls;
+        let sum = sums.entry(func).or_default();
+        sum.calls += of_func.calls;
+        sum.own += nodes.nanos(of_func.self_ticks);
+        sum.total += nodes.nanos(of_func.total_ticks);
+        sum.of_all_calls += nodes.nanos(of_func.all_ticks);
+        let min = nodes.nanos(of_func.min_ticks);
+        sum.min = Some(sum.min.map_or(min, |other| other.min(min)));
+        sum.max = sum.max.max(nodes.nanos(of_func.max_ticks));
+        sum.unwound += of_func.unwound;
+        sum.unfinished += of_func.unfinished;
+        for (&caller, calls) in &of_func.callers {
+            *sum.callers.entry(caller).or_default() += calls;
+        }
+    }
+    if let Some(other) = sums.get_mut(&OTHER) {
+        other.calls = other.calls.saturating_sub(calls);
+        other.own -= own;
+        if other.calls == 0 {
+            sums.remove(&OTHER);
+        }
     }
 }
 

@@ -61,6 +61,7 @@ mod symbols;
 mod text;
 mod timeline;
 mod unit;
+mod unplaced;
 mod weights;
 mod welch;
 mod windows;

@@ -33,7 +33,8 @@ impl Beyond {
         let mut told = Vec::new();
         if self.paths > 0 {
             told.push(format!(
-                "{} in [other]: a call tree has {MAX_PATHS} paths at most; --only, --skip and --depth make it smaller",
+                "{} in [other] where calls are shown by their paths: a call tree has {MAX_PATHS} at most; --only, --skip and --depth make \
+                 it smaller",
                 times(self.paths, "call is", "calls are")
             ));
         }

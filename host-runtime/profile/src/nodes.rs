@@ -1,7 +1,9 @@
 //! The call tree: who called whom on which path, how often, and how long that took.
 
 use crate::symbols::HOST;
+use crate::unplaced::Unplaced;
 use kperf_abi::FuncId;
+use rustc_hash::FxHashMap;
 
 /// Index of a node in its tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -71,6 +73,7 @@ impl Node {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallTree {
     nodes: Vec<Node>,
+    unplaced: FxHashMap<FuncId, Unplaced>,
 }
 
 impl CallTree {
@@ -87,7 +90,17 @@ impl CallTree {
         if let Some(root) = nodes.first_mut() {
             *root = Node { total_ticks: total, min_ticks: total, max_ticks: total, ..*root };
         }
-        CallTree { nodes }
+        CallTree { nodes, unplaced: FxHashMap::default() }
+    }
+
+    /// With what is known of the calls in nodes of [`OTHER`](crate::OTHER).
+    pub(crate) fn with_unplaced(self, unplaced: FxHashMap<FuncId, Unplaced>) -> CallTree {
+        CallTree { unplaced, ..self }
+    }
+
+    /// The calls in nodes of [`OTHER`](crate::OTHER), as far as their functions are known.
+    pub(crate) fn unplaced(&self) -> &FxHashMap<FuncId, Unplaced> {
+        &self.unplaced
     }
 
     /// All nodes, the root first.

@@ -158,12 +158,14 @@ impl Profile {
     ) -> (Profile, O) {
         let Driven { mut visitor, mut health, lanes, end_ticks, shown, mut windows } = driven;
         let symbols = std::mem::take(visitor.symbols());
+        let unplaced = std::mem::take(&mut visitor.unplaced);
         let (nodes, observer) = visitor.into_nodes();
         let counted = windows.calls();
         let each = windows.take_each(filter, &symbols);
         let (places, tree_places) = windows.places(filter, &symbols);
         let (tree, hidden_calls) = if windows.is_empty() {
-            (CallTree::new(nodes), health.counts.calls + health.counts.without_enter - shown)
+            let tree = CallTree::new(nodes).with_unplaced(unplaced);
+            (tree, health.counts.calls + health.counts.without_enter - shown)
         } else {
             let tree = CallTree::new(windows.into_nodes(filter, &symbols)).with(nodes);
             let all = counted + health.counts.calls + health.counts.without_enter - health.counts.spans;

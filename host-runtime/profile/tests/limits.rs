@@ -1,7 +1,9 @@
 //! What is kept of a trace has limits: what is beyond them is summed up, and nothing of it is lost.
 
 use kperf_abi::FuncId;
-use kperf_profile::{CallTree, CallTreeBuilder, MAX_OPEN_FRAMES, MAX_PATHS, Node, OTHER, Profile};
+use kperf_profile::{
+    CallTree, CallTreeBuilder, FlatProfile, MAX_OPEN_FRAMES, MAX_PATHS, Node, OTHER, Profile, Symbols,
+};
 use kperf_trace::block::{BlockHeader, CAPACITY};
 use kperf_trace::{
     Batch, Event, Header, LaneId, Reason, Summary, TimedEvent, TraceReader, TraceWriter, word,
@@ -111,6 +113,23 @@ fn beyond_the_limits_nothing_is_lost() {
 }
 
 #[test]
+fn functions_have_all_their_calls_whatever_paths_there_is_room_for() {
+    let header = Header::default();
+    let flat = |tree: &CallTree| FlatProfile::new(tree, &Symbols::default(), &header, None);
+    for seed in 0..40 {
+        let batches = calls(seed, 60);
+        let whole = flat(&tree(CallTreeBuilder::new(), &batches));
+        for paths in [1, 2, 7, 20] {
+            let limited = flat(&tree(CallTreeBuilder::with_limits(paths, 1000), &batches));
+            assert_eq!(limited, whole, "seed {seed}, {paths} paths");
+        }
+        // Of frames that aren't kept nobody knows the function.
+        let limited = flat(&tree(CallTreeBuilder::with_limits(20, 5), &batches));
+        assert_eq!((limited.calls, limited.self_nanos), (whole.calls, whole.self_nanos), "seed {seed}");
+    }
+}
+
+#[test]
 fn the_node_of_others_is_its_callers_and_has_all_that_they_call() {
     let event = |ticks, event| TimedEvent { ticks, event };
     let enter = |ticks, id| event(ticks, Event::Enter(FuncId(id)));
@@ -191,8 +210,8 @@ fn no_trace_takes_a_gigabyte() {
     assert_eq!(
         profile.health.warnings(),
         [
-            "786433 calls are in [other]: a call tree has 262144 paths at most; --only, --skip and --depth make it \
-             smaller",
+            "786433 calls are in [other] where calls are shown by their paths: a call tree has 262144 at most; --only, \
+             --skip and --depth make it smaller",
             "103808624 calls are in [other]: 1048576 open calls are told apart at most",
         ]
     );

@@ -8,6 +8,7 @@ mod callgraph;
 mod flat;
 mod health;
 mod kperf;
+mod pauses;
 mod replay;
 mod sampled;
 mod sums;

@@ -1,0 +1,66 @@
+//! Calls of functions that have no nodes of their own, as there were too many paths.
+
+use crate::frames::Ending;
+use kperf_abi::FuncId;
+use rustc_hash::FxHashMap;
+
+/// The calls of one function that are in nodes of [`OTHER`](crate::OTHER): what is known of them without their paths. Times are ticks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Unplaced {
+    /// How many they are.
+    pub(crate) calls: u64,
+    /// How long those were open that aren't inside another call of the function.
+    pub(crate) total_ticks: u64,
+    /// How long all of them were open.
+    pub(crate) all_ticks: u64,
+    /// How long they ran themselves.
+    pub(crate) self_ticks: u64,
+    /// The length of the shortest.
+    pub(crate) min_ticks: u64,
+    /// The length of the longest.
+    pub(crate) max_ticks: u64,
+    /// How many ended by an exception that was caught further out.
+    pub(crate) unwound: u64,
+    /// How many were cut short.
+    pub(crate) unfinished: u64,
+    /// How many of them a function made.
+    pub(crate) callers: FxHashMap<FuncId, u64>,
+}
+
+impl Default for Unplaced {
+    fn default() -> Self {
+        Unplaced {
+            calls: 0,
+            total_ticks: 0,
+            all_ticks: 0,
+            self_ticks: 0,
+            min_ticks: u64::MAX,
+            max_ticks: 0,
+            unwound: 0,
+            unfinished: 0,
+            callers: FxHashMap::default(),
+        }
+    }
+}
+
+impl Unplaced {
+    /// Adds a call. `is_outermost`: it isn't inside another one of the function.
+    pub(crate) fn add(
+        &mut self,
+        caller: FuncId,
+        (duration, own): (u64, u64),
+        is_outermost: bool,
+        ending: Ending,
+    ) {
+        self.calls += 1;
+        self.total_ticks = self.total_ticks.saturating_add(if is_outermost { duration } else { 0 });
+        self.all_ticks = self.all_ticks.saturating_add(duration);
+        self.self_ticks = self.self_ticks.saturating_add(own);
+        self.min_ticks = self.min_ticks.min(duration);
+        self.max_ticks = self.max_ticks.max(duration);
+        if ending != Ending::Leave {
+            *(if ending.is_caught() { &mut self.unwound } else { &mut self.unfinished }) += 1;
+        }
+        *self.callers.entry(caller).or_default() += 1;
+    }
+}
