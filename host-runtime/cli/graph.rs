@@ -103,6 +103,7 @@ impl Opts {
         };
         self.choose(&mut profile)?;
         let compensate = traces::compensation(&profile, self.compensate)?;
+        traces::tell_warnings(&profile.health);
         if profile.tree.nodes().len() < 2 {
             bail!("there are no calls to draw");
         }
@@ -114,7 +115,6 @@ impl Opts {
             compensate,
         };
         let picture = graph::picture(&profile, &options);
-        traces::tell_warnings(&profile.health);
         let mut out = Product::create(&self.output, format == Format::Png)?;
         self.write(&picture, format, &mut out)?;
         let name = out.name();

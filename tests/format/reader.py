@@ -137,8 +137,9 @@ class Trace:
                 read(recorder, payload)
         latest = max((lane.now for lane in self.lanes.values()), default=0)
         end = max(latest, int(self.summary.get("end_ticks", 0)))
+        is_one_clock = self.header["clock"]["kind"] != "instructions" or len(self.lanes) == 1
         for lane in self.lanes.values():
-            lane.now = end if lane.open else lane.now
+            lane.now = end if lane.open and is_one_clock else lane.now
             self.close(lane, 0)
 
     def on_head(self, _recorder, payload):

@@ -166,7 +166,7 @@ impl Symbols {
         self.symbols += table.symbols.len();
         self.bytes += bytes;
         for symbol in &table.symbols {
-            *self.names.entry(hash_of(symbol.display_name())).or_default() += 1;
+            *self.names.entry(hash_of(&printable(symbol.display_name()))).or_default() += 1;
         }
         self.tables.insert(at, table);
     }
@@ -263,11 +263,12 @@ impl Symbols {
         }
     }
 
-    /// The name for people: unique (`copy #17` where there are several `copy`), and safe for a terminal.
+    /// The name for people: unique (`copy #17` where there are several `copy`, or where one is called as if there were), and safe for
+    /// a terminal.
     pub fn label(&self, id: FuncId) -> String {
-        let name = self.name(id);
-        let mut label = printable(&name).into_owned();
-        if self.get(id).is_some() && self.names.get(&hash_of(&name)).is_some_and(|&count| count > 1) {
+        let mut label = printable(&self.name(id)).into_owned();
+        let is_shared = || self.names.get(&hash_of(&label)).is_some_and(|&count| count > 1);
+        if self.get(id).is_some() && (has_number(&label) || is_shared()) {
             label.push_str(&format!(" #{}", id.0));
         }
         label
@@ -308,6 +309,11 @@ fn hash_of(name: &str) -> u64 {
     let mut hasher = FxHasher::default();
     hasher.write(name.as_bytes());
     hasher.finish()
+}
+
+/// Whether a name ends as that of one of several functions does.
+fn has_number(name: &str) -> bool {
+    name.rsplit_once(" #").is_some_and(|(_, number)| number.parse::<u32>().is_ok())
 }
 
 /// Text from a module, such that it can't move the cursor, ring, turn the line around or end it, and may stand in an SVG: names
@@ -369,6 +375,12 @@ mod tests {
         assert_eq!(
             [0, 1, 2, 3].map(|id| symbols.label(FuncId(id))),
             ["copy #0", "one", "copy #2", "evil\\u{1b}[2J\\n\\u{202e}ü\\u{200f}\\u{2028}"]
+        );
+        // Names that look as if they were told apart, and those that look alike when they are printed.
+        symbols.add(table("b", 4, &["copy #2", "a\nb", "a\\nb", "a #b"]));
+        assert_eq!(
+            [2, 4, 5, 6, 7].map(|id| symbols.label(FuncId(id))),
+            ["copy #2", "copy #2 #4", "a\\nb #5", "a\\nb #6", "a #b"]
         );
     }
 

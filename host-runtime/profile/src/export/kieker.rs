@@ -12,10 +12,12 @@
 
 use crate::export::Exported;
 use crate::export::calls::{Call, CallSink, each};
-use crate::export::names::Names;
+use crate::export::names::MAX_CACHED;
 use crate::filter::CallFilter;
 use crate::symbols::Symbols;
+use kperf_abi::FuncId;
 use kperf_trace::{Anchor, Calendar, TraceReader};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::io::{self, Read, Write};
 
 /// Name of the file that says what the records' numbers mean.
@@ -45,7 +47,7 @@ pub fn write_records<R: Read, W: Write>(
     let calendar = Calendar::new(reader.header());
     let host = word(program);
     writeln!(out, "$0;{anchor_nanos};2.0.0;kperf-wasm;{host};0;false;0;NANOSECONDS;0")?;
-    let records = Records { out, names: Names::new(signature), calendar, host };
+    let records = Records { out, names: Signatures::default(), calendar, host };
     let (mut records, exported) = each(reader, filter, records, &mut progress)?;
     records.out.flush()?;
     Ok(exported)
@@ -53,7 +55,7 @@ pub fn write_records<R: Read, W: Write>(
 
 struct Records<W> {
     out: W,
-    names: Names,
+    names: Signatures,
     calendar: Calendar,
     host: String,
 }
@@ -68,6 +70,31 @@ impl<W: Write> CallSink for Records<W> {
 
     fn anchor(&mut self, anchor: &Anchor) {
         self.calendar.anchor(anchor);
+    }
+}
+
+/// The signatures of functions: where two would have the same, the later one gets its id.
+#[derive(Default)]
+struct Signatures {
+    made: FxHashMap<FuncId, String>,
+    taken: FxHashSet<String>,
+}
+
+impl Signatures {
+    fn get(&mut self, symbols: &Symbols, func: FuncId) -> &str {
+        let Signatures { made, taken } = self;
+        if made.len() >= MAX_CACHED {
+            made.clear();
+            taken.clear();
+        }
+        made.entry(func).or_insert_with(|| {
+            let label = symbols.label(func);
+            let plain = signature(&label);
+            if !taken.insert(plain.clone()) {
+                return signature(&format!("{label}#{}", func.0));
+            }
+            plain
+        })
     }
 }
 
@@ -88,7 +115,9 @@ fn word(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::signature;
+    use super::{Signatures, signature};
+    use crate::symbols::Symbols;
+    use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
 
     #[test]
     fn names_look_like_java() {
@@ -101,6 +130,25 @@ mod tests {
             ("::", "wasm._()"),
         ] {
             assert_eq!(signature(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn overloads_stay_apart() {
+        let symbol = |(id, name): (u32, &str)| Symbol {
+            id: FuncId(id),
+            func_index: FuncIndex(id),
+            name: name.into(),
+            ..Symbol::default()
+        };
+        let symbols = (0..).zip(["f(int*)", "f(int&)", "g"]).map(symbol).collect();
+        let mut known = Symbols::default();
+        known.add(SymbolTable { symbols, ..SymbolTable::default() });
+        let mut signatures = Signatures::default();
+        for (id, expected) in
+            [(0, "wasm.f_int__()"), (1, "wasm.f_int__#1()"), (0, "wasm.f_int__()"), (2, "wasm.g()")]
+        {
+            assert_eq!(signatures.get(&known, FuncId(id)), expected);
         }
     }
 }
