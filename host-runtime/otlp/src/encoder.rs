@@ -75,6 +75,8 @@ pub(crate) struct Inside {
     elided: u64,
     /// How long they took without the spans inside them.
     elided_ticks: u64,
+    /// For how long the guest's thread worked for the recorder, or waited for it, directly inside.
+    recorder_ticks: u64,
 }
 
 /// Why a call gets no span. In the order of [`Elided::reasons`].
@@ -204,6 +206,10 @@ impl Encoder {
             span.attributes.push(attribute::int("kperf.elided.count", inside.elided));
             span.attributes.push(attribute::int("kperf.elided.time", nanos));
         }
+        if inside.recorder_ticks > 0 {
+            let nanos = self.header.nanos(inside.recorder_ticks);
+            span.attributes.push(attribute::int("kperf.recorder.time", nanos));
+        }
     }
 
     /// Whether a function, by its index, is one of those that are wanted.
@@ -233,7 +239,7 @@ impl Encoder {
     fn leave_out(&mut self, parent: Option<&mut Frame>, frame: &Frame, reason: Reason, ticks: u64) {
         let around = parent.map_or(&mut self.run, |parent| &mut parent.inside);
         let duration = ticks - frame.start_ticks;
-        let Inside { span_ticks, elided, elided_ticks } = frame.inside;
+        let Inside { span_ticks, elided, elided_ticks, .. } = frame.inside;
         let own = duration.saturating_sub(span_ticks);
         around.elided += 1 + elided;
         around.elided_ticks = around.elided_ticks.saturating_add(own);
@@ -367,6 +373,19 @@ impl Visitor for Encoder {
         Ok(())
     }
 
+    fn pause(
+        &mut self,
+        _lane: LaneId,
+        open: &mut [Frame],
+        paused: u64,
+        _ticks: u64,
+    ) -> Result<(), Infallible> {
+        if let Some(frame) = open.last_mut() {
+            frame.inside.recorder_ticks = frame.inside.recorder_ticks.saturating_add(paused);
+        }
+        Ok(())
+    }
+
     #[inline]
     fn stands_for(&mut self, frame: &mut Frame, calls: u64) {
         // They are as deep as nobody asks for, and their time is that of the frame.
@@ -409,7 +428,8 @@ impl Visitor for Encoder {
         }
         let around = outer.map_or(&mut self.run, |outer| &mut outer.inside);
         around.span_ticks = around.span_ticks.saturating_add(duration);
-        if ending == Ending::Leave && frame.inside.elided == 0 {
+        let Inside { elided, recorder_ticks, .. } = frame.inside;
+        if ending == Ending::Leave && elided == 0 && recorder_ticks == 0 {
             self.write(&frame, ticks, &[]);
         } else if may_be_explained(ending) {
             self.waiting.push(Waiting { frame, ending, ticks });

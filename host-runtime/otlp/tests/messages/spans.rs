@@ -38,6 +38,26 @@ fn calls_are_a_tree_of_spans() {
 }
 
 #[test]
+fn a_span_says_what_of_it_was_the_recorder_s() {
+    let program = "main{ 6 pause=2 step{ 9 pause=3 pause=2 cell{ 4 pause=1 } } 40 }";
+    let (all, _) = spans(&simple(program), seeded());
+    assert_text(
+        &text(&all),
+        "
+        trace 0: main 0-59 recorder.time=2
+          step 6-19 recorder.time=5
+            cell 15-19 recorder.time=1",
+    );
+    // What is left out has its own in its time.
+    let (some, _) = spans(&simple(program), SpanOptions { max_depth: Some(1), ..seeded() });
+    assert_text(
+        &text(&some),
+        "
+        trace 0: main 0-59 elided.count=2 elided.time=13 recorder.time=2",
+    );
+}
+
+#[test]
 fn a_span_says_what_its_function_is() {
     let (spans, _) = spans(&simple(PROGRAM), seeded());
     let span = &spans[0];
