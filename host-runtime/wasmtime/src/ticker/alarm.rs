@@ -38,7 +38,8 @@ impl Alarm {
     #[inline(never)]
     fn count(&self, asked: u32) {
         // Another guest may have counted, or the thread may be awake by now: this question need not count.
-        let counted = self.asked.compare_exchange(asked, asked + 1, Ordering::Relaxed, Ordering::Relaxed);
+        // Who counts what `set` began knows who sleeps.
+        let counted = self.asked.compare_exchange(asked, asked + 1, Ordering::Acquire, Ordering::Relaxed);
         if counted.is_ok() && asked + 1 == MANY {
             self.wake();
         }
@@ -55,7 +56,7 @@ impl Alarm {
     /// From now on questions count: of events that see what this thread writes from here on.
     pub(super) fn set(&self) {
         self.sleeper.get_or_init(thread::current);
-        self.asked.store(0, Ordering::Relaxed);
+        self.asked.store(0, Ordering::Release);
         fence(Ordering::Release);
     }
 
