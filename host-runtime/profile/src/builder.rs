@@ -8,7 +8,7 @@ use crate::nodes::{CallTree, Node, NodeId};
 use crate::problem::Problems;
 use crate::symbols::{HOST, OTHER, RECORDER, Symbols};
 use crate::unit::Unit;
-use crate::unplaced::Unplaced;
+use crate::unplaced::AllUnplaced;
 use kperf_abi::FuncId;
 use kperf_trace::{Allocation, Batch, CallParent, LaneId, SpanLink};
 use rustc_hash::FxHashMap;
@@ -120,7 +120,7 @@ pub(crate) struct Growth<O> {
     /// Node by parent and function, for the children that are not at hand in the parent's [`Callees`].
     others: FxHashMap<(u32, FuncId), u32>,
     /// Of the calls in nodes of [`OTHER`], by function.
-    pub(crate) unplaced: FxHashMap<FuncId, Unplaced>,
+    pub(crate) unplaced: AllUnplaced,
     /// What the outermost calls hang below: the tree's root, or that of the slow calls that samples saw.
     root: u32,
     /// The latter, if there are any. They are told to the observer, and are not in the tree in the end.
@@ -172,7 +172,7 @@ impl<O: CallObserver> Growth<O> {
             most: MAX_PATHS,
             callees,
             others,
-            unplaced: FxHashMap::default(),
+            unplaced: AllUnplaced::default(),
             root: 0,
             spans: None,
             last_pause: None,
@@ -230,7 +230,7 @@ impl<O: CallObserver> Growth<O> {
     fn leave_unplaced(&mut self, parents: &[OpenFrame], func: FuncId, times: (u64, u64), ending: Ending) {
         let caller = parents.last().map_or(HOST, |parent| parent.func);
         let is_outermost = !parents.iter().rev().take(MAX_LOOKED_AT).any(|parent| parent.func == func);
-        self.unplaced.entry(func).or_default().add(caller, times, is_outermost, ending);
+        self.unplaced.add((func, caller), times, is_outermost, ending);
     }
 
     fn other_child(&mut self, parent: u32, func: FuncId) -> u32 {

@@ -2,7 +2,7 @@
 
 use crate::nodes::{CallTree, Node, NodeId};
 use crate::symbols::{HOST, OTHER, RECORDER, Symbols, UNSEEN, is_outside};
-use crate::unplaced::Unplaced;
+use crate::unplaced::AllUnplaced;
 use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
 use rustc_hash::FxHashMap;
@@ -125,9 +125,7 @@ impl FlatProfile {
         sum_outermost(tree, &nodes, &mut sums);
         // What the probes of such calls cost isn't known: compensated they stay in OTHER.
         let unplaced = if compensate.is_none() { Some(tree.unplaced()) } else { None };
-        let of_recorder =
-            unplaced.and_then(|unplaced| unplaced.get(&RECORDER)).map_or(0, |pauses| pauses.self_ticks);
-        add_unplaced(unplaced.into_iter().flatten(), &nodes, &mut sums);
+        let of_recorder = unplaced.map_or(0.0, |unplaced| add_unplaced(unplaced, &nodes, &mut sums));
         let mut rows: Vec<Row> = sums.into_iter().map(|(func, sums)| sums.row(func, symbols)).collect();
         rows.sort_by(|a, b| b.self_nanos.total_cmp(&a.self_nanos).then(a.func.cmp(&b.func)));
         let self_nanos: f64 = rows.iter().map(|row| row.self_nanos).sum();
@@ -137,21 +135,17 @@ impl FlatProfile {
         let calls = rows.iter().map(|row| row.calls).sum();
         let pauses = tree.iter().filter(|(_, node)| node.func == RECORDER);
         let recorder_nanos: f64 = pauses.map(|(_, node)| nodes.nanos(node.self_ticks)).sum();
-        let recorder_nanos = recorder_nanos + nodes.nanos(of_recorder);
-        FlatProfile { rows, self_nanos, recorder_nanos, calls }
+        FlatProfile { rows, self_nanos, recorder_nanos: recorder_nanos + of_recorder, calls }
     }
 }
 
-/// Gives functions what is in nodes of [`OTHER`] of theirs.
-fn add_unplaced<'a>(
-    unplaced: impl Iterator<Item = (&'a FuncId, &'a Unplaced)>,
-    nodes: &Nodes,
-    sums: &mut FxHashMap<FuncId, Sums>,
-) {
-    let (mut calls, mut own) = (0, 0.0);
-    for (&func, of_func) in unplaced {
+/// Gives functions what is in nodes of [`OTHER`] of theirs. Answers the recorder's part.
+fn add_unplaced(unplaced: &AllUnplaced, nodes: &Nodes, sums: &mut FxHashMap<FuncId, Sums>) -> f64 {
+    let (mut calls, mut own, mut of_recorder) = (0, 0.0, 0.0);
+    for (func, of_func) in unplaced.iter() {
         own += nodes.nanos(of_func.self_ticks);
-        if is_outside(func) {
+        if func == RECORDER {
+            of_recorder = nodes.nanos(of_func.self_ticks);
             continue;
         }
         calls += of_func.calls;
@@ -176,6 +170,7 @@ fn add_unplaced<'a>(
             sums.remove(&OTHER);
         }
     }
+    of_recorder
 }
 
 /// For each function adds up the totals of its outermost nodes: those with no node of the same function above them.

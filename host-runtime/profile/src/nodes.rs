@@ -1,9 +1,8 @@
 //! The call tree: who called whom on which path, how often, and how long that took.
 
 use crate::symbols::HOST;
-use crate::unplaced::Unplaced;
+use crate::unplaced::AllUnplaced;
 use kperf_abi::FuncId;
-use rustc_hash::FxHashMap;
 
 /// Index of a node in its tree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,7 +72,7 @@ impl Node {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallTree {
     nodes: Vec<Node>,
-    unplaced: FxHashMap<FuncId, Unplaced>,
+    unplaced: AllUnplaced,
 }
 
 impl CallTree {
@@ -90,16 +89,16 @@ impl CallTree {
         if let Some(root) = nodes.first_mut() {
             *root = Node { total_ticks: total, min_ticks: total, max_ticks: total, ..*root };
         }
-        CallTree { nodes, unplaced: FxHashMap::default() }
+        CallTree { nodes, unplaced: AllUnplaced::default() }
     }
 
     /// With what is known of the calls in nodes of [`OTHER`](crate::OTHER).
-    pub(crate) fn with_unplaced(self, unplaced: FxHashMap<FuncId, Unplaced>) -> CallTree {
+    pub(crate) fn with_unplaced(self, unplaced: AllUnplaced) -> CallTree {
         CallTree { unplaced, ..self }
     }
 
     /// The calls in nodes of [`OTHER`](crate::OTHER), as far as their functions are known.
-    pub(crate) fn unplaced(&self) -> &FxHashMap<FuncId, Unplaced> {
+    pub(crate) fn unplaced(&self) -> &AllUnplaced {
         &self.unplaced
     }
 
