@@ -99,11 +99,14 @@ pub fn write_head(
         plural(flat.rows.len() as u64, "function"),
         plural(lanes.len() as u64, "lane"),
     )?;
-    for (what, count) in health.cut_short() {
-        write!(out, ", {} {what}", grouped(count))?;
-    }
+    let mut before = ", ";
     if profile.hidden_calls > 0 {
         write!(out, "; {} left out", grouped(profile.hidden_calls))?;
+        before = "; of all ";
+    }
+    for (what, count) in health.cut_short() {
+        write!(out, "{before}{} {what}", grouped(count))?;
+        before = ", ";
     }
     writeln!(out)?;
     let counted: Vec<&Row> = flat.rows.iter().filter(|row| row.is_counted).collect();
@@ -276,7 +279,7 @@ pub fn clock_text(header: &Header, ticks: Option<&TickTotal>) -> String {
             format!("ticker ({source}), one tick in {text}: times are those of a sampler")
         }
         (ClockKind::Ticker, None, Some(period)) => format!(
-            "ticker ({source}), one tick in {} was wanted: times are those of a sampler",
+            "ticker ({source}), one tick in {} was wanted, how many came isn't told: times are those of a sampler",
             nanos_text(period)
         ),
         (ClockKind::Ticker, None, None) => format!("ticker ({source}): times are those of a sampler"),
@@ -400,7 +403,7 @@ mod tests {
             ..ClockInfo::default()
         };
         header.host = HostInfo { name: "node".into(), os: "linux".into(), ..HostInfo::default() };
-        let clock = "ticker (tsc), one tick in 2.000 us was wanted: times are those of a sampler";
+        let clock = "ticker (tsc), one tick in 2.000 us was wanted, how many came isn't told: times are those of a sampler";
         assert_eq!((clock_text(&header, None), host_text(&header)), (clock.into(), "node on linux".into()));
         let text = |gaps: &[(u64, u64)]| {
             let mut ticks = TickTotal::default();
