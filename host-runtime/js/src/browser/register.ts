@@ -105,7 +105,9 @@ if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
         hookSuspension(() => recorder?.suspension);
     }
     const script = config.script ?? ownTag?.src;
-    if (script && config.workers !== false && typeof Worker === 'function') reachWorkers(script, settingsOfWorkers(script));
+    // A script from elsewhere may not be for workers: those that needn't have it stay as they are.
+    const isForWorkers = script && (isSent || new URL(script, location.href).origin === location.origin);
+    if (isForWorkers && config.workers !== false && typeof Worker === 'function') reachWorkers(script, settingsOfWorkers(script));
     // (A trace that isn't sent would end with the frame.)
     if (typeof HTMLIFrameElement === 'function') reachFrames(isSent && config.script === undefined ? ownTag?.outerHTML : undefined, (realm) => hook(hooks, realm));
     if (script && typeof Worklet === 'function') reachWorklets(config.worklet ?? new URL('worklet.js', script));
