@@ -23,9 +23,13 @@ const files = {
 
 /** A page within the other one: its worker is recorded, and knows nothing of it. */
 const INNER = `<!doctype html><script src="/dist/kperf.js" data-post="/traces"></script><script type="module">
-    const worker = new Worker('worker.js');
-    worker.onmessage = ({ data }) => parent.postMessage(data);
-    worker.onerror = (event) => parent.postMessage(event.message);</script>`;
+    const said = (worker) => new Promise((resolve) => {
+        worker.onmessage = ({ data }) => resolve(data);
+        worker.onerror = (event) => resolve(event.message);
+    });
+    // A blob without a type: Firefox starts it, and imports none.
+    const blob = URL.createObjectURL(new Blob(["postMessage('done too')"]));
+    parent.postMessage((await Promise.all([said(new Worker('worker.js')), said(new Worker(blob))])).join());</script>`;
 /** Records twice by hand, once with the clock for tests. */
 const SCRIPT = `
     import { createRecorder } from '/dist/browser/index.js';
@@ -67,7 +71,7 @@ for (const isolated of [true, false]) {
         });
         await server.close();
         assert.equal(result.error, undefined);
-        assert.deepEqual([result.worker, result.isolated, result.usual.text], ['done', isolated, '5 steps, 19 live cells']);
+        assert.deepEqual([result.worker, result.isolated, result.usual.text], ['done,done too', isolated, '5 steps, 19 live cells']);
         assert.equal(worker.host.name, 'firefox');
         const { clock, functions, host } = report(save('usual.kperf', result.usual.trace));
         assert.deepEqual([clock.kind, host.name, host.os], [isolated ? 'ticker' : 'precise', 'firefox', 'linux']);
