@@ -8,7 +8,7 @@ use crate::nodes::{CallTree, Node, NodeId};
 use crate::problem::Problems;
 use crate::symbols::{HOST, OTHER, RECORDER, Symbols};
 use crate::unit::Unit;
-use crate::unplaced::AllUnplaced;
+use crate::unplaced::{AllUnplaced, UnplacedCall};
 use kperf_abi::FuncId;
 use kperf_trace::{Allocation, Batch, CallParent, LaneId, SpanLink};
 use rustc_hash::FxHashMap;
@@ -227,10 +227,16 @@ impl<O: CallObserver> Growth<O> {
     }
 
     #[cold]
-    fn leave_unplaced(&mut self, parents: &[OpenFrame], func: FuncId, times: (u64, u64), ending: Ending) {
-        let caller = parents.last().map_or(HOST, |parent| parent.func);
-        let is_outermost = !parents.iter().rev().take(MAX_LOOKED_AT).any(|parent| parent.func == func);
-        self.unplaced.add((func, caller), times, is_outermost, ending);
+    fn leave_unplaced(&mut self, parents: &[OpenFrame], frame: &OpenFrame, ticks: u64, ending: Ending) {
+        let (func, caller) = (frame.func, parents.last().map_or(HOST, |parent| parent.func));
+        let call = UnplacedCall {
+            ticks,
+            own_ticks: ticks.saturating_sub(frame.children_ticks),
+            is_outermost: !parents.iter().rev().take(MAX_LOOKED_AT).any(|parent| parent.func == func),
+            unwound: ending.is_caught(),
+            unfinished: ending != Ending::Leave && !ending.is_caught(),
+        };
+        self.unplaced.add(func, caller, call);
     }
 
     fn other_child(&mut self, parent: u32, func: FuncId) -> u32 {
@@ -313,8 +319,7 @@ impl<O: CallObserver> Visitor for Growth<O> {
             *count = count.saturating_add(1);
         }
         if node.func == OTHER && frame.func != OTHER {
-            let own = duration.saturating_sub(frame.children_ticks);
-            self.leave_unplaced(parents, frame.func, (duration, own), ending);
+            self.leave_unplaced(parents, &frame, duration, ending);
         }
         let (depth, func, start_ticks) = (parents.len(), frame.func, frame.start_ticks);
         self.observer.call(&Call {

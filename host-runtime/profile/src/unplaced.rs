@@ -1,6 +1,5 @@
 //! Calls of functions that have no nodes of their own, as there were too many paths.
 
-use crate::frames::Ending;
 use crate::symbols::OTHER;
 use kperf_abi::FuncId;
 use rustc_hash::FxHashMap;
@@ -44,6 +43,21 @@ impl Default for Unplaced {
     }
 }
 
+/// One of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct UnplacedCall {
+    /// Its length.
+    pub(crate) ticks: u64,
+    /// How long it ran itself.
+    pub(crate) own_ticks: u64,
+    /// Whether it isn't inside another call of the function.
+    pub(crate) is_outermost: bool,
+    /// Whether it ended by an exception that was caught further out.
+    pub(crate) unwound: bool,
+    /// Whether it was cut short.
+    pub(crate) unfinished: bool,
+}
+
 /// Of so many functions these calls are known. A damaged trace may have any number of functions.
 const MAX_FUNCTIONS: usize = 1 << 17;
 /// So many pairs of functions and callers are known.
@@ -63,14 +77,8 @@ impl AllUnplaced {
         self.by_function.iter().map(|(&func, unplaced)| (func, unplaced))
     }
 
-    /// Adds a call, with its length and its own time. `is_outermost`: it isn't inside another one of the function.
-    pub(crate) fn add(
-        &mut self,
-        (func, mut caller): (FuncId, FuncId),
-        times: (u64, u64),
-        is_outermost: bool,
-        ending: Ending,
-    ) {
+    /// Adds a call; where there is no room, it is in OTHER alone.
+    pub(crate) fn add(&mut self, func: FuncId, mut caller: FuncId, call: UnplacedCall) {
         if self.by_function.len() >= MAX_FUNCTIONS && !self.by_function.contains_key(&func) {
             return;
         }
@@ -80,20 +88,20 @@ impl AllUnplaced {
             caller = if self.callers > MAX_CALLERS { OTHER } else { caller };
         }
         *unplaced.callers.entry(caller).or_default() += 1;
-        unplaced.add(times, is_outermost, ending);
+        unplaced.add(call);
     }
 }
 
 impl Unplaced {
-    fn add(&mut self, (duration, own): (u64, u64), is_outermost: bool, ending: Ending) {
+    fn add(&mut self, call: UnplacedCall) {
+        let UnplacedCall { ticks, own_ticks, is_outermost, unwound, unfinished } = call;
         self.calls += 1;
-        self.total_ticks = self.total_ticks.saturating_add(if is_outermost { duration } else { 0 });
-        self.all_ticks = self.all_ticks.saturating_add(duration);
-        self.self_ticks = self.self_ticks.saturating_add(own);
-        self.min_ticks = self.min_ticks.min(duration);
-        self.max_ticks = self.max_ticks.max(duration);
-        if ending != Ending::Leave {
-            *(if ending.is_caught() { &mut self.unwound } else { &mut self.unfinished }) += 1;
-        }
+        self.total_ticks = self.total_ticks.saturating_add(if is_outermost { ticks } else { 0 });
+        self.all_ticks = self.all_ticks.saturating_add(ticks);
+        self.self_ticks = self.self_ticks.saturating_add(own_ticks);
+        self.min_ticks = self.min_ticks.min(ticks);
+        self.max_ticks = self.max_ticks.max(ticks);
+        self.unwound += u64::from(unwound);
+        self.unfinished += u64::from(unfinished);
     }
 }
