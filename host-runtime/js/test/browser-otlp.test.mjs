@@ -122,7 +122,7 @@ test('spans come while the page runs, and who looks at it learns if they don’t
     const opened = await (await browser.newContext()).newPage();
     const warned = opened.waitForEvent('console', { predicate: (message) => message.text().startsWith('kperf: '), timeout: 10_000 });
     await opened.goto(server.url);
-    assert.match((await warned).text(), /^kperf: the spans can't be delivered to http:..127.0.0.1:1.*: TypeError: Failed to fetch/);
+    assert.match((await warned).text(), /^kperf: not all spans are delivered to http:..127.0.0.1:1.*: TypeError: Failed to fetch/);
     await opened.close();
     await server.close();
 });

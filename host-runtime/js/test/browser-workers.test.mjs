@@ -42,6 +42,7 @@ test('what a page does with blobs, and what its policy says of workers', async (
         [`<meta http-equiv="content-security-policy" content="default-src 'self'; script-src 'self' 'unsafe-inline'; worker-src 'self'">`, `const worker = new Worker('/twice.js');`],
         [`<meta http-equiv="Content-Security-Policy" content="script-src 'self' 'unsafe-inline'">`, `const worker = new Worker('/twice.js');`],
         [`<meta http-equiv="Content-Security-Policy" content="worker-src 'self' blob:">`, `const worker = new Worker('/twice.js');`],
+        [`<meta http-equiv="Content-Security-Policy" content="script-src 'self' 'unsafe-inline'; worker-src 'self' blob:">`, `const worker = new Worker(URL.createObjectURL(new Blob([${JSON.stringify(worker)}])));`],
     ]) {
         const page = `<!doctype html>${head}<script src="/dist/kperf.js" data-post="/traces"></script><script>
             ${make}

@@ -66,11 +66,11 @@ test('worker threads that begin with a text, and modules that they are sent', { 
         import { Worker } from 'node:worker_threads';
         const module = new WebAssembly.Module(readFileSync('FIB'));
         const code = "'use strict'; const { parentPort, workerData } = require('node:worker_threads'); parentPort.postMessage(new WebAssembly.Instance(workerData).exports.fib(5));";
-        for (const options of [{}, { execArgv: [] }, { env: {} }]) {
-            await new Promise((resolve, reject) => new Worker(code, { eval: true, workerData: module, ...options }).on('message', console.log).on('exit', resolve).on('error', reject));
-        }`);
-    assert.equal(stdout, '5\n'.repeat(3), stderr);
-    assert.equal(callsOf(trace), 3 * CALLS[5]);
+        for (const options of [{}, { execArgv: [] }, { env: {} }, Object.create({ eval: true, workerData: module })]) {
+            await new Promise((resolve, reject) => new Worker(code, Object.assign(options, { eval: true, workerData: module })).on('message', console.log).on('exit', resolve).on('error', reject));
+        }`, { flags: ['--max-old-space-size=500', '--expose-gc', '--import', REGISTER] });
+    assert.equal(stdout, '5\n'.repeat(4), stderr);
+    assert.equal(callsOf(trace), 4 * CALLS[5]);
 });
 
 test('what the program does when it ends', () => {
@@ -83,6 +83,21 @@ test('what the program does when it ends', () => {
     assert.equal(stdout, '5\n8\n', stderr);
     assert.equal(callsOf(trace), CALLS[5] + CALLS[6]);
 });
+
+for (const how of ['process.exit(5)', 'throw new Error("at the end")', 'process.exitCode = 9', 'process.reallyExit(4)']) {
+    test(`a program that does \`${how}\` when it ends`, () => {
+        const program = `
+            import { createRequire } from 'node:module';
+            const require = createRequire(import.meta.url);
+            ${LOAD}
+            process.on('exit', () => { fib(6); ${how}; });
+            fib(5);`;
+        const { status, stderr, trace } = run(program);
+        assert.equal(status, run(program, { flags: [] }).status, stderr);
+        assert.equal(callsOf(trace), CALLS[5] + CALLS[6]);
+        assert.match(stderr, /kperf-wasm report app.kperf/);
+    });
+}
 
 test('imports that throw where they are asked for what they don’t know', () => {
     const { stdout, stderr, trace } = run(`

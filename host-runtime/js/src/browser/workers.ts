@@ -22,7 +22,7 @@ export function reachWorkers(script: string, config: WorkerConfig): void {
     rememberBlobs();
     globalThis.Worker = new Proxy(Worker, {
         construct(target, [url, options]: ConstructorParameters<typeof Worker>, newTarget) {
-            const address = isOurs(options) ? undefined : reachable(url, base);
+            const address = isOurs(options) ? undefined : reachable(url, base, config);
             const entry = address && begin(script, config, address, options?.type === 'module');
             return Reflect.construct(target, [entry ?? url, options], newTarget) as object;
         },
@@ -77,30 +77,42 @@ function rememberBlobs(): void {
     };
 }
 
-/** What a policy says of workers: the first of these that it has. */
-const OF_WORKERS = ['worker-src', 'child-src', 'script-src', 'default-src'];
+/** What a policy says of workers, and of what they import: the first of these that it has. */
+const OF_SCRIPTS = ['script-src', 'default-src'];
+const OF_WORKERS = ['worker-src', 'child-src', ...OF_SCRIPTS];
+/** With this, addresses of workers must be objects that only the page may make. */
+const TRUSTED = 'require-trusted-types-for';
 
-/** Whether a policy lets workers begin as texts of ours. A header may have several policies. */
-function allowsBlobs(policies: string): boolean {
+/** Whether a policy lets workers begin as texts of ours, and import such. A header may have several policies. */
+function allowsBlobs(policies: string, imports: boolean): boolean {
     return policies.split(',').every((policy) => {
         const directives = policy.split(';').map((directive) => directive.trim().toLowerCase().split(/\s+/));
-        const sources = OF_WORKERS.map((name) => directives.find(([own]) => own === name)).find((directive) => directive !== undefined);
-        return !sources || sources.includes('blob:');
+        const allows = (names: string[], words: string[]): boolean => {
+            const sources = names.map((name) => directives.find(([own]) => own === name)).find((directive) => directive !== undefined);
+            return !sources || words.some((word) => sources.includes(word));
+        };
+        const isOpen = !directives.some(([own]) => own === TRUSTED);
+        return isOpen && allows(OF_WORKERS, ['blob:']) && (!imports || allows(OF_SCRIPTS, ['blob:', "'strict-dynamic'"]));
     });
 }
 
-/** Whether the page's policies, in its head and in its header, let workers begin as texts of ours. A worker has those of the page. */
-function mayStartBlobs(): boolean {
+/**
+ * Whether the page's policies, in its head and in its header, let workers begin as texts of ours, and import such. A worker has those of
+ * the page.
+ */
+function mayStartBlobs(imports: boolean): boolean {
     const metas = globalThis.document?.querySelectorAll<HTMLMetaElement>('meta[http-equiv="Content-Security-Policy" i]') ?? [];
-    if (![...metas].every(({ content }) => allowsBlobs(content)) || !(ofHeader ??= allowsBlobs(askForPolicy()))) {
-        tell('the workers of this page are not recorded, and can run no module with probes that they are sent: its Content-Security-Policy has no `worker-src blob:`');
+    if (![...metas].every(({ content }) => allowsBlobs(content, imports)) || !allowsBlobs((ofHeader ??= askForPolicy()), imports)) {
+        tell('the workers of this page are not recorded, and can run no module with probes that they are sent: its Content-Security-Policy doesn\'t let workers begin as blobs (`worker-src blob:`; for those that are blobs, `script-src blob:` too)');
         return false;
     }
     return true;
 }
 
-/** Whether the policy in the page's header lets them, when that is known. */
-let ofHeader: boolean | undefined;
+/** The policy in the page's header, when that is known. */
+let ofHeader: string | undefined;
+/** Of a page that may ask for nothing: it may start nothing. */
+const NOTHING = "worker-src 'none'";
 
 /**
  * The policy in the page's header. Nothing else tells it but the server, and a program doesn't wait for a worker: so it is asked, once,
@@ -108,15 +120,18 @@ let ofHeader: boolean | undefined;
  */
 function askForPolicy(): string {
     if (!globalThis.document || !location.protocol.startsWith('http')) return '';
-    try {
-        const request = new XMLHttpRequest();
-        request.open('HEAD', location.href, false);
-        request.send();
-        return request.getResponseHeader('content-security-policy') ?? '';
-    } catch {
-        // A page that may ask for nothing may start nothing.
-        return "worker-src 'none'";
+    // Not every server answers to `HEAD`.
+    for (const method of ['HEAD', 'GET']) {
+        try {
+            const request = new XMLHttpRequest();
+            request.open(method, location.href, false);
+            request.send();
+            if (request.status >= 200 && request.status < 300) return request.getResponseHeader('content-security-policy') ?? '';
+        } catch {
+            return NOTHING;
+        }
     }
+    return NOTHING;
 }
 
 /** A worker that is a text of its own, in its address. Such a one would be of no origin, and could load nothing of ours: it becomes a blob. */
@@ -125,15 +140,21 @@ function unfold(address: string): Blob | undefined {
     if (content === undefined) return undefined;
     // A character for each byte. Addresses have no others.
     const text = content.replace(/%([0-9a-f]{2})/gi, (_, digits) => String.fromCharCode(parseInt(digits, 16)));
-    const bytes = type!.endsWith(';base64') ? atob(text) : text;
-    return new Blob([Uint8Array.from(bytes, (character) => character.charCodeAt(0))], { type: 'text/javascript' });
+    try {
+        const bytes = type!.endsWith(';base64') ? atob(text) : text;
+        return new Blob([Uint8Array.from(bytes, (character) => character.charCodeAt(0))], { type: 'text/javascript' });
+    } catch {
+        // The browser says what is wrong with it.
+        return undefined;
+    }
 }
 
 /** The absolute address of a worker that can get the recorder. The browser refuses an address that makes no sense. */
-function reachable(url: string | URL, base: string): string | undefined {
+function reachable(url: string | URL, base: string, { idle }: WorkerConfig): string | undefined {
     if (!URL.canParse(String(url), base)) return undefined;
     const { href, origin, protocol } = new URL(url, base);
-    return origin === location.origin || protocol === 'blob:' || protocol === 'data:' ? href : undefined;
+    // Nobody can send a module to a worker of no origin, and it would get the page's.
+    return origin === location.origin || protocol === 'blob:' || (protocol === 'data:' && !idle) ? href : undefined;
 }
 
 /** The address of a text that loads our script and then the worker's; `undefined` if the page's policy doesn't let it. */
@@ -145,9 +166,10 @@ function begin(script: string, config: WorkerConfig, address: string, isModule: 
         entry.search = `?${isModule ? 'module&' : ''}to=${encodeURIComponent(pathname + search)}`;
         return entry.href + SETTINGS + encodeURIComponent(JSON.stringify({ config: settings, address }));
     }
-    if (!mayStartBlobs()) return undefined;
-    const start = `globalThis.kperfConfig = ${JSON.stringify(settings)};\n(${asIf.toString()})(${JSON.stringify(address)}, ${JSON.stringify(REQUESTS)});`;
     const blob = blobs.get(address) ?? unfold(address);
+    if (address.startsWith('data:') && !blob) return undefined;
+    if (!mayStartBlobs(isModule || blob !== undefined)) return undefined;
+    const start = `globalThis.kperfConfig = ${JSON.stringify(settings)};\n(${asIf.toString()})(${JSON.stringify(address)}, ${JSON.stringify(REQUESTS)});`;
     // A page may revoke the address of a blob as soon as it has made the worker.
     const [first, then] = [script, blob ? URL.createObjectURL(typed(blob, isModule)) : address].map((url) => JSON.stringify(url));
     if (!isModule) return textUrl(`${start}\nimportScripts(${first});\nimportScripts(${then});`);

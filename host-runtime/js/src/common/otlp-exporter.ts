@@ -120,7 +120,8 @@ export class OtlpExporter {
         const deadline = performance.now() + giveUpAfter;
         for (let wait = FIRST_WAIT; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
             const answer = await this.#post(headers, packed ?? request.body);
-            this.trouble = answer.kind === 'taken' && answer.rejected === 0 ? undefined : answer.message;
+            const isRejected = answer.kind === 'taken' && answer.rejected > 0;
+            this.trouble = answer.kind !== 'taken' ? answer.message : isRejected ? 'it rejects some' : undefined;
             if (answer.kind === 'taken') {
                 this.delivery.requests++;
                 this.delivery.acknowledged += request.spans - answer.rejected;

@@ -32,7 +32,7 @@ export class OtlpSink implements Sink {
     /** Why spans don't arrive; `undefined` if they do. */
     get trouble(): string | undefined {
         const why = this.#failure?.message ?? this.exporter.trouble;
-        return why && `the spans can't be delivered to ${this.exporter.url}: ${why}`;
+        return why && `not all spans are delivered to ${this.exporter.url}: ${why}`;
     }
 
     chunk(bytes: Uint8Array): void {

@@ -216,10 +216,10 @@ function insideOf({ inlining }: Shared): (() => void) | undefined {
 /** Measures what a probe costs, once in a recording. */
 function costOf(shared: Shared, calibration: Calibration, clock: Clock, usage?: Usage): (inlined: boolean) => Header['probe_cost'] {
     return (inlined) => {
-        if (!shared.calibrate || !new Hub(shared.hub).isFirst) return undefined;
-        const cost = calibration.cost(inlined);
-        if (shared.ticker && isMainThread) forgetTicks(shared.ticker.memory, ticksOf(clock));
-        // What this took is not the guest's.
+        if (!new Hub(shared.hub).isFirst) return undefined;
+        const cost = shared.calibrate ? calibration.cost(inlined) : undefined;
+        if (cost && shared.ticker && isMainThread) forgetTicks(shared.ticker.memory, ticksOf(clock));
+        // What the recorder took to begin is not the guest's.
         usage?.begin();
         return cost;
     };

@@ -46,36 +46,52 @@ function reachThreads(begin: () => void): void {
         construct(target, [file, options, ...rest]: [string | URL, WorkerOptions?], newTarget) {
             begin();
             const start = (options: WorkerOptions | undefined): object => Reflect.construct(target, [file, reachable(options), ...rest], newTarget) as object;
-            const flags = options?.eval ? flagsOfText() : [];
-            if (options?.execArgv) return start({ ...options, execArgv: [...options.execArgv, ...flags] });
+            const flags = options?.eval ? flagsOfText(options) : [];
+            // (What isn't a list is refused.)
+            if (options?.execArgv) return start(Array.isArray(options.execArgv) ? changed(options, { execArgv: [...options.execArgv, ...flags] }) : options);
             // It would look for us in the folder that the process is in now.
             if (flags.length === 0 && process.cwd() === HERE) return start(options);
-            try {
-                return start({ ...options, execArgv: [...process.execArgv, ...flags] });
-            } catch (error) {
-                // There are flags that only processes may have.
-                if ((error as NodeJS.ErrnoException).code !== 'ERR_WORKER_INVALID_EXEC_ARGV') throw error;
-                return start({ ...options, execArgv: flags });
-            }
+            return withFlags([...process.execArgv, ...flags], flags, (execArgv) => start(changed(options, { execArgv })));
         },
     });
 }
 
+/** Options with others in their place. What a prototype has stays. */
+function changed(options: WorkerOptions | undefined, others: WorkerOptions): WorkerOptions {
+    return Object.assign(Object.create(options ?? null) as WorkerOptions, others);
+}
+
+/** Starts a thread with flags, but for those that only processes may have. `needed`: those that it has in any case. */
+function withFlags(flags: string[], needed: string[], start: (flags: string[]) => object): object {
+    try {
+        return start(flags);
+    } catch (error) {
+        const { code, message } = error as NodeJS.ErrnoException;
+        if (code !== 'ERR_WORKER_INVALID_EXEC_ARGV') throw error;
+        const refused = new Set(message.slice(message.indexOf(': ') + 2).split(', '));
+        const others = flags.filter((flag) => !refused.has(flag));
+        return others.length < flags.length ? withFlags(others, needed, start) : start(needed);
+    }
+}
+
+const NO_REQUIRE = '--no-experimental-require-module';
+
 /** The flags with which a thread that begins with a text has `register`: there `--import` does nothing. */
-function flagsOfText(): string[] {
-    if ((process.features as { require_module?: boolean }).require_module) return ['--require', fileURLToPath(REGISTER)];
-    tell('worker threads that are started with `eval: true` are not recorded: Node.js 20.19 or 22.12 is needed');
+function flagsOfText({ execArgv, env }: WorkerOptions): string[] {
+    const own = [...(Array.isArray(execArgv) ? execArgv : process.execArgv), (typeof env === 'object' && env['NODE_OPTIONS']) || ''];
+    if ((process.features as { require_module?: boolean }).require_module && !own.some((flag) => flag.includes(NO_REQUIRE))) return ['--require', fileURLToPath(REGISTER)];
+    tell('worker threads that are started with `eval: true` are not recorded: they need Node.js 20.19 or 22.12, and `require` of modules');
     return [];
 }
 
 /** (A second `--import` of the same module does nothing.) */
 function reachable(options: WorkerOptions | undefined): WorkerOptions | undefined {
-    if (options?.execArgv) return { ...options, execArgv: [...options.execArgv, ...IMPORT] };
+    if (Array.isArray(options?.execArgv)) return changed(options, { execArgv: [...options.execArgv, ...IMPORT] });
     const { NODE_OPTIONS } = process.env;
     const env = options?.env;
     // It has our flags, but not those of an environment that it isn't given.
     if (!NODE_OPTIONS || typeof env !== 'object' || env['NODE_OPTIONS'] !== undefined) return options;
-    return { ...options, env: { ...env, NODE_OPTIONS: IMPORT.join(' ') } };
+    return changed(options, { env: { ...env, NODE_OPTIONS: IMPORT.join(' ') } });
 }
 
 /**

@@ -122,14 +122,31 @@ function registerWorker(): () => Recorder | undefined {
     return once(() => (recorder = joinRecorder()));
 }
 
-/** Calls a function when the thread ends, behind the program's own handlers: guests run in these too. */
+/**
+ * Calls a function once when the thread ends, with its exit code: behind the program's own handlers, in which guests run too, and also if
+ * one of them throws or ends the process at once.
+ */
 function atExit(end: (code: number) => void): void {
-    process.on('exit', end);
-    process.on('newListener', (event, listener) => {
-        if (event !== 'exit' || listener === end) return;
-        // The program's is added when this returns.
-        queueMicrotask(() => process.off('exit', end).on('exit', end));
-    });
+    let isOver = false;
+    const once = (code: number): void => {
+        if (isOver) return;
+        isOver = true;
+        end(code);
+    };
+    const own = process as unknown as { emit: (event: string | symbol, ...rest: unknown[]) => boolean; reallyExit: (code?: number) => never };
+    const { emit, reallyExit } = own;
+    own.emit = function (this: unknown, event, ...rest) {
+        if (event !== 'exit' || this !== process) return emit.call(this, event, ...rest);
+        try {
+            return emit.call(this, event, ...rest);
+        } finally {
+            once(Number(process.exitCode ?? rest[0] ?? 0));
+        }
+    };
+    own.reallyExit = (code) => {
+        once(code ?? 0);
+        return reallyExit.call(process, code);
+    };
 }
 
 /** A recording begins once; if it can't, it can't. */
