@@ -168,7 +168,8 @@ function begin(script: string, config: WorkerConfig, address: string, isModule: 
     }
     const blob = blobs.get(address) ?? unfold(address);
     if (address.startsWith('data:') && !blob) return undefined;
-    if (!mayStartBlobs(isModule || blob !== undefined)) return undefined;
+    // What a module worker imports comes under the same policy as the worker itself.
+    if (!mayStartBlobs(!isModule && blob !== undefined)) return undefined;
     const start = `globalThis.kperfConfig = ${JSON.stringify(settings)};\n(${asIf.toString()})(${JSON.stringify(address)}, ${JSON.stringify(REQUESTS)});`;
     // A page may revoke the address of a blob as soon as it has made the worker.
     const [first, then] = [script, blob ? URL.createObjectURL(typed(blob, isModule)) : address].map((url) => JSON.stringify(url));
