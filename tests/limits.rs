@@ -260,12 +260,20 @@ fn open_frames() {
 
 #[test]
 fn paths_of_calls() {
-    check(&paths(), &some_of_all(1), "in [other] where calls are shown by their paths: a call tree has 262144 at most");
+    check(
+        &paths(),
+        &some_of_all(1),
+        "in [other] where calls are shown by their paths: a call tree has 262144 at most",
+    );
 }
 
 #[test]
 fn unknown_functions() {
-    check(&functions(), &some_of_all(2), "in [other] where calls are shown by their paths: a call tree has 262144 at most");
+    check(
+        &functions(),
+        &some_of_all(2),
+        "in [other] where calls are shown by their paths: a call tree has 262144 at most",
+    );
 }
 
 #[test]
