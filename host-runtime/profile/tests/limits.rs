@@ -2,7 +2,8 @@
 
 use kperf_abi::FuncId;
 use kperf_profile::{
-    CallTree, CallTreeBuilder, FlatProfile, MAX_OPEN_FRAMES, MAX_PATHS, Node, OTHER, Profile, Symbols,
+    CallTree, CallTreeBuilder, FlatProfile, MAX_OPEN_FRAMES, MAX_PATHS, Metric, Node, OTHER, Profile,
+    ProfileDiff, Sample, Symbols,
 };
 use kperf_trace::block::{BlockHeader, CAPACITY};
 use kperf_trace::{
@@ -228,4 +229,15 @@ fn no_trace_takes_a_gigabyte() {
     assert!(profile.health.problems.is_empty(), "{:?}", profile.health.problems);
     assert!(profile.health.beyond.paths > 1_000_000, "{:?}", profile.health.beyond);
     assert!(megabytes < 400.0, "{megabytes} MB");
+
+    // Its two functions have all of its calls, in comparisons too.
+    let sample = Sample::by_function(&profile, None, |func| func.0.to_string());
+    let diff = ProfileDiff::new(std::slice::from_ref(&sample), std::slice::from_ref(&sample), Metric::Calls);
+    let functions: Vec<(&str, f64)> =
+        diff.rows.iter().map(|row| (row.name.as_str(), row.change(Metric::Calls).before)).collect();
+    let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
+    assert_eq!(functions.len(), 2, "{functions:?}");
+    for row in &flat.rows {
+        assert!(functions.contains(&(row.func.0.to_string().as_str(), row.calls as f64)), "{row:?}");
+    }
 }
