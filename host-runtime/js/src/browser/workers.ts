@@ -153,7 +153,7 @@ function unfold(address: string): Blob | undefined {
 function reachable(url: string | URL, base: string, { idle }: WorkerConfig): string | undefined {
     if (!URL.canParse(String(url), base)) return undefined;
     const { href, origin, protocol } = new URL(url, base);
-    // Nobody can send a module to a worker of no origin, and it would get the page's.
+    // A worker of no origin would get the page's. That is worth it only where it is recorded.
     return origin === location.origin || protocol === 'blob:' || (protocol === 'data:' && !idle) ? href : undefined;
 }
 

@@ -102,9 +102,8 @@ function registerMain(): (module?: WebAssembly.Module) => Recorder {
         allowExit();
         recorder = createRecorder({ path: file, clock, record, sampling, calibrate, inlining, ...(otlp && { otlp }) });
         recorder.onExit = (code, exit) => {
-            // `proc_exit` of `node:wasi` with `returnOnExit: false` ends the process at once, without calling handlers.
+            // `proc_exit` of `node:wasi` with `returnOnExit: false` ends the process at once, without calling handlers: its `reallyExit` isn't ours.
             if (exit.name !== 'bound proc_exit') return;
-            end(code === 0 ? 'completed' : `exit ${code}`);
             (process as unknown as { reallyExit: (code: number) => never }).reallyExit(code);
         };
         return recorder;
@@ -128,7 +127,7 @@ function registerWorker(): () => Recorder | undefined {
  */
 function atExit(end: (code: number) => void): void {
     let isOver = false;
-    const once = (code: number): void => {
+    const over = (code: number): void => {
         if (isOver) return;
         isOver = true;
         end(code);
@@ -140,11 +139,11 @@ function atExit(end: (code: number) => void): void {
         try {
             return emit.call(this, event, ...rest);
         } finally {
-            once(Number(process.exitCode ?? rest[0] ?? 0));
+            over(Number(process.exitCode ?? rest[0] ?? 0));
         }
     };
     own.reallyExit = (code) => {
-        once(code ?? 0);
+        over(code ?? 0);
         return reallyExit.call(process, code);
     };
 }
