@@ -8,7 +8,7 @@ use crate::nodes::{CallTree, Node, NodeId};
 use crate::problem::Problems;
 use crate::symbols::{HOST, OTHER, RECORDER, Symbols};
 use crate::unit::Unit;
-use crate::unplaced::{AllUnplaced, UnplacedCall};
+use crate::unplaced::{Unplaced, UnplacedCall};
 use kperf_abi::FuncId;
 use kperf_trace::{Allocation, Batch, CallParent, LaneId, SpanLink};
 use rustc_hash::FxHashMap;
@@ -120,13 +120,11 @@ pub(crate) struct Growth<O> {
     /// Node by parent and function, for the children that are not at hand in the parent's [`Callees`].
     others: FxHashMap<(u32, FuncId), u32>,
     /// Of the calls in nodes of [`OTHER`], by function.
-    pub(crate) unplaced: AllUnplaced,
+    pub(crate) unplaced: Unplaced,
     /// What the outermost calls hang below: the tree's root, or that of the slow calls that samples saw.
     root: u32,
     /// The latter, if there are any. They are told to the observer, and are not in the tree in the end.
     spans: Option<u32>,
-    /// The last pause: its lane, when it was told, and when it began.
-    last_pause: Option<(LaneId, u64, u64)>,
 }
 
 /// In so many of the calls around a call its function is looked for.
@@ -172,10 +170,9 @@ impl<O: CallObserver> Growth<O> {
             most: MAX_PATHS,
             callees,
             others,
-            unplaced: AllUnplaced::default(),
+            unplaced: Unplaced::default(),
             root: 0,
             spans: None,
-            last_pause: None,
         }
     }
 
@@ -355,14 +352,8 @@ impl<O: CallObserver> Visitor for Growth<O> {
     /// A call of [`RECORDER`].
     fn pause(&mut self, lane: LaneId, open: &mut [OpenFrame], paused: u64, ticks: u64) -> Result<(), Never> {
         let Some(innermost) = open.last() else { return Ok(()) };
-        // Several that are told at one moment lie before each other.
-        let end = match self.last_pause {
-            Some((of, told_at, start)) if (of, told_at) == (lane, ticks) => start,
-            _ => ticks,
-        };
-        let end = end.max(innermost.start_ticks);
+        let end = ticks.max(innermost.start_ticks);
         let start = end.saturating_sub(paused).max(innermost.start_ticks);
-        self.last_pause = Some((lane, ticks, start));
         let frame = self.enter(lane, open, RECORDER, start)?;
         let node = frame.node as usize;
         self.leave(lane, open, frame, Ending::Leave, end)?;

@@ -2,7 +2,6 @@
 
 use crate::callgraph::CallGraph;
 use crate::export::paths::{MAX_KEPT, Paths};
-use crate::flat::FlatProfile;
 use crate::groups::Group;
 use crate::profile::Profile;
 use crate::symbols::is_outside;
@@ -42,30 +41,6 @@ pub struct Sample {
 /// How many bytes the names of all arcs may have. Beyond that the arcs with the least time are left out; no picture shows them.
 const MAX_ARC_BYTES: usize = 32 << 20;
 
-/// The figures of functions by name. How long several of one name were open together, only `groups` tell.
-fn all_of(
-    flat: &FlatProfile,
-    groups: &BTreeMap<String, Figures>,
-    mut name_of: impl FnMut(FuncId) -> String,
-) -> BTreeMap<String, Figures> {
-    let mut sums: BTreeMap<String, (Figures, u64)> = BTreeMap::new();
-    for row in &flat.rows {
-        let (sum, functions) = sums.entry(name_of(row.func)).or_default();
-        sum.is_counted = row.is_counted && (*functions == 0 || sum.is_counted);
-        sum.calls += row.calls as f64;
-        sum.self_nanos += row.self_nanos;
-        sum.total_nanos += row.total_nanos;
-        *functions += 1;
-    }
-    let figures = |(name, (mut sum, functions)): (String, (Figures, u64))| {
-        if let Some(group) = groups.get(&name).filter(|_| functions > 1) {
-            sum.total_nanos = group.total_nanos.max(sum.self_nanos);
-        }
-        (name, sum)
-    };
-    sums.into_iter().map(figures).collect()
-}
-
 impl Sample {
     /// Stands between the names of a path.
     pub const SEPARATOR: &'static str = " > ";
@@ -81,13 +56,8 @@ impl Sample {
             let Group { name, is_counted, calls, total_nanos, self_nanos, .. } = group;
             (name, Figures { calls: calls as f64, is_counted, total_nanos, self_nanos })
         };
-        let mut functions: BTreeMap<String, Figures> = groups.into_iter().map(figures).collect();
         let mut arcs: BTreeMap<(String, String), Figures> = BTreeMap::new();
         let graph = CallGraph::new(&profile.tree, &profile.symbols, &profile.header, compensate);
-        if compensate.is_none() && profile.tree.unplaced().iter().next().is_some() {
-            // Groups have what is in the tree's paths, functions have all.
-            functions = all_of(&graph.flat, &functions, &mut name_of);
-        }
         let mut longest: Vec<_> = graph.arcs.iter().filter(|arc| !is_outside(arc.caller)).collect();
         longest.sort_by(|a, b| b.total_nanos.total_cmp(&a.total_nanos));
         let mut bytes = 0;
@@ -102,7 +72,7 @@ impl Sample {
             sum.total_nanos += arc.total_nanos;
             sum.self_nanos += arc.self_nanos;
         }
-        Sample { arcs, ..Sample::new(functions, Unit::of(&profile.header)) }
+        Sample { arcs, ..Sample::new(groups.into_iter().map(figures).collect(), Unit::of(&profile.header)) }
     }
 
     /// The figures of each path.

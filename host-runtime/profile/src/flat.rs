@@ -2,7 +2,7 @@
 
 use crate::nodes::{CallTree, Node, NodeId};
 use crate::symbols::{HOST, OTHER, RECORDER, Symbols, UNSEEN, is_outside};
-use crate::unplaced::AllUnplaced;
+use crate::unplaced::Unplaced;
 use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
 use rustc_hash::FxHashMap;
@@ -139,29 +139,28 @@ impl FlatProfile {
     }
 }
 
-/// Gives functions what is in nodes of [`OTHER`] of theirs. Answers the recorder's part.
-fn add_unplaced(unplaced: &AllUnplaced, nodes: &Nodes, sums: &mut FxHashMap<FuncId, Sums>) -> f64 {
+/// Gives functions what is in nodes of [`OTHER`] of theirs. Answers the recorder's part, in nanoseconds.
+fn add_unplaced(unplaced: &Unplaced, nodes: &Nodes, sums: &mut FxHashMap<FuncId, Sums>) -> f64 {
     let (mut calls, mut own, mut of_recorder) = (0, 0.0, 0.0);
-    for (func, of_func) in unplaced.iter() {
-        own += nodes.nanos(of_func.self_ticks);
+    for (func, caller, part) in unplaced.iter() {
+        let part_own = nodes.nanos(part.self_ticks);
+        own += part_own;
         if func == RECORDER {
-            of_recorder = nodes.nanos(of_func.self_ticks);
+            of_recorder += part_own;
             continue;
         }
-        calls += of_func.calls;
+        calls += part.calls;
         let sum = sums.entry(func).or_default();
-        sum.calls += of_func.calls;
-        sum.own += nodes.nanos(of_func.self_ticks);
-        sum.total += nodes.nanos(of_func.total_ticks);
-        sum.of_all_calls += nodes.nanos(of_func.all_ticks);
-        let min = nodes.nanos(of_func.min_ticks);
+        sum.calls += part.calls;
+        sum.own += part_own;
+        sum.total += nodes.nanos(part.total_ticks);
+        sum.of_all_calls += nodes.nanos(part.all_ticks);
+        let min = nodes.nanos(part.min_ticks);
         sum.min = Some(sum.min.map_or(min, |other| other.min(min)));
-        sum.max = sum.max.max(nodes.nanos(of_func.max_ticks));
-        sum.unwound += of_func.unwound;
-        sum.unfinished += of_func.unfinished;
-        for (&caller, calls) in &of_func.callers {
-            *sum.callers.entry(caller).or_default() += calls;
-        }
+        sum.max = sum.max.max(nodes.nanos(part.max_ticks));
+        sum.unwound += part.unwound;
+        sum.unfinished += part.unfinished;
+        *sum.callers.entry(caller).or_default() += part.calls;
     }
     if let Some(other) = sums.get_mut(&OTHER) {
         other.calls = other.calls.saturating_sub(calls);
@@ -258,7 +257,7 @@ impl Nodes {
         Nodes { nanos_per_tick, own, total, cost_per_call }
     }
 
-    fn nanos(&self, ticks: u64) -> f64 {
+    pub(crate) fn nanos(&self, ticks: u64) -> f64 {
         ticks as f64 * self.nanos_per_tick
     }
 

@@ -2,7 +2,8 @@
 
 use crate::flat::Nodes;
 use crate::nodes::CallTree;
-use crate::symbols::{HOST, Symbols, is_outside};
+use crate::symbols::{HOST, OTHER, Symbols, is_outside};
+use crate::unplaced::Unplaced;
 use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
 use rustc_hash::FxHashMap;
@@ -54,16 +55,20 @@ impl Group {
         let mut by_name: FxHashMap<String, usize> = FxHashMap::default();
         let mut by_func: FxHashMap<FuncId, usize> = FxHashMap::default();
         let mut sums: Vec<Sums> = Vec::new();
-        for (_, node) in tree.iter().filter(|(_, node)| !is_outside(node.func)) {
-            by_func.entry(node.func).or_insert_with(|| {
-                let name = name_of(node.func);
+        // What the probes of such calls cost isn't known: compensated they stay in OTHER.
+        let unplaced = if compensate.is_none() { Some(tree.unplaced()) } else { None };
+        let placed = tree.iter().map(|(_, node)| node.func);
+        let others = unplaced.iter().flat_map(|unplaced| unplaced.iter()).map(|(func, _, _)| func);
+        for func in placed.chain(others).filter(|&func| !is_outside(func)) {
+            by_func.entry(func).or_insert_with(|| {
+                let name = name_of(func);
                 let group = *by_name.entry(name.clone()).or_insert_with(|| {
                     names.push(name);
                     sums.push(Sums::default());
                     sums.len() - 1
                 });
                 sums[group].functions += 1;
-                sums[group].counted += u64::from(symbols.is_counted(node.func));
+                sums[group].counted += u64::from(symbols.is_counted(func));
                 group
             });
         }
@@ -86,6 +91,9 @@ impl Group {
             }
             sum.open += 1;
         });
+        if let Some(unplaced) = unplaced {
+            add_unplaced(tree, unplaced, &nodes, &by_func, &mut sums);
+        }
         let whole: f64 = sums.iter().map(|sum| sum.own.max(0.0)).sum();
         let group = |(name, sum): (String, Sums)| Group {
             name,
@@ -97,10 +105,39 @@ impl Group {
             self_nanos: sum.own.max(0.0),
             share: if whole > 0.0 { sum.own.max(0.0) / whole } else { 0.0 },
         };
-        let mut groups: Vec<Group> = names.into_iter().zip(sums).map(group).collect();
+        let mut groups: Vec<Group> =
+            names.into_iter().zip(sums).filter(|(_, sum)| sum.functions > 0).map(group).collect();
         groups.sort_by(|a, b| b.self_nanos.total_cmp(&a.self_nanos).then_with(|| a.name.cmp(&b.name)));
         groups
     }
+}
+
+/// Gives groups what is in nodes of [`OTHER`] of their functions'. How long functions of one group were open together isn't known there:
+/// the total of a group of several is that of the tree's paths.
+fn add_unplaced(
+    tree: &CallTree,
+    unplaced: &Unplaced,
+    nodes: &Nodes,
+    by_func: &FxHashMap<FuncId, usize>,
+    sums: &mut [Sums],
+) {
+    let in_nodes: u64 = tree.iter().map(|(_, node)| if node.func == OTHER { node.calls } else { 0 }).sum();
+    let (mut calls, mut own) = (0, 0.0);
+    for (func, caller, part) in unplaced.iter() {
+        let part_own = nodes.nanos(part.self_ticks);
+        own += part_own;
+        let Some(&group) = by_func.get(&func) else { continue };
+        let Some(sum) = sums.get_mut(group) else { continue };
+        calls += part.calls;
+        sum.calls += part.calls;
+        sum.own += part_own;
+        sum.entries += if by_func.get(&caller) == Some(&group) { 0 } else { part.calls };
+        sum.total += if sum.functions == 1 { nodes.nanos(part.total_ticks) } else { 0.0 };
+    }
+    let Some(other) = by_func.get(&OTHER).and_then(|&group| sums.get_mut(group)) else { return };
+    other.calls = other.calls.saturating_sub(calls);
+    other.own -= own;
+    other.functions -= u64::from(calls >= in_nodes);
 }
 
 impl Symbols {

@@ -1,7 +1,7 @@
 //! The call tree: who called whom on which path, how often, and how long that took.
 
 use crate::symbols::HOST;
-use crate::unplaced::AllUnplaced;
+use crate::unplaced::Unplaced;
 use kperf_abi::FuncId;
 
 /// Index of a node in its tree.
@@ -72,7 +72,7 @@ impl Node {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallTree {
     nodes: Vec<Node>,
-    unplaced: AllUnplaced,
+    unplaced: Unplaced,
 }
 
 impl CallTree {
@@ -89,16 +89,16 @@ impl CallTree {
         if let Some(root) = nodes.first_mut() {
             *root = Node { total_ticks: total, min_ticks: total, max_ticks: total, ..*root };
         }
-        CallTree { nodes, unplaced: AllUnplaced::default() }
+        CallTree { nodes, unplaced: Unplaced::default() }
     }
 
     /// With what is known of the calls in nodes of [`OTHER`](crate::OTHER).
-    pub(crate) fn with_unplaced(self, unplaced: AllUnplaced) -> CallTree {
+    pub(crate) fn with_unplaced(self, unplaced: Unplaced) -> CallTree {
         CallTree { unplaced, ..self }
     }
 
     /// The calls in nodes of [`OTHER`](crate::OTHER), as far as their functions are known.
-    pub(crate) fn unplaced(&self) -> &AllUnplaced {
+    pub(crate) fn unplaced(&self) -> &Unplaced {
         &self.unplaced
     }
 

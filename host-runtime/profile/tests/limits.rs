@@ -2,7 +2,7 @@
 
 use kperf_abi::FuncId;
 use kperf_profile::{
-    CallTree, CallTreeBuilder, FlatProfile, MAX_OPEN_FRAMES, MAX_PATHS, Metric, Node, OTHER, Profile,
+    CallTree, CallTreeBuilder, FlatProfile, Group, MAX_OPEN_FRAMES, MAX_PATHS, Metric, Node, OTHER, Profile,
     ProfileDiff, Sample, Symbols,
 };
 use kperf_trace::block::{BlockHeader, CAPACITY};
@@ -117,12 +117,19 @@ fn beyond_the_limits_nothing_is_lost() {
 fn functions_have_all_their_calls_whatever_paths_there_is_room_for() {
     let header = Header::default();
     let flat = |tree: &CallTree| FlatProfile::new(tree, &Symbols::default(), &header, None);
+    let groups = |tree: &CallTree| {
+        let mut groups = Group::all(tree, &Symbols::default(), &header, None, |func| func.0.to_string());
+        groups.sort_by(|a, b| a.name.cmp(&b.name));
+        groups
+    };
     for seed in 0..40 {
         let batches = calls(seed, 60);
         let whole = flat(&tree(CallTreeBuilder::new(), &batches));
+        let tree_of = |paths| tree(CallTreeBuilder::with_limits(paths, 1000), &batches);
         for paths in [1, 2, 7, 20] {
             let limited = flat(&tree(CallTreeBuilder::with_limits(paths, 1000), &batches));
             assert_eq!(limited, whole, "seed {seed}, {paths} paths");
+            assert_eq!(groups(&tree_of(paths)), groups(&tree_of(MAX_PATHS)), "seed {seed}, {paths} paths");
         }
         // Of frames that aren't kept nobody knows the function.
         let limited = flat(&tree(CallTreeBuilder::with_limits(20, 5), &batches));
