@@ -35,9 +35,46 @@ function oneMemory() {
     return assemble('recorder.wat', text);
 }
 
+/** Where the bytes begin and end whose length stands at `at`. */
+function sized(wasm, at) {
+    let [length, start] = [0, at];
+    for (let shift = 0, byte = 128; byte >= 128; shift += 7) {
+        byte = wasm[start++];
+        length |= (byte & 127) << shift;
+    }
+    return { start, end: start + length };
+}
+
+/** The subsections of names that tools show in stacks: those of the module and of its functions. */
+const SHOWN_NAMES = [0, 1];
+
+/** A module without names that no stack shows: a page loads these bytes before anything else. */
+function withoutOtherNames(wasm) {
+    let at = 8;
+    const parts = [wasm.subarray(0, at)];
+    while (at < wasm.length) {
+        const section = sized(wasm, at + 1);
+        const name = sized(wasm, section.start);
+        if (wasm[at] === 0 && wasm.toString('latin1', name.start, name.end) === 'name') {
+            const kept = [wasm.subarray(section.start, name.end)];
+            for (let next, from = name.end; from < section.end; from = next) {
+                next = sized(wasm, from + 1).end;
+                if (SHOWN_NAMES.includes(wasm[from])) kept.push(wasm.subarray(from, next));
+            }
+            const content = Buffer.concat(kept);
+            // A length of up to 14 bits.
+            parts.push(Buffer.from([0, content.length % 128 | 128, content.length >> 7]), content);
+        } else {
+            parts.push(wasm.subarray(at, section.end));
+        }
+        at = section.end;
+    }
+    return Buffer.concat(parts);
+}
+
 const modules = {
-    RECORDER_PRECISE: ['The recorder, guest-shim/recorder.precise.wasm.', read('../../guest-shim/recorder.precise.wasm')],
-    RECORDER_TICKER: ['The recorder, guest-shim/recorder.ticker.wasm.', read('../../guest-shim/recorder.ticker.wasm')],
+    RECORDER_PRECISE: ['The recorder, guest-shim/recorder.precise.wasm.', withoutOtherNames(read('../../guest-shim/recorder.precise.wasm'))],
+    RECORDER_TICKER: ['The recorder, guest-shim/recorder.ticker.wasm.', withoutOtherNames(read('../../guest-shim/recorder.ticker.wasm'))],
     RECORDER_ONE_MEMORY: ['The ticker\'s recorder with the clock in its own memory, for engines without multi-memory.', oneMemory()],
     CALIBRATE: ['The calibration, host-runtime/wasmtime/src/calibrate.wasm.', read('../wasmtime/src/calibrate.wasm')],
     CALIBRATE_INLINE: ['The same with the recorder inside, calibrate.inline.wasm.', read('../wasmtime/src/calibrate.inline.wasm')],
