@@ -62,11 +62,11 @@ test('what a page does with blobs, and what its policy says of workers', async (
 test('a worker that is not recorded runs the modules that it is sent', async () => {
     const worker = `onmessage = ({ data }) => { const { leaf } = new WebAssembly.Instance(data, { host: { call() {} } }).exports; leaf(); postMessage(typeof kperf); };`;
     const page = `<!doctype html><script src="/dist/kperf.js"></script><script type="module">
-        const module = await WebAssembly.compileStreaming(fetch('/deep/calls.wasm'));
+        const compiled = WebAssembly.compileStreaming(fetch('/deep/calls.wasm'));
         const ask = (worker) => new Promise((resolve, reject) => {
             worker.onmessage = ({ data }) => resolve(data);
             worker.onerror = (event) => reject(new Error(event.message));
-            worker.postMessage(module);
+            compiled.then((module) => worker.postMessage(module), reject);
         });
         const text = URL.createObjectURL(new Blob([${JSON.stringify(worker)}]));
         globalThis.result = Promise.all([ask(new Worker('/worker.js')), ask(new Worker('/worker.js', { type: 'module' })), ask(new Worker(text))]);</script>`;

@@ -87,10 +87,20 @@ test('a trace begins as kperf-trace begins it', () => {
     assert.equal(constants.CHUNK_HEADER, constantsOf('host-runtime/trace/src/chunk.rs').HEADER_LEN);
 });
 
-test('the recorders are the very bytes of guest-shim', () => {
+test('the recorders are the very bytes of guest-shim, but for names', () => {
     const file = (name) => readFileSync(join(ROOT, name));
-    assert.deepEqual(Buffer.from(wasm.RECORDER_PRECISE), file('guest-shim/recorder.precise.wasm'));
-    assert.deepEqual(Buffer.from(wasm.RECORDER_TICKER), file('guest-shim/recorder.ticker.wasm'));
+    for (const [name, own] of [['precise', wasm.RECORDER_PRECISE], ['ticker', wasm.RECORDER_TICKER]]) {
+        const whole = file(`guest-shim/recorder.${name}.wasm`);
+        // The section of names is the last one. It begins with the id 0, its length in two bytes and what it is called.
+        const names = '\x04name';
+        const start = whole.lastIndexOf(names) - 3;
+        assert.deepEqual(Buffer.from(own).subarray(0, start), whole.subarray(0, start), name);
+        const [kept, all] = [own, whole].map((bytes) => Buffer.from(bytes).subarray(start + 3));
+        assert.equal(kept.toString('latin1', 0, names.length), names);
+        // The names of the functions are there, as they were.
+        assert.deepEqual(kept, all.subarray(0, kept.length));
+        assert.match(kept.toString('latin1'), /\x05enter.*\x05leave/s);
+    }
     assert.deepEqual(Buffer.from(wasm.CALIBRATE), file('host-runtime/wasmtime/src/calibrate.wasm'));
     assert.deepEqual(Buffer.from(wasm.CALIBRATE_INLINE), file('host-runtime/wasmtime/src/calibrate.inline.wasm'));
 });
