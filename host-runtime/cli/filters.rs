@@ -194,6 +194,11 @@ impl Calls<'_> {
             && lane.is_empty()
     }
 
+    /// Whether calls are chosen by their time, counted from the trace's beginning.
+    pub fn have_range(&self) -> bool {
+        self.args.range.is_some()
+    }
+
     /// Whether calls of this lane are chosen.
     pub fn want_lane(&self, lane: LaneId) -> bool {
         self.args.lane.is_empty() || self.args.lane.iter().any(|choice| choice.has(lane))

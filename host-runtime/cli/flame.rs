@@ -116,7 +116,7 @@ impl Opts {
         let context = || format!("failed to write `{name}`");
         if let Some(again) = again.filter(|_| self.chart) {
             let least = calls.min_nanos().unwrap_or(profile.header.nanos(profile.tree.total_ticks()) / PARTS);
-            let Trace { reader, progress } = again.open(calls.symbols())?;
+            let Trace { reader, progress } = again.open_for(&calls, false)?;
             let exported = calls.with(|filter| {
                 let filter = CallFilter { min_nanos: least, ..filter.clone() };
                 flame::write_chart(reader, &filter, &options, &mut out, |bytes| progress.set_position(bytes))

@@ -46,7 +46,9 @@ impl Opts {
             !traces::can_be_read_twice(&self.trace) || several_lanes(&self.trace, &self.calls.symbols)?;
         // On a terminal a progress bar would stand between the lines of the replay.
         let quiet = io::stdout().is_terminal();
-        let Trace { reader, progress } = traces::open(&self.trace, &self.calls.symbols, quiet)?;
+        // Of one lane the first block is the earliest.
+        let open = if lanes { traces::open_timed } else { traces::open_for };
+        let Trace { reader, progress } = open(&self.trace, &calls, quiet)?;
         let ticker = reader.header().clock.kind == ClockKind::Ticker;
         let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         let replayed = calls.with(|filter| {

@@ -9,7 +9,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use kperf_otlp::{ProfileOptions, SlowFilter};
 use kperf_profile::export::Shortened;
 use kperf_profile::{CallFilter, CallObserver, FlatProfile, Health, Heap, Profile, SlowSpans};
-use kperf_trace::{Namer, ProbeCost, TraceReader};
+use kperf_trace::{Namer, ProbeCost, TraceReader, beginning};
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -42,10 +43,27 @@ pub fn compensation(profile: &Profile, wanted: bool) -> anyhow::Result<Option<Pr
 
 /// Opens a trace: a file, or stdin for `-`. `quiet` leaves the progress bar out.
 pub fn open(path: &Path, symbols: &SymbolArgs, quiet: bool) -> anyhow::Result<Trace> {
-    open_with(path, symbols.namer(path, true)?, quiet)
+    Ok(open_unnamed(path, quiet)?.named_by(symbols.namer(path, true)?))
 }
 
-fn open_with(path: &Path, namer: Box<dyn Namer + Send>, quiet: bool) -> anyhow::Result<Trace> {
+/// Opens a trace that calls are to be chosen from. If that is by their time, the whole of it is read once before.
+pub fn open_for(path: &Path, calls: &Calls<'_>, quiet: bool) -> anyhow::Result<Trace> {
+    if calls.have_range() {
+        return Again::new(path)?.open_for(calls, quiet);
+    }
+    open(path, calls.symbols(), quiet)
+}
+
+/// Opens a trace that moments are to be told of, and calls chosen from. A file is read once before; a pipe is not, and the moments of its
+/// first lane may not be the earliest.
+pub fn open_timed(path: &Path, calls: &Calls<'_>, quiet: bool) -> anyhow::Result<Trace> {
+    if can_be_read_twice(path) {
+        return Again::new(path)?.open_timed(calls, quiet);
+    }
+    open_for(path, calls, quiet)
+}
+
+fn open_unnamed(path: &Path, quiet: bool) -> anyhow::Result<Trace> {
     let context = || format!("failed to read the trace `{}`", input::name(path));
     let (input, length): (Box<dyn Read>, Option<u64>) = if path == Path::new("-") {
         (Box::new(io::stdin()), None)
@@ -56,7 +74,6 @@ fn open_with(path: &Path, namer: Box<dyn Namer + Send>, quiet: bool) -> anyhow::
         (Box::new(file), metadata.is_file().then_some(metadata.len()))
     };
     let reader = TraceReader::new(BufReader::with_capacity(BUFFER, input)).with_context(context)?;
-    let reader = reader.with_names(namer);
     let progress = match length {
         Some(length) if length >= WORTH_A_BAR && !quiet && io::stderr().is_terminal() => bar(length),
         _ => ProgressBar::hidden(),
@@ -64,27 +81,71 @@ fn open_with(path: &Path, namer: Box<dyn Namer + Send>, quiet: bool) -> anyhow::
     Ok(Trace { reader, progress })
 }
 
+impl Trace {
+    fn named_by(self, namer: Box<dyn Namer + Send>) -> Trace {
+        Trace { reader: self.reader.with_names(namer), ..self }
+    }
+}
+
 /// A trace that can be opened several times. What comes from a pipe is kept in memory.
 pub struct Again {
     path: PathBuf,
     bytes: Option<Arc<[u8]>>,
+    /// When it begins, once somebody has asked for that.
+    beginning: Cell<Option<u64>>,
 }
 
 impl Again {
     /// A trace from a file, or from stdin for `-`.
     pub fn new(path: &Path) -> anyhow::Result<Again> {
         let bytes = if can_be_read_twice(path) { None } else { Some(input::read(path)?.into()) };
-        Ok(Again { path: path.to_owned(), bytes })
+        Ok(Again { path: path.to_owned(), bytes, beginning: Cell::new(None) })
     }
 
     /// Opens the trace at its beginning.
     pub fn open(&self, symbols: &SymbolArgs) -> anyhow::Result<Trace> {
-        let Some(bytes) = &self.bytes else { return open(&self.path, symbols, false) };
+        self.open_named(symbols, false, true)
+    }
+
+    /// The same, to choose calls from it.
+    pub fn open_for(&self, calls: &Calls<'_>, quiet: bool) -> anyhow::Result<Trace> {
+        if calls.have_range() {
+            self.open_timed(calls, quiet)
+        } else {
+            self.open_named(calls.symbols(), quiet, true)
+        }
+    }
+
+    /// The same, to tell of moments.
+    fn open_timed(&self, calls: &Calls<'_>, quiet: bool) -> anyhow::Result<Trace> {
+        self.find_beginning(quiet)?;
+        self.open_named(calls.symbols(), quiet, true)
+    }
+
+    fn open_named(&self, symbols: &SymbolArgs, quiet: bool, must_fit: bool) -> anyhow::Result<Trace> {
+        let Trace { reader, progress } =
+            self.open_unnamed(quiet)?.named_by(symbols.namer(&self.path, must_fit)?);
+        Ok(Trace { reader: reader.with_beginning(self.beginning.get()), progress })
+    }
+
+    fn open_unnamed(&self, quiet: bool) -> anyhow::Result<Trace> {
+        let Some(bytes) = &self.bytes else { return open_unnamed(&self.path, quiet) };
         let input: Box<dyn Read> = Box::new(io::Cursor::new(bytes.clone()));
         let reader = TraceReader::new(BufReader::new(input))
             .with_context(|| format!("failed to read the trace `{}`", input::name(&self.path)))?;
-        let reader = reader.with_names(symbols.namer(&self.path, true)?);
         Ok(Trace { reader, progress: ProgressBar::hidden() })
+    }
+
+    fn find_beginning(&self, quiet: bool) -> anyhow::Result<()> {
+        if self.beginning.get().is_none() {
+            let Trace { reader, progress } = self.open_unnamed(quiet)?;
+            let found = beginning(reader, |bytes| progress.set_position(bytes));
+            progress.finish_and_clear();
+            self.beginning.set(
+                found.with_context(|| format!("failed to read the trace `{}`", input::name(&self.path)))?,
+            );
+        }
+        Ok(())
     }
 
     /// The profile of the chosen calls. Fails if a filter matches nothing.
@@ -98,7 +159,7 @@ impl Again {
         calls: &Calls<'_>,
         observer: O,
     ) -> anyhow::Result<(Profile, O)> {
-        read(&self.path, self.open(calls.symbols())?, calls, observer)
+        read(&self.path, self.open_for(calls, false)?, calls, observer)
     }
 }
 
@@ -139,7 +200,7 @@ pub fn profile_observed<O: CallObserver>(
     calls: &Calls<'_>,
     observer: O,
 ) -> anyhow::Result<(Profile, O)> {
-    read(path, open(path, calls.symbols(), false)?, calls, observer)
+    read(path, open_for(path, calls, false)?, calls, observer)
 }
 
 /// The profile of the chosen calls of a trace, whose tree is split by the spans of OpenTelemetry's that calls fall into, and what these
@@ -152,7 +213,7 @@ pub fn linked_profile(
     let again = Again::new(path)?;
     let failed = || format!("failed to read the trace `{}`", input::name(path));
     let read = |slow: SlowSpans| -> anyhow::Result<(Profile, Heap)> {
-        let Trace { reader, progress } = again.open(calls.symbols())?;
+        let Trace { reader, progress } = again.open_for(calls, false)?;
         let report = |bytes| progress.set_position(bytes);
         let heap = Heap::default();
         let read = if calls.are_all() {
@@ -192,7 +253,13 @@ pub fn linked_profile(
 
 /// [`profile_of`], but a filter may match nothing, and a file with symbols no module: they may be of another trace.
 pub fn profile_of_one(path: &Path, calls: &Calls<'_>) -> anyhow::Result<Profile> {
-    let trace = open_with(path, calls.symbols().namer(path, false)?, false)?;
+    let trace = if calls.have_range() {
+        let again = Again::new(path)?;
+        again.find_beginning(false)?;
+        again.open_named(calls.symbols(), false, false)?
+    } else {
+        open_unnamed(path, false)?.named_by(calls.symbols().namer(path, false)?)
+    };
     read_unchecked(path, trace, calls, ()).map(|(profile, ())| profile)
 }
 

@@ -19,7 +19,7 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
         Some(nanos) => nanos,
         None => (again.profile_of(&calls)?.wall_nanos() / MOST_SAMPLES).max(1_000),
     };
-    let Trace { reader, progress } = again.open(calls.symbols())?;
+    let Trace { reader, progress } = again.open_for(&calls, false)?;
     tell_unit(reader.header());
     let mut out = Product::create(&opts.output, false)?;
     let program = input::module_name(&opts.trace);

@@ -13,7 +13,7 @@ use std::fs;
 pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
     let folder = &opts.output;
-    let Trace { reader, progress } = traces::open(&opts.trace, &opts.calls.symbols, false)?;
+    let Trace { reader, progress } = traces::open_for(&opts.trace, &calls, false)?;
     tell_unit(reader.header());
     fs::create_dir_all(folder)
         .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;

@@ -18,9 +18,9 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     let lanes: Vec<LaneId> =
         profile.lanes.iter().map(|lane| lane.id).filter(|&lane| calls.want_lane(lane)).collect();
     let mut out = Product::create(&opts.output, false)?;
-    let open = || again.open(calls.symbols()).map(|trace| trace.reader).map_err(io::Error::other);
+    let open = || again.open_for(&calls, false).map(|trace| trace.reader).map_err(io::Error::other);
     let program = input::module_name(&opts.trace);
-    let progress = again.open(calls.symbols())?.progress;
+    let progress = again.open_for(&calls, false)?.progress;
     let exported = calls.with(|filter| {
         speedscope::write(open, filter, &lanes, &program, &mut out, |bytes| progress.set_position(bytes))
     });

@@ -1,6 +1,6 @@
 //! Formats with a record for each call or event, written to one file while the trace is read.
 
-use super::Opts;
+use super::{Format, Opts};
 use crate::filters::Calls;
 use crate::input;
 use crate::output::tell;
@@ -49,7 +49,9 @@ fn write(
     ) -> io::Result<Exported>,
 ) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
-    let Trace { reader, progress } = traces::open(&opts.trace, &opts.calls.symbols, false)?;
+    let tells_moments = matches!(opts.format, Format::Csv | Format::Parquet);
+    let open = if tells_moments { traces::open_timed } else { traces::open_for };
+    let Trace { reader, progress } = open(&opts.trace, &calls, false)?;
     let mut out = Product::create(&opts.output, is_binary)?;
     let mut advance = |bytes| progress.set_position(bytes);
     let exported = calls.with(|filter| work(reader, filter, &mut out, &mut advance));

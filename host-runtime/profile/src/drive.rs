@@ -86,6 +86,7 @@ where
     V::Error: Into<io::Error>,
 {
     let mut pass = Pass::new(visitor);
+    pass.frames.begins_at(reader.beginning());
     while let Some(item) = reader.next()? {
         pass.take(&item, filter).map_err(Into::into)?;
         progress(reader.offset());

@@ -64,7 +64,8 @@ pub enum WindowChoice {
     Nth(u64),
 }
 
-/// A range of time, both ends included, in nanoseconds since the beginning of the trace (that of its first block).
+/// A range of time, both ends included, in nanoseconds since the beginning of the trace. The reader knows it
+/// ([`TraceReader::with_beginning`](kperf_trace::TraceReader::with_beginning)), or it is that of the first block's lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// Its begin.

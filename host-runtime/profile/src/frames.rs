@@ -85,6 +85,8 @@ pub struct Frames<V: Visitor> {
     /// How many frames all lanes keep, and may keep.
     kept: usize,
     most: usize,
+    /// When the trace begins, if that is known.
+    beginning: Option<u64>,
     visitor: V,
     counts: Counts,
     problems: Problems,
@@ -104,10 +106,16 @@ impl<V: Visitor> Frames<V> {
             by_id: FxHashMap::default(),
             kept: 0,
             most,
+            beginning: None,
             visitor,
             counts,
             problems: Problems::default(),
         }
+    }
+
+    /// Says when the trace begins, if its first lane isn't the one that begins first.
+    pub(crate) fn begins_at(&mut self, ticks: Option<u64>) {
+        self.beginning = ticks;
     }
 
     /// Takes the next batch of a trace. Fails only if the visitor does.
@@ -132,7 +140,7 @@ impl<V: Visitor> Frames<V> {
                 });
                 self.by_id.insert(id, self.lanes.len() - 1);
                 if self.lanes.len() == 1 {
-                    self.visitor.begin(start_ticks)?;
+                    self.visitor.begin(self.beginning.unwrap_or(start_ticks))?;
                 }
                 self.visitor.lane(id, start_ticks)?;
                 self.lanes.len() - 1

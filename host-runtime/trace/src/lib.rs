@@ -30,6 +30,7 @@
 //! The crate does no IO of its own, reads no clock and builds for `wasm32-unknown-unknown`.
 
 mod anomaly;
+mod beginning;
 mod block_encoder;
 mod calendar;
 mod checksum;
@@ -52,6 +53,7 @@ mod window;
 mod writer;
 
 pub use anomaly::{Anomaly, AnomalyKind};
+pub use beginning::beginning;
 pub use block_encoder::BlockEncoder;
 pub use calendar::Calendar;
 pub use chunk::ChunkKind;

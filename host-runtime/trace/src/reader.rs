@@ -48,6 +48,7 @@ pub struct TraceReader<R: Read> {
     /// Who knows better what functions are called, and what was said last.
     namer: Option<Box<dyn Namer + Send>>,
     renamed: Option<Arc<[u8]>>,
+    beginning: Option<u64>,
 }
 
 /// Who knows more of the functions of a trace than the trace itself: other names, places in the source.
@@ -145,6 +146,7 @@ impl<R: Read> TraceReader<R> {
             state: State::Chunks,
             namer: None,
             renamed: None,
+            beginning: None,
         };
         if minor > chunk::MINOR {
             reader.chunks.note(AnomalyKind::NewerVersion { minor });
@@ -160,6 +162,19 @@ impl<R: Read> TraceReader<R> {
     pub fn with_names(mut self, namer: Box<dyn Namer + Send>) -> TraceReader<R> {
         self.namer = Some(namer);
         self
+    }
+
+    /// Says when the trace begins ([`beginning`](crate::beginning)), from which moments are told and chosen. Otherwise it is when the
+    /// lane begins that it has the first block of.
+    #[must_use]
+    pub fn with_beginning(mut self, ticks: Option<u64>) -> TraceReader<R> {
+        self.beginning = ticks;
+        self
+    }
+
+    /// When the trace begins, in ticks, if somebody said it.
+    pub fn beginning(&self) -> Option<u64> {
+        self.beginning
     }
 
     /// What the trace says about its clock and host. The default if the header is damaged, which is an anomaly.

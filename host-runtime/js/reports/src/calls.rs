@@ -102,6 +102,11 @@ impl Calls {
         }))
     }
 
+    /// Whether calls are chosen by their time, counted from the trace's beginning.
+    pub(crate) fn have_range(&self) -> bool {
+        self.range.is_some()
+    }
+
     /// Whether blocks can't be followed: calls are chosen by their time or their length, or lanes are.
     pub(crate) fn of_parts(&self) -> bool {
         self.of_single_calls().is_some() || !self.lanes.is_empty()

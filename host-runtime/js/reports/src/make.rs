@@ -5,7 +5,7 @@ use crate::diff::DiffFields;
 use crate::flame::FlameFields;
 use crate::view::ViewFields;
 use kperf_profile::{CallObserver, Profile};
-use kperf_trace::TraceReader;
+use kperf_trace::{TraceReader, beginning};
 use serde::{Deserialize, Serialize};
 use std::error::Error;
 use std::io::{self, Read, Write};
@@ -102,8 +102,13 @@ impl<S: Source> Traces<'_, S> {
         self.names.get(trace).map_or("", String::as_str)
     }
 
-    /// Begins to read a trace.
+    /// Begins to read a trace. If calls are chosen by their time, all of it was read before.
     pub(crate) fn open(&mut self, trace: usize) -> Result<TraceReader<S::Trace>, Failure> {
+        let begins = if self.calls.have_range() { beginning(self.begin(trace)?, |_| ())? } else { None };
+        Ok(self.begin(trace)?.with_beginning(begins))
+    }
+
+    fn begin(&mut self, trace: usize) -> Result<TraceReader<S::Trace>, Failure> {
         let opened = self.source.open(trace).map_err(Failure::from);
         let reader = opened.and_then(|bytes| TraceReader::new(bytes).map_err(Failure::from));
         reader.map_err(|Failure(why)| {

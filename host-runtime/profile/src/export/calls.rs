@@ -10,8 +10,7 @@ use kperf_trace::{Anchor, Header, LaneId, TraceReader};
 use rustc_hash::FxHashMap;
 use std::io::{self, Read};
 
-/// One call. Times are nanoseconds since the trace began, as those of [`Range`](crate::Range) are. A lane that comes later in the
-/// file may have begun earlier.
+/// One call. Times are nanoseconds since the trace began, as those of [`Range`](crate::Range) are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call {
     /// Numbers of calls count from 1, in the order of the trace's blocks.

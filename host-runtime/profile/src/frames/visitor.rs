@@ -42,7 +42,8 @@ pub trait Visitor {
     /// Why it may want to stop.
     type Error;
 
-    /// The trace begins, with its first lane. Lanes that come later in the file may have begun earlier.
+    /// The trace begins, with its first lane. Lanes that come later in the file may have begun earlier, unless the reader knows the
+    /// beginning ([`TraceReader::with_beginning`](kperf_trace::TraceReader::with_beginning)).
     fn begin(&mut self, _start_ticks: u64) -> Result<(), Self::Error> {
         Ok(())
     }
