@@ -46,9 +46,7 @@ impl Opts {
             !traces::can_be_read_twice(&self.trace) || several_lanes(&self.trace, &self.calls.symbols)?;
         // On a terminal a progress bar would stand between the lines of the replay.
         let quiet = io::stdout().is_terminal();
-        // Of one lane the first block is the earliest.
-        let open = if lanes { traces::open_timed } else { traces::open_for };
-        let Trace { reader, progress } = open(&self.trace, &calls, quiet)?;
+        let Trace { reader, progress } = traces::open_timed(&self.trace, &calls, quiet)?;
         let ticker = reader.header().clock.kind == ClockKind::Ticker;
         let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         let replayed = calls.with(|filter| {

@@ -98,6 +98,9 @@ pub struct Again {
 impl Again {
     /// A trace from a file, or from stdin for `-`.
     pub fn new(path: &Path) -> anyhow::Result<Again> {
+        if path != Path::new("-") {
+            input::refuse_folder(path)?;
+        }
         let bytes = if can_be_read_twice(path) { None } else { Some(input::read(path)?.into()) };
         Ok(Again { path: path.to_owned(), bytes, beginning: Cell::new(None) })
     }

@@ -78,7 +78,8 @@ describe("the page", { skip: reason ?? false }, () => {
   test("shares out calls that are drawn together, at a stretch's ends", async () => {
     const address = pageOf(cwd, "few", LIFE, "20", { detail: 20_000 });
     for (const found of await both("few", address, PARTS)) {
-      assert.match(found.rest, /^Approximate: at its ends, calls that are drawn together share what ran in slices of [\d.]+ .?s\. Exact: kperf-wasm report --range\.$/);
+      const told = /^Approximate: at its ends, calls that are drawn together share what ran in slices of [\d.]+ .?s\. Exact: kperf-wasm report TRACE --range (.*)$/.exec(found.rest);
+      assert.equal(told?.[1], `${found.start}ns~${found.end}ns`, found.rest);
       // Each function's share of the stretch is right to within two points; when the longest call took all, up to 52 points were wrong.
       for (const figure of ["self", "total"]) assert.ok(worst(found, figure)[0] < 0.02, `${found.start} ${figure}: ${worst(found, figure)}`);
     }

@@ -21,7 +21,7 @@ pub struct Entry {
     pub calls: u64,
 }
 
-/// Collects the slices of a trace.
+/// Collects the slices of a trace. There are no more of them than entries may be.
 #[derive(Clone, Debug)]
 pub struct Slices {
     /// By node of the call tree. In order of time, but for calls of several lanes on one path.
@@ -55,15 +55,25 @@ impl Slices {
 
     fn into_sliced(mut self) -> Sliced {
         self.nodes.iter_mut().for_each(merge);
-        let all = || self.nodes.iter().flatten().map(|entry| entry.slice);
-        let (Some(first), Some(last)) = (all().min(), all().max()) else {
+        let Some((mut first, mut last)) = self.ends() else {
             return Sliced { ranges: Vec::new(), nodes: Vec::new() };
         };
+        // Between two short calls there may be hours in which nothing ran. Each slice there costs something, too.
+        while last - first >= self.budget as u64 && self.shift < 63 {
+            self.widen();
+            (first, last) = (first >> 1, last >> 1);
+        }
         let begin = |slice: u64| slice << self.shift;
         let end = |slice: u64| begin(slice).saturating_add((1u64 << self.shift) - 1).saturating_add(1);
         let ranges = (first..=last).map(|slice| (begin(slice), end(slice))).collect();
         self.nodes.iter_mut().flatten().for_each(|entry| entry.slice -= first);
         Sliced { ranges, nodes: self.nodes }
+    }
+
+    /// The first slice and the last one.
+    fn ends(&self) -> Option<(u64, u64)> {
+        let slices = || self.nodes.iter().flatten().map(|entry| entry.slice);
+        slices().min().zip(slices().max())
     }
 
     /// Makes slices twice as long until there is room for as many entries again.
@@ -232,5 +242,13 @@ mod tests {
         assert!(sliced.ranges.len() <= 1_000);
         assert_eq!(sums(&sliced)[1].1, 2);
         assert_eq!(Slices::new(0).into_sliced().ranges, []);
+        // A call of a microsecond, an hour later another.
+        let mut slices = Slices::new(1_000);
+        for start in [5_000, 3_600_000_000_000] {
+            slices.call(&call(1, start, start + 1_000));
+        }
+        let sliced = slices.into_sliced();
+        assert!((500..=1_000).contains(&sliced.ranges.len()), "{}", sliced.ranges.len());
+        assert_eq!(sums(&sliced)[1], (2_000, 2));
     }
 }

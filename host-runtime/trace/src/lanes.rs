@@ -17,6 +17,8 @@ pub(crate) struct Lanes {
     seen: FxHashSet<LaneId>,
     /// Whether the clock is one that only a running stack moves: it counts instructions.
     counts: bool,
+    /// The earliest time that is known of any of them.
+    first: Option<u64>,
 }
 
 #[derive(Debug, Default)]
@@ -29,7 +31,7 @@ struct Recorder {
     gapped: bool,
     /// The stack that ran last, and its last time.
     stack: u32,
-    ticks: u64,
+    ticks: Option<u64>,
     /// The depths of the stacks that don't run, if they are known.
     parked: FxHashMap<u32, u32>,
     /// With a clock that counts: what others executed while a stack didn't run.
@@ -120,6 +122,11 @@ impl Lanes {
         }
     }
 
+    /// Something was recorded at this time.
+    pub(crate) fn saw(&mut self, ticks: u64) {
+        self.first = Some(self.first.map_or(ticks, |first| first.min(ticks)));
+    }
+
     /// Whether the reader follows a recorder. Its stack 0 is a lane even if it never runs.
     pub(crate) fn follows(&mut self, recorder: u32) -> bool {
         follows(&mut self.seen, LaneId { recorder, stack: 0 })
@@ -136,6 +143,7 @@ impl Lanes {
         out: &mut Vec<Segment>,
     ) -> u64 {
         let mut left_out = 0;
+        self.saw(header.start_ticks);
         let state = self.recorders.entry(recorder).or_default();
         let mut lost = state.lost.take();
         let mut depth = Some(header.depth);
@@ -191,15 +199,17 @@ impl Lanes {
             depth = state.parked.remove(&stack).or((!state.gapped).then_some(0));
             lost = depth.is_none().then_some(Loss { events: None });
         }
-        (state.stack, state.ticks) = (stack, block.end_ticks);
+        (state.stack, state.ticks) = (stack, Some(block.end_ticks));
         block.switches = switches;
         left_out
     }
 
     /// Adds what was lost behind the last chunk of a recorder: one event for each such recorder, in the order of their
-    /// numbers.
-    pub(crate) fn rest(&mut self, events: &mut Vec<TimedEvent>, out: &mut Vec<Segment>) {
+    /// numbers. Nobody knows when one was lost of a recorder that has no chunk: it stands at the trace's earliest time, which is `begun` if
+    /// no other is known.
+    pub(crate) fn rest(&mut self, begun: u64, events: &mut Vec<TimedEvent>, out: &mut Vec<Segment>) {
         events.clear();
+        let unknown = self.first.unwrap_or(begun);
         let lost =
             self.recorders.iter_mut().filter_map(|(&id, state)| Some((id, state.lost.take()?, &*state)));
         let mut lost: Vec<_> = lost.collect();
@@ -207,7 +217,7 @@ impl Lanes {
         for (recorder, loss, state) in lost {
             let at = events.len();
             let elsewhere = state.elsewhere.get(&state.stack).map_or(0, |elsewhere| elsewhere.ticks);
-            let ticks = state.ticks.saturating_sub(elsewhere);
+            let ticks = state.ticks.map_or(unknown, |ticks| ticks.saturating_sub(elsewhere));
             events.push(TimedEvent { ticks, event: loss.event() });
             let lane = LaneId { recorder, stack: state.stack };
             out.push(Segment { lane, depth: 0, start_ticks: ticks, elsewhere, events: at..at + 1 });

@@ -256,8 +256,7 @@ impl<R: Read> TraceReader<R> {
             let Some(chunk) = chunk else {
                 self.chunks.note(AnomalyKind::NoEnd);
                 self.state = State::Done;
-                self.spans = false;
-                self.lanes.rest(&mut self.decoded.events, &mut self.segments);
+                self.rest();
                 continue;
             };
             match self.chunk(&chunk) {
@@ -337,13 +336,13 @@ impl<R: Read> TraceReader<R> {
                 self.summary = Some(summary);
                 self.bad_fields(chunk.kind, bad);
                 self.state = State::Ending;
-                self.spans = false;
-                self.lanes.rest(&mut self.decoded.events, &mut self.segments);
+                self.rest();
             }
             ChunkKind::EVENTS | ChunkKind::SPANS => self.events(chunk)?,
             ChunkKind::WINDOW => {
                 let (unpacker, bytes) = (&mut self.unpacker, &mut self.window_bytes);
                 self.window = Window::unpack(chunk.recorder, payload, unpacker, bytes)?;
+                self.lanes.saw(self.window.start_ticks);
                 return Ok(Some(Step::Window));
             }
             kind => self.chunks.note(AnomalyKind::UnknownChunk { chunk: kind }),
@@ -375,6 +374,12 @@ impl<R: Read> TraceReader<R> {
                 Err(what)
             }
         }
+    }
+
+    /// There is no more: what was lost behind the last chunks is what is given yet.
+    fn rest(&mut self) {
+        self.spans = false;
+        self.lanes.rest(self.header.anchor.ticks, &mut self.decoded.events, &mut self.segments);
     }
 
     /// Decodes an events chunk into `decoded`.

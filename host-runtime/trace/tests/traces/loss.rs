@@ -3,7 +3,7 @@
 use crate::common::{block_at, text, timed, trace};
 use kperf_trace::block::BlockHeader;
 use kperf_trace::word::{Reason, Word};
-use kperf_trace::{Header, Summary, TraceWriter};
+use kperf_trace::{Header, Summary, TraceReader, TraceWriter};
 use std::io::{self, Write};
 
 fn at(depth: u32, start_ticks: u64, words: &[u32]) -> Vec<u8> {
@@ -179,6 +179,24 @@ lane 4, depth 0, from 9
     let cut = &file[..chunks(&file).last().expect("the end").start];
     let end = format!("! the recording was cut off: there is no end chunk (at offset {:#x})\n", cut.len());
     assert_eq!(text(cut), format!("lane 4, depth 0, from 0\n  9 enter 1\n{lost}{end}"));
+}
+
+#[test]
+fn what_is_lost_at_an_unknown_time_is_no_earlier_than_the_rest() {
+    let file = trace(|writer| {
+        writer.block(4, &at(0, 7, &timed(9, &[Some(1)]))).expect("a block");
+        writer.block(5, &at(0, 5, &timed(9, &[Some(1)]))).expect("a block");
+        writer.lost(2, 10).expect("a chunk");
+    });
+    assert!(text(&file).contains("lane 2, depth 0, from 5\n  5 lost 10\n"), "{}", text(&file));
+    // Where nothing else is known, the recording began at its anchor.
+    let file = trace(|writer| writer.lost(2, 10).expect("a chunk"));
+    let begun = TraceReader::new(&file[..]).expect("a trace").header().anchor.ticks;
+    assert!(
+        text(&file).contains(&format!("lane 2, depth 0, from {begun}\n  {begun} lost 10\n")),
+        "{}",
+        text(&file)
+    );
 }
 
 #[test]

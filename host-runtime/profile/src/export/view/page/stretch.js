@@ -25,7 +25,7 @@ export function watchStretch(state, timeline, tree, slices) {
     const stretch = state.stretch.value;
     if (!stretch) return state.figures.set(whole);
     const sums = slices.between(stretch.start, stretch.end);
-    rest.textContent = restText(sums.rest, slices, sheet);
+    rest.textContent = restText(sums.rest, stretch, slices, sheet);
     state.figures.set(figuresOf(tree, sheet, sums));
   });
   state.view.watch(offer);
@@ -42,10 +42,11 @@ export function watchStretch(state, timeline, tree, slices) {
 }
 
 /** What the figures of a stretch rest on, where that isn't each call. */
-function restText(rest, slices, { nanosPerTick }) {
+function restText(rest, { start, end }, slices, { nanosPerTick }) {
   if (rest === "calls") return "";
   if (!slices.regular) return "Approximate: shares of the profile's windows.";
   if (slices.columns.start.length === 0) return "This page doesn't know what ran when.";
   const sharing = rest === "merged" ? "calls that are drawn together share what ran in" : "shares of";
-  return `Approximate: at its ends, ${sharing} slices of ${nanosText(slices.width * nanosPerTick)}. Exact: kperf-wasm report --range.`;
+  const range = [start, end].map((ticks) => `${Math.round(ticks * nanosPerTick)}ns`).join("~");
+  return `Approximate: at its ends, ${sharing} slices of ${nanosText(slices.width * nanosPerTick)}. Exact: kperf-wasm report TRACE --range ${range}`;
 }
