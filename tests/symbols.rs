@@ -2,6 +2,10 @@
 
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use kperf_abi::symbols::ModuleIdentity;
+use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
+use kperf_trace::block::BlockHeader;
+use kperf_trace::{Header, Summary, TraceWriter, word};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -180,6 +184,66 @@ fn an_unstripped_component_names_the_functions_of_its_modules() {
     fs::write(folder.join("else.wat"), component("$leaf (nop)", "$middle")).unwrap();
     let (_, said) = kperf(folder, &["report", "app.kperf", "--symbols", "else.wat"]);
     assert!(said.contains("no module of `else.wat` is of the build of `app/m`"), "{said}");
+}
+
+/// A trace of stripped modules with two functions each, of these names.
+fn of_stripped(folder: &Path, trace: &str, modules: &[&str]) {
+    let mut writer = TraceWriter::new(Vec::new(), &Header::default()).unwrap();
+    let mut words = Vec::new();
+    for (n, name) in (0u32..).zip(modules) {
+        let symbol = |index| Symbol {
+            id: FuncId(2 * n + index),
+            func_index: FuncIndex(index),
+            name: format!("func[{index}]").into(),
+            unnamed: true,
+            ..Symbol::default()
+        };
+        let sha256 = format!("{name}'s");
+        let module =
+            ModuleIdentity { name: (*name).into(), sha256, functions: 2, ..ModuleIdentity::default() };
+        let symbols = vec![symbol(0), symbol(1)];
+        let table = SymbolTable { module, id_base: 2 * n, symbols, ..SymbolTable::default() };
+        writer.symbols(&table.to_bytes()).unwrap();
+        words.extend([2 * n + 1, 2 * n, word::LEAVE, word::LEAVE]);
+    }
+    let mut block = BlockHeader::default().to_bytes().to_vec();
+    words.iter().for_each(|word| block.extend(word.to_le_bytes()));
+    writer.block(0, &block).unwrap();
+    let summary = Summary { outcome: "completed".into(), ..Summary::default() };
+    fs::write(folder.join(trace), writer.finish(&summary).unwrap()).unwrap();
+}
+
+#[test]
+fn a_map_names_the_module_that_it_is_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (map, names) in [("before", "0:hash\n1:digest\n"), ("after", "0:blur\n1:render\n")] {
+        fs::write(folder.join(format!("{map}.symbols")), names).unwrap();
+        of_stripped(folder, &format!("{map}.kperf"), &[map]);
+    }
+    const BOTH: [&str; 4] = ["--symbols", "after.symbols", "--symbols", "before.symbols"];
+    let folded = |trace: &str, flags: &[&str]| {
+        // What was remembered is another test's.
+        let _ = fs::remove_file(folder.join(format!("{trace}.symbols")));
+        let (text, _) =
+            kperf(folder, &[&["flame", trace, "--folded", "--by", "calls", "-o", "-"], flags].concat());
+        text
+    };
+    // Each trace by itself, whichever map comes first.
+    assert_eq!(folded("before.kperf", &BOTH), "digest 1\ndigest;hash 1\n");
+    assert_eq!(folded("after.kperf", &BOTH), "render 1\nrender;blur 1\n");
+    // Two modules of a trace: a map of the second one alone, and both.
+    of_stripped(folder, "two.kperf", &["before", "after"]);
+    let alone = folded("two.kperf", &["--symbols", "after.symbols"]);
+    assert_eq!(alone, "func[1] 1\nfunc[1];func[0] 1\nrender 1\nrender;blur 1\n");
+    assert_eq!(folded("two.kperf", &BOTH), "digest 1\ndigest;hash 1\nrender 1\nrender;blur 1\n");
+    // Modules that no map is called like have them in the order in which they are given.
+    of_stripped(folder, "others.kperf", &["wasm-1", "wasm-2"]);
+    assert_eq!(folded("others.kperf", &BOTH), "render 1\nrender;blur 1\ndigest 1\ndigest;hash 1\n");
+    // Two traces at once.
+    let (diff, _) =
+        kperf(folder, &[&["diff", "before.kperf", "after.kperf", "--metric", "calls"], &BOTH[..]].concat());
+    assert!(["hash", "digest", "blur", "render"].iter().all(|name| diff.contains(name)), "{diff}");
 }
 
 /// Names of Swift stay as they are in a build without its demangler, and one line says what to do.

@@ -158,6 +158,13 @@ impl SourceArgs {
         let listed = Listed { profile, lines: &lines, unit, context };
         let failed = "failed to write to stdout";
         head(profile, row, unit, out).context(failed)?;
+        if profile.symbols.get(row.func).is_some_and(|symbol| symbol.imported) {
+            listing::write_bare(&listed, row, out).context(failed)?;
+            return Ok(Some(format!(
+                "`{}` is a function of the host's: there is nothing to show",
+                printable(&row.name)
+            )));
+        }
         let mut why_not = None;
         if !self.wat {
             match listing::write(&listed, row, &self.source, out).context(failed)? {

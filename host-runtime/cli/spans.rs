@@ -7,7 +7,7 @@ use crate::traces;
 use anyhow::{Context, bail};
 use kperf_otlp::exporter::parse_pairs;
 use kperf_otlp::{Account, ProfileOptions, ResourceOptions, Roots, SpanOptions, Spans};
-use kperf_profile::{Symbols, Unit};
+use kperf_profile::{Health, Symbols, Unit};
 use kperf_trace::{Header, Item, TraceReader};
 use std::io::Read;
 
@@ -122,6 +122,16 @@ pub fn check_times(header: &Header) -> anyhow::Result<()> {
             "the trace counts instructions and tells no times, which OpenTelemetry wants; record another one without \
              `--clock instructions`"
         ),
+    }
+}
+
+/// Fails if metrics of a profile are wanted of some calls only.
+pub fn refuse_single_calls(health: &Health, calls: &CallArgs) -> anyhow::Result<()> {
+    match calls.of_single_calls_or_depth().filter(|_| health.sampling.is_some()) {
+        Some(flag) => {
+            bail!("the trace is a profile, whose metrics tell nothing of single calls; leave {flag} out")
+        }
+        None => Ok(()),
     }
 }
 

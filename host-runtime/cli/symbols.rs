@@ -6,6 +6,7 @@
 mod beside;
 mod debuginfod;
 mod mapped;
+mod maps;
 mod search;
 mod split;
 
@@ -18,6 +19,7 @@ use kperf_abi::SymbolTable;
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_rewriter::{Mismatch, SymbolFile};
 use kperf_trace::Namer;
+use maps::Wanted;
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
@@ -55,6 +57,8 @@ struct Known {
     beside: HashMap<PathBuf, Vec<Packed>>,
     /// Hashes of the modules of each trace.
     modules: HashMap<PathBuf, HashSet<String>>,
+    /// All modules of each trace, if there are maps, which don't say which module they are of.
+    all_modules: HashMap<PathBuf, Vec<ModuleIdentity>>,
     /// Whether it was said that names of Swift stay mangled.
     has_told_of_swift: bool,
 }
@@ -86,6 +90,12 @@ impl SymbolArgs {
             }
         }
         let trace = trace.metadata().is_ok_and(|metadata| metadata.is_file()).then(|| trace.to_owned());
+        if let Some(trace) = &trace
+            && known.files.iter().any(|given| given.kind().is_some())
+            && !known.all_modules.contains_key(trace)
+        {
+            known.all_modules.insert(trace.clone(), maps::modules(trace));
+        }
         Ok(Box::new(Names { known: self.known.clone(), trace, strict, applied: Vec::new() }))
     }
 
@@ -119,24 +129,6 @@ impl Given {
             Ok(None) => {}
             Err(error) => {
                 tell(format_args!("warning: `{}` can't be read a second time: {error}", self.path.display()))
-            }
-        }
-    }
-
-    /// Whether a module shall have its names. A map doesn't say which module it is of: of several it is the one with the
-    /// map's name, or else the first that it fits and that lacks names.
-    fn is_for(&self, module: &ModuleIdentity, lacks_names: bool) -> bool {
-        let has_its_name = || {
-            search::names(module).any(|name| self.path.file_name().is_some_and(|own| own == name.as_str()))
-        };
-        match self.file {
-            SymbolFile::Module(_) | SymbolFile::Renamed(_) => true,
-            SymbolFile::Map(_) => {
-                self.used.contains(&module.sha256) || has_its_name() || (self.used.is_empty() && lacks_names)
-            }
-            // It also says where functions stand.
-            SymbolFile::SourceMap(_) => {
-                self.used.is_empty() || self.used.contains(&module.sha256) || has_its_name()
             }
         }
     }
@@ -271,8 +263,12 @@ impl Known {
         }
         let mut given = 0;
         let mut fitting: HashSet<PathBuf> = HashSet::new();
-        for file in &mut self.files {
-            if !file.is_for(&table.module, lacks_names) {
+        let wanted = self.wanted(&table.module, lacks_names, trace);
+        let mut mapped: HashSet<maps::Kind> = HashSet::new();
+        for (file, wanted) in self.files.iter_mut().zip(wanted) {
+            // Of several maps that may be for a module the first that fits is.
+            let is_taken = wanted == Wanted::IfFree && file.kind().is_some_and(|kind| mapped.contains(&kind));
+            if wanted == Wanted::No || is_taken {
                 file.passed = Some(table.module.name.clone());
                 continue;
             }
@@ -280,6 +276,7 @@ impl Known {
                 Ok(()) => {
                     file.used.insert(table.module.sha256.clone());
                     fitting.insert(file.path.clone());
+                    mapped.extend(file.kind());
                     file.recall();
                     // A trace has most modules once.
                     let renamed = file.file.give(&mut table);

@@ -44,15 +44,17 @@ impl Pattern {
         Ok(Pattern { text: text.to_owned(), regex })
     }
 
-    /// Whether the name is one of those meant.
+    /// Whether the name is one of those meant. A name that is the pattern's very text is, though it has brackets in it (`func[8]`).
     pub fn matches(&self, name: &str) -> bool {
-        self.regex.is_match(name)
+        name == self.text || self.regex.is_match(name)
     }
 
     /// For a pattern that matches nothing: one that would, because a name contains what was asked for.
     pub fn hint<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Option<String> {
         let asked = self.text.trim_matches(['*', '/']);
-        (!asked.is_empty() && names.any(|name| name.contains(asked))).then(|| format!("*{asked}*"))
+        let is_plain = !asked.contains(['[', ']', '{', '}', '?', '*', '\\']);
+        let would = || if is_plain { format!("*{asked}*") } else { format!("/{}/", regex::escape(asked)) };
+        (!asked.is_empty() && names.any(|name| name.contains(asked))).then(would)
     }
 
     /// The pattern as it was written.
@@ -106,6 +108,22 @@ mod tests {
         assert!(matches("step", "step") && !matches("step", "life::step"));
         assert!(matches("st?p", "stüp") && matches("{step,play}", "play") && matches("[a-c]*", "cell"));
         assert!(matches("a/*", "a/b/c"), "a slash is nothing special in a name");
+        assert!(
+            matches("func[8]", "func[8]") && matches("func[8]", "func8") && !matches("func[8]", "func[81]")
+        );
+    }
+
+    #[test]
+    fn hints_match_what_was_asked_for() {
+        let hint = |pattern: &str, name: &str| {
+            let pattern = Pattern::parse(pattern).expect("a pattern");
+            assert!(!pattern.matches(name));
+            let hint = pattern.hint([name].into_iter()).expect("a hint");
+            assert!(matches(&hint, name), "{hint}");
+            hint
+        };
+        assert_eq!(hint("step", "life::step"), "*step*");
+        assert_eq!(hint("c[8]", "func[8]"), r"/c\[8\]/");
     }
 
     #[test]

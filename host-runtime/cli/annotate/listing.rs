@@ -1,6 +1,8 @@
 //! The lines of a function in its source files.
 
+use super::source::Source;
 use super::{Listed, TITLES, figures, source};
+use crate::output::tell;
 use crate::table::grouped;
 use kperf_abi::FuncId;
 use kperf_profile::{LineRow, Place, Row, printable};
@@ -29,8 +31,7 @@ pub(super) fn write(
     let Some((first, _)) = files.first() else {
         return Ok(Err("the trace knows no lines of the function".to_owned()));
     };
-    let texts: Vec<Option<Vec<String>>> =
-        files.iter().map(|(file, _)| source::lines(file, folders)).collect();
+    let texts: Vec<Option<Source>> = files.iter().map(|(file, _)| source::read(file, folders)).collect();
     if texts.iter().all(Option::is_none) {
         return Ok(Err(format!(
             "there is no source file `{}`; name its folder with --source",
@@ -40,10 +41,28 @@ pub(super) fn write(
     let declared = listed.profile.symbols.source(row.func);
     for ((file, figures), text) in files.iter().zip(&texts) {
         let declared = declared.filter(|(own, line)| own == file && *line > 0).map(|(_, line)| line);
-        write_file(listed, row, (file, declared), figures, text.as_deref(), out)?;
+        if let Some(source) = text {
+            tell_if_changed(listed, file, source);
+        }
+        let lines = text.as_ref().map(|source| &*source.lines);
+        write_file(listed, row, (file, declared), figures, lines, out)?;
     }
     write_rest(listed, row, out)?;
     Ok(Ok(()))
+}
+
+/// Warns of a file that isn't the one that was compiled.
+fn tell_if_changed(listed: &Listed<'_>, file: &str, source: &Source) {
+    let header = &listed.profile.header;
+    // Times of tests are no calendar's.
+    if header.clock.source != "test"
+        && source.changed.is_some_and(|changed| changed > header.anchor.unix_nanos)
+    {
+        tell(format_args!(
+            "warning: `{}` was changed after the trace was recorded: figures may stand beside other lines",
+            printable(file)
+        ));
+    }
 }
 
 /// Writes the figures of lines without their text.

@@ -3,17 +3,30 @@
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 /// Larger files are no source that anybody reads.
 const MAX_SIZE: u64 = 16 << 20;
 
-/// The lines of a source file; `None` if there is no such file, neither in one of the folders nor where it was compiled.
-pub(super) fn lines(path: &str, folders: &[PathBuf]) -> Option<Vec<String>> {
+/// A source file.
+pub(super) struct Source {
+    pub(super) lines: Vec<String>,
+    /// When it was last changed, in nanoseconds since 1970; `None` if nobody knows.
+    pub(super) changed: Option<u64>,
+}
+
+/// A source file; `None` if there is no such file, neither in one of the folders nor where it was compiled.
+pub(super) fn read(path: &str, folders: &[PathBuf]) -> Option<Source> {
     let in_folders = folders.iter().flat_map(|folder| ends(path).map(|end| folder.join(end)));
     let file = in_folders.chain([PathBuf::from(path)]).find(|file| is_source(file))?;
+    let file = File::open(file).ok()?;
+    let modified = file.metadata().and_then(|metadata| metadata.modified()).ok();
+    let since = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let changed = since.and_then(|since| u64::try_from(since.as_nanos()).ok());
     let mut bytes = Vec::new();
-    File::open(file).ok()?.take(MAX_SIZE).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
+    file.take(MAX_SIZE).read_to_end(&mut bytes).ok()?;
+    let lines = String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect();
+    Some(Source { lines, changed })
 }
 
 /// Never a device or a pipe, which the path of a module could name too.
@@ -44,6 +57,6 @@ mod tests {
         assert_eq!(all, ["build/src/life.rs", "src/life.rs", "life.rs"].map(PathBuf::from));
         assert_eq!(ends("C:\\src\\a.c").last(), Some("a.c".into()));
         assert_eq!(ends("..").count(), 0);
-        assert_eq!(lines("/dev/null", &[]), None);
+        assert!(read("/dev/null", &[]).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! A function in the text format, each instruction beside its figures.
 
 use super::{Listed, TITLES, figures};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use kperf_abi::FuncId;
 use kperf_profile::{Profile, Row, printable};
 use std::collections::BTreeMap;
@@ -15,9 +15,6 @@ type Line = (u32, String);
 /// seconds.
 pub(super) fn of_function(wasm: &[u8], profile: &Profile, func: FuncId) -> anyhow::Result<Vec<Line>> {
     let symbol = profile.symbols.get(func).context("the trace doesn't say which function it is")?;
-    if symbol.imported {
-        bail!("it is a function of the host's");
-    }
     let (alone, body) = alone(wasm, symbol.code_offset)?;
     let mut storage = String::new();
     let config = wasmprinter::Config::new();

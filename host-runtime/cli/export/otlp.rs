@@ -4,7 +4,7 @@ use super::{Format, Opts};
 use crate::input;
 use crate::output::tell;
 use crate::product::Product;
-use crate::spans::{check_times, left_out};
+use crate::spans::{check_times, left_out, refuse_single_calls};
 use crate::table::plural;
 use crate::traces::{self, Trace};
 use anyhow::{Context, bail};
@@ -41,6 +41,9 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
         write(&request.body).with_context(failed)?;
     }
     let account = opts.spans.check(&opts.calls, &mut spans)?;
+    if opts.metrics {
+        refuse_single_calls(&account.health, &opts.calls)?;
+    }
     if account.calls == 0 && metrics.is_empty() {
         bail!("the trace has no calls to export");
     }

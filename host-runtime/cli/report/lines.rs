@@ -71,7 +71,7 @@ fn tell_what_is_missing(profile: &Profile, lines: &Lines) {
             "hint: the trace has no lines: record a module with debug information or a source map, or name one of the same build \
              with --symbols"
         ));
-    } else if profile.places.is_empty() {
+    } else if profile.places.is_empty() && profile.sampling().is_none() {
         tell(format_args!(
             "hint: of this trace only the lines of calls are known; where functions spend their own time a profile knows: \
              `kperf-wasm run --record profile`, on Linux on x86-64"

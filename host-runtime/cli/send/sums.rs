@@ -1,7 +1,7 @@
 //! What is sent of a whole trace: metrics of its functions, its profile.
 
 use super::Opts;
-use crate::spans::check_times;
+use crate::spans::{check_times, refuse_single_calls};
 use crate::traces::{self, Trace};
 use crate::{delivery, input, signals};
 use anyhow::{Context, bail};
@@ -27,11 +27,7 @@ impl Opts {
         progress.finish_and_clear();
         let metrics = spans.metrics();
         let account = self.spans.check(&self.calls, &mut spans)?;
-        if account.health.sampling.is_some()
-            && let Some(flag) = self.calls.of_single_calls_or_depth()
-        {
-            bail!("the trace is a profile, whose metrics tell nothing of single calls; leave {flag} out");
-        }
+        refuse_single_calls(&account.health, &self.calls)?;
         if account.calls == 0 && metrics.is_empty() {
             bail!("the trace has no calls to send");
         }

@@ -13,7 +13,7 @@ pub fn text(sampling: &Sampling) -> String {
         torn => format!(", {} torn", grouped(torn)),
     };
     format!(
-        "{}, one in {}{torn}: counts are exact, times are those of a sampler",
+        "{}, one in {}{torn}: counts of functions are exact; times, and counts by caller, are those of a sampler",
         plural(sampling.samples, "sample"),
         nanos_text(sampling.period_nanos)
     )

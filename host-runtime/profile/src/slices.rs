@@ -21,7 +21,7 @@ pub struct Entry {
     pub calls: u64,
 }
 
-/// Collects the slices of a trace. There are no more of them than entries may be.
+/// Collects the slices of a trace. There are no more of them than entries may be, nor than [`MAX_SLICES`].
 #[derive(Clone, Debug)]
 pub struct Slices {
     /// By node of the call tree. In order of time, but for calls of several lanes on one path.
@@ -41,6 +41,9 @@ pub struct Sliced {
     pub nodes: Vec<Vec<Entry>>,
 }
 
+/// How many slices a run has at most, whatever the budget of entries is.
+const MAX_SLICES: usize = 1 << 22;
+
 impl Slices {
     /// Nothing yet; there will be at most `budget` entries (or one for each node, if that is more).
     pub fn new(budget: usize) -> Slices {
@@ -59,7 +62,7 @@ impl Slices {
             return Sliced { ranges: Vec::new(), nodes: Vec::new() };
         };
         // Between two short calls there may be hours in which nothing ran. Each slice there costs something, too.
-        while last - first >= self.budget as u64 && self.shift < 63 {
+        while last - first >= self.budget.min(MAX_SLICES) as u64 && self.shift < 63 {
             self.widen();
             (first, last) = (first >> 1, last >> 1);
         }

@@ -241,7 +241,10 @@ impl<V: Named> Visitor for Filtered<'_, V> {
         let state = self.lanes.entry(lane).or_default();
         if frame.state != State::Told {
             state.pending -= usize::from(frame.state == State::Pending);
-            if let Some(parent) = parents.last_mut() {
+            // What isn't in the part of a call that is told is not inside of it.
+            let is_inside = self.at_range == AtRange::Whole
+                || (frame.start_ticks <= self.range_ticks.1 && ticks >= self.range_ticks.0);
+            if let Some(parent) = parents.last_mut().filter(|_| is_inside) {
                 let calls = frame.others.saturating_add(1);
                 parent.hidden = parent.hidden.saturating_add(frame.hidden).saturating_add(calls);
             }

@@ -85,6 +85,10 @@ fn the_probes_of_what_is_left_out_still_cost() {
     // Four calls, of which the host's own part isn't in the sum.
     assert_eq!(own(&CallFilter::default()), 80.0 - 4.0 * 3.0 + 2.0);
     assert_eq!(own(&CallFilter { depth: Some(1), ..CallFilter::default() }), 80.0 - 4.0 * 3.0 + 2.0);
+    // But not those of calls outside of the range: the second `a`, or the first and `b`.
+    let range = |start_nanos, end_nanos| Range { start_nanos, end_nanos };
+    assert_eq!(own(&CallFilter { range: range(0, 45), ..CallFilter::default() }), 45.0 - 3.0 * 3.0 + 2.0);
+    assert_eq!(own(&CallFilter { range: range(45, 80), ..CallFilter::default() }), 35.0 - 2.0 * 3.0 + 2.0);
 }
 
 #[test]

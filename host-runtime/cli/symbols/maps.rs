@@ -1,0 +1,90 @@
+//! Which module a map is of: it doesn't say so.
+
+use super::{Given, Known, search};
+use kperf_abi::SymbolTable;
+use kperf_abi::symbols::ModuleIdentity;
+use kperf_rewriter::SymbolFile;
+use kperf_trace::{Item, TraceReader};
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+
+/// What a map tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    Names,
+    /// Names, and where functions stand.
+    Places,
+}
+
+/// Whether a module shall have what a file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    No,
+    Yes,
+    /// Unless another map of its kind was for it.
+    IfFree,
+}
+
+/// A trace has few modules; a damaged one may have any number.
+const MAX_MODULES: usize = 10_000;
+
+/// The modules of a trace. What is wrong with it its reader says.
+pub(super) fn modules(trace: &Path) -> Vec<ModuleIdentity> {
+    let mut modules = Vec::new();
+    // Those that were found are known all the same.
+    let _ = collect(trace, &mut modules);
+    modules
+}
+
+fn collect(trace: &Path, modules: &mut Vec<ModuleIdentity>) -> io::Result<()> {
+    let mut reader = TraceReader::new(BufReader::new(File::open(trace)?)).map_err(io::Error::other)?;
+    while let Some(item) = reader.next()? {
+        if let Item::Symbols(bytes) = item
+            && modules.len() < MAX_MODULES
+        {
+            modules.extend(SymbolTable::from_bytes(bytes).ok().map(|table| table.module));
+        }
+    }
+    Ok(())
+}
+
+impl Given {
+    /// What it tells, if it is a map; any other file says which module it is of.
+    pub(super) fn kind(&self) -> Option<Kind> {
+        match self.file {
+            SymbolFile::Module(_) | SymbolFile::Renamed(_) => None,
+            SymbolFile::Map(_) => Some(Kind::Names),
+            SymbolFile::SourceMap(_) => Some(Kind::Places),
+        }
+    }
+
+    fn has_the_name_of(&self, module: &ModuleIdentity) -> bool {
+        search::names(module).any(|name| self.path.file_name().is_some_and(|own| own == name.as_str()))
+    }
+}
+
+impl Known {
+    /// Which files are for a module of a trace. A map is for the module that has its name. If there is none, it is for the first that it
+    /// fits, that has no map of its own name and, if it tells only names, lacks them.
+    pub(super) fn wanted(
+        &self,
+        module: &ModuleIdentity,
+        lacks_names: bool,
+        trace: Option<&Path>,
+    ) -> Vec<Wanted> {
+        let others = trace.and_then(|trace| self.all_modules.get(trace)).map_or(&[][..], Vec::as_slice);
+        let of_file = |given: &Given| {
+            let Some(kind) = given.kind() else { return Wanted::Yes };
+            if given.used.contains(&module.sha256) || given.has_the_name_of(module) {
+                return Wanted::Yes;
+            }
+            let is_named =
+                self.files.iter().any(|other| other.kind() == Some(kind) && other.has_the_name_of(module));
+            let is_of_another = others.iter().any(|other| given.has_the_name_of(other));
+            let may = given.used.is_empty() && (lacks_names || kind == Kind::Places);
+            if may && !is_named && !is_of_another { Wanted::IfFree } else { Wanted::No }
+        };
+        self.files.iter().map(of_file).collect()
+    }
+}
