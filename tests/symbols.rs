@@ -229,9 +229,11 @@ fn a_map_names_the_module_that_it_is_of() {
             kperf(folder, &[&["flame", trace, "--folded", "--by", "calls", "-o", "-"], flags].concat());
         text
     };
-    // Each trace by itself, whichever map comes first.
-    assert_eq!(folded("before.kperf", &BOTH), "digest 1\ndigest;hash 1\n");
-    assert_eq!(folded("after.kperf", &BOTH), "render 1\nrender;blur 1\n");
+    // A map that is for no module is an error, as any other such file is.
+    assert_eq!(folded("before.kperf", &["--symbols", "before.symbols"]), "digest 1\ndigest;hash 1\n");
+    let refused = output(folder, &[&["report", "after.kperf"], &BOTH[..]].concat());
+    let why = "`before.symbols` is for no module of the trace: another map is for `after`";
+    assert!(!refused.status.success() && text(&refused.stderr).contains(why), "{refused:?}");
     // Two modules of a trace: a map of the second one alone, and both.
     of_stripped(folder, "two.kperf", &["before", "after"]);
     let alone = folded("two.kperf", &["--symbols", "after.symbols"]);

@@ -76,8 +76,8 @@ struct Given {
     used: HashSet<String>,
     /// The module that it doesn't fit, and why.
     refused: Option<(String, Mismatch)>,
-    /// The module that has names of its own, so that a map of another name is not for it.
-    passed: Option<String>,
+    /// The module that a map of another name is not for, and whether it lacks names: then another map is.
+    passed: Option<(String, bool)>,
 }
 
 impl SymbolArgs {
@@ -208,12 +208,15 @@ impl Known {
                     "`{path}` is not of the build of the module `{module}`: {why}"
                 )));
             }
-            if let Some(module) = &given.passed {
+            if let Some((module, lacks_names)) = &given.passed {
                 let path = given.path.display();
                 let module = kperf_profile::printable(module);
-                return Err(io::Error::other(format!(
-                    "`{path}` is for no module of the trace: `{module}` has names; a map called `{module}.wasm.symbols` replaces them"
-                )));
+                let why = if *lacks_names {
+                    format!("another map is for `{module}`")
+                } else {
+                    format!("`{module}` has names; a map called `{module}.wasm.symbols` replaces them")
+                };
+                return Err(io::Error::other(format!("`{path}` is for no module of the trace: {why}")));
             }
         }
         Ok(())
@@ -269,7 +272,7 @@ impl Known {
             // Of several maps that may be for a module the first that fits is.
             let is_taken = wanted == Wanted::IfFree && file.kind().is_some_and(|kind| mapped.contains(&kind));
             if wanted == Wanted::No || is_taken {
-                file.passed = Some(table.module.name.clone());
+                file.passed = Some((table.module.name.clone(), lacks_names));
                 continue;
             }
             match file.file.fits(&table) {
