@@ -171,8 +171,10 @@ impl Opts {
         };
         let nanos = profile.header.nanos(profile.tree.total_ticks());
         let calls: u64 = profile.tree.iter().map(|(_, node)| node.calls).sum();
+        // The boxes are without.
+        let probes = if self.compensate { ", probes included" } else { "" };
         vec![format!(
-            "{}{of}: {} calls in {}",
+            "{}{of}: {} calls in {}{probes}",
             self.dataset.title(&input::module_name(&self.trace)),
             grouped(calls),
             Unit::of(&profile.header).text(nanos)

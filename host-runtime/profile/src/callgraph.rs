@@ -2,7 +2,7 @@
 
 use crate::flat::{FlatProfile, Nodes, Row};
 use crate::nodes::{CallTree, NodeId};
-use crate::symbols::{HOST, Symbols, is_outside};
+use crate::symbols::{HOST, OTHER, Symbols, is_outside};
 use kperf_abi::FuncId;
 use kperf_trace::{Header, ProbeCost};
 use rustc_hash::FxHashMap;
@@ -49,6 +49,24 @@ struct Sums {
     open: u32,
 }
 
+/// Adds the calls in nodes of [`OTHER`] whose caller is known. If these are all of them, nobody calls it.
+fn add_unplaced(
+    tree: &CallTree,
+    nodes: &Nodes,
+    has_others: bool,
+    sums: &mut FxHashMap<(FuncId, FuncId), Sums>,
+) {
+    for (func, caller, part) in tree.unplaced().iter().filter(|(func, ..)| !is_outside(*func)) {
+        let sum = sums.entry((caller, func)).or_default();
+        sum.calls += part.calls;
+        sum.own += nodes.nanos(part.self_ticks);
+        sum.total += nodes.nanos(part.arc_ticks);
+    }
+    if !has_others {
+        sums.retain(|(_, callee), _| *callee != OTHER);
+    }
+}
+
 impl CallGraph {
     /// Sums up a tree; `compensate` as in [`FlatProfile::new`].
     pub fn new(
@@ -78,6 +96,10 @@ impl CallGraph {
             }
             sum.open += 1;
         });
+        if compensate.is_none() {
+            let has_others = flat.rows.iter().any(|row| row.func == OTHER);
+            add_unplaced(tree, &nodes, has_others, &mut sums);
+        }
         let mut arcs: Vec<Arc> = sums
             .into_iter()
             .map(|((caller, callee), sums)| Arc {

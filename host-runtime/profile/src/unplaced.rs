@@ -22,6 +22,8 @@ pub(crate) struct UnplacedSum {
     pub(crate) calls: u64,
     /// How long those were open that aren't inside another call of the function.
     pub(crate) total_ticks: u64,
+    /// The same of those that aren't inside another call of the function by the same caller.
+    pub(crate) arc_ticks: u64,
     /// How long all of them were open.
     pub(crate) all_ticks: u64,
     /// How long they ran themselves.
@@ -45,6 +47,8 @@ pub(crate) struct UnplacedCall {
     pub(crate) own_ticks: u64,
     /// Whether it isn't inside another call of the function.
     pub(crate) is_outermost: bool,
+    /// Whether it isn't inside another call of the function by the same caller.
+    pub(crate) is_outermost_of_arc: bool,
     /// Whether it ended by an exception that was caught further out.
     pub(crate) unwound: bool,
     /// Whether it was cut short.
@@ -69,6 +73,7 @@ impl Unplaced {
         let nothing = UnplacedSum {
             calls: 0,
             total_ticks: 0,
+            arc_ticks: 0,
             all_ticks: 0,
             self_ticks: 0,
             min_ticks: u64::MAX,
@@ -76,10 +81,11 @@ impl Unplaced {
             unwound: 0,
             unfinished: 0,
         };
-        let UnplacedCall { ticks, own_ticks, is_outermost, unwound, unfinished } = call;
+        let UnplacedCall { ticks, own_ticks, is_outermost, is_outermost_of_arc, unwound, unfinished } = call;
         let sum = self.sums.entry(place).or_insert(nothing);
         sum.calls += 1;
         sum.total_ticks = sum.total_ticks.saturating_add(if is_outermost { ticks } else { 0 });
+        sum.arc_ticks = sum.arc_ticks.saturating_add(if is_outermost_of_arc { ticks } else { 0 });
         sum.all_ticks = sum.all_ticks.saturating_add(ticks);
         sum.self_ticks = sum.self_ticks.saturating_add(own_ticks);
         sum.min_ticks = sum.min_ticks.min(ticks);

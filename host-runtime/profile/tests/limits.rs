@@ -2,8 +2,8 @@
 
 use kperf_abi::FuncId;
 use kperf_profile::{
-    CallTree, CallTreeBuilder, FlatProfile, Group, MAX_OPEN_FRAMES, MAX_PATHS, Metric, Node, OTHER, Profile,
-    ProfileDiff, Sample, Symbols,
+    CallGraph, CallTree, CallTreeBuilder, FlatProfile, Group, MAX_OPEN_FRAMES, MAX_PATHS, Metric, Node,
+    OTHER, Profile, ProfileDiff, Sample, Symbols,
 };
 use kperf_trace::block::{BlockHeader, CAPACITY};
 use kperf_trace::{
@@ -117,6 +117,11 @@ fn beyond_the_limits_nothing_is_lost() {
 fn functions_have_all_their_calls_whatever_paths_there_is_room_for() {
     let header = Header::default();
     let flat = |tree: &CallTree| FlatProfile::new(tree, &Symbols::default(), &header, None);
+    let arcs = |tree: &CallTree| {
+        let mut arcs = CallGraph::new(tree, &Symbols::default(), &header, None).arcs;
+        arcs.sort_by_key(|arc| (arc.caller, arc.callee));
+        arcs
+    };
     let groups = |tree: &CallTree| {
         let mut groups = Group::all(tree, &Symbols::default(), &header, None, |func| func.0.to_string());
         groups.sort_by(|a, b| a.name.cmp(&b.name));
@@ -130,6 +135,7 @@ fn functions_have_all_their_calls_whatever_paths_there_is_room_for() {
             let limited = flat(&tree(CallTreeBuilder::with_limits(paths, 1000), &batches));
             assert_eq!(limited, whole, "seed {seed}, {paths} paths");
             assert_eq!(groups(&tree_of(paths)), groups(&tree_of(MAX_PATHS)), "seed {seed}, {paths} paths");
+            assert_eq!(arcs(&tree_of(paths)), arcs(&tree_of(MAX_PATHS)), "seed {seed}, {paths} paths");
         }
         // Of frames that aren't kept nobody knows the function.
         let limited = flat(&tree(CallTreeBuilder::with_limits(20, 5), &batches));
