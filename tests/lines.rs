@@ -51,6 +51,11 @@ fn samples_know_their_lines() {
     assert!(of_loop.count() + of_sum.count() > 0, "{listing}");
     let (listing, _) = kperf(folder, &["annotate", "hot", "loop.kperf", "--wat"]);
     assert!(listing.lines().any(|line| line.contains('%') && line.contains("f64.")), "{listing}");
+    // Source that is newer than the trace may be other source.
+    fs::create_dir(folder.join("edited")).unwrap();
+    fs::write(folder.join("edited/loop.c"), fs::read(format!("{SOURCE}/loop.c")).unwrap()).unwrap();
+    let (_, said) = kperf(folder, &["annotate", "hot", "loop.kperf", "--source", "edited"]);
+    assert!(said.contains("loop.c` changed after the trace was recorded"), "{said}");
 }
 
 /// Samples have their places whether the module has lines or not; an unstripped one tells the lines later.

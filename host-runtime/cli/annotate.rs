@@ -168,7 +168,7 @@ impl SourceArgs {
         let mut why_not = None;
         if !self.wat {
             match listing::write(&listed, row, &self.source, out).context(failed)? {
-                Ok(()) => return Ok(None),
+                Ok(hint) => return Ok(hint),
                 Err(why) => why_not = Some(why),
             }
         }

@@ -2,7 +2,6 @@
 
 use super::source::Source;
 use super::{Listed, TITLES, figures, source};
-use crate::output::tell;
 use crate::table::grouped;
 use kperf_abi::FuncId;
 use kperf_profile::{LineRow, Place, Row, printable};
@@ -20,13 +19,14 @@ struct Sums {
 
 type Figures = BTreeMap<u32, Sums>;
 
-/// Writes the function's lines. Answers why not if there are none, or no source: then nothing was written.
+/// Writes the function's lines. Answers what the user should know of the source; or why there are no lines, or no source: then nothing was
+/// written.
 pub(super) fn write(
     listed: &Listed<'_>,
     row: &Row,
     folders: &[PathBuf],
     out: &mut impl Write,
-) -> io::Result<Result<(), String>> {
+) -> io::Result<Result<Option<String>, String>> {
     let files = by_file(listed, row.func);
     let Some((first, _)) = files.first() else {
         return Ok(Err("the trace knows no lines of the function".to_owned()));
@@ -41,28 +41,25 @@ pub(super) fn write(
     let declared = listed.profile.symbols.source(row.func);
     for ((file, figures), text) in files.iter().zip(&texts) {
         let declared = declared.filter(|(own, line)| own == file && *line > 0).map(|(_, line)| line);
-        if let Some(source) = text {
-            tell_if_changed(listed, file, source);
-        }
         let lines = text.as_ref().map(|source| &*source.lines);
         write_file(listed, row, (file, declared), figures, lines, out)?;
     }
     write_rest(listed, row, out)?;
-    Ok(Ok(()))
+    let changed = |source: &Source| is_changed(listed, source);
+    let changed = files.iter().zip(&texts).filter(|(_, text)| text.as_ref().is_some_and(changed));
+    let changed: Vec<_> = changed.map(|((file, _), _)| format!("`{}`", printable(file))).collect();
+    Ok(Ok((!changed.is_empty()).then(|| {
+        format!(
+            "{} changed after the trace was recorded: figures may stand beside other lines",
+            changed.join(", ")
+        )
+    })))
 }
 
-/// Warns of a file that isn't the one that was compiled.
-fn tell_if_changed(listed: &Listed<'_>, file: &str, source: &Source) {
+/// Whether a file was changed since the recording began. Times of tests are no calendar's.
+fn is_changed(listed: &Listed<'_>, source: &Source) -> bool {
     let header = &listed.profile.header;
-    // Times of tests are no calendar's.
-    if header.clock.source != "test"
-        && source.changed.is_some_and(|changed| changed > header.anchor.unix_nanos)
-    {
-        tell(format_args!(
-            "warning: `{}` was changed after the trace was recorded: figures may stand beside other lines",
-            printable(file)
-        ));
-    }
+    header.clock.source != "test" && source.changed.is_some_and(|changed| changed > header.anchor.unix_nanos)
 }
 
 /// Writes the figures of lines without their text.
