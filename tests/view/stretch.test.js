@@ -87,7 +87,9 @@ describe("the page", { skip: reason ?? false }, () => {
   }));
 
   test("tells times from the selection, as finely as it is zoomed", () => on(`${life}#select=50000000~60000000&zoom=50000000~50020000`, async (page) => {
-    await page.waitForFunction(() => kperf.views.timeline.chart.placed);
+    // The coarse levels, which come in first, have no such span.
+    const inside = `({ start }) => start.some((at) => at > 50_003_000 && at < 50_020_000)`;
+    await page.waitForFunction(`kperf.views.timeline.chart.placed?.[0].rows.findLast(${inside})`);
     const told = await page.evaluate(() => {
       const { chart } = kperf.views.timeline;
       const row = chart.placed[0].rows.findLast(({ start }) => start.some((at) => at > 50_003_000 && at < 50_020_000));

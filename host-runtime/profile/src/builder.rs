@@ -226,13 +226,21 @@ impl<O: CallObserver> Growth<O> {
     #[cold]
     fn leave_unplaced(&mut self, parents: &[OpenFrame], frame: &OpenFrame, ticks: u64, ending: Ending) {
         let (func, caller) = (frame.func, parents.last().map_or(HOST, |parent| parent.func));
-        let callers = parents.iter().rev().skip(1).map(|parent| parent.func).chain([HOST]);
-        let mut arcs = parents.iter().rev().map(|parent| parent.func).zip(callers).take(MAX_LOOKED_AT);
+        let first = parents.len().saturating_sub(MAX_LOOKED_AT);
+        let (mut is_outermost, mut is_outermost_of_arc) = (true, true);
+        let mut above = if first == 0 { HOST } else { OTHER };
+        for parent in parents.iter().skip(first) {
+            if parent.func == func {
+                is_outermost = false;
+                is_outermost_of_arc &= above != caller;
+            }
+            above = parent.func;
+        }
         let call = UnplacedCall {
             ticks,
             own_ticks: ticks.saturating_sub(frame.children_ticks),
-            is_outermost: !parents.iter().rev().take(MAX_LOOKED_AT).any(|parent| parent.func == func),
-            is_outermost_of_arc: !arcs.any(|(callee, above)| (above, callee) == (caller, func)),
+            is_outermost,
+            is_outermost_of_arc,
             unwound: ending.is_caught(),
             unfinished: ending != Ending::Leave && !ending.is_caught(),
         };
