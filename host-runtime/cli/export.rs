@@ -19,8 +19,8 @@ use std::process::ExitCode;
 /// chrome, perfetto, speedscope, csv, parquet, kieker and kperf have every call and are written while the trace is read. pprof
 /// and folded have one entry for each path of calls, firefox has samples. Names are demangled and told apart. Times of csv and parquet are
 /// nanoseconds since the trace's first lane began, as those of --range are (in a trace that comes from a pipe, since the lane of its first
-/// block did, unless --range is given); times of the other formats count from when the recording began, if the format has no other beginning. Where instructions are the clock, csv, parquet, pprof and
-/// speedscope say so; chrome, perfetto, firefox, kieker and kperf have only times, and each instruction is told as a nanosecond.
+/// block did, unless --range is given); times of the other formats count from when the recording began, if the format has no other
+/// beginning. Where instructions are the clock, csv, parquet, pprof and speedscope say so; chrome, perfetto, firefox, kieker and kperf have only times, and each instruction is told as a nanosecond.
 ///
 /// otlp is one protobuf message `TracesData` with a span for each call. otlp-json is the same as lines of JSON with 10,000
 /// spans each, for the Collector's `otlpjsonfile` receiver. With --metrics both have `MetricsData` instead: the calls of each

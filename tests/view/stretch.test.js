@@ -88,14 +88,13 @@ describe("the page", { skip: reason ?? false }, () => {
 
   test("tells times from the selection, as finely as it is zoomed", () => on(`${life}#select=50000000~60000000&zoom=50000000~50020000`, async (page) => {
     // The coarse levels, which come in first, have no such span.
-    const inside = `({ start }) => start.some((at) => at > 50_003_000 && at < 50_020_000)`;
-    await page.waitForFunction(`kperf.views.timeline.chart.placed?.[0].rows.findLast(${inside})`);
-    const told = await page.evaluate(() => {
+    const told = await (await page.waitForFunction(() => {
       const { chart } = kperf.views.timeline;
-      const row = chart.placed[0].rows.findLast(({ start }) => start.some((at) => at > 50_003_000 && at < 50_020_000));
+      const row = chart.placed?.[0].rows.findLast(({ start }) => start.some((at) => at > 50_003_000 && at < 50_020_000));
+      if (!row) return null;
       const index = row.start.findIndex((start) => start > 50_003_000);
       return [chart.source.describe(row, index), (row.start[index] - 50_000_000) / 1000, `${((row.end[index] - row.start[index]) / 1000).toFixed(3)} µs`];
-    });
+    })).jsonValue();
     assert.equal(told[0][1], `${told[2]}, at ${told[1].toFixed(1)} µs of the selection`);
   }));
 
