@@ -7,7 +7,7 @@ use crate::traces;
 use anyhow::{Context, bail};
 use kperf_otlp::exporter::parse_pairs;
 use kperf_otlp::{Account, ProfileOptions, ResourceOptions, Roots, SpanOptions, Spans};
-use kperf_profile::{Health, Symbols, Unit};
+use kperf_profile::{Symbols, Unit};
 use kperf_trace::{Header, Item, TraceReader};
 use std::io::Read;
 
@@ -126,8 +126,8 @@ pub fn check_times(header: &Header) -> anyhow::Result<()> {
 }
 
 /// Fails if metrics of a profile are wanted of some calls only.
-pub fn refuse_single_calls(health: &Health, calls: &CallArgs) -> anyhow::Result<()> {
-    match calls.of_single_calls_or_depth().filter(|_| health.sampling.is_some()) {
+pub fn refuse_single_calls(account: &Account, calls: &CallArgs) -> anyhow::Result<()> {
+    match calls.of_single_calls_or_depth().filter(|_| account.is_profile) {
         Some(flag) => {
             bail!("the trace is a profile, whose metrics tell nothing of single calls; leave {flag} out")
         }

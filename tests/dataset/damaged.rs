@@ -239,7 +239,10 @@ fn a_dataset_of_profiles_says_that_it_has_samples() {
         kperf(path, &["collect", "-q", trace, "-o", "dataset"]);
     }
     let table = kperf(path, &["report", "dataset"]);
-    assert!(table.contains("# times: ") && table.contains("times, and counts by caller, are those of a sampler"), "{table}");
+    assert!(
+        table.contains("# times: ") && table.contains("times, and counts by caller, are those of a sampler"),
+        "{table}"
+    );
     assert!(table.contains(" ± ") && !table.contains("precise"), "{table}");
     let csv = kperf(path, &["report", "dataset", "--format", "csv"]);
     // As of a trace: the mean stands in the place of both.

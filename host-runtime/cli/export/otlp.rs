@@ -42,7 +42,7 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     }
     let account = opts.spans.check(&opts.calls, &mut spans)?;
     if opts.metrics {
-        refuse_single_calls(&account.health, &opts.calls)?;
+        refuse_single_calls(&account, &opts.calls)?;
     }
     if account.calls == 0 && metrics.is_empty() {
         bail!("the trace has no calls to export");

@@ -27,7 +27,7 @@ impl Opts {
         progress.finish_and_clear();
         let metrics = spans.metrics();
         let account = self.spans.check(&self.calls, &mut spans)?;
-        refuse_single_calls(&account.health, &self.calls)?;
+        refuse_single_calls(&account, &self.calls)?;
         if account.calls == 0 && metrics.is_empty() {
             bail!("the trace has no calls to send");
         }

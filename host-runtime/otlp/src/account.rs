@@ -19,6 +19,8 @@ pub struct Account {
     pub bytes: u64,
     /// Calls without a span, by the reason.
     pub elided: Elided,
+    /// Whether the trace is a profile.
+    pub is_profile: bool,
     /// How sound the trace is.
     pub health: Health,
 }

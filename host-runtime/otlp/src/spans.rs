@@ -22,6 +22,8 @@ pub struct Spans<R: Read> {
     frames: Frames<Encoder>,
     stalls: Stalls,
     run_spans: u64,
+    /// Windows of a profile were read.
+    is_profile: bool,
     finished: bool,
     rest: Rest,
     /// When the trace began and ended, in ticks, once that is known; before that, of a profile, when its windows did.
@@ -77,6 +79,7 @@ impl<R: Read> Spans<R> {
             frames: Frames::with_limit(encoder, MAX_OPEN),
             stalls: Stalls::default(),
             run_spans: 0,
+            is_profile: false,
             finished: false,
             rest: Rest::default(),
             range: None,
@@ -133,6 +136,7 @@ impl<R: Read> Spans<R> {
                 never_fails(self.frames.push_spans(&now));
             }
             Some(Item::Window(window)) => {
+                self.is_profile = true;
                 let encoder = self.frames.visitor();
                 if encoder.metrics.is_some() {
                     encoder.window(window);
@@ -187,6 +191,7 @@ impl<R: Read> Spans<R> {
             requests: batch.requests,
             bytes: batch.bytes,
             elided: encoder.elided(),
+            is_profile: self.is_profile,
             health,
         }
     }
