@@ -23,6 +23,7 @@ mod picture;
 mod probes;
 mod product;
 mod records;
+mod removed;
 mod replay;
 mod report;
 mod rewrite;
@@ -112,7 +113,15 @@ impl Cli {
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().run() {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let Some(text) = removed::error(&error) else { error.exit() };
+            output::tell(format_args!("error: {text}"));
+            return ExitCode::from(2);
+        }
+    };
+    match cli.run() {
         Ok(code) => code,
         // `kperf-wasm report | head` is no failure.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,

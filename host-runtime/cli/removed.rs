@@ -1,0 +1,34 @@
+//! Flags, subcommands and formats that were removed, with what to use instead.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+/// The subcommand (or none: any), what was removed, and what to use instead.
+const REMOVED: &[(&str, &str, &str)] = &[
+    ("send", "--resume", "send the trace again: the ids of its spans are the same"),
+    ("", "--weights", "--clock instructions counts each instruction as one"),
+    ("", "png", "write .svg, which browsers and editors show; `rsvg-convert x.svg -o x.png` converts it"),
+    ("", "serve", "the npm package serves: npx kperf-wasm serve"),
+];
+
+/// The error for a wrong command line that was right before.
+pub fn error(error: &clap::Error) -> Option<String> {
+    let kind = match error.kind() {
+        ErrorKind::UnknownArgument => ContextKind::InvalidArg,
+        ErrorKind::InvalidSubcommand => ContextKind::InvalidSubcommand,
+        ErrorKind::InvalidValue => ContextKind::InvalidValue,
+        _ => return None,
+    };
+    let Some(ContextValue::String(name)) = error.get(kind) else { return None };
+    let args: Vec<String> = std::env::args_os().skip(1).map(|arg| arg.to_string_lossy().into()).collect();
+    let (command, rest) = args.split_first()?;
+    let text = instead(command, name)?;
+    // The line to type has the arguments.
+    Some(if name == "serve" { format!("{text} {}", rest.join(" ")).trim_end().to_owned() } else { text })
+}
+
+/// `png was removed: ..`, if `name` was an argument of the subcommand, or the subcommand itself.
+pub fn instead(command: &str, name: &str) -> Option<String> {
+    let (_, name, instead) =
+        REMOVED.iter().find(|(of, removed, _)| *removed == name && (of.is_empty() || *of == command))?;
+    Some(format!("{name} was removed: {instead}"))
+}
