@@ -69,7 +69,7 @@ fn inlined_in(profile: &Profile, flat: &FlatProfile, pattern: &Pattern) -> Optio
 
 /// Where sources are.
 #[derive(clap::Args)]
-pub struct SourceArgs {
+struct SourceArgs {
     /// A folder with source files that are not where they were when the module was compiled. May be repeated.
     #[arg(long, value_name = "FOLDER")]
     source: Vec<PathBuf>,
@@ -146,7 +146,7 @@ impl Opts {
 impl SourceArgs {
     /// Writes the source of a function with its figures, and so many lines around those that have some. Answers what the user should
     /// know of it.
-    pub fn write(
+    fn write(
         &self,
         profile: &Profile,
         row: &Row,

@@ -37,7 +37,6 @@ mod symbols;
 mod table;
 mod top;
 mod traces;
-mod tui;
 mod view;
 
 use clap::Parser;
@@ -57,7 +56,6 @@ enum Cli {
     Annotate(annotate::Opts),
     Replay(replay::Opts),
     View(view::Opts),
-    Tui(tui::Opts),
     Graph(graph::Opts),
     Flame(flame::Opts),
     Diff(diff::Opts),
@@ -77,7 +75,6 @@ Examples:
   kperf-wasm annotate life::step app.kperf      the source of a function, line by line
   kperf-wasm replay app.kperf --min-time 100us  the calls one by one, as a tree
   kperf-wasm view app.kperf                     timeline, flame graph and table in the browser
-  kperf-wasm tui app.kperf                      call tree, functions and source in the terminal
   kperf-wasm graph app.kperf -o app.svg         who calls whom, as a picture
   kperf-wasm flame app.kperf -o flame.svg       a flame graph
   kperf-wasm diff old.kperf new.kperf           what got slower, what is new
@@ -98,7 +95,6 @@ impl Cli {
             Cli::Annotate(opts) => opts.run(),
             Cli::Replay(opts) => opts.run(),
             Cli::View(opts) => opts.run(),
-            Cli::Tui(opts) => opts.run(),
             Cli::Graph(opts) => opts.run(),
             Cli::Flame(opts) => opts.run(),
             Cli::Diff(opts) => opts.run(),
