@@ -172,9 +172,6 @@ impl<'a> Adder<'a> {
     }
 }
 
-/// The least generation of what [`add_ended`] takes: nobody else takes the run for it at the same time, with less of its trace.
-const ENDED: i32 = 1 << 20;
-
 /// The generation of a run that is taken again. What is taken has even ones, what is joined odd ones: so a run that one process joins while
 /// another one takes it again isn't there twice with the same.
 fn generation_after(generation: i32) -> i32 {
@@ -195,38 +192,6 @@ fn calls_name(run_id: i64) -> String {
 fn is_same(a: &RunRow, b: &RunRow) -> bool {
     let of = |run: &RunRow| (run.complete, run.start, run.duration_nanos, run.calls, run.self_nanos);
     of(a) == of(b) && a.module_sha256 == b.module_sha256
-}
-
-/// Adds the run of a trace that has ended, for who can neither lock a dataset nor read files that others have packed: it holds instead of
-/// what was taken of it before. Fails as [`Adder::add`] does.
-pub fn add_ended<R: Read>(
-    store: &Store,
-    options: &Options,
-    trace: Trace<'_>,
-    reader: TraceReader<R>,
-) -> Result<Outcome> {
-    let run_id = options.run_id(reader.header());
-    // Joined files have complete runs only. If this one is among them, its rows there hold, since they have a later generation.
-    let mut old: Vec<(Partition, i32)> = Vec::new();
-    for part in store.parts::<RunRow>()? {
-        if let Some((_, generation)) = run_of(&part.name).filter(|(id, _)| *id == run_id) {
-            old.push((part.partition, generation));
-        }
-    }
-    old.sort_by_key(|(_, generation)| *generation);
-    let generation = old.last().map_or(0, |(_, generation)| generation_after(*generation)).max(ENDED);
-    let collected = read(trace, reader, &options.rows(run_id, generation, trace.name), |_| ())?;
-    let partition = match old.last() {
-        Some((partition, _)) => partition.clone(),
-        None => partition(options, &collected),
-    };
-    place(store, &partition, &collected, None::<fn() -> Result<()>>, &old)?;
-    for (partition, _) in &old {
-        // They were of a part of the trace.
-        store.delete::<CallRow>(partition, &calls_name(run_id))?;
-    }
-    let added = if old.is_empty() { Added::New } else { Added::Grown };
-    Ok(Outcome { added, run_id, warnings: collected.warnings })
 }
 
 fn read<R: Read>(
@@ -296,7 +261,7 @@ mod tests {
     /// Else a run that one process joins while another takes it again would be there twice with the same generation.
     #[test]
     fn no_generation_is_both_of_a_taken_run_and_of_a_joined_one() {
-        let mut taken = vec![0, ENDED];
+        let mut taken = vec![0];
         for _ in 0..5 {
             let next: Vec<i32> = taken.iter().map(|generation| generation_after(*generation)).collect();
             taken.extend(next);

@@ -36,7 +36,7 @@ mod layout;
 mod options;
 mod store;
 
-pub use add::{Added, Adder, Outcome, Trace, add_ended, joined_generation};
+pub use add::{Added, Adder, Outcome, Trace, joined_generation};
 pub use background::{Account, Background, TraceFile, TraceFiles};
 pub use error::{Error, Result};
 pub use files::{Files, Found, Lock, WriteFile};

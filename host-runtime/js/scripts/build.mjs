@@ -30,7 +30,7 @@ for (const name of ['ticker', 'sampler', 'rewriter']) {
 const version = createHash('sha256').update(readFileSync('rewriter/rewriter.wasm')).digest('hex');
 writeFileSync('src/common/version-source.ts', `/** The SHA-256 of rewriter.wasm, made by scripts/build.mjs. */\nexport const REWRITER_VERSION = '${version}';\n`);
 run('node_modules/typescript/bin/tsc');
-for (const name of ['core', 'dataset', 'rewriter', 'reports']) copyFileSync(`${name}/${name}.wasm`, `dist/${name}.wasm`);
+for (const name of ['core', 'rewriter', 'reports']) copyFileSync(`${name}/${name}.wasm`, `dist/${name}.wasm`);
 for (const [name, entry] of Object.entries({ kperf: 'register', worklet: 'worklet' })) {
     const script = await bundle(`dist/browser/${entry}.js`, { minify: true });
     writeFileSync(`dist/${name}.js`, script);

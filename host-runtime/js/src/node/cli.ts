@@ -32,7 +32,7 @@ diff: --metric self|total|calls, --by function|path, --format table|json, --limi
 view, flame, diff: --only, --skip, --match, --depth N, --min-time 10us, --range 1ms~2ms, --lane N
 rewrite: --only PATTERN, --skip PATTERN, --match auto|glob|regex|text, --min-instructions N, --exports, --imports,
     --probe import|inline, --leaf time|count, --record trace|profile, --span-min off, --id-base N
-run: --trace FILE (MODULE.kperf), --dataset FOLDER, --limit N; -q: no report; --only, --skip, --match, --imports, --probe, --record as in \`rewrite\`,
+run: --trace FILE (MODULE.kperf), --limit N; -q: no report; --only, --skip, --match, --imports, --probe, --record as in \`rewrite\`,
     --clock auto|precise|ticker[:PERIOD]|instructions, --weights FILE|fuel
 serve: --proxy http://HOST:PORT instead of FOLDER, --listen 127.0.0.1:8080, --allow-host NAME, --traces FOLDER, --otlp[=ENDPOINT],
     --no-isolation, --top N, --clock auto|precise|ticker[:PERIOD], --span-min 2ms|off, and as in \`rewrite\` --only, --skip, --match,
@@ -59,7 +59,6 @@ const REPORT = {
 
 const RUN = {
     trace: { type: 'string' },
-    dataset: { type: 'string' },
     limit: { type: 'string', default: '30' },
     quiet: { type: 'boolean', short: 'q', default: false },
     only: { type: 'string', multiple: true, default: [] as string[] },
@@ -134,7 +133,6 @@ async function runRun(args: string[]): Promise<void> {
         KPERF_CLOCK: values.clock,
         ...(values.weights !== undefined && { KPERF_WEIGHTS: values.weights }),
         KPERF_QUIET: '1',
-        ...(values.dataset !== undefined && { KPERF_DATASET: values.dataset }),
     };
     const [register, runner] = ['register.js', 'run-wasi.js'].map((file) => new URL(file, import.meta.url));
     if (!statSync(path).isFile()) throw new Error(`\`${path}\` is no file`);
@@ -146,6 +144,16 @@ async function runRun(args: string[]): Promise<void> {
         process.stderr.write(`the trace is ${trace}\n`);
     }
     process.exitCode = child.status ?? 128 + (child.signal ? constants.signals[child.signal] : 0);
+}
+
+/** Removed flags, and what to use instead. */
+const REMOVED: Record<string, string> = {
+    '--dataset': '`kperf-wasm collect` of the Rust command takes the traces that node writes',
+};
+
+function unknownFlag(message: string): string {
+    const instead = Object.entries(REMOVED).find(([flag]) => message.includes(`'${flag}'`));
+    return instead ? `${instead[0]} was removed: ${instead[1]}` : `${message.split('. ')[0]}; \`kperf-wasm --help\` lists the flags`;
 }
 
 function version(): string {
@@ -170,8 +178,7 @@ async function main([command, ...args]: string[]): Promise<void> {
 
 main(process.argv.slice(2)).catch((error: Error & { code?: string }) => {
     const isUsage = error instanceof Usage || error.code?.startsWith('ERR_PARSE_ARGS') === true;
-    // What node says of a flag goes on about other things that one could mean.
-    if (error.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') error.message = `${error.message.split('. ')[0]}; \`kperf-wasm --help\` lists the flags`;
+    if (error.code === 'ERR_PARSE_ARGS_UNKNOWN_OPTION') error.message = unknownFlag(error.message);
     process.stderr.write(`error: ${error.message.replace(/^kperf: /, '').split('\n').map(printable).join('\n')}\n`);
     process.exitCode = isUsage ? 2 : 1;
 });

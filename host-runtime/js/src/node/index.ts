@@ -38,7 +38,6 @@ export { Recorder } from '../common/recorder.js';
 export { readSymbols, type Symbols } from '../common/symbols.js';
 export { TraceCore } from '../common/core.js';
 export { coreModule, openTrace } from './core.js';
-export { addRun, type AddedRun, type RunLabels } from './dataset.js';
 export type { CallTree, CoreOptions, Report, SpanOptions } from '../common/core.js';
 export type { Delivery } from '../common/otlp-exporter.js';
 export { otlpFromEnvironment, type OtlpOptions } from '../common/otlp-settings.js';

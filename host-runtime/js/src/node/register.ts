@@ -17,7 +17,6 @@ import { tracesUrl } from '../common/otlp-settings.js';
 import { undelivered } from '../common/otlp-sink.js';
 import type { Recorder } from '../common/recorder.js';
 import type { Summary } from '../common/trace.js';
-import { addRun } from './dataset.js';
 import { allowExit } from './engine.js';
 import { checkOptions, loadingOf, missing } from './loading.js';
 import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
@@ -172,7 +171,6 @@ function end(outcome: string): void {
         tellSent(sent, written);
         if (other !== undefined) tell(`${path} has the trace of process ${other}, which ran at the same time; that of this process is in ${written}`);
         const { unseen } = recorder;
-        if (probes > 0) addToDataset(other === undefined ? file : pathBeside(file));
         if (unseen > 0) process.stderr.write(`kperf: what ${unseen} instance${unseen > 1 ? 's' : ''} did in a start section that failed is not in the trace; \`--probe import\` keeps it\n`);
         if (settings.quiet || probes === 0) return;
         const lost = dropped_events > 0 ? `, ${dropped_events} lost` : '';
@@ -180,18 +178,6 @@ function end(outcome: string): void {
         process.stderr.write(`kperf: ${what}${lost}: kperf-wasm report ${written}\n`);
     } catch (error) {
         process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-    }
-}
-
-/** Adds the run to the dataset that is named. The trace stays, so nothing is lost if that fails. */
-function addToDataset(trace: string): void {
-    if (!settings.dataset) return;
-    const { path, labels } = settings.dataset;
-    try {
-        // What is doubtful in the figures says `report`.
-        addRun(trace, path, labels);
-    } catch (error) {
-        tell(`${reasonOf(error)}; \`kperf-wasm collect ${trace} -o ${path}\` adds it`);
     }
 }
 

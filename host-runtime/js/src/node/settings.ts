@@ -8,7 +8,6 @@ import { hasMultiMemory } from '../common/lane.js';
 import { otlpFromEnvironment, type OtlpOptions } from '../common/otlp-settings.js';
 import { reasonOf } from '../common/reason.js';
 import type { RewriteOptions } from '../common/rewriter.js';
-import { labelsFromEnvironment, type RunLabels } from './dataset.js';
 import type { LoadingSettings } from './loading.js';
 import { cacheFolder } from './module-cache.js';
 
@@ -31,17 +30,16 @@ export interface Settings {
     loading: LoadingSettings | undefined;
     /** Where spans are sent, if they are. */
     otlp: OtlpOptions | undefined;
-    /** The dataset that the run is added to, if it is. */
-    dataset: { path: string; labels: RunLabels } | undefined;
 }
 
 /**
- * Reads `KPERF_TRACE`, `KPERF_RECORD`, `KPERF_PERIOD`, `KPERF_SPAN_MIN`, `KPERF_EVERY`, `KPERF_CLOCK`, `KPERF_CALIBRATE`, `KPERF_INLINING`, `KPERF_QUIET`, `KPERF_DATASET`, `KPERF_SPAN_*`, `OTEL_*`,
+ * Reads `KPERF_TRACE`, `KPERF_RECORD`, `KPERF_PERIOD`, `KPERF_SPAN_MIN`, `KPERF_EVERY`, `KPERF_CLOCK`, `KPERF_CALIBRATE`, `KPERF_INLINING`, `KPERF_QUIET`, `KPERF_SPAN_*`, `OTEL_*`,
  * and what `loadingFromEnvironment` reads. Throws where they make no sense.
  */
 export function readSettings(environment: NodeJS.ProcessEnv): Settings {
     // Empty is as good as not there.
     const env = Object.fromEntries(Object.entries(environment).filter(([name, value]) => value !== '' || !name.startsWith('KPERF_')));
+    if (env['KPERF_DATASET']) throw new TypeError('KPERF_DATASET was removed: `kperf-wasm collect` of the Rust command takes the traces that node writes');
     const clock = env['KPERF_CLOCK'] ?? 'auto';
     naming(['KPERF_CLOCK'], () => parseClock(clock));
     const record = env['KPERF_RECORD'];
@@ -65,16 +63,7 @@ export function readSettings(environment: NodeJS.ProcessEnv): Settings {
         quiet: isTrue(env['KPERF_QUIET']),
         loading: loadingFromEnvironment(env),
         otlp: otlpFromEnvironment(env),
-        dataset: datasetFromEnvironment(env),
     };
-}
-
-function datasetFromEnvironment(env: NodeJS.ProcessEnv): Settings['dataset'] {
-    const path = env['KPERF_DATASET'];
-    if (path === undefined) return undefined;
-    if (path.startsWith('s3://')) throw new TypeError(`KPERF_DATASET is \`${path}\`: name a folder; \`kperf-wasm collect\` puts traces into a bucket`);
-    // The program may go to another folder.
-    return { path: resolve(path), labels: labelsFromEnvironment(env) };
 }
 
 const PROBES = ['auto', 'import', 'inline', 'none'] as const;
