@@ -7,39 +7,26 @@
 
 mod annotate;
 mod collect;
-mod dataset;
-mod delivery;
 mod diff;
 mod export;
-mod filters;
 mod flame;
 mod graph;
-mod host;
 mod info;
-mod input;
-mod output;
-mod parents;
-mod picture;
-mod probes;
-mod product;
-mod records;
 mod removed;
 mod replay;
 mod report;
 mod rewrite;
 mod run;
-mod sampling;
 mod send;
 mod serve;
-mod signals;
-mod spans;
-mod symbols;
-mod table;
+mod shared;
 mod top;
-mod traces;
 mod view;
 
 use clap::Parser;
+use shared::flags::{filters, host, parents, probes, sampling, spans};
+use shared::traces::dataset;
+use shared::{delivery, input, output, picture, product, records, signals, symbols, table, traces};
 use std::io::Write;
 use std::process::ExitCode;
 

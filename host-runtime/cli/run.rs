@@ -12,6 +12,7 @@ mod module;
 mod outcome;
 mod program;
 mod wasi;
+pub mod watch;
 mod wave;
 
 use crate::output::tell;
@@ -22,7 +23,6 @@ use crate::send::{self, LiveSignals, SignalArg};
 use crate::symbols::{self, SymbolArgs};
 use crate::table::color::ColorArg;
 use crate::table::fit::Shown;
-use crate::top::Watch;
 use crate::{collect, input, signals, table, traces};
 use anyhow::{Context, bail};
 use clock::ClockArg;
@@ -42,6 +42,7 @@ use std::process::ExitCode;
 use std::sync::mpsc;
 use std::time::Duration;
 use wasi::WasiArgs;
+use watch::Watch;
 
 /// Run a module or a component with probes around its functions, and show where its time went
 ///

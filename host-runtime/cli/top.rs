@@ -1,11 +1,7 @@
 //! `kperf-wasm top`: where a program's time goes while it runs.
 
-mod screen;
-mod watch;
-
-pub use watch::Watch;
-
 use crate::run;
+use crate::run::watch::Watch;
 use crate::table::color::ColorArg;
 use clap::Arg;
 use std::process::ExitCode;

@@ -1,12 +1,14 @@
 //! Reads a trace while it is written.
 
-use super::screen::{Latest, Screen};
+mod screen;
+
 use crate::table::color::ColorArg;
 use crate::table::fit::Shown;
 use crate::{table, traces};
 use anyhow::Context;
 use kperf_profile::GrowingProfile;
 use kperf_trace::{Item, TraceReader};
+use screen::{Latest, Screen};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::sync::mpsc::{self, Receiver, Sender};

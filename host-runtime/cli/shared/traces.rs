@@ -1,5 +1,7 @@
 //! Opens traces, and prints what is wrong with them.
 
+pub mod dataset;
+
 use crate::filters::Calls;
 use crate::input;
 use crate::output::tell;

@@ -1,0 +1,13 @@
+//! What several subcommands use.
+
+pub mod delivery;
+pub mod flags;
+pub mod input;
+pub mod output;
+pub mod picture;
+pub mod product;
+pub mod records;
+pub mod signals;
+pub mod symbols;
+pub mod table;
+pub mod traces;

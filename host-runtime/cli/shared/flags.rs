@@ -1,0 +1,8 @@
+//! Flags of several subcommands.
+
+pub mod filters;
+pub mod host;
+pub mod parents;
+pub mod probes;
+pub mod sampling;
+pub mod spans;
