@@ -25,8 +25,6 @@ pub struct Options {
     pub leaf: LeafChoice,
     /// What the times of events are.
     pub clock: ClockChoice,
-    /// What each instruction counts where they are the clock: `fuel`, or a table as `--weights` has it.
-    pub weights: Option<String>,
     /// What is allocated is recorded too: one sample in so many bytes, or all for 0.
     pub allocations: Option<u64>,
     /// Functions of an allocator of another name, each as `malloc=my_alloc`.
@@ -107,20 +105,14 @@ impl Match {
 impl Options {
     /// Looks at what can be told without a module, but for patterns.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        self.clock()?;
         self.allocations().map_or(Ok(()), |allocations| allocations.check())
     }
 
-    fn clock(&self) -> Result<Clock, Error> {
-        let weights = match self.weights.as_deref() {
-            None => Weights::default(),
-            Some("fuel") => Weights::fuel(),
-            Some(table) => Weights::parse(table)?,
-        };
-        Ok(match self.clock {
+    fn clock(&self) -> Clock {
+        match self.clock {
             ClockChoice::Host => Clock::Host,
-            ClockChoice::Instructions => Clock::Instructions(weights),
-        })
+            ClockChoice::Instructions => Clock::Instructions(Weights::default()),
+        }
     }
 
     /// The program may have several modules, and an allocator is in one of them.
@@ -142,14 +134,14 @@ impl Options {
     }
 
     /// The same for the rewriter, with this form of probe.
-    pub(crate) fn with(&self, probe: Probe, filter: Filter) -> Result<kperf_rewriter::Options, Error> {
+    pub(crate) fn with(&self, probe: Probe, filter: Filter) -> kperf_rewriter::Options {
         let leaf = match self.leaf {
             LeafChoice::Count if probe == Probe::Inline => Leaf::Count,
             _ => Leaf::Time,
         };
-        Ok(kperf_rewriter::Options {
+        kperf_rewriter::Options {
             probe,
-            clock: self.clock()?,
+            clock: self.clock(),
             allocations: self.allocations(),
             leaf,
             filter,
@@ -160,6 +152,6 @@ impl Options {
             module_name: self.module_name.clone(),
             description: self.description.clone(),
             ..kperf_rewriter::Options::default()
-        })
+        }
     }
 }

@@ -56,7 +56,7 @@ fn rewrite_as(wasm: &[u8], options: &Options, probe: Probe) -> Result<Outcome, E
         if chooses_some && filter.only.is_empty() {
             return Ok(Outcome::Untouched);
         }
-        match kperf_rewriter::rewrite(wasm, &options.with(probe, filter.clone())?) {
+        match kperf_rewriter::rewrite(wasm, &options.with(probe, filter.clone())) {
             Ok(Rewritten { symbols, .. }) if symbols.symbols.is_empty() => return Ok(Outcome::Untouched),
             Ok(Rewritten { wasm, symbols, plan, warnings, .. }) => {
                 let summary = Summary {
@@ -154,26 +154,6 @@ mod tests {
         assert_eq!(warnings, [format!("`calloc=take` is no allocator here: {why}")]);
         let options = told(&["malloc=take", "free=give"]);
         assert!(told(&["pool=take"]).check().is_err() && options.check().is_ok());
-    }
-
-    #[test]
-    fn instructions_weigh_what_is_said() {
-        let weighing = |weights: &str| Options {
-            clock: crate::options::ClockChoice::Instructions,
-            weights: Some(weights.to_owned()),
-            ..Options::default()
-        };
-        let wasm = wat::parse_str("(module (func (result i32) (i32.const 1)))").expect("a module");
-        let rewritten = |options: Options| match rewrite(&wasm, &options) {
-            Ok(Outcome::Probed(wasm, _)) => wasm,
-            _ => panic!("it gets probes"),
-        };
-        let usual = rewritten(Options { weights: None, ..weighing("") });
-        assert_eq!(rewritten(weighing("")), usual);
-        assert_ne!(rewritten(weighing("i32.const 7")), usual);
-        assert_ne!(rewritten(weighing("fuel")), usual);
-        let error = weighing("i32.const 7\ni32.cons 1").check().expect_err("an error");
-        assert_eq!(error.to_string(), "line 2 of the weights: there is no operator `i32.cons`");
     }
 
     #[test]

@@ -19,7 +19,6 @@ export interface PageLoading extends Pick<RewriteOptions, 'only' | 'skip' | 'mat
     probe?: 'auto' | 'import' | 'inline';
     record?: 'trace' | 'profile';
     clock?: string;
-    weights?: string;
     sampling?: { spanMin?: string };
     rewriter?: string;
     server?: string;
@@ -30,7 +29,7 @@ const OwnWorker = globalThis.Worker;
 
 /** Puts probes into the modules that this page, or worker, loads. */
 export function loadingOf(config: PageLoading): Loading {
-    const { only, skip, match, imports, server, weights } = config;
+    const { only, skip, match, imports, server } = config;
     const isProfile = config.record === 'profile';
     const profile = config.sampling?.spanMin === 'off' ? 'profile-without-spans' : 'profile';
     // Without a ticker a recorder inside gains nothing.
@@ -38,7 +37,7 @@ export function loadingOf(config: PageLoading): Loading {
     const ids = new Map<string, number>();
     let next = LOADED_IDS;
     const host: LoadingHost = {
-        options: { only: only ?? [], skip: skip ?? [], match: match ?? 'auto', imports: imports ?? false, probe: isProfile ? profile : trace, clock: config.clock === 'instructions' ? 'instructions' : 'host', ...(weights !== undefined && { weights }) },
+        options: { only: only ?? [], skip: skip ?? [], match: match ?? 'auto', imports: imports ?? false, probe: isProfile ? profile : trace, clock: config.clock === 'instructions' ? 'instructions' : 'host' },
         // (Keys of modules are put together with it where they are looked up.)
         version: '',
         ids(hash, count) {

@@ -52,11 +52,6 @@ export interface PageConfig {
     match?: 'auto' | 'glob' | 'regex' | 'text';
     /** Whether calls of the page's functions get probes too; as an attribute `data-imports="true"`. */
     imports?: boolean;
-    /**
-     * What each instruction counts, where they are the clock of modules that get probes when they are loaded: `fuel`, or the lines of a table
-     * as `--weights` has it.
-     */
-    weights?: string;
     /** Where `rewriter.wasm` is, if not beside `kperf.js`. */
     rewriter?: string;
     /** Where `kperf-wasm serve` puts probes into modules, by its own filters; it says so itself. */
@@ -188,7 +183,7 @@ function beforeClose(): void {
 }
 
 function dataset(): PageConfig {
-    const { clock, record, period, spanMin, every, post, otlp, service, core, probe, only, skip, match, imports, weights, rewriter, server, enabled, workers } = ownTag?.dataset ?? {};
+    const { clock, record, period, spanMin, every, post, otlp, service, core, probe, only, skip, match, imports, rewriter, server, enabled, workers } = ownTag?.dataset ?? {};
     return {
         ...(clock !== undefined && { clock }),
         ...(record !== undefined && { record: record as 'trace' | 'profile' }),
@@ -203,7 +198,6 @@ function dataset(): PageConfig {
         ...(skip !== undefined && { skip: [skip] }),
         ...(match !== undefined && { match: match as NonNullable<PageConfig['match']> }),
         ...(imports !== undefined && { imports: imports !== 'false' }),
-        ...(weights !== undefined && { weights }),
         ...(rewriter !== undefined && { rewriter }),
         ...(server !== undefined && { server }),
         ...(enabled !== undefined && { enabled: enabled !== 'false' }),

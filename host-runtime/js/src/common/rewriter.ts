@@ -18,8 +18,6 @@ export interface RewriteOptions {
     leaf?: 'time' | 'count';
     /** `instructions`: the module counts what it executes, with its recorder inside. */
     clock?: 'host' | 'instructions';
-    /** What each instruction counts where they are the clock: `fuel`, or a table with lines `NAME WEIGHT`. */
-    weights?: string | undefined;
     /** What is allocated is recorded too: one sample in so many bytes, or all for 0. */
     allocations?: number | undefined;
     /** Functions of an allocator of another name, each as `malloc=my_alloc`. */

@@ -33,7 +33,7 @@ view, flame, diff: --only, --skip, --match, --depth N, --min-time 10us, --range 
 rewrite: --only PATTERN, --skip PATTERN, --match auto|glob|regex|text, --min-instructions N, --exports, --imports,
     --probe import|inline, --leaf time|count, --record trace|profile, --span-min off, --id-base N
 run: --trace FILE (MODULE.kperf), --limit N; -q: no report; --only, --skip, --match, --imports, --probe, --record as in \`rewrite\`,
-    --clock auto|precise|ticker[:PERIOD]|instructions, --weights FILE|fuel
+    --clock auto|precise|ticker[:PERIOD]|instructions
 serve: --proxy http://HOST:PORT instead of FOLDER, --listen 127.0.0.1:8080, --allow-host NAME, --traces FOLDER, --otlp[=ENDPOINT],
     --no-isolation, --top N, --clock auto|precise|ticker[:PERIOD], --span-min 2ms|off, and as in \`rewrite\` --only, --skip, --match,
     --min-instructions, --exports, --imports, --record, --probe (auto)
@@ -68,7 +68,6 @@ const RUN = {
     probe: { type: 'string', default: 'auto' },
     record: { type: 'string', default: 'trace' },
     clock: { type: 'string', default: 'auto' },
-    weights: { type: 'string' },
 } as const satisfies ParseArgsConfig['options'];
 
 function runRewrite(args: string[]): void {
@@ -131,7 +130,6 @@ async function runRun(args: string[]): Promise<void> {
         KPERF_PROBE: oneOf('--probe', values.probe, 'auto', 'import', 'inline'),
         KPERF_RECORD: oneOf('--record', values.record, 'trace', 'profile'),
         KPERF_CLOCK: values.clock,
-        ...(values.weights !== undefined && { KPERF_WEIGHTS: values.weights }),
         KPERF_QUIET: '1',
     };
     const [register, runner] = ['register.js', 'run-wasi.js'].map((file) => new URL(file, import.meta.url));
@@ -149,6 +147,7 @@ async function runRun(args: string[]): Promise<void> {
 /** Removed flags, and what to use instead. */
 const REMOVED: Record<string, string> = {
     '--dataset': '`kperf-wasm collect` of the Rust command takes the traces that node writes',
+    '--weights': '--clock instructions counts each instruction as one',
 };
 
 function unknownFlag(message: string): string {

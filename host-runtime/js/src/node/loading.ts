@@ -41,14 +41,13 @@ export function rewriterModule(): WebAssembly.Module {
 /** An empty module. */
 const EMPTY = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);
 
-/** Throws if weights or kinds of allocators make no sense. Nothing is loaded where none are set. */
+/** Throws if a kind of allocator is unknown. Loads nothing where none is set. */
 export function checkOptions(options: RewriteOptions): void {
-    if (options.weights === undefined && !options.allocator?.length) return;
+    if (!options.allocator?.length) return;
     // What is wrong with a pattern is said of each module.
     const { refusal } = rewritten(rewriterModule(), EMPTY, { ...options, only: [], skip: [] });
     if (refusal === undefined) return;
-    const about = refusal.startsWith('line ') ? 'KPERF_WEIGHTS: ' : refusal.startsWith('the allocator') ? 'KPERF_ALLOCATOR: ' : '';
-    throw new TypeError(about + refusal);
+    throw new TypeError((refusal.startsWith('the allocator') ? 'KPERF_ALLOCATOR: ' : '') + refusal);
 }
 
 /** A module got probes that record what is allocated. The other bits stand for functions of allocators. */

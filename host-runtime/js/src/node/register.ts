@@ -21,7 +21,7 @@ import { allowExit } from './engine.js';
 import { checkOptions, loadingOf, missing } from './loading.js';
 import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
 import { reachRealms } from './realms.js';
-import { readSettings, settled, type Settings } from './settings.js';
+import { readSettings, type Settings } from './settings.js';
 import { tell } from './tell.js';
 import { pathBeside } from './trace-file.js';
 import { hookImports } from './wasm-imports.js';
@@ -30,8 +30,7 @@ import { hookImports } from './wasm-imports.js';
 const FIRST = 'KPERF_PROCESS';
 const ENVIRONMENT = 'kperf-wasm-environment';
 /** Worker threads may be given another environment than the process has. */
-const environment = isMainThread ? settled({ ...process.env }) : ((getEnvironmentData(ENVIRONMENT) as NodeJS.ProcessEnv | undefined) ?? process.env);
-if (isMainThread && environment['KPERF_WEIGHTS']) process.env['KPERF_WEIGHTS'] = environment['KPERF_WEIGHTS'];
+const environment = isMainThread ? { ...process.env } : ((getEnvironmentData(ENVIRONMENT) as NodeJS.ProcessEnv | undefined) ?? process.env);
 if (isMainThread) setEnvironmentData(ENVIRONMENT, Object.fromEntries(Object.entries(environment).filter(([name]) => /^(KPERF|OTEL|XDG)_|^LOCALAPPDATA$/.test(name))));
 const settings = settingsOf(environment);
 const path = ownPath(settings.path ?? defaultPath());

@@ -1,7 +1,5 @@
 /** The settings of the environment. They are read when the package is loaded, because some tools empty the environment later. */
 
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { parseClock } from '../common/clock.js';
 import { parseSampling, type SamplingOptions } from '../common/sampling.js';
 import { hasMultiMemory } from '../common/lane.js';
@@ -32,6 +30,12 @@ export interface Settings {
     otlp: OtlpOptions | undefined;
 }
 
+/** Removed variables, and what to use instead. */
+const REMOVED = {
+    KPERF_DATASET: '`kperf-wasm collect` of the Rust command takes the traces that node writes',
+    KPERF_WEIGHTS: 'KPERF_CLOCK=instructions counts each instruction as one',
+};
+
 /**
  * Reads `KPERF_TRACE`, `KPERF_RECORD`, `KPERF_PERIOD`, `KPERF_SPAN_MIN`, `KPERF_EVERY`, `KPERF_CLOCK`, `KPERF_CALIBRATE`, `KPERF_INLINING`, `KPERF_QUIET`, `KPERF_SPAN_*`, `OTEL_*`,
  * and what `loadingFromEnvironment` reads. Throws where they make no sense.
@@ -39,7 +43,7 @@ export interface Settings {
 export function readSettings(environment: NodeJS.ProcessEnv): Settings {
     // Empty is as good as not there.
     const env = Object.fromEntries(Object.entries(environment).filter(([name, value]) => value !== '' || !name.startsWith('KPERF_')));
-    if (env['KPERF_DATASET']) throw new TypeError('KPERF_DATASET was removed: `kperf-wasm collect` of the Rust command takes the traces that node writes');
+    for (const [name, instead] of Object.entries(REMOVED)) if (env[name]) throw new TypeError(`${name} was removed: ${instead}`);
     const clock = env['KPERF_CLOCK'] ?? 'auto';
     naming(['KPERF_CLOCK'], () => parseClock(clock));
     const record = env['KPERF_RECORD'];
@@ -71,7 +75,7 @@ const MATCHES = ['auto', 'glob', 'regex', 'text'] as const;
 const LEAVES = ['time', 'count'] as const;
 
 /**
- * Reads `KPERF_PROBE`, `KPERF_ONLY`, `KPERF_SKIP`, `KPERF_MATCH`, `KPERF_MIN_INSTRUCTIONS`, `KPERF_EXPORTS`, `KPERF_IMPORTS`, `KPERF_LEAF`, `KPERF_WEIGHTS`, `KPERF_ALLOCATIONS`, `KPERF_ALLOCATOR`,
+ * Reads `KPERF_PROBE`, `KPERF_ONLY`, `KPERF_SKIP`, `KPERF_MATCH`, `KPERF_MIN_INSTRUCTIONS`, `KPERF_EXPORTS`, `KPERF_IMPORTS`, `KPERF_LEAF`, `KPERF_ALLOCATIONS`, `KPERF_ALLOCATOR`,
  * `KPERF_RECORD`, `KPERF_SPAN_MIN` and `KPERF_CACHE`: the flags of `kperf-wasm rewrite`. `undefined` if modules are to stay as they are.
  */
 function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undefined {
@@ -94,45 +98,12 @@ function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undef
         imports: isTrue(env['KPERF_IMPORTS']),
         leaf: oneOf(env, 'KPERF_LEAF', LEAVES),
         clock: counts ? 'instructions' : 'host',
-        ...weightsFromEnvironment(env, counts),
         ...allocationsFromEnvironment(env, isProfile),
         probe,
         description: described(env),
     };
     const folder = env['KPERF_CACHE'];
     return { options, cache: ['0', 'off'].includes(folder ?? '') ? undefined : (folder ?? cacheFolder(env)) };
-}
-
-/** The table that `KPERF_WEIGHTS` names, for threads: they may not find the file any more. */
-const WEIGHTS_TABLE = 'KPERF_WEIGHTS_TABLE';
-
-/**
- * The environment for the program's threads, and what processes that it starts get: the file of `KPERF_WEIGHTS` is read once, and has a
- * name that holds in any folder.
- */
-export function settled(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-    const name = environment['KPERF_WEIGHTS'];
-    if (!name || name === 'fuel') return environment;
-    const path = resolve(name);
-    try {
-        return { ...environment, KPERF_WEIGHTS: path, [WEIGHTS_TABLE]: readFileSync(path, 'utf8') };
-    } catch {
-        // Whoever reads the settings says why.
-        return environment;
-    }
-}
-
-/** `KPERF_WEIGHTS` is `fuel`, or a file. */
-function weightsFromEnvironment(env: NodeJS.ProcessEnv, counts: boolean): Pick<RewriteOptions, 'weights'> {
-    const name = env['KPERF_WEIGHTS'];
-    if (!name) return {};
-    if (!counts) throw new TypeError('KPERF_WEIGHTS says what instructions count: it goes with KPERF_CLOCK=instructions');
-    if (name === 'fuel') return { weights: name };
-    try {
-        return { weights: env[WEIGHTS_TABLE] ?? readFileSync(name, 'utf8') };
-    } catch (error) {
-        throw new TypeError(`KPERF_WEIGHTS is \`${name}\`, neither \`fuel\` nor a file that can be read: ${reasonOf(error)}`);
-    }
 }
 
 /** `KPERF_ALLOCATIONS` is `all`, or in how many bytes there is one sample; `KPERF_ALLOCATOR` names functions. */
@@ -158,7 +129,7 @@ function patterns(text: string | undefined): string[] {
 
 /** What is set of all that, as one would type it. */
 function described(env: NodeJS.ProcessEnv): string {
-    const names = ['KPERF_CLOCK', 'KPERF_WEIGHTS', 'KPERF_PROBE', 'KPERF_RECORD', 'KPERF_SPAN_MIN', 'KPERF_ONLY', 'KPERF_SKIP', 'KPERF_MATCH', 'KPERF_MIN_INSTRUCTIONS', 'KPERF_EXPORTS', 'KPERF_IMPORTS', 'KPERF_LEAF', 'KPERF_ALLOCATIONS', 'KPERF_ALLOCATOR'];
+    const names = ['KPERF_CLOCK', 'KPERF_PROBE', 'KPERF_RECORD', 'KPERF_SPAN_MIN', 'KPERF_ONLY', 'KPERF_SKIP', 'KPERF_MATCH', 'KPERF_MIN_INSTRUCTIONS', 'KPERF_EXPORTS', 'KPERF_IMPORTS', 'KPERF_LEAF', 'KPERF_ALLOCATIONS', 'KPERF_ALLOCATOR'];
     return names.filter((name) => env[name]).map((name) => `${name}='${env[name]}'`).join(' ');
 }
 

@@ -1,7 +1,7 @@
-// What the environment tells of instructions' weights and of allocators, for programs with several modules and threads.
+// Instructions and allocators by the environment, in programs with several modules and threads.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -23,15 +23,11 @@ for (const [name, text] of Object.entries({
 }
 
 const cwd = mkdtempSync(join(work, 'run-'));
-mkdirSync(join(cwd, 'elsewhere'));
-writeFileSync(join(cwd, 'weights.txt'), '# ours\ni32.const 10\n');
-writeFileSync(join(cwd, 'bad.txt'), 'i32.const 10\ni32.cons 3\n');
 
 /** Runs a program; what it said, and the functions of its trace. */
 function run(program, env) {
     writeFileSync(join(cwd, 'app.mjs'), `
-        import { readFileSync, unlinkSync } from 'node:fs';
-        import { fork } from 'node:child_process';
+        import { readFileSync } from 'node:fs';
         import { isMainThread, Worker } from 'node:worker_threads';
         const load = (name) => new WebAssembly.Instance(new WebAssembly.Module(readFileSync('${work}/' + name + '.wasm'))).exports;
         const worker = () => new Promise((resolve) => new Worker(new URL(import.meta.url)).on('exit', resolve));
@@ -42,39 +38,20 @@ function run(program, env) {
     return { status, stdout, stderr };
 }
 const functions = (trace = 'app.kperf') => JSON.parse(kperf('report', join(cwd, trace), '--format', 'json')).functions;
-const counted = (trace) => functions(trace).map((f) => [f.name, f.calls, f.self_instructions]);
+const counted = () => functions().map((f) => [f.name, f.calls, f.self_instructions]);
 
-test('instructions weigh what the environment says, in all threads and processes', () => {
-    const once = `load('count').count();`;
-    const ways = [[{}, 3], [{ KPERF_WEIGHTS: 'fuel' }, 4], [{ KPERF_WEIGHTS: 'weights.txt' }, 21], [{ KPERF_WEIGHTS: 'weights.txt', KPERF_PROBE: 'import' }, 21]];
-    for (const [env, expected] of ways) {
-        const { status, stderr } = run(once, { KPERF_CLOCK: 'instructions', ...env });
+test('instructions are counted, whichever form the probes have', () => {
+    for (const env of [{}, { KPERF_PROBE: 'import' }]) {
+        const { status, stderr } = run(`load('count').count();`, { KPERF_CLOCK: 'instructions', ...env });
         assert.equal(status, 0, stderr);
-        assert.deepEqual(counted(), [['count', 1, expected]]);
+        assert.deepEqual(counted(), [['count', 1, 3]]);
     }
-    // The file may be gone when a thread begins, and a path may mean another.
-    writeFileSync(join(cwd, 'gone.txt'), 'i32.const 10\n');
-    const { status, stderr } = run(`
-        load('count').count();
-        if (isMainThread) {
-            unlinkSync('gone.txt');
-            process.chdir('elsewhere');
-            await worker();
-        }`, { KPERF_CLOCK: 'instructions', KPERF_WEIGHTS: 'gone.txt' });
-    assert.equal(status, 0, stderr);
-    assert.deepEqual(counted(), [['count', 2, 42]]);
-    const forked = run(`
-        if (process.argv[2] === 'child') load('count').count();
-        else await new Promise((resolve) => fork(process.argv[1], ['child'], { cwd: 'elsewhere' }).on('exit', (code) => resolve(console.log(code))));`,
-    { KPERF_CLOCK: 'instructions', KPERF_WEIGHTS: 'weights.txt', KPERF_TRACE: join(cwd, '%p.kperf') });
-    assert.deepEqual([forked.status, forked.stdout], [0, '0\n'], forked.stderr);
 });
 
-test('weights and allocators that make no sense end the process before it does anything', () => {
+test('settings that make no sense end the process before it does anything', () => {
     for (const [env, said] of [
-        [{ KPERF_WEIGHTS: 'fuel' }, 'KPERF_WEIGHTS says what instructions count: it goes with KPERF_CLOCK=instructions'],
-        [{ KPERF_CLOCK: 'instructions', KPERF_WEIGHTS: 'none.txt' }, 'KPERF_WEIGHTS is `none.txt`, neither `fuel` nor a file that can be read: ENOENT: no such file or directory, open \'none.txt\''],
-        [{ KPERF_CLOCK: 'instructions', KPERF_WEIGHTS: 'bad.txt' }, 'KPERF_WEIGHTS: line 2 of the weights: there is no operator `i32.cons`'],
+        [{ KPERF_WEIGHTS: 'fuel' }, 'KPERF_WEIGHTS was removed: KPERF_CLOCK=instructions counts each instruction as one'],
+        [{ KPERF_DATASET: 'fleet' }, 'KPERF_DATASET was removed: `kperf-wasm collect` of the Rust command takes the traces that node writes'],
         [{ KPERF_ALLOCATOR: 'malloc=take' }, 'KPERF_ALLOCATOR names functions that allocate: it goes with KPERF_ALLOCATIONS'],
         [{ KPERF_ALLOCATIONS: 'all', KPERF_ALLOCATOR: 'take' }, 'KPERF_ALLOCATOR has `take`, which is not of the form `malloc=FUNCTION`'],
         [{ KPERF_ALLOCATIONS: 'all', KPERF_ALLOCATOR: 'pool=take' }, 'KPERF_ALLOCATOR: the allocator `take`: `pool` is no kind of allocator; there are malloc, calloc, realloc, reallocarray, free, aligned_alloc, posix_memalign, alloc, rust_realloc, new'],
