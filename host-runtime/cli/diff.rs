@@ -63,7 +63,7 @@ pub struct Opts {
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "table")]
     format: Format,
     /// Also draw the call graph of both sides: red functions take more time than before, blue ones less. The ending is
-    /// `.svg`, `.png` or `.dot`. Functions below 0.5 % (or --min-share, if that is more) are left out.
+    /// `.svg` or `.dot`. Functions below 0.5 % (or --min-share, if that is more) are left out.
     #[arg(long, value_name = "FILE")]
     graph: Option<PathBuf>,
     /// Also draw a flame graph of the traces after, in the same colors.

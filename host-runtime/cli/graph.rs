@@ -6,6 +6,7 @@ use crate::input;
 use crate::output::tell;
 use crate::picture::{self, Layout};
 use crate::product::{self, Product};
+use crate::removed;
 use crate::table::grouped;
 use crate::traces;
 use anyhow::{Context, bail};
@@ -28,7 +29,7 @@ pub struct Opts {
     /// The trace, `-` for stdin, or a dataset that `collect` has made.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// Where to write the picture. The ending chooses the format: `.svg`, `.png`, `.dot`, `.mmd`.
+    /// Where to write the picture. The ending chooses the format: `.svg`, `.dot`, `.mmd`.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// The format, whatever the ending is. Needed if the output is `-`, stdout.
@@ -55,9 +56,6 @@ pub struct Opts {
     /// Which Graphviz lays the graph out.
     #[arg(long, value_enum, value_name = "WHO", default_value = "auto")]
     layout: Layout,
-    /// PNG: how many pixels stand for one pixel of the SVG.
-    #[arg(long, value_name = "FACTOR", default_value_t = 2.0)]
-    scale: f32,
     #[command(flatten)]
     dataset: WhereArgs,
     #[command(flatten)]
@@ -67,7 +65,7 @@ pub struct Opts {
 const EXAMPLES: &str = "\
 Examples:
   kperf-wasm graph app.kperf -o app.svg
-  kperf-wasm graph app.kperf -o parse.png --focus 'app::parse*' --min-share 1
+  kperf-wasm graph app.kperf -o parse.svg --focus 'app::parse*' --min-share 1
   kperf-wasm graph app.kperf -o paths.svg --tree --depth 8
   kperf-wasm graph dataset/ -o fleet.svg --where \"version = 'b'\"
   kperf-wasm graph app.kperf -o - --format mermaid
@@ -80,8 +78,6 @@ Exit codes:
 enum Format {
     /// A picture for browsers; it follows their light or dark style.
     Svg,
-    /// A picture on a white ground.
-    Png,
     /// Graphviz's language.
     Dot,
     /// Mermaid's language, for Markdown.
@@ -115,7 +111,7 @@ impl Opts {
             compensate,
         };
         let picture = graph::picture(&profile, &options);
-        let mut out = Product::create(&self.output, format == Format::Png)?;
+        let mut out = Product::create(&self.output, false)?;
         self.write(&picture, format, &mut out)?;
         let name = out.name();
         out.finish()?;
@@ -129,13 +125,15 @@ impl Opts {
         Ok(match (self.format, ending) {
             (Some(format), _) => format,
             (None, Some("svg")) => Format::Svg,
-            (None, Some("png")) => Format::Png,
             (None, Some("dot" | "gv")) => Format::Dot,
             (None, Some("mmd" | "mermaid")) => Format::Mermaid,
-            (None, _) => bail!(
-                "the ending of `{}` is no known format; use .svg, .png, .dot or .mmd, or give --format",
-                self.output.display()
-            ),
+            (None, ending) => match removed::instead("graph", ending.unwrap_or_default()) {
+                Some(instead) => bail!(instead),
+                None => bail!(
+                    "the ending of `{}` is no known format; use .svg, .dot or .mmd, or give --format",
+                    self.output.display()
+                ),
+            },
         })
     }
 
@@ -192,9 +190,6 @@ impl Opts {
             Format::Dot => graph::dot(picture, &mut *out).with_context(context)?,
             Format::Mermaid => graph::mermaid(picture, &mut *out).with_context(context)?,
             Format::Svg => out.write_all(drawn()?.as_bytes()).with_context(context)?,
-            Format::Png => {
-                out.write_all(&picture::png(&drawn()?, self.scale)?).with_context(context)?;
-            }
         }
         Ok(())
     }

@@ -7,6 +7,7 @@ const REMOVED: &[(&str, &str, &str)] = &[
     ("send", "--resume", "send the trace again: the ids of its spans are the same"),
     ("", "--weights", "--clock instructions counts each instruction as one"),
     ("", "png", "write .svg, which browsers and editors show; `rsvg-convert x.svg -o x.png` converts it"),
+    ("graph", "--scale", "an .svg has no pixels: it can be shown at any size"),
     ("", "tui", "`view` walks through the call tree, `report` and `annotate` print functions and source"),
     ("", "serve", "the npm package serves: npx kperf-wasm serve"),
 ];

@@ -5,6 +5,7 @@ use crate::filters::{Calls, Known};
 use crate::output::tell;
 use crate::picture::{self, Layout};
 use crate::product::Product;
+use crate::removed;
 use anyhow::{Context, bail};
 use kperf_profile::export::{flame, graph};
 use kperf_profile::{Metric, ProfileDiff};
@@ -71,12 +72,12 @@ fn write_graph(picture: &graph::Picture, path: &Path) -> anyhow::Result<()> {
     let bytes = match ending {
         "dot" | "gv" => dot.clone(),
         "svg" => drawn()?.into_bytes(),
-        "png" => picture::png(&drawn()?, 1.0)?,
-        _ => {
-            bail!("the ending of `{}` is no known format; use .svg, .png or .dot", path.display())
-        }
+        _ => match removed::instead("diff", ending) {
+            Some(instead) => bail!(instead),
+            None => bail!("the ending of `{}` is no known format; use .svg or .dot", path.display()),
+        },
     };
-    Product::write(path, ending == "png", &bytes)?;
+    Product::write(path, false, &bytes)?;
     let graph::Picture { vertices, edges, .. } = picture;
     tell(format_args!("{}: {} boxes, {} arrows", path.display(), vertices.len(), edges.len()));
     Ok(())

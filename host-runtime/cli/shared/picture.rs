@@ -1,9 +1,6 @@
-//! Draws graphs: turns Graphviz's language into SVG, and SVG into PNG.
+//! Draws graphs: turns Graphviz's language into SVG.
 
 mod graphviz;
-mod png;
-
-pub use png::png;
 
 use anyhow::{Context, bail};
 use std::io::Write;

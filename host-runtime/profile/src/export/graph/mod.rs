@@ -1,7 +1,7 @@
 //! Pictures of who calls whom, and the languages that they are written in.
 //!
 //! ```text
-//! Profile -> Picture (functions, or paths of calls) -> dot -> Graphviz -> SVG, PNG
+//! Profile -> Picture (functions, or paths of calls) -> dot -> Graphviz -> SVG
 //!                                                   -> mermaid
 //! ```
 
