@@ -247,14 +247,3 @@ fn a_map_names_the_module_that_it_is_of() {
         kperf(folder, &[&["diff", "before.kperf", "after.kperf", "--metric", "calls"], &BOTH[..]].concat());
     assert!(["hash", "digest", "blur", "render"].iter().all(|name| diff.contains(name)), "{diff}");
 }
-
-/// Names of Swift stay as they are in a build without its demangler, and one line says what to do.
-#[test]
-#[cfg(not(feature = "swift"))]
-fn mangled_names_of_swift_are_told() {
-    let folder = recorded(r#"(module (func $$s4main3fooyyF) (func (export "_start") (call 0)))"#, &[]);
-    let (report, said) = kperf(folder.path(), &["report", "app.kperf"]);
-    assert!(report.contains("$s4main3fooyyF"), "{report}");
-    let hints: Vec<&str> = said.lines().filter(|line| line.contains("--features swift")).collect();
-    assert_eq!(hints.len(), 1, "{said}");
-}

@@ -5,17 +5,10 @@
 //! name: what needs more stays mangled. Of 348,000 C++ names of a Linux system (LLVM's among them) 165 do, and none of
 //! 95,000 Rust ones.
 
-#[cfg(feature = "all-languages")]
-mod ada;
-#[cfg(feature = "all-languages")]
-mod dlang;
-#[cfg(feature = "all-languages")]
 mod haskell;
-mod swift;
 
 use cpp_demangle_bounded::{DemangleOptions, ParseOptions, Symbol};
 use std::fmt::{self, Write};
-pub(crate) use swift::is_mangled as is_swift;
 
 /// Longer names are no names. (The demanglers go as deep as a name is long in some places.)
 const MAX_LENGTH: usize = 1 << 16;
@@ -43,8 +36,8 @@ impl Limit {
     }
 }
 
-/// The demangled name, if the name is mangled by a scheme that is known: Rust (both), C++ (Itanium), and with `all-languages` D, Haskell
-/// (GHC) and what can be told to be Ada (GNAT), and with `swift` Swift.
+/// The demangled name, if the name is mangled by a scheme that is known: Rust (both), C++ (Itanium) and Haskell
+/// (GHC).
 pub(crate) fn demangle(name: &str) -> Option<String> {
     if name.len() > MAX_LENGTH {
         return None;
@@ -63,13 +56,7 @@ pub(crate) fn demangle(name: &str) -> Option<String> {
         symbol.structured_demangle(&mut out, &options).ok()?;
         return Some(out.text);
     }
-    if swift::is_mangled(name) {
-        return swift::demangle(name);
-    }
-    #[cfg(feature = "all-languages")]
-    return dlang::demangle(name).or_else(|| haskell::demangle(name)).or_else(|| ada::demangle(name));
-    #[cfg(not(feature = "all-languages"))]
-    None
+    haskell::demangle(name)
 }
 
 /// Text that fails to grow beyond a limit.
@@ -105,21 +92,14 @@ mod tests {
             ("kotlin.collections.ArrayList.add", None),
             ("runtime.gcStart", None),
             ("_Zrubbish", None),
-            ("_D4life4stepFiZv", Some("life.step(int)")),
-            ("_Dmain", Some("D main")),
-            (
-                "_D3std6digest3sha__T3SHAVki512Vki160ZQr9BigSigma0FNaNbNiNfmZm",
-                Some("std.digest.sha.SHA!(512u, 160u).SHA.BigSigma0(ulong)"),
-            ),
-            ("_Dnot", None),
+            // Languages without a small demangler.
+            ("_D4life4stepFiZv", None),
+            ("$s4main3fooyyF", None),
+            ("ada__text_io__put_line__2", None),
             ("base_GHCziBase_map_info", Some("base_GHC.Base_map_info")),
             ("base_GHCziShow_zdwshowSignedInt_entry", Some("base_GHC.Show_$wshowSignedInt_entry")),
             ("ghczmprim_GHCziTuple_Z3T_con_info", Some("ghc-prim_GHC.Tuple_(,,)_con_info")),
             ("gzip_Zone_size_info", None),
-            ("_ada_life", Some("life")),
-            ("ada__text_io__put_line__2", Some("ada.text_io.put_line")),
-            ("system__img_int__Oadd", Some("system.img_int.\"+\"")),
-            ("life__step", None),
         ];
         for (mangled, expected) in cases {
             assert_eq!(demangle(mangled).as_deref(), expected, "{mangled}");
@@ -134,19 +114,6 @@ mod tests {
         for name in names.lines() {
             let expected = cpp_demangle::Symbol::new(name).unwrap().demangle().unwrap();
             assert_eq!(demangle(name), Some(expected), "{name}");
-        }
-    }
-
-    /// `core.demangle` says of each name what ours says of it, and more in front: attributes and types.
-    #[test]
-    fn names_of_d() {
-        let names = include_str!("../tests/names/dlang.txt");
-        assert!(names.lines().count() > 200);
-        for line in names.lines() {
-            let (name, theirs) = line.split_once('\t').unwrap();
-            let theirs = theirs.replace("__ctor", "this").replace("__dtor", "~this");
-            let ours = demangle(name).unwrap_or_else(|| panic!("{name}"));
-            assert!(theirs.ends_with(&ours), "{name}\n{ours}\n{theirs}");
         }
     }
 
@@ -199,10 +166,6 @@ mod tests {
             format!("_Z{}U{}", "StC1I".repeat(18), "J".repeat(18)),
             format!("_Zdl{}DT{}", "v".repeat(30), "qudl".repeat(30)),
             format!("_Zix{}", "Dtnw".repeat(40)),
-            // Each pair stands for the two before it; the last is of itself.
-            format!("_D1a1fF{}Zv", "S1b__T1cTiZ".to_owned() + &"HQbQb".repeat(60)),
-            "_D1a1fFAQbZv".to_owned(),
-            format!("_D1a1fF{}iZv", "A".repeat(60_000)),
         ];
         for name in names {
             assert_eq!(demangle(&name), None, "{name}");
@@ -216,20 +179,7 @@ mod tests {
             "IiE", "1a", "C1", "B1a", "P", "S_", "N", "Z", "T_", "X", "I", "i", "TT", "B_", "NvB_", "$LT$",
             ".",
         ];
-        for prefix in [
-            "_Z",
-            "_ZN1a",
-            "_Z1f",
-            "_ZN",
-            "_R",
-            "_RNvC1a1f",
-            "_RI",
-            "_ZN4life",
-            "_D",
-            "_D1aF",
-            "_D1a__T1b",
-            "A_BziC",
-        ] {
+        for prefix in ["_Z", "_ZN1a", "_Z1f", "_ZN", "_R", "_RNvC1a1f", "_RI", "_ZN4life", "A_BziC"] {
             for unit in units {
                 for suffix in ["", "E", "C1Ev", "v", "u"] {
                     for count in [100, 10_000, 100_000] {
@@ -249,11 +199,11 @@ mod tests {
             "1a", "Z", "L", "N", "I", "J", "E", "X", "D", "T_", "S_", "i", "P", "F", "v", "_", "dl", "cl",
             "sr", "st", "Dp", "Dt", "DT", "cv", "fp", "on", "tl", "il", "U", "B1a", "St", "Sa", "M", "A",
             "nw", "G", "TC", "h0_", "K", "Ut", "Ul", "C1", "qu", "ix", "R", "NvC1a", "B_", "B1_", "p", "Y",
-            "u", "__T1a", "Qb", "QBa", "FZ", "HQc", "AQb", "B2", "S1a", "zi", "Z2T", "_info",
+            "u", "B2", "S1a", "zi", "Z2T", "_info",
         ];
         let mut random = fastrand::Rng::with_seed(7);
         for _ in 0..20_000 {
-            let prefix = ["_Z", "_R", "_D", "a_AziB"][random.usize(..4)];
+            let prefix = ["_Z", "_R", "a_AziB"][random.usize(..3)];
             let mut name = prefix.to_owned();
             for _ in 0..random.usize(1..4) {
                 let unit: String =

@@ -85,7 +85,7 @@ pub use twin::{Mismatch, Twin};
 pub use warning::Warning;
 pub use weights::Weights;
 
-use kperf_abi::{Symbol, SymbolTable, names as reserved};
+use kperf_abi::{SymbolTable, names as reserved};
 use module::ModuleInfo;
 use wasmparser::{Parser, Payload};
 
@@ -102,18 +102,6 @@ pub fn probed(wasm: &[u8]) -> Result<Option<SymbolTable>, Error> {
         }
     }
     Ok(None)
-}
-
-/// Shows names of Swift as the source has them where a table has them mangled. Answers how many, and how many stay mangled: without
-/// the feature `swift` all do.
-pub fn demangle_swift(table: &mut SymbolTable) -> (usize, usize) {
-    let (mut shown, mut left) = (0, 0);
-    let mangled = |symbol: &&mut Symbol| symbol.demangled.is_none() && demangle::is_swift(&symbol.name);
-    for symbol in table.symbols.iter_mut().filter(mangled) {
-        symbol.demangled = demangle::demangle(&symbol.name).map(Into::into);
-        *(if symbol.demangled.is_some() { &mut shown } else { &mut left }) += 1;
-    }
-    (shown, left)
 }
 
 /// Whether a module can have its own recorder inside, in a host that sees an instance only after its start section has run. False if

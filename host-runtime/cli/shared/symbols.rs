@@ -59,8 +59,6 @@ struct Known {
     modules: HashMap<PathBuf, HashSet<String>>,
     /// All modules of each trace, if there are maps, which don't say which module they are of.
     all_modules: HashMap<PathBuf, Vec<ModuleIdentity>>,
-    /// Whether it was said that names of Swift stay mangled.
-    has_told_of_swift: bool,
 }
 
 /// A trace, if it is a file, and the bytes of one of its tables.
@@ -222,17 +220,6 @@ impl Known {
         Ok(())
     }
 
-    /// Names of Swift that were recorded by a build without its demangler. Answers how many are shown.
-    fn show_swift(&mut self, table: &mut SymbolTable) -> usize {
-        let (shown, left) = kperf_rewriter::demangle_swift(table);
-        if left > 0 && !cfg!(feature = "swift") && !std::mem::replace(&mut self.has_told_of_swift, true) {
-            tell(format_args!(
-                "hint: names of Swift stay mangled; `cargo build --release --features swift` makes a command that knows them"
-            ));
-        }
-        shown
-    }
-
     /// The table to use instead of one that a trace has, and the files that it is from.
     fn table(&mut self, bytes: &[u8], trace: Option<&Path>, applied: &mut Vec<Packed>) -> Option<Arc<[u8]>> {
         let key = (trace.map(Path::to_owned), bytes.to_vec());
@@ -254,7 +241,6 @@ impl Known {
             // Nothing else can change it. It needs not be unpacked and packed again.
             if self.files.is_empty()
                 && !search::is_wanted()
-                && !cfg!(feature = "swift")
                 && let Some(kept) = beside::instead_of(beside, &table)
             {
                 self.tables.insert(key, Some(kept.clone()));
@@ -318,7 +304,6 @@ impl Known {
         if changed + given > 0 {
             table.tidy_files();
         }
-        changed += self.show_swift(&mut table);
         let instead: Option<Arc<[u8]>> = (changed + given > 0).then(|| table.to_bytes().into());
         if let (Some(bytes), true) = (&instead, given > 0) {
             applied.push(Packed { sha256: table.module.sha256.clone(), bytes: bytes.clone() });
