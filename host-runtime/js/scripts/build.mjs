@@ -28,7 +28,7 @@ for (const name of ['ticker', 'sampler', 'rewriter']) {
 }
 // To hash it takes as long as to compile a small module, in each process that has its modules in the cache.
 const version = createHash('sha256').update(readFileSync('rewriter/rewriter.wasm')).digest('hex');
-writeFileSync('src/common/version-source.ts', `/** The SHA-256 of rewriter.wasm, made by scripts/build.mjs. */\nexport const REWRITER_VERSION = '${version}';\n`);
+writeFileSync('src/common/hook/version-source.ts', `/** The SHA-256 of rewriter.wasm, made by scripts/build.mjs. */\nexport const REWRITER_VERSION = '${version}';\n`);
 run('node_modules/typescript/bin/tsc');
 for (const name of ['core', 'rewriter', 'reports']) copyFileSync(`${name}/${name}.wasm`, `dist/${name}.wasm`);
 for (const [name, entry] of Object.entries({ kperf: 'register', worklet: 'worklet' })) {

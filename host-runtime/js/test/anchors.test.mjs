@@ -1,7 +1,7 @@
 // A trace gets one more anchor to the calendar each minute: clocks drift, and calendars are set.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { TraceWriter } from '../dist/common/trace-writer.js';
+import { TraceWriter } from '../dist/common/trace/trace-writer.js';
 import { chunksOf, MemorySink } from './support/memory-sink.mjs';
 
 const now = performance.now;

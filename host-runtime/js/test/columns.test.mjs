@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as zlib from 'node:zlib';
-import { Columns } from '../dist/common/columns.js';
+import { Columns } from '../dist/common/trace/columns.js';
 import { CoreColumns } from '../dist/node/core-columns.js';
 import { coreModuleSync } from '../dist/node/core.js';
 

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { TraceWriter } from '../dist/common/trace-writer.js';
+import { TraceWriter } from '../dist/common/trace/trace-writer.js';
 import { launch, open } from './support/chromium.mjs';
 import { folder, hasMultiMemory, kperf, PROBE, probed, ROOT } from './support/cli.mjs';
 import { chunksOf, MemorySink, unpacked } from './support/memory-sink.mjs';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BLOCK_HEADER, END_MARK, LEAVE, START, SWITCH, TIME, WIDE_TIME } from '../dist/common/constants.js';
-import { BLOCKS, CHANGES, CONTROL, EARLIER_LENGTH, GIVES, GIVES_EARLIER, GIVES_OWN } from '../dist/common/shared-lane.js';
+import { BLOCKS, CHANGES, CONTROL, EARLIER_LENGTH, GIVES, GIVES_EARLIER, GIVES_OWN } from '../dist/common/recorder/shared-lane.js';
 import { Lookout } from '../dist/node/lookout.js';
 
 const leaf = (id) => LEAVE + 1 + id;

@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { rewrite, rewriting } from '../dist/common/rewriter.js';
+import { rewrite, rewriting } from '../dist/common/hook/rewriter.js';
 import { CLI, folder, kperf, ROOT } from './support/cli.mjs';
 
 const work = folder();
@@ -75,7 +75,7 @@ test('its size and its speed', (t) => {
 const MEASURE = `
     import { execFileSync } from 'node:child_process';
     import { readFileSync } from 'node:fs';
-    import { rewriting } from './dist/common/rewriter.js';
+    import { rewriting } from './dist/common/hook/rewriter.js';
     const [path, to, command] = process.argv.slice(1);
     const wasm = readFileSync(path);
     const timed = async (act) => {

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { SHADOW_STACK } from '../dist/common/constants.js';
-import { switchBuffer, switchCounts } from '../dist/common/counts.js';
-import { CONTROL_BYTES, Profiled } from '../dist/common/sampler.js';
-import { parseSampling } from '../dist/common/sampling.js';
-import { parentBuffer } from '../dist/common/told-parent.js';
+import { switchBuffer, switchCounts } from '../dist/common/profile/counts.js';
+import { CONTROL_BYTES, Profiled } from '../dist/common/profile/sampler.js';
+import { parseSampling } from '../dist/common/profile/sampling.js';
+import { parentBuffer } from '../dist/common/profile/parent-cell.js';
 import { hasMultiMemory } from './support/cli.mjs';
 
 const skip = !hasMultiMemory && 'this node gives a module one memory';

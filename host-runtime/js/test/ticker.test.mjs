@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { clockMemory, GUEST_TOTAL, GUESTS, hasTicked, NAPS, stopTicker, wakeTicker } from '../dist/common/ticker.js';
+import { clockMemory, GUEST_TOTAL, GUESTS, hasTicked, NAPS, stopTicker, wakeTicker } from '../dist/common/clock/ticker.js';
 import { folder, hasMultiMemory, kperf, PACKAGE, probed } from './support/cli.mjs';
 import { chunksOf } from './support/memory-sink.mjs';
 
@@ -219,7 +219,7 @@ test('a ticker that is put aside naps: for longer if that is soon again, and whi
             if (naps.length === spins.length) control[16] = 2;
             return time;
         };
-        import(${JSON.stringify(pathToFileURL(join(PACKAGE, 'dist/common/ticker.js')).href)}).then(({ TickerLoop }) => {
+        import(${JSON.stringify(pathToFileURL(join(PACKAGE, 'dist/common/clock/ticker.js')).href)}).then(({ TickerLoop }) => {
             new TickerLoop({ memory, offset: 0, periodNanos: 2000, resolutionNanos: 1 }).run();
             parentPort.postMessage(naps);
         });`;
@@ -240,7 +240,7 @@ test('one without guests sleeps, until one begins or it is asked', async () => {
         const { parentPort, workerData: memory } = require('node:worker_threads');
         let time = 1000;
         performance.now = () => (time += 1);
-        import(${JSON.stringify(pathToFileURL(join(PACKAGE, 'dist/common/ticker.js')).href)}).then(({ TickerLoop }) => {
+        import(${JSON.stringify(pathToFileURL(join(PACKAGE, 'dist/common/clock/ticker.js')).href)}).then(({ TickerLoop }) => {
             new TickerLoop({ memory, offset: 0, periodNanos: 2000, resolutionNanos: 1 }).run();
             parentPort.postMessage('ended');
         });`, { eval: true, workerData: memory });

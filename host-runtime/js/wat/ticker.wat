@@ -7,9 +7,9 @@
 ;; bytes 80..88    u64   their lengths together, in nanoseconds
 ;; bytes 88..96    u64   the longest
 ;; bytes 96..104   f64   the last reading of the clock, in milliseconds
-;; bytes 104..108  u32   how often lanes were told of (src/common/ticker.ts)
+;; bytes 104..108  u32   how often lanes were told of (src/common/clock/ticker.ts)
 ;;
-;; What guests' threads write (src/common/ticker-watch.ts), times in ticks:
+;; What guests' threads write (src/common/clock/ticker-watch.ts), times in ticks:
 ;;
 ;; bytes 112..120  f64   when one of them last found the time too old, and put 0 in its place
 ;; bytes 120..128  f64   what was before this doesn't count
@@ -30,7 +30,7 @@
 ;; bytes 240..244  u32   1 while it naps
 ;; bytes 244..248  u32   1 while it sleeps because no guest runs: whose guest begins puts 0 there, and wakes it
 ;; bytes 248..256  i64   how long it naps, in nanoseconds, if it is put aside
-;; bytes 256..264  i64   until when it naps; always, if a period is so long that it sleeps between its ticks (src/common/ticker.ts)
+;; bytes 256..264  i64   until when it naps; always, if a period is so long that it sleeps between its ticks (src/common/clock/ticker.ts)
 ;; bytes 264..272  i64   when it last saw that a guest had run, in ticks
 ;; bytes 272..280  f64   how long guests had run by then: bytes 144..152
 ;; bytes 1024..    stalls: start u64, length u64

@@ -1,6 +1,6 @@
 /** The core's module in a page. */
 
-import { TraceCore, type CoreOptions } from '../common/core.js';
+import { TraceCore, type CoreOptions } from '../common/trace/core.js';
 import { engine } from '../common/engine.js';
 
 /** The address of `kperf.js`, if this is part of that script and not of a package. */

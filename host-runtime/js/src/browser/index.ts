@@ -1,32 +1,32 @@
 /** Recording in a page or a worker of it. */
 
-import { Calibration } from '../common/calibrate.js';
-import { anchorOf, madeUp, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf } from '../common/clock.js';
-import { LocalOutput } from '../common/local-output.js';
-import type { AskParent } from '../common/parent.js';
-import { isProfile } from '../common/profile.js';
-import { Recorder, type RecorderSettings } from '../common/recorder.js';
-import { hasTicked, periodOn, stopTicker } from '../common/ticker.js';
-import { parseSampling, type SamplingOptions } from '../common/sampling.js';
+import { Calibration } from '../common/recorder/calibrate.js';
+import { anchorOf, madeUp, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf } from '../common/clock/clock.js';
+import { LocalOutput } from '../common/recorder/local-output.js';
+import type { AskParent } from '../common/trace/parent.js';
+import { isProfile } from '../common/profile/profile.js';
+import { Recorder, type RecorderSettings } from '../common/recorder/recorder.js';
+import { hasTicked, periodOn, stopTicker } from '../common/clock/ticker.js';
+import { parseSampling, type SamplingOptions } from '../common/profile/sampling.js';
 import { Reason } from '../common/constants.js';
-import type { ClockInfo, Header, Sink, Summary } from '../common/trace.js';
-import type { TimeSource } from '../common/lane.js';
+import type { ClockInfo, Header, Sink, Summary } from '../common/trace/trace.js';
+import type { TimeSource } from '../common/recorder/lane.js';
 import { browserOf, systemOf } from './host.js';
 import { MemorySink } from './memory-sink.js';
 import { PageSampler } from './sampler.js';
 import { startTicker, tickerWorks, whyNoTicker, type Started } from './ticker.js';
 
-export { Recorder } from '../common/recorder.js';
-export { TraceCore } from '../common/core.js';
+export { Recorder } from '../common/recorder/recorder.js';
+export { TraceCore } from '../common/trace/core.js';
 export { coreModule, openTrace } from './core.js';
-export type { CallTree, CoreOptions, Report, SpanOptions } from '../common/core.js';
+export type { CallTree, CoreOptions, Report, SpanOptions } from '../common/trace/core.js';
 export { MemorySink } from './memory-sink.js';
-export { readSymbols, type Symbols } from '../common/symbols.js';
-export { OtlpSink } from '../common/otlp-sink.js';
-export type { OtlpOptions } from '../common/otlp-settings.js';
-export type { AskParent, Parent } from '../common/parent.js';
+export { readSymbols, type Symbols } from '../common/trace/symbols.js';
+export { OtlpSink } from '../common/otlp/sink.js';
+export type { OtlpOptions } from '../common/otlp/settings.js';
+export type { AskParent, Parent } from '../common/trace/parent.js';
 export { PostSink } from './post-sink.js';
-export type { Header, Sink, Summary } from '../common/trace.js';
+export type { Header, Sink, Summary } from '../common/trace/trace.js';
 
 /** Windows are short, because a page may be closed at any moment and then loses what the sampler still has. */
 const WINDOW = '1s';

@@ -1,15 +1,15 @@
 /** Probes for the modules that a page loads. */
 
 import { LOADED_IDS } from '../common/constants.js';
-import { hasMultiMemory } from '../common/lane.js';
-import { Loading, type LoadingHost } from '../common/loading.js';
-import type { RewriteOptions, Rewriting } from '../common/rewriter.js';
+import { hasMultiMemory } from '../common/recorder/lane.js';
+import { Loading, type LoadingHost } from '../common/hook/loading.js';
+import type { RewriteOptions, Rewriting } from '../common/hook/rewriter.js';
 import { script } from './core.js';
 import { isIsolated } from './isolation.js';
 import { keepModule, keptModule } from './module-cache.js';
-import { tell } from './tell.js';
+import { tell } from './warn.js';
 import { REWRITER_SOURCE } from './rewriter-source.js';
-import { REWRITER_VERSION } from '../common/version-source.js';
+import { REWRITER_VERSION } from '../common/hook/version-source.js';
 import type { RewriterAnswer, RewriterData } from './rewriter-thread.js';
 import { rewriteThere, rewriteThereNow } from './server.js';
 import { REWRITER_NAME } from './workers.js';

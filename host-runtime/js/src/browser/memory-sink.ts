@@ -1,6 +1,6 @@
 /** A trace in the page's memory. */
 
-import type { Sink } from '../common/trace.js';
+import type { Sink } from '../common/trace/trace.js';
 
 /** Keeps a trace, to be downloaded or sent. */
 export class MemorySink implements Sink {

@@ -1,6 +1,6 @@
 /** Modules that were rewritten, for the next page of this origin that loads them. */
 
-import type { Rewriting } from '../common/rewriter.js';
+import type { Rewriting } from '../common/hook/rewriter.js';
 
 const NAME = 'kperf-wasm';
 const STORE = 'modules';

@@ -1,6 +1,6 @@
 /** A trace that is posted while it is recorded. */
 
-import type { Sink } from '../common/trace.js';
+import type { Sink } from '../common/trace/trace.js';
 
 /**
  * The default of how long chunks wait for others to be posted with, in milliseconds. It is short, because what waits when a page is

@@ -9,20 +9,20 @@
  */
 
 import { Reason } from '../common/constants.js';
-import '../common/global.js';
-import { hook, type Hooks } from '../common/hook.js';
-import { isProfile } from '../common/profile.js';
-import type { SamplingOptions } from '../common/sampling.js';
-import { hookSuspension } from '../common/suspension.js';
-import type { AskParent } from '../common/parent.js';
-import type { OtlpOptions } from '../common/otlp-settings.js';
-import { OtlpSink } from '../common/otlp-sink.js';
-import type { Sink } from '../common/trace.js';
+import '../common/hook/global.js';
+import { hook, type Hooks } from '../common/hook/hook.js';
+import { isProfile } from '../common/profile/profile.js';
+import type { SamplingOptions } from '../common/profile/sampling.js';
+import { hookSuspension } from '../common/recorder/suspension.js';
+import type { AskParent } from '../common/trace/parent.js';
+import type { OtlpOptions } from '../common/otlp/settings.js';
+import { OtlpSink } from '../common/otlp/sink.js';
+import type { Sink } from '../common/trace/trace.js';
 import { coreModule } from './core.js';
 import { reachFrames } from './frames.js';
 import { loadingOf } from './loading.js';
 import { createRecorder, PostSink, type PageRecorder } from './index.js';
-import { tell } from './tell.js';
+import { tell } from './warn.js';
 import { enterWorker, reachWorkers, reachWorklets } from './workers.js';
 
 /** The settings of a page. */

@@ -1,6 +1,6 @@
 /** The worker that rewrites a module. scripts/build.mjs makes one text of it, `rewriter-source.ts`. */
 
-import { rewriting, type RewriteOptions, type Rewriting } from '../common/rewriter.js';
+import { rewriting, type RewriteOptions, type Rewriting } from '../common/hook/rewriter.js';
 
 /** What the worker is sent. */
 export interface RewriterData {

@@ -1,8 +1,8 @@
 /** The worker that looks at instances that make a profile. scripts/build.mjs makes one text of it, `sampler-source.ts`. */
 
-import type { ProfiledInstance } from '../common/profiled-instance.js';
-import { SamplerLoop } from '../common/sampler.js';
-import type { Sampling } from '../common/sampling.js';
+import type { ProfiledInstance } from '../common/profile/profiled-instance.js';
+import { SamplerLoop } from '../common/profile/sampler.js';
+import type { Sampling } from '../common/profile/sampling.js';
 
 /** The first message to the worker. All others are instances. */
 export interface SamplerData {

@@ -1,10 +1,10 @@
 /** How a page talks to the worker that samples. */
 
-import { countsAlone, type SamplerLink } from '../common/profile.js';
-import type { Output } from '../common/output.js';
-import type { ProfiledInstance } from '../common/profiled-instance.js';
-import { SamplerControl } from '../common/sampler.js';
-import type { Sampling } from '../common/sampling.js';
+import { countsAlone, type SamplerLink } from '../common/profile/profile.js';
+import type { Output } from '../common/recorder/output.js';
+import type { ProfiledInstance } from '../common/profile/profiled-instance.js';
+import { SamplerControl } from '../common/profile/sampler.js';
+import type { Sampling } from '../common/profile/sampling.js';
 import type { Found, SamplerData } from './sampler-thread.js';
 import { ISOLATED, isIsolated } from './isolation.js';
 import { SAMPLER_SOURCE } from './sampler-source.js';

@@ -1,7 +1,7 @@
 /** `kperf-wasm serve` puts probes into modules: a fifth of the time that it takes here, and without another thread. */
 
-import { hasMultiMemory } from '../common/lane.js';
-import type { RewriteOptions, Rewriting } from '../common/rewriter.js';
+import { hasMultiMemory } from '../common/recorder/lane.js';
+import type { RewriteOptions, Rewriting } from '../common/hook/rewriter.js';
 import { isIsolated } from './isolation.js';
 
 /** As it was when this was loaded: pages and their libraries wrap it. */

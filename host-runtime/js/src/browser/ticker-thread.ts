@@ -1,6 +1,6 @@
 /** The worker that renews the time. scripts/build.mjs makes one text of it, `ticker-source.ts`. */
 
-import { TickerLoop, type CellChange, type TickerOptions } from '../common/ticker.js';
+import { TickerLoop, type CellChange, type TickerOptions } from '../common/clock/ticker.js';
 
 /** What the worker is sent. */
 export interface TickerData extends Omit<TickerOptions, 'offset'> {

@@ -1,9 +1,9 @@
 /** Starts the ticker's worker. */
 
-import { ticksOf, type Clock } from '../common/clock.js';
-import { askForCells, clockMemory, type CellChange, type Ticker, type TickerPace } from '../common/ticker.js';
-import { TickerWatch } from '../common/ticker-watch.js';
-import { hasMultiMemory, type TimeSource } from '../common/lane.js';
+import { ticksOf, type Clock } from '../common/clock/clock.js';
+import { askForCells, clockMemory, type CellChange, type Ticker, type TickerPace } from '../common/clock/ticker.js';
+import { TickerWatch } from '../common/clock/ticker-watch.js';
+import { hasMultiMemory, type TimeSource } from '../common/recorder/lane.js';
 import { ISOLATED, isIsolated } from './isolation.js';
 import type { TickerData } from './ticker-thread.js';
 import { TICKER_SOURCE } from './ticker-source.js';

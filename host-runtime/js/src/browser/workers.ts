@@ -1,6 +1,6 @@
 /** Loads the recorder into the workers that a page starts, and into their workers. */
 
-import { tell } from './tell.js';
+import { tell } from './warn.js';
 
 /** Functions and classes that make a request of an address, which may be relative. */
 const REQUESTS = ['Request', 'EventSource', 'WebSocket'] as const;

@@ -3,6 +3,6 @@
  * with probes that the page hands over get probes that do nothing. scripts/build.mjs makes one file of it, `worklet.js`.
  */
 
-import { hook } from '../common/hook.js';
+import { hook } from '../common/hook/hook.js';
 
 hook({ recorder: () => undefined, tell: () => undefined });

@@ -2,7 +2,7 @@
 
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { ParseArgsConfig } from 'node:util';
-import type { RewriteOptions } from '../common/rewriter.js';
+import type { RewriteOptions } from '../common/hook/rewriter.js';
 
 /** The flags of which functions get probes. */
 export const PROBED = {

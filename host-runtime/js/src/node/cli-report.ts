@@ -1,7 +1,7 @@
 /** What is printed of a trace. */
 
 import { closeSync, openSync, readSync } from 'node:fs';
-import type { Report } from '../common/core.js';
+import type { Report } from '../common/trace/core.js';
 import { printable } from './cli-args.js';
 import { openTrace } from './core.js';
 

@@ -7,7 +7,7 @@ import { constants } from 'node:os';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { rewrite, type RewriteOptions } from '../common/rewriter.js';
+import { rewrite, type RewriteOptions } from '../common/hook/rewriter.js';
 import { number, oneOf, onlyFile, printable, PROBED, probed, say, Usage } from './cli-args.js';
 import { printReport } from './cli-report.js';
 import { diff, flame, view } from './cli-reports.js';

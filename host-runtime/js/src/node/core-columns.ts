@@ -1,9 +1,9 @@
 /** Makes columns with the core, which takes a third of the time of common/columns.ts or less, and packs them. */
 
-import { CoreInstance } from '../common/core-instance.js';
+import { CoreInstance } from '../common/trace/core-instance.js';
 import { engine } from '../common/engine.js';
-import { LENGTHS, PACKED, PREFIX, type Encoded, type Encoder } from '../common/columns.js';
-import type { Pack } from '../common/trace-writer.js';
+import { LENGTHS, PACKED, PREFIX, type Encoded, type Encoder } from '../common/trace/columns.js';
+import type { Pack } from '../common/trace/trace-writer.js';
 
 /** A column shorter than this isn't packed: node takes 15 us to begin a frame. */
 const WORTH_PACKING = 512;

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { TraceCore, type CoreOptions } from '../common/core.js';
+import { TraceCore, type CoreOptions } from '../common/trace/core.js';
 import { engine } from '../common/engine.js';
 
 const FILE = new URL('../core.wasm', import.meta.url);

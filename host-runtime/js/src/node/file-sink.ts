@@ -1,7 +1,7 @@
 /** A trace in a file. */
 
 import { closeSync, writeSync } from 'node:fs';
-import type { Sink } from '../common/trace.js';
+import type { Sink } from '../common/trace/trace.js';
 import { openTrace } from './trace-file.js';
 
 /** Writes a file without a buffer, so that it has complete chunks however the process ends. */

@@ -1,7 +1,7 @@
 /** The other threads' side of the thread that sends a growing trace as spans. */
 
-import type { Delivery } from '../common/otlp-exporter.js';
-import type { OtlpOptions } from '../common/otlp-settings.js';
+import type { Delivery } from '../common/trace/trace.js';
+import type { OtlpOptions } from '../common/otlp/settings.js';
 
 /** What the thread begins with. */
 export interface FollowerData {

@@ -1,9 +1,9 @@
 /** How a thread sends what it records to the thread that writes. */
 
-import type { Clockwork } from '../common/local-output.js';
-import type { Output } from '../common/output.js';
-import { stopTicker, tickedOf } from '../common/ticker.js';
-import type { ClockInfo, Header, Summary } from '../common/trace.js';
+import type { Clockwork } from '../common/recorder/local-output.js';
+import type { Output } from '../common/recorder/output.js';
+import { stopTicker, tickedOf } from '../common/clock/ticker.js';
+import type { ClockInfo, Header, Summary } from '../common/trace/trace.js';
 import type { Followed } from './follower.js';
 import { Hub, Message } from './hub.js';
 import type { Ending, Written } from './writer-thread.js';

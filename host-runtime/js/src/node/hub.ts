@@ -2,7 +2,7 @@
 
 import { CAPACITY, HOST_IDS } from '../common/constants.js';
 import { instantiate } from '../common/instantiate.js';
-import { hasMultiMemory } from '../common/lane.js';
+import { hasMultiMemory } from '../common/recorder/lane.js';
 import { COPY } from '../common/wasm.js';
 
 /** The kinds of messages to the writer. */

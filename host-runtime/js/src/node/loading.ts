@@ -4,14 +4,14 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { getEnvironmentData, isMainThread, setEnvironmentData, Worker } from 'node:worker_threads';
 import { engine } from '../common/engine.js';
-import { Loading, type LoadingHost } from '../common/loading.js';
-import { rewritingOf, rewritten, type RewriteOptions, type Rewriting, type Rewritten } from '../common/rewriter.js';
-import { missingAllocators } from '../common/symbols.js';
+import { Loading, type LoadingHost } from '../common/hook/loading.js';
+import { rewritingOf, rewritten, type RewriteOptions, type Rewriting, type Rewritten } from '../common/hook/rewriter.js';
+import { missingAllocators } from '../common/trace/symbols.js';
 import { ModuleCache } from './module-cache.js';
 import { ModuleIds } from './module-ids.js';
-import { REWRITER_VERSION } from '../common/version-source.js';
+import { REWRITER_VERSION } from '../common/hook/version-source.js';
 import type { RewriterData } from './rewriter-thread.js';
-import { tell } from './tell.js';
+import { tell } from './warn.js';
 
 /** As it was when this was loaded: `register` wraps it later. */
 const OwnWorker = Worker;

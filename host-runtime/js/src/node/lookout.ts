@@ -1,9 +1,9 @@
 /** Reads the lanes of threads that run, so that the trace of a killed process lacks only its last moments. */
 
 import { BLOCK_HEADER, LEAVE, SWITCH, WIDE_TIME, type Reason } from '../common/constants.js';
-import { wordsOf } from '../common/columns.js';
-import { BLOCKS, CHANGES, CONTROL, type SharedLane } from '../common/shared-lane.js';
-import { behind, pendingOf, restOf } from '../common/rest.js';
+import { wordsOf } from '../common/trace/columns.js';
+import { BLOCKS, CHANGES, CONTROL, type SharedLane } from '../common/recorder/shared-lane.js';
+import { behind, pendingOf, restOf } from '../common/recorder/lane-reader.js';
 
 interface Watched {
     shared?: SharedLane;

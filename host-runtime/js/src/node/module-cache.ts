@@ -5,7 +5,7 @@ import { appendFileSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSyn
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
-import type { Rewriting } from '../common/rewriter.js';
+import type { Rewriting } from '../common/hook/rewriter.js';
 
 /** The folder has at most so many bytes; what wasn't used for longest goes first. */
 const MOST_BYTES = 2 ** 30;

@@ -1,7 +1,7 @@
 /** For how long this thread was ready to run while other threads had the processors. Linux tells; other systems don't. */
 
 import { readFileSync, readlinkSync } from 'node:fs';
-import type { Preempted } from '../common/trace.js';
+import type { Preempted } from '../common/trace/trace.js';
 
 /** Begins to watch the thread that calls this; answers what tells what was taken from it since then. */
 export function watchPreempted(): () => Preempted | undefined {

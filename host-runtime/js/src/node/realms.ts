@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm, { type Context, type CreateContextOptions, type RunningScriptInNewContextOptions } from 'node:vm';
 import threads, { type WorkerOptions } from 'node:worker_threads';
-import { tell } from './tell.js';
+import { tell } from './warn.js';
 
 const REGISTER = new URL('./register.js', import.meta.url).href;
 const IMPORT = ['--import', REGISTER];

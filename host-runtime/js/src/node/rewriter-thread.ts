@@ -1,7 +1,7 @@
 /** The thread that rewrites a large module, while the program goes on. */
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { rewritten, type RewriteOptions } from '../common/rewriter.js';
+import { rewritten, type RewriteOptions } from '../common/hook/rewriter.js';
 
 /** What the thread begins with. */
 export interface RewriterData {

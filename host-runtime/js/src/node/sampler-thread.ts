@@ -1,10 +1,10 @@
 /** The thread that looks at instances that make a profile. */
 
 import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
-import { threadClock, ticksOf } from '../common/clock.js';
-import type { ProfiledInstance } from '../common/profiled-instance.js';
-import { SamplerLoop } from '../common/sampler.js';
-import type { Sampling } from '../common/sampling.js';
+import { threadClock, ticksOf } from '../common/clock/clock.js';
+import type { ProfiledInstance } from '../common/profile/profiled-instance.js';
+import { SamplerLoop } from '../common/profile/sampler.js';
+import type { Sampling } from '../common/profile/sampling.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
 import { threadOffset } from './offset.js';

@@ -1,10 +1,10 @@
 /** How a thread of node talks to the one that samples. */
 
-import type { Output } from '../common/output.js';
-import { countsAlone, hasEnded, type SamplerLink } from '../common/profile.js';
-import type { ProfiledInstance } from '../common/profiled-instance.js';
-import { CONTROL_ENDED, IS_NONE, IS_RUNNING, SamplerControl, STATE } from '../common/sampler.js';
-import type { Sampling } from '../common/sampling.js';
+import type { Output } from '../common/recorder/output.js';
+import { countsAlone, hasEnded, type SamplerLink } from '../common/profile/profile.js';
+import type { ProfiledInstance } from '../common/profile/profiled-instance.js';
+import { CONTROL_ENDED, IS_NONE, IS_RUNNING, SamplerControl, STATE } from '../common/profile/sampler.js';
+import type { Sampling } from '../common/profile/sampling.js';
 
 /** How many milliseconds the thread may take to write what is left. */
 const PATIENCE = 10_000;

@@ -1,11 +1,11 @@
 /** The settings of the environment. They are read when the package is loaded, because some tools empty the environment later. */
 
-import { parseClock } from '../common/clock.js';
-import { parseSampling, type SamplingOptions } from '../common/sampling.js';
-import { hasMultiMemory } from '../common/lane.js';
-import { otlpFromEnvironment, type OtlpOptions } from '../common/otlp-settings.js';
+import { parseClock } from '../common/clock/clock.js';
+import { parseSampling, type SamplingOptions } from '../common/profile/sampling.js';
+import { hasMultiMemory } from '../common/recorder/lane.js';
+import { otlpFromEnvironment, type OtlpOptions } from '../common/otlp/settings.js';
 import { reasonOf } from '../common/reason.js';
-import type { RewriteOptions } from '../common/rewriter.js';
+import type { RewriteOptions } from '../common/hook/rewriter.js';
 import type { LoadingSettings } from './loading.js';
 import { cacheFolder } from './module-cache.js';
 

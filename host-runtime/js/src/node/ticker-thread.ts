@@ -1,7 +1,7 @@
 /** The thread that renews the time for recorders of the ticker's form. */
 
 import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
-import { TickerLoop, type CellChange } from '../common/ticker.js';
+import { TickerLoop, type CellChange } from '../common/clock/ticker.js';
 import { threadOffset } from './offset.js';
 
 /** What the thread begins with. */

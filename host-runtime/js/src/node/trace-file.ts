@@ -3,7 +3,7 @@
 import { closeSync, linkSync, lstatSync, openSync, readSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import { CHUNK_HEADER, PREAMBLE } from '../common/constants.js';
-import type { Header } from '../common/trace.js';
+import type { Header } from '../common/trace/trace.js';
 
 /** A file's first chunk is longer only with a very long command, its last never. */
 const ENOUGH = 1 << 16;

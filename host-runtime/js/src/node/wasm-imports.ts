@@ -6,12 +6,12 @@
 import * as nodeModule from 'node:module';
 import { MODULE, PROBES, SYMBOLS_SECTION } from '../common/constants.js';
 import { engine, importsOf } from '../common/engine.js';
-import { IDLE_PROBES } from '../common/idle.js';
-import type { Loading } from '../common/loading.js';
-import { outlineOf } from '../common/outline.js';
+import { IDLE_PROBES } from '../common/hook/idle.js';
+import type { Loading } from '../common/hook/loading.js';
+import { outlineOf } from '../common/hook/module-headers.js';
 import { reasonOf } from '../common/reason.js';
-import type { Recorder } from '../common/recorder.js';
-import { tell } from './tell.js';
+import type { Recorder } from '../common/recorder/recorder.js';
+import { tell } from './warn.js';
 
 /** A module with probes: what supplies them, and its bytes. */
 interface Probed {

@@ -10,12 +10,12 @@ import { Hub, Message } from './hub.js';
 import { Lookout } from './lookout.js';
 import { threadOffset } from './offset.js';
 import { giveWay } from './priority.js';
-import { anchorOf, threadClock } from '../common/clock.js';
+import { anchorOf, threadClock } from '../common/clock/clock.js';
 import { Reason } from '../common/constants.js';
-import type { SharedLane } from '../common/shared-lane.js';
-import { TraceWriter } from '../common/trace-writer.js';
-import type { Codecs } from '../common/trace-writer.js';
-import type { Header, Summary, Told } from '../common/trace.js';
+import type { SharedLane } from '../common/recorder/shared-lane.js';
+import { TraceWriter } from '../common/trace/trace-writer.js';
+import type { Codecs } from '../common/trace/trace-writer.js';
+import type { Header, Summary, Told } from '../common/trace/trace.js';
 
 /** What the thread begins with. */
 export interface WriterData {

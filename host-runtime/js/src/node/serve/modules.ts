@@ -1,7 +1,7 @@
 /** Adds probes to the modules that pages hand over, once for each module. */
 
 import { createHash } from 'node:crypto';
-import type { RewriteOptions, Rewritten } from '../../common/rewriter.js';
+import type { RewriteOptions, Rewritten } from '../../common/hook/rewriter.js';
 import { say } from '../cli-args.js';
 import { rewriteInThread } from '../loading.js';
 

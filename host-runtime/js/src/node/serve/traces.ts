@@ -2,8 +2,8 @@
 
 import { closeSync, fstatSync, ftruncateSync, mkdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { OtlpOptions } from '../../common/otlp-settings.js';
-import { OtlpSink } from '../../common/otlp-sink.js';
+import type { OtlpOptions } from '../../common/otlp/settings.js';
+import { OtlpSink } from '../../common/otlp/sink.js';
 import { reasonOf } from '../../common/reason.js';
 import { say } from '../cli-args.js';
 import { coreModule } from '../core.js';

@@ -1,5 +1,0 @@
-/** What the user is told. */
-
-import { teller } from '../common/tell.js';
-
-export const tell = teller((line) => console.warn(line));

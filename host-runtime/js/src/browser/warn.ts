@@ -1,0 +1,5 @@
+/** What the user is told. */
+
+import { teller } from '../common/warn.js';
+
+export const tell = teller((line) => console.warn(line));

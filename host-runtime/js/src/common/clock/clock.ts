@@ -1,0 +1,114 @@
+/** The clocks that times are read from. A tick is a nanosecond. */
+
+import { instantiate } from '../instantiate.js';
+import { CLOCK } from '../wasm.js';
+import type { ClockInfo, Header } from '../trace/trace.js';
+
+/** How the guest learns the time. */
+export type ClockChoice =
+    /** The ticker where it can work, else every event reads the clock. */
+    | { kind: 'auto' }
+    /** Every event reads `performance.now()`. */
+    | { kind: 'precise' }
+    /** Every event loads a time that a worker renews. */
+    | { kind: 'ticker'; periodNanos: number }
+    /** Modules count the instructions that they execute (`kperf-wasm rewrite --clock instructions`). */
+    | { kind: 'instructions' }
+    /** For tests: every reading is a microsecond after the one before. */
+    | { kind: 'test' };
+
+/** The clocks that are no clock of the machine's. */
+export type MadeUp = 'test' | 'instructions';
+
+/** A ticker's usual period. */
+export const PERIOD_NANOS = 2000;
+
+/** Reads `auto`, `precise`, `instructions`, `test`, `ticker`, `ticker:1.5us`. Throws a `TypeError` for anything else. */
+export function parseClock(text: string): ClockChoice {
+    if (text === 'auto' || text === 'precise' || text === 'instructions' || text === 'test') return { kind: text };
+    if (text === 'ticker') return { kind: 'ticker', periodNanos: PERIOD_NANOS };
+    const [, number, unit] = /^ticker:([0-9.]+)(ns|us|µs|ms)$/.exec(text) ?? [];
+    const periodNanos = Math.round(Number(number) * { ns: 1, us: 1e3, µs: 1e3, ms: 1e6 }[unit as 'ns' | 'us' | 'µs' | 'ms']);
+    if (periodNanos >= 100 && periodNanos <= 1e9) return { kind: 'ticker', periodNanos };
+    throw new TypeError(`no clock is called \`${text}\`: use auto, precise, ticker, ticker:PERIOD (100ns to 1000ms) or instructions`);
+}
+
+/** The clock, if it is none of the machine's. */
+export function madeUp({ kind }: ClockChoice): MadeUp | undefined {
+    return kind === 'test' || kind === 'instructions' ? kind : undefined;
+}
+
+/** Looked up once: the global is a getter, which costs as much as a reading. */
+const { performance } = globalThis;
+
+/** Writes a reading to a memory, in milliseconds since this thread began. It returns nothing, as an answer would be an object. */
+export function reader(memory: WebAssembly.Memory, address: number, now?: () => number): () => void {
+    const place = new Float64Array(memory.buffer, address, 1);
+    // Two functions: one that called either clock would be slower.
+    if (now) return () => void (place[0] = now());
+    return () => void (place[0] = performance.now());
+}
+
+/** A clock of this thread. */
+export interface Clock {
+    readonly source: ClockInfo['source'];
+    /** Milliseconds, without the offset. */
+    readonly now: () => number;
+    /** What to add, in milliseconds: all threads count from the moment from which the first one counts. */
+    readonly offset: number;
+    /** `now() -> i64` for the recorder, in ticks. */
+    readonly ticks: WebAssembly.ExportValue;
+    /** Makes `ticks` say the time of this moment until it is to go on: nobody reads the clock meanwhile. */
+    readonly halt: (on: boolean) => void;
+}
+
+/** The clock of this thread. */
+export function threadClock(origin: number, kind?: MadeUp): Clock {
+    let reading = 0;
+    const made = { test: () => ++reading / 1000, instructions: () => 0 };
+    const now = kind && made[kind];
+    const offset = kind === 'instructions' ? 0 : origin;
+    const memory = new WebAssembly.Memory({ initial: 1, maximum: 1 });
+    const read = reader(memory, 0, now);
+    const { now: ticks } = instantiate<{ now: WebAssembly.ExportValue }>(CLOCK, { js: { memory, read, offset } });
+    const halted = new Int32Array(memory.buffer, 8, 1);
+    const halt = (on: boolean): void => {
+        if (on) read();
+        halted[0] = on ? 1 : 0;
+    };
+    return { source: kind ?? 'performance.now', now: now ?? (() => performance.now()), offset, ticks, halt };
+}
+
+/** A reading of a clock, in ticks, as the recorder would have it. */
+export function ticksOf(clock: Clock): number {
+    return Math.floor((clock.now() + clock.offset) * 1e6 + 0.5);
+}
+
+/** The smallest step that the clock takes, in nanoseconds, as far as readings one after the other show it. */
+export function measureResolution(clock: Clock): number {
+    if (clock.source === 'test') return 1000;
+    if (clock.source === 'instructions') return 1;
+    let smallest = Infinity;
+    const begin = clock.now();
+    let last = begin;
+    // Some of the first steps may be as long as this thread waited for a processor.
+    for (let steps = 0; steps < 3 || (steps < 200 && last - begin < 3); ) {
+        const now = clock.now();
+        if (now === last) continue;
+        smallest = Math.min(smallest, now - last);
+        last = now;
+        steps++;
+    }
+    return Math.max(1, Math.round(smallest * 1e6));
+}
+
+/** Ties the clock to the calendar, at a moment when the calendar's milliseconds step. */
+export function anchorOf(clock: Clock): Header['anchor'] {
+    if (clock.source === 'test') return { ticks: '0', unix_nanos: '0' };
+    if (clock.source === 'instructions') return { ticks: '0', unix_nanos: `${Date.now()}000000` };
+    const first = Date.now();
+    let unix = first;
+    const begin = clock.now();
+    while (unix === first && clock.now() - begin < 5) unix = Date.now();
+    return { ticks: String(ticksOf(clock)), unix_nanos: `${unix}000000` };
+}

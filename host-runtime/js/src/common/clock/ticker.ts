@@ -1,0 +1,233 @@
+/** The ticker: what its thread does, and how the others speak with it. wat/ticker.wat has the loop. */
+
+import { reader } from './clock.js';
+import { instantiate, moduleOf } from '../instantiate.js';
+import { noStalls, type StallTotal, type TickTotal } from '../trace/trace.js';
+import { CELL, END, TICKER } from '../wasm.js';
+
+/** Addresses in the clock's memory, as wat/ticker.wat has them. */
+const ASKED = 64;
+const RUNS = 68;
+const STALLS = 72;
+const STALL_NANOS = 80;
+const STALL_LONGEST = 88;
+const READING = 96;
+const ASKED_CELLS = 104;
+export const SINCE = 112;
+const FROM = 120;
+export const GUESTS = 128;
+export const GUEST_SINCE = 136;
+export const GUEST_TOTAL = 144;
+export const SINCE_RAN = 152;
+const FROM_RAN = 160;
+export const LAST_TICK = 192;
+const TICKS = 200;
+const TICK_NANOS = 208;
+const TICK_SQUARES = 216;
+const COUNTS_FROM = 224;
+const GUEST_AT_TICK = 232;
+export const NAPS = 240;
+const SLEEPS = 244;
+const NAPS_UNTIL = 256;
+const STALL_LIST = 1024;
+const LISTED = 1000;
+
+/** What other threads can ask the ticker's thread to do. */
+const GO_ON = 0;
+const TAKE_CELLS = 1;
+const STOP = 2;
+
+/** How often it ticks, and the smallest step of the clock that it reads, in nanoseconds. */
+export interface TickerPace {
+    periodNanos: number;
+    resolutionNanos: number;
+}
+
+/** What the loop wants to know. */
+export interface TickerOptions extends TickerPace {
+    memory: WebAssembly.Memory;
+    offset: number;
+}
+
+/** A longer gap between two ticks, in nanoseconds, is a stall. Shorter ones are the scheduler's and the memory's ordinary noise; a coarse clock has gaps of its own. */
+function stallLimit({ periodNanos, resolutionNanos }: TickerPace): number {
+    return Math.max(10 * periodNanos, 50_000, 10 * resolutionNanos);
+}
+
+/** A gap longer than this, in nanoseconds, says that the scheduler stopped the thread, as others wanted its processor. */
+const SCARCE = 200_000;
+/**
+ * How long it naps between ticks where it was put aside, in nanoseconds; a system takes 50 to 70 us more. Shorter ones were measured to be
+ * let in less readily: with four other threads on two processors the mean gap at a moment was 3.5 ms with 100 us, 1.7 with 200, 14.5 for a
+ * thread that spins.
+ */
+const NAP = 200_000;
+/** With a period as long as this, in nanoseconds, it never spins. */
+const SLEPT = 500_000;
+/** The shortest period where there is one processor: to wake a thread takes up to 40 us of it on a virtual machine. */
+const ALONE_PERIOD = 1_000_000;
+
+/** The period for so many processors. Beside a guest that has the only one, the ticker can't spin. */
+export function periodOn(processors: number, periodNanos: number): number {
+    return processors > 1 ? periodNanos : Math.max(ALONE_PERIOD, periodNanos);
+}
+
+/** A longer gap between two naps' ticks, in nanoseconds, is a stall. */
+export function napLimit({ periodNanos }: TickerPace): number {
+    return Math.max(1_500_000, periodNanos < SLEPT ? 0 : 3 * periodNanos);
+}
+
+/** A memory for a ticker's clock. */
+export function clockMemory(): WebAssembly.Memory {
+    return new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
+}
+
+/** A lane whose memory has the time at its front too; without a memory it has ended. */
+export interface CellChange {
+    id: string;
+    memory?: WebAssembly.Memory;
+}
+
+/** The ticker's loop, and the cells that it writes. */
+export class TickerLoop {
+    readonly #options: TickerOptions;
+    readonly #control: Int32Array;
+    readonly #cells = new Map<string, WebAssembly.Memory>();
+    #taken = 0;
+
+    constructor(options: TickerOptions) {
+        this.#options = options;
+        this.#control = new Int32Array(options.memory.buffer);
+        // Compiled now, and not while the time stands still.
+        moduleOf(CELL);
+    }
+
+    /** Lanes have come or gone. */
+    change({ id, memory }: CellChange): void {
+        this.#taken++;
+        if (memory) this.#cells.set(id, memory);
+        else this.#cells.delete(id);
+    }
+
+    /** Whether changes are on their way. */
+    get isBehind(): boolean {
+        return this.#taken < Atomics.load(this.#control, ASKED_CELLS / 4);
+    }
+
+    /** Ticks until cells are asked to be taken. False if it is to stop. */
+    run(): boolean {
+        const { memory, offset, periodNanos, resolutionNanos } = this.#options;
+        const limit = Math.round(stallLimit(this.#options));
+        const control = this.#control;
+        type Cell = { put: WebAssembly.ExportValue };
+        let chain = instantiate<Cell>(END, {});
+        for (const cell of this.#cells.values()) chain = instantiate<Cell>(CELL, { js: { memory: cell }, next: { put: chain.put } });
+        const sleeps = periodNanos >= SLEPT;
+        const nanos = (length: number): WebAssembly.Global => new WebAssembly.Global({ value: 'i64' }, BigInt(Math.round(length)));
+        const [nap, longest] = [nanos(sleeps ? periodNanos : NAP), nanos(napLimit(this.#options))];
+        const js = { memory, read: reader(memory, READING), offset, nap, napLimit: longest };
+        if (sleeps) new BigInt64Array(memory.buffer)[NAPS_UNTIL / 8] = 2n ** 63n - 1n;
+        type Run = (period: bigint, limit: bigint, scarce: bigint, resolution: bigint) => void;
+        const { run } = instantiate<{ run: Run }>(TICKER, { js, next: { put: chain.put } });
+        run(BigInt(Math.round(periodNanos)), BigInt(limit), BigInt(Math.max(SCARCE, limit)), BigInt(Math.round(resolutionNanos)));
+        return Atomics.compareExchange(control, ASKED / 4, TAKE_CELLS, GO_ON) !== STOP;
+    }
+}
+
+/** Whether the ticker has run. */
+export function hasTicked(memory: WebAssembly.Memory): boolean {
+    return new Float64Array(memory.buffer)[LAST_TICK / 8]! > 0;
+}
+
+/** Waits until it runs, in threads that may wait. Answers whether it does. */
+export function waitForTicker(memory: WebAssembly.Memory, milliseconds: number): boolean {
+    Atomics.wait(new Int32Array(memory.buffer), RUNS / 4, 0, milliseconds);
+    return hasTicked(memory);
+}
+
+/** Wakes it if it sleeps because no guest ran. Whoever calls this says before what it is wanted for. */
+export function wakeTicker(control: Int32Array): void {
+    if (Atomics.load(control, SLEEPS / 4) === 0) return;
+    Atomics.store(control, SLEEPS / 4, 0);
+    Atomics.notify(control, SLEEPS / 4);
+}
+
+/** Makes the thread look for a change, which is on its way to it. */
+export function askForCells(memory: WebAssembly.Memory): void {
+    const control = new Int32Array(memory.buffer);
+    Atomics.add(control, ASKED_CELLS / 4, 1);
+    Atomics.compareExchange(control, ASKED / 4, GO_ON, TAKE_CELLS);
+    // It may nap, or sleep.
+    Atomics.notify(control, ASKED / 4);
+    wakeTicker(control);
+}
+
+/** Ends the loop, or keeps it from beginning; recorders ask the host for the time from here on. */
+export function stopTicker(memory: WebAssembly.Memory): void {
+    const control = new Int32Array(memory.buffer);
+    Atomics.store(control, ASKED / 4, STOP);
+    Atomics.notify(control, ASKED / 4);
+    wakeTicker(control);
+}
+
+/** Forgets what it did before there was anything to record: until this moment, in ticks. */
+export function forgetTicks(memory: WebAssembly.Memory, now: number): void {
+    const numbers = new Float64Array(memory.buffer);
+    numbers[FROM_RAN / 8] = guestsRan(memory, now);
+    numbers[FROM / 8] = now;
+}
+
+/** How long guests have run until a moment, in nanoseconds. */
+export function guestsRan(memory: WebAssembly.Memory, now: number): number {
+    const numbers = new Float64Array(memory.buffer);
+    const isRunning = Atomics.load(new Int32Array(memory.buffer), GUESTS / 4) > 0;
+    return numbers[GUEST_TOTAL / 8]! + (isRunning ? Math.max(0, now - numbers[GUEST_SINCE / 8]!) : 0);
+}
+
+/** A ticker, as the trace's end tells of it. */
+export interface Ticker extends TickerPace {
+    memory: WebAssembly.Memory;
+}
+
+/** What the ticker did until a moment, in ticks. */
+export interface Ticked {
+    /** When it stood still while a guest ran: the first of the stalls, and all of them together. */
+    first: [start: number, nanos: number][];
+    total: StallTotal;
+    ticks?: TickTotal;
+}
+
+/** What a ticker did, if there is one. */
+export function tickedOf(ticker: Ticker | undefined, now: number): Ticked {
+    if (!ticker) return { first: [], total: noStalls() };
+    const view = new DataView(ticker.memory.buffer);
+    const f64 = (at: number): number => view.getFloat64(at, true);
+    const u64 = (at: number): number => view.getUint32(at, true) + 2 ** 32 * view.getUint32(at + 4, true);
+    const first: [number, number][] = [];
+    const total = noStalls();
+    const ticks = { count: 0, nanos: 0, squares: 0 };
+    // If it has not ticked since it was to forget all, there is nothing else.
+    let before = f64(FROM_RAN);
+    if (f64(COUNTS_FROM) === f64(FROM)) {
+        before = f64(GUEST_AT_TICK);
+        Object.assign(total, { count: view.getUint32(STALLS, true), nanos: u64(STALL_NANOS), longest_nanos: u64(STALL_LONGEST) });
+        Object.assign(ticks, { count: f64(TICKS), nanos: f64(TICK_NANOS), squares: f64(TICK_SQUARES) });
+        for (let n = 0; n < Math.min(total.count, LISTED); n++) first.push([u64(STALL_LIST + 16 * n), u64(STALL_LIST + 16 * n + 8)]);
+    }
+    // The gap that lasts still. wat/ticker.wat does the same.
+    const gap = guestsRan(ticker.memory, now) - before;
+    if (!hasTicked(ticker.memory) || gap <= 0) return { first, total, ticks };
+    const isDoubted = f64(SINCE) > f64(LAST_TICK);
+    const coarse = isDoubted ? Math.min(gap, Math.max(0, f64(SINCE_RAN) - before)) : gap;
+    ticks.count++;
+    ticks.nanos += gap;
+    ticks.squares += coarse * coarse;
+    if (coarse > (view.getUint32(NAPS, true) ? napLimit(ticker) : stallLimit(ticker))) {
+        const nanos = Math.floor(coarse);
+        if (first.length < LISTED) first.push([Math.floor((isDoubted ? f64(SINCE) : now) - coarse), nanos]);
+        total.count++;
+        total.nanos += nanos;
+        total.longest_nanos = Math.max(total.longest_nanos, nanos);
+    }
+    return { first, total, ticks };
+}

@@ -1,0 +1,210 @@
+/** Wraps what makes modules and instances, so that modules get probes, and probed ones a recorder. */
+
+import { ENTER, HOST_FLUSH, HOST_MODULE, MODULE, SYMBOLS_SECTION } from '../constants.js';
+import { disguise, disguiseInstance, isDisguised, visibleExports, visibleImports, visibleInstanceExports, visibleSections } from './hide-probes.js';
+import { isModule, sectionsOf } from '../engine.js';
+import { idleImports } from './idle.js';
+import type { Loaded, Loading } from './loading.js';
+import { reasonOf } from '../reason.js';
+import type { Recorder } from '../recorder/recorder.js';
+
+type Namespace = typeof WebAssembly;
+type Options = Parameters<Namespace['compile']>[1];
+type Streamed = Parameters<Namespace['compileStreaming']>[0];
+
+/** Who records, and how. */
+export interface Hooks {
+    /** Is asked when the first module with probes comes. */
+    recorder: (module: WebAssembly.Module) => Recorder | undefined;
+    /** Is waited for before that where the program waits anyway. */
+    ready?: (module: WebAssembly.Module) => Promise<void>;
+    /** Puts probes into modules without any; `undefined`: those pass as they are. */
+    loading?: Loading | undefined;
+    /** Tells the user why modules aren't recorded. Nothing of ours is thrown into the program. */
+    tell: (line: string) => void;
+}
+
+/**
+ * Wraps all of a realm's `WebAssembly` that makes modules and instances. Probed modules carry their symbol table, whoever has compiled
+ * them. Those without probes get what they would have got, and so do those whose imports answer the probes.
+ */
+export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
+    const { instantiate, Instance } = realm;
+    const { recorder, ready, loading, tell } = hooks;
+    if (loading) hookModules(realm, loading);
+    // From here on modules are made with probes.
+    const { compile: load, compileStreaming: loadStreaming } = realm;
+
+    const importsFor = (module: WebAssembly.Module, imports?: WebAssembly.Imports): WebAssembly.Imports | undefined => {
+        if (!isProbed(module) || isAnswered(module, imports)) return imports;
+        // What the engine says to no imports at all.
+        if ((typeof imports !== 'object' || imports === null) && visibleImports(module).length > 0) return imports;
+        try {
+            const known = recorder(module);
+            if (known) return known.imports(imports, module);
+        } catch (error) {
+            // If it is the program's own object that throws, it throws here again.
+            const idle = idleImports(imports, module);
+            tell(`a module is not recorded: ${reasonOf(error)}`);
+            return idle;
+        }
+        return idleImports(imports, module);
+    };
+    const attached = <Made extends WebAssembly.Instance>(module: WebAssembly.Module, instance: Made): Made => {
+        if (!isProbed(module)) return instance;
+        try {
+            recorder(module)?.attach(instance);
+        } catch (error) {
+            tell(`a module is not recorded: ${reasonOf(error)}`);
+        }
+        disguiseInstance(instance);
+        return instance;
+    };
+    const instance = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.Instance> => {
+        if (ready && isProbed(module)) await ready(module).catch((error: unknown) => tell(`a module is not recorded: ${reasonOf(error)}`));
+        return attached(module, await instantiate.call(realm, module, importsFor(module, imports)));
+    };
+    const both = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.WebAssemblyInstantiatedSource> => {
+        return { module, instance: await instance(module, imports) };
+    };
+
+    replace(realm, 'instantiate', async (source: BufferSource | WebAssembly.Module, imports?: WebAssembly.Imports, options?: Options) => {
+        if (isModule(source)) return instance(source, imports);
+        let module: WebAssembly.Module;
+        try {
+            module = await load.call(realm, source, options);
+        } catch {
+            // What it says to that under this name.
+            return instantiate.call(realm, source, imports);
+        }
+        return both(module, imports);
+    });
+    if (realm.instantiateStreaming as unknown) {
+        replace(realm, 'instantiateStreaming', async (source: Streamed, imports?: WebAssembly.Imports, options?: Options) => {
+            return both(await loadStreaming.call(realm, source, options), imports);
+        });
+    }
+    const hooked = new Proxy(Instance, {
+        construct(target, [module, imports, ...rest]: [WebAssembly.Module, WebAssembly.Imports?], newTarget) {
+            return attached(module, Reflect.construct(target, [module, importsFor(module, imports), ...rest], newTarget) as WebAssembly.Instance);
+        },
+    });
+    Instance.prototype.constructor = hooked;
+    replace(realm, 'Instance', hooked);
+    hide(realm);
+}
+
+/** Wraps what compiles modules. */
+function hookModules(realm: Namespace, loading: Loading): void {
+    const { compile, compileStreaming, Module } = realm;
+
+    /** Compiles a module, with probes if it got them. */
+    const compiled = async (loaded: Loaded | undefined, name: string | undefined, probed: () => Promise<WebAssembly.Module>, plain: () => Promise<WebAssembly.Module>): Promise<WebAssembly.Module> => {
+        if (!loaded) return plain();
+        try {
+            const module = await probed();
+            disguise(module, loaded.sections);
+            return module;
+        } catch (error) {
+            const module = await plain();
+            loading.refused(name, error);
+            return module;
+        }
+    };
+    const compileBytes = async (bytes: Uint8Array<ArrayBuffer>, options: Options): Promise<WebAssembly.Module> => {
+        const loaded = await loading.later(bytes);
+        return compiled(loaded, undefined, () => compile.call(realm, loaded!.wasm, options), () => compile.call(realm, bytes, options));
+    };
+
+    replace(realm, 'compile', async (source: BufferSource, options?: Options) => {
+        const bytes = bytesOf(source)?.slice();
+        return bytes ? compileBytes(bytes, options) : compile.call(realm, source, options);
+    });
+    if (compileStreaming as unknown) {
+        replace(realm, 'compileStreaming', async (source: Streamed, options?: Options) => {
+            const response = await source;
+            // What the engine refuses, it shall refuse itself.
+            const isWasm = response instanceof Response && response.ok && !response.bodyUsed && response.headers.get('content-type')?.trim().toLowerCase() === WASM_TYPE;
+            if (!isWasm) return compileStreaming.call(realm, response, options);
+            const bytes = new Uint8Array(await response.arrayBuffer());
+            const name = fileName(response.url);
+            const loaded = await loading.later(bytes, name);
+            const stream = (wasm: Uint8Array<ArrayBuffer>): Promise<WebAssembly.Module> => compileStreaming.call(realm, new Response(wasm, { headers: { 'content-type': WASM_TYPE } }), options);
+            return compiled(loaded, name, () => stream(loaded!.wasm), () => stream(bytes));
+        });
+    }
+    const hooked = new Proxy(Module, {
+        construct(target, [source, ...rest]: [BufferSource], newTarget) {
+            const make = (source: BufferSource): WebAssembly.Module => Reflect.construct(target, [source, ...rest], newTarget) as WebAssembly.Module;
+            const bytes = bytesOf(source);
+            const loaded = bytes && loading.now(bytes);
+            if (!loaded) return make(source);
+            try {
+                const module = make(loaded.wasm);
+                disguise(module, loaded.sections);
+                return module;
+            } catch (error) {
+                const module = make(source);
+                loading.refused(undefined, error);
+                return module;
+            }
+        },
+    });
+    Module.prototype.constructor = hooked;
+    replace(realm, 'Module', hooked);
+}
+
+const WASM_TYPE = 'application/wasm';
+
+/** Answers what programs ask of modules and instances as if there were no probes. */
+function hide(realm: Namespace): void {
+    const { Instance, Module } = realm;
+    const asked = { imports: visibleImports, exports: visibleExports, customSections: visibleSections };
+    for (const [name, answer] of Object.entries(asked)) {
+        const original = Module[name as keyof typeof asked] as (...asked: unknown[]) => unknown;
+        replace(Module, name as keyof typeof asked, function (this: unknown, ...parameters: [WebAssembly.Module, string]) {
+            // The engine answers for others, and what is no module.
+            return isProbed(parameters[0]) && parameters.length >= original.length ? answer(...parameters) : original.apply(this, parameters);
+        });
+    }
+    const original = Object.getOwnPropertyDescriptor(Instance.prototype, 'exports')!;
+    const get = { get exports(): WebAssembly.Exports { return visibleInstanceExports(this as unknown as WebAssembly.Instance); } };
+    Object.defineProperty(Instance.prototype, 'exports', { ...original, get: Object.getOwnPropertyDescriptor(get, 'exports')!.get! });
+}
+
+function isProbed(module: WebAssembly.Module): boolean {
+    return isModule(module) && sectionsOf(module, SYMBOLS_SECTION).length > 0;
+}
+
+/** Whether the program answers the probes by hand. A Proxy that answers to any name doesn't mean them. */
+function isAnswered(module: WebAssembly.Module, imports: WebAssembly.Imports | undefined): boolean {
+    if (typeof imports !== 'object' || imports === null) return false;
+    const has = (from: string, name: string): boolean => Object.hasOwn(imports, from) && imports[from]?.[name] !== undefined;
+    return (has(MODULE, ENTER) || has(HOST_MODULE, HOST_FLUSH)) && !isDisguised(module);
+}
+
+/** The bytes of what a program gives to be compiled; `undefined` if that is none. (A `SharedArrayBuffer` is none, but a view of one is.) */
+function bytesOf(source: BufferSource): Uint8Array<ArrayBuffer> | undefined {
+    if (!ArrayBuffer.isView(source)) return isBuffer(source) ? new Uint8Array(source) : undefined;
+    const bytes = new Uint8Array(source.buffer as ArrayBuffer, source.byteOffset, source.byteLength);
+    return isBuffer(source.buffer) ? bytes : bytes.slice();
+}
+
+/** Whether this is an `ArrayBuffer`, of whatever realm. */
+function isBuffer(value: unknown): value is ArrayBuffer {
+    return Object.prototype.toString.call(value) === '[object ArrayBuffer]';
+}
+
+/** The last part of an address, without its ending; nothing if the address has the file itself. */
+function fileName(url: string): string | undefined {
+    return url.startsWith('data:') ? undefined : /([^/?#]+?)(\.wasm)?([?#].*)?$/.exec(url)?.[1];
+}
+
+/** Puts something in the place of a member of an object, which looks as it did. */
+function replace<Of extends object>(of: Of, name: keyof Of & string, value: unknown): void {
+    const original = Object.getOwnPropertyDescriptor(of, name)!;
+    // A Proxy has these already.
+    if (typeof value === 'function' && value.name !== name) Object.defineProperty(value, 'name', { value: name });
+    if (typeof value === 'function' && value.length !== (original.value as { length: number }).length) Object.defineProperty(value, 'length', { value: (original.value as { length: number }).length });
+    Object.defineProperty(of, name, { ...original, value });
+}

@@ -1,0 +1,154 @@
+/** Sends requests with spans to a Collector, one after the other, and counts what becomes of them. The next is packed meanwhile. */
+
+import type { SpansRequest } from '../trace/core.js';
+import type { Delivery } from '../trace/trace.js';
+import { readAnswer, type Answer } from './answer.js';
+import { tracesUrl, type OtlpOptions } from './settings.js';
+
+/** So many bytes may wait to be sent. Requests that come when there are more are dropped, and counted. */
+const MAX_WAITING = 64 << 20;
+/** The first wait before a request is sent again, in milliseconds; then twice as long each time. */
+const FIRST_WAIT = 1000;
+const LONGEST_WAIT = 30_000;
+/** When a page is closed, browsers send at most 64 KiB for it, all requests together. */
+const KEPT_ALIVE = 60_000;
+
+const GIVEN_UP = 'the Collector was given up';
+
+type Bytes = Uint8Array<ArrayBuffer>;
+/** Packs bytes; `undefined` if they shall stay as they are. */
+type Gzip = (bytes: Bytes) => Promise<Bytes | undefined>;
+
+/** Sends by `fetch`, which pages and node have. */
+export class OtlpExporter {
+    readonly delivery: Delivery = { attempted: 0, acknowledged: 0, rejected: 0, dropped: 0, requests: 0, retries: 0 };
+    /** The address. */
+    readonly url: string;
+    /** Why the last request was not taken; `undefined` if it was. */
+    trouble: string | undefined;
+    readonly #options: OtlpOptions;
+    readonly #gzip: Gzip;
+    #queue = Promise.resolve();
+    #before = this.#queue;
+    #waiting = 0;
+    /** What waits and is not on its way. */
+    readonly #resting = new Set<SpansRequest>();
+    #isLeaving = false;
+    #keptAlive = 0;
+    #stopped = false;
+
+    constructor(options: OtlpOptions, gzip: Gzip = gzipStream) {
+        this.#options = options;
+        this.#gzip = options.compression === 'none' ? async () => undefined : gzip;
+        this.url = tracesUrl(options);
+    }
+
+    /** Queues a request. */
+    send(request: SpansRequest): void {
+        this.delivery.attempted += request.spans;
+        if (this.#stopped || this.#waiting + request.body.length > MAX_WAITING) {
+            return this.#drop(request, this.#stopped ? GIVEN_UP : 'more spans wait than can be kept');
+        }
+        this.#waiting += request.body.length;
+        this.#resting.add(request);
+        // When only the one before is on its way. Where there is no way to pack it, it is sent as it is.
+        const packed = this.#before.then(() => this.#gzip(request.body)).catch(() => undefined);
+        this.#before = this.#queue;
+        this.#queue = this.#before.then(async () => {
+            await this.#deliver(request, await packed);
+            this.#waiting -= request.body.length;
+        });
+    }
+
+    /** Fulfilled when only the request that was queued last may be on its way. */
+    room(): Promise<void> {
+        return this.#before;
+    }
+
+    /** Fulfilled when all that was queued was delivered or given up. */
+    async settled(): Promise<Delivery> {
+        for (let queue; queue !== this.#queue; ) await (queue = this.#queue);
+        return this.delivery;
+    }
+
+    /** The page is being closed: what waits goes out at once. */
+    leave(): void {
+        this.#isLeaving = true;
+        for (const request of this.#resting) this.#sendLast(request);
+    }
+
+    /** Sends a request of a page that is being closed: once, and without waiting. What is too large for that is dropped. */
+    sendLast(request: SpansRequest): void {
+        this.delivery.attempted += request.spans;
+        this.#sendLast(request);
+    }
+
+    #sendLast(request: SpansRequest): void {
+        this.#keptAlive += request.body.length;
+        if (this.#keptAlive > KEPT_ALIVE) {
+            this.#drop(request, 'the page was closed');
+            return;
+        }
+        // `fetch` with `keepalive`, not `sendBeacon`: that can't have headers.
+        void fetch(this.url, { method: 'POST', headers: this.#headers(), body: request.body, keepalive: true }).catch(() => undefined);
+    }
+
+    async #deliver(request: SpansRequest, packed?: Bytes): Promise<void> {
+        if (this.#isLeaving) return;
+        this.#resting.delete(request);
+        if (this.#stopped) return this.#drop(request, GIVEN_UP);
+        const { giveUpAfter = 60_000 } = this.#options;
+        const headers = this.#headers();
+        if (packed) headers['content-encoding'] = 'gzip';
+        const deadline = performance.now() + giveUpAfter;
+        for (let wait = FIRST_WAIT; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
+            const answer = await this.#post(headers, packed ?? request.body);
+            const isRejected = answer.kind === 'taken' && answer.rejected > 0;
+            this.trouble = answer.kind !== 'taken' ? answer.message : isRejected ? 'it rejects some' : undefined;
+            if (answer.kind === 'taken') {
+                this.delivery.requests++;
+                this.delivery.acknowledged += request.spans - answer.rejected;
+                this.delivery.rejected += answer.rejected;
+                if (answer.rejected > 0) this.delivery.failure ??= `it rejects ${answer.rejected} spans: ${answer.message}`;
+                return;
+            }
+            // Half of it to one and a half: those who were refused together shall not come back together.
+            const pause = answer.kind === 'again' ? (answer.after ?? wait * (0.5 + Math.random())) : 0;
+            if (answer.kind === 'refused') return this.#drop(request, answer.message);
+            if (performance.now() + pause > deadline) {
+                this.#stopped = true;
+                return this.#drop(request, `${answer.message}, for ${Math.round(giveUpAfter / 1000)} s`);
+            }
+            this.delivery.retries++;
+            this.#resting.add(request);
+            await new Promise((resolve) => setTimeout(resolve, pause));
+            if (this.#isLeaving) return;
+            this.#resting.delete(request);
+        }
+    }
+
+    async #post(headers: Record<string, string>, body: Bytes): Promise<Answer> {
+        try {
+            const signal = AbortSignal.timeout(this.#options.timeout ?? 10_000);
+            return await readAnswer(await fetch(this.url, { method: 'POST', headers, body, signal }));
+        } catch (error) {
+            const cause = (error as Error).cause;
+            return { kind: 'again', message: cause instanceof Error ? cause.message || String((cause as NodeJS.ErrnoException).code) : String(error) };
+        }
+    }
+
+    #headers(): Record<string, string> {
+        return { 'content-type': 'application/x-protobuf', ...this.#options.headers };
+    }
+
+    #drop(request: SpansRequest, why: string): void {
+        this.delivery.requests++;
+        this.delivery.dropped += request.spans;
+        this.delivery.failure ??= why;
+    }
+}
+
+async function gzipStream(bytes: Bytes): Promise<Bytes> {
+    const packed = new Blob([bytes]).stream().pipeThrough(new CompressionStream('gzip'));
+    return new Uint8Array(await new Response(packed).arrayBuffer());
+}

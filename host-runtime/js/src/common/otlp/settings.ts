@@ -1,0 +1,101 @@
+/** Where spans are sent and what they are, by OpenTelemetry's names for settings. */
+
+import type { SpanOptions } from '../trace/core.js';
+
+/** Where and how spans are sent. */
+export interface OtlpOptions {
+    /** The Collector's address, `http://localhost:4318`, to which `/v1/traces` is added. */
+    endpoint?: string;
+    /** The whole address, instead of `endpoint`. */
+    url?: string;
+    /** Headers of every request. */
+    headers?: Record<string, string>;
+    /** `gzip` (the default where the host can do that) or `none`. */
+    compression?: 'gzip' | 'none';
+    /** How long an answer may take, in milliseconds; 10,000 by default. */
+    timeout?: number;
+    /** How long a request is tried again before it is given up, in milliseconds; 60,000 by default. */
+    giveUpAfter?: number;
+    /** How long spans wait for others before they are sent, in milliseconds; 5000 by default. */
+    delay?: number;
+    /** Which calls become spans, and the attributes of the resource. */
+    spans?: SpanOptions;
+}
+
+/** Where a Collector is if nobody says. */
+export const DEFAULT_ENDPOINT = 'http://localhost:4318';
+
+/** The address that spans are posted to. Throws if it is none: waiting would not make it one. */
+export function tracesUrl({ url, endpoint }: OtlpOptions): string {
+    const given = url ?? endpoint ?? DEFAULT_ENDPOINT;
+    const here = (globalThis as { location?: { href: string } }).location?.href;
+    if (!URL.canParse(given, here) || !/^https?:$/.test(new URL(given, here).protocol)) {
+        throw new Error(`kperf: \`${given}\` is no OTLP endpoint: give one such as ${DEFAULT_ENDPOINT}`);
+    }
+    return url ?? `${given.replace(/\/+$/, '')}/v1/traces`;
+}
+
+/** `key=value,key2=value2`, percent-encoded, as in `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_RESOURCE_ATTRIBUTES`. Throws where it isn't that. */
+export function parsePairs(text: string, name: string): Record<string, string> {
+    const pairs: Record<string, string> = {};
+    for (const part of text.split(',').map((part) => part.trim()).filter((part) => part !== '')) {
+        const at = part.indexOf('=');
+        if (at < 1) throw new Error(`kperf: ${name}: \`${part}\` is not key=value`);
+        try {
+            pairs[decodeURIComponent(part.slice(0, at).trim())] = decodeURIComponent(part.slice(at + 1).trim());
+        } catch {
+            throw new Error(`kperf: ${name}: \`${part}\` is not percent-encoded`);
+        }
+    }
+    return pairs;
+}
+
+type Environment = Record<string, string | undefined>;
+
+/**
+ * What the environment says, as OpenTelemetry's specification has it; `undefined` if nothing is to be sent: no endpoint, and
+ * `OTEL_TRACES_EXPORTER` is not `otlp`. Throws where it makes no sense.
+ */
+export function otlpFromEnvironment(env: Environment): OtlpOptions | undefined {
+    // Those for traces go before; what is empty counts as not there.
+    const exporter = (name: string): string | undefined =>
+        env[`OTEL_EXPORTER_OTLP_TRACES_${name}`] || env[`OTEL_EXPORTER_OTLP_${name}`] || undefined;
+    const wanted = (env['OTEL_TRACES_EXPORTER'] || undefined)?.split(',').map((word) => word.trim());
+    if (wanted ? !wanted.includes('otlp') : !exporter('ENDPOINT')) return undefined;
+    const protocol = exporter('PROTOCOL') ?? 'http/protobuf';
+    if (protocol !== 'http/protobuf') {
+        throw new Error(`kperf: OTEL_EXPORTER_OTLP_PROTOCOL=${protocol}: only http/protobuf is sent from here; \`kperf-wasm send\` sends a trace's file by others`);
+    }
+    const options: OtlpOptions = { spans: spansFromEnvironment(env) };
+    const [url, endpoint] = [env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'], env['OTEL_EXPORTER_OTLP_ENDPOINT']];
+    if (url) options.url = url;
+    else if (endpoint) options.endpoint = endpoint;
+    const headers = exporter('HEADERS');
+    if (headers) options.headers = parsePairs(headers, 'OTEL_EXPORTER_OTLP_HEADERS');
+    const compression = exporter('COMPRESSION');
+    if (compression === 'gzip' || compression === 'none') options.compression = compression;
+    else if (compression) throw new Error(`kperf: OTEL_EXPORTER_OTLP_COMPRESSION=${compression}: it is gzip or none`);
+    const timeout = exporter('TIMEOUT');
+    if (timeout) options.timeout = number(timeout, 'OTEL_EXPORTER_OTLP_TIMEOUT');
+    const delay = env['OTEL_BSP_SCHEDULE_DELAY'];
+    if (delay) options.delay = number(delay, 'OTEL_BSP_SCHEDULE_DELAY');
+    tracesUrl(options);
+    return options;
+}
+
+function spansFromEnvironment(env: Environment): SpanOptions {
+    const spans: SpanOptions = {};
+    const attributes = env['OTEL_RESOURCE_ATTRIBUTES'];
+    if (attributes) spans.attributes = parsePairs(attributes, 'OTEL_RESOURCE_ATTRIBUTES');
+    if (env['OTEL_SERVICE_NAME']) spans.service_name = env['OTEL_SERVICE_NAME'];
+    for (const name of ['min_nanos', 'max_depth', 'max_spans'] as const) {
+        const variable = `KPERF_SPAN_${name.toUpperCase()}`;
+        if (env[variable]) spans[name] = number(env[variable], variable);
+    }
+    return spans;
+}
+
+function number(text: string, name: string): number {
+    if (!/^\d+$/.test(text.trim())) throw new Error(`kperf: ${name}=${text}: it is no whole number`);
+    return Number(text);
+}

@@ -1,0 +1,191 @@
+/** An instance that makes a profile (`kperf-wasm rewrite --record profile`), as the guest's own thread sees it. */
+
+import { EXPORT_PREFIX, Reason, SHADOW_LAST, SHADOW_STACK } from '../constants.js';
+import { Counts, switchBuffer, switchCounts } from './counts.js';
+import { exportsOf } from '../engine.js';
+import { equalParents, parentPayload, type Parent } from '../trace/parent.js';
+import type { ProfiledInstance } from './profiled-instance.js';
+import { CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_HEARD, CONTROL_OPEN, CONTROL_REASON, CONTROL_UNWOUND } from './sampler.js';
+import type { Sampling } from './sampling.js';
+import { parentBuffer, tellParent } from './parent-cell.js';
+import { encodeWindow } from '../trace/window.js';
+
+/** The way to a sampler's thread. */
+export interface SamplerLink {
+    /** A reading of the clock, in ticks. */
+    now(): number;
+    /** Looks at one more. */
+    add(instance: ProfiledInstance): void;
+    /** Ends an instance whose control says so already. When it is done, what was counted and seen is on its way to the trace. */
+    end(instance: ProfiledInstance): void | Promise<void>;
+}
+
+interface Cell {
+    value: number;
+}
+
+/** A stack that doesn't run. */
+interface Saved {
+    slots: Uint32Array;
+    parent: Parent | undefined;
+}
+
+/** The address of the slot that the next call takes. */
+const TOP = `${EXPORT_PREFIX}state.top`;
+
+/** Whether a module makes a profile. Throws for one whose stack JavaScript can't see: the thread's own. */
+export function isProfile(module: WebAssembly.Module): boolean {
+    const names = exportsOf(module).map(({ name }) => name);
+    if (names.includes(TOP)) return true;
+    if (names.includes(`${EXPORT_PREFIX}state.functions`)) throw new Error('the module keeps no stack: rewrite it with --stack shadow');
+    return false;
+}
+
+/** Whether an instance does. */
+export function makesProfile(exports: WebAssembly.Exports): boolean {
+    return TOP in exports;
+}
+
+/** The stack of open calls that a module keeps, and who samples it. It doesn't keep the instance alive. */
+export class Profile {
+    readonly #exports: WeakRef<WebAssembly.Exports>;
+    readonly #instance: ProfiledInstance;
+    readonly #link: SamplerLink;
+    /** Two words for each slot. */
+    readonly #slots: Uint32Array;
+    readonly #control: Int32Array;
+    #on: boolean;
+    /** The parent of the outermost calls of the running stack. */
+    #parent: Parent | undefined;
+    /** What stacks that don't run have open. */
+    readonly #saved = new Map<number, Saved>();
+    #stack = 0;
+    #ended: void | Promise<void> | undefined;
+
+    /** If it is not `on`, nothing is counted before that is switched, not even what a start section has done. */
+    constructor(exports: WebAssembly.Exports, number: number, link: SamplerLink, on: boolean) {
+        this.#exports = new WeakRef(exports);
+        this.#link = link;
+        const of = (name: string): unknown => exports[EXPORT_PREFIX + name];
+        const memory = of('memory') as WebAssembly.Memory;
+        const control = new SharedArrayBuffer(CONTROL_BYTES);
+        const [idBase, functions] = [of('state.id_base') as Cell, of('state.functions') as Cell].map(({ value }) => value) as [number, number];
+        const begun = link.now();
+        this.#instance = { number, memory, idBase, functions, begun, control, switched: switchBuffer(functions, begun, on), parent: parentBuffer() };
+        this.#slots = new Uint32Array(memory.buffer, 0, SHADOW_LAST / 4 + 2);
+        this.#control = new Int32Array(control);
+        this.#on = on;
+        link.add(this.#instance);
+    }
+
+    /** How many calls of the running stack are open. */
+    get depth(): number {
+        const top = this.#top;
+        if (top) return (Math.min(top.value, SHADOW_LAST) - SHADOW_STACK) / 8;
+        let depth = 0;
+        while (this.#slots[SHADOW_STACK / 4 + 2 * depth]) depth++;
+        return depth;
+    }
+
+    /** The stack that runs. */
+    get stack(): number {
+        return this.#stack;
+    }
+
+    /** Closes the calls deeper than this. */
+    close(reason: Reason, depth: number): void {
+        let open = this.depth;
+        // A function that calls nothing doesn't move the top.
+        if (this.#slots[SHADOW_STACK / 4 + 2 * open]) open++;
+        if (depth >= open) return;
+        const control = this.#control;
+        // What the sampler hasn't heard of yet counts too.
+        const isNews = Atomics.add(control, CONTROL_UNWOUND, 1) === Atomics.load(control, CONTROL_HEARD);
+        control[CONTROL_DEPTH] = isNews ? depth : Math.min(depth, control[CONTROL_DEPTH]!);
+        if (isNews) control[CONTROL_OPEN] = open;
+        control[CONTROL_REASON] = reason;
+        this.#clear(depth);
+        Atomics.add(control, CONTROL_UNWOUND, 1);
+    }
+
+    /** From here on another stack runs. */
+    switch(stack: number): void {
+        if (stack === this.#stack) return;
+        const top = this.#top;
+        const begin = SHADOW_STACK / 4;
+        this.#saved.set(this.#stack, { slots: this.#slots.slice(begin, begin + 2 * this.depth), parent: this.#parent });
+        this.#clear(0);
+        const saved = this.#saved.get(stack);
+        this.#saved.delete(stack);
+        this.#stack = stack;
+        if (!saved || !top) return;
+        this.setParent(saved.parent);
+        this.#slots.set(saved.slots, begin);
+        top.value = SHADOW_STACK + 4 * saved.slots.length;
+    }
+
+    /** Sets the parent of the outermost calls from here on. Does nothing while calls are open: they have their parent. */
+    setParent(parent: Parent | undefined): void {
+        const payload = !equalParents(parent, this.#parent) && this.depth === 0 && parentPayload(parent);
+        if (!payload) return;
+        this.#parent = parent;
+        tellParent(this.#instance.parent, payload);
+    }
+
+    /** The guest's thread does something else: what is open was left by an exception. */
+    settle(reason: Reason): void {
+        // The first slot alone says that nothing is open: there may be thousands of instances, and this is called often.
+        if (this.#stack === 0 && this.#slots[SHADOW_STACK / 4] !== 0) this.close(reason, 0);
+    }
+
+    flush(): void {}
+
+    /** Switches it off or on again. The sampler hears of that when it looks. */
+    setRecording(on: boolean): void {
+        if (on === this.#on) return;
+        this.#on = on;
+        switchCounts(this.#instance, this.#link.now());
+    }
+
+    /** Closes what is open, and hands over what is known. Nothing that comes after is kept. */
+    end(reason: Reason): void | Promise<void> {
+        if (Atomics.load(this.#control, CONTROL_END) === 0) {
+            Atomics.store(this.#control, CONTROL_END, reason + 1);
+            this.#ended = this.#link.end(this.#instance);
+        }
+        return this.#ended;
+    }
+
+    /** The instance is gone. */
+    retire(reason: Reason): void | Promise<void> {
+        // What it has open was left by an exception.
+        this.settle(Reason.Host);
+        return this.end(reason);
+    }
+
+    get #top(): Cell | undefined {
+        return this.#exports.deref()?.[TOP] as Cell | undefined;
+    }
+
+    /** Declares the slots free that are deeper, from below: a reader sees no call whose caller has gone. */
+    #clear(depth: number): void {
+        const slots = this.#slots;
+        for (let at = SHADOW_STACK / 4 + 2 * depth; at < slots.length && slots[at] !== 0; at += 2) slots[at] = slots[at + 1] = 0;
+        const top = this.#top;
+        if (top) top.value = SHADOW_STACK + 8 * depth;
+    }
+}
+
+/** Whether a sampler has ended an instance. */
+export function hasEnded(instance: ProfiledInstance): boolean {
+    return Atomics.load(new Int32Array(instance.control), CONTROL_ENDED) === 1;
+}
+
+/** A window of counts alone, from the moment up to which they were told: for whoever can't wait for the sampler. */
+export function countsAlone(instance: ProfiledInstance, counted: Float64Array, startTicks: number, endTicks: number, sampling: Sampling): Uint8Array {
+    const { periodNanos, spanMinNanos = 0 } = sampling;
+    const nothing = { samples: 0, torn: 0, cut: 0, idleTicks: 0, squares: 0, nodes: [] };
+    const counts = new Counts(instance);
+    const end = counts.switches % 2 === 0 ? endTicks : Math.max(startTicks, counts.switchedAt);
+    return encodeWindow({ startTicks, endTicks: end, periodNanos, spanMinNanos, ...nothing, calls: counts.since(counted) });
+}

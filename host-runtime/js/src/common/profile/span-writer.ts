@@ -1,0 +1,65 @@
+/** Writes blocks of events whose times the host noted: the slow calls of a profile. */
+
+import { BLOCK_HEADER, CAPACITY, LEAVE, TIME, UNWIND, WIDE_TIME, type Reason } from '../constants.js';
+
+/** The longest event: a wide time and its word. */
+const LONGEST = 4;
+
+/** One lane's events. Their times only grow: a clock that goes back stands still. */
+export class Pen {
+    readonly #take: (block: Uint8Array) => void;
+    readonly #words = new Uint32Array(CAPACITY / 4);
+    #end = BLOCK_HEADER / 4;
+    #depth = 0;
+    #last: number;
+
+    /** `take` gets full blocks, whose bytes are only borrowed. */
+    constructor(now: number, take: (block: Uint8Array) => void) {
+        this.#take = take;
+        this.#last = now;
+        this.#begin();
+    }
+
+    enter(ticks: number, func: number): void {
+        this.#put(ticks, func);
+        this.#depth++;
+    }
+
+    leave(ticks: number): void {
+        this.#put(ticks, LEAVE);
+        this.#depth--;
+    }
+
+    /** Closes the calls deeper than this. */
+    close(ticks: number, reason: Reason, depth: number): void {
+        if (depth >= this.#depth) return;
+        this.#put(ticks, UNWIND + reason * 2 ** 26 + depth);
+        this.#depth = depth;
+    }
+
+    /** Hands over what there is. */
+    flush(): void {
+        if (this.#end === BLOCK_HEADER / 4) return;
+        this.#take(new Uint8Array(this.#words.buffer, 0, 4 * this.#end));
+        this.#begin();
+    }
+
+    #begin(): void {
+        this.#words.set([0, this.#depth, this.#last % 2 ** 32, Math.floor(this.#last / 2 ** 32)]);
+        this.#end = BLOCK_HEADER / 4;
+    }
+
+    #put(ticks: number, word: number): void {
+        if (this.#end + LONGEST > this.#words.length) this.flush();
+        const passed = ticks - this.#last;
+        if (passed > 0) {
+            if (passed < 2 ** 30) this.#words[this.#end++] = TIME + passed;
+            else {
+                this.#words.set([WIDE_TIME, passed % 2 ** 32, Math.floor(passed / 2 ** 32)], this.#end);
+                this.#end += 3;
+            }
+            this.#last = ticks;
+        }
+        this.#words[this.#end++] = word;
+    }
+}

@@ -1,0 +1,109 @@
+/** The recorder beside the modules: an instance of guest-shim's, which answers their probes. */
+
+import { HOST_MODULE, MEMORY_PAGES, POSITION } from '../constants.js';
+import { instantiate } from '../instantiate.js';
+import type { Seat, TimeSource } from './lane.js';
+import type { TickerWatch } from '../clock/ticker-watch.js';
+import { COUNTER, RECORDER_PRECISE, RECORDER_TICKER } from '../wasm.js';
+
+interface RecorderExports {
+    enter: (funcId: number) => number;
+    leave: (token: number) => void;
+    unwind: (token: number) => void;
+    close: (reason: number, depth: number) => void;
+    switch: (stack: number) => void;
+    mark: (value: number) => void;
+    depth: () => number;
+    allocating: (token: number) => void;
+    allocated: (token: number, old: bigint, size: bigint, given: bigint) => void;
+    grew: (memory: number, pages: bigint, before: bigint) => void;
+    created: (size: bigint) => void;
+    'state.stack': { readonly value: number };
+}
+
+/** Where its modules count their instructions. */
+interface Counter {
+    instructions: WebAssembly.Global;
+    now: WebAssembly.ExportValue;
+}
+
+/** A recorder of its own module. */
+export class Beside implements Seat {
+    readonly memory: WebAssembly.Memory;
+    readonly marked = false;
+    readonly watch: TickerWatch | undefined;
+    /** What a probed module imports from `kperf`. */
+    readonly probes: Record<string, WebAssembly.ImportValue>;
+    readonly #words: Uint32Array;
+    readonly #recorder: RecorderExports;
+    readonly #halt: (on: boolean) => void;
+    #drop: (() => void) | undefined;
+
+    /** `flush` is called when its block is full. */
+    constructor(time: TimeSource, flush: (length: number) => void) {
+        this.memory = new WebAssembly.Memory({ initial: MEMORY_PAGES, maximum: MEMORY_PAGES, shared: true });
+        this.#words = new Uint32Array(this.memory.buffer);
+        const host: WebAssembly.ModuleImports = { memory: this.memory, now: time.now, flush: (_address: number, length: number) => flush(length) };
+        this.#halt = time.halt;
+        let wasm = RECORDER_PRECISE;
+        if (time.kind === 'ticker') {
+            // Without several memories the lane's own has the time: 0 until the ticker has heard of it.
+            wasm = time.oneMemory ?? RECORDER_TICKER;
+            host['clock'] = time.clock;
+            this.watch = time.watch?.(time.oneMemory ? this.memory : time.clock);
+            if (time.oneMemory) this.#drop = time.add(this.memory);
+        }
+        let instructions: WebAssembly.ImportValue | undefined;
+        if (time.kind === 'instructions') ({ instructions, now: host['now']! } = instantiate<Counter>(COUNTER, {}));
+        this.#recorder = instantiate<RecorderExports>(wasm, { [HOST_MODULE]: host });
+        const { enter, leave, unwind, depth, close, allocating, allocated, grew, created } = this.#recorder;
+        this.probes = { enter, leave, unwind, depth, close, allocating, allocated, grew, created, ...(instructions && { instructions }) };
+    }
+
+    get position(): number {
+        return this.#words[POSITION / 4]!;
+    }
+
+    set position(position: number) {
+        this.#words[POSITION / 4] = position;
+    }
+
+    get depth(): number {
+        return this.#recorder.depth();
+    }
+
+    get stack(): number {
+        return this.#recorder['state.stack'].value;
+    }
+
+    enter(funcId: number): number {
+        return this.#recorder.enter(funcId);
+    }
+
+    leave(token: number): void {
+        this.#recorder.leave(token);
+    }
+
+    close(reason: number, depth: number): void {
+        this.#recorder.close(reason, depth);
+    }
+
+    switch(stack: number): void {
+        this.#recorder.switch(stack);
+    }
+
+    mark(value: number): void {
+        this.#recorder.mark(value);
+    }
+
+    clear(): void {}
+
+    setRecording(on: boolean): void {
+        this.#halt(!on);
+    }
+
+    end(): void {
+        this.#drop?.();
+        this.#drop = undefined;
+    }
+}

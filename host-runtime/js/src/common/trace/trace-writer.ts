@@ -1,0 +1,177 @@
+/** Makes chunks of blocks. */
+
+import { Columns, type Encoder } from './columns.js';
+import { crc32 } from './crc32.js';
+import { BLOCK_HEADER, CHUNK_HEADER, HOST_IDS, NO_RECORDER, PREAMBLE, SYNC } from '../constants.js';
+import { equalBytes, readSymbols } from './symbols.js';
+import type { Header, Sink, Summary, Told } from './trace.js';
+
+/** Which kind a chunk is of. */
+export type Kind = 'HEAD' | 'SYMS' | 'EVTS' | 'SPAN' | 'PROF' | 'STAL' | 'LOST' | 'PRNT' | 'ANCH' | 'ENDT';
+
+/** Length of what stands before a window's body. */
+const WINDOW_HEADER = 8;
+
+/** Makes a zstd frame. */
+export type Pack = (bytes: Uint8Array) => Uint8Array;
+
+/** What is the host's, where it has something faster. */
+export interface Codecs {
+    crc32?: (bytes: Uint8Array) => number;
+    /** Without it windows are stored as they are. */
+    zstd?: Pack;
+    columns?: Encoder;
+    /** Reads one moment on the trace's clock and on the calendar's. Called once a minute: clocks drift, and people set calendars. */
+    anchor?: (() => Header['anchor']) | undefined;
+}
+
+/** How often a trace gets an anchor, in milliseconds. */
+const ANCHOR_PERIOD = 60_000;
+
+/**
+ * Writes a trace to a sink. When the sink throws, what it was given is lost, and counted: later chunks are tried again,
+ * and a `LOST` chunk tells the reader.
+ */
+export class TraceWriter {
+    readonly #sink: Sink;
+    readonly #crc32: (bytes: Uint8Array) => number;
+    readonly #columns: Encoder;
+    readonly #zstd: Pack | undefined;
+    readonly #anchor: Codecs['anchor'];
+    /** When the last anchor was written, in milliseconds of the thread's clock. */
+    #anchored = performance.now();
+    /** The number of each recorder's next block, and how many of its events were lost since it was told. */
+    readonly #recorders = new Map<number, { next: number; lost: number }>();
+    /** The tables that are written, by their first id, and how many functions of guests they have. */
+    readonly #tables = new Map<number, Uint8Array>();
+    #probes = 0;
+    #events = 0;
+    #blocks = 0;
+    #dropped = 0;
+    /** The sink's first error. */
+    failure: Error | undefined;
+
+    constructor(sink: Sink, header: Header, codecs: Codecs = {}) {
+        this.#sink = sink;
+        this.#crc32 = codecs.crc32 ?? crc32;
+        this.#columns = codecs.columns ?? new Columns();
+        this.#zstd = codecs.zstd;
+        this.#anchor = codecs.anchor;
+        this.#give(PREAMBLE.slice());
+        this.#json('HEAD', header);
+    }
+
+    /** Adds a symbol table: the bytes of a custom section `kperf.symbols`. One that is there already adds nothing. */
+    symbols(table: Uint8Array): void {
+        const { idBase, names } = readSymbols(table);
+        const known = this.#tables.get(idBase);
+        if (known && equalBytes(known, table)) return;
+        this.#tables.set(idBase, table);
+        if (idBase < HOST_IDS) this.#probes += names.length;
+        this.#put('SYMS', 0, 0, table);
+    }
+
+    /** Adds a block of a recorder: header and words. One without words adds nothing. `SPAN` are slow calls of a profile. */
+    block(recorder: number, block: Uint8Array, kind: 'EVTS' | 'SPAN' = 'EVTS'): void {
+        if (block.length <= BLOCK_HEADER) return;
+        let state = this.#recorders.get(recorder);
+        if (!state) this.#recorders.set(recorder, (state = { next: 0, lost: 0 }));
+        this.#renewAnchor();
+        const { payload, events } = this.#columns.encode(block);
+        this.#blocks++;
+        this.#events += events;
+        if (state.lost > 0) this.#lost(recorder, state);
+        // The number is used up even where the write fails: a reader then notices.
+        if (!this.#put(kind, recorder, state.next++, payload)) {
+            this.#dropped += events;
+            state.lost += events;
+        }
+    }
+
+    /** Adds a window of a recorder that makes a profile. */
+    window(recorder: number, body: Uint8Array): void {
+        this.#renewAnchor();
+        const packed = this.#zstd?.(body);
+        const stored = packed && packed.length < body.length ? packed : body;
+        const payload = new Uint8Array(WINDOW_HEADER + stored.length);
+        payload[0] = stored === body ? 0 : 1;
+        new DataView(payload.buffer).setUint32(4, body.length, true);
+        payload.set(stored, WINDOW_HEADER);
+        this.#put('PROF', recorder, 0, payload);
+    }
+
+    /** Adds a stall: a span of time in which the ticker stood still. */
+    stall(start: number, nanos: number): void {
+        const payload = new Uint8Array(17);
+        const view = new DataView(payload.buffer);
+        setU64(view, 1, start);
+        setU64(view, 9, nanos);
+        this.#put('STAL', NO_RECORDER, 0, payload);
+    }
+
+    /** Sets the parent of the recorder's calls from here on: the payload of a `PRNT`. */
+    parent(recorder: number, payload: Uint8Array): void {
+        this.#put('PRNT', recorder, 0, payload);
+    }
+
+    /** Ends the trace and answers what it says at its end. */
+    finish(told: Told): Summary {
+        for (const [recorder, state] of this.#recorders) if (state.lost > 0) this.#lost(recorder, state);
+        const counted = { events: this.#events, blocks: this.#blocks, dropped_events: this.#dropped };
+        const summary = { ...told, ...counted, probes: this.#probes };
+        this.#json('ENDT', summary);
+        return summary;
+    }
+
+    /** Writes an anchor if the last one is a minute old. */
+    #renewAnchor(): void {
+        if (!this.#anchor || performance.now() - this.#anchored < ANCHOR_PERIOD) return;
+        this.#anchored = performance.now();
+        const { ticks, unix_nanos } = this.#anchor();
+        const payload = new Uint8Array(16);
+        const view = new DataView(payload.buffer);
+        view.setBigUint64(0, BigInt(ticks), true);
+        view.setBigUint64(8, BigInt(unix_nanos), true);
+        this.#put('ANCH', 0, 0, payload);
+    }
+
+    #lost(recorder: number, state: { next: number; lost: number }): void {
+        const payload = new Uint8Array(8);
+        setU64(new DataView(payload.buffer), 0, state.lost);
+        if (this.#put('LOST', recorder, state.next, payload)) state.lost = 0;
+    }
+
+    #json(kind: Kind, value: Header | Summary): void {
+        this.#put(kind, 0, 0, new TextEncoder().encode(JSON.stringify(value)));
+    }
+
+    /** Gives the sink a chunk. */
+    #put(kind: Kind, recorder: number, sequence: number, payload: Uint8Array): boolean {
+        const chunk = new Uint8Array(CHUNK_HEADER + payload.length);
+        chunk.set(payload, CHUNK_HEADER);
+        const view = new DataView(chunk.buffer);
+        chunk.set(SYNC, 0);
+        for (let n = 0; n < 4; n++) chunk[4 + n] = kind.charCodeAt(n);
+        view.setUint32(8, recorder, true);
+        view.setUint32(12, sequence, true);
+        view.setUint32(16, payload.length, true);
+        view.setUint32(20, this.#crc32(payload), true);
+        view.setUint32(24, this.#crc32(chunk.subarray(0, 24)), true);
+        return this.#give(chunk);
+    }
+
+    #give(bytes: Uint8Array): boolean {
+        try {
+            this.#sink.chunk(bytes);
+            return true;
+        } catch (error) {
+            this.failure ??= error instanceof Error ? error : new Error(String(error));
+            return false;
+        }
+    }
+}
+
+function setU64(view: DataView, at: number, value: number): void {
+    view.setUint32(at, value % 2 ** 32, true);
+    view.setUint32(at + 4, Math.floor(value / 2 ** 32), true);
+}
