@@ -16,7 +16,7 @@
   (func $start (export "start")
     (call $host_flush (i32.const 64) (i32.const 0)))
 
-  ;; The whole probe. The rewriter copies this body (rewriter/src/template.rs): $id becomes the function's id, $count the
+  ;; The whole probe. The rewriter copies this body (rewriter/src/instrument/template.rs): $id becomes the function's id, $count the
   ;; address of its count. Nothing calls it.
   (func (export "inline.leaf") (param $id i32) (param $count i32)
     (i64.store (local.get $count) (i64.add (i64.load (local.get $count)) (i64.const 1))))

@@ -123,7 +123,7 @@
       (i32.lt_u (local.get $frame) (i32.const 1048560))))
 
   ;; #if profile spans
-  ;; The code inside functions. The rewriter copies these bodies (rewriter/src/template.rs): $id becomes the function's id,
+  ;; The code inside functions. The rewriter copies these bodies (rewriter/src/instrument/template.rs): $id becomes the function's id,
   ;; $count the address of its count, $returned a word whose lower half is 0, and the others locals of the function. Nothing
   ;; calls them.
   (func (export "inline.enter") (param $id i32) (param $count i32) (param $returned i64) (param $frame i32)

@@ -1,6 +1,6 @@
 ;; A part of recorder.wat: the code inside functions, and what only that code calls.
 ;;
-;; The rewriter copies the bodies of the `inline.*` functions (rewriter/src/template.rs): $id becomes the function's id, the others
+;; The rewriter copies the bodies of the `inline.*` functions (rewriter/src/instrument/template.rs): $id becomes the function's id, the others
 ;; become locals of the function. Nothing calls them. They handle the usual event: the clock hasn't moved and the block has room.
 ;; The recorder's functions handle all other events, and every event of a clock that takes a call. A function without room for
 ;; these locals calls the recorder's functions too.

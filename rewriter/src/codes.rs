@@ -1,8 +1,8 @@
 //! What a symbol table says of the code of its functions.
 
-use crate::calls::Calls;
-use crate::module::ModuleInfo;
-use crate::moves::Moves;
+use crate::module::info::ModuleInfo;
+use crate::module::moves::Moves;
+use crate::plan::calls::Calls;
 use crate::source::Sources;
 use kperf_abi::{CallSite, Codes, FuncIndex, FunctionCode, Inlined, Row, Symbol, SymbolTable};
 

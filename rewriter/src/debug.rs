@@ -11,8 +11,8 @@ mod lines;
 mod lists;
 mod macros;
 
-use crate::module::{BodyPlace, ModuleInfo};
-use crate::moves::Moves;
+use crate::module::info::{BodyPlace, ModuleInfo};
+use crate::module::moves::Moves;
 pub(crate) use crate::source::Problem;
 use crate::source::{Bytes, Units};
 pub(crate) use expressions::Globals;

@@ -4,62 +4,29 @@
 //! are its pipeline: `parse` finds what a module has, `plan` chooses the functions, `instrument` runs the pass, `write`
 //! writes the new module, `body` each function of it.
 
-mod allocators;
-mod body;
-mod boundary;
-mod calls;
 mod clock;
 mod codes;
 #[cfg(feature = "components")]
 mod component;
-mod context;
-mod crossings;
-mod custom;
 mod debug;
 mod demangle;
 mod error;
-mod events;
-mod filter;
-mod form;
-mod functions;
-mod growth;
-mod hints;
-mod indices;
 mod instrument;
-#[cfg(feature = "validate")]
-mod invalid;
-mod leaf;
 mod left;
-mod limits;
 mod module;
-mod moves;
 mod name_section;
-mod named_types;
 mod names;
-mod operators;
 mod options;
-mod parse;
-mod parts;
 mod plan;
-mod probe;
-mod reach;
-mod regions;
 mod renamed;
-mod section;
 mod source;
 mod source_map;
 mod split_files;
-mod stacks;
 mod symbol_file;
-mod template;
-mod try_table;
 mod twin;
-mod types;
 mod warning;
 mod weights;
-mod write;
 
-pub use allocators::AllocationOptions;
 pub use clock::Clock;
 #[cfg(feature = "components")]
 pub use component::{
@@ -67,15 +34,16 @@ pub use component::{
     probed_component, rewrite_component,
 };
 pub use error::{Error, ErrorKind};
-pub use filter::{Filter, Pattern};
-pub use form::Probe;
-pub use instrument::{Rewritten, identity, plan, rewrite};
-pub use leaf::Leaf;
+pub use instrument::form::Probe;
+pub use instrument::pass::{Rewritten, identity, plan, rewrite};
 pub use left::Left;
 pub use names::NameMap;
 pub use options::Options;
-pub use plan::{Decision, Plan, PlannedFunc, SkipReason};
-pub use reach::Host;
+pub use plan::allocators::AllocationOptions;
+pub use plan::choose::{Decision, Plan, PlannedFunc, SkipReason};
+pub use plan::filter::{Filter, Pattern};
+pub use plan::leaf::Leaf;
+pub use plan::reach::Host;
 pub use renamed::RenamedNames;
 pub use source::split::SplitUnit;
 pub use source_map::SourceMap;
@@ -86,7 +54,7 @@ pub use warning::Warning;
 pub use weights::Weights;
 
 use kperf_abi::{SymbolTable, names as reserved};
-use module::ModuleInfo;
+use module::info::ModuleInfo;
 use wasmparser::{Parser, Payload};
 
 /// The symbol table of a module that has probes already; `None` for one that hasn't.

@@ -1,9 +1,9 @@
 //! The name section of the rewritten module: indices of functions and globals move, what we added gets names, all else stays.
 
-use crate::body::BodyFacts;
-use crate::context::Context;
+use crate::instrument::body::BodyFacts;
+use crate::instrument::context::Context;
 use crate::names::{FUNCTIONS, names_in};
-use crate::plan::Plan;
+use crate::plan::choose::Plan;
 use kperf_abi::FuncIndex;
 use std::collections::{BTreeMap, HashSet};
 use wasm_encoder::{Encode, IndirectNameMap, NameMap};

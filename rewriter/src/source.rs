@@ -7,7 +7,7 @@ pub(crate) mod split;
 pub(crate) mod units;
 
 use crate::Warning;
-use crate::module::{BodyPlace, ModuleInfo};
+use crate::module::info::{BodyPlace, ModuleInfo};
 use crate::source_map::SourceMap;
 use gimli::{
     AttributeValue, DebugStrOffsetsBase, Dwarf, EndianSlice, LittleEndian, Section as _, UnitOffset,

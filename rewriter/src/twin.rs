@@ -1,11 +1,11 @@
 //! An unstripped module of the same build: what it says of the functions of one that was stripped.
 
-use crate::calls::Calls;
 use crate::demangle::demangle;
-use crate::functions::FunctionSet;
-use crate::module::{BodyPlace, ModuleInfo};
+use crate::module::functions::FunctionSet;
+use crate::module::info::{BodyPlace, ModuleInfo};
 use crate::names::for_each_name;
-use crate::reach::HostReach;
+use crate::plan::calls::Calls;
+use crate::plan::reach::HostReach;
 use crate::source::split::Parts;
 use crate::source::{Layout, Problem, Sources};
 use crate::source_map::{self, SourceMap};

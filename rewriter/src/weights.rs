@@ -1,6 +1,6 @@
 //! What each instruction counts.
 
-use crate::operators::{self, NAMES};
+use crate::module::operators::{self, NAMES};
 use crate::{Error, ErrorKind, twin};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;

@@ -4,7 +4,7 @@ use super::CoreModule;
 use super::exports::{Export, definitions};
 use super::scan::{Nested, ROOT, Scan};
 use super::wit::Names;
-use crate::instrument::{self, Surroundings};
+use crate::instrument::pass::{self, Surroundings};
 use crate::{Error, ErrorKind, Left, Options, Rewritten, Warning};
 use kperf_abi::SymbolTable;
 use kperf_abi::symbols::ModuleIdentity;
@@ -67,7 +67,7 @@ pub(super) fn rewrite(
         };
         let options = Options { id_base: next_id, ..options.clone() };
         let original = &wasm[module.bytes.clone()];
-        let rewritten = instrument::rewrite_in(original, &options, Some(&surroundings));
+        let rewritten = pass::rewrite_in(original, &options, Some(&surroundings));
         let in_module = |error| ErrorKind::InModule { name: name.clone(), error: Box::new(error) };
         let Rewritten { wasm, symbols, plan, warnings: more, .. } = rewritten.map_err(in_module)?;
         warnings.extend(more);

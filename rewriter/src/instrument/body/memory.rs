@@ -1,0 +1,337 @@
+//! What records the memory that a body asks for, as it is written: what stands around the body of an allocator's function
+//! (see [`crate::plan::allocators`]), and around operators that make memory grow ([`crate::plan::growth`]).
+
+use crate::instrument::context::{Memory, Outermost};
+use crate::plan::allocators::{New, Role, Size};
+use crate::plan::growth::Put;
+use wasm_encoder::{BlockType, Encode, Instruction, MemArg, MemArgTarget, ValType};
+
+/// What is left to write for operators, and where its locals are.
+pub(super) struct Growing<'a> {
+    memory: Memory,
+    left: &'a [(u64, Put)],
+    /// The first of its locals.
+    first: u32,
+    /// Two of each type that it needs.
+    locals: Vec<ValType>,
+}
+
+impl<'a> Growing<'a> {
+    /// For a body whose first free local is `first`.
+    pub(super) fn new(memory: Memory, growth: &'a [(u64, Put)], first: u64) -> Growing<'a> {
+        let mut locals = Vec::new();
+        for (ty, is_wide) in [(ValType::I32, false), (ValType::I64, true)] {
+            if growth.iter().any(|&(_, put)| put == Put::Keep { wide: is_wide }) {
+                locals.extend([ty, ty]);
+            }
+        }
+        Growing { memory, left: growth, first: first as u32, locals }
+    }
+
+    /// The locals that it needs, which stand behind the body's own.
+    pub(super) fn locals(&self) -> &[ValType] {
+        &self.locals
+    }
+
+    /// Whether something stands in front of the operator at an offset.
+    #[inline]
+    pub(super) fn is_due(&self, start: u64) -> bool {
+        self.left.first().is_some_and(|&(at, _)| at <= start)
+    }
+
+    /// Writes it.
+    pub(super) fn write(&mut self, start: u64, out: &mut Vec<u8>) {
+        while let Some((&(at, put), left)) = self.left.split_first()
+            && at <= start
+        {
+            self.left = left;
+            self.put(put, out);
+        }
+    }
+
+    /// The first of the two locals of a type.
+    fn local(&self, wide: bool) -> u32 {
+        let ty = if wide { ValType::I64 } else { ValType::I32 };
+        self.first + self.locals.iter().position(|&local| local == ty).unwrap_or(0) as u32
+    }
+
+    fn put(&self, put: Put, out: &mut Vec<u8>) {
+        let mut code = Code(out);
+        match put {
+            Put::Keep { wide } => code.put(Instruction::LocalTee(self.local(wide))),
+            Put::Grew { memory, wide } => {
+                let kept = self.local(wide);
+                code.put(Instruction::LocalTee(kept + 1));
+                code.put(Instruction::I32Const(memory as i32));
+                code.get(kept, wide);
+                code.put(Instruction::LocalGet(kept + 1));
+                if !wide {
+                    code.put(Instruction::I64ExtendI32S);
+                }
+                code.put(Instruction::Call(self.memory.grew));
+            }
+            Put::Created(size) => {
+                code.put(Instruction::I64Const(size as i64));
+                code.put(Instruction::Call(self.memory.created));
+            }
+            Put::CreatedArray(size) => {
+                code.get(self.local(false), false);
+                code.put(Instruction::I64Const(size as i64));
+                code.put(Instruction::I64Mul);
+                code.put(Instruction::Call(self.memory.created));
+            }
+        }
+    }
+}
+
+/// What stands around the body of an allocator's function.
+#[derive(Clone, Copy)]
+pub(super) struct Around {
+    pub(super) memory: Memory,
+    pub(super) role: &'static Role,
+    /// Whether addresses have 64 bits.
+    pub(super) wide: bool,
+    pub(super) token: u32,
+    /// Whether that local has the token in its upper half only (see `recorder.wat`, the code inside functions).
+    pub(super) is_upper_half: bool,
+    /// The global with Go's own stack pointer. At the end of a function it is behind the return address, at the parameters.
+    pub(super) go_stack: u32,
+    /// The first of the locals that it needs (see [`Around::locals`]).
+    pub(super) locals: u32,
+}
+
+/// Which of a module's globals is Go's stack pointer.
+pub(super) const GO_STACK: u32 = 0;
+
+impl Around {
+    /// Its locals: what it was given, for how many bytes it was asked, what it returns.
+    pub(super) fn locals(role: &Role, wide: bool) -> [wasmparser::ValType; 3] {
+        use wasmparser::ValType::{I32, I64};
+        let returns_address = matches!(role.new, New::Result);
+        [I64, I64, if wide && returns_address { I64 } else { I32 }]
+    }
+
+    fn old(&self) -> u32 {
+        self.locals
+    }
+
+    fn size(&self) -> u32 {
+        self.locals + 1
+    }
+
+    fn returned(&self) -> u32 {
+        self.locals + 2
+    }
+
+    /// Behind the enter: the body may write to its parameters.
+    pub(super) fn enter(&self, out: &mut Vec<u8>) {
+        let mut code = Code(out);
+        match self.memory.outermost {
+            _ if self.role.always => {}
+            Outermost::Told(allocating) => {
+                self.put_token(&mut code);
+                code.put(Instruction::Call(allocating));
+            }
+            // As `allocating` in recorder.wat.
+            Outermost::Global(allocator) => {
+                code.put(Instruction::GlobalGet(allocator));
+                code.less_one();
+                self.put_token(&mut code);
+                code.less_one();
+                code.put(Instruction::I32GeU);
+                code.put(Instruction::If(BlockType::Empty));
+                self.put_token(&mut code);
+                code.put(Instruction::GlobalSet(allocator));
+                code.put(Instruction::End);
+            }
+        }
+        let wide = self.wide;
+        match self.role.new {
+            New::Stored(param) => code.keep(param, wide, self.old()),
+            New::OnGoStack => {
+                // Where it goes on; 0 at its beginning.
+                code.keep(0, false, self.old());
+                code.get(self.old(), true);
+                code.put(Instruction::I64Eqz);
+                code.put(Instruction::If(BlockType::Empty));
+                code.load_go(self.go_stack, 8);
+                code.put(Instruction::LocalSet(self.size()));
+                code.put(Instruction::End);
+            }
+            New::None | New::Result => {
+                if let Some(param) = self.role.old {
+                    code.get(param as u32, wide);
+                    code.without(self.role.header);
+                    code.put(Instruction::LocalSet(self.old()));
+                }
+            }
+        }
+        match self.role.size {
+            Size::None => {}
+            Size::Param(param) => code.keep(param, wide, self.size()),
+            Size::Params(n, m) => {
+                code.get(n as u32, wide);
+                code.get(m as u32, wide);
+                code.put(Instruction::I64Mul);
+                code.put(Instruction::LocalSet(self.size()));
+            }
+        }
+    }
+
+    /// In front of the leave: keeps what is returned.
+    pub(super) fn keep_returned(&self, out: &mut Vec<u8>) {
+        if self.role.new != New::None {
+            Instruction::LocalTee(self.returned()).encode(out);
+        }
+    }
+
+    /// Behind the leave: tells what was allocated.
+    pub(super) fn leave(&self, out: &mut Vec<u8>) {
+        let mut code = Code(out);
+        let is_outermost = match self.memory.outermost {
+            _ if self.role.always => false,
+            Outermost::Told(_) => false,
+            Outermost::Global(allocator) => {
+                self.put_token(&mut code);
+                code.put(Instruction::GlobalGet(allocator));
+                code.put(Instruction::I32Eq);
+                code.put(Instruction::If(BlockType::Empty));
+                true
+            }
+        };
+        if self.role.always {
+            code.put(Instruction::I32Const(-1));
+        } else {
+            self.put_token(&mut code);
+        }
+        if self.role.new == New::OnGoStack {
+            self.if_zero_returned(&mut code, |code| code.put(Instruction::I64Const(-1)));
+        } else {
+            match self.role.old {
+                _ if self.role.collected => code.put(Instruction::I64Const(-1)),
+                Some(_) if self.role.keeps_old => {
+                    code.get(self.old(), true);
+                    code.put(Instruction::I64Const(0));
+                    code.get(self.returned(), self.wide);
+                    code.without(self.role.header);
+                    code.get(self.old(), true);
+                    code.put(Instruction::I64Eq);
+                    code.put(Instruction::Select);
+                }
+                Some(_) => code.get(self.old(), true),
+                None => code.put(Instruction::I64Const(0)),
+            }
+        }
+        match self.role.new {
+            New::Result if self.role.collected => {
+                code.get(self.size(), true);
+                code.put(Instruction::I64Const(0));
+            }
+            New::None => {
+                code.get(self.size(), true);
+                code.put(Instruction::I64Const(0));
+            }
+            New::Result => {
+                code.get(self.size(), true);
+                code.get(self.returned(), self.wide);
+                code.without(self.role.header);
+            }
+            New::Stored(_) => {
+                code.get(self.size(), true);
+                self.if_zero_returned(&mut code, |code| {
+                    code.get(self.old(), true);
+                    let memarg = first_memory(0);
+                    if self.wide {
+                        code.put(Instruction::I64Load(memarg));
+                    } else {
+                        code.put(Instruction::I32WrapI64);
+                        code.put(Instruction::I32Load(memarg));
+                        code.put(Instruction::I64ExtendI32U);
+                    }
+                });
+            }
+            New::OnGoStack => {
+                // It returns 1 if the goroutine is to be switched, and is called once more later.
+                self.if_zero_returned(&mut code, |code| {
+                    code.get(self.size(), true);
+                    code.load_go(self.go_stack, 0);
+                    code.get(self.old(), true);
+                    code.put(Instruction::I64Eqz);
+                    code.put(Instruction::Select);
+                });
+                code.put(Instruction::I64Const(0));
+            }
+        }
+        code.put(Instruction::Call(self.memory.allocated));
+        if is_outermost {
+            code.put(Instruction::End);
+        }
+    }
+
+    /// The token, as an i32.
+    fn put_token(&self, code: &mut Code<'_>) {
+        code.put(Instruction::LocalGet(self.token));
+        if self.is_upper_half {
+            code.put(Instruction::I64Const(32));
+            code.put(Instruction::I64ShrU);
+            code.put(Instruction::I32WrapI64);
+        }
+    }
+
+    /// A number if the function returned 0, else 0.
+    fn if_zero_returned(&self, code: &mut Code<'_>, number: impl FnOnce(&mut Code<'_>)) {
+        code.put(Instruction::LocalGet(self.returned()));
+        code.put(Instruction::I32Eqz);
+        code.put(Instruction::If(BlockType::Result(ValType::I64)));
+        number(code);
+        code.put(Instruction::Else);
+        code.put(Instruction::I64Const(0));
+        code.put(Instruction::End);
+    }
+}
+
+/// So far behind an address of the module's first memory.
+fn first_memory(offset: u64) -> MemArg {
+    MemArg { offset, align: 0, target: MemArgTarget::Memory(0), ordering: None }
+}
+
+struct Code<'o>(&'o mut Vec<u8>);
+
+impl Code<'_> {
+    fn put(&mut self, instruction: Instruction<'_>) {
+        instruction.encode(self.0);
+    }
+
+    fn less_one(&mut self) {
+        self.put(Instruction::I32Const(1));
+        self.put(Instruction::I32Sub);
+    }
+
+    /// A local as an i64; if it isn't one (`wide`) it is an address or a number of pages.
+    fn get(&mut self, local: u32, wide: bool) {
+        self.put(Instruction::LocalGet(local));
+        if !wide {
+            self.put(Instruction::I64ExtendI32U);
+        }
+    }
+
+    /// Keeps a parameter as an i64.
+    fn keep(&mut self, param: usize, wide: bool, local: u32) {
+        self.get(param as u32, wide);
+        self.put(Instruction::LocalSet(local));
+    }
+
+    /// The address of a block, for that of an object with so many bytes of header in it.
+    fn without(&mut self, header: i32) {
+        if header != 0 {
+            self.put(Instruction::I64Const(header.into()));
+            self.put(Instruction::I64Sub);
+        }
+    }
+
+    /// What is so far behind Go's stack pointer.
+    fn load_go(&mut self, stack: u32, offset: u64) {
+        self.put(Instruction::GlobalGet(stack));
+        self.put(Instruction::I64Load(first_memory(offset)));
+    }
+}

@@ -1,0 +1,254 @@
+//! Bodies in which something stands at ends, catches and calls: those with a probe, and those without one in which
+//! something may be caught.
+
+use super::memory::{Around, GO_STACK};
+use super::{BodyFacts, MAX_LOCALS, MAX_SIZE, Rewriter};
+use crate::Error;
+use crate::instrument::context::Memory;
+use crate::instrument::probe::Site;
+use crate::instrument::section;
+use crate::instrument::template::Returned;
+use crate::instrument::try_table::Labels;
+use crate::module::operators::{self, Effect};
+use crate::plan::allocators::{self, Role};
+use crate::plan::choose::SkipReason;
+use crate::plan::leaf;
+use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
+use wasm_encoder::{Encode, Instruction};
+use wasmparser::{Operator, ValType};
+
+impl<'a> Rewriter<'a, '_> {
+    /// Writes the body with this probe, or as one without a probe that is watched.
+    pub(super) fn probed(mut self, site: Site) -> Result<BodyFacts, Error> {
+        self.facts.site = site;
+        self.facts.is_watched = site.is_watch;
+        let signature = self.context.info.func_type(self.index).ok_or_else(|| self.no_func_type())?;
+        let locals = self.begin()?;
+        self.labels = Labels::new(signature.results().len());
+        self.facts.site.token = locals.min(MAX_LOCALS) as u32;
+        // Records stand between the enter and the leave then.
+        self.facts.calls |= !self.puts.growth.is_empty();
+        if let Some((memory, allocators)) = self.context.memory.filter(|_| !site.is_watch)
+            && let Some(role) = allocators.get(self.index)
+        {
+            self.begin_allocator(memory, role);
+        }
+        if !site.is_watch {
+            let block = self.context.body_type(self.index, signature)?;
+            self.put(&[Instruction::Block(block)]);
+        }
+        self.write_operators()?;
+        // The body's own `end`, which closes the block if there is one.
+        self.copy_until(self.source.len());
+        if !site.is_watch {
+            self.facts.site.between = leaf::between(self.body, self.facts.site.id, self.facts.calls)?;
+            let returned = self.keep_returned(signature.results());
+            if let Some(around) = self.around {
+                around.keep_returned(self.out);
+            }
+            self.context.code.leave(self.facts.site, returned, self.out, &mut self.hints.met);
+            if let Some(around) = self.around {
+                around.leave(self.out);
+            }
+            self.put(&[Instruction::End]);
+        }
+        if locals + u64::from(self.probe_locals()) + self.spills.len() as u64 > MAX_LOCALS {
+            self.facts.refused = Some(SkipReason::TooManyLocals);
+        }
+        self.prepend_enter()?;
+        Ok(self.finish())
+    }
+
+    /// The function is an allocator's: what it was given is kept, and what it gives is told.
+    fn begin_allocator(&mut self, memory: Memory, role: &'static Role) {
+        let wide = allocators::is_wide(self.context.info);
+        let token = self.facts.site.token;
+        let locals = token + self.probe_locals() + self.spills.len() as u32;
+        self.spills.extend(Around::locals(role, wide));
+        let go_stack = self.context.global(GO_STACK);
+        let is_upper_half =
+            self.context.code.locals(self.facts.site).first() == Some(&wasm_encoder::ValType::I64);
+        self.around = Some(Around { memory, role, wide, token, is_upper_half, go_stack, locals });
+        self.facts.calls = true;
+        self.facts.adds_labels = true;
+    }
+
+    /// Keeps the last of the results, if it is a number and the leave wants it.
+    fn keep_returned(&mut self, results: &[ValType]) -> Option<Returned> {
+        let numbers = [ValType::I32, ValType::I64, ValType::F32, ValType::F64];
+        let &ty = results.last().filter(|ty| numbers.contains(ty))?;
+        if !self.context.code.wants_returned(self.facts.site) {
+            return None;
+        }
+        let local = self.facts.site.token + self.probe_locals() + self.spills.len() as u32;
+        self.spills.push(ty);
+        self.put(&[Instruction::LocalTee(local)]);
+        Some(Returned { local, ty })
+    }
+
+    /// Puts the locals in front of what is written (the function's own, the probe's, and those for spilled parameters), and
+    /// behind them the enter, which depends on what is in the body.
+    fn prepend_enter(&mut self) -> Result<(), Error> {
+        let (groups, declared) = self.declarations(self.context.code.locals(self.facts.site))?;
+        let mut locals = Vec::with_capacity(declared.len() + 64);
+        (groups + self.spills.len() as u32).encode(&mut locals);
+        locals.extend_from_slice(&declared);
+        for &spill in &self.spills {
+            1u32.encode(&mut locals);
+            RoundtripReencoder.val_type(spill)?.encode(&mut locals);
+        }
+        self.context.code.enter(self.facts.site, &mut locals, &mut self.hints.in_front);
+        if let Some(around) = self.around {
+            around.enter(&mut locals);
+        }
+        self.in_front = locals.len();
+        self.out.splice(0..0, locals);
+        Ok(())
+    }
+
+    pub(super) fn probe_locals(&self) -> u32 {
+        self.context.code.locals(self.facts.site).len() as u32
+    }
+
+    fn write_operators(&mut self) -> Result<(), Error> {
+        let mut operators = self.body.get_operators_reader()?;
+        let mut end = operators.original_position();
+        while !operators.eof() {
+            let start = end;
+            let operator = operators.read()?;
+            end = operators.original_position();
+            self.pass(start);
+            self.operator(&operator, start, end)?;
+            if self.out.len() > MAX_SIZE {
+                // It is refused: no need to see how large it would get.
+                return Ok(());
+            }
+        }
+        operators.finish()?;
+        Ok(())
+    }
+
+    #[inline]
+    fn operator(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
+        let context = self.context;
+        let effect = operators::effect(operator);
+        if effect == Effect::Cheap {
+            return Ok(());
+        }
+        self.check(operator, start, true)?;
+        match effect {
+            Effect::Opens | Effect::Loops | Effect::OpensTable => self.open(operator, start, end)?,
+            Effect::Ends => {
+                if self.open_try_tables.last().is_some_and(|open| open.depth == self.labels.depth()) {
+                    self.copy_until_offset(end);
+                    self.close_try_table()?;
+                } else {
+                    self.labels.close();
+                }
+            }
+            // Out of the block: the leave stands behind it.
+            Effect::Returns if !self.facts.site.is_watch => {
+                let label = self.labels.depth() + self.labels.added();
+                self.replace(start, end, &[Instruction::Br(label)]);
+            }
+            // What it returns is wanted: a call, and out of the block.
+            Effect::TailCalls if self.around.is_some() => {
+                self.meet(operator, start);
+                let call = self.without_tail(operator)?;
+                let label = self.labels.depth() + self.labels.added();
+                self.replace(start, end, &[call, Instruction::Br(label)]);
+            }
+            Effect::TailCalls => {
+                self.facts.calls = true;
+                self.meet(operator, start);
+                self.copy_until_offset(start);
+                if !self.facts.site.is_watch {
+                    self.facts.adds_labels |= context.code.leave_labels(self.facts.site) > 0;
+                    context.code.leave(self.facts.site, None, self.out, &mut self.hints.met);
+                }
+                self.put_moved(operator, start, end)?;
+            }
+            Effect::Calls => {
+                self.facts.calls = true;
+                self.put_moved(operator, start, end)?;
+                if operators::function(operator)
+                    .is_some_and(|callee| !context.is_thunked(callee) && context.reach.function(callee))
+                {
+                    self.unwind_behind(end);
+                }
+            }
+            Effect::CallsReference => {
+                self.facts.calls = true;
+                if context.reach.references() {
+                    self.unwind_behind(end);
+                }
+            }
+            // Node 20 may lose a local across it: the frame is checked as if something had been called.
+            Effect::Waits => self.facts.calls = true,
+            Effect::Catches => self.unwind_behind(end),
+            Effect::Delegates => {
+                self.labels.close();
+                self.relabel(operator, start, end)?;
+            }
+            Effect::Branches => self.relabel(operator, start, end)?,
+            Effect::Switches => self.meet(operator, start),
+            Effect::Resumes => {
+                self.meet(operator, start);
+                self.relabel(operator, start, end)?;
+            }
+            Effect::Refers => self.put_moved(operator, start, end)?,
+            Effect::Variable | Effect::Plain if context.moves_globals() => {
+                self.put_moved(operator, start, end)?;
+            }
+            Effect::Cheap | Effect::Variable | Effect::Plain | Effect::Returns => {}
+            Effect::Unknown => return Err(operators::unknown(operator, start)),
+        }
+        Ok(())
+    }
+
+    /// The call that a tail call makes.
+    fn without_tail(&self, operator: &Operator<'a>) -> Result<Instruction<'a>, Error> {
+        Ok(match *operator {
+            Operator::ReturnCall { function_index } => Instruction::Call(self.context.callee(function_index)),
+            Operator::ReturnCallIndirect { type_index, table_index } => {
+                Instruction::CallIndirect { type_index, table_index }
+            }
+            Operator::ReturnCallRef { type_index } => Instruction::CallRef(type_index),
+            ref operator => section::Mover(self.context).instruction(operator.clone())?,
+        })
+    }
+
+    /// Writes it with the new index of its function or global, if it names one.
+    #[inline]
+    fn put_moved(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
+        if let Some(moved) = self.moved(operator)? {
+            self.replace(start, end, &[moved]);
+        }
+        Ok(())
+    }
+
+    /// A label begins.
+    fn open(&mut self, operator: &Operator<'a>, start: u64, end: u64) -> Result<(), Error> {
+        let info = self.context.info;
+        match operator {
+            Operator::Block { blockty } | Operator::If { blockty } | Operator::Try { blockty } => {
+                self.labels.open(0, info.block_results(*blockty));
+            }
+            Operator::Loop { blockty } => {
+                self.facts.calls = true;
+                self.labels.open(0, info.block_params(*blockty).len());
+            }
+            Operator::TryTable { try_table } => self.open_try_table(try_table, start, end)?,
+            _ => return Err(operators::unknown(operator, start)),
+        }
+        Ok(())
+    }
+
+    /// Says `unwind` behind an instruction.
+    fn unwind_behind(&mut self, end: u64) {
+        self.facts.unwinds |= !self.facts.site.is_watch;
+        self.facts.adds_labels |= self.context.code.unwind_labels(self.facts.site) > 0;
+        self.copy_until_offset(end);
+        self.context.code.unwind(self.facts.site, self.out, &mut self.hints.met);
+    }
+}

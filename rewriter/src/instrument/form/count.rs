@@ -1,0 +1,32 @@
+//! The recorder is a part of the module (`counts.wat`), and counts the calls of each function: no more.
+
+use super::shape::{Form, Kind, Needs};
+use crate::Error;
+use crate::instrument::events::{Code, Counted, Events};
+use crate::instrument::parts::{Parts, Places};
+use kperf_abi::{names, recorder, shadow};
+
+pub(super) struct Count;
+
+impl Form for Count {
+    fn kind(&self) -> Kind {
+        Kind::Counted
+    }
+
+    fn wants(&self) -> Needs {
+        // However a function ends is none of its business.
+        Needs::default()
+    }
+
+    fn parts(&self, _: Needs) -> Result<Parts, Error> {
+        Parts::of_recorder(recorder::Form::Counts, shadow::pages)
+    }
+
+    fn code(&self, parts: &Parts, places: &Places) -> Result<Code, Error> {
+        let counted = Counted {
+            locals: parts.template_locals(places, names::INLINE_LEAF)?,
+            leaf: parts.template(places, names::INLINE_LEAF)?,
+        };
+        Ok(Code { inside: Events { counted, ..Events::default() }, smaller: None })
+    }
+}

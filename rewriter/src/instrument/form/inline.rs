@@ -1,0 +1,87 @@
+//! The recorder of events is a part of the module (`recorder.wat`), the usual case of an event a part of every function.
+
+use super::calls;
+use super::shape::{Form, Kind, Needs};
+use crate::Error;
+use crate::instrument::events::{Code, Counted, Each, Events, Timed, Watched};
+use crate::instrument::parts::{Parts, Places};
+use kperf_abi::{block, names, recorder};
+use wasm_encoder::ValType;
+
+pub(super) struct Inline;
+
+impl Form for Inline {
+    fn kind(&self) -> Kind {
+        Kind::TimedOrCounted
+    }
+
+    fn wants(&self) -> Needs {
+        Needs { pad_types: true, allocations: true, samples: true, ..Needs::default() }
+    }
+
+    fn parts(&self, needs: Needs) -> Result<Parts, Error> {
+        let form = if needs.allocations { recorder::Form::InlineAllocations } else { recorder::Form::Inline };
+        let pages =
+            if needs.samples { |_| block::MEMORY_PAGES_WITH_SAMPLES } else { |_| block::MEMORY_PAGES };
+        Parts::of_recorder(form, pages)
+    }
+
+    fn code(&self, parts: &Parts, places: &Places) -> Result<Code, Error> {
+        let template = |name| parts.template(places, name);
+        let inside = Events {
+            timed: Timed {
+                locals: parts.template_locals(places, names::INLINE_ENTER)?,
+                enter: Each {
+                    anything: template(names::INLINE_ENTER)?,
+                    trap: template(names::INLINE_ENTER_LEAF)?,
+                    nothing: template(names::INLINE_ENTER_TRAPLESS)?,
+                },
+                leave: Each {
+                    anything: template(names::INLINE_LEAVE)?,
+                    trap: template(names::INLINE_LEAVE_LEAF)?,
+                    nothing: template(names::INLINE_LEAVE_TRAPLESS)?,
+                },
+                unwind: template(names::INLINE_UNWIND)?,
+                takes_returned: false,
+                leave_closes: true,
+            },
+            watched: watched(parts, places)?,
+            counted: counted(parts, places)?,
+        };
+        Ok(Code { inside, smaller: Some(smaller(parts, places)?) })
+    }
+}
+
+/// Calls of the recorder's functions, for functions that have no room for more.
+pub(super) fn smaller(parts: &Parts, places: &Places) -> Result<Events, Error> {
+    let function = |name| parts.function(places, name);
+    Ok(Events {
+        timed: Timed {
+            locals: vec![ValType::I32],
+            enter: calls::enter(function(names::ENTER)?, &[calls::ID]),
+            leave: Each::same(calls::with_token(function(names::LEAVE)?)),
+            unwind: calls::with_token(function(names::UNWIND)?),
+            takes_returned: false,
+            leave_closes: true,
+        },
+        watched: Watched::default(),
+        counted: Counted { locals: Vec::new(), leaf: calls::leaf(function(names::LEAF)?) },
+    })
+}
+
+/// What functions without a probe have in which something may be caught.
+pub(super) fn watched(parts: &Parts, places: &Places) -> Result<Watched, Error> {
+    Ok(Watched {
+        locals: vec![ValType::I32],
+        here: parts.template(places, names::INLINE_HERE)?,
+        back: parts.template(places, names::INLINE_BACK)?,
+    })
+}
+
+/// What functions have that are counted only.
+pub(super) fn counted(parts: &Parts, places: &Places) -> Result<Counted, Error> {
+    Ok(Counted {
+        locals: parts.template_locals(places, names::INLINE_LEAF)?,
+        leaf: parts.template(places, names::INLINE_LEAF)?,
+    })
+}

@@ -1,0 +1,49 @@
+//! As [`super::inline`], but the clock is the number of executed instructions. It moves between an enter and its leave whatever
+//! stands there, so there is one enter and one leave for all functions.
+
+use super::inline;
+use super::shape::{Form, Kind, Needs};
+use crate::Error;
+use crate::instrument::events::{Code, Each, Events, Timed};
+use crate::instrument::parts::{Parts, Places};
+use kperf_abi::{block, names, recorder};
+
+pub(super) struct Instructions;
+
+impl Form for Instructions {
+    fn kind(&self) -> Kind {
+        Kind::TimedOrCounted
+    }
+
+    fn wants(&self) -> Needs {
+        Needs { pad_types: true, allocations: true, samples: true, ..Needs::default() }
+    }
+
+    fn parts(&self, needs: Needs) -> Result<Parts, Error> {
+        let form = if needs.allocations {
+            recorder::Form::InstructionsAllocations
+        } else {
+            recorder::Form::Instructions
+        };
+        let pages =
+            if needs.samples { |_| block::MEMORY_PAGES_WITH_SAMPLES } else { |_| block::MEMORY_PAGES };
+        Parts::of_recorder(form, pages)
+    }
+
+    fn code(&self, parts: &Parts, places: &Places) -> Result<Code, Error> {
+        let template = |name| parts.template(places, name);
+        let inside = Events {
+            timed: Timed {
+                locals: parts.template_locals(places, names::INLINE_ENTER)?,
+                enter: Each::same(template(names::INLINE_ENTER)?),
+                leave: Each::same(template(names::INLINE_LEAVE)?),
+                unwind: template(names::INLINE_UNWIND)?,
+                takes_returned: false,
+                leave_closes: true,
+            },
+            watched: inline::watched(parts, places)?,
+            counted: inline::counted(parts, places)?,
+        };
+        Ok(Code { inside, smaller: Some(inline::smaller(parts, places)?) })
+    }
+}

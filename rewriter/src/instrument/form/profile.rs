@@ -1,0 +1,70 @@
+//! The recorder of profiles is a part of the module (`profile.wat`): a count of each function's calls, and a stack of the
+//! open ones, with or without spans.
+
+use super::calls;
+use super::shape::{Form, Kind, Needs};
+use crate::Error;
+use crate::instrument::events::{Code, Counted, Each, Events, Timed, Watched};
+use crate::instrument::parts::{Parts, Places};
+use kperf_abi::{names, recorder, shadow};
+use wasm_encoder::ValType;
+
+pub(super) struct Profile(pub(super) recorder::Form);
+
+impl Form for Profile {
+    fn kind(&self) -> Kind {
+        Kind::Timed
+    }
+
+    fn wants(&self) -> Needs {
+        Needs { pad_types: true, ..Needs::default() }
+    }
+
+    fn parts(&self, _: Needs) -> Result<Parts, Error> {
+        Parts::of_recorder(self.0, shadow::pages)
+    }
+
+    fn code(&self, parts: &Parts, places: &Places) -> Result<Code, Error> {
+        let template = |name| parts.template(places, name);
+        let function = |name| parts.function(places, name);
+        let (enter_leaf, leave_leaf) =
+            (template(names::INLINE_ENTER_LEAF)?, template(names::INLINE_LEAVE_LEAF)?);
+        let inside = Events {
+            timed: Timed {
+                locals: parts.template_locals(places, names::INLINE_ENTER)?,
+                enter: Each {
+                    anything: template(names::INLINE_ENTER)?,
+                    trap: enter_leaf.clone(),
+                    nothing: enter_leaf,
+                },
+                leave: Each {
+                    anything: template(names::INLINE_LEAVE)?,
+                    trap: leave_leaf.clone(),
+                    nothing: leave_leaf,
+                },
+                unwind: template(names::INLINE_UNWIND)?,
+                takes_returned: true,
+                leave_closes: false,
+            },
+            watched: Watched {
+                locals: vec![ValType::I32],
+                here: template(names::INLINE_HERE)?,
+                back: template(names::INLINE_BACK)?,
+            },
+            counted: Counted::default(),
+        };
+        let smaller = Events {
+            timed: Timed {
+                locals: vec![ValType::I32],
+                enter: calls::enter(function(names::ENTER)?, &[calls::ID, calls::COUNT]),
+                leave: Each::same(calls::with_token(function(names::LEAVE)?)),
+                unwind: calls::with_token(function(names::UNWIND)?),
+                takes_returned: false,
+                leave_closes: false,
+            },
+            watched: Watched::default(),
+            counted: Counted::default(),
+        };
+        Ok(Code { inside, smaller: Some(smaller) })
+    }
+}

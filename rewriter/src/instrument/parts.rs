@@ -1,0 +1,465 @@
+//! What is added to a module for its probes. Of a form whose recorder is a part of the module that is `recorder.wat` in its
+//! inline form, `profile.wat` or `counts.wat`, taken apart; of others some imports.
+//!
+//! Its functions, globals and memory become the module's last ones. The bodies of its `inline.*` functions are templates:
+//! what stands inside every probed function (see [`crate::instrument::template`]).
+
+use crate::instrument::hints::{self, Hints};
+use crate::instrument::template::Template;
+use crate::instrument::types::Types;
+use crate::{Error, ErrorKind};
+use kperf_abi::FuncIndex;
+use kperf_abi::names::{self, exported};
+use kperf_abi::recorder::Form;
+use std::collections::HashMap;
+use std::convert::Infallible;
+use wasm_encoder::reencode::{self, Reencode};
+use wasm_encoder::{ConstExpr, Encode, EntityType, ExportKind, Instruction};
+use wasmparser::{ExternalKind, FuncType, FunctionBody, Global, Name, Parser, Payload, TypeRef, ValType};
+
+/// What the names of the templates begin with.
+const TEMPLATE: &str = "inline.";
+
+/// What is added, with indices of its own.
+pub(crate) struct Parts {
+    /// The module that it imports from.
+    module: &'static str,
+    types: Vec<FuncType>,
+    /// Name and type of each function that it wants from the host.
+    imports: Vec<(&'static str, u32)>,
+    /// Name of the global that it wants from the host: a mutable one of type `i64`.
+    counter: Option<&'static str>,
+    /// Type of each function of its own.
+    functions: Vec<u32>,
+    bodies: Vec<FunctionBody<'static>>,
+    /// Its memory, if it has one: pages for so many functions.
+    memory: Option<fn(u32) -> u32>,
+    globals: Vec<Global<'static>>,
+    exports: Vec<(&'static str, ExternalKind, u32)>,
+    names: HashMap<u32, &'static str>,
+    /// Which way the branches of its templates usually go.
+    hints: Hints,
+    /// How many of the first parameters of its templates stand for constants.
+    constants: u32,
+}
+
+/// Where these are in the rewritten module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Places {
+    /// Index of each of its types.
+    pub(crate) types: Vec<u32>,
+    /// Index of its first import among the functions.
+    pub(crate) first_import: u32,
+    /// Index of its first own function.
+    pub(crate) first_function: u32,
+    pub(crate) first_global: u32,
+    /// Index of the first global that it imports, which stands behind those that the module imports itself.
+    pub(crate) first_imported_global: u32,
+    pub(crate) memory: u32,
+    /// The first probed function, and how many there are.
+    pub(crate) id_base: u32,
+    pub(crate) functions: u32,
+    /// The module's own start function, if it has one.
+    pub(crate) start: Option<u32>,
+    /// In how many bytes that are allocated one sample is recorded; 0: all of it.
+    pub(crate) sample: u64,
+}
+
+/// What counts instructions.
+const COUNTER: wasm_encoder::GlobalType =
+    wasm_encoder::GlobalType { val_type: wasm_encoder::ValType::I64, mutable: true, shared: false };
+
+/// How many items of each kind are added. Not every added item is exported, so there are fewer exports than items.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) functions: usize,
+    pub(crate) memories: usize,
+    pub(crate) globals: usize,
+    pub(crate) exports: usize,
+}
+
+impl Parts {
+    /// Imports alone, none yet, and nothing else.
+    pub(crate) fn importing(module: &'static str) -> Parts {
+        Parts {
+            module,
+            types: Vec::new(),
+            imports: Vec::new(),
+            counter: None,
+            functions: Vec::new(),
+            bodies: Vec::new(),
+            memory: None,
+            globals: Vec::new(),
+            exports: Vec::new(),
+            names: HashMap::new(),
+            hints: Hints::new(),
+            constants: 0,
+        }
+    }
+
+    /// One import more.
+    pub(crate) fn import(&mut self, name: &'static str, params: &[ValType], results: &[ValType]) {
+        self.imports.push((name, self.types.len() as u32));
+        self.types.push(FuncType::new(params.iter().copied(), results.iter().copied()));
+    }
+
+    /// Imports a mutable global of type `i64`, too.
+    pub(crate) fn import_counter(&mut self, name: &'static str) {
+        self.counter = Some(name);
+    }
+
+    /// A recorder that `kperf-abi` carries, which wants so many pages of memory for so many functions. It is a good module,
+    /// so an error here is a bug.
+    pub(crate) fn of_recorder(form: Form, pages: fn(u32) -> u32) -> Result<Parts, Error> {
+        let mut parts = Parts::importing(names::HOST_MODULE);
+        parts.memory = Some(pages);
+        parts.constants = form.constants();
+        for payload in Parser::new(0).parse_all(form.wasm()) {
+            parts.section(payload?)?;
+        }
+        Ok(parts)
+    }
+
+    fn section(&mut self, payload: Payload<'static>) -> Result<(), Error> {
+        match payload {
+            Payload::TypeSection(types) => {
+                for ty in types.into_iter_err_on_gc_types() {
+                    self.types.push(ty?);
+                }
+            }
+            Payload::ImportSection(imports) => {
+                for import in imports.into_imports() {
+                    let import = import?;
+                    if let TypeRef::Func(ty) = import.ty {
+                        self.imports.push((import.name, ty));
+                    }
+                }
+            }
+            Payload::FunctionSection(functions) => {
+                self.functions = functions.into_iter().collect::<Result<_, _>>()?;
+            }
+            Payload::GlobalSection(globals) => {
+                self.globals = globals.into_iter().collect::<Result<_, _>>()?
+            }
+            Payload::ExportSection(exports) => {
+                for export in exports {
+                    let export = export?;
+                    self.exports.push((export.name, export.kind, export.index));
+                }
+            }
+            Payload::CodeSectionEntry(body) => self.bodies.push(body),
+            Payload::CustomSection(section) if section.name() == hints::SECTION => {
+                self.hints = hints::read(section.data(), section.data_offset())?;
+            }
+            Payload::CustomSection(section) => {
+                if let wasmparser::KnownCustom::Name(names) = section.as_known() {
+                    for name in names {
+                        let Name::Function(map) = name? else { continue };
+                        for naming in map {
+                            let naming = naming?;
+                            self.names.insert(naming.index, naming.name);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// How many functions it imports.
+    pub(crate) fn import_count(&self) -> u32 {
+        self.imports.len() as u32
+    }
+
+    /// How many imports it adds to a module.
+    pub(crate) fn all_imports(&self) -> u32 {
+        self.import_count() + self.global_import_count()
+    }
+
+    /// How many globals it imports.
+    pub(crate) fn global_import_count(&self) -> u32 {
+        u32::from(self.counter.is_some())
+    }
+
+    /// Whether it has memories or globals, which stand right behind the module's own, or between them.
+    pub(crate) fn has_state(&self) -> bool {
+        self.has_memory() || self.has_globals() || self.counter.is_some()
+    }
+
+    pub(crate) fn has_memory(&self) -> bool {
+        self.memory.is_some()
+    }
+
+    pub(crate) fn has_globals(&self) -> bool {
+        !self.globals.is_empty()
+    }
+
+    pub(crate) fn has_exports(&self) -> bool {
+        !self.exports.is_empty()
+    }
+
+    /// What its memory, which is shared, wants of an engine beside the module's own wants, by LLVM's names.
+    pub(crate) fn features(&self, memories: u32) -> Vec<&'static str> {
+        let exports_mutable = self.exports.iter().any(|&(_, kind, index)| {
+            let global = self.globals.get(index as usize).filter(|_| kind == ExternalKind::Global);
+            global.is_some_and(|global| global.ty.mutable)
+        });
+        let has_memory = self.has_memory();
+        let several = (has_memory && memories > 0).then_some("multimemory");
+        let mutable = exports_mutable || self.counter.is_some();
+        [has_memory.then_some("atomics"), several, mutable.then_some("mutable-globals")]
+            .into_iter()
+            .flatten()
+            .collect()
+    }
+
+    /// Types of the functions that go into the module. The templates stand behind them; nobody calls those.
+    fn own(&self) -> &[u32] {
+        let templates = self.exports.iter().filter(|export| export.0.starts_with(TEMPLATE));
+        let first = templates.map(|export| export.2.saturating_sub(self.import_count())).min();
+        self.functions.get(..first.unwrap_or(0) as usize).unwrap_or_default()
+    }
+
+    /// How many functions of its own go into the module.
+    pub(crate) fn function_count(&self) -> u32 {
+        self.own().len() as u32
+    }
+
+    /// What it adds to a module, but for types and imports.
+    pub(crate) fn counts(&self) -> Counts {
+        let functions = self.own().len();
+        let memories = usize::from(self.has_memory());
+        let globals = self.globals.len() + self.global_import_count() as usize;
+        Counts { functions, memories, globals, exports: self.exports.len() }
+    }
+
+    /// Index of each of its types among a module's; the templates' own are not there.
+    pub(crate) fn place_types(&self, types: &mut Types<'_>) -> Vec<u32> {
+        let used = |index: usize| {
+            let mut all = self.own().iter().chain(self.imports.iter().map(|(_, ty)| ty));
+            all.any(|&ty| ty as usize == index)
+        };
+        let signatures = self.types.iter().enumerate();
+        signatures
+            .map(|(n, ty)| if used(n) { types.function(ty.params(), ty.results()) } else { u32::MAX })
+            .collect()
+    }
+
+    /// What its imports and then its functions are called in the module.
+    pub(crate) fn function_names(&self) -> impl Iterator<Item = String> {
+        let own = self.import_count()..self.import_count() + self.function_count();
+        let imports = self.imports.iter().map(|(name, _)| format!("{}.{name}", self.module));
+        imports.chain(own.map(|index| {
+            let name = self.exports.iter().find(|export| export.1 == ExternalKind::Func && export.2 == index);
+            exported(name.map_or_else(|| self.names.get(&index).copied().unwrap_or("?"), |export| export.0))
+        }))
+    }
+
+    /// Index of what it imports as `name`, in the rewritten module.
+    pub(crate) fn imported(&self, places: &Places, name: &str) -> Result<u32, Error> {
+        let place = self.imports.iter().position(|import| import.0 == name);
+        let place = place.ok_or_else(|| bug(format!("`{name}` is not imported")))?;
+        Ok(places.first_import + place as u32)
+    }
+
+    /// Index of the function that it exports as `name`, in the rewritten module.
+    pub(crate) fn function(&self, places: &Places, name: &str) -> Result<u32, Error> {
+        Ok(places.function(self.exported_function(name)?, self.import_count()))
+    }
+
+    /// Index of the global that has the number of executed instructions, in the rewritten module.
+    pub(crate) fn counter(&self, places: &Places) -> Result<u32, Error> {
+        match self.counter {
+            Some(_) => Ok(places.first_imported_global),
+            None => self.global(places, names::STATE_INSTRUCTIONS),
+        }
+    }
+
+    /// Index of the global that it exports as `name`, in the rewritten module.
+    pub(crate) fn global(&self, places: &Places, name: &str) -> Result<u32, Error> {
+        let export = self.exports.iter().find(|export| export.0 == name && export.1 == ExternalKind::Global);
+        let export = export.ok_or_else(|| bug(format!("the recorder has no global `{name}`")))?;
+        Ok(places.first_global + export.2)
+    }
+
+    /// Index of the function that must be called before all else, if it has one. It calls the module's own.
+    pub(crate) fn start(&self, places: &Places) -> Option<u32> {
+        self.function(places, names::START).ok()
+    }
+
+    fn exported_function(&self, name: &str) -> Result<u32, Error> {
+        let export = self.exports.iter().find(|export| export.0 == name && export.1 == ExternalKind::Func);
+        export.map(|export| export.2).ok_or_else(|| bug(format!("the recorder has no `{name}`")))
+    }
+
+    /// What the parameters of a template are behind those that stand for constants: locals.
+    pub(crate) fn template_locals(
+        &self,
+        places: &Places,
+        name: &str,
+    ) -> Result<Vec<wasm_encoder::ValType>, Error> {
+        let index = self.exported_function(name)?.checked_sub(self.import_count());
+        let ty = index.and_then(|index| self.functions.get(index as usize));
+        let ty = ty
+            .and_then(|&ty| self.types.get(ty as usize))
+            .ok_or_else(|| bug("a template has no type".into()))?;
+        let mut mover = Mover { places, imports: self.import_count() };
+        let locals = ty.params().iter().skip(self.constants as usize);
+        locals.map(|&local| mover.val_type(local).map_err(Error::from)).collect()
+    }
+
+    /// The template that it exports as `name`.
+    pub(crate) fn template(&self, places: &Places, name: &str) -> Result<Template, Error> {
+        let function = self.exported_function(name)?;
+        let index = function.checked_sub(self.import_count());
+        let body = index.and_then(|index| self.bodies.get(index as usize));
+        let body = body.ok_or_else(|| bug(format!("the recorder's `{name}` has no body")))?;
+        let hints = self.hints.get(&FuncIndex(function));
+        let mut mover = Mover { places, imports: self.import_count() };
+        Template::read(
+            body,
+            self.constants,
+            hints.map_or(&[], Vec::as_slice),
+            |operator| Ok(mover.instruction(operator)?),
+            || bug(format!("the recorder's `{name}` writes to a constant")),
+        )
+    }
+
+    pub(crate) fn encode_imports(&self, places: &Places, out: &mut Vec<u8>) {
+        for &(name, ty) in &self.imports {
+            self.module.encode(out);
+            name.encode(out);
+            EntityType::Function(places.ty(ty)).encode(out);
+        }
+        if let Some(name) = self.counter {
+            self.module.encode(out);
+            name.encode(out);
+            EntityType::Global(COUNTER).encode(out);
+        }
+    }
+
+    pub(crate) fn encode_functions(&self, places: &Places, out: &mut Vec<u8>) {
+        self.own().iter().for_each(|&ty| places.ty(ty).encode(out));
+    }
+
+    /// Its memory, which never grows.
+    pub(crate) fn encode_memory(&self, places: &Places, out: &mut Vec<u8>) {
+        let Some(pages) = self.memory.map(|pages| pages(places.functions)) else { return };
+        wasm_encoder::MemoryType {
+            minimum: pages.into(),
+            maximum: Some(pages.into()),
+            memory64: false,
+            shared: true,
+            page_size_log2: None,
+        }
+        .encode(out);
+    }
+
+    pub(crate) fn encode_globals(
+        &self,
+        places: &Places,
+        section: &mut wasm_encoder::GlobalSection,
+    ) -> Result<(), Error> {
+        let mut mover = Mover { places, imports: self.import_count() };
+        for (n, global) in self.globals.iter().enumerate() {
+            let ty = mover.global_type(global.ty)?;
+            let name =
+                self.exports.iter().find(|export| export.1 == ExternalKind::Global && export.2 == n as u32);
+            let value = match name.map(|export| export.0) {
+                Some(names::STATE_ID_BASE) => ConstExpr::i32_const(places.id_base as i32),
+                Some(names::STATE_SAMPLE) => ConstExpr::i64_const(places.sample as i64),
+                Some(names::STATE_FUNCTIONS) => ConstExpr::i32_const(places.functions as i32),
+                _ => mover.const_expr(global.init_expr.clone())?,
+            };
+            section.global(ty, &value);
+        }
+        Ok(())
+    }
+
+    /// Whether it exports this from the module.
+    pub(crate) fn exports(&self, name: &str) -> bool {
+        self.exports.iter().any(|&(own, ..)| is_exported(own) && exported(own) == name)
+    }
+
+    /// Everything that a host may want, under reserved names.
+    pub(crate) fn encode_exports(&self, places: &Places, section: &mut wasm_encoder::ExportSection) {
+        for &(name, kind, index) in self.exports.iter().filter(|export| is_exported(export.0)) {
+            let (kind, index) = match kind {
+                ExternalKind::Func => (ExportKind::Func, places.function(index, self.import_count())),
+                ExternalKind::Memory => (ExportKind::Memory, places.memory),
+                ExternalKind::Global => (ExportKind::Global, places.first_global + index),
+                _ => continue,
+            };
+            section.export(&exported(name), kind, index);
+        }
+    }
+
+    pub(crate) fn encode_bodies(&self, places: &Places, out: &mut Vec<u8>) -> Result<(), Error> {
+        let mut mover = Mover { places, imports: self.import_count() };
+        let start = self.exported_function(names::START).ok();
+        for (n, body) in self.bodies.iter().enumerate().take(self.own().len()) {
+            let mut function = mover.new_function_with_parsed_locals(body)?;
+            let mut operators = body.get_operators_reader()?;
+            while !operators.is_end_then_eof() {
+                function.instruction(&mover.instruction(operators.read()?)?);
+            }
+            if let Some(own) = places.start.filter(|_| start == Some(n as u32 + self.import_count())) {
+                function.instruction(&Instruction::Call(own));
+            }
+            function.instruction(&Instruction::End);
+            function.encode(out);
+        }
+        Ok(())
+    }
+}
+
+impl Places {
+    fn ty(&self, index: u32) -> u32 {
+        self.types.get(index as usize).copied().unwrap_or(u32::MAX)
+    }
+
+    fn function(&self, index: u32, imports: u32) -> u32 {
+        match index.checked_sub(imports) {
+            None => self.first_import + index,
+            Some(own) => self.first_function + own,
+        }
+    }
+}
+
+/// Moves the recorder's indices to its places.
+struct Mover<'a> {
+    places: &'a Places,
+    imports: u32,
+}
+
+impl Reencode for Mover<'_> {
+    type Error = Infallible;
+
+    fn type_index(&mut self, index: u32) -> Result<u32, reencode::Error> {
+        Ok(self.places.ty(index))
+    }
+
+    fn function_index(&mut self, index: u32) -> Result<u32, reencode::Error> {
+        Ok(self.places.function(index, self.imports))
+    }
+
+    fn global_index(&mut self, index: u32) -> Result<u32, reencode::Error> {
+        Ok(self.places.first_global + index)
+    }
+
+    fn memory_index(&mut self, _index: u32) -> Result<u32, reencode::Error> {
+        Ok(self.places.memory)
+    }
+}
+
+/// The probes themselves are of no use from outside.
+fn is_exported(name: &str) -> bool {
+    let probes = [names::ENTER, names::LEAVE, names::UNWIND, names::LEAF, names::ALLOCATING];
+    let more = [names::ALLOCATED, names::GREW, names::CREATED];
+    !probes.contains(&name) && !more.contains(&name) && !name.starts_with(TEMPLATE)
+}
+
+fn bug(message: String) -> Error {
+    ErrorKind::Invalid { message, context: String::new() }.into()
+}

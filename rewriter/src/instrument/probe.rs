@@ -1,0 +1,156 @@
+//! What stands inside a function: which of the form's events, with what differs from function to function.
+
+use crate::instrument::events::{Between, Code, Events, Timed};
+use crate::instrument::form::Kind;
+use crate::instrument::hints::Hint;
+use crate::instrument::template::{Constant, Returned, Template};
+use kperf_abi::{FuncId, shadow};
+use wasm_encoder::{Encode, ValType};
+
+/// The probes of a module.
+pub(crate) struct Probes {
+    pub(crate) kind: Kind,
+    pub(crate) code: Code,
+    /// The function whose count is the first, where calls are counted.
+    pub(crate) first: FuncId,
+}
+
+/// The probe of one function.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Site {
+    pub(crate) id: FuncId,
+    /// The local with the token. What else the probe needs stands in the locals behind it.
+    pub(crate) token: u32,
+    /// Whether the function has room for the usual code. If not, it gets the smaller code.
+    pub(crate) inline: bool,
+    /// Whether this is no probe: the function only keeps its depth.
+    pub(crate) is_watch: bool,
+    pub(crate) between: Between,
+}
+
+impl Probes {
+    /// Whether functions are counted and nothing else.
+    pub(crate) fn only_counts(&self) -> bool {
+        self.kind == Kind::Counted
+    }
+
+    /// Whether there is something for functions that have no room.
+    pub(crate) fn has_smaller(&self) -> bool {
+        self.code.smaller.is_some()
+    }
+
+    fn events(&self, site: Site) -> &Events {
+        self.code.smaller.as_ref().filter(|_| !site.inline).unwrap_or(&self.code.inside)
+    }
+
+    fn timed(&self, site: Site) -> &Timed {
+        &self.events(site).timed
+    }
+
+    /// The locals of a probe: first that with the token.
+    pub(crate) fn locals(&self, site: Site) -> &[ValType] {
+        let Events { timed, watched, .. } = self.events(site);
+        if site.is_watch { &watched.locals } else { &timed.locals }
+    }
+
+    /// The locals of a probe that only counts.
+    pub(crate) fn leaf_locals(&self, site: Site) -> &[ValType] {
+        &self.events(site).counted.locals
+    }
+
+    /// Bytes that a function with one way out grows by, more or less.
+    pub(crate) fn size(&self) -> usize {
+        let (mut probe, hints) = (Vec::new(), &mut Vec::new());
+        let site = Site { id: self.first, inline: true, ..Site::default() };
+        if self.only_counts() {
+            self.leaf(site, &mut probe, hints);
+        } else {
+            self.enter(site, &mut probe, hints);
+            self.leave(site, None, &mut probe, hints);
+        }
+        probe.len() + encode_locals(self.locals(site)).1.len()
+    }
+
+    fn write(
+        &self,
+        template: &Template,
+        site: Site,
+        returned: Option<Returned>,
+        out: &mut Vec<u8>,
+        hints: &mut Vec<Hint>,
+    ) {
+        let count = shadow::COUNTS as u32 + 8 * site.id.0.saturating_sub(self.first.0);
+        let constants = [Constant::I32(site.id.0), Constant::I32(count), Constant::Returned(returned)];
+        template.write(&constants, site.token, out, hints);
+    }
+
+    /// How many labels the probe's code has in front of those of the function's own body, without that of the block around the body.
+    pub(crate) fn labels(&self, site: Site, counted: bool) -> u32 {
+        let Events { timed, counted: leaf, .. } = self.events(site);
+        if counted { leaf.leaf.labels } else { timed.enter.of(site.between).labels }
+    }
+
+    /// How many labels a leave has of its own.
+    pub(crate) fn leave_labels(&self, site: Site) -> u32 {
+        self.timed(site).leave.of(site.between).labels
+    }
+
+    /// The first thing in a function.
+    pub(crate) fn enter(&self, site: Site, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
+        let Events { timed, watched, .. } = self.events(site);
+        let template = if site.is_watch { &watched.here } else { timed.enter.of(site.between) };
+        self.write(template, site, None, out, hints);
+    }
+
+    /// The last thing, and before a tail call. `returned`: see [`Self::wants_returned`].
+    pub(crate) fn leave(
+        &self,
+        site: Site,
+        returned: Option<Returned>,
+        out: &mut Vec<u8>,
+        hints: &mut Vec<Hint>,
+    ) {
+        self.write(self.timed(site).leave.of(site.between), site, returned, out, hints);
+    }
+
+    /// Whether a leave has a use for what the function returns.
+    pub(crate) fn wants_returned(&self, site: Site) -> bool {
+        self.timed(site).takes_returned
+    }
+
+    /// Whether a leave closes what is open above the frame.
+    pub(crate) fn leave_closes(&self, site: Site) -> bool {
+        self.timed(site).leave_closes
+    }
+
+    /// All of the probe of a function that is counted only.
+    pub(crate) fn leaf(&self, site: Site, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
+        self.write(&self.events(site).counted.leaf, site, None, out, hints);
+    }
+
+    /// Behind what may have unwound frames above this one.
+    pub(crate) fn unwind(&self, site: Site, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
+        self.write(self.unwind_template(site), site, None, out, hints);
+    }
+
+    /// How many labels that has.
+    pub(crate) fn unwind_labels(&self, site: Site) -> u32 {
+        self.unwind_template(site).labels
+    }
+
+    fn unwind_template(&self, site: Site) -> &Template {
+        let Events { timed, watched, .. } = self.events(site);
+        if site.is_watch { &watched.back } else { &timed.unwind }
+    }
+}
+
+/// Declares locals: how many groups there are, and the groups.
+pub(crate) fn encode_locals(locals: &[ValType]) -> (u32, Vec<u8>) {
+    let (mut groups, mut out) = (0, Vec::new());
+    for group in locals.chunk_by(|a, b| a == b) {
+        groups += 1;
+        (group.len() as u32).encode(&mut out);
+        group.iter().take(1).for_each(|ty| ty.encode(&mut out));
+    }
+    (groups, out)
+}

@@ -1,0 +1,403 @@
+//! [`Plan`] to bytes: the new module, section by section. What needs no change is copied as it stands.
+
+mod custom_sections;
+
+use crate::instrument::body::{self, BodyFacts, Met};
+use crate::instrument::context::Context;
+use crate::instrument::form::Form;
+use crate::instrument::form::Needs;
+use crate::instrument::parts::Parts;
+use crate::instrument::section::{self, Mover};
+use crate::instrument::types::Types;
+use crate::instrument::{custom, limits};
+use crate::module::indices;
+use crate::module::info::{BodyPlace, ModuleInfo, Section};
+use crate::module::moves::Moves;
+use crate::plan::allocators::Allocators;
+use crate::plan::reach::HostReach;
+use crate::source_map::SourceMap;
+use crate::{Error, Plan, Warning, Weights, debug};
+use kperf_abi::{FuncIndex, SymbolTable};
+use rayon::prelude::*;
+use wasm_encoder::reencode::Reencode;
+use wasm_encoder::{Encode, Section as _, SectionId};
+use wasmparser::BinaryReader;
+
+/// How many bytes of bodies are rewritten at a time: enough for all cores, little beside the module.
+const BATCH: usize = 1 << 20;
+
+/// Bytes of a function in the symbol table, once packed, more or less.
+const SYMBOL_SIZE: usize = 12;
+
+const CUSTOM: u8 = SectionId::Custom as u8;
+const TYPE: u8 = SectionId::Type as u8;
+const IMPORT: u8 = SectionId::Import as u8;
+const FUNCTION: u8 = SectionId::Function as u8;
+const TABLE: u8 = SectionId::Table as u8;
+const MEMORY: u8 = SectionId::Memory as u8;
+const GLOBAL: u8 = SectionId::Global as u8;
+const EXPORT: u8 = SectionId::Export as u8;
+const START: u8 = SectionId::Start as u8;
+const ELEMENT: u8 = SectionId::Element as u8;
+const CODE: u8 = SectionId::Code as u8;
+const DATA: u8 = SectionId::Data as u8;
+
+/// What the pass decided before any body is read.
+pub(crate) struct Writer<'a> {
+    pub(crate) info: &'a ModuleInfo<'a>,
+    pub(crate) reach: &'a HostReach,
+    pub(crate) plan: &'a Plan,
+    pub(crate) symbols: &'a SymbolTable,
+    pub(crate) needs: Needs,
+    pub(crate) form: &'a dyn Form,
+    /// What it adds to the module.
+    pub(crate) parts: &'a Parts,
+    /// Whether debug information is kept.
+    pub(crate) keeps_debug: bool,
+    /// Whether the symbol table says where code has come to.
+    pub(crate) tells_moves: bool,
+    /// The module's source map, and the address of the new one; without an address it is in the module.
+    pub(crate) source_map: Option<(&'a SourceMap, Option<&'a str>)>,
+    /// What instructions count, if they are the clock.
+    pub(crate) weights: Option<&'a Weights>,
+    pub(crate) allocators: &'a Allocators,
+}
+
+/// A module, what its bodies turned out to need, and what was left out.
+pub(crate) struct Output {
+    pub(crate) wasm: Vec<u8>,
+    /// One for each function that the module defines.
+    pub(crate) facts: Vec<BodyFacts>,
+    pub(crate) met: Met,
+    /// Where the code has come to, if that is wanted.
+    pub(crate) moves: Moves,
+    /// Where the content of the code section begins.
+    pub(crate) code_start: usize,
+    /// The source map of the new module, if it has one.
+    pub(crate) source_map: Option<String>,
+    pub(crate) warnings: Vec<Warning>,
+}
+
+struct Sections<'a> {
+    writer: &'a Writer<'a>,
+    context: Context<'a>,
+    types: Types<'a>,
+    names_from_map: bool,
+    names: NameSection<'a>,
+    producers_written: bool,
+    hints: HintSection,
+    /// The sections of debug information, by name and data, which are written when all bodies are.
+    debug: Vec<(&'a str, &'a [u8])>,
+    output: Output,
+}
+
+/// The name section, of which one is read by anybody: the others of a thousand would each get all names.
+#[derive(Clone, Copy)]
+enum NameSection<'a> {
+    /// None was met.
+    Unseen,
+    /// It stands in front of the code, where nobody may look for it, and is written in the end: what labels and locals are
+    /// called depends on the bodies.
+    Waits(&'a [u8]),
+    Written,
+}
+
+/// The section of branch hints.
+#[derive(Clone, Copy)]
+enum HintSection {
+    Unseen,
+    /// Its place in the new module, which it gets when the bodies are written.
+    Waits(usize),
+    Done,
+}
+
+/// So many steps of a body are told to those who look for the places of samples. A body with more of them is a megabyte of code.
+const MOST_STEPS: usize = 1 << 18;
+
+impl Writer<'_> {
+    pub(crate) fn write(&self, names_from_map: bool) -> Result<Output, Error> {
+        let mut types = Types::new(self.info);
+        let (form, parts) = (self.form, self.parts);
+        let context = Context::new(self.info, self.reach, self.plan, self.needs, form, parts, &mut types)?;
+        let mut context = context.counting(self.weights)?.recording(self.allocators, self.needs)?;
+        let mut sections = self.info.sections.iter();
+        let mut has_debug =
+            || sections.any(|section| section.custom_name.as_deref().is_some_and(debug::is_kept));
+        let follows = self.keeps_debug && (has_debug() || self.source_map.is_some());
+        context.most_steps = match follows {
+            true => usize::MAX,
+            false if self.tells_moves => MOST_STEPS,
+            false => 0,
+        };
+        limits::check(self.info, &context, types.added())?;
+        let symbols = self.symbols.symbols.len();
+        let room = self.info.wasm.len() + symbols * (context.code.size() + SYMBOL_SIZE);
+        let output = Output {
+            wasm: Vec::with_capacity(room + room / 16),
+            facts: Vec::with_capacity(self.info.bodies.len()),
+            met: Met::default(),
+            moves: Moves::default(),
+            code_start: 0,
+            source_map: None,
+            warnings: Vec::new(),
+        };
+        let mut sections = Sections {
+            writer: self,
+            context,
+            types,
+            names_from_map,
+            names: NameSection::Unseen,
+            producers_written: false,
+            hints: HintSection::Unseen,
+            debug: Vec::new(),
+            output,
+        };
+        sections.write()?;
+        Ok(sections.output)
+    }
+}
+
+impl<'a> Sections<'a> {
+    fn write(&mut self) -> Result<(), Error> {
+        let info = self.writer.info;
+        self.output.wasm.extend_from_slice(&wasm_encoder::Module::HEADER);
+        let mut needed = self.needed().into_iter().peekable();
+        for section in &info.sections {
+            if section.id != CUSTOM {
+                // Whatever must stand before this section and isn't in the original.
+                while let Some(missing) = needed.next_if(|&id| order(id) < order(section.id)) {
+                    self.changed(missing, &[], 0)?;
+                }
+                needed.next_if_eq(&section.id);
+            }
+            self.section(section)?;
+        }
+        for missing in needed {
+            self.changed(missing, &[], 0)?;
+        }
+        match self.names {
+            NameSection::Unseen => self.name_section(None)?,
+            NameSection::Waits(data) => self.name_section(Some(data))?,
+            NameSection::Written => {}
+        }
+        if !self.producers_written {
+            custom::producers(None, &mut self.output.wasm)?;
+        }
+        self.debug_sections();
+        self.source_map();
+        Ok(())
+    }
+
+    /// Sections that the rewritten module has even if the original hasn't, in their order.
+    fn needed(&self) -> Vec<u8> {
+        let Context { parts, places, .. } = &self.context;
+        let needed = [
+            (TYPE, true),
+            (IMPORT, true),
+            (FUNCTION, true),
+            (MEMORY, parts.has_memory()),
+            (GLOBAL, parts.has_globals()),
+            (EXPORT, parts.has_exports()),
+            (START, parts.start(places).is_some()),
+            (CODE, true),
+        ];
+        needed.into_iter().filter_map(|(id, is_needed)| is_needed.then_some(id)).collect()
+    }
+
+    fn section(&mut self, section: &Section) -> Result<(), Error> {
+        let info: &'a ModuleInfo<'a> = self.writer.info;
+        let content = &info.wasm[section.content.clone()];
+        match &section.custom_name {
+            Some(name) => self.custom(name, content),
+            None => self.changed(section.id, content, section.content.start as u64),
+        }
+    }
+
+    /// Writes a section of the core specification; `offset` is where its content begins in the input.
+    fn changed(&mut self, id: u8, content: &[u8], offset: u64) -> Result<(), Error> {
+        // A section that the original hasn't is read as an empty one.
+        let reader = || BinaryReader::new(if content.is_empty() { &[0] } else { content }, offset);
+        let out = &mut self.output.wasm;
+        let parts = self.writer.parts;
+        let context = &self.context;
+        let mut mover = Mover(context);
+        match id {
+            TYPE => {
+                let types = &self.types;
+                section::write_appended(out, id, content, types.added(), |out| types.encode_added(out))
+            }
+            IMPORT => section::write_appended(out, id, content, parts.all_imports(), |out| {
+                parts.encode_imports(&context.places, out);
+                Ok(())
+            }),
+            FUNCTION => {
+                let thunks: Vec<u32> = context
+                    .thunked()
+                    .map(|(import, _)| context.info.imported_funcs[import as usize].type_index)
+                    .collect();
+                let own = parts.function_count();
+                section::write_appended(out, id, content, thunks.len() as u32 + own, |out| {
+                    thunks.iter().for_each(|type_index| type_index.encode(out));
+                    parts.encode_functions(&context.places, out);
+                    Ok(())
+                })
+            }
+            MEMORY => section::write_appended(out, id, content, u32::from(parts.has_memory()), |out| {
+                parts.encode_memory(&context.places, out);
+                Ok(())
+            }),
+            TABLE => {
+                let mut section = wasm_encoder::TableSection::new();
+                mover.parse_table_section(&mut section, wasmparser::TableSectionReader::new(reader())?)?;
+                section.append_to(out);
+                Ok(())
+            }
+            GLOBAL => {
+                let mut section = wasm_encoder::GlobalSection::new();
+                mover.parse_global_section(&mut section, wasmparser::GlobalSectionReader::new(reader())?)?;
+                parts.encode_globals(&context.places, &mut section)?;
+                section.append_to(out);
+                Ok(())
+            }
+            EXPORT => {
+                let mut section = wasm_encoder::ExportSection::new();
+                mover.parse_export_section(&mut section, wasmparser::ExportSectionReader::new(reader())?)?;
+                parts.encode_exports(&context.places, &mut section);
+                section.append_to(out);
+                Ok(())
+            }
+            ELEMENT => {
+                let mut section = wasm_encoder::ElementSection::new();
+                mover
+                    .parse_element_section(&mut section, wasmparser::ElementSectionReader::new(reader())?)?;
+                section.append_to(out);
+                Ok(())
+            }
+            START => {
+                let function = match parts.start(&context.places) {
+                    // Which calls the module's own.
+                    Some(start) => start,
+                    None => context.function(reader().read_var_u32()?),
+                };
+                section::write(out, id, |out| {
+                    function.encode(out);
+                    Ok(())
+                })
+            }
+            CODE => {
+                if matches!(self.hints, HintSection::Unseen) {
+                    self.hints = HintSection::Waits(self.output.wasm.len());
+                }
+                self.code()?;
+                self.hints();
+                Ok(())
+            }
+            DATA if context.moves_globals() => {
+                let mut section = wasm_encoder::DataSection::new();
+                mover.parse_data_section(&mut section, wasmparser::DataSectionReader::new(reader())?)?;
+                section.append_to(out);
+                Ok(())
+            }
+            DATA if parts.has_state() => {
+                indices::check_data(context.info, wasmparser::DataSectionReader::new(reader())?)?;
+                section::write(out, id, |out| {
+                    out.extend_from_slice(content);
+                    Ok(())
+                })
+            }
+            _ => section::write(out, id, |out| {
+                out.extend_from_slice(content);
+                Ok(())
+            }),
+        }
+    }
+
+    /// The code section, a batch of bodies at a time, in parallel.
+    fn code(&mut self) -> Result<(), Error> {
+        let context = &self.context;
+        let info = self.writer.info;
+        let thunks: Vec<_> = context.thunked().collect();
+        let parts = self.writer.parts;
+        let own = parts.function_count();
+        let Output { wasm, facts, met, moves, .. } = &mut self.output;
+        let mut size = 0;
+        section::write(wasm, CODE, |out| {
+            let start = out.len();
+            ((info.bodies.len() + thunks.len()) as u32 + own).encode(out);
+            let mut first = 0;
+            while first < info.bodies.len() {
+                let batch = batch(&info.bodies[first..]);
+                // Several pieces for each core, so that one with a huge body doesn't keep the others waiting.
+                let piece = batch.len().div_ceil(4 * rayon::current_num_threads()).max(1);
+                let pieces = batch
+                    .par_chunks(piece)
+                    .enumerate()
+                    .map(|(n, bodies)| rewrite_piece(context, first + n * piece, bodies))
+                    .collect::<Result<Vec<_>, Error>>()?;
+                for (bytes, piece_facts, piece_met) in pieces {
+                    moves.add(piece_met.moves, out.len() - start);
+                    out.extend_from_slice(&bytes);
+                    facts.extend(piece_facts);
+                    met.tail_calls.extend(piece_met.tail_calls);
+                    met.switches.extend(piece_met.switches);
+                    met.hints.extend(&piece_met.hints);
+                }
+                first += batch.len();
+            }
+            for &(import, id) in &thunks {
+                let signature = info.func_type(FuncIndex(import));
+                let params = signature.map_or(0, |signature| signature.params().len() as u32);
+                let hints = body::thunk::write(context, import, id, params, out);
+                met.hints.add(context.callee(import), &hints);
+            }
+            parts.encode_bodies(&context.places, out)?;
+            size = out.len() - start;
+            Ok::<(), Error>(())
+        })?;
+        self.output.code_start = wasm.len() - size;
+        Ok(())
+    }
+}
+
+/// The first bodies, of [`BATCH`] bytes or a little more.
+fn batch(bodies: &[BodyPlace]) -> &[BodyPlace] {
+    let mut bytes = 0;
+    let end = bodies.iter().position(|body| {
+        bytes += room(body);
+        bytes > BATCH
+    });
+    &bodies[..end.map_or(bodies.len(), |end| end + 1)]
+}
+
+/// The room that a body takes with its probe, more or less.
+fn room(body: &BodyPlace) -> usize {
+    (body.end - body.start) as usize + 32
+}
+
+/// Rewrites neighbouring bodies, the first of which is the `first`-th of the module.
+fn rewrite_piece(
+    context: &Context<'_>,
+    first: usize,
+    bodies: &[BodyPlace],
+) -> Result<(Vec<u8>, Vec<BodyFacts>, Met), Error> {
+    let size: usize = bodies.iter().map(room).sum();
+    let mut out = Vec::with_capacity(size + size / 8);
+    let mut facts = Vec::with_capacity(bodies.len());
+    let mut met = Met::default();
+    for (n, &body) in bodies.iter().enumerate() {
+        let index = context.info.defined(first + n);
+        facts.push(body::rewrite(context, index, &context.info.body(body), &mut out, &mut met)?);
+    }
+    Ok((out, facts, met))
+}
+
+/// Where a section stands among the others, which its id doesn't say.
+fn order(id: u8) -> u8 {
+    const TAG: u8 = SectionId::Tag as u8;
+    const DATA_COUNT: u8 = SectionId::DataCount as u8;
+    match id {
+        TAG => 2 * SectionId::Memory as u8 + 1,
+        DATA_COUNT => 2 * ELEMENT + 1,
+        id => 2 * id,
+    }
+}

@@ -1,0 +1,235 @@
+//! [`ModuleInfo`]: what the later passes need to know of a module.
+
+use crate::Error;
+use crate::module::boundary::{Boundary, Carried};
+use crate::module::functions::FunctionSet;
+use crate::module::operators::{self, Named};
+use kperf_abi::FuncIndex;
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use wasmparser::{
+    AbstractHeapType, BinaryReader, BlockType, FuncType, FunctionBody, HeapType, Operator, RefType, ValType,
+};
+
+/// A section as it stands in the input: its id and where its content lies.
+#[derive(Clone, Debug)]
+pub(crate) struct Section {
+    pub(crate) id: u8,
+    pub(crate) content: Range<usize>,
+    /// Of a custom section: its name.
+    pub(crate) custom_name: Option<String>,
+}
+
+/// One type of the type section.
+#[derive(Debug)]
+pub(crate) struct TypeInfo {
+    /// `None` for what is no function type.
+    pub(crate) signature: Option<FuncType>,
+    /// Whether it is a plain type: alone in its group, final, without supertypes, not shared.
+    pub(crate) plain: bool,
+    /// Whether only what is shared between threads may be named in such a function.
+    pub(crate) shared: bool,
+    /// Whether it is a stack's.
+    pub(crate) is_continuation: bool,
+    /// How many bytes a struct takes, or an element of an array (see [`crate::plan::growth`]).
+    pub(crate) object_size: Option<u64>,
+}
+
+/// An imported function.
+#[derive(Debug)]
+pub(crate) struct ImportedFunc<'a> {
+    pub(crate) module: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) type_index: u32,
+}
+
+/// Where a body lies in the module: no more than that is kept of each.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyPlace {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+}
+
+/// The two ways to catch an exception.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proposal {
+    /// `try` with `catch` and `catch_all`.
+    LegacyExceptions,
+    /// `try_table`.
+    ExceptionReferences,
+}
+
+/// What the later passes need to know of a module. Index spaces are in order: imports first.
+#[derive(Debug, Default)]
+pub(crate) struct ModuleInfo<'a> {
+    pub(crate) wasm: &'a [u8],
+    pub(crate) sections: Vec<Section>,
+    pub(crate) types: Vec<TypeInfo>,
+    /// Whether some struct or array has functions in it.
+    pub(crate) objects_hold_functions: bool,
+    /// How many imports of all kinds there are.
+    pub(crate) imports: usize,
+    /// Those whose module is one of the probes'.
+    pub(crate) imports_like_ours: Vec<(&'a str, &'a str)>,
+    pub(crate) imported_funcs: Vec<ImportedFunc<'a>>,
+    /// Type index of each defined function.
+    pub(crate) defined_types: Vec<u32>,
+    pub(crate) bodies: Vec<BodyPlace>,
+    /// For each table what its elements may be.
+    pub(crate) tables: Vec<Carried>,
+    /// How many memories there are.
+    pub(crate) memories: u32,
+    pub(crate) memory_types: Vec<wasmparser::MemoryType>,
+    /// Whether the first of them is imported or exported.
+    pub(crate) is_first_memory_linked: bool,
+    /// Those of them whose addresses have 64 bits.
+    pub(crate) wide_memories: HashSet<u32>,
+    /// The tables whose indices have 64 bits.
+    pub(crate) wide_tables: HashSet<u32>,
+    /// How many globals there are.
+    pub(crate) globals: u32,
+    /// How many of them are imported.
+    pub(crate) imported_globals: u32,
+    /// Type of the first one.
+    pub(crate) first_global: Option<ValType>,
+    /// What is in those that may hold a function, and whether it may change.
+    pub(crate) carrying_globals: HashMap<u32, (Carried, bool)>,
+    /// Type index of each tag.
+    pub(crate) tags: Vec<u32>,
+    /// How many exports there are.
+    pub(crate) exports: usize,
+    /// Names of those that begin as those of a recorder inside the module do.
+    pub(crate) exports_like_ours: Vec<&'a str>,
+    /// The function that runs when the module is instantiated.
+    pub(crate) start: Option<u32>,
+    /// First export name of each exported function.
+    pub(crate) exported_funcs: HashMap<u32, &'a str>,
+    /// Functions that segments, tables and globals begin with. Bodies can refer to these and to exported ones only.
+    pub(crate) referenced: FunctionSet,
+    pub(crate) boundary: Boundary,
+}
+
+impl<'a> ModuleInfo<'a> {
+    /// What a block takes from the stack, as far as its type is there.
+    pub(crate) fn block_params(&self, ty: BlockType) -> &[ValType] {
+        match ty {
+            BlockType::FuncType(index) => self.signature(index).map_or(&[], FuncType::params),
+            BlockType::Empty | BlockType::Type(_) => &[],
+        }
+    }
+
+    /// How many values a block leaves on the stack.
+    pub(crate) fn block_results(&self, ty: BlockType) -> usize {
+        match ty {
+            BlockType::FuncType(index) => {
+                self.signature(index).map_or(0, |signature| signature.results().len())
+            }
+            BlockType::Empty => 0,
+            BlockType::Type(_) => 1,
+        }
+    }
+
+    /// The function type with this index.
+    pub(crate) fn signature(&self, type_index: u32) -> Option<&FuncType> {
+        self.types.get(type_index as usize)?.signature.as_ref()
+    }
+
+    /// The type of a function.
+    pub(crate) fn func_type(&self, index: FuncIndex) -> Option<&FuncType> {
+        self.signature(self.type_index(index)?)
+    }
+
+    /// Whether a function is shared between threads.
+    pub(crate) fn is_shared(&self, index: FuncIndex) -> bool {
+        let ty = self.type_index(index).and_then(|index| self.types.get(index as usize));
+        ty.is_some_and(|ty| ty.shared)
+    }
+
+    fn type_index(&self, index: FuncIndex) -> Option<u32> {
+        let at = index.0 as usize;
+        match self.imported_funcs.get(at) {
+            Some(import) => Some(import.type_index),
+            None => self.defined_types.get(at - self.imported_funcs.len()).copied(),
+        }
+    }
+
+    /// How the module catches exceptions, by the first place that does. Only looked for where there are tags.
+    pub(crate) fn first_catch(&self) -> Result<Option<Proposal>, Error> {
+        if self.tags.is_empty() {
+            return Ok(None);
+        }
+        for &place in &self.bodies {
+            for operator in self.body(place).get_operators_reader()? {
+                match operator? {
+                    Operator::Try { .. } => return Ok(Some(Proposal::LegacyExceptions)),
+                    Operator::TryTable { .. } => return Ok(Some(Proposal::ExceptionReferences)),
+                    _ => {}
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// A body of the module.
+    pub(crate) fn body(&self, place: BodyPlace) -> FunctionBody<'a> {
+        let bytes = self.wasm.get(place.start as usize..place.end as usize).unwrap_or_default();
+        FunctionBody::new(BinaryReader::new(bytes, place.start.into()))
+    }
+
+    /// Index of the n-th defined function.
+    pub(crate) fn defined(&self, n: usize) -> FuncIndex {
+        FuncIndex((self.imported_funcs.len() + n) as u32)
+    }
+
+    /// Where the content of the code section lies, if there is one.
+    pub(crate) fn code(&self) -> Option<Range<usize>> {
+        const CODE: u8 = 10;
+        Some(self.sections.iter().find(|section| section.id == CODE)?.content.clone())
+    }
+
+    /// The content of the custom section with this name, if there is one.
+    pub(crate) fn custom_section(&self, name: &str) -> Option<(&'a [u8], usize)> {
+        let section = self.sections.iter().find(|section| section.custom_name.as_deref() == Some(name))?;
+        // The content begins with the name: its length, then its bytes. Both were read before.
+        let content = &self.wasm[section.content.clone()];
+        let reader =
+            wasmparser::CustomSectionReader::new(BinaryReader::new(content, section.content.start as u64))
+                .ok()?;
+        Some((reader.data(), reader.data_offset() as usize))
+    }
+
+    /// Fails if this type isn't there. In the rewritten module it would be: the types of the probes stand right behind the
+    /// module's own, and an invalid module must not become a valid one.
+    pub(crate) fn check_type(&self, named: Option<u32>, offset: u64) -> Result<(), Error> {
+        match named {
+            Some(index) if index as usize >= self.types.len() => {
+                Err(Error::malformed(offset, format!("type {index} isn't there")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Fails if an instruction names a type that isn't there and could take that of a probe.
+    pub(crate) fn check_types_of(&self, operator: &Operator<'_>, offset: u64) -> Result<(), Error> {
+        operators::each_named(operator, |named| match named {
+            Named::Type(index) => self.check_type(Some(index), offset),
+            _ => Ok(()),
+        })
+    }
+
+    /// Whether a function has this index.
+    pub(crate) fn is_there(&self, function: u32) -> bool {
+        (function as usize) < self.imported_funcs.len() + self.defined_types.len()
+    }
+
+    /// Whether references of this type may be functions, or stacks that run some.
+    pub(crate) fn is_function(&self, reference: RefType) -> bool {
+        match reference.heap_type() {
+            HeapType::Abstract { ty, .. } => matches!(ty, AbstractHeapType::Func | AbstractHeapType::Cont),
+            HeapType::Concrete(index) | HeapType::Exact(index) => index
+                .as_module_index()
+                .and_then(|index| self.types.get(index as usize))
+                .is_some_and(|ty| ty.signature.is_some() || ty.is_continuation),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Which functions of a module are its allocators', by name, by export or as told, and what their parameters mean.
+
+mod role;
+
+use crate::module::info::ModuleInfo;
+use crate::names::FuncNames;
+use crate::{Error, ErrorKind, Warning, demangle};
+use kperf_abi::FuncIndex;
+use kperf_abi::symbols::{Allocations, Allocator};
+use std::collections::BTreeMap;
+use std::fmt;
+use wasmparser::{FuncType, ValType};
+
+use role::{NEW_COLLECTED, RENEW_COLLECTED, ROLES, role_of};
+pub(crate) use role::{New, Role, Size};
+
+/// What is allocated is recorded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AllocationOptions {
+    /// Functions of allocators that have other names: for a role (`malloc`, `free`, ..) the name of the function.
+    pub told: Vec<(String, String)>,
+    /// Whether the program may have other modules that these functions are in: what a module lacks is then no error, but stands in
+    /// [`Allocations::missing`]. The same holds where a module has another function of that name, which a warning tells.
+    pub several: bool,
+    /// Only samples are recorded, one in so many bytes on average; 0: all of it. Only for [`Probe::Inline`](crate::Probe::Inline).
+    pub sample: u64,
+}
+
+impl Role {
+    /// Whether a function of this type can have this role. `wide`: addresses have 64 bits.
+    fn fits(&self, info: &ModuleInfo<'_>, signature: &FuncType) -> bool {
+        let wide = is_wide(info);
+        let address = if wide { ValType::I64 } else { ValType::I32 };
+        let (least, most) = self.params;
+        let params = signature.params();
+        let wanted = params.len().clamp(least, most) == params.len();
+        let is_address = |n: usize| params.get(n) == Some(&address);
+        let sizes = match self.size {
+            Size::None => true,
+            Size::Param(n) => is_address(n),
+            Size::Params(n, m) => is_address(n) && is_address(m),
+        };
+        let results = match self.new {
+            New::None => signature.results().is_empty(),
+            New::Result => signature.results() == [address],
+            New::Stored(n) => is_address(n) && signature.results() == [ValType::I32],
+            New::OnGoStack => {
+                let has_stack = info.first_global == Some(ValType::I32) && !wide;
+                has_stack && params == [ValType::I32] && signature.results() == [ValType::I32]
+            }
+        };
+        let has_memory = info.memories > 0 || matches!(self.new, New::None | New::Result);
+        wanted && has_memory && sizes && results && self.old.is_none_or(is_address)
+    }
+}
+
+impl AllocationOptions {
+    /// Looks at what can be told without a module.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::BadAllocator`] if there is no such role.
+    pub fn check(&self) -> Result<(), Error> {
+        self.told.iter().try_for_each(|(role, wanted)| named(role, wanted).map(drop))
+    }
+}
+
+/// The role that the user has named for a function.
+fn named(role_name: &str, wanted: &str) -> Result<&'static Role, Error> {
+    let role = ROLES.into_iter().find(|role| role.name == role_name);
+    role.ok_or_else(|| {
+        let all: Vec<_> = ROLES.iter().map(|role| role.name).collect();
+        let why = format!("`{role_name}` is no kind of allocator; there are {}", all.join(", "));
+        ErrorKind::BadAllocator { name: wanted.to_owned(), why }.into()
+    })
+}
+
+/// Whether the addresses of the module's first memory have 64 bits.
+pub(crate) fn is_wide(info: &ModuleInfo<'_>) -> bool {
+    info.wide_memories.contains(&0)
+}
+
+/// The allocator of a module.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Allocators {
+    by_index: BTreeMap<u32, &'static Role>,
+    /// What the symbol table says.
+    pub(crate) told: Allocations,
+}
+
+impl Allocators {
+    /// Finds them.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::BadAllocator`] if one that was told isn't there, or doesn't fit.
+    pub(crate) fn find(
+        info: &ModuleInfo<'_>,
+        names: &FuncNames<'_>,
+        options: &AllocationOptions,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Allocators, Error> {
+        let imported = info.imported_funcs.len();
+        let mut found = Allocators::default();
+        for n in 0..info.bodies.len() {
+            let index = FuncIndex((imported + n) as u32);
+            let Some(signature) = info.func_type(index) else { continue };
+            let name = names.get(info, index).name;
+            let export = info.exported_funcs.get(&index.0).copied();
+            let by_name = |name: &str| {
+                let demangled = demangle::demangle(name);
+                role_of(name, demangled.as_deref().unwrap_or(name)).filter(|role| role.fits(info, signature))
+            };
+            let role = by_name(&name).map(|role| (role, "name"));
+            let role = role.or_else(|| Some((by_name(export?)?, "export")));
+            if let Some((role, found_by)) = role.filter(|_| !info.is_shared(index)) {
+                found.add(index, role, &name, found_by);
+            }
+        }
+        for (role_name, wanted) in &options.told {
+            let role = named(role_name, wanted)?;
+            let why = match told(info, names, role, wanted) {
+                Ok(index) => {
+                    found.add(index, role, &names.get(info, index).name, "told");
+                    continue;
+                }
+                Err(why) => why,
+            };
+            if !options.several {
+                let (name, why) = (wanted.clone(), why.to_string());
+                return Err(ErrorKind::BadAllocator { name, why }.into());
+            }
+            let told = format!("{role_name}={wanted}");
+            if why != Unfit::Missing {
+                warnings.push(Warning::NoAllocator { told: told.clone(), why: why.to_string() });
+            }
+            found.told.missing.push(told);
+        }
+        found.choose_what_frees(info);
+        if !found.by_index.values().any(|role| role.new == New::None) {
+            for role in found.by_index.values_mut() {
+                *role = match role.name {
+                    "new" => &NEW_COLLECTED,
+                    "renew" => &RENEW_COLLECTED,
+                    _ => continue,
+                };
+            }
+        }
+        found.told.sample = options.sample;
+        found.told.shared_memory = info.memory_types.first().is_some_and(|memory| memory.shared);
+        found.told.linked_memory = info.is_first_memory_linked;
+        found.told.pages = info.memory_types.iter().map(|memory| memory.initial).collect();
+        Ok(found)
+    }
+
+    /// Of AssemblyScript's functions what is told of blocks that are freed: the function that frees, if it is there and not only for
+    /// the host; else what every block goes through.
+    fn choose_what_frees(&mut self, info: &ModuleInfo<'_>) {
+        let is_shared = info.memory_types.first().is_some_and(|memory| memory.shared);
+        let has_free = self.by_index.iter().any(|(index, role)| {
+            role.always && role.name == "free" && !info.exported_funcs.contains_key(index)
+        });
+        let inserts = !has_free && !is_shared && self.by_index.values().any(|role| role.name == "insert");
+        let unwanted = |role: &Role| role.always && (role.name == "insert") != inserts;
+        self.by_index.retain(|_, role| !unwanted(role));
+        let by_index = &self.by_index;
+        self.told.allocators.retain(|allocator| by_index.contains_key(&allocator.func_index.0));
+    }
+
+    fn add(&mut self, index: FuncIndex, role: &'static Role, name: &str, found_by: &str) {
+        self.by_index.insert(index.0, role);
+        self.told.allocators.retain(|allocator| allocator.func_index != index);
+        self.told.allocators.push(Allocator {
+            func_index: index,
+            name: demangle::demangle(name).unwrap_or_else(|| name.to_owned()),
+            role: role.name.to_owned(),
+            found_by: found_by.to_owned(),
+        });
+    }
+
+    /// What a function does, if it is one of them.
+    pub(crate) fn get(&self, index: FuncIndex) -> Option<&'static Role> {
+        self.by_index.get(&index.0).copied()
+    }
+}
+
+/// Why the user's name for a function of an allocator names none in a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unfit {
+    Missing,
+    Several,
+    Type(&'static str),
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unfit::Missing => f.write_str("the module defines no function of this name"),
+            Unfit::Several => f.write_str("the module has several functions of this name"),
+            Unfit::Type(role) => write!(f, "its parameters and results are not those of a `{role}`"),
+        }
+    }
+}
+
+/// The function that the user means.
+fn told(
+    info: &ModuleInfo<'_>,
+    names: &FuncNames<'_>,
+    role: &'static Role,
+    wanted: &str,
+) -> Result<FuncIndex, Unfit> {
+    let imported = info.imported_funcs.len();
+    let mut with_name = (0..info.bodies.len()).map(|n| FuncIndex((imported + n) as u32)).filter(|&index| {
+        let name = names.get(info, index).name;
+        name == wanted
+            || info.exported_funcs.get(&index.0) == Some(&wanted)
+            || demangle::demangle(&name).is_some_and(|name| name == wanted)
+    });
+    let index = match (with_name.next(), with_name.next()) {
+        (Some(index), None) => index,
+        (None, _) => return Err(Unfit::Missing),
+        _ => return Err(Unfit::Several),
+    };
+    let fits = info.func_type(index).is_some_and(|signature| role.fits(info, signature));
+    if fits && !info.is_shared(index) { Ok(index) } else { Err(Unfit::Type(role.name)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Options, rewrite};
+
+    #[test]
+    fn in_one_of_several_modules_a_function_of_that_name_may_be_another() {
+        let wasm = wat::parse_str(
+            "(module (memory 1) (func $take (param i32) (result i32) (local.get 0)) (func $run) (func (export \"run\")))",
+        );
+        let wasm = wasm.expect("a module");
+        let told = |several, told: [&str; 2]| {
+            let told = vec![told.map(str::to_owned).into()];
+            let allocations = AllocationOptions { told, several, sample: 0 };
+            let done = rewrite(&wasm, &Options { allocations: Some(allocations), ..Options::default() });
+            done.map(|done| {
+                let warnings: Vec<_> = done.warnings.iter().map(Warning::to_string).collect();
+                (done.symbols.symbols.len(), warnings)
+            })
+            .map_err(|error| error.to_string())
+        };
+        let why = "its parameters and results are not those of a `calloc`";
+        let warning = format!("`calloc=take` is no allocator here: {why}");
+        assert_eq!(told(true, ["calloc", "take"]), Ok((3, vec![warning])));
+        assert_eq!(told(false, ["calloc", "take"]), Err(format!("the allocator `take`: {why}")));
+        let why = "the module has several functions of this name";
+        let warning = format!("`free=run` is no allocator here: {why}");
+        assert_eq!(told(true, ["free", "run"]), Ok((3, vec![warning])));
+        assert_eq!(told(true, ["malloc", "give"]), Ok((3, Vec::new())));
+    }
+}

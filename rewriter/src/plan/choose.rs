@@ -1,0 +1,264 @@
+//! [`ModuleInfo`] to [`Plan`]: which functions get probes, under which ids, and why the others don't.
+
+use crate::instrument::form::Kind;
+use crate::instrument::pass::Surroundings;
+use crate::module::info::ModuleInfo;
+use crate::names::FuncNames;
+use crate::plan::allocators::Allocators;
+use crate::plan::{growth, leaf};
+use crate::{Error, ErrorKind, Leaf, Options};
+use kperf_abi::{FuncId, FuncIndex, word};
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use wasmparser::FunctionBody;
+
+/// What happens to each function of a module, in the order of their indices: imports first.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// One entry a function.
+    pub functions: Vec<PlannedFunc>,
+}
+
+/// One function of a [`Plan`].
+#[derive(Clone, Debug)]
+pub struct PlannedFunc {
+    /// Its index in the original module.
+    pub index: FuncIndex,
+    /// The name as the module has it.
+    pub name: Arc<str>,
+    /// The name as the source has it, where that differs.
+    pub demangled: Option<Arc<str>>,
+    /// Whether the name was made up.
+    pub unnamed: bool,
+    /// Whether it is a function of the host.
+    pub imported: bool,
+    /// Whether the module exports it.
+    pub exported: bool,
+    /// What happens to it.
+    pub decision: Decision,
+    /// Whether its probe counts its calls, and nothing else.
+    pub counted: bool,
+}
+
+impl PlannedFunc {
+    /// The name for people.
+    pub fn display_name(&self) -> &str {
+        self.demangled.as_deref().unwrap_or(&self.name)
+    }
+
+    /// The id, if it gets a probe.
+    pub fn probe(&self) -> Option<FuncId> {
+        match self.decision {
+            Decision::Probe(id) => Some(id),
+            Decision::Skip(_) => None,
+        }
+    }
+}
+
+/// Whether a function gets a probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decision {
+    /// It does, and calls `enter` with this id. Ids are dense in the order of the indices.
+    Probe(FuncId),
+    /// It doesn't.
+    Skip(SkipReason),
+}
+
+/// Why a function gets no probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum SkipReason {
+    /// `--only` or `--skip` leaves it out.
+    Filtered,
+    /// It has fewer instructions than `--min-instructions`.
+    Small,
+    /// It isn't exported, and only exported functions were wanted.
+    NotExported,
+    /// It is the host's, and `--imports` wasn't given.
+    Host,
+    /// It is another core module's of the component, where it has its own probe.
+    Linked,
+    /// The engine compiles calls of it to something else than a call (`wasm:*`).
+    EngineBuiltin,
+    /// A local more would exceed the engines' limit of 50,000.
+    TooManyLocals,
+    /// It is shared between threads and may call only functions that are, which probes aren't.
+    Shared,
+    /// With its probe it would exceed the engines' limit of 7,654,321 bytes.
+    TooLarge,
+}
+
+impl SkipReason {
+    /// Whether the function was wanted, but can't bear a probe.
+    pub fn is_limit(self) -> bool {
+        matches!(self, SkipReason::Shared | SkipReason::TooManyLocals | SkipReason::TooLarge)
+    }
+}
+
+impl fmt::Display for SkipReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SkipReason::Filtered => "filtered out",
+            SkipReason::Small => "too few instructions",
+            SkipReason::NotExported => "not exported",
+            SkipReason::Host => "the host's (--imports)",
+            SkipReason::Linked => "another core module's",
+            SkipReason::EngineBuiltin => "an engine builtin",
+            SkipReason::TooManyLocals => "no room for a local: engines allow 50000",
+            SkipReason::Shared => "it is shared, and may not call what isn't",
+            SkipReason::TooLarge => "no room for a probe: engines allow bodies of 7654321 bytes",
+        })
+    }
+}
+
+impl Plan {
+    /// The functions that get probes, in the order of their ids.
+    pub fn probed(&self) -> impl Iterator<Item = (FuncId, &PlannedFunc)> {
+        self.functions.iter().filter_map(|function| Some((function.probe()?, function)))
+    }
+
+    /// How many of those that get probes are counted only.
+    pub fn counted(&self) -> usize {
+        self.functions.iter().filter(|function| function.counted).count()
+    }
+
+    /// How many functions get no probe, by reason, in the order of the reasons.
+    pub fn skipped(&self) -> Vec<(SkipReason, usize)> {
+        let mut counts = std::collections::BTreeMap::new();
+        for function in &self.functions {
+            if let Decision::Skip(reason) = function.decision {
+                *counts.entry(reason).or_insert(0) += 1;
+            }
+        }
+        counts.into_iter().collect()
+    }
+
+    /// Chooses. `refused` are functions that were found not to bear a probe. Those of allocators get one whatever is chosen.
+    pub(crate) fn make(
+        info: &ModuleInfo<'_>,
+        names: &FuncNames<'_>,
+        options: &Options,
+        surroundings: Option<&Surroundings>,
+        refused: &HashMap<FuncIndex, SkipReason>,
+        allocators: &Allocators,
+    ) -> Result<Plan, Error> {
+        let count = info.imported_funcs.len() + info.bodies.len();
+        // First a list of results: its room is what is needed, and the functions stay in it.
+        let functions: Vec<_> = (0..count)
+            .into_par_iter()
+            .map(|n| describe(info, names, options, surroundings, refused, allocators, FuncIndex(n as u32)))
+            .collect();
+        let mut functions = functions.into_iter().collect::<Result<Vec<_>, Error>>()?;
+
+        let mut next = options.id_base;
+        for function in &mut functions {
+            if let Decision::Probe(id) = &mut function.decision {
+                if next > word::MAX_FUNC_ID {
+                    return Err(ErrorKind::TooManyIds.into());
+                }
+                *id = FuncId(next);
+                function.counted &= next <= word::MAX_LEAF_ID;
+                next += 1;
+            }
+        }
+        if surroundings.is_some() {
+            // What the filters leave is decided over all of it.
+            return Ok(Plan { functions });
+        }
+        let display_names = functions.iter().map(PlannedFunc::display_name);
+        if let Some(pattern) = options.filter.unmatched(display_names.clone()) {
+            let (pattern, hint) = (pattern.as_str().to_owned(), pattern.hint(display_names));
+            return Err(ErrorKind::PatternMatchesNothing { pattern, hint }.into());
+        }
+        if next == options.id_base && options.chooses() && !functions.is_empty() {
+            return Err(ErrorKind::NothingMatched { functions: functions.len() }.into());
+        }
+        Ok(Plan { functions })
+    }
+}
+
+fn describe(
+    info: &ModuleInfo<'_>,
+    names: &FuncNames<'_>,
+    options: &Options,
+    surroundings: Option<&Surroundings>,
+    refused: &HashMap<FuncIndex, SkipReason>,
+    allocators: &Allocators,
+    index: FuncIndex,
+) -> Result<PlannedFunc, Error> {
+    let name = names.get(info, index);
+    let imported = (index.0 as usize) < info.imported_funcs.len();
+    let prefixed = |name: String| if imported { name } else { names.prefix(&name).to_owned() + &name };
+    let demangled = if imported { None } else { names.demangle(&name.name) };
+    let mut function = PlannedFunc {
+        index,
+        demangled: demangled.map(|name| prefixed(name).into()),
+        name: prefixed(name.name).into(),
+        unnamed: name.unnamed,
+        imported,
+        exported: info.exported_funcs.contains_key(&index.0),
+        decision: Decision::Probe(FuncId(0)),
+        counted: false,
+    };
+    let reason = match refused.get(&index) {
+        Some(&reason) => Some(reason),
+        None => skip_reason(info, options, surroundings, &function)?,
+    };
+    let is_allocator = allocators.get(index).is_some();
+    if let Some(reason) = reason.filter(|reason| reason.is_limit() || !is_allocator) {
+        function.decision = Decision::Skip(reason);
+    } else if !imported && options.leaf == Leaf::Count && options.form()?.kind() == Kind::TimedOrCounted {
+        let body = body_of(info, index);
+        let asks_for_memory =
+            is_allocator || options.allocations.is_some() && !growth::find(info, index, &body)?.is_empty();
+        function.counted = !asks_for_memory && leaf::is_trapless(&body)?;
+    }
+    Ok(function)
+}
+
+fn skip_reason(
+    info: &ModuleInfo<'_>,
+    options: &Options,
+    surroundings: Option<&Surroundings>,
+    function: &PlannedFunc,
+) -> Result<Option<SkipReason>, Error> {
+    if let Some(import) = info.imported_funcs.get(function.index.0 as usize) {
+        if import.module.starts_with("wasm:") {
+            return Ok(Some(SkipReason::EngineBuiltin));
+        }
+        if !options.imports {
+            return Ok(Some(SkipReason::Host));
+        }
+        if surroundings.is_some_and(|surroundings| surroundings.links(import.module, import.name)) {
+            return Ok(Some(SkipReason::Linked));
+        }
+    } else if options.exports_only && !function.exported {
+        return Ok(Some(SkipReason::NotExported));
+    }
+    if !options.filter.matches(function.display_name()) {
+        return Ok(Some(SkipReason::Filtered));
+    }
+    if info.is_shared(function.index) {
+        return Ok(Some(SkipReason::Shared));
+    }
+    if options.min_instructions > 0 && !function.imported {
+        let mut operators = body_of(info, function.index).get_operators_reader()?;
+        // The `end` of the body is none that anybody would count.
+        let mut instructions = 0;
+        while !operators.is_end_then_eof() {
+            operators.read()?;
+            instructions += 1;
+            if instructions >= options.min_instructions {
+                return Ok(None);
+            }
+        }
+        return Ok(Some(SkipReason::Small));
+    }
+    Ok(None)
+}
+
+/// The body of a function that the module defines.
+fn body_of<'a>(info: &ModuleInfo<'a>, index: FuncIndex) -> FunctionBody<'a> {
+    info.body(info.bodies[index.0 as usize - info.imported_funcs.len()])
+}

@@ -1,0 +1,87 @@
+//! Where a body makes memory grow, or makes objects that the engine collects.
+
+use crate::module::info::ModuleInfo;
+use crate::{Error, ErrorKind};
+use kperf_abi::FuncIndex;
+use wasmparser::{CompositeInnerType, FunctionBody, Operator, StorageType, ValType};
+
+/// What is put in front of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Put {
+    /// The number on the stack is kept: pages by which a memory is to grow, or an array's length.
+    Keep { wide: bool },
+    /// The memory was to grow by that many; the result is on the stack.
+    Grew { memory: u32, wide: bool },
+    /// An object of so many bytes was made.
+    Created(u64),
+    /// An array was made, with elements of so many bytes each.
+    CreatedArray(u64),
+}
+
+/// With the offsets of the operators that they stand in front of, in their order.
+pub(crate) type Growth = Vec<(u64, Put)>;
+
+/// Finds them.
+pub(crate) fn find(
+    info: &ModuleInfo<'_>,
+    index: FuncIndex,
+    body: &FunctionBody<'_>,
+) -> Result<Growth, Error> {
+    let mut growth = Growth::new();
+    let mut reader = body.get_operators_reader()?;
+    let mut end = reader.original_position();
+    while !reader.eof() {
+        let start = end;
+        let operator = reader.read()?;
+        end = reader.original_position();
+        let size = |ty: u32| info.types.get(ty as usize).and_then(|ty| ty.object_size).unwrap_or(0);
+        match operator {
+            Operator::MemoryGrow { mem } => {
+                // Pages of another size would be counted as 64 KiB.
+                if info.memory_types.get(mem as usize).is_some_and(|memory| memory.page_size_log2.is_some()) {
+                    continue;
+                }
+                let wide = info.wide_memories.contains(&mem);
+                growth.extend([(start, Put::Keep { wide }), (end, Put::Grew { memory: mem, wide })]);
+            }
+            Operator::StructNew { struct_type_index: ty }
+            | Operator::StructNewDefault { struct_type_index: ty } => {
+                growth.push((end, Put::Created(size(ty))));
+            }
+            Operator::ArrayNewFixed { array_type_index: ty, array_size } => {
+                growth.push((end, Put::Created(size(ty).saturating_mul(array_size.into()))));
+            }
+            Operator::ArrayNew { array_type_index: ty }
+            | Operator::ArrayNewDefault { array_type_index: ty }
+            | Operator::ArrayNewData { array_type_index: ty, .. }
+            | Operator::ArrayNewElem { array_type_index: ty, .. } => {
+                growth.extend([(start, Put::Keep { wide: false }), (end, Put::CreatedArray(size(ty)))]);
+            }
+            _ => continue,
+        }
+        if info.is_shared(index) {
+            let what = "an allocation in a function that is shared between threads".to_owned();
+            return Err(ErrorKind::Unsupported { what, offset: start }.into());
+        }
+    }
+    Ok(growth)
+}
+
+/// How many bytes the fields of a struct take, or an element of an array; `None` for other types. References count as four
+/// bytes, as most engines store them.
+pub(crate) fn object_size(ty: &CompositeInnerType) -> Option<u64> {
+    let size = |ty: &StorageType| match ty {
+        StorageType::I8 => 1,
+        StorageType::I16 => 2,
+        StorageType::Val(ValType::I64 | ValType::F64) => 8,
+        StorageType::Val(ValType::V128) => 16,
+        StorageType::Val(ValType::I32 | ValType::F32 | ValType::Ref(_)) => 4,
+    };
+    match ty {
+        CompositeInnerType::Struct(fields) => {
+            Some(fields.fields.iter().map(|field| size(&field.element_type)).sum())
+        }
+        CompositeInnerType::Array(array) => Some(size(&array.0.element_type)),
+        _ => None,
+    }
+}

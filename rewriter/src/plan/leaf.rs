@@ -1,0 +1,57 @@
+//! Functions that call nothing, don't loop and can't trap, and that take less time than a probe. They can be counted only, and are
+//! recorded at their end.
+
+use crate::Error;
+use crate::instrument::events::Between;
+use crate::module::operators;
+use crate::module::operators::Effect;
+use kperf_abi::FuncId;
+use kperf_abi::word::MAX_LEAF_ID;
+use wasmparser::{FunctionBody, Operator};
+
+/// Whether calls of a function that calls nothing, doesn't loop and can't trap are timed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Leaf {
+    /// They are, as all others: an enter and a leave.
+    #[default]
+    Time,
+    /// They are one event, if the function is cheaper than its probe: exact counts, and its time is in that of its caller.
+    Count,
+}
+
+/// As many instructions as the two halves of a probe have.
+const MOST: u32 = 40;
+
+/// What may come between the enter and the leave of a function. `calls`: its body calls or loops.
+pub(crate) fn between(body: &FunctionBody<'_>, id: FuncId, calls: bool) -> Result<Between, Error> {
+    Ok(if calls || id.0 > MAX_LEAF_ID {
+        Between::Anything
+    } else if is_trapless(body)? {
+        Between::Nothing
+    } else {
+        Between::Trap
+    })
+}
+
+/// Whether a body has few instructions, all of them cheap, and none of them calls, loops, traps or takes part in an
+/// exception. (A load may trap, and may wait for memory longer than any probe takes.)
+pub(crate) fn is_trapless(body: &FunctionBody<'_>) -> Result<bool, Error> {
+    let mut operators = body.get_operators_reader()?;
+    let mut instructions = 0;
+    while !operators.is_end_then_eof() {
+        let operator = operators.read()?;
+        instructions += u32::from(!matches!(operator, Operator::End | Operator::Else));
+        if instructions > MOST || !is_cheap(&operator) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn is_cheap(operator: &Operator<'_>) -> bool {
+    use Operator::*;
+    let is_branch = || {
+        matches!(operator, Block { .. } | If { .. } | End | Br { .. } | BrIf { .. } | BrTable { .. } | Return)
+    };
+    matches!(operators::effect(operator), Effect::Cheap | Effect::Variable) || is_branch()
+}

@@ -1,0 +1,304 @@
+//! Where a body counts its instructions: once for each region of straight-line code, at its beginning.
+//!
+//! A region ends at branches, at labels that are branched to, and at calls, so all of it is executed or nothing. (But for what
+//! traps: a load, a store, a division, a conversion, a cast. Its region is counted whole.) Code behind a block joins the region
+//! before the block, if the only way out of the block is its end. Nothing in such a block calls, so no event could tell.
+
+use crate::module::info::ModuleInfo;
+use crate::module::operators::{self, Effect, Named};
+use crate::{Error, Weights};
+use wasmparser::{FunctionBody, Operator};
+
+/// Of what type a length is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Width {
+    I32,
+    I64,
+}
+
+/// What is put in front of an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Put {
+    /// Instructions are counted. `stale`: somebody else has counted since the local was read.
+    Charge { cost: u64, stale: bool },
+    /// The length on the stack is kept: the operator behind copies or fills as many.
+    KeepLength(Width),
+    /// That operator was executed.
+    ChargeLength(Width),
+}
+
+/// What counts the instructions of a body.
+#[derive(Debug, Default)]
+pub(crate) struct Counting {
+    /// With the offsets of the operators that they stand in front of, in their order.
+    pub(crate) puts: Vec<(u64, Put)>,
+    /// Whether a local holds the count too. It pays where a loop calls nothing.
+    pub(crate) in_local: bool,
+}
+
+/// Finds the regions of a body.
+pub(crate) fn find(
+    info: &ModuleInfo<'_>,
+    weights: &Weights,
+    body: &FunctionBody<'_>,
+) -> Result<Counting, Error> {
+    let mut reader = body.get_operators_reader()?;
+    let mut end = reader.original_position();
+    let mut finder = Finder { info, weights, counting: Counting::default(), open: Vec::new(), region: None };
+    finder.open.push(Label::new(None));
+    finder.begin(end, true);
+    finder.charge(weights.entry());
+    while !reader.eof() {
+        let start = end;
+        let operator = reader.read()?;
+        end = reader.original_position();
+        finder.operator(&operator, start, end)?;
+    }
+    let in_local = finder.counting.in_local;
+    finder.counting.puts.retain(|&(_, put)| match put {
+        Put::Charge { cost, stale } => cost > 0 || (stale && in_local),
+        Put::KeepLength(_) | Put::ChargeLength(_) => true,
+    });
+    Ok(finder.counting)
+}
+
+/// The place of a region's charge in the list.
+type Region = usize;
+
+/// A label whose end is ahead.
+#[derive(Clone, Copy, Debug)]
+struct Label {
+    /// The region in front of it; `None` where nothing comes to it.
+    before: Option<Region>,
+    is_loop: bool,
+    /// The first region of a loop.
+    head: Option<Region>,
+    /// Whether it calls something.
+    calls: bool,
+    /// Whether it is an `if` that has no `else` so far.
+    is_passed_by: bool,
+    /// Whether there is a way to its end beside that through its last instruction.
+    joined: bool,
+    /// It, and the labels around it down to this one, have a way out beside their ends.
+    leaks_to: usize,
+    /// Whether what was caught comes to its end.
+    catches: bool,
+}
+
+impl Label {
+    fn new(before: Option<Region>) -> Label {
+        Label {
+            before,
+            is_loop: false,
+            head: None,
+            calls: false,
+            is_passed_by: false,
+            joined: false,
+            leaks_to: usize::MAX,
+            catches: false,
+        }
+    }
+}
+
+struct Finder<'a, 'm> {
+    info: &'a ModuleInfo<'m>,
+    weights: &'a Weights,
+    counting: Counting,
+    open: Vec<Label>,
+    /// The region of the next operator; `None` where nothing comes to it.
+    region: Option<Region>,
+}
+
+impl Finder<'_, '_> {
+    fn operator(&mut self, operator: &Operator<'_>, start: u64, end: u64) -> Result<(), Error> {
+        self.charge(self.weights.of(operator));
+        match operators::effect(operator) {
+            Effect::Opens | Effect::Loops | Effect::OpensTable => self.open(operator, start, end)?,
+            Effect::Ends | Effect::Delegates => self.close(start, end)?,
+            Effect::Catches => self.other_arm(start, end)?,
+            Effect::Calls | Effect::CallsReference | Effect::Switches => self.call(end),
+            Effect::Resumes => {
+                self.branch(operator, start, true)?;
+                self.call(end);
+            }
+            Effect::Branches if matches!(operator, Operator::Rethrow { .. }) => self.leave(),
+            Effect::Branches => {
+                self.branch(operator, start, false)?;
+                let goes_on = !matches!(operator, Operator::Br { .. } | Operator::BrTable { .. });
+                self.begin_if(goes_on, end, false);
+            }
+            Effect::TailCalls => {
+                self.note_call();
+                self.leave();
+            }
+            Effect::Returns => self.leave(),
+            Effect::Unknown => return Err(operators::unknown(operator, start)),
+            Effect::Cheap | Effect::Plain => match operator {
+                Operator::Else => self.other_arm(start, end)?,
+                Operator::Unreachable | Operator::Throw { .. } | Operator::ThrowRef => self.leave(),
+                operator => self.bulk(operator, start, end),
+            },
+            Effect::Variable | Effect::Refers | Effect::Waits => {}
+        }
+        Ok(())
+    }
+
+    fn charge(&mut self, more: u64) {
+        if let Some((_, Put::Charge { cost, .. })) =
+            self.region.and_then(|region| self.counting.puts.get_mut(region))
+        {
+            *cost += more;
+        }
+    }
+
+    /// A region begins at an offset.
+    fn begin(&mut self, at: u64, stale: bool) {
+        self.region = Some(self.counting.puts.len());
+        self.counting.puts.push((at, Put::Charge { cost: 0, stale }));
+    }
+
+    /// The region ends. Another begins if there is a way to it.
+    fn begin_if(&mut self, is_reached: bool, at: u64, stale: bool) {
+        if self.region.is_some() && is_reached {
+            self.begin(at, stale);
+        } else {
+            self.region = None;
+        }
+    }
+
+    fn open(&mut self, operator: &Operator<'_>, start: u64, end: u64) -> Result<(), Error> {
+        let mut label = Label::new(self.region);
+        match operator {
+            Operator::Loop { .. } => {
+                self.begin_if(true, end, false);
+                label.is_loop = true;
+                label.head = self.region;
+            }
+            Operator::If { .. } => {
+                self.begin_if(true, end, false);
+                label.is_passed_by = true;
+            }
+            Operator::TryTable { .. } => {
+                self.branch(operator, start, true)?;
+                label.leaks_to = self.open.len();
+            }
+            Operator::Try { .. } => {
+                label.joined = true;
+                label.leaks_to = self.open.len();
+            }
+            _ => {}
+        }
+        self.open.push(label);
+        Ok(())
+    }
+
+    /// At an `else` or a `catch`.
+    fn other_arm(&mut self, start: u64, end: u64) -> Result<(), Error> {
+        let label = self.open.last_mut().ok_or_else(|| unbalanced(start))?;
+        let is_else = std::mem::replace(&mut label.is_passed_by, false);
+        label.joined |= self.region.is_some();
+        self.region = label.before;
+        self.begin_if(true, end, !is_else);
+        Ok(())
+    }
+
+    fn close(&mut self, start: u64, end: u64) -> Result<(), Error> {
+        let label = self.open.pop().ok_or_else(|| unbalanced(start))?;
+        self.counting.in_local |= label.is_loop && !label.calls && label.before.is_some();
+        if let Some(around) = self.open.last_mut() {
+            around.calls |= label.calls;
+            around.leaks_to = around.leaks_to.min(label.leaks_to);
+        }
+        let leaks = label.leaks_to <= self.open.len();
+        let joined = (label.joined || label.is_passed_by) && !label.is_loop;
+        match label.before {
+            Some(before) if joined || self.region.is_some() => {
+                if !leaks && (joined || label.is_loop) {
+                    self.region = Some(before);
+                } else if joined {
+                    self.begin(end, label.catches);
+                }
+                // Else straight on.
+            }
+            _ => self.region = None,
+        }
+        Ok(())
+    }
+
+    fn note_call(&mut self) {
+        if let (Some(label), Some(_)) = (self.open.last_mut(), self.region) {
+            label.calls = true;
+        }
+    }
+
+    /// Others may be executed now, and nobody knows whether it comes back.
+    fn call(&mut self, end: u64) {
+        self.note_call();
+        self.leak(0);
+        self.begin_if(true, end, true);
+    }
+
+    /// Out of the function, by whatever way; an exception may be caught on that.
+    fn leave(&mut self) {
+        self.leak(0);
+        self.region = None;
+    }
+
+    /// There is a way from here out of all labels down to this one.
+    fn leak(&mut self, to: usize) {
+        if let (Some(label), Some(_)) = (self.open.last_mut(), self.region) {
+            label.leaks_to = label.leaks_to.min(to);
+        }
+    }
+
+    /// There is a way from here to the labels that an operator names. `catches`: on it others may have been executed.
+    fn branch(&mut self, operator: &Operator<'_>, offset: u64, catches: bool) -> Result<(), Error> {
+        if self.region.is_none() {
+            return Ok(());
+        }
+        operators::each_named(operator, |named| {
+            let Named::Label(depth) = named else { return Ok(()) };
+            let at = self.open.len().checked_sub(depth as usize + 1);
+            let at = at.ok_or_else(|| Error::malformed(offset, "a branch to a label that isn't there"))?;
+            self.leak(at + 1);
+            let target = &mut self.open[at];
+            target.joined = true;
+            target.catches |= catches;
+            if catches
+                && let Some((_, Put::Charge { stale, .. })) =
+                    target.head.and_then(|head| self.counting.puts.get_mut(head))
+            {
+                *stale = true;
+            }
+            Ok(())
+        })
+    }
+
+    /// What copies or fills counts by its length, which is on top of the stack.
+    fn bulk(&mut self, operator: &Operator<'_>, start: u64, end: u64) {
+        if self.region.is_none() || self.weights.bulk_shift().is_none() {
+            return;
+        }
+        let memory = |index: u32| self.info.wide_memories.contains(&index);
+        let table = |index: u32| self.info.wide_tables.contains(&index);
+        let is_wide = match *operator {
+            Operator::MemoryCopy { dst_mem, src_mem } => memory(dst_mem) && memory(src_mem),
+            Operator::MemoryFill { mem } => memory(mem),
+            Operator::TableCopy { dst_table, src_table } => table(dst_table) && table(src_table),
+            Operator::TableFill { table: index } => table(index),
+            Operator::MemoryInit { .. } | Operator::TableInit { .. } => false,
+            Operator::ArrayCopy { .. } | Operator::ArrayFill { .. } | Operator::ArrayNew { .. } => false,
+            Operator::ArrayNewDefault { .. } | Operator::ArrayNewData { .. } => false,
+            Operator::ArrayNewElem { .. } | Operator::ArrayInitData { .. } => false,
+            Operator::ArrayInitElem { .. } => false,
+            _ => return,
+        };
+        let width = if is_wide { Width::I64 } else { Width::I32 };
+        self.counting.puts.push((start, Put::KeepLength(width)));
+        self.counting.puts.push((end, Put::ChargeLength(width)));
+    }
+}
+
+fn unbalanced(offset: u64) -> Error {
+    Error::malformed(offset, "an end of a label that isn't there")
+}
