@@ -52,8 +52,10 @@ impl Tools {
         let has_package = root.join("host-runtime/js/dist/node/index.js").exists();
         let mut tools = Tools {
             node: Some(node).filter(|node| has_package && answers(node, "--version")),
-            node_inside: std::fs::read_to_string(root.join("host-runtime/js/dist/common/recorder/recorder.js"))
-                .is_ok_and(|text| text.contains("attach(")),
+            node_inside: std::fs::read_to_string(
+                root.join("host-runtime/js/dist/common/recorder/recorder.js"),
+            )
+            .is_ok_and(|text| text.contains("attach(")),
             java: None,
             kieker: named("KPERF_KIEKER"),
             opentelemetry: named("KPERF_OTEL_AGENT"),

@@ -3,9 +3,9 @@
 use crate::feed::Feed;
 use crate::options::Options;
 use crate::tree::Tree;
+use kperf_js_exports::text_of;
 use kperf_otlp::{Request, SpanOptions, Spans};
 use serde::Serialize;
-use std::error::Error;
 use std::io;
 
 /// Why something can't be had, for people.
@@ -13,7 +13,7 @@ type Failure = String;
 
 /// Reads a trace in pieces.
 ///
-/// What is wrong with the trace is told in the report; only what is no trace at all is an error.
+/// A damaged trace's faults are in the report; only bytes that aren't a trace at all are an error.
 pub struct Core {
     requests: Option<Requests>,
     tree: Option<Trees>,
@@ -98,7 +98,7 @@ impl Core {
             Ok(Some(request)) => Ok(Step::Request(request)),
             Ok(None) => Ok(Step::Done),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Step::Wait),
-            Err(error) => Err(told(&error)),
+            Err(error) => Err(text_of(&error)),
         }
     }
 
@@ -111,7 +111,7 @@ impl Core {
     pub fn account(&mut self) -> Result<Vec<u8>, Failure> {
         let spans = self.requests.as_mut().and_then(|requests| requests.spans.as_mut());
         let account = spans.map(Spans::account).unwrap_or_default();
-        let told_all = Account {
+        let all = Account {
             calls: account.calls,
             spans: account.spans,
             run_spans: account.run_spans,
@@ -119,17 +119,17 @@ impl Core {
             requests: account.requests,
             bytes: account.bytes,
         };
-        serde_json::to_vec(&told_all).map_err(|error| told(&error))
+        serde_json::to_vec(&all).map_err(|error| text_of(&error))
     }
 
     /// The report of what was read so far: what `kperf-wasm report --format json` says.
     pub fn report(&mut self, compensate: bool) -> Result<Vec<u8>, Failure> {
-        self.tree()?.report(compensate).map_err(|error| told(&error))
+        self.tree()?.report(compensate).map_err(|error| text_of(&error))
     }
 
     /// The call tree of what was read so far, in columns, as JSON.
     pub fn call_tree(&mut self) -> Result<Vec<u8>, Failure> {
-        self.tree()?.columns().map_err(|error| told(&error))
+        self.tree()?.columns().map_err(|error| text_of(&error))
     }
 
     fn tree(&mut self) -> Result<&mut Tree, Failure> {
@@ -141,7 +141,7 @@ impl Core {
 impl Requests {
     fn spans(&mut self) -> Result<Option<&mut Spans<Feed>>, Failure> {
         if self.spans.is_none() {
-            let Some(reader) = self.feed.reader().map_err(|error| told(&error))? else { return Ok(None) };
+            let Some(reader) = self.feed.reader().map_err(|error| text_of(&error))? else { return Ok(None) };
             self.spans = Some(Spans::new(reader, self.options.take().unwrap_or_default()));
         }
         Ok(self.spans.as_mut())
@@ -151,19 +151,8 @@ impl Requests {
 impl Trees {
     fn read(&mut self) -> Result<(), Failure> {
         if self.tree.is_none() {
-            self.tree = self.feed.reader().map_err(|error| told(&error))?.map(Tree::new);
+            self.tree = self.feed.reader().map_err(|error| text_of(&error))?.map(Tree::new);
         }
-        self.tree.as_mut().map_or(Ok(()), Tree::read).map_err(|error| told(&error))
+        self.tree.as_mut().map_or(Ok(()), Tree::read).map_err(|error| text_of(&error))
     }
-}
-
-/// An error and its causes in one line.
-fn told(error: &dyn Error) -> Failure {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }

@@ -1,6 +1,6 @@
-//! Which calls of a trace: the flags of the command of Rust, as fields.
+//! Selects calls of a trace.
 
-use crate::make::Failure;
+use crate::answer::Failure;
 use kperf_profile::{CallFilter, LaneChoice, Profile, Range, WindowChoice};
 use kperf_rewriter::{Filter, Pattern};
 use serde::Deserialize;
@@ -40,8 +40,8 @@ pub enum Match {
     Text,
 }
 
-/// The same, parsed.
-pub(crate) struct Calls {
+/// [`CallFields`], parsed.
+pub(crate) struct Selection {
     functions: Filter,
     depth: Option<u32>,
     pub(crate) min_nanos: Option<u64>,
@@ -52,7 +52,7 @@ pub(crate) struct Calls {
 }
 
 impl CallFields {
-    pub(crate) fn parse(&self) -> Result<Calls, Failure> {
+    pub(crate) fn parse(&self) -> Result<Selection, Failure> {
         let patterns = |flag: &str, texts: &[String]| {
             let parse = |text: &String| {
                 let pattern = match self.r#match {
@@ -66,7 +66,7 @@ impl CallFields {
             texts.iter().map(parse).collect::<Result<Vec<_>, _>>()
         };
         let lane = |text: &String| text.parse().map_err(|error| Failure(format!("--lane {text}: {error}")));
-        Ok(Calls {
+        Ok(Selection {
             functions: Filter {
                 only: patterns("--only", &self.only)?,
                 skip: patterns("--skip", &self.skip)?,
@@ -80,8 +80,8 @@ impl CallFields {
     }
 }
 
-impl Calls {
-    /// Calls `work` with the filter, or `None` for all calls.
+impl Selection {
+    /// Selection `work` with the filter, or `None` for all calls.
     pub(crate) fn with<T>(&self, work: impl FnOnce(Option<&CallFilter<'_>>) -> T) -> T {
         let is_all = self.functions.is_empty()
             && self.depth.is_none()
@@ -115,8 +115,8 @@ impl Calls {
     /// The flag that chooses calls by their time, if one is given.
     pub(crate) fn of_single_calls(&self) -> Option<&'static str> {
         match self {
-            Calls { min_nanos: Some(1..), .. } => Some("--min-time"),
-            Calls { range: Some(_), .. } => Some("--range"),
+            Selection { min_nanos: Some(1..), .. } => Some("--min-time"),
+            Selection { range: Some(_), .. } => Some("--range"),
             _ => None,
         }
     }

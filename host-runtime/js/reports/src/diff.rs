@@ -2,7 +2,8 @@
 
 mod cell;
 
-use crate::make::{Answer, Failure, Source, Traces, warnings};
+use crate::answer::{Answer, Failure};
+use crate::traces::{Source, Traces, warnings};
 use cell::Cell;
 use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit, Weights, printable};
 use serde::Deserialize;

@@ -1,28 +1,27 @@
-//! The exports and imports, for callers that have only numbers and the instance's memory.
+//! The module's exports, beside those of [`kperf_js_exports`], and its imports.
 //!
 //! | export | |
 //! |---|---|
-//! | `kperf_input(length) -> address` | room for so many bytes |
-//! | `kperf_make(length) -> status` | makes a product; the room has [`Options`](crate::Options) as JSON. 0: the output is [`Answer`](crate::Answer) as JSON. -1: it is the text of an error |
-//! | `kperf_ask(length) -> status` | answers a question; the room has an [`Ask`](crate::Ask) as JSON, and the output is the answer, or an error as above |
-//! | `kperf_output() -> address`, `kperf_output_length() -> length` | what that gave |
+//! | `kperf_make(length) -> status` | makes a product; the input is [`Options`](crate::Options) as JSON, the output the [`Answer`](crate::Answer) as JSON |
+//! | `kperf_ask(length) -> status` | answers a question; the input is an [`Ask`](crate::Ask) as JSON, the output the answer as JSON |
 //!
 //! | import from `kperf` | |
 //! |---|---|
-//! | `rewind(trace)` | the trace of this number, counted from 0, is read from its beginning |
-//! | `read(trace, address, length) -> count` | its next bytes, at most so many; 0 at its end |
-//! | `write(address, length)` | the product's next bytes |
+//! | `rewind(trace)` | starts to read the trace with this number, from 0, from its beginning |
+//! | `read(trace, address, length) -> count` | reads at most `length` bytes of it; 0 at its end |
+//! | `write(address, length)` | takes the product's next bytes |
 //!
-//! What fails there throws, and this instance is never used again.
+//! An import that fails throws, and the instance is never used again.
 
 #![allow(
     unsafe_code,
-    reason = "exports have names that the compiler doesn't choose, and imports are other people's code"
+    reason = "callers find exports by unmangled names, and imports are other people's code"
 )]
 
-use crate::make::{Options, Source, make};
+use crate::make::{Options, make};
 use crate::pages::Ask;
-use std::cell::RefCell;
+use crate::traces::Source;
+use kperf_js_exports::{output, with_input};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 
 #[link(wasm_import_module = "kperf")]
@@ -30,16 +29,6 @@ unsafe extern "C" {
     safe fn rewind(trace: u32);
     fn read(trace: u32, at: *mut u8, length: usize) -> usize;
     fn write(at: *const u8, length: usize);
-}
-
-#[derive(Default)]
-struct State {
-    input: Vec<u8>,
-    output: Vec<u8>,
-}
-
-thread_local! {
-    static STATE: RefCell<State> = RefCell::default();
 }
 
 /// How many bytes are read or written at a time.
@@ -94,41 +83,19 @@ fn asked(ask: &[u8]) -> Result<Vec<u8>, String> {
     serde_json::to_vec(&ask.answer()).map_err(|error| error.to_string())
 }
 
-/// Gives what the room has to `work`, and makes its answer the output.
-fn with_input(length: usize, work: fn(&[u8]) -> Result<Vec<u8>, String>) -> i32 {
-    let input = STATE.with_borrow_mut(|state| std::mem::take(&mut state.input));
-    let (status, output) = match work(input.get(..length).unwrap_or_default()) {
-        Ok(answer) => (0, answer),
-        Err(error) => (-1, error.into_bytes()),
-    };
-    STATE.with_borrow_mut(|state| state.output = output);
-    status
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn kperf_input(length: usize) -> *mut u8 {
-    STATE.with_borrow_mut(|state| {
-        state.input.resize(length, 0);
-        state.input.as_mut_ptr()
+fn answer(length: usize, work: fn(&[u8]) -> Result<Vec<u8>, String>) -> i32 {
+    with_input(length, |input| {
+        output(work(input)?);
+        Ok(0)
     })
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn kperf_make(length: usize) -> i32 {
-    with_input(length, product)
+    answer(length, product)
 }
 
 #[unsafe(no_mangle)]
 extern "C" fn kperf_ask(length: usize) -> i32 {
-    with_input(length, asked)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn kperf_output() -> *const u8 {
-    STATE.with_borrow(|state| state.output.as_ptr())
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn kperf_output_length() -> usize {
-    STATE.with_borrow(|state| state.output.len())
+    answer(length, asked)
 }

@@ -1,6 +1,7 @@
 //! Flame graphs.
 
-use crate::make::{Answer, Failure, Source, Traces, warnings};
+use crate::answer::{Answer, Failure};
+use crate::traces::{Source, Traces, warnings};
 use kperf_profile::export::flame::{self, Options};
 use kperf_profile::export::folded::{self, Weight};
 use kperf_profile::{CallFilter, Unit};

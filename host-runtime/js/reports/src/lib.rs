@@ -4,6 +4,7 @@
 //! The module reads traces and writes its product by functions that it imports, so neither is in memory as a whole; `exports.rs`
 //! says which. `scripts/js-core` builds the module that the npm package has.
 
+mod answer;
 mod calls;
 mod diff;
 #[cfg(target_arch = "wasm32")]
@@ -13,11 +14,14 @@ mod make;
 mod pages;
 #[cfg(target_arch = "wasm32")]
 mod random;
+mod traces;
 mod view;
 
+pub use answer::{Answer, Failure};
 pub use calls::{CallFields, Match};
 pub use diff::DiffFields;
 pub use flame::FlameFields;
-pub use make::{Answer, Failure, Make, Options, Source, make};
+pub use make::{Make, Options, make};
 pub use pages::Ask;
+pub use traces::Source;
 pub use view::ViewFields;

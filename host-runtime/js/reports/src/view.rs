@@ -1,6 +1,7 @@
 //! A trace as a page.
 
-use crate::make::{Answer, Failure, Source, Traces, warnings};
+use crate::answer::{Answer, Failure};
+use crate::traces::{Source, Traces, warnings};
 use kperf_profile::export::view::{SPANS, entries, write_html};
 use kperf_profile::{Heap, Slices, Timeline, WindowChoice};
 use serde::Deserialize;
