@@ -1,10 +1,6 @@
 //! Times are true on a busy machine, on which the ticker's thread isn't run for milliseconds at a time.
-#![allow(missing_docs)]
 
-#[path = "common/burners.rs"]
-mod burners;
-
-use burners::Burners;
+use crate::common::burners::Burners;
 use kperf_profile::{FlatProfile, Profile};
 use kperf_rewriter::{Options, Probe, rewrite};
 use kperf_trace::{Summary, TraceReader};

@@ -2,12 +2,10 @@
 //!
 //! The head of a test's file has the commands. The expected output stands beside it, in `NAME.stdout` and `NAME.stderr`; a missing
 //! file stands for no output. `tests/cli/how_to_write_a_test.test` explains the format by using it. `BLESS=1 cargo test --release
-//! --test cli` writes the real output into the files: read the diff. `KPERF_CLI=WORD` runs only the tests whose path has that
+//! --test main cli::` writes the real output into the files: read the diff. `KPERF_CLI=WORD` runs only the tests whose path has that
 //! word.
 //!
 //! Only what differs from run to run is normalised: see [`normalised`].
-
-#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;

@@ -1,10 +1,6 @@
 //! Components in each way of recording: profiles, instructions, tasks of WASI 0.3.
-#![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "components/folder.rs"]
-mod folder;
-
-use folder::{Folder, example, first_module};
+use crate::components::folder::{Folder, example, first_module};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 

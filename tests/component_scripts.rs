@@ -2,7 +2,6 @@
 //!
 //! Those of this folder always run. `KPERF_COMPONENT_SCRIPTS=FOLDER` runs all that are in a folder, a checkout of the tests of wasmtime
 //! or of wasm-tools, say: see tests/components/scripts/README.md.
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stderr)]
 
 use kperf_rewriter::{Clock, Options, Probe, Weights, rewrite_component};
 use kperf_wasmtime::{ClockChoice, ComponentLanes, RecordedStore, Recorder};

@@ -1,8 +1,6 @@
 //! Components as users see them: `run`, `rewrite` and `info`.
-#![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "components/folder.rs"]
-mod folder;
+pub(crate) mod folder;
 
 use folder::{Folder, example, first_module};
 use std::collections::BTreeMap;

@@ -1,7 +1,5 @@
 //! Names from debuginfod servers: real ones over HTTP, that serve a folder in debuginfod's layout.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;

@@ -10,7 +10,6 @@
 //! Blocks that call node need the built package (`npm run build` in host-runtime/js), and are skipped by name without it.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
 
 use regex::Regex;
 use std::collections::BTreeSet;

@@ -4,8 +4,6 @@
 //! The expected counts follow from the workload (see the folder's README): the board has 20x20 cells, so a step has 400 cells with 8
 //! neighbors each.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;

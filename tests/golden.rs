@@ -1,8 +1,6 @@
 //! The golden vector that ties the hosts together. JavaScript hosts write `tests/golden/life.trace` for one step of the Game of Life
 //! under the test clock (host-runtime/js/test/golden.test.mjs makes it). wasmtime must write the same events.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -1,5 +1,4 @@
 //! Components that answer HTTP requests: `run --http`, asked by real clients.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty, Full, combinators::BoxBody};

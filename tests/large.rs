@@ -2,7 +2,6 @@
 //! it takes minutes to make them: see `rewriter/tests/large/README.md`.
 
 #![cfg(target_os = "linux")]
-#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,11 +3,8 @@
 //! The traces are made to take as much memory as possible: frames, paths, functions, lanes, stacks, names, windows. Each is read by
 //! a sixth of the commands, each command reads at least one; with `KPERF_TESTS=all` every command reads every trace.
 #![cfg(target_os = "linux")]
-#![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "common/effort.rs"]
-mod effort;
-
+use crate::common::effort;
 use kperf_abi::symbols::{Allocations, ModuleIdentity};
 use kperf_abi::{FuncId, FuncIndex, Source, Symbol, SymbolTable};
 use kperf_trace::block::BlockHeader;

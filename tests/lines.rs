@@ -1,7 +1,6 @@
 //! Lines of native profiles, of a module that a compiler made (`rewriter/tests/source`).
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(clippy::unwrap_used, missing_docs)]
 
 use serde_json::Value;
 use std::collections::HashMap;

@@ -3,8 +3,6 @@
 //! `scripts/viewers` installs these tools into `target/viewers`. The test of a missing tool is skipped with a message, or fails if
 //! `KPERF_VIEWERS=all` is set.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs)]
-
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,7 +1,5 @@
 //! Moments are told and chosen from when the first lane began, wherever the trace has it.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncId, Symbol, SymbolTable};
 use kperf_trace::block::BlockHeader;

@@ -1,7 +1,6 @@
 //! The command line writes a file whole or not at all.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, missing_docs)]
 
 use std::fs;
 use std::io::Write;

@@ -1,7 +1,5 @@
 //! The documentation's picture: the call graph of the Game of Life. `BLESS=1` draws it again.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;

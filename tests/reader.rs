@@ -1,8 +1,6 @@
 //! FORMAT.md is enough to write a reader from. `tests/format/reader.py` was written from it alone, and must read real traces as
 //! `kperf-wasm` does. It needs Python 3 and, for packed columns, a module or program for zstd.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};

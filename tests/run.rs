@@ -1,9 +1,6 @@
 //! `kperf-wasm run` as its users see it.
-#![allow(missing_docs, clippy::unwrap_used)]
 
-#[cfg(unix)]
-mod common;
-
+use crate::common::only_stalls;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -344,7 +341,7 @@ fn signals_leave_a_whole_trace() {
         assert!(ran.stderr.contains(&format!("interrupted by SIG{signal}")), "{}", ran.stderr);
         let report = folder.run(&["report", "endless.kperf"]);
         assert_eq!(report.code, Some(0), "{}", report.stderr);
-        assert!(common::only_stalls(&report.stderr), "the trace is not whole: {}", report.stderr);
+        assert!(only_stalls(&report.stderr), "the trace is not whole: {}", report.stderr);
         assert!(report.stdout.contains(" interrupted\n"), "{}", report.stdout);
     }
 }

@@ -3,11 +3,8 @@
 //! No test depends on times. Each waits for what it can see: a line that the guest prints, or a trace that has grown.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, missing_docs)]
 
-mod common;
-
-use common::only_stalls;
+use crate::common::only_stalls;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader, Read};

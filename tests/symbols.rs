@@ -1,7 +1,5 @@
 //! Files that name the functions of stripped modules, as users have them: `--symbols`.
 
-#![allow(missing_docs, clippy::unwrap_used)]
-
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{FuncId, FuncIndex, Symbol, SymbolTable};
 use kperf_trace::block::BlockHeader;

@@ -1,5 +1,4 @@
 //! `kperf-wasm top` as its users see it.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::fs;
 use std::path::Path;

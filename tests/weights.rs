@@ -1,7 +1,5 @@
 //! Instructions that are counted by different weights are neither compared nor added up, and blocks are followed over all lanes.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};

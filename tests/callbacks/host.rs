@@ -1,7 +1,7 @@
 //! A host that calls back into its guest whenever it is called, and goes on when that fails. The guest gets its functions in every
 //! possible way: as imports, arguments, results, in tables and in globals.
 
-use crate::record::{Names, Open, Strict};
+use super::record::{Names, Open, Strict};
 use kperf_abi::names::{self, EXPORT_PREFIX, exported};
 use kperf_abi::shadow::{self, Slot};
 use wasmtime::{

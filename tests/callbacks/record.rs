@@ -1,6 +1,6 @@
 //! The recorder of imported probes here. It keeps the open calls, and every event must fit them.
 
-use crate::Functions;
+use super::Functions;
 use std::sync::Arc;
 
 /// Names of functions, by id.

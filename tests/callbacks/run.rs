@@ -1,7 +1,7 @@
 //! Runs a module with one form of probe.
 
-use crate::host::{self, Data, Seen};
-use crate::record::{Calls, Names, Step};
+use super::host::{self, Data, Seen};
+use super::record::{Calls, Names, Step};
 use kperf_abi::names;
 use kperf_rewriter::{Options, rewrite};
 use kperf_trace::{Event, Item, TraceReader};

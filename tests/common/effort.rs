@@ -1,5 +1,4 @@
 //! How much of a test runs: a small part always, all of it with `KPERF_TESTS=all`.
-#![allow(dead_code, reason = "each test is a crate of its own and uses a part")]
 
 use std::ops::Range;
 

@@ -1,4 +1,7 @@
-//! What tests of the command line share.
+//! What tests share.
+
+pub(crate) mod burners;
+pub(crate) mod effort;
 
 /// Whether all warnings are of something that stood still, or hints of a busy machine, as may come on one. Then nothing is missing.
 pub(crate) fn only_stalls(warnings: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Records modules that contain their recorder, of a trace or of a profile.
 
-use crate::probes::Probes;
+use super::probes::Probes;
 use kperf_profile::Profile;
 use kperf_trace::TraceReader;
 use kperf_wasmtime::{ClockChoice, Inlined, Reason, Recorder};

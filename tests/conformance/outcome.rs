@@ -1,8 +1,8 @@
 //! How a step of a script ends, and whether the script expects that.
 
-use crate::probes::Probes;
-use crate::script::Expected;
-use crate::values;
+use super::probes::Probes;
+use super::script::Expected;
+use super::values;
 use wasmtime::{Store, Trap, Val};
 
 /// How a step ended.

@@ -1,6 +1,6 @@
 //! Answers the probes in these tests. It keeps the depth, and is stricter than a real recorder.
 
-use crate::inlined::Calls;
+use super::inlined::Calls;
 use kperf_abi::names;
 use wasmtime::{Caller, Linker, Result};
 

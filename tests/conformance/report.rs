@@ -1,8 +1,8 @@
 //! Makes the tables of `README.md` from the results.
 
-use crate::outcome::NO_INSTANCE;
-use crate::side::Work;
-use crate::suite::{OWN, Ran, Tested};
+use super::outcome::NO_INSTANCE;
+use super::side::Work;
+use super::suite::{OWN, Ran, Tested};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 

@@ -1,10 +1,10 @@
 //! Runs a script once, with its modules as they are or rewritten.
 
-use crate::inlined::{Calls, Recording};
-use crate::outcome::{End, NO_INSTANCE, Outcome, PANICKED};
-use crate::probes::{self, Probes};
-use crate::script::{Action, Encoded, Execute, Expected, Step};
-use crate::{spectest, values};
+use super::inlined::{Calls, Recording};
+use super::outcome::{End, NO_INSTANCE, Outcome, PANICKED};
+use super::probes::{self, Probes};
+use super::script::{Action, Encoded, Execute, Expected, Step};
+use super::{spectest, values};
 use kperf_rewriter::{Leaf, Options, Probe, rewrite};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};

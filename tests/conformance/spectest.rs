@@ -2,7 +2,7 @@
 //!
 //! <https://github.com/WebAssembly/spec/blob/main/interpreter/host/spectest.ml>
 
-use crate::probes::Probes;
+use super::probes::Probes;
 use wasmtime::{
     Func, FuncType, Global, GlobalType, Linker, Memory, MemoryType, MemoryTypeBuilder, Mutability, Ref,
     RefType, Result, SharedMemory, Store, Table, TableType, Val, ValType,

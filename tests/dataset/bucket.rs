@@ -6,11 +6,11 @@
 //! ```sh
 //! CARGO_TARGET_DIR=/tmp/s3 cargo build --features s3
 //! python3 -m venv /tmp/moto && /tmp/moto/bin/pip install 'moto[server]'
-//! KPERF_S3=/tmp/s3/debug/kperf-wasm KPERF_MOTO=/tmp/moto/bin/python cargo test --release --test dataset bucket -- --nocapture
+//! KPERF_S3=/tmp/s3/debug/kperf-wasm KPERF_MOTO=/tmp/moto/bin/python cargo test --release --test main dataset::bucket -- --nocapture
 //! ```
 
-use crate::server::{Faults, Moto};
-use crate::support::{fails, kperf, record};
+use super::server::{Faults, Moto};
+use super::support::{fails, kperf, record};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -82,7 +82,7 @@ fn a_bucket_is_a_dataset_as_a_folder_is() {
         return;
     };
     let folder = record();
-    let calls = format!("{}/examples/game-of-life/c/life.wasm", crate::support::ROOT);
+    let calls = format!("{}/examples/game-of-life/c/life.wasm", super::support::ROOT);
     kperf(folder.path(), &["run", "-q", "--record", "profile", "--trace", "p.kperf", &calls, "400"]);
     std::fs::create_dir(folder.path().join("traces")).unwrap();
     for name in ["a.kperf", "b.kperf", "c.kperf"] {

@@ -1,6 +1,6 @@
 //! Datasets that were copied in part, runs that are taken again, and paths and names that are odd.
 
-use crate::support::{ROOT, ask, ask_all, fails, kperf, record};
+use super::support::{ROOT, ask, ask_all, fails, kperf, record};
 use std::fs;
 use std::path::Path;
 

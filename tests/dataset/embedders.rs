@@ -1,6 +1,6 @@
 //! What programs of embedders add to a dataset while they run.
 
-use crate::support::{ROOT, ask, kperf, output};
+use super::support::{ROOT, ask, kperf, output};
 use example::record;
 use kperf_dataset::{Account, Added, Adder, Background, Options, Store};
 use kperf_wasmtime::Rotation;

@@ -1,6 +1,6 @@
 //! What is in examples/fleet works.
 
-use crate::support::{ROOT, ask, fleet, kperf};
+use super::support::{ROOT, ask, fleet, kperf};
 use serde_json::Value;
 use std::fs;
 use std::net::TcpListener;

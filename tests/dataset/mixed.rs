@@ -1,6 +1,6 @@
 //! Datasets whose runs differ: clocks, services that have odd names, processes that disagree.
 
-use crate::support::{ROOT, ask, ask_all, command, fails, kperf, record};
+use super::support::{ROOT, ask, ask_all, command, fails, kperf, record};
 use std::fs;
 
 /// Times of different clocks, and instructions, are never put together.

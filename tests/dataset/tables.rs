@@ -1,6 +1,6 @@
 //! The tables, as engines and our own commands read them.
 
-use crate::support::{ROOT, ask, ask_all, command, fails, fleet, is_same, kperf, output, record};
+use super::support::{ROOT, ask, ask_all, command, fails, fleet, is_same, kperf, output, record};
 use std::collections::BTreeSet;
 use std::fs;
 use std::time::Duration;

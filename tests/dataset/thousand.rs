@@ -1,7 +1,7 @@
-//! What a fleet of long runs takes: `KPERF_RUNS=1000 cargo test --release --test dataset thousand -- --nocapture` has a thousand of two million
+//! What a fleet of long runs takes: `KPERF_RUNS=1000 cargo test --release --test main dataset::thousand -- --nocapture` has a thousand of two million
 //! calls each; twelve are made otherwise.
 
-use crate::support::{ROOT, ask_all, kperf};
+use super::support::{ROOT, ask_all, kperf};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
 //! Compares an original module with the rewritten one. The test beside this file and the fuzz target `behaviour` share it.
 
-use crate::side::Side;
+use super::side::Side;
 use kperf_rewriter::{Leaf, Options, Probe, rewrite};
 use wasmtime::{Engine, Module};
 

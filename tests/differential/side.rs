@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
 
-use crate::argument::argument;
+use super::argument::argument;
 use kperf_abi::names::{self, EXPORT_PREFIX, exported};
 use kperf_abi::shadow;
 use kperf_wasmtime::{ClockChoice, Inlined, Lane, Recorder, is_inlined, is_native};

@@ -1,6 +1,6 @@
 //! A module that runs, and what it has counted.
 
-use crate::argument::argument;
+use crate::differential::argument::argument;
 use kperf_abi::names;
 use kperf_wasmtime::Recorder;
 use wasmtime::{

@@ -1,6 +1,6 @@
 //! What functions have executed is what an interpreter counts that knows nothing of us.
 
-use crate::counted;
+use super::counted;
 use kperf_rewriter::{Probe, Weights};
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,6 +1,6 @@
 //! A real OpenTelemetry Collector on free ports. It counts the spans that it takes, and writes them to a file.
 
-use crate::server::{self, Ports, Server};
+use super::server::{self, Ports, Server};
 use kperf_otlp::proto::trace::v1::{Span, TracesData};
 use prost::Message;
 use std::fs::File;

@@ -1,8 +1,8 @@
 //! A Collector that dies, stands still, or isn't there.
 
-use crate::collector::Collector;
-use crate::server::kill;
-use crate::support::*;
+use super::collector::Collector;
+use super::server::kill;
+use super::support::*;
 use std::collections::HashSet;
 use std::path::Path;
 use std::process::{Child, Stdio};

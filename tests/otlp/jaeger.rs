@@ -1,7 +1,7 @@
 //! Jaeger shows a run as the tree that `replay` prints.
 
-use crate::server::{self, Ports, Server};
-use crate::support::*;
+use super::server::{self, Ports, Server};
+use super::support::*;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -1,8 +1,8 @@
 //! Samples of profiles that link to spans, as a real Collector has understood them.
 
-use crate::profiles::{CONFIG_PORTS, config, entry, list};
-use crate::server::{self, Ports, Server};
-use crate::support::{kperf, stderr};
+use super::profiles::{CONFIG_PORTS, config, entry, list};
+use super::server::{self, Ports, Server};
+use super::support::{kperf, stderr};
 use kperf_trace::block::BlockHeader;
 use kperf_trace::word::Word;
 use kperf_trace::{

@@ -1,8 +1,8 @@
 //! Metrics and profiles of `run --otlp`: windows as they end, the rest when the guest has.
 
-use crate::profiles::{entry, list};
-use crate::server::{self, Ports, Server};
-use crate::support::{calls, kperf, module, stderr};
+use super::profiles::{entry, list};
+use super::server::{self, Ports, Server};
+use super::support::{calls, kperf, module, stderr};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;

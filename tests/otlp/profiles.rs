@@ -1,7 +1,7 @@
 //! A real Collector takes profiles, behind its feature gate, and writes what it has understood.
 
-use crate::server::{self, Ports, Server};
-use crate::support::{kperf, record, stderr};
+use super::server::{self, Ports, Server};
+use super::support::{kperf, record, stderr};
 use kperf_otlp::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
 use prost::Message;
 use serde_json::Value;

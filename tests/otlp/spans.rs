@@ -1,7 +1,7 @@
 //! Two million spans: each arrives.
 
-use crate::collector::Collector;
-use crate::support::*;
+use super::collector::Collector;
+use super::support::*;
 use std::collections::HashSet;
 
 /// Sends a trace and asks the receiver and its file how many spans came.

@@ -101,7 +101,7 @@ after(() => browser?.close());
 for (const name of PROGRAMS) {
     test(name, { skip: wanted ? false : 'KPERF_PROGRAMS=all asks for it' }, async () => {
         const packages = fetched();
-        assert.ok(packages, `no packages in the cache: KPERF_PROGRAMS=all cargo test --release --test programs, in ${ROOT}`);
+        assert.ok(packages, `no packages in the cache: KPERF_PROGRAMS=all cargo test --release --test main programs::, in ${ROOT}`);
         const inNode = join(work, `${name}.node.kperf`);
         const env = { ...process.env, KPERF_TRACE: inNode, KPERF_CLOCK: 'instructions' };
         const { status, stderr } = spawnSync(process.execPath, ['--no-warnings', '--import', register, `${name}.mjs`], { cwd: packages, env, encoding: 'utf8' });

@@ -1,6 +1,6 @@
 //! The packages, fetched once and kept in the user's cache.
 
-use crate::case;
+use super::case;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,8 +1,8 @@
 //! Runs a program twice: with its own modules, and with rewritten ones. Under node also with `register`.
 
-use crate::case::{Case, Host};
-use crate::packages::Packages;
-use crate::stats::Stats;
+use super::case::{Case, Host};
+use super::packages::Packages;
+use super::stats::Stats;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

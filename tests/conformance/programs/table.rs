@@ -1,8 +1,8 @@
 //! The table in `README.md`.
 
-use crate::case::{Case, Host};
-use crate::packages::Packages;
-use crate::stats::Stats;
+use super::case::{Case, Host};
+use super::packages::Packages;
+use super::stats::Stats;
 use std::fmt::Write;
 
 /// A row for each program, without counts of calls, which differ a little from run to run.

@@ -1,6 +1,6 @@
 //! Runs a module under node, and makes a trace of what its recorder wrote.
 
-use crate::folder;
+use super::folder;
 use kperf_rewriter::{Filter, Options, Pattern, rewrite};
 use kperf_trace::{Header, Summary, TraceWriter};
 use std::path::Path;

@@ -11,16 +11,13 @@
 //! modules that `written.rs` writes, and modules from wasm-smith. `KPERF_SEEDS=FROM..TO` makes others. `KPERF_PROGRAM=tail` runs those
 //! with that in their names.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
-#[path = "../common/effort.rs"]
-mod effort;
 mod generated;
 mod host;
 mod record;
 mod run;
 mod written;
 
+use crate::common::effort;
 use host::Seen;
 use kperf_rewriter::{Filter, Leaf, Options, Pattern, Plan, Probe, plan};
 use run::{Run, run};

@@ -1,5 +1,4 @@
 //! Spans of a real program: every call of 500 steps of the Game of Life.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use kperf_otlp::proto::collector::trace::v1::ExportTraceServiceRequest;
 use kperf_otlp::proto::trace::v1::Span;

@@ -1,5 +1,4 @@
 //! What a trace says of memory is what programs know that they allocated.
-#![allow(missing_docs, clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

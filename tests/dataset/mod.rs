@@ -3,8 +3,6 @@
 //! DuckDB is that of `scripts/viewers`. DataFusion is asked if its package is there too, and Spark if `KPERF_SPARK` names a Python that
 //! has pyspark.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, missing_docs, unreachable_pub)]
-
 mod bucket;
 mod damaged;
 mod embedders;

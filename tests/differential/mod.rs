@@ -2,15 +2,12 @@
 //! of the host the depth is 0 again. `KPERF_SEEDS=FROM..TO` runs other modules. The fuzz target `behaviour` looks for modules for which
 //! this doesn't hold.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
-mod argument;
+pub(crate) mod argument;
 mod compare;
-#[path = "../common/effort.rs"]
-mod effort;
-mod shape;
+pub(crate) mod shape;
 mod side;
 
+use crate::common::effort;
 use compare::{Tally, compare};
 use kperf_rewriter::{Options, Probe, rewrite};
 use kperf_wasmtime::HAS_NATIVE_STACKS;

@@ -3,11 +3,10 @@
 //! `scripts/otlp-server` builds both with sources from the Go module proxy, and keeps them. A missing Collector is built; Jaeger, which
 //! takes long, only with `KPERF_JAEGER=1`. Without Go the tests are skipped, and say so.
 
-#![allow(clippy::print_stdout, clippy::print_stderr, clippy::unwrap_used, missing_docs, unreachable_pub)]
-
 mod collector;
 mod faults;
 mod jaeger;
+mod life;
 mod links;
 mod live;
 mod profiles;

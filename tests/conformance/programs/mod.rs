@@ -9,12 +9,8 @@
 //! `KPERF_PROGRAMS=all` runs all of them, `KPERF_PROGRAMS=php` those with that in their names. Without it none is run. The table
 //! is in `README.md` of the folder above; `BLESS=1` renews it.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
-
-mod case;
-mod packages;
-#[path = "../readme.rs"]
-mod readme;
+pub(crate) mod case;
+pub(crate) mod packages;
 mod run;
 mod stats;
 mod table;
@@ -56,6 +52,6 @@ fn programs_say_the_same_with_probes() {
     assert!(failed.is_empty(), "{} of {} programs failed\n{}", failed.len(), rows.len(), failed.join("\n"));
     if all {
         let rows = rows.into_iter().map(|(case, row)| (case, row.unwrap())).collect();
-        readme::compare("programs", &table::of(rows, &packages));
+        super::readme::compare("programs", &table::of(rows, &packages));
     }
 }

@@ -5,16 +5,9 @@
 //! the exception was caught. The clock steps by a microsecond with each event, so a caller's time is right only if all calls below it
 //! were closed in the right place. `BLESS=1` renews the files, `KPERF_UNWINDING=cpp` runs the cases with that in their names.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
-
-#[path = "../programs/case.rs"]
-#[allow(dead_code)]
-mod case;
 mod node;
-#[path = "../programs/packages.rs"]
-#[allow(dead_code)]
-mod packages;
 
+use super::programs::packages;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

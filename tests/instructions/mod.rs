@@ -1,19 +1,13 @@
 //! The count of executed instructions is exact: equal to one that counts before every single operator, to wasmtime's fuel, and to what an
 //! interpreter counts. `KPERF_SEEDS=FROM..TO` counts other modules.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
-#[path = "../differential/argument.rs"]
-mod argument;
-#[path = "../common/effort.rs"]
-mod effort;
 mod guest;
 mod interpreter;
 mod programs;
 mod reference;
-#[path = "../differential/shape.rs"]
-mod shape;
 
+use crate::common::effort;
+use crate::differential::shape;
 use guest::{Guest, Outcome};
 use kperf_abi::names::{STATE_INSTRUCTIONS, exported};
 use kperf_rewriter::{Clock, Options, Probe, Rewritten, Weights, rewrite};

@@ -9,21 +9,20 @@
 //! `README.md` has the counts, which `BLESS=1` renews. `KPERF_CONFORMANCE=try_table` runs only the scripts with that in their
 //! names.
 
-#![allow(clippy::unwrap_used, missing_docs)]
-
-#[path = "../common/effort.rs"]
-mod effort;
 mod inlined;
 mod outcome;
 mod probes;
+mod programs;
 mod readme;
 mod report;
 mod script;
 mod side;
 mod spectest;
 mod suite;
+mod unwinding;
 mod values;
 
+use crate::common::effort;
 use report::Report;
 use wasmtime::{Config, Engine, OptLevel};
 
