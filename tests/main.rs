@@ -32,4 +32,3 @@ mod run;
 mod signals;
 mod symbols;
 mod top;
-mod weights;

@@ -140,9 +140,6 @@ pub struct ModuleIdentity {
     /// Its code, by which another file of the same build is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<CodeIdentity>,
-    /// Where instructions are the clock, what tells by which weights they are counted; empty for the usual ones.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub weights: String,
     /// The content of its section `build_id`, in hexadecimal; empty if it has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub build_id: String,

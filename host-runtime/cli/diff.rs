@@ -13,7 +13,7 @@ use crate::table::{TableOptions, clock_text, host_text, plural, sampled};
 use crate::{input, traces};
 use anyhow::{Context, bail};
 use kperf_dataset::is_dataset;
-use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit, Weights};
+use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit};
 use names::Names;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -157,15 +157,6 @@ impl Opts {
                 "some of the traces tell times, others instructions (`--clock instructions`): they can't be compared"
             );
         }
-        let mut weights = before.weights.iter().chain(&after.weights);
-        if let Some(one) = weights.next()
-            && let Some(other) = weights.find(|other| *other != one)
-        {
-            let (one, other) = (&one.name, &other.name);
-            bail!(
-                "instructions were counted by different weights, {one} and {other}: they can't be compared"
-            );
-        }
         if (before.has_profiles || after.has_profiles) && (before.has_calls || after.has_calls) {
             tell(
                 "warning: some of these are profiles, others traces of all calls: compare their counts, not their times",
@@ -296,8 +287,6 @@ struct Side {
     samples: Vec<Sample>,
     /// The module, host and clock of the first run.
     about: String,
-    /// By which weights instructions were counted.
-    weights: Vec<Weights>,
     has_profiles: bool,
     /// Whether there are traces of all calls.
     has_calls: bool,
@@ -306,10 +295,6 @@ struct Side {
 impl Side {
     fn add_kind(&mut self, profile: &Profile) {
         *(if profile.sampling().is_some() { &mut self.has_profiles } else { &mut self.has_calls }) = true;
-        let weights = Weights::of(&profile.symbols);
-        if !self.weights.contains(&weights) {
-            self.weights.push(weights);
-        }
     }
 }
 

@@ -130,7 +130,7 @@ pub fn rewrite_component(wasm: &[u8], options: &Options) -> Result<RewrittenComp
         // What calls from outside get is not known yet: at most two ids for each function.
         let more = lifted.iter().flatten().filter(|export| export.tells()).count() as u32;
         Recorder::Profile(options.id_base..next_id.saturating_add(more.saturating_mul(2)))
-    } else if options.clock.weights().is_some() {
+    } else if options.clock == crate::Clock::Instructions {
         Recorder::Counting
     } else {
         Recorder::Trace
@@ -216,7 +216,9 @@ fn check(options: &Options) -> Result<(), Error> {
     }
     match options.probe {
         Probe::Import => Ok(()),
-        Probe::Profile { .. } if options.clock.weights().is_some() => Err(ErrorKind::ClockNeedsTrace.into()),
+        Probe::Profile { .. } if options.clock == crate::Clock::Instructions => {
+            Err(ErrorKind::ClockNeedsTrace.into())
+        }
         Probe::Profile { .. } => Ok(()),
         Probe::Inline => Err(alone(
             "a recorder inside of modules (`--probe inline`); in a component it stands beside them",

@@ -96,13 +96,6 @@ pub enum ErrorKind {
         /// What is wrong with it.
         message: String,
     },
-    /// A line of a table of weights can't be read.
-    BadWeights {
-        /// Its number, from 1.
-        line: usize,
-        /// What is wrong with it.
-        message: String,
-    },
     /// Instructions are wanted as the clock, with probes that have no such clock.
     ClockNeedsTrace,
     /// A function's instructions can't be counted, which would make the clock of all others wrong.
@@ -238,9 +231,6 @@ impl fmt::Display for Error {
             }
             ErrorKind::BadSourceMap { message } => {
                 write!(f, "it is no source map that can be read: {message}")
-            }
-            ErrorKind::BadWeights { line, message } => {
-                write!(f, "line {line} of the weights: {message}")
             }
             ErrorKind::ClockNeedsTrace => {
                 write!(f, "only a trace counts instructions; a profile has samples (`--record trace`)")

@@ -25,7 +25,6 @@ mod split_files;
 mod symbol_file;
 mod twin;
 mod warning;
-mod weights;
 
 pub use clock::Clock;
 #[cfg(feature = "components")]
@@ -51,7 +50,6 @@ pub use split_files::{split_ids, split_units};
 pub use symbol_file::SymbolFile;
 pub use twin::{Mismatch, Twin};
 pub use warning::Warning;
-pub use weights::Weights;
 
 use kperf_abi::{SymbolTable, names as reserved};
 use module::info::ModuleInfo;

@@ -3,8 +3,8 @@
 use kperf_abi::recorder::Form;
 use kperf_abi::{SymbolTable, names};
 use kperf_rewriter::{
-    Clock, ErrorKind, Filter, Left, Options, Pattern, Probe, Records, RewrittenComponent, Weights,
-    component_records, rewrite_component,
+    Clock, ErrorKind, Filter, Left, Options, Pattern, Probe, Records, RewrittenComponent, component_records,
+    rewrite_component,
 };
 
 fn wasm(text: &str) -> Vec<u8> {
@@ -454,7 +454,7 @@ fn what_is_refused_is_named() {
     }
     assert!(refused(&nested).contains("nested"), "{}", refused(&nested));
     assert_eq!(names::COMPONENT_HOST, "kperf:host/recorder");
-    let clock = Clock::Instructions(Weights::default());
+    let clock = Clock::Instructions;
     for (options, why) in [
         (Options { probe: Probe::Count, ..Options::default() }, "on the stack of the thread"),
         (Options { probe: Probe::Inline, ..Options::default() }, "a recorder inside of modules"),
@@ -472,7 +472,7 @@ fn what_is_refused_is_named() {
 /// Which recorder stands in it, and what it has of the host.
 #[test]
 fn each_kind_of_record_has_a_recorder_of_its_own() {
-    let clock = Clock::Instructions(Weights::default());
+    let clock = Clock::Instructions;
     let profile = Options { probe: Probe::Profile { spans: true }, id_base: 7, ..Options::default() };
     for (options, records, form) in [
         (Options::default(), Records::Trace, Form::Component),
@@ -501,7 +501,7 @@ fn each_kind_of_record_has_a_recorder_of_its_own() {
 fn a_byte_that_is_another_gives_an_error_or_a_valid_component() {
     let original = wasm(LIB);
     let options = Options { module_name: "app".into(), imports: true, ..Options::default() };
-    let clock = Clock::Instructions(Weights::default());
+    let clock = Clock::Instructions;
     let all = [
         options.clone(),
         Options { clock, ..options.clone() },

@@ -23,7 +23,7 @@ fn module(name: &str) -> Vec<u8> {
 /// Forms of probes.
 fn forms() -> [(&'static str, Options); 5] {
     let with = |probe| Options { probe, ..Options::default() };
-    let counting = Options { clock: Clock::Instructions(Default::default()), ..with(Probe::Inline) };
+    let counting = Options { clock: Clock::Instructions, ..with(Probe::Inline) };
     [
         ("import", Options { imports: true, ..with(Probe::Import) }),
         ("inline", with(Probe::Inline)),

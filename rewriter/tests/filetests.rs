@@ -15,7 +15,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use kperf_rewriter::{Clock, Filter, Leaf, Options, Pattern, Probe, Weights, rewrite};
+use kperf_rewriter::{Clock, Filter, Leaf, Options, Pattern, Probe, rewrite};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
@@ -148,7 +148,7 @@ fn options(source: &str) -> Options {
                 options.host.harmless.push(Pattern::glob(words.next().unwrap()).unwrap());
             }
             "--closed" => options.host.closed = true,
-            "--clock-instructions" => options.clock = Clock::Instructions(Weights::default()),
+            "--clock-instructions" => options.clock = Clock::Instructions,
             "--leaf-count" => options.leaf = Leaf::Count,
             "--exports" => options.exports_only = true,
             "--min-instructions" => options.min_instructions = words.next().unwrap().parse().unwrap(),

@@ -4,28 +4,20 @@ use crate::differential::argument::argument;
 use kperf_abi::names;
 use kperf_wasmtime::Recorder;
 use wasmtime::{
-    Config, Engine, Global, GlobalType, Instance, Linker, Module, Mutability, OperatorCost, Store,
-    StoreLimits, StoreLimitsBuilder, Trap, Val, ValType,
+    Config, Engine, Global, GlobalType, Instance, Linker, Module, Mutability, Store, StoreLimits,
+    StoreLimitsBuilder, Trap, Val, ValType,
 };
 use wasmtime_wasi::p1::{self, WasiP1Ctx};
 use wasmtime_wasi::{Deterministic, WasiCtxBuilder};
 
-/// More than any module here spends.
-const FUEL: u64 = u64::MAX / 2;
-
 /// Everything on that wasm-smith makes and wasmtime runs.
-pub(crate) fn engine(fuel: bool) -> Engine {
+pub(crate) fn engine() -> Engine {
     let mut config = Config::new();
     Recorder::configure(&mut config);
     config.wasm_tail_call(true).wasm_multi_memory(true).wasm_memory64(true).wasm_gc(true);
     config.wasm_function_references(true).wasm_exceptions(true).wasm_relaxed_simd(true);
     config.wasm_wide_arithmetic(true).wasm_custom_page_sizes(true);
     config.max_wasm_stack(256 << 10);
-    if fuel {
-        let mut cost = OperatorCost::new();
-        cost.variable.table_grow_per_element = 0;
-        config.consume_fuel(true).operator_cost(cost);
-    }
     Engine::new(&config).unwrap()
 }
 
@@ -51,7 +43,6 @@ pub(crate) struct Guest {
     instance: Instance,
     /// Where it counts if its recorder is beside it.
     beside: Global,
-    has_fuel: bool,
 }
 
 impl Guest {
@@ -63,7 +54,6 @@ impl Guest {
         wasi.secure_random(Deterministic::new(vec![7, 1, 200])).arg("guest");
         let mut store = Store::new(engine, World { limits, wasi: wasi.build_p1() });
         store.limiter(|world| &mut world.limits);
-        let has_fuel = store.set_fuel(FUEL).is_ok();
         let mut linker: Linker<World> = Linker::new(engine);
         p1::add_to_linker_sync(&mut linker, |world| &mut world.wasi).unwrap();
         linker.func_wrap(names::HOST_MODULE, names::HOST_FLUSH, |_: i32, _: i32| {}).unwrap();
@@ -72,7 +62,7 @@ impl Guest {
         linker.define(&store, names::MODULE, names::INSTRUCTIONS, beside).unwrap();
         linker.define_unknown_imports_as_default_values(&mut store, &module).ok()?;
         let instance = linker.instantiate(&mut store, &module).ok()?;
-        Some(Guest { store, instance, beside, has_fuel })
+        Some(Guest { store, instance, beside })
     }
 
     /// The names of the functions that it exports.
@@ -101,11 +91,8 @@ impl Guest {
         })
     }
 
-    /// The value of this global, or how much fuel was spent.
+    /// The value of this global.
     pub(crate) fn count(&mut self, name: &str) -> u64 {
-        if self.has_fuel {
-            return FUEL - self.store.get_fuel().unwrap();
-        }
         // A module without functions isn't rewritten.
         let global = self.instance.get_global(&mut self.store, name);
         global.unwrap_or(self.beside).get(&mut self.store).unwrap_i64() as u64

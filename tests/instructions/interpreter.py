@@ -16,6 +16,9 @@ import pywasm.wasi
 STRUCTURE = {'nop', 'drop', 'block', 'loop', 'unreachable', 'return'}
 STRUCTURAL = {code for code, name in pywasm.opcode.name.items() if name in STRUCTURE}
 assert len(STRUCTURAL) == len(STRUCTURE), STRUCTURAL
+# What copies or fills counts an eighth of its length, the last operand, more.
+COPIES = {'memory.copy', 'memory.fill', 'memory.init', 'table.copy', 'table.fill', 'table.init'}
+BULK = {code for code, name in pywasm.opcode.name.items() if name in COPIES}
 
 runtime = pywasm.Runtime()
 machine = runtime.machine
@@ -52,6 +55,8 @@ def log(*words):
     function = getattr(frame, 'function', None)
     if function is not None and instruction.opcode not in STRUCTURAL:
         executed[function] += 1
+        if instruction.opcode in BULK:
+            executed[function] += machine.stack.value[-1].into_u32() // 8
 
 
 machine.evaluate_call = evaluate_call

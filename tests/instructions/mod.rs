@@ -1,5 +1,5 @@
-//! The count of executed instructions is exact: equal to one that counts before every single operator, to wasmtime's fuel, and to what an
-//! interpreter counts. `KPERF_SEEDS=FROM..TO` counts other modules.
+//! The count of executed instructions is exact: equal to one that counts before every single operator, and to what an interpreter
+//! counts. `KPERF_SEEDS=FROM..TO` counts other modules.
 
 mod guest;
 mod interpreter;
@@ -10,7 +10,7 @@ use crate::common::effort;
 use crate::differential::shape;
 use guest::{Guest, Outcome};
 use kperf_abi::names::{STATE_INSTRUCTIONS, exported};
-use kperf_rewriter::{Clock, Options, Probe, Rewritten, Weights, rewrite};
+use kperf_rewriter::{Clock, Options, Probe, Rewritten, rewrite};
 use reference::COUNT;
 
 /// How much was compared.
@@ -24,21 +24,19 @@ struct Tally {
 /// Where the count is: in the module, or beside it.
 const FORMS: [Probe; 2] = [Probe::Inline, Probe::Import];
 
-/// The module with a count of these weights.
-fn counted(wasm: &[u8], probe: Probe, weights: Weights) -> Rewritten {
-    let clock = Clock::Instructions(weights);
-    let options = Options { probe, clock, validate: true, ..Options::default() };
+/// The module with a count of its instructions.
+fn counted(wasm: &[u8], probe: Probe) -> Rewritten {
+    let options = Options { probe, clock: Clock::Instructions, validate: true, ..Options::default() };
     rewrite(wasm, &options).unwrap_or_else(|error| panic!("{error}"))
 }
 
 #[test]
 fn the_count_is_that_of_every_single_operator() {
-    let engine = guest::engine(false);
+    let engine = guest::engine();
     let tally = over_seeds(|wasm, tally| {
-        let weights = Weights::parse("bulk off").unwrap();
         for probe in FORMS {
             let expected = Guest::new(&engine, &reference::count_each(wasm));
-            let actual = Guest::new(&engine, &counted(wasm, probe, weights.clone()).wasm);
+            let actual = Guest::new(&engine, &counted(wasm, probe).wasm);
             compare(expected, actual, COUNT, tally);
         }
     });
@@ -47,28 +45,13 @@ fn the_count_is_that_of_every_single_operator() {
 }
 
 #[test]
-fn with_the_weights_of_fuel_the_count_is_wasmtimes() {
-    let (engine, fuel) = (guest::engine(false), guest::engine(true));
-    let tally = over_seeds(|wasm, tally| {
-        let expected = Guest::new(&fuel, wasm);
-        let actual = Guest::new(&engine, &counted(wasm, Probe::Inline, Weights::fuel()).wasm);
-        compare(expected, actual, "fuel", tally);
-    });
-    assert!(
-        tally.returned > effort::of(90, 300) && tally.instructions > effort::of(30_000, 100_000),
-        "{tally:?}"
-    );
-}
-
-#[test]
 fn programs_with_exceptions_tail_calls_and_tables_are_counted_to_the_instruction() {
-    let engine = guest::engine(false);
+    let engine = guest::engine();
     for (name, wasm) in programs::all() {
         let mut tally = Tally::default();
-        let weights = Weights::parse("bulk off").unwrap();
         for probe in FORMS {
             let expected = Guest::new(&engine, &reference::count_each(&wasm));
-            let actual = Guest::new(&engine, &counted(&wasm, probe, weights.clone()).wasm);
+            let actual = Guest::new(&engine, &counted(&wasm, probe).wasm);
             compare(expected, actual, COUNT, &mut tally);
         }
         assert!(tally.returned + tally.trapped > 0, "{name}");
@@ -87,13 +70,13 @@ fn over_seeds(mut run: impl FnMut(&[u8], &mut Tally)) -> Tally {
     tally
 }
 
-/// Calls all exports of both. `name` is what the expected count is exported as, or `fuel`.
+/// Calls all exports of both. `name` is what the expected count is exported as.
 fn compare(expected: Option<Guest>, actual: Option<Guest>, name: &str, tally: &mut Tally) {
     let (Some(mut expected), Some(mut actual)) = (expected, actual) else { return };
     let own = exported(STATE_INSTRUCTIONS);
     let (mut expected_before, mut actual_before) = (expected.count(name), actual.count(&own));
-    // What the start function has executed. Fuel is also spent on segments.
-    assert!(name == "fuel" || expected_before == actual_before, "{expected_before} {actual_before}");
+    // What the start function has executed.
+    assert_eq!(expected_before, actual_before);
     for export in expected.functions() {
         let (Some(outcome), Some(same)) = (expected.call(&export), actual.call(&export)) else { continue };
         if outcome == Outcome::Overflowed || same == Outcome::Overflowed {
@@ -108,8 +91,6 @@ fn compare(expected: Option<Guest>, actual: Option<Guest>, name: &str, tally: &m
                 assert_eq!(wanted, found, "{export}");
                 tally.returned += 1;
             }
-            // wasmtime doesn't say what was spent since the last branch.
-            _ if name == "fuel" => {}
             Outcome::Left => {
                 assert_eq!(wanted, found, "{export} was left");
                 tally.trapped += 1;

@@ -13,41 +13,95 @@ use wasmparser::{
 /// The export that has the count.
 pub(crate) const COUNT: &str = "reference.count";
 
-/// The same module, which counts every operator that is executed and isn't structure.
+/// The same module, which counts every operator that is executed and isn't structure, and an eighth of what is copied or filled.
 pub(crate) fn count_each(wasm: &[u8]) -> Vec<u8> {
-    let mut global = 0;
+    let (mut global, mut wide) = (0, Wide::default());
     for payload in Parser::new(0).parse_all(wasm) {
         match payload.unwrap() {
             Payload::ImportSection(imports) => {
-                let imports = imports.into_imports().map(|import| import.unwrap().ty);
-                global += imports.filter(|ty| matches!(ty, TypeRef::Global(_))).count() as u32;
+                for import in imports.into_imports() {
+                    match import.unwrap().ty {
+                        TypeRef::Global(_) => global += 1,
+                        TypeRef::Memory(ty) => wide.memories.push(ty.memory64),
+                        TypeRef::Table(ty) => wide.tables.push(ty.table64),
+                        _ => {}
+                    }
+                }
             }
             Payload::GlobalSection(globals) => global += globals.count(),
+            Payload::MemorySection(memories) => {
+                wide.memories.extend(memories.into_iter().map(|ty| ty.unwrap().memory64));
+            }
+            Payload::TableSection(tables) => {
+                wide.tables.extend(tables.into_iter().map(|table| table.unwrap().ty.table64));
+            }
             _ => {}
         }
     }
     let mut module = Module::new();
-    let mut counter = Counter { global, has_global: false, has_export: false };
+    let mut counter = Counter { global, wide, has_global: false, has_export: false };
     counter.parse_core_module(&mut module, Parser::new(0), wasm).unwrap();
     module.finish()
 }
 
+/// Which memories and tables have addresses of 64 bits.
+#[derive(Default)]
+struct Wide {
+    memories: Vec<bool>,
+    tables: Vec<bool>,
+}
+
 struct Counter {
+    /// The count. The two globals after it keep the length of what copies or fills: an i32, and an i64.
     global: u32,
+    wide: Wide,
     has_global: bool,
     has_export: bool,
 }
 
 impl Counter {
     fn add_global(&mut self, globals: &mut GlobalSection) {
-        let ty = GlobalType { val_type: ValType::I64, mutable: true, shared: false };
-        globals.global(ty, &ConstExpr::i64_const(0));
+        let ty = |val_type| GlobalType { val_type, mutable: true, shared: false };
+        globals.global(ty(ValType::I64), &ConstExpr::i64_const(0));
+        globals.global(ty(ValType::I32), &ConstExpr::i32_const(0));
+        globals.global(ty(ValType::I64), &ConstExpr::i64_const(0));
         self.has_global = true;
     }
 
     fn add_export(&mut self, exports: &mut ExportSection) {
         exports.export(COUNT, ExportKind::Global, self.global);
         self.has_export = true;
+    }
+}
+
+impl Counter {
+    /// Adds a number to the count.
+    fn add(&self, function: &mut Function, number: &[Instruction<'_>]) {
+        function.instruction(&Instruction::GlobalGet(self.global));
+        number.iter().for_each(|instruction| drop(function.instruction(instruction)));
+        function.instruction(&Instruction::I64Add);
+        function.instruction(&Instruction::GlobalSet(self.global));
+    }
+}
+
+impl Wide {
+    /// If an operator copies or fills: whether its length, the last operand, is an i64.
+    fn length_of(&self, operator: &Operator<'_>) -> Option<bool> {
+        use Operator::*;
+        let (memory, table) =
+            (|index: u32| self.memories[index as usize], |index: u32| self.tables[index as usize]);
+        match *operator {
+            MemoryCopy { dst_mem, src_mem } => Some(memory(dst_mem) && memory(src_mem)),
+            MemoryFill { mem } => Some(memory(mem)),
+            TableCopy { dst_table, src_table } => Some(table(dst_table) && table(src_table)),
+            TableFill { table: index } => Some(table(index)),
+            MemoryInit { .. } | TableInit { .. } | ArrayCopy { .. } | ArrayFill { .. } => Some(false),
+            ArrayNew { .. } | ArrayNewDefault { .. } | ArrayNewData { .. } | ArrayNewElem { .. } => {
+                Some(false)
+            }
+            ArrayInitData { .. } | ArrayInitElem { .. } => Some(false),
+            _ => None,
+        }
     }
 }
 
@@ -109,12 +163,20 @@ impl Reencode for Counter {
         while !operators.eof() {
             let operator = operators.read()?;
             if counts(&operator) {
-                function.instruction(&Instruction::GlobalGet(self.global));
-                function.instruction(&Instruction::I64Const(1));
-                function.instruction(&Instruction::I64Add);
-                function.instruction(&Instruction::GlobalSet(self.global));
+                self.add(&mut function, &[Instruction::I64Const(1)]);
+            }
+            let length = self.wide.length_of(&operator).map(|is_wide| self.global + 1 + u32::from(is_wide));
+            if let Some(length) = length {
+                function.instruction(&Instruction::GlobalSet(length));
+                function.instruction(&Instruction::GlobalGet(length));
             }
             function.instruction(&self.instruction(operator)?);
+            if let Some(length) = length {
+                let extend = (length == self.global + 1).then_some(Instruction::I64ExtendI32U);
+                let length = [Instruction::GlobalGet(length)].into_iter().chain(extend);
+                let eighth = length.chain([Instruction::I64Const(8), Instruction::I64DivU]);
+                self.add(&mut function, &eighth.collect::<Vec<_>>());
+            }
         }
         code.function(&function);
         Ok(())

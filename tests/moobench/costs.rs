@@ -4,7 +4,7 @@
 use crate::sustained::Runs;
 use crate::workload::Workload;
 use anyhow::Context;
-use kperf_rewriter::{AllocationOptions, Clock, Options, Probe, Weights, rewrite};
+use kperf_rewriter::{AllocationOptions, Clock, Options, Probe, rewrite};
 use kperf_trace::{Event, Item, TraceReader};
 use kperf_wasmtime::ClockChoice;
 use std::path::Path;
@@ -37,7 +37,7 @@ pub(crate) fn measure(root: &Path, workload: &Workload, rounds: usize) -> anyhow
     let plain = Module::new(&engine, &wasm)?;
     let ways = [
         (probed(Clock::Host, None)?, ClockChoice::ticker()),
-        (probed(Clock::Instructions(Weights::default()), None)?, ClockChoice::Instructions),
+        (probed(Clock::Instructions, None)?, ClockChoice::Instructions),
         (probed(Clock::Host, Some(AllocationOptions::default()))?, ClockChoice::ticker()),
     ];
     let mut least = [f64::INFINITY; 4];

@@ -3,7 +3,7 @@
 use anyhow::bail;
 use kperf_abi::SymbolTable;
 use kperf_abi::names::{INSTRUCTIONS, MODULE, STATE_INSTRUCTIONS, exported, is_of_probes};
-use kperf_rewriter::{Leaf, Options, Plan, PlannedFunc, Records, Warning, Weights};
+use kperf_rewriter::{Leaf, Options, Plan, PlannedFunc, Records, Warning};
 use std::collections::HashMap;
 use std::sync::Arc;
 use wasmparser::{Parser, Payload, Validator, WasmFeatures};
@@ -153,8 +153,7 @@ fn has_start(wasm: &[u8]) -> bool {
 /// Whether the user chose functions, or gave names for them.
 pub fn chooses(options: &Options) -> bool {
     let named = options.names.is_some();
-    let weighs = matches!(&options.clock, kperf_rewriter::Clock::Instructions(weights) if *weights != Weights::default());
-    named || weighs || !options.filter.is_empty() || options.exports_only || options.min_instructions > 0
+    named || !options.filter.is_empty() || options.exports_only || options.min_instructions > 0
 }
 
 /// The functions' demangled names.

@@ -62,7 +62,6 @@ mod text;
 mod timeline;
 mod unit;
 mod unplaced;
-mod weights;
 mod welch;
 mod windows;
 
@@ -93,6 +92,5 @@ pub use symbols::{HOST, LOST, OTHER, RECORDER, Symbols, SymbolsProblem, UNSEEN, 
 pub use text::{nanos_text, rough_text};
 pub use timeline::{LaneSpans, LeftOut, Level, Span, Timeline, Track};
 pub use unit::Unit;
-pub use weights::Weights;
 pub use welch::Test;
 pub use windows::EachWindow;

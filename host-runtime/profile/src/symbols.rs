@@ -1,7 +1,6 @@
 //! Which function an id stands for, over all modules of a trace.
 
-use crate::weights;
-use kperf_abi::symbols::{MAX_BYTES, MAX_SYMBOLS, ModuleIdentity, SymbolsError};
+use kperf_abi::symbols::{MAX_BYTES, MAX_SYMBOLS, SymbolsError};
 use kperf_abi::{FuncId, FunctionCode, InlinedFunction, Symbol, SymbolTable};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::borrow::Cow;
@@ -68,13 +67,6 @@ pub enum SymbolsProblem {
         /// The module that has its ids.
         other: String,
     },
-    /// Another module counts its instructions by other weights. Told once.
-    OtherWeights {
-        /// The module it is of.
-        module: String,
-        /// The other one.
-        other: String,
-    },
 }
 
 impl fmt::Display for SymbolsProblem {
@@ -92,13 +84,6 @@ impl fmt::Display for SymbolsProblem {
                 write!(
                     f,
                     "the modules `{other}` and `{module}` have function ids in common; names are those of `{other}`"
-                )
-            }
-            SymbolsProblem::OtherWeights { module, other } => {
-                let (module, other) = (printable(module), printable(other));
-                write!(
-                    f,
-                    "the modules `{other}` and `{module}` count instructions by different weights: sums of both mean nothing"
                 )
             }
         }
@@ -162,7 +147,6 @@ impl Symbols {
             self.problem(SymbolsProblem::TooMuch { module: table.module.name });
             return;
         }
-        self.check_weights(&table.module);
         self.symbols += table.symbols.len();
         self.bytes += bytes;
         for symbol in &table.symbols {
@@ -171,28 +155,9 @@ impl Symbols {
         self.tables.insert(at, table);
     }
 
-    /// Whether a module counts as those before it do.
-    fn check_weights(&mut self, module: &ModuleIdentity) {
-        let is_told = |problem: &SymbolsProblem| matches!(problem, SymbolsProblem::OtherWeights { .. });
-        let differs = |other: &&ModuleIdentity| weights::counts(other) && other.weights != module.weights;
-        let other = self.tables.iter().map(|table| &table.module).find(differs);
-        if let Some(other) = other.filter(|_| weights::counts(module) && !self.problems.iter().any(is_told)) {
-            let (module, other) = (module.name.clone(), other.name.clone());
-            self.problem(SymbolsProblem::OtherWeights { module, other });
-        }
-    }
-
     /// The tables, in the order of their ids.
     pub fn tables(&self) -> &[SymbolTable] {
         &self.tables
-    }
-
-    /// Says by which weights the instructions of all modules are counted.
-    #[cfg(feature = "dataset")]
-    pub(crate) fn set_weights(&mut self, weights: &str) {
-        for table in &mut self.tables {
-            weights.clone_into(&mut table.module.weights);
-        }
     }
 
     /// All symbols, in the order of their ids.
@@ -200,7 +165,7 @@ impl Symbols {
         self.tables.iter().flat_map(|table| &table.symbols)
     }
 
-    /// What is wrong with tables: those that could not be used, and modules that count by other weights.
+    /// Tables that could not be used, and why.
     pub fn problems(&self) -> &[SymbolsProblem] {
         &self.problems
     }

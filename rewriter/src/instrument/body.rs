@@ -170,7 +170,7 @@ impl Puts {
             Some(_) if context.info.is_shared(index) => {
                 return Err(not_counted(index, "it is shared, and may not touch a global that isn't"));
             }
-            Some(counter) => Some(regions::find(context.info, counter.weights, body)?),
+            Some(_) => Some(regions::find(context.info, body)?),
         };
         let growth = match context.memory {
             None => Growth::new(),

@@ -10,7 +10,7 @@ use crate::module::info::ModuleInfo;
 use crate::plan::allocators::Allocators;
 use crate::plan::choose::Plan;
 use crate::plan::reach::HostReach;
-use crate::{Error, Weights};
+use crate::{Clock, Error};
 use kperf_abi::{FuncId, FuncIndex, names};
 use std::collections::{HashMap, HashSet};
 use wasm_encoder::BlockType;
@@ -40,7 +40,7 @@ pub(crate) struct Context<'a> {
     /// How much is kept of where a body's instructions have come to: see [`Steps`](crate::module::moves::Steps). 0: nobody wants to know.
     pub(crate) most_steps: usize,
     /// How instructions are counted, if they are.
-    pub(crate) counter: Option<Counter<'a>>,
+    pub(crate) counter: Option<Counter>,
     /// What records allocations, if they are recorded, and which functions are an allocator's.
     pub(crate) memory: Option<(Memory, &'a Allocators)>,
 }
@@ -65,8 +65,7 @@ pub(crate) enum Outermost {
 
 /// How instructions are counted.
 #[derive(Clone, Copy)]
-pub(crate) struct Counter<'a> {
-    pub(crate) weights: &'a Weights,
+pub(crate) struct Counter {
     /// The global that has their number.
     pub(crate) global: u32,
 }
@@ -155,11 +154,11 @@ impl<'a> Context<'a> {
         })
     }
 
-    /// With a count of the instructions that are executed, if there are weights for them.
-    pub(crate) fn counting(mut self, weights: Option<&'a Weights>) -> Result<Context<'a>, Error> {
-        if let Some(weights) = weights {
+    /// With a count of the instructions that are executed, if that is the clock.
+    pub(crate) fn counting(mut self, clock: Clock) -> Result<Context<'a>, Error> {
+        if clock == Clock::Instructions {
             let global = self.parts.counter(&self.places)?;
-            self.counter = Some(Counter { weights, global });
+            self.counter = Some(Counter { global });
         }
         Ok(self)
     }

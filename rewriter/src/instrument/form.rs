@@ -43,7 +43,7 @@ macro_rules! forms {
             pub(crate) fn form(&self) -> Result<&'static dyn Form, Error> {
                 let form: &'static dyn Form = match (self.probe, &self.clock) {
                     $(($probe, $clock) => &$form,)*
-                    (_, Clock::Instructions(_)) => return Err(ErrorKind::ClockNeedsTrace.into()),
+                    (_, Clock::Instructions) => return Err(ErrorKind::ClockNeedsTrace.into()),
                 };
                 match &self.allocations {
                     Some(_) if !form.wants().allocations => Err(ErrorKind::AllocationsNeedTrace.into()),
@@ -62,9 +62,9 @@ macro_rules! forms {
 
 forms! {
     Probe::Import, Clock::Host => import::Import { counts: false },
-    Probe::Import, Clock::Instructions(_) => import::Import { counts: true },
+    Probe::Import, Clock::Instructions => import::Import { counts: true },
     Probe::Inline, Clock::Host => inline::Inline,
-    Probe::Inline, Clock::Instructions(_) => instructions::Instructions,
+    Probe::Inline, Clock::Instructions => instructions::Instructions,
     Probe::Profile { spans: false }, Clock::Host => profile::Profile(recorder::Form::Profile),
     Probe::Profile { spans: true }, Clock::Host => profile::Profile(recorder::Form::ProfileSpans),
     Probe::Count, Clock::Host => count::Count,

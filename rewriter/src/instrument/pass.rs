@@ -96,10 +96,6 @@ pub(crate) fn rewrite_in(
     };
     let identity = ModuleIdentity {
         allocations: options.allocations.as_ref().map(|_| allocators.told.clone()),
-        weights: match &options.clock {
-            crate::Clock::Instructions(weights) => weights.digest().unwrap_or_default(),
-            crate::Clock::Host => String::new(),
-        },
         ..identity
     };
 
@@ -131,7 +127,7 @@ pub(crate) fn rewrite_in(
             keeps_debug: !options.drops_debug,
             tells_moves: form.kind() == Kind::Counted,
             source_map,
-            weights: options.clock.weights(),
+            clock: options.clock,
             allocators: &allocators,
         };
         let Output { mut wasm, facts, met, moves, code_start, source_map: moved, warnings: more } =
@@ -223,7 +219,7 @@ pub fn identity(wasm: &[u8], name: &str) -> Result<ModuleIdentity, Error> {
 /// Whether a module without probes does something to those around it, with whom it shares a recorder: it catches what passes through
 /// their functions, or it executes instructions that are counted.
 fn is_felt(info: &ModuleInfo<'_>, reach: &HostReach, plan: &Plan, options: &Options) -> Result<bool, Error> {
-    let counts = options.clock.weights().is_some() && !info.bodies.is_empty();
+    let counts = options.clock == crate::Clock::Instructions && !info.bodies.is_empty();
     Ok(counts || guess(info, reach, plan, options)?.watch)
 }
 

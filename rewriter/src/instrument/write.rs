@@ -16,7 +16,7 @@ use crate::module::moves::Moves;
 use crate::plan::allocators::Allocators;
 use crate::plan::reach::HostReach;
 use crate::source_map::SourceMap;
-use crate::{Error, Plan, Warning, Weights, debug};
+use crate::{Clock, Error, Plan, Warning, debug};
 use kperf_abi::{FuncIndex, SymbolTable};
 use rayon::prelude::*;
 use wasm_encoder::reencode::Reencode;
@@ -58,8 +58,7 @@ pub(crate) struct Writer<'a> {
     pub(crate) tells_moves: bool,
     /// The module's source map, and the address of the new one; without an address it is in the module.
     pub(crate) source_map: Option<(&'a SourceMap, Option<&'a str>)>,
-    /// What instructions count, if they are the clock.
-    pub(crate) weights: Option<&'a Weights>,
+    pub(crate) clock: Clock,
     pub(crate) allocators: &'a Allocators,
 }
 
@@ -119,7 +118,7 @@ impl Writer<'_> {
         let mut types = Types::new(self.info);
         let (form, parts) = (self.form, self.parts);
         let context = Context::new(self.info, self.reach, self.plan, self.needs, form, parts, &mut types)?;
-        let mut context = context.counting(self.weights)?.recording(self.allocators, self.needs)?;
+        let mut context = context.counting(self.clock)?.recording(self.allocators, self.needs)?;
         let mut sections = self.info.sections.iter();
         let mut has_debug =
             || sections.any(|section| section.custom_name.as_deref().is_some_and(debug::is_kept));

@@ -256,15 +256,6 @@ macro_rules! define {
             }
         }
 
-        /// The number of an operator: its place in [`NAMES`].
-        #[inline]
-        pub(crate) fn number(operator: &Operator<'_>) -> Option<usize> {
-            opcode(operator).map(|opcode| opcode as usize)
-        }
-
-        /// What wasmparser calls the visit of each operator: `visit_` and its name in the text format, with `_` for `.`.
-        pub(crate) const NAMES: &[&str] = &[$(stringify!($visit)),*];
-
         /// Tells of each index that an operator carries.
         #[inline]
         pub(crate) fn each_named(

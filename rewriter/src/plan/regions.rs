@@ -4,9 +4,9 @@
 //! traps: a load, a store, a division, a conversion, a cast. Its region is counted whole.) Code behind a block joins the region
 //! before the block, if the only way out of the block is its end. Nothing in such a block calls, so no event could tell.
 
+use crate::Error;
 use crate::module::info::ModuleInfo;
 use crate::module::operators::{self, Effect, Named};
-use crate::{Error, Weights};
 use wasmparser::{FunctionBody, Operator};
 
 /// Of what type a length is.
@@ -36,18 +36,26 @@ pub(crate) struct Counting {
     pub(crate) in_local: bool,
 }
 
+/// An operator that copies or fills `n` bytes or elements counts `n >> BULK_SHIFT` more.
+pub(crate) const BULK_SHIFT: i64 = 3;
+
+/// What an operator counts: 1, but nothing for structure and for what only delimits code.
+fn cost(operator: &Operator<'_>) -> u64 {
+    use Operator::*;
+    match operator {
+        Nop | Drop | Block { .. } | Loop { .. } | TryTable { .. } | Try { .. } | Unreachable | Return => 0,
+        Else | End | Catch { .. } | CatchAll | Delegate { .. } => 0,
+        _ => 1,
+    }
+}
+
 /// Finds the regions of a body.
-pub(crate) fn find(
-    info: &ModuleInfo<'_>,
-    weights: &Weights,
-    body: &FunctionBody<'_>,
-) -> Result<Counting, Error> {
+pub(crate) fn find(info: &ModuleInfo<'_>, body: &FunctionBody<'_>) -> Result<Counting, Error> {
     let mut reader = body.get_operators_reader()?;
     let mut end = reader.original_position();
-    let mut finder = Finder { info, weights, counting: Counting::default(), open: Vec::new(), region: None };
+    let mut finder = Finder { info, counting: Counting::default(), open: Vec::new(), region: None };
     finder.open.push(Label::new(None));
     finder.begin(end, true);
-    finder.charge(weights.entry());
     while !reader.eof() {
         let start = end;
         let operator = reader.read()?;
@@ -102,7 +110,6 @@ impl Label {
 
 struct Finder<'a, 'm> {
     info: &'a ModuleInfo<'m>,
-    weights: &'a Weights,
     counting: Counting,
     open: Vec<Label>,
     /// The region of the next operator; `None` where nothing comes to it.
@@ -111,7 +118,7 @@ struct Finder<'a, 'm> {
 
 impl Finder<'_, '_> {
     fn operator(&mut self, operator: &Operator<'_>, start: u64, end: u64) -> Result<(), Error> {
-        self.charge(self.weights.of(operator));
+        self.charge(cost(operator));
         match operators::effect(operator) {
             Effect::Opens | Effect::Loops | Effect::OpensTable => self.open(operator, start, end)?,
             Effect::Ends | Effect::Delegates => self.close(start, end)?,
@@ -276,7 +283,7 @@ impl Finder<'_, '_> {
 
     /// What copies or fills counts by its length, which is on top of the stack.
     fn bulk(&mut self, operator: &Operator<'_>, start: u64, end: u64) {
-        if self.region.is_none() || self.weights.bulk_shift().is_none() {
+        if self.region.is_none() {
             return;
         }
         let memory = |index: u32| self.info.wide_memories.contains(&index);

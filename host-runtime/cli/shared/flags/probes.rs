@@ -7,7 +7,7 @@ use crate::sampling::RecordArgs;
 use crate::symbols;
 use anyhow::{Context, bail};
 use kperf_abi::SymbolTable;
-use kperf_rewriter::{AllocationOptions, Clock, Host, Leaf, Options, Probe, Warning, Weights};
+use kperf_rewriter::{AllocationOptions, Clock, Host, Leaf, Options, Probe, Warning};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -42,12 +42,6 @@ pub struct ProbeArgs {
     /// inline probes.
     #[arg(long, value_enum, value_name = "HOW", default_value = "time")]
     pub leaf: LeafArg,
-    /// What each instruction counts where instructions are the clock: `fuel`, as wasmtime's fuel does, or a file with lines `NAME
-    /// WEIGHT` (`i32.div_s 20`, `all 1`; `bulk 8`: what copies or fills 8 bytes counts one more; `entry 1`: so does a call). By default
-    /// an operator is 1, structure (`block`, `return`, `drop`) 0, and bulk 8. Names are those of the text format: `select` and `ref.cast` are
-    /// all of their forms.
-    #[arg(long, value_name = "FILE")]
-    weights: Option<PathBuf>,
     /// Record what is allocated too: in each call of an allocator's function and at each `memory.grow`. The functions are found by
     /// their names or exports (malloc and its family, C++, Rust, Go, AssemblyScript, wasm-bindgen); `report --by allocations`
     /// says which. With BYTES (`512KiB`) only samples are recorded, one in so many bytes on average, and figures are estimates:
@@ -144,9 +138,6 @@ impl ProbeArgs {
             Some(path) => Some(symbols::read_named(path)?),
             None => None,
         };
-        if self.weights.is_some() {
-            bail!("--weights says what instructions count; it goes with --clock instructions");
-        }
         Ok(Options {
             probe,
             clock: Clock::Host,
@@ -183,18 +174,9 @@ impl ProbeArgs {
         if self.record.is_profile() {
             bail!("--clock instructions is for traces, a profile is sampled; leave --record profile out");
         }
-        let mut clock = "--clock instructions".to_owned();
-        let weights = match &self.weights {
-            None => Weights::default(),
-            Some(path) => {
-                clock += &format!(" --weights {}", path.display());
-                if path == Path::new("fuel") { Weights::fuel() } else { read_weights(path)? }
-            }
-        };
-        let probes = ProbeArgs { weights: None, ..self.clone() };
-        let options = probes.options(module_name, imports, id_base, auto)?;
-        let description = format!("{clock} {}", options.description).trim_end().to_owned();
-        Ok(Options { clock: Clock::Instructions(weights), description, ..options })
+        let options = self.options(module_name, imports, id_base, auto)?;
+        let description = format!("--clock instructions {}", options.description).trim_end().to_owned();
+        Ok(Options { clock: Clock::Instructions, description, ..options })
     }
 
     /// `--allocations` and `--allocator`.
@@ -242,12 +224,6 @@ impl ProbeArgs {
         }
         words.join(" ")
     }
-}
-
-fn read_weights(path: &Path) -> anyhow::Result<Weights> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("failed to read the weights `{}`", path.display()))?;
-    Weights::parse(&text).with_context(|| format!("in `{}`", path.display()))
 }
 
 /// The parts of a list such as `malloc=my_alloc,free=pool::give(void*, int)`. A comma that no kind follows is a name's.

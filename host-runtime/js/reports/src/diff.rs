@@ -5,7 +5,7 @@ mod cell;
 use crate::answer::{Answer, Failure};
 use crate::traces::{Source, Traces, warnings};
 use cell::Cell;
-use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit, Weights, printable};
+use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit, printable};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
@@ -71,15 +71,6 @@ impl DiffFields {
             return Err(Failure(
                 "some of the traces tell times, others instructions (`--clock instructions`): they can't be compared".to_owned(),
             ));
-        }
-        let mut weights = profiles.iter().map(|profile| Weights::of(&profile.symbols));
-        if let Some(one) = weights.next()
-            && let Some(other) = weights.find(|other| *other != one)
-        {
-            let (one, other) = (one.name, other.name);
-            return Err(Failure(format!(
-                "instructions were counted by different weights, {one} and {other}: they can't be compared"
-            )));
         }
         let diff = ProfileDiff::new(before, after, metric);
         let limit = if self.limit == 0 { diff.rows.len() } else { self.limit };

@@ -1,6 +1,6 @@
 //! What JavaScript asks for, as JSON.
 
-use kperf_rewriter::{AllocationOptions, Clock, Error, Filter, Leaf, Pattern, Probe, Weights};
+use kperf_rewriter::{AllocationOptions, Clock, Error, Filter, Leaf, Pattern, Probe};
 use serde::Deserialize;
 
 /// How a module is rewritten. The fields are the command line's flags of the same names.
@@ -111,7 +111,7 @@ impl Options {
     fn clock(&self) -> Clock {
         match self.clock {
             ClockChoice::Host => Clock::Host,
-            ClockChoice::Instructions => Clock::Instructions(Weights::default()),
+            ClockChoice::Instructions => Clock::Instructions,
         }
     }
 

@@ -9,7 +9,6 @@ use crate::nodes::{CallTree, NodeId};
 use crate::profile::Profile;
 use crate::symbols::{RECORDER, Symbols, is_outside};
 use crate::unit::Unit;
-use crate::weights::Weights;
 use kperf_abi::FuncId;
 use kperf_trace::{AnomalyKind, ClockKind, Header, TraceReader};
 use rustc_hash::FxHashMap;
@@ -147,21 +146,6 @@ fn run(profile: &Profile, options: &Options, uncounted_durations: u64) -> RunRow
         kperf_version: env!("CARGO_PKG_VERSION").into(),
     }
 }
-
-/// What the clock is. By which weights instructions are counted stands behind it, unless these are the usual ones.
-fn clock_source(profile: &Profile) -> String {
-    let source = &profile.header.clock.source;
-    if profile.header.clock.kind != ClockKind::Instructions {
-        return source.clone();
-    }
-    match Weights::of(&profile.symbols).digest {
-        usual if usual.is_empty() => source.clone(),
-        digest => format!("{source}{WEIGHTS}{digest}"),
-    }
-}
-
-/// What stands between both.
-pub(super) const WEIGHTS: &str = ", weights ";
 
 fn micros(unix_nanos: u64) -> i64 {
     // A u64 of nanoseconds has room in an i64 of microseconds.

@@ -1,6 +1,5 @@
 //! Profiles of many runs, from the rows of a dataset.
 
-use super::collect::WEIGHTS;
 use super::rows::{FunctionRow, PathRow, RunRow, StatRow};
 use super::times::date_text;
 use crate::health::Health;
@@ -237,20 +236,13 @@ impl Load {
         let nothing = if self.is_empty { LoadError::Empty } else { LoadError::Nothing };
         let first = self.chosen.first().ok_or(nothing)?;
         type Column = (&'static str, fn(&RunRow) -> &str);
-        let columns: [Column; 4] = [
-            ("unit", |run| &run.unit),
-            ("kind", |run| &run.kind),
-            ("clock", |run| &run.clock),
-            ("clock_source", weights_of),
-        ];
+        let columns: [Column; 3] =
+            [("unit", |run| &run.unit), ("kind", |run| &run.kind), ("clock", |run| &run.clock)];
         for (column, value) in columns {
             if let Some(other) = self.chosen.iter().find(|run| value(run) != value(first)) {
                 return Err(LoadError::Mixed {
                     column,
-                    values: [first, other].map(|run| match column {
-                        "clock_source" => run.clock_source.clone(),
-                        _ => value(run).to_owned(),
-                    }),
+                    values: [first, other].map(|run| value(run).to_owned()),
                 });
             }
         }
@@ -287,9 +279,7 @@ impl Load {
             let runs = if each { chosen.get(place..=place) } else { Some(&chosen[..]) };
             let runs = runs.unwrap_or_default();
             let is_sampled = runs.first().is_some_and(is_sampled);
-            let mut names = names.clone();
-            names.set_weights(runs.first().map(weights_of).unwrap_or_default());
-            profile_of(runs, names, tree_of(&rows, &functions, is_sampled))
+            profile_of(runs, names.clone(), tree_of(&rows, &functions, is_sampled))
         };
         Ok(by_place.into_iter().enumerate().map(profile).collect())
     }
@@ -334,12 +324,6 @@ fn tables_of(runs: &[RunRow], symbols: Vec<(String, Symbol)>, files: &[String]) 
         id_base = next;
     }
     (names, ids)
-}
-
-/// By which weights a run's instructions are counted; empty for the usual ones.
-fn weights_of(run: &RunRow) -> &str {
-    let is_counted = run.clock == "instructions";
-    run.clock_source.split_once(WEIGHTS).filter(|_| is_counted).map_or("", |(_, weights)| weights)
 }
 
 /// Whether a run's times are those of samples.

@@ -1,7 +1,7 @@
 //! Components that make profiles, and such as count their instructions, in embeddings.
 
 use crate::common::{Memory, engine_with, recorder_with};
-use kperf_rewriter::{Clock, Options, Probe, Weights, rewrite_component};
+use kperf_rewriter::{Clock, Options, Probe, rewrite_component};
 use kperf_trace::{Event, Item, TraceContext, TraceReader, Window};
 use kperf_wasmtime::{ClockChoice, ComponentLanes, RecordedStore, Recorder, Sampling};
 use std::time::Duration;
@@ -145,7 +145,7 @@ fn profile() -> Options {
 }
 
 fn counting() -> Options {
-    Options { clock: Clock::Instructions(Weights::default()), ..Options::default() }
+    Options { clock: Clock::Instructions, ..Options::default() }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Modules that count their instructions, which are the clock then.
 
 use crate::common::{Memory, engine};
-use kperf_rewriter::{Clock, Options, Probe, Weights, rewrite};
+use kperf_rewriter::{Clock, Options, Probe, rewrite};
 use kperf_trace::{ClockKind, Event, Item, TraceReader};
 use kperf_wasmtime::{ClockChoice, Recorder, counts_instructions};
 use wasmtime::{Engine, Linker, Module, Store};
@@ -51,7 +51,7 @@ fn events(trace: &[u8]) -> Vec<(u64, String)> {
 #[test]
 fn events_have_the_number_of_instructions_wherever_a_call_ends() {
     let engine = engine();
-    let module = rewritten(&engine, Clock::Instructions(Weights::default()));
+    let module = rewritten(&engine, Clock::Instructions);
     assert!(counts_instructions(&module));
     let (recorder, memory) = recorder(&engine, ClockChoice::Instructions);
     let mut store = Store::new(&engine, ());
@@ -81,7 +81,7 @@ fn events_have_the_number_of_instructions_wherever_a_call_ends() {
 #[test]
 fn a_module_and_a_recording_with_different_clocks_are_refused() {
     let engine = engine();
-    let counts = Clock::Instructions(Weights::default());
+    let counts = Clock::Instructions;
     for (clock, choice, wanted) in [
         (counts, ClockChoice::Test, "the guest counts its instructions"),
         (Clock::Host, ClockChoice::Instructions, "the guest doesn't count its instructions"),

@@ -2,12 +2,12 @@
 
 use super::MAX_LOCALS;
 use crate::instrument::context::Counter;
-use crate::plan::regions::{Counting, Put, Width};
+use crate::plan::regions::{BULK_SHIFT, Counting, Put, Width};
 use wasm_encoder::{Encode, Instruction, ValType};
 
 /// What is left to write of it, and where its locals are.
 pub(super) struct Counts<'a> {
-    counter: Counter<'a>,
+    counter: Counter,
     left: &'a [(u64, Put)],
     /// Holds the count too.
     count: Option<u32>,
@@ -18,7 +18,7 @@ pub(super) struct Counts<'a> {
 
 impl<'a> Counts<'a> {
     /// For a body with so many params and locals. `None`: there is no room for what it needs.
-    pub(super) fn new(counter: Counter<'a>, counting: &'a Counting, own: u64) -> Option<Counts<'a>> {
+    pub(super) fn new(counter: Counter, counting: &'a Counting, own: u64) -> Option<Counts<'a>> {
         let mut locals = Vec::new();
         let mut add = |ty| {
             let index = own + locals.len() as u64;
@@ -83,19 +83,13 @@ impl<'a> Counts<'a> {
                 }
             }
             Put::ChargeLength(width) => {
-                let (Some(length), Some(shift)) =
-                    (self.lengths[width as usize], self.counter.weights.bulk_shift())
-                else {
-                    return;
-                };
+                let Some(length) = self.lengths[width as usize] else { return };
                 code(Instruction::LocalGet(length));
                 if width == Width::I32 {
                     code(Instruction::I64ExtendI32U);
                 }
-                if shift > 0 {
-                    code(Instruction::I64Const(shift.into()));
-                    code(Instruction::I64ShrU);
-                }
+                code(Instruction::I64Const(BULK_SHIFT));
+                code(Instruction::I64ShrU);
                 self.get(false, &mut code);
                 code(Instruction::I64Add);
                 self.set(&mut code);
