@@ -5,7 +5,7 @@ import { SHADOW_STACK } from '../dist/common/constants.js';
 import { switchBuffer, switchCounts } from '../dist/common/profile/counts.js';
 import { CONTROL_BYTES, Profiled } from '../dist/common/profile/sampler.js';
 import { parseSampling } from '../dist/common/profile/sampling.js';
-import { parentBuffer } from '../dist/common/profile/parent-cell.js';
+import { parentCell } from '../dist/common/profile/parent-cell.js';
 import { hasMultiMemory } from './support/cli.mjs';
 
 const skip = !hasMultiMemory && 'this node gives a module one memory';
@@ -29,7 +29,7 @@ function numbersOf(body) {
 function sampled() {
     const memory = new WebAssembly.Memory({ initial: 17, maximum: 17, shared: true });
     const control = new SharedArrayBuffer(CONTROL_BYTES);
-    const instance = { number: 0, memory, idBase: 0, functions: 1, begun: 0, control, switched: switchBuffer(1, 0, true), parent: parentBuffer() };
+    const instance = { number: 0, memory, idBase: 0, functions: 1, begun: 0, control, switched: switchBuffer(1, 0, true), parent: parentCell() };
     const windows = [];
     const take = { window: (_, body) => windows.push(numbersOf(body)), span() {}, parent() {}, ended() {} };
     const profiled = new Profiled(instance, parseSampling({}), take);

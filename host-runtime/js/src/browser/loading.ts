@@ -7,7 +7,7 @@ import type { RewriteOptions, Rewriting } from '../common/hook/rewriter.js';
 import { script } from './core.js';
 import { isIsolated } from './isolation.js';
 import { keepModule, keptModule } from './module-cache.js';
-import { tell } from './warn.js';
+import { warn } from './warn.js';
 import { REWRITER_SOURCE } from './rewriter-source.js';
 import { REWRITER_VERSION } from '../common/hook/version-source.js';
 import type { RewriterAnswer, RewriterData } from './rewriter-thread.js';
@@ -57,7 +57,7 @@ export function loadingOf(config: PageLoading): Loading {
         },
         rewriteElsewhere: (wasm, options, key) => (server === undefined ? rewriteElsewhere(config.rewriter, wasm, options, key) : rewriteThere(server, wasm, options)),
         isOwn: () => false,
-        tell,
+        warn,
     };
     return new Loading(host);
 }

@@ -22,7 +22,7 @@ import { coreModule } from './core.js';
 import { reachFrames } from './frames.js';
 import { loadingOf } from './loading.js';
 import { createRecorder, PostSink, type PageRecorder } from './index.js';
-import { tell } from './warn.js';
+import { warn } from './warn.js';
 import { enterWorker, reachWorkers, reachWorklets } from './workers.js';
 
 /** The settings of a page. */
@@ -92,8 +92,8 @@ let recorder: PageRecorder | undefined;
 // The script may be loaded twice, in two ways.
 if (config.enabled !== false && !Object.hasOwn(globalThis, 'kperf')) {
     const hooks: Hooks = config.idle
-        ? { recorder: () => undefined, tell: () => undefined }
-        : { recorder: begin, ready: async (module) => begin(module).prepare(module), loading: config.probe && loadingOf(config), tell };
+        ? { recorder: () => undefined, warn: () => undefined }
+        : { recorder: begin, ready: async (module) => begin(module).prepare(module), loading: config.probe && loadingOf(config), warn };
     hook(hooks);
     if (!config.idle) {
         Object.defineProperty(globalThis, 'kperf', { configurable: true, get: () => begin() });
@@ -148,7 +148,7 @@ function send(recording: PageRecorder): void {
     recording.flush();
     const { sink } = recording;
     const trouble = sink instanceof PostSink || sink instanceof OtlpSink ? sink.trouble : undefined;
-    if (trouble !== undefined) tell(trouble);
+    if (trouble !== undefined) warn(trouble);
 }
 
 function sink(): { sink?: Sink } {

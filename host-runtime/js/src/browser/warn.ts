@@ -1,5 +1,5 @@
-/** What the user is told. */
+/** Warnings in the console. */
 
-import { teller } from '../common/warn.js';
+import { warner } from '../common/warn.js';
 
-export const tell = teller((line) => console.warn(line));
+export const warn = warner((line) => console.warn(line));

@@ -1,6 +1,6 @@
 /** Loads the recorder into the workers that a page starts, and into their workers. */
 
-import { tell } from './warn.js';
+import { warn } from './warn.js';
 
 /** Functions and classes that make a request of an address, which may be relative. */
 const REQUESTS = ['Request', 'EventSource', 'WebSocket'] as const;
@@ -103,7 +103,7 @@ function allowsBlobs(policies: string, imports: boolean): boolean {
 function mayStartBlobs(imports: boolean): boolean {
     const metas = globalThis.document?.querySelectorAll<HTMLMetaElement>('meta[http-equiv="Content-Security-Policy" i]') ?? [];
     if (![...metas].every(({ content }) => allowsBlobs(content, imports)) || !allowsBlobs((ofHeader ??= askForPolicy()), imports)) {
-        tell('the workers of this page are not recorded, and can run no module with probes that they are sent: its Content-Security-Policy doesn\'t let workers begin as blobs (`worker-src blob:`; for those that are blobs, `script-src blob:` too)');
+        warn('the workers of this page are not recorded, and can run no module with probes that they are sent: its Content-Security-Policy doesn\'t let workers begin as blobs (`worker-src blob:`; for those that are blobs, `script-src blob:` too)');
         return false;
     }
     return true;

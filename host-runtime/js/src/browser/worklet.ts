@@ -5,4 +5,4 @@
 
 import { hook } from '../common/hook/hook.js';
 
-hook({ recorder: () => undefined, tell: () => undefined });
+hook({ recorder: () => undefined, warn: () => undefined });

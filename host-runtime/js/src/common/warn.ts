@@ -1,11 +1,11 @@
-/** What the user is told. */
+/** Warnings. */
 
-/** Prints each line once in a thread, with the name of who says it. */
-export function teller(print: (line: string) => void): (line: string) => void {
-    const told = new Set<string>();
+/** Prints each line once per thread, after `kperf: `. */
+export function warner(print: (line: string) => void): (line: string) => void {
+    const printed = new Set<string>();
     return (line) => {
-        if (told.has(line)) return;
-        told.add(line);
+        if (printed.has(line)) return;
+        printed.add(line);
         print(`kperf: ${line}`);
     };
 }

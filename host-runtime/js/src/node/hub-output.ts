@@ -79,7 +79,7 @@ export class HubOutput implements Output {
         const ticker = clockwork.ticker();
         const { first, total, ticks } = tickedOf(ticker, end_ticks);
         if (ticker) stopTicker(ticker.memory);
-        const told = {
+        const input = {
             outcome,
             end_ticks,
             recorders: this.#hub.lanes,
@@ -88,7 +88,7 @@ export class HubOutput implements Output {
             ...clockwork.had?.(),
             writer_stalls: this.#hub.stalls,
         };
-        const ending: Ending = { told, stalls: first };
+        const ending: Ending = { summary: input, stalls: first };
         this.#hub.send(Message.Finish, 0, new TextEncoder().encode(JSON.stringify(ending)));
         const answer = this.#hub.wait(PATIENCE);
         if (answer === undefined) throw new Error('kperf: the thread that writes the trace is gone; the trace is cut off');
@@ -97,7 +97,7 @@ export class HubOutput implements Output {
             const loss = summary ? `${summary.dropped_events} events are not in the trace` : 'the trace is cut off';
             throw new Error(`kperf: ${loss}: ${failure}`);
         }
-        if (!summary) return { ...told, events: 0, blocks: 0, dropped_events: 0, probes: 0 };
-        return { ...told, ...summary, ...(other !== undefined && { other }), ...(this.#follower && { sent: this.#follower.finish() }) };
+        if (!summary) return { ...input, events: 0, blocks: 0, dropped_events: 0, probes: 0 };
+        return { ...input, ...summary, ...(other !== undefined && { other }), ...(this.#follower && { sent: this.#follower.finish() }) };
     }
 }

@@ -30,7 +30,7 @@ import { threadOffset, threadOrigin } from './offset.js';
 import { watchPreempted } from './preempted.js';
 import { CountsAlone, endSampler, NodeSampler, waitForSampler } from './sampler.js';
 import type { SamplerData } from './sampler-thread.js';
-import { tell as say } from './warn.js';
+import { warn } from './warn.js';
 import type { TickerData } from './ticker-thread.js';
 import type { AnnouncedLane, WriterData } from './writer-thread.js';
 
@@ -204,7 +204,7 @@ export function leaveRecorder(recorder: Recorder): void {
 function announce({ channels }: Shared, output: HubOutput): (number: number, lane: SharedLane) => void {
     return (number, lane) => {
         output.adopt(lane.memory);
-        tell(channels.lanes, { number, ...lane });
+        broadcast(channels.lanes, { number, ...lane });
     };
 }
 
@@ -224,7 +224,7 @@ function costOf(shared: Shared, calibration: Calibration, clock: Clock, usage?: 
     };
 }
 
-function tell(name: string, message?: CellChange | AnnouncedLane | ProfiledInstance): void {
+function broadcast(name: string, message?: CellChange | AnnouncedLane | ProfiledInstance): void {
     const channel = new BroadcastChannel(name);
     channel.postMessage(message);
     channel.close();
@@ -295,7 +295,7 @@ function timeSource({ ticker, channels }: Shared, clock: Clock): TimeSource {
             live++;
             const id = `${threadId}-${cells++}`;
             const change = (change: CellChange): void => {
-                tell(channels.cells, change);
+                broadcast(channels.cells, change);
                 askForCells(memory);
             };
             change({ id, memory: cell });
@@ -331,7 +331,7 @@ function startSampler(shared: Shared, clock: Clock, output: Output, isOwner: boo
     if (!control.runs) {
         control.become(IS_NONE, IS_WANTED);
         if (!isOwner) {
-            tell(shared.channels.samplers);
+            broadcast(shared.channels.samplers);
             waitForSampler(control, OWNER_PATIENCE);
         }
         startSamplerThread(shared);
@@ -343,7 +343,7 @@ function startSampler(shared: Shared, clock: Clock, output: Output, isOwner: boo
         }
         if (!control.runs) throw new Error('kperf: the thread that samples did not start');
     }
-    return new NodeSampler(now, control, (instance) => tell(shared.channels.instances, instance));
+    return new NodeSampler(now, control, (instance) => broadcast(shared.channels.instances, instance));
 }
 
 /** Starts the sampler when another thread asks for it. Returns a function that ends it. */
@@ -383,7 +383,7 @@ function startThread(file: string, data: TickerData | WriterData | FollowerData 
     delete env['NODE_OPTIONS'];
     const thread = new OwnWorker(new URL(file, import.meta.url), { workerData: data, execArgv: [], env, stdin: false });
     // Nobody else listens: this would end the program.
-    thread.on('error', (error) => say(`a thread of the recorder ended (${data.kperf}), so the trace lacks what it does: ${reasonOf(error)}`));
+    thread.on('error', (error) => warn(`a thread of the recorder ended (${data.kperf}), so the trace lacks what it does: ${reasonOf(error)}`));
     thread.unref();
     return thread;
 }

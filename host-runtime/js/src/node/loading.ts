@@ -11,7 +11,7 @@ import { ModuleCache } from './module-cache.js';
 import { ModuleIds } from './module-ids.js';
 import { REWRITER_VERSION } from '../common/hook/version-source.js';
 import type { RewriterData } from './rewriter-thread.js';
-import { tell } from './warn.js';
+import { warn } from './warn.js';
 
 /** As it was when this was loaded: `register` wraps it later. */
 const OwnWorker = Worker;
@@ -73,10 +73,10 @@ export function loadingOf({ options, cache }: LoadingSettings): Loading {
         small: SMALL,
         known: (key) => folder?.get(key),
         keep: (key, rewriting) => folder?.put(key, rewriting),
-        rewriteNow: (wasm, options) => named(told(rewritten(rewriterModule(), wasm, options), options), options),
+        rewriteNow: (wasm, options) => named(checked(rewritten(rewriterModule(), wasm, options), options), options),
         rewriteElsewhere,
         isOwn: isNodes,
-        tell,
+        warn,
         ...(allocator?.length && {
             probed(symbols) {
                 const missing = missingAllocators(symbols);
@@ -128,10 +128,10 @@ function idsOfProcess(): ModuleIds {
     return ids;
 }
 
-/** Says which functions of `KPERF_ALLOCATOR` a module has under another type. (What comes from the cache was told before.) */
-function told(done: Rewritten, { module_name }: RewriteOptions): Rewriting {
+/** Warns of functions in `KPERF_ALLOCATOR` that a module has with another type. Cached modules were checked when they were rewritten. */
+function checked(done: Rewritten, { module_name }: RewriteOptions): Rewriting {
     const warnings = done.summary?.warnings ?? [];
-    for (const warning of warnings) if (warning.includes('` is no allocator here: ')) tell(`${module_name ?? 'a module'}: KPERF_ALLOCATOR: ${warning}`);
+    for (const warning of warnings) if (warning.includes('` is no allocator here: ')) warn(`${module_name ?? 'a module'}: KPERF_ALLOCATOR: ${warning}`);
     return rewritingOf(done);
 }
 
@@ -146,7 +146,7 @@ function named(rewriting: Rewriting, { only, skip }: RewriteOptions): Rewriting 
 }
 
 async function rewriteElsewhere(wasm: Uint8Array, options: RewriteOptions): Promise<Rewriting> {
-    return named(told(await rewriteInThread(wasm, options), options), options);
+    return named(checked(await rewriteInThread(wasm, options), options), options);
 }
 
 /** Puts probes into a module in a thread of its own. */

@@ -3,7 +3,7 @@
 import { BLOCK_HEADER, LEAVE, SWITCH, WIDE_TIME, type Reason } from '../common/constants.js';
 import { wordsOf } from '../common/trace/columns.js';
 import { BLOCKS, CHANGES, CONTROL, type SharedLane } from '../common/recorder/shared-lane.js';
-import { behind, pendingOf, restOf } from '../common/recorder/lane-reader.js';
+import { dropWords, pendingOf, restOf } from '../common/recorder/lane-reader.js';
 
 interface Watched {
     shared?: SharedLane;
@@ -112,10 +112,10 @@ function unwritten({ written, last }: Watched, block: Uint8Array): Uint8Array {
     const end = BLOCK_HEADER + bytes;
     const word = bytes > 0 && bytes === written ? new DataView(block.buffer, block.byteOffset).getUint32(end - 4, true) : last;
     const isItsLeaf = word === LEAVE + 1 + last;
-    if (!isItsLeaf) return behind(block, bytes);
+    if (!isItsLeaf) return dropWords(block, bytes);
     const split = new Uint8Array(block.length + 4);
     split.set(block.subarray(0, end));
     split.set(block.subarray(end), end + 4);
     new Uint32Array(split.buffer, end - 4, 2).set([last, LEAVE]);
-    return behind(split, bytes);
+    return dropWords(split, bytes);
 }

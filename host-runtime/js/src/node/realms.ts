@@ -5,7 +5,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import vm, { type Context, type CreateContextOptions, type RunningScriptInNewContextOptions } from 'node:vm';
 import threads, { type WorkerOptions } from 'node:worker_threads';
-import { tell } from './warn.js';
+import { warn } from './warn.js';
 
 const REGISTER = new URL('./register.js', import.meta.url).href;
 const IMPORT = ['--import', REGISTER];
@@ -80,7 +80,7 @@ const NO_REQUIRE = '--no-experimental-require-module';
 function flagsOfText({ execArgv, env }: WorkerOptions): string[] {
     const own = [...(Array.isArray(execArgv) ? execArgv : process.execArgv), (typeof env === 'object' && env['NODE_OPTIONS']) || ''];
     if ((process.features as { require_module?: boolean }).require_module && !own.some((flag) => flag.includes(NO_REQUIRE))) return ['--require', fileURLToPath(REGISTER)];
-    tell('worker threads that are started with `eval: true` are not recorded: they need Node.js 20.19 or 22.12, and `require` of modules');
+    warn('worker threads that are started with `eval: true` are not recorded: they need Node.js 20.19 or 22.12, and `require` of modules');
     return [];
 }
 

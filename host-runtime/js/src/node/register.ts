@@ -22,7 +22,7 @@ import { checkOptions, loadingOf, missing } from './loading.js';
 import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './index.js';
 import { reachRealms } from './realms.js';
 import { readSettings, type Settings } from './settings.js';
-import { tell } from './warn.js';
+import { warn } from './warn.js';
 import { pathBeside } from './trace-file.js';
 import { hookImports } from './wasm-imports.js';
 
@@ -45,7 +45,7 @@ if (settings.enabled && !isOurs) {
     try {
         register();
     } catch (error) {
-        tell(`nothing is recorded: ${Object.isFrozen(WebAssembly) ? 'WebAssembly is frozen (--frozen-intrinsics)' : reasonOf(error)}`);
+        warn(`nothing is recorded: ${Object.isFrozen(WebAssembly) ? 'WebAssembly is frozen (--frozen-intrinsics)' : reasonOf(error)}`);
     }
 }
 
@@ -60,7 +60,7 @@ function register(): void {
         set: (value: unknown) => Object.defineProperty(globalThis, 'kperf', { value, writable: true, enumerable: true, configurable: true }),
     });
     loading = settings.loading && loadingOf(settings.loading);
-    const hooks = { recorder: begin, loading, tell };
+    const hooks = { recorder: begin, loading, warn };
     const reached = new WeakSet<object>([WebAssembly]);
     hook(hooks);
     hookImports(begin, loading);
@@ -69,7 +69,7 @@ function register(): void {
         try {
             reach();
         } catch (error) {
-            tell(`not all is recorded: ${reasonOf(error)}`);
+            warn(`not all is recorded: ${reasonOf(error)}`);
         }
     };
     reachRealms(() => isMainThread && attempt(begin), (realm) => {
@@ -86,7 +86,7 @@ function settingsOf(environment: NodeJS.ProcessEnv): Settings {
         if (isMainThread && settings.enabled && settings.loading) checkOptions(settings.loading.options);
         return settings;
     } catch (error) {
-        tell(reasonOf(error));
+        warn(reasonOf(error));
         process.exit(1);
     }
 }
@@ -162,13 +162,13 @@ function once<Given extends unknown[], Begun>(begin: (...given: Given) => Begun)
 
 /** Writes the rest of the trace, and prints where it is. */
 function end(outcome: string): void {
-    if (!recorder) return tellOfNothing();
-    if (settings.loading) for (const name of missing(settings.loading.options)) tell(`KPERF_ALLOCATOR: no module of the program has the function of \`${name}\``);
+    if (!recorder) return reportNothing();
+    if (settings.loading) for (const name of missing(settings.loading.options)) warn(`KPERF_ALLOCATOR: no module of the program has the function of \`${name}\``);
     try {
         const { events, probes, dropped_events, sent, other } = recorder.finishSync(outcome, Reason.Exit);
         const written = other === undefined ? path : pathBeside(path);
-        tellSent(sent, written);
-        if (other !== undefined) tell(`${path} has the trace of process ${other}, which ran at the same time; that of this process is in ${written}`);
+        reportSent(sent, written);
+        if (other !== undefined) warn(`${path} has the trace of process ${other}, which ran at the same time; that of this process is in ${written}`);
         const { unseen } = recorder;
         if (unseen > 0) process.stderr.write(`kperf: what ${unseen} instance${unseen > 1 ? 's' : ''} did in a start section that failed is not in the trace; \`--probe import\` keeps it\n`);
         if (settings.quiet || probes === 0) return;
@@ -193,14 +193,14 @@ function ownPath(path: string): string {
 }
 
 /** Says why there is no trace, if the filters have left nothing. */
-function tellOfNothing(): void {
+function reportNothing(): void {
     const { meant, seen } = loading ?? { meant: 1, seen: 0 };
     if (settings.quiet || seen === 0 || meant > 0) return;
     process.stderr.write(`kperf: no function of the program's ${seen} module${seen > 1 ? 's' : ''} is meant by KPERF_ONLY, KPERF_SKIP, KPERF_MIN_INSTRUCTIONS and KPERF_EXPORTS\n`);
 }
 
 /** Prints what became of the spans. Lost spans are printed even with KPERF_QUIET. */
-function tellSent(sent: Summary['sent'], path: string): void {
+function reportSent(sent: Summary['sent'], path: string): void {
     if (!settings.otlp || !sent) return;
     const url = tracesUrl(settings.otlp);
     const trouble = sent.failure ?? (sent.delivery && undelivered(sent.delivery, url));

@@ -28,16 +28,16 @@ export function endSampler(control: SamplerControl): void {
 export class NodeSampler implements SamplerLink {
     readonly now: () => number;
     readonly #control: SamplerControl;
-    readonly #tell: (instance: ProfiledInstance) => void;
+    readonly #announce: (instance: ProfiledInstance) => void;
 
-    constructor(now: () => number, control: SamplerControl, tell: (instance: ProfiledInstance) => void) {
+    constructor(now: () => number, control: SamplerControl, announce: (instance: ProfiledInstance) => void) {
         this.now = now;
         this.#control = control;
-        this.#tell = tell;
+        this.#announce = announce;
     }
 
     add(instance: ProfiledInstance): void {
-        this.#tell(instance);
+        this.#announce(instance);
         this.#control.announce();
     }
 

@@ -116,10 +116,10 @@ function allocationsFromEnvironment(env: NodeJS.ProcessEnv, isProfile: boolean):
     // 1 says yes, as with other settings; samples of one in a byte would be all, too.
     const isAll = sample === 'all' || sample === '1';
     if (!isAll && !/^[1-9]\d{0,11}$/.test(sample)) throw new TypeError(`KPERF_ALLOCATIONS is \`${sample}\`: use all, or a number of bytes`);
-    const told = allocator ? allocator.split(/,(?=[a-z_]+=)/) : [];
-    const bad = told.find((text) => !/^[^=]+=./s.test(text));
+    const named = allocator ? allocator.split(/,(?=[a-z_]+=)/) : [];
+    const bad = named.find((text) => !/^[^=]+=./s.test(text));
     if (bad !== undefined) throw new TypeError(`KPERF_ALLOCATOR has \`${bad}\`, which is not of the form \`malloc=FUNCTION\``);
-    return { allocations: isAll ? 0 : Number(sample), allocator: told };
+    return { allocations: isAll ? 0 : Number(sample), allocator: named };
 }
 
 /** One pattern a line: names have all other signs in them. */

@@ -1,5 +1,5 @@
-/** What the user is told. */
+/** Warnings on stderr. */
 
-import { teller } from '../common/warn.js';
+import { warner } from '../common/warn.js';
 
-export const tell = teller((line) => void process.stderr.write(`${line}\n`));
+export const warn = warner((line) => void process.stderr.write(`${line}\n`));

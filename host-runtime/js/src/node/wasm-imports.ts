@@ -8,10 +8,10 @@ import { MODULE, PROBES, SYMBOLS_SECTION } from '../common/constants.js';
 import { engine, importsOf } from '../common/engine.js';
 import { IDLE_PROBES } from '../common/hook/idle.js';
 import type { Loading } from '../common/hook/loading.js';
-import { outlineOf } from '../common/hook/module-headers.js';
+import { headersOf } from '../common/hook/module-headers.js';
 import { reasonOf } from '../common/reason.js';
 import type { Recorder } from '../common/recorder/recorder.js';
-import { tell } from './warn.js';
+import { warn } from './warn.js';
 
 /** A module with probes: what supplies them, and its bytes. */
 interface Probed {
@@ -61,7 +61,7 @@ export function hookImports(recorder: () => Recorder | undefined, loading: Loadi
             const bytes = loaded.source instanceof Uint8Array ? loaded.source : new Uint8Array(loaded.source);
             const name = /([^/?#]+?)(\.wasm)?([?#].*)?$/.exec(url)?.[1];
             const wasm = loading?.now(bytes, name, { probe: 'import' })?.wasm ?? bytes;
-            const symbols = outlineOf(wasm)?.custom.find(({ name }) => name === SYMBOLS_SECTION);
+            const symbols = headersOf(wasm)?.custom.find(({ name }) => name === SYMBOLS_SECTION);
             if (symbols) modules.set(url, { supply: () => probesOr(url, () => recorder()?.probes(wasm.slice(symbols.start, symbols.end))), wasm });
             return { ...loaded, source: wasm };
         },
@@ -73,7 +73,7 @@ function probesOr(url: string, probes: () => WebAssembly.ModuleImports | undefin
     try {
         return probes() ?? IDLE_PROBES;
     } catch (error) {
-        tell(`${url} is not recorded: ${reasonOf(error)}`);
+        warn(`${url} is not recorded: ${reasonOf(error)}`);
         return IDLE_PROBES;
     }
 }

@@ -15,7 +15,7 @@ import { Reason } from '../common/constants.js';
 import type { SharedLane } from '../common/recorder/shared-lane.js';
 import { TraceWriter } from '../common/trace/trace-writer.js';
 import type { Codecs } from '../common/trace/trace-writer.js';
-import type { Header, Summary, Told } from '../common/trace/trace.js';
+import type { Header, Summary, SummaryInput } from '../common/trace/trace.js';
 
 /** What the thread begins with. */
 export interface WriterData {
@@ -38,15 +38,15 @@ export interface AnnouncedLane extends SharedLane {
 
 /** The thread's answer at the end, as JSON. It has no summary if there was nothing to write. */
 export interface Written {
-    summary?: Omit<Summary, keyof Told>;
+    summary?: Omit<Summary, keyof SummaryInput>;
     /** See `Summary`. */
     other?: number;
     failure?: string;
 }
 
-/** What the thread is told at the end, as JSON. */
+/** The last message to the thread, as JSON. */
 export interface Ending {
-    told: Told;
+    summary: SummaryInput;
     stalls: [start: number, nanos: number][];
 }
 
@@ -106,7 +106,7 @@ function write(data: WriterData): Written {
     hub.warm();
     hub.listen();
     const lookout = new Lookout();
-    const hear = (): void => {
+    const receiveLanes = (): void => {
         // The function takes broadcast channels too, which the types don't say.
         for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) {
             const { number, ...shared } = message.message as AnnouncedLane;
@@ -123,7 +123,7 @@ function write(data: WriterData): Written {
         const received = hub.receive(Math.max(0, looked + patience - performance.now()));
         if (!received) {
             looked = performance.now();
-            hear();
+            receiveLanes();
             for (const [lane, block] of lookout.look()) begin().block(lane, block);
             continue;
         }
@@ -134,7 +134,7 @@ function write(data: WriterData): Written {
             continue;
         }
         if (kind === Message.Ended) {
-            hear();
+            receiveLanes();
             lookout.end(recorder);
             hub.done();
             continue;
@@ -172,13 +172,13 @@ function write(data: WriterData): Written {
         ending = JSON.parse(whole.toString()) as Ending;
         hub.refuse();
     }
-    hear();
-    const { told, stalls } = ending;
-    for (const [lane, block] of lookout.rest(Reason.Unfinished, told.end_ticks)) writer?.block(lane, block);
+    receiveLanes();
+    const { stalls } = ending;
+    for (const [lane, block] of lookout.rest(Reason.Unfinished, ending.summary.end_ticks)) writer?.block(lane, block);
     channel.close();
     if (!writer) return {};
     for (const [start, nanos] of stalls) writer.stall(start, nanos);
-    const { events, blocks, dropped_events, probes } = writer.finish(told);
+    const { events, blocks, dropped_events, probes } = writer.finish(ending.summary);
     sink.close();
     const summary = { events, blocks, dropped_events, probes };
     return { summary, ...(writer.failure && { failure: writer.failure.message }), ...(sink.other !== undefined && { other: sink.other }) };

@@ -2,7 +2,7 @@
 
 import { CLOCK, LIMIT } from '../constants.js';
 
-export class Front {
+export class ClockCell {
     readonly #clock: BigInt64Array;
     readonly #limit: Int32Array;
 

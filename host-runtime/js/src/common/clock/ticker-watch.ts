@@ -1,7 +1,7 @@
 /** What a guest's thread does about a ticker: it says when guests run, and notices that the time stands still. */
 
 import { CLOCK_OFF } from '../constants.js';
-import { Front } from './clock-cell.js';
+import { ClockCell } from './clock-cell.js';
 import { GUEST_SINCE, GUEST_TOTAL, GUESTS, guestsRan, LAST_TICK, napLimit, NAPS, SINCE, SINCE_RAN, wakeTicker, type Ticker } from './ticker.js';
 
 /** The ticker was not run if its time is older than this, in nanoseconds. */
@@ -16,7 +16,7 @@ export class TickerWatch {
     readonly #napLimit: number;
     readonly #control: Int32Array;
     readonly #numbers: Float64Array;
-    readonly #cell: Front;
+    readonly #cell: ClockCell;
     #runs = false;
 
     /** `cell` is the memory from whose front the recorder loads the time; `now` reads the clock, in ticks. */
@@ -28,7 +28,7 @@ export class TickerWatch {
         this.#napLimit = napLimit(ticker);
         this.#control = new Int32Array(memory.buffer);
         this.#numbers = new Float64Array(memory.buffer);
-        this.#cell = new Front(cell);
+        this.#cell = new ClockCell(cell);
     }
 
     /** The recorder's guest begins to run. */

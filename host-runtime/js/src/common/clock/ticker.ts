@@ -67,7 +67,7 @@ const SLEPT = 500_000;
 /** The shortest period where there is one processor: to wake a thread takes up to 40 us of it on a virtual machine. */
 const ALONE_PERIOD = 1_000_000;
 
-/** The period for so many processors. Beside a guest that has the only one, the ticker can't spin. */
+/** The period for so many processors. ImportedRecorder a guest that has the only one, the ticker can't spin. */
 export function periodOn(processors: number, periodNanos: number): number {
     return processors > 1 ? periodNanos : Math.max(ALONE_PERIOD, periodNanos);
 }

@@ -13,12 +13,12 @@ const visible = new WeakMap<WebAssembly.Instance, WebAssembly.Exports>();
 const madeOf = new WeakMap<WebAssembly.Exports, WebAssembly.Exports>();
 
 /** A module was made of one that had these custom sections. */
-export function disguise(module: WebAssembly.Module, sections: Loaded['sections']): void {
+export function hideInModule(module: WebAssembly.Module, sections: Loaded['sections']): void {
     loaded.set(module, sections);
 }
 
 /** Whether the program doesn't know of its probes. (A module that was posted, or cloned, isn't the one that was loaded.) */
-export function isDisguised(module: WebAssembly.Module): boolean {
+export function isHidden(module: WebAssembly.Module): boolean {
     return loaded.has(module) || sectionsOf(module, SYMBOLS_SECTION).some(isOurs);
 }
 
@@ -51,7 +51,7 @@ function isOurs(table: ArrayBuffer): boolean {
 }
 
 /** What a program sees of the exports of an instance with probes, from here on. */
-export function disguiseInstance(instance: WebAssembly.Instance): void {
+export function hideInInstance(instance: WebAssembly.Instance): void {
     const exports = instanceExportsOf(instance);
     const seen = Object.entries(exports).filter(([name]) => !RECORDER_EXPORTS.has(name));
     if (seen.length === Object.keys(exports).length) return;

@@ -1,7 +1,7 @@
 /** Wraps what makes modules and instances, so that modules get probes, and probed ones a recorder. */
 
 import { ENTER, HOST_FLUSH, HOST_MODULE, MODULE, SYMBOLS_SECTION } from '../constants.js';
-import { disguise, disguiseInstance, isDisguised, visibleExports, visibleImports, visibleInstanceExports, visibleSections } from './hide-probes.js';
+import { hideInModule, hideInInstance, isHidden, visibleExports, visibleImports, visibleInstanceExports, visibleSections } from './hide-probes.js';
 import { isModule, sectionsOf } from '../engine.js';
 import { idleImports } from './idle.js';
 import type { Loaded, Loading } from './loading.js';
@@ -20,8 +20,8 @@ export interface Hooks {
     ready?: (module: WebAssembly.Module) => Promise<void>;
     /** Puts probes into modules without any; `undefined`: those pass as they are. */
     loading?: Loading | undefined;
-    /** Tells the user why modules aren't recorded. Nothing of ours is thrown into the program. */
-    tell: (line: string) => void;
+    /** Warns that a module is not recorded. The program never gets an error of ours. */
+    warn: (line: string) => void;
 }
 
 /**
@@ -30,7 +30,7 @@ export interface Hooks {
  */
 export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
     const { instantiate, Instance } = realm;
-    const { recorder, ready, loading, tell } = hooks;
+    const { recorder, ready, loading, warn } = hooks;
     if (loading) hookModules(realm, loading);
     // From here on modules are made with probes.
     const { compile: load, compileStreaming: loadStreaming } = realm;
@@ -45,7 +45,7 @@ export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
         } catch (error) {
             // If it is the program's own object that throws, it throws here again.
             const idle = idleImports(imports, module);
-            tell(`a module is not recorded: ${reasonOf(error)}`);
+            warn(`a module is not recorded: ${reasonOf(error)}`);
             return idle;
         }
         return idleImports(imports, module);
@@ -55,13 +55,13 @@ export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
         try {
             recorder(module)?.attach(instance);
         } catch (error) {
-            tell(`a module is not recorded: ${reasonOf(error)}`);
+            warn(`a module is not recorded: ${reasonOf(error)}`);
         }
-        disguiseInstance(instance);
+        hideInInstance(instance);
         return instance;
     };
     const instance = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.Instance> => {
-        if (ready && isProbed(module)) await ready(module).catch((error: unknown) => tell(`a module is not recorded: ${reasonOf(error)}`));
+        if (ready && isProbed(module)) await ready(module).catch((error: unknown) => warn(`a module is not recorded: ${reasonOf(error)}`));
         return attached(module, await instantiate.call(realm, module, importsFor(module, imports)));
     };
     const both = async (module: WebAssembly.Module, imports?: WebAssembly.Imports): Promise<WebAssembly.WebAssemblyInstantiatedSource> => {
@@ -103,7 +103,7 @@ function hookModules(realm: Namespace, loading: Loading): void {
         if (!loaded) return plain();
         try {
             const module = await probed();
-            disguise(module, loaded.sections);
+            hideInModule(module, loaded.sections);
             return module;
         } catch (error) {
             const module = await plain();
@@ -141,7 +141,7 @@ function hookModules(realm: Namespace, loading: Loading): void {
             if (!loaded) return make(source);
             try {
                 const module = make(loaded.wasm);
-                disguise(module, loaded.sections);
+                hideInModule(module, loaded.sections);
                 return module;
             } catch (error) {
                 const module = make(source);
@@ -180,7 +180,7 @@ function isProbed(module: WebAssembly.Module): boolean {
 function isAnswered(module: WebAssembly.Module, imports: WebAssembly.Imports | undefined): boolean {
     if (typeof imports !== 'object' || imports === null) return false;
     const has = (from: string, name: string): boolean => Object.hasOwn(imports, from) && imports[from]?.[name] !== undefined;
-    return (has(MODULE, ENTER) || has(HOST_MODULE, HOST_FLUSH)) && !isDisguised(module);
+    return (has(MODULE, ENTER) || has(HOST_MODULE, HOST_FLUSH)) && !isHidden(module);
 }
 
 /** The bytes of what a program gives to be compiled; `undefined` if that is none. (A `SharedArrayBuffer` is none, but a view of one is.) */

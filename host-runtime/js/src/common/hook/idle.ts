@@ -2,7 +2,7 @@
 
 import { CLOCK_OFF, HOST_MODULE, MODULE } from '../constants.js';
 import { Lanes } from '../recorder/lanes.js';
-import { supply } from '../recorder/imports.js';
+import { importsWith } from '../recorder/imports.js';
 
 /** Probes that do nothing. */
 export const IDLE_PROBES: WebAssembly.ModuleImports = {
@@ -14,5 +14,5 @@ const IDLE_HOST: WebAssembly.ModuleImports = { now: () => CLOCK_OFF, flush() {} 
 
 /** What the program supplies, with such probes. */
 export function idleImports(imports: WebAssembly.Imports | undefined, module: WebAssembly.Module): WebAssembly.Imports {
-    return supply(module, imports, { [MODULE]: IDLE_PROBES, [HOST_MODULE]: IDLE_HOST }, new Lanes(), () => undefined);
+    return importsWith(module, imports, { [MODULE]: IDLE_PROBES, [HOST_MODULE]: IDLE_HOST }, new Lanes(), () => undefined);
 }

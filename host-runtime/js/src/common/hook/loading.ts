@@ -1,7 +1,7 @@
 /** Probes for modules when a program loads them. */
 
 import { SYMBOLS_SECTION } from '../constants.js';
-import { outlineOf, type Outline } from './module-headers.js';
+import { headersOf, type ModuleHeaders } from './module-headers.js';
 import { reasonOf } from '../reason.js';
 import type { RewriteOptions, Rewriting } from './rewriter.js';
 
@@ -26,8 +26,8 @@ export interface LoadingHost {
     rewriteElsewhere(wasm: Uint8Array, options: RewriteOptions, key: string): Promise<Rewriting>;
     /** Whether the module that is being loaded belongs to the host itself, and not to the program. */
     isOwn(): boolean;
-    /** Tells the user, once. */
-    tell(line: string): void;
+    /** Warns the user, once per line. */
+    warn(line: string): void;
     /** Is told the symbol table of each module that got probes. */
     probed?(symbols: Uint8Array): void;
 }
@@ -54,9 +54,9 @@ export class Loading {
     /** The module with probes; `undefined` if it is to stay as it is. Its name is for people; `otherwise` are options that differ here. */
     now(wasm: Uint8Array, name?: string, otherwise: RewriteOptions = {}): Loaded | undefined {
         try {
-            const outline = this.#outline(wasm);
-            if (!outline) return undefined;
-            const task = this.#task(wasm, outline, this.#host.hash(wasm), name, otherwise);
+            const headers = this.#headers(wasm);
+            if (!headers) return undefined;
+            const task = this.#task(wasm, headers, this.#host.hash(wasm), name, otherwise);
             return this.#done(task, task.known ?? this.#attempt(task, wasm));
         } catch (error) {
             return this.#failed(name, error);
@@ -67,10 +67,10 @@ export class Loading {
     async later(wasm: Uint8Array, name?: string): Promise<Loaded | undefined> {
         const host = this.#host;
         try {
-            const outline = this.#outline(wasm);
-            if (!outline) return undefined;
+            const headers = this.#headers(wasm);
+            if (!headers) return undefined;
             const hash = host.hashLater ? await host.hashLater(wasm) : host.hash(wasm);
-            const task = this.#task(wasm, outline, hash, name);
+            const task = this.#task(wasm, headers, hash, name);
             if (task.known || wasm.length <= host.small) return this.#done(task, task.known ?? this.#attempt(task, wasm));
             const rewriting = await host.rewriteElsewhere(wasm, task.options, task.key).catch(reasonOf);
             if (typeof rewriting !== 'string') host.keep(task.key, rewriting);
@@ -82,32 +82,32 @@ export class Loading {
 
     /** The engine doesn't take what came of a module, which it takes as it was. */
     refused(name: string | undefined, error: unknown): void {
-        this.#host.tell(`${name ?? 'a module'} runs without probes: the engine refuses it with them: ${String(error)}`);
+        this.#host.warn(`${name ?? 'a module'} runs without probes: the engine refuses it with them: ${String(error)}`);
     }
 
     #failed(name: string | undefined, error: unknown): undefined {
-        this.#host.tell(`${name ?? 'a module'} runs without probes: ${reasonOf(error)}`);
+        this.#host.warn(`${name ?? 'a module'} runs without probes: ${reasonOf(error)}`);
     }
 
-    /** The outline of a module that is to get probes. */
-    #outline(wasm: Uint8Array): Outline | undefined {
-        const outline = outlineOf(wasm);
+    /** The headers of a module that is to get probes. */
+    #headers(wasm: Uint8Array): ModuleHeaders | undefined {
+        const headers = headersOf(wasm);
         // Those without functions are a program's own glue. Those with probes are recorded as they are.
-        if (!outline?.functions || outline.custom.some(({ name }) => name === SYMBOLS_SECTION)) return undefined;
+        if (!headers?.functions || headers.custom.some(({ name }) => name === SYMBOLS_SECTION)) return undefined;
         if (this.#host.isOwn()) return undefined;
         this.seen++;
-        return outline;
+        return headers;
     }
 
-    #task(wasm: Uint8Array, outline: Outline, hash: string, name: string | undefined, otherwise: RewriteOptions = {}): Task {
+    #task(wasm: Uint8Array, headers: ModuleHeaders, hash: string, name: string | undefined, otherwise: RewriteOptions = {}): Task {
         const host = this.#host;
-        const count = outline.functions + (host.options.imports ? outline.imports : 0);
+        const count = headers.functions + (host.options.imports ? headers.imports : 0);
         const named: RewriteOptions = { ...host.options, ...otherwise, module_name: name ?? `wasm-${hash.slice(0, 8)}` };
         const keyOf = (options: RewriteOptions): string => host.hash(new TextEncoder().encode(`${host.version} ${hash} ${JSON.stringify(options)}`));
         // A module under two names has two symbol tables, each with ids of its own.
         const options: RewriteOptions = { ...named, id_base: host.ids(keyOf(named), count) };
         const key = keyOf(options);
-        return { wasm, outline, options, key, known: host.known(key) };
+        return { wasm, headers, options, key, known: host.known(key) };
     }
 
     #attempt({ key, options }: Task, wasm: Uint8Array): { rewriting: Rewriting } {
@@ -120,21 +120,21 @@ export class Loading {
         }
     }
 
-    #done({ wasm, outline, options }: Task, { rewriting }: { rewriting: Rewriting }): Loaded | undefined {
+    #done({ wasm, headers, options }: Task, { rewriting }: { rewriting: Rewriting }): Loaded | undefined {
         if (rewriting !== undefined) this.meant++;
-        if (typeof rewriting === 'string') this.#host.tell(`${options.module_name} runs without probes: ${rewriting}`);
+        if (typeof rewriting === 'string') this.#host.warn(`${options.module_name} runs without probes: ${rewriting}`);
         if (typeof rewriting !== 'object') return undefined;
-        const table = this.#host.probed && outlineOf(rewriting)?.custom.find(({ name }) => name === SYMBOLS_SECTION);
+        const table = this.#host.probed && headersOf(rewriting)?.custom.find(({ name }) => name === SYMBOLS_SECTION);
         if (table) this.#host.probed?.(rewriting.subarray(table.start, table.end));
         const sections: Loaded['sections'] = new Map();
-        for (const { name, start, end } of outline.custom) sections.set(name, [...(sections.get(name) ?? []), wasm.slice(start, end)]);
+        for (const { name, start, end } of headers.custom) sections.set(name, [...(sections.get(name) ?? []), wasm.slice(start, end)]);
         return { wasm: rewriting, sections };
     }
 }
 
 interface Task {
     wasm: Uint8Array;
-    outline: Outline;
+    headers: ModuleHeaders;
     options: RewriteOptions;
     key: string;
     known: { rewriting: Rewriting } | undefined;

@@ -4,7 +4,7 @@ const IMPORT = 2;
 const FUNCTION = 3;
 const CUSTOM = 0;
 
-export interface Outline {
+export interface ModuleHeaders {
     /** How many things it imports. */
     imports: number;
     /** How many functions it defines. */
@@ -13,11 +13,11 @@ export interface Outline {
     custom: { name: string; start: number; end: number }[];
 }
 
-/** The outline of a module; `undefined` for bytes that are none. What they count takes at least a byte each. */
-export function outlineOf(bytes: Uint8Array): Outline | undefined {
+/** The headers of a module; `undefined` for bytes that are none. What they count takes at least a byte each. */
+export function headersOf(bytes: Uint8Array): ModuleHeaders | undefined {
     const magic = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
     if (!magic.every((byte, at) => bytes[at] === byte)) return undefined;
-    const outline: Outline = { imports: 0, functions: 0, custom: [] };
+    const headers: ModuleHeaders = { imports: 0, functions: 0, custom: [] };
     let at = magic.length;
     /** An unsigned LEB128. Behind the end there are zeros. */
     const number = (): number => {
@@ -33,15 +33,15 @@ export function outlineOf(bytes: Uint8Array): Outline | undefined {
         const length = number();
         const end = at + length;
         if (end > bytes.length) return undefined;
-        if (id === IMPORT) outline.imports = number();
-        if (id === FUNCTION) outline.functions = number();
+        if (id === IMPORT) headers.imports = number();
+        if (id === FUNCTION) headers.functions = number();
         if (id === CUSTOM) {
             const nameLength = number();
             const name = new TextDecoder().decode(bytes.subarray(at, at + nameLength));
-            outline.custom.push({ name, start: at + nameLength, end });
+            headers.custom.push({ name, start: at + nameLength, end });
         }
-        if (Math.max(outline.imports, outline.functions) > bytes.length) return undefined;
+        if (Math.max(headers.imports, headers.functions) > bytes.length) return undefined;
         at = end;
     }
-    return outline;
+    return headers;
 }

@@ -35,15 +35,15 @@ function retryAfter(text: string | null): number | undefined {
 
 /** The `partial_success` of an `ExportTraceServiceResponse`: field 1, in it `rejected_spans` = 1 and `error_message` = 2. */
 export function partialSuccess(body: Uint8Array): { rejected: number; message: string } {
-    const told = { rejected: 0, message: '' };
+    const result = { rejected: 0, message: '' };
     for (const outer of fields(body)) {
         if (outer.field !== 1 || typeof outer.value === 'number') continue;
         for (const { field, value } of fields(outer.value)) {
-            if (field === 1 && typeof value === 'number') told.rejected = value;
-            if (field === 2 && typeof value !== 'number') told.message = new TextDecoder().decode(value);
+            if (field === 1 && typeof value === 'number') result.rejected = value;
+            if (field === 2 && typeof value !== 'number') result.message = new TextDecoder().decode(value);
         }
     }
-    return told;
+    return result;
 }
 
 /** The fields of a message: varints and what has a length; ends at anything else. */

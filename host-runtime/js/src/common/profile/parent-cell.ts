@@ -1,20 +1,19 @@
-/** Whose children the outermost calls of an instance are that makes a profile: the guest's thread tells the one that samples. */
+/** Shared memory in which a guest's thread sets the parent span of a profiled instance's outermost calls, and the sampler reads it. */
 
 import { LONGEST_PARENT } from '../trace/parent.js';
 
-/** Words before the payload: how often it was told, odd while that is done, and how long it is. */
+/** Two words precede the payload: its version, which is odd during a write, and its length. */
 const HEAD = 8;
 
-/** Memory in which they do. */
-export function parentBuffer(): SharedArrayBuffer {
+export function parentCell(): SharedArrayBuffer {
     return new SharedArrayBuffer(HEAD + LONGEST_PARENT);
 }
 
 /**
- * Calls from here on are children of this: the payload of a `PRNT`. Only while none is open: so whoever sees a call, asks then,
- * and sees it open later, knows whose child it is.
+ * Sets the parent of later calls: the payload of a `PRNT`. Only while no call is open, so a sampler that reads the parent between two
+ * looks at the same open call has that call's parent.
  */
-export function tellParent(buffer: SharedArrayBuffer, payload: Uint8Array): void {
+export function writeParent(buffer: SharedArrayBuffer, payload: Uint8Array): void {
     const words = new Int32Array(buffer, 0, HEAD / 4);
     Atomics.add(words, 0, 1);
     words[1] = payload.length;
@@ -22,22 +21,21 @@ export function tellParent(buffer: SharedArrayBuffer, payload: Uint8Array): void
     Atomics.add(words, 0, 1);
 }
 
-/** Hears of that. */
-export class ToldParent {
+export class ParentReader {
     readonly #words: Int32Array;
-    #heard = 0;
+    #version = 0;
 
     constructor(buffer: SharedArrayBuffer) {
         this.#words = new Int32Array(buffer, 0, HEAD / 4);
     }
 
-    /** What was told since this was asked last. */
-    hear(): Uint8Array | undefined {
-        const told = Atomics.load(this.#words, 0);
-        if (told === this.#heard || told % 2 === 1) return undefined;
+    /** The parent, if it was set since the last call. */
+    read(): Uint8Array | undefined {
+        const version = Atomics.load(this.#words, 0);
+        if (version === this.#version || version % 2 === 1) return undefined;
         const payload = new Uint8Array(this.#words.buffer, HEAD, this.#words[1]).slice();
-        if (Atomics.load(this.#words, 0) !== told) return undefined;
-        this.#heard = told;
+        if (Atomics.load(this.#words, 0) !== version) return undefined;
+        this.#version = version;
         return payload;
     }
 }

@@ -7,7 +7,7 @@ import { equalParents, parentPayload, type Parent } from '../trace/parent.js';
 import type { ProfiledInstance } from './profiled-instance.js';
 import { CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_HEARD, CONTROL_OPEN, CONTROL_REASON, CONTROL_UNWOUND } from './sampler.js';
 import type { Sampling } from './sampling.js';
-import { parentBuffer, tellParent } from './parent-cell.js';
+import { parentCell, writeParent } from './parent-cell.js';
 import { encodeWindow } from '../trace/window.js';
 
 /** The way to a sampler's thread. */
@@ -71,7 +71,7 @@ export class Profile {
         const control = new SharedArrayBuffer(CONTROL_BYTES);
         const [idBase, functions] = [of('state.id_base') as Cell, of('state.functions') as Cell].map(({ value }) => value) as [number, number];
         const begun = link.now();
-        this.#instance = { number, memory, idBase, functions, begun, control, switched: switchBuffer(functions, begun, on), parent: parentBuffer() };
+        this.#instance = { number, memory, idBase, functions, begun, control, switched: switchBuffer(functions, begun, on), parent: parentCell() };
         this.#slots = new Uint32Array(memory.buffer, 0, SHADOW_LAST / 4 + 2);
         this.#control = new Int32Array(control);
         this.#on = on;
@@ -129,7 +129,7 @@ export class Profile {
         const payload = !equalParents(parent, this.#parent) && this.depth === 0 && parentPayload(parent);
         if (!payload) return;
         this.#parent = parent;
-        tellParent(this.#instance.parent, payload);
+        writeParent(this.#instance.parent, payload);
     }
 
     /** The guest's thread does something else: what is open was left by an exception. */

@@ -12,6 +12,6 @@ export interface ProfiledInstance {
     control: SharedArrayBuffer;
     /** What it says of switches: see `Counts`. */
     switched: SharedArrayBuffer;
-    /** And of whose children its calls are: see `ToldParent`. */
+    /** And of whose children its calls are: see `ParentReader`. */
     parent: SharedArrayBuffer;
 }

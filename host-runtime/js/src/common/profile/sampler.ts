@@ -4,9 +4,9 @@ import { Reason, SHADOW_SLOTS, SHADOW_STACK } from '../constants.js';
 import { Counts } from './counts.js';
 import type { ProfiledInstance } from './profiled-instance.js';
 import { instantiate } from '../instantiate.js';
-import { Pen } from './span-writer.js';
+import { SpanWriter } from './span-writer.js';
 import { HOST, SampleTree } from './sample-tree.js';
-import { ToldParent } from './parent-cell.js';
+import { ParentReader } from './parent-cell.js';
 import type { Sampling } from './sampling.js';
 import { LOOK } from '../wasm.js';
 import { encodeWindow } from '../trace/window.js';
@@ -81,14 +81,14 @@ export class Profiled {
     /** What looks, while the instance is awake, and both halves of its memory: an engine has room for some thousands. */
     #look: { exports: LookExports; slots: Uint32Array } | undefined;
     readonly #tree = new SampleTree();
-    readonly #pen: Pen;
-    readonly #toldParent: ToldParent;
+    readonly #spans: SpanWriter;
+    readonly #parentReader: ParentReader;
     /** The parent of calls that begin now, and the parent that the trace has. */
     #parent: Uint8Array | undefined;
-    #said: Uint8Array | undefined;
+    #writtenParent: Uint8Array | undefined;
     /** The outermost first. Those that are told are the first ones: an outer call lasts longer. */
     readonly #open: OpenCall[] = [];
-    #told = 0;
+    #written = 0;
     /** How often each function was called until the window began. */
     readonly #counted: Float64Array;
     /** How often it was switched off or on, as far as the sampler has heard of it. */
@@ -117,8 +117,8 @@ export class Profiled {
         this.#control = new Int32Array(instance.control);
         this.#memory = instance.memory;
         this.#front = new Int32Array(instance.memory.buffer, 0, SHADOW_STACK / 4 + 1);
-        this.#pen = new Pen(instance.begun, (block) => take.span(instance.number, block));
-        this.#toldParent = new ToldParent(instance.parent);
+        this.#spans = new SpanWriter(instance.begun, (block) => take.span(instance.number, block));
+        this.#parentReader = new ParentReader(instance.parent);
         this.#counted = new Float64Array(instance.functions);
         this.#start = this.#last = this.#busy = instance.begun;
         this.#length = sampling.everyNanos ?? FIRST_WINDOW;
@@ -133,7 +133,7 @@ export class Profiled {
     sample(clock: () => number): boolean {
         // Asked before it looks: what is open at the end is open.
         const end = Atomics.load(this.#control, CONTROL_END);
-        this.#hear();
+        this.#takeSwitches();
         if (this.#isOn) this.#sample(clock);
         if (end !== 0) this.close((end - 1) as Reason, clock());
         return end === 0;
@@ -144,7 +144,7 @@ export class Profiled {
     }
 
     /** Hears of switches. What runs while it is off is in no window. */
-    #hear(): void {
+    #takeSwitches(): void {
         const { switches, switchedAt } = this.#counts;
         if (switches === this.#switches) return;
         // By what was seen last it was on still.
@@ -159,7 +159,7 @@ export class Profiled {
     }
 
     #sample(clock: () => number): void {
-        const isWhole = this.#hearOfUnwound(clock) && this.#lookBetween();
+        const isWhole = this.#takeUnwound(clock) && this.#lookBetween();
         const now = clock();
         if (!isWhole) {
             // The next one stands for this one's time too.
@@ -173,9 +173,9 @@ export class Profiled {
         const rested = this.isResting;
         const ran = rested ? now - middle : elapsed;
         this.#last = now;
-        this.#parent = this.#toldParent.hear() ?? this.#parent;
+        this.#parent = this.#parentReader.read() ?? this.#parent;
         const same = this.#see(middle);
-        this.#tell(same, now);
+        this.#writeSlow(same, now);
         this.#samples++;
         const last = this.#open.at(-1);
         if (this.#open.length >= SHADOW_SLOTS || last?.cut === true) this.#cut++;
@@ -209,7 +209,7 @@ export class Profiled {
     }
 
     /** Hears of calls that were unwound. False while some are. */
-    #hearOfUnwound(clock: () => number): boolean {
+    #takeUnwound(clock: () => number): boolean {
         const control = this.#control;
         const unwound = Atomics.load(control, CONTROL_UNWOUND);
         if (unwound === control[CONTROL_HEARD]) return true;
@@ -241,7 +241,7 @@ export class Profiled {
 
     /** Writes what is left, with the calls that are open closed for a reason. */
     close(reason: Reason, now: number): void {
-        this.#pen.close(now, reason, 0);
+        this.#spans.close(now, reason, 0);
         if (this.#isOn) this.#endWindow(now);
         this.#take.ended(this.number);
         Atomics.store(this.#control, CONTROL_ENDED, 1);
@@ -262,7 +262,7 @@ export class Profiled {
 
     /** Calls that were told and are deeper than this have returned. */
     #leave(depth: number, now: number): void {
-        for (; this.#told > depth; this.#told--) this.#pen.leave(now);
+        for (; this.#written > depth; this.#written--) this.#spans.leave(now);
     }
 
     #push(func: number, hasSerial: boolean, start: number, parent = this.#parent): void {
@@ -273,30 +273,30 @@ export class Profiled {
     }
 
     /** The first `same` calls were seen twice. Writes those of them that have lasted long enough. */
-    #tell(same: number, now: number): void {
+    #writeSlow(same: number, now: number): void {
         const least = this.#sampling.spanMinNanos;
         if (least === undefined) return;
-        for (; this.#told < same; this.#told++) {
-            const { func, hasSerial, start, parent } = this.#open[this.#told]!;
+        for (; this.#written < same; this.#written++) {
+            const { func, hasSerial, start, parent } = this.#open[this.#written]!;
             if (!hasSerial || now - start < least) return;
-            if (this.#told === 0) this.#say(parent);
-            this.#pen.enter(start, func);
+            if (this.#written === 0) this.#writeParent(parent);
+            this.#spans.enter(start, func);
         }
     }
 
     /** The outermost call that is told next has a parent. */
-    #say(parent: Uint8Array | undefined): void {
-        if (!parent || parent === this.#said) return;
-        this.#pen.flush();
+    #writeParent(parent: Uint8Array | undefined): void {
+        if (!parent || parent === this.#writtenParent) return;
+        this.#spans.flush();
         this.#take.parent(this.number, parent);
-        this.#said = parent;
+        this.#writtenParent = parent;
     }
 
     /** Calls deeper than this were unwound. */
     #unwind(depth: number, now: number, reason: Reason): void {
         if (this.#open.length > depth) this.#open.length = depth;
-        this.#pen.close(now, reason, depth);
-        this.#told = Math.min(this.#told, depth);
+        this.#spans.close(now, reason, depth);
+        this.#written = Math.min(this.#written, depth);
     }
 
     /** Writes the window and begins the next. */
@@ -312,7 +312,7 @@ export class Profiled {
         // The tree is a new one.
         this.#owed = 0;
         for (const { func, hasSerial, start, parent } of this.#open.splice(0)) this.#push(func, hasSerial, start, parent);
-        this.#pen.flush();
+        this.#spans.flush();
         this.#take.window(this.number, body, this.#counted, now);
     }
 }

@@ -6,7 +6,7 @@ import { BLOCK_HEADER, CAPACITY, LEAVE, TIME, UNWIND, WIDE_TIME, type Reason } f
 const LONGEST = 4;
 
 /** One lane's events. Their times only grow: a clock that goes back stands still. */
-export class Pen {
+export class SpanWriter {
     readonly #take: (block: Uint8Array) => void;
     readonly #words = new Uint32Array(CAPACITY / 4);
     #end = BLOCK_HEADER / 4;

@@ -1,11 +1,11 @@
 /** Measures what a probe costs here, so that reports can take it off: as host-runtime/wasmtime/src/calibrate.rs does, with the same module. */
 
 import { wordsOf } from '../trace/columns.js';
-import { Beside } from './imported-recorder.js';
+import { ImportedRecorder } from './imported-recorder.js';
 import { threadClock, ticksOf, type Clock } from '../clock/clock.js';
 import { HOST_MODULE, LEAVE, MODULE, Reason, TIME } from '../constants.js';
 import { engine } from '../engine.js';
-import { Front } from '../clock/clock-cell.js';
+import { ClockCell } from '../clock/clock-cell.js';
 import { Expected } from './inlined-recorder.js';
 import { moduleOf } from '../instantiate.js';
 import { Lane, type TakeBlock, type TimeSource } from './lane.js';
@@ -106,8 +106,8 @@ export class Calibration {
 }
 
 function beside(time: TimeSource, take: TakeBlock): Subject {
-    let recorder!: Beside;
-    const lane = new Lane((flush) => (recorder = new Beside(time, flush)), take);
+    let recorder!: ImportedRecorder;
+    const lane = new Lane((flush) => (recorder = new ImportedRecorder(time, flush)), take);
     return { lane, exports: instanceOf(CALIBRATE, { [MODULE]: recorder.probes }) };
 }
 
@@ -123,7 +123,7 @@ function instanceOf(wasm: Uint8Array<ArrayBuffer>, imports: WebAssembly.Imports)
 
 /** Puts a time into a memory that nobody renews: one to come, as a clock that goes back isn't believed. */
 function setStill(memory: WebAssembly.Memory, clock: Clock): void {
-    new Front(memory).clock = BigInt(ticksOf(clock) + 1e9);
+    new ClockCell(memory).clock = BigInt(ticksOf(clock) + 1e9);
 }
 
 function splitBlock(block: Uint8Array): Omit<Round, 'plain' | 'probed'> {

@@ -2,7 +2,7 @@
 
 import { HOST_MODULE, MEMORY_PAGES, POSITION } from '../constants.js';
 import { instantiate } from '../instantiate.js';
-import type { Seat, TimeSource } from './lane.js';
+import type { LaneRecorder, TimeSource } from './lane.js';
 import type { TickerWatch } from '../clock/ticker-watch.js';
 import { COUNTER, RECORDER_PRECISE, RECORDER_TICKER } from '../wasm.js';
 
@@ -28,7 +28,7 @@ interface Counter {
 }
 
 /** A recorder of its own module. */
-export class Beside implements Seat {
+export class ImportedRecorder implements LaneRecorder {
     readonly memory: WebAssembly.Memory;
     readonly marked = false;
     readonly watch: TickerWatch | undefined;

@@ -17,7 +17,7 @@ const WASI = ['wasi_snapshot_preview1', 'wasi_unstable'];
  * beside them. All functions stay the very functions that they were, but for `proc_exit` of WASI, through which a guest ends: what is
  * open then is closed with the right reason, and `ended` is told.
  */
-export function supply(
+export function importsWith(
     module: WebAssembly.Module,
     imports: WebAssembly.Imports | undefined,
     ours: WebAssembly.Imports,

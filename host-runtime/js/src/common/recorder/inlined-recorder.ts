@@ -3,9 +3,9 @@
 import { BLOCK_HEADER, CAPACITY, CLOCK_OFF, EXPORT_PREFIX, HOST_FLUSH, HOST_MODULE, LEAVE, MARK, MODULE, Reason, START } from '../constants.js';
 import { exportsOf, importsOf } from '../engine.js';
 import { markedEnd } from './lane-reader.js';
-import { Front } from '../clock/clock-cell.js';
+import { ClockCell } from '../clock/clock-cell.js';
 import { instantiate } from '../instantiate.js';
-import type { MakeSeat, Seat, TimeSource } from './lane.js';
+import type { MakeRecorder, LaneRecorder, TimeSource } from './lane.js';
 import { ARMED } from './shared-lane.js';
 import type { TickerWatch } from '../clock/ticker-watch.js';
 import { CLEAR } from '../wasm.js';
@@ -105,10 +105,10 @@ export class Expected {
     }
 
     /** The instance is there. */
-    seat(exports: WebAssembly.Exports): MakeSeat {
+    seat(exports: WebAssembly.Exports): MakeRecorder {
         return (flush) => {
             this.#flush = flush;
-            return new Inside(exports, this.#time);
+            return new InlinedRecorder(exports, this.#time);
         };
     }
 
@@ -126,7 +126,7 @@ export class Expected {
 }
 
 /** A recorder that is a part of a module. It doesn't keep the instance alive; when that is gone, the memory is all there is. */
-class Inside implements Seat {
+class InlinedRecorder implements LaneRecorder {
     readonly memory: WebAssembly.Memory;
     readonly marked = true;
     readonly watch: TickerWatch | undefined;
@@ -204,7 +204,7 @@ class Inside implements Seat {
 
     setRecording(on: boolean): void {
         // Until the ticker has written the time, or where there is none, the host is asked for it.
-        new Front(this.memory).clock = on ? 0n : CLOCK_OFF;
+        new ClockCell(this.memory).clock = on ? 0n : CLOCK_OFF;
     }
 
     end(): void {

@@ -37,7 +37,7 @@ export function markedEnd(words: Uint32Array): number {
 }
 
 /** A block without the first bytes of its words, among which no switch is: where they end another block begins. */
-export function behind(block: Uint8Array, bytes: number): Uint8Array {
+export function dropWords(block: Uint8Array, bytes: number): Uint8Array {
     if (bytes === 0) return block;
     const { last, stack, depth } = tailOf(block.subarray(0, BLOCK_HEADER + bytes), () => 0);
     const rest = new Uint8Array(block.length - bytes);

@@ -33,7 +33,7 @@ export type TimeSource =
 export type TakeBlock = (block: Uint8Array) => void;
 
 /** A recorder as the lane sees it, wherever its code is: a module beside the guest (beside.ts), or the guest's own (inside.ts). */
-export interface Seat {
+export interface LaneRecorder {
     readonly memory: WebAssembly.Memory;
     /** Whether all words behind its last one are marks, instead of a position in its memory. */
     readonly marked: boolean;
@@ -59,7 +59,7 @@ export interface Seat {
 }
 
 /** Makes a recorder that says by `flush` that its block is full. */
-export type MakeSeat = (flush: (length: number) => void) => Seat;
+export type MakeRecorder = (flush: (length: number) => void) => LaneRecorder;
 
 /** Whether this engine takes modules with several memories. */
 export const hasMultiMemory: boolean = WebAssembly.validate(RECORDER_TICKER);
@@ -70,7 +70,7 @@ export class Lane {
     readonly shared: SharedLane;
     readonly #words: Uint32Array;
     readonly #bytes: Uint8Array;
-    readonly #recorder: Seat;
+    readonly #recorder: LaneRecorder;
     readonly #take: TakeBlock;
     readonly #turn: (() => void) | undefined;
     /** What was recorded in turns of the event loop that are over: one block, as long as it fits. */
@@ -85,7 +85,7 @@ export class Lane {
      * `earlier`, a `SharedArrayBuffer` if another thread is to see them. If the lane is not `on`, nothing is recorded until
      * somebody switches it on, not even the events of a start section.
      */
-    constructor(seat: MakeSeat, take: TakeBlock, turn?: () => void, earlier: SharedLane['earlier'] = new ArrayBuffer(CONTROL + CAPACITY), on = true) {
+    constructor(seat: MakeRecorder, take: TakeBlock, turn?: () => void, earlier: SharedLane['earlier'] = new ArrayBuffer(CONTROL + CAPACITY), on = true) {
         this.#control = new Int32Array(earlier, 0, CONTROL / 4);
         this.#earlier = new Uint8Array(earlier, CONTROL);
         this.#take = take;
@@ -166,7 +166,7 @@ export class Lane {
     /** Switches the recorder off or on again. What is open on any stack when it is switched off is closed as unfinished. */
     setRecording(on: boolean): void {
         if (this.#closed || on === this.#on) return;
-        // Beside a module the recorder counts calls on while it is off. Nobody shall find those open either.
+        // ImportedRecorder a module the recorder counts calls on while it is off. Nobody shall find those open either.
         const { stack } = this;
         this.#closeAll(Reason.Unfinished);
         this.#recorder.switch(stack);

@@ -1,10 +1,10 @@
 /** One thread's part of a recording, and what JavaScript can do with it. */
 
-import { Beside } from './imported-recorder.js';
+import { ImportedRecorder } from './imported-recorder.js';
 import { CAPACITY, HOST_MODULE, MODULE, Reason, SYMBOLS_SECTION } from '../constants.js';
 import { engine, instanceExportsOf, isModule, sectionsOf } from '../engine.js';
 import { checkVersion, countsInstructions, Expected, expectedOf, innerMemory, isInlined } from './inlined-recorder.js';
-import { hasMultiMemory, Lane, type MakeSeat, type TimeSource } from './lane.js';
+import { hasMultiMemory, Lane, type MakeRecorder, type TimeSource } from './lane.js';
 import { CONTROL, type SharedLane } from './shared-lane.js';
 import { Lanes, type Lane as AnyLane } from './lanes.js';
 import type { Output } from './output.js';
@@ -13,7 +13,7 @@ import { HostSpans } from './spans.js';
 import { activeSpan, equalParents, parentPayload, type AskParent, type Parent } from '../trace/parent.js';
 import { Stacks } from './stacks.js';
 import { Suspension, type Jspi } from './suspension.js';
-import { supply, type Exit } from './imports.js';
+import { importsWith, type Exit } from './imports.js';
 import { equalBytes, readSymbols } from '../trace/symbols.js';
 import type { Header, Summary } from '../trace/trace.js';
 
@@ -67,7 +67,7 @@ export class Recorder {
     /** Is told when the garbage collector has taken an instance. */
     readonly #gone = new FinalizationRegistry<{ lane: AnyLane; number: number }>((member) => this.#retire(member));
     /** The lane of all modules whose recorder is beside them, and its recorder. */
-    #own: { lane: Lane; seat: Beside } | undefined;
+    #own: { lane: Lane; seat: ImportedRecorder } | undefined;
     #sampler: SamplerLink | undefined;
     /** Whether a module has come that has its recorder inside. */
     #hasInside = false;
@@ -85,7 +85,7 @@ export class Recorder {
     /** The value that `setRecording` was given. */
     #on = true;
     /** The parent that `setParent` was given. */
-    #told: Parent | undefined;
+    #setTo: Parent | undefined;
     readonly #spans: HostSpans;
     /** The tables that are known, by their first id. */
     readonly #tables: { idBase: number; idEnd: number; bytes: Uint8Array }[] = [];
@@ -97,7 +97,7 @@ export class Recorder {
         this.#time = time;
         this.#settings = settings;
         const stacks = new Stacks();
-        // Beside the calls of a guest where they can stand there.
+        // ImportedRecorder the calls of a guest where they can stand there.
         this.#spans = new HostSpans(() => this.#own?.lane ?? this.#inner ?? this.#beside().lane, output, stacks);
         this.suspension = new Suspension(this.#lanes, stacks);
     }
@@ -141,7 +141,7 @@ export class Recorder {
         this.#begin(new Uint8Array(table), profile, inlined);
         if (inlined && !this.#hasInside) this.#settings.inside?.();
         this.#hasInside ||= inlined;
-        const supplied = (ours: WebAssembly.Imports): WebAssembly.Imports => supply(compiled, imports, ours, this.#lanes, (code, exit) => this.onExit?.(code, exit));
+        const supplied = (ours: WebAssembly.Imports): WebAssembly.Imports => importsWith(compiled, imports, ours, this.#lanes, (code, exit) => this.onExit?.(code, exit));
         if (!inlined) return supplied({ [MODULE]: this.#beside().seat.probes });
         const expected = new Expected(this.#time, profile);
         this.#expected.push(expected);
@@ -202,14 +202,14 @@ export class Recorder {
      */
     call<R>(call: () => R): R {
         const depths = this.#lanes.depths();
-        if (this.#profiles.size > 0) this.#adopt(this.#told ?? this.#askParent());
+        if (this.#profiles.size > 0) this.#adopt(this.#setTo ?? this.#askParent());
         try {
             return call();
         } catch (error) {
             this.#lanes.closeTo(error instanceof WebAssembly.RuntimeError ? Reason.Trap : Reason.Host, depths);
             throw error;
         } finally {
-            this.#adopt(this.#told);
+            this.#adopt(this.#setTo);
         }
     }
 
@@ -243,7 +243,7 @@ export class Recorder {
      * does so when guests begin to run in a turn of the event loop. If they run under several spans in one turn, call this.
      */
     setParent(parent: Parent | undefined): void {
-        this.#told = parent;
+        this.#setTo = parent;
         // The next event makes the recorder ask.
         this.#lanes.flush();
         this.#adopt(parent);
@@ -298,19 +298,19 @@ export class Recorder {
     }
 
     /** The recorder beside the modules, and its lane. */
-    #beside(): { lane: Lane; seat: Beside } {
+    #beside(): { lane: Lane; seat: ImportedRecorder } {
         if (this.#own) return this.#own;
-        let seat!: Beside;
-        const { lane } = this.#open((flush) => (seat = new Beside(this.#time, flush)));
+        let seat!: ImportedRecorder;
+        const { lane } = this.#open((flush) => (seat = new ImportedRecorder(this.#time, flush)));
         if (this.finished) lane.end(Reason.Unfinished);
         return (this.#own = { lane, seat });
     }
 
     /** Another lane of this thread. */
-    #open(seat: MakeSeat): Member {
+    #open(seat: MakeRecorder): Member {
         const { opened } = this.#settings;
         const number = this.#output.lane();
-        const begin = (): void => this.#say(member, this.#told ?? this.#askParent());
+        const begin = (): void => this.#writeParent(member, this.#setTo ?? this.#askParent());
         const earlier = opened ? new SharedArrayBuffer(CONTROL + CAPACITY) : undefined;
         const member: Member = { lane: new Lane(seat, (block) => this.#output.block(number, block), begin, earlier, this.#on), number, parent: undefined };
         this.#numbers.push(number);
@@ -327,7 +327,7 @@ export class Recorder {
         const lane = new Profile(exports, number, link, this.#on);
         this.#lanes.add(lane);
         this.#profiles.add(lane);
-        lane.setParent(this.#told);
+        lane.setParent(this.#setTo);
         this.#gone.register(exports, { lane, number });
         if (this.#settling === undefined) this.#settleIn(SETTLE);
     }
@@ -338,7 +338,7 @@ export class Recorder {
             const begun = performance.now();
             for (const profile of this.#profiles) profile.settle(Reason.Host);
             // What was told while calls were open.
-            this.#adopt(this.#told);
+            this.#adopt(this.#setTo);
             this.#settleIn(Math.max(SETTLE, (performance.now() - begun) / SETTLE_PART));
         }, milliseconds);
         // In node it keeps nobody alive.
@@ -378,7 +378,7 @@ export class Recorder {
     }
 
     /** Writes the parent of a lane's next calls to the trace. */
-    #say(member: Member, parent: Parent | undefined): void {
+    #writeParent(member: Member, parent: Parent | undefined): void {
         if (equalParents(parent, member.parent)) return;
         member.parent = parent;
         const payload = parentPayload(parent);

@@ -4,7 +4,7 @@ import { Columns, type Encoder } from './columns.js';
 import { crc32 } from './crc32.js';
 import { BLOCK_HEADER, CHUNK_HEADER, HOST_IDS, NO_RECORDER, PREAMBLE, SYNC } from '../constants.js';
 import { equalBytes, readSymbols } from './symbols.js';
-import type { Header, Sink, Summary, Told } from './trace.js';
+import type { Header, Sink, Summary, SummaryInput } from './trace.js';
 
 /** Which kind a chunk is of. */
 export type Kind = 'HEAD' | 'SYMS' | 'EVTS' | 'SPAN' | 'PROF' | 'STAL' | 'LOST' | 'PRNT' | 'ANCH' | 'ENDT';
@@ -115,10 +115,10 @@ export class TraceWriter {
     }
 
     /** Ends the trace and answers what it says at its end. */
-    finish(told: Told): Summary {
+    finish(input: SummaryInput): Summary {
         for (const [recorder, state] of this.#recorders) if (state.lost > 0) this.#lost(recorder, state);
         const counted = { events: this.#events, blocks: this.#blocks, dropped_events: this.#dropped };
-        const summary = { ...told, ...counted, probes: this.#probes };
+        const summary = { ...input, ...counted, probes: this.#probes };
         this.#json('ENDT', summary);
         return summary;
     }

@@ -101,8 +101,8 @@ export interface Summary {
 /** What a process had of the processors. */
 export type Had = Partial<Pick<Summary, 'cpu_nanos' | 'preempted'>>;
 
-/** The part of a summary that a writer counts itself. */
-export type Told = Omit<Summary, 'events' | 'blocks' | 'dropped_events' | 'probes' | 'sent' | 'other'>;
+/** The part of a summary that a writer does not count itself. */
+export type SummaryInput = Omit<Summary, 'events' | 'blocks' | 'dropped_events' | 'probes' | 'sent' | 'other'>;
 
 /** No stalls. */
 export function noStalls(): StallTotal {
