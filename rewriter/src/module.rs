@@ -2,6 +2,7 @@
 
 pub(crate) mod boundary;
 pub(crate) mod crossings;
+pub(crate) mod engines;
 pub(crate) mod functions;
 pub(crate) mod indices;
 pub(crate) mod info;

@@ -1,6 +1,6 @@
 //! The name section of the rewritten module: indices of functions and globals move, what we added gets names, all else stays.
 
-use crate::instrument::body::BodyFacts;
+use crate::instrument::body::facts::BodyFacts;
 use crate::instrument::context::Context;
 use crate::names::{FUNCTIONS, names_in};
 use crate::plan::choose::Plan;

@@ -1,8 +1,8 @@
 //! Which name each function has: from a symbol map, the name section, exports, imports; `func[12]` where there is none.
 
 use crate::demangle::demangle;
-use crate::instrument::pass::Surroundings;
 use crate::module::info::ModuleInfo;
+use crate::surroundings::Surroundings;
 use crate::{Error, ErrorKind, RenamedNames, SymbolFile, Warning};
 use kperf_abi::FuncIndex;
 use std::collections::HashMap;

@@ -45,7 +45,7 @@ pub enum Warning {
         why: String,
     },
     /// A function without a probe may catch something, but has no room for the local that keeps its depth.
-    NotWatched {
+    DepthNotTracked {
         /// Its index in the original module.
         index: FuncIndex,
         /// Its name, for people.
@@ -65,7 +65,7 @@ impl fmt::Display for Warning {
                 )
             }
             Warning::NoAllocator { told, why } => write!(f, "`{told}` is no allocator here: {why}"),
-            Warning::NotWatched { index, name } => {
+            Warning::DepthNotTracked { index, name } => {
                 write!(
                     f,
                     "`{name}` (function {}) has no probe and no room for a local: calls that end where it catches \

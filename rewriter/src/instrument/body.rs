@@ -21,71 +21,22 @@
 //! block and the two events.
 
 mod counts;
+pub(crate) mod facts;
 mod labels;
 mod memory;
 mod probed;
+mod rewriter;
 pub(crate) mod thunk;
 
 use crate::instrument::context::Context;
-use crate::instrument::hints::{self, Hint, Offsets};
-use crate::instrument::probe::{Site, encode_locals};
-use crate::instrument::section;
-use crate::instrument::try_table::{Labels, OpenTryTable};
-use crate::module::indices;
-use crate::module::moves::{MovedBody, Steps};
-use crate::module::named_types::by_val;
-use crate::module::operators::{self, Effect, Named};
-use crate::plan::choose::SkipReason;
-use crate::plan::growth::{self, Growth};
-use crate::plan::reach::TailCall;
-use crate::plan::regions::{self, Counting};
-use crate::{Error, ErrorKind};
-use counts::Counts;
+use crate::instrument::probe::ProbeSite;
+use crate::module::engines::MAX_SIZE;
+use crate::{Error, SkipReason};
+use facts::{BodyFacts, Met};
 use kperf_abi::{FuncId, FuncIndex};
-use memory::{Around, Growing};
-use wasm_encoder::reencode::Reencode;
-use wasm_encoder::{Encode, Instruction};
-use wasmparser::{FunctionBody, Operator, ValType};
-
-/// What engines allow a function: params and locals together, and bytes.
-const MAX_LOCALS: u64 = 50_000;
-const MAX_SIZE: usize = 7_654_321;
-
-/// What became of a body.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct BodyFacts {
-    /// It says `unwind` somewhere (or would, if the module imported it).
-    pub(crate) unwinds: bool,
-    /// It has no probe, and notes how deep it is (or would, if the module imported what tells it).
-    pub(crate) is_watched: bool,
-    /// It should, and has no room for that.
-    pub(crate) is_unwatched: bool,
-    /// A `try_table` needs the types of pads, which weren't added: the body is no good.
-    pub(crate) lacks_pad_types: bool,
-    /// Labels were added beside that of the block around the body, so that names of labels no longer fit.
-    pub(crate) adds_labels: bool,
-    /// Its probe, if it has one.
-    pub(crate) site: Site,
-    /// It calls or loops.
-    pub(crate) calls: bool,
-    /// It can't bear its probe.
-    pub(crate) refused: Option<SkipReason>,
-}
-
-/// What was met in bodies that concerns other functions.
-#[derive(Debug, Default)]
-pub(crate) struct Met {
-    pub(crate) tail_calls: Vec<TailCall>,
-    /// The functions that suspend or resume a stack, and where one of them does so first.
-    pub(crate) switches: Vec<(FuncIndex, u64)>,
-    /// Where the bodies have come to, if that is wanted.
-    pub(crate) moves: Vec<MovedBody>,
-    /// The branch hints of the bodies.
-    pub(crate) hints: hints::Written,
-    /// The same of the body that is being written: where its instructions have come to, and how much was put in front of them.
-    steps: (Steps, usize),
-    body_hints: Vec<Hint>,
-}
+use rewriter::{Puts, Rewriter, not_counted};
+use wasm_encoder::Encode;
+use wasmparser::FunctionBody;
 
 /// Writes a body, its length in front, behind what is in `out`.
 pub(crate) fn rewrite(
@@ -104,7 +55,7 @@ pub(crate) fn rewrite(
         met.tail_calls.truncate(tail_calls);
         met.switches.truncate(switches);
     };
-    let site = |id, inline| Site { id, inline, ..Site::default() };
+    let site = |id, inline| ProbeSite { id, inline, ..ProbeSite::default() };
     let facts = match context.probe(index) {
         Some(id) if context.is_counted(index) => {
             let mut rewriter = Rewriter::new(context, index, body, puts, &mut new, met);
@@ -124,17 +75,17 @@ pub(crate) fn rewrite(
         }
         None => {
             let mut plain = Rewriter::new(context, index, body, puts, &mut new, met);
-            if plain.write_plain(context.watches(index))? {
+            if plain.write_plain(context.tracks_depth(index))? {
                 plain.finish()
             } else {
                 again(&mut new, met);
-                let watch = Site { is_watch: true, ..site(FuncId::default(), true) };
-                let facts = Rewriter::new(context, index, body, puts, &mut new, met).probed(watch)?;
+                let depth_only = ProbeSite { tracks_depth_only: true, ..site(FuncId::default(), true) };
+                let facts = Rewriter::new(context, index, body, puts, &mut new, met).probed(depth_only)?;
                 if facts.refused.is_some() || new.len() > MAX_SIZE {
                     again(&mut new, met);
                     let mut plain = Rewriter::new(context, index, body, puts, &mut new, met);
                     plain.write_plain(false)?;
-                    BodyFacts { is_unwatched: true, ..plain.finish() }
+                    BodyFacts { lacks_room_for_depth: true, ..plain.finish() }
                 } else {
                     facts
                 }
@@ -153,323 +104,4 @@ pub(crate) fn rewrite(
     met.moves.extend(steps.written(in_front, at, out.len() - at - new.len(), new.len()));
     met.hints.add(context.function(index.0), &std::mem::take(&mut met.body_hints));
     Ok(facts)
-}
-
-/// What stands in front of operators.
-struct Puts {
-    /// What counts the instructions, if they are counted.
-    counting: Option<Counting>,
-    /// What records how memory grows, if that is recorded.
-    growth: Growth,
-}
-
-impl Puts {
-    fn find(context: &Context<'_>, index: FuncIndex, body: &FunctionBody<'_>) -> Result<Puts, Error> {
-        let counting = match context.counter {
-            None => None,
-            Some(_) if context.info.is_shared(index) => {
-                return Err(not_counted(index, "it is shared, and may not touch a global that isn't"));
-            }
-            Some(_) => Some(regions::find(context.info, body)?),
-        };
-        let growth = match context.memory {
-            None => Growth::new(),
-            Some(_) => growth::find(context.info, index, body)?,
-        };
-        Ok(Puts { counting, growth })
-    }
-
-    fn is_empty(&self) -> bool {
-        self.counting.is_none() && self.growth.is_empty()
-    }
-}
-
-fn not_counted(index: FuncIndex, why: &'static str) -> Error {
-    ErrorKind::NotCounted { index: index.0, why }.into()
-}
-
-struct Rewriter<'a, 'o> {
-    context: &'a Context<'a>,
-    index: FuncIndex,
-    body: &'a FunctionBody<'a>,
-    met: &'o mut Met,
-    /// The body's bytes, and the offset of their first in the module.
-    source: &'a [u8],
-    base: u64,
-    /// Up to where the source has been dealt with.
-    done: usize,
-    out: &'o mut Vec<u8>,
-    /// How many params and locals the source has.
-    locals: u64,
-    /// Where the declarations of locals end in the source.
-    locals_end: usize,
-    /// Types of the locals behind it.
-    spills: Vec<ValType>,
-    labels: Labels,
-    open_try_tables: Vec<OpenTryTable>,
-    facts: BodyFacts,
-    puts: &'a Puts,
-    /// What is left of these to be written.
-    counts: Option<Counts<'a>>,
-    growing: Option<Growing<'a>>,
-    /// What stands around the body of an allocator's function.
-    around: Option<Around>,
-    hints: Offsets<'a>,
-    steps: Steps,
-    /// How many bytes were put in front of the body after these were passed.
-    in_front: usize,
-}
-
-impl<'a, 'o> Rewriter<'a, 'o> {
-    fn new(
-        context: &'a Context<'a>,
-        index: FuncIndex,
-        body: &'a FunctionBody<'a>,
-        puts: &'a Puts,
-        out: &'o mut Vec<u8>,
-        met: &'o mut Met,
-    ) -> Self {
-        let (source, base) = (body.as_bytes(), body.range().start);
-        let facts = BodyFacts::default();
-        Rewriter {
-            context,
-            index,
-            body,
-            met,
-            source,
-            base,
-            done: 0,
-            out,
-            locals: 0,
-            locals_end: 0,
-            spills: Vec::new(),
-            labels: Labels::new(0),
-            open_try_tables: Vec::new(),
-            facts,
-            puts,
-            counts: None,
-            growing: None,
-            around: None,
-            hints: Offsets::new(context.hints.as_ref().and_then(|hints| hints.get(&index))),
-            steps: Steps::new(context.most_steps),
-            in_front: 0,
-        }
-    }
-
-    fn finish(self) -> BodyFacts {
-        self.met.body_hints = self.hints.finish(self.in_front);
-        self.met.steps = (self.steps, self.in_front);
-        self.facts
-    }
-
-    /// Comes to an instruction of the source that begins here: writes what stands in front of it, and keeps where it comes to.
-    #[inline]
-    fn pass(&mut self, start: u64) {
-        if let Some(mut counts) = self.counts.take_if(|counts| counts.is_due(start)) {
-            self.copy_until_offset(start);
-            counts.write(start, self.out);
-            self.counts = Some(counts);
-        }
-        if let Some(mut growing) = self.growing.take_if(|growing| growing.is_due(start)) {
-            self.copy_until_offset(start);
-            growing.write(start, self.out);
-            self.growing = Some(growing);
-        }
-        let at = (start - self.base) as usize;
-        let new = self.out.len() + at - self.done;
-        self.hints.pass(at, new);
-        self.steps.pass(at, new);
-    }
-
-    /// Only function indices change. With `watches` it ends with `false` where something may be caught: the function must
-    /// be written otherwise.
-    fn write_plain(&mut self, watches: bool) -> Result<bool, Error> {
-        if self.puts.is_empty() {
-            // No param: their number is of no interest.
-            self.read_locals(0)?;
-            self.done = 0;
-            return self.copy_body(false, watches);
-        }
-        self.begin()?;
-        self.put_locals(&[])?;
-        self.copy_body(true, watches)
-    }
-
-    /// Reads the function's locals, behind which those come that count instructions and record growth. Answers how many there are with these.
-    fn begin(&mut self) -> Result<u64, Error> {
-        let signature = self.context.info.func_type(self.index).ok_or_else(|| self.no_func_type())?;
-        self.locals = self.read_locals(signature.params().len() as u64)?;
-        self.locals_end = self.done;
-        let mut locals = self.locals;
-        if let (Some(counter), Some(counting)) = (self.context.counter, &self.puts.counting) {
-            let counts = Counts::new(counter, counting, locals)
-                .ok_or_else(|| not_counted(self.index, "no room for a local: engines allow 50000"))?;
-            locals += counts.locals().len() as u64;
-            self.counts = Some(counts);
-        }
-        if let Some((memory, _)) = self.context.memory.filter(|_| !self.puts.growth.is_empty()) {
-            let growing = Growing::new(memory, &self.puts.growth, locals);
-            locals += growing.locals().len() as u64;
-            if locals > MAX_LOCALS {
-                let what = "an allocation in a function without room for a local".to_owned();
-                return Err(ErrorKind::Unsupported { what, offset: self.base }.into());
-            }
-            self.growing = Some(growing);
-        }
-        Ok(locals)
-    }
-
-    /// Declares the function's own locals, those that count, and others behind them.
-    fn put_locals(&mut self, added: &[wasm_encoder::ValType]) -> Result<(), Error> {
-        let (groups, locals) = self.declarations(added)?;
-        groups.encode(self.out);
-        self.out.extend_from_slice(&locals);
-        Ok(())
-    }
-
-    /// How many groups of locals these are, and the groups.
-    fn declarations(&self, added: &[wasm_encoder::ValType]) -> Result<(u32, Vec<u8>), Error> {
-        let reader = self.body.get_locals_reader()?;
-        let own = (reader.original_position() - self.base) as usize;
-        let counting = self.counts.as_ref().map_or(&[][..], Counts::locals);
-        let growing = self.growing.as_ref().map_or(&[][..], Growing::locals);
-        let (groups, more) = encode_locals(&[counting, growing, added].concat());
-        let mut locals = Vec::with_capacity(self.locals_end - own + more.len() + 64);
-        locals.extend_from_slice(&self.source[own..self.locals_end]);
-        locals.extend_from_slice(&more);
-        Ok((reader.get_count() + groups, locals))
-    }
-
-    /// Copies the instructions; only function indices change. `has_probe`: there are more locals than the source has.
-    fn copy_body(&mut self, has_probe: bool, watches: bool) -> Result<bool, Error> {
-        let mut operators = self.body.get_operators_reader()?;
-        let mut end = operators.original_position();
-        while !operators.eof() {
-            let start = end;
-            let operator = operators.read()?;
-            end = operators.original_position();
-            self.pass(start);
-            let effect = operators::effect(&operator);
-            if effect == Effect::Cheap {
-                continue;
-            }
-            if effect == Effect::Unknown {
-                return Err(operators::unknown(&operator, start));
-            }
-            self.check(&operator, start, has_probe)?;
-            if watches && self.context.may_catch(&operator) {
-                return Ok(false);
-            }
-            self.meet(&operator, start);
-            if let Some(moved) = self.moved(&operator)? {
-                self.replace(start, end, &[moved]);
-            }
-        }
-        operators.finish()?;
-        self.copy_until(self.source.len());
-        Ok(true)
-    }
-
-    /// Notes what concerns other functions.
-    fn meet(&mut self, operator: &Operator<'_>, offset: u64) {
-        match operators::effect(operator) {
-            Effect::TailCalls => {
-                let callee = operators::function(operator);
-                self.met.tail_calls.push(TailCall { caller: self.index.0, callee });
-            }
-            Effect::Switches | Effect::Resumes
-                if self.met.switches.last().is_none_or(|&(last, _)| last != self.index) =>
-            {
-                self.met.switches.push((self.index, offset));
-            }
-            _ => {}
-        }
-    }
-
-    /// Nothing in the body changes; the event stands in front of it.
-    fn write_counted(&mut self) -> Result<(), Error> {
-        let locals = self.begin()?;
-        let added = self.context.code.leaf_locals(self.facts.site);
-        let site = &mut self.facts.site;
-        site.inline = locals + added.len() as u64 <= MAX_LOCALS;
-        site.token = locals.min(MAX_LOCALS) as u32;
-        let site = *site;
-        self.put_locals(if site.inline { added } else { &[] })?;
-        self.context.code.leaf(site, self.out, &mut self.hints.met);
-        self.copy_body(true, false)?;
-        Ok(())
-    }
-
-    /// Passes over the function's locals; answers how many params and locals there are.
-    fn read_locals(&mut self, params: u64) -> Result<u64, Error> {
-        let mut reader = self.body.get_locals_reader()?;
-        let mut count = params;
-        for _ in 0..reader.get_count() {
-            let offset = reader.original_position();
-            let (declared, ty) = reader.read()?;
-            self.context.info.check_type(by_val(ty), offset)?;
-            count += u64::from(declared);
-        }
-        self.skip_until_offset(reader.original_position());
-        Ok(count)
-    }
-
-    /// Refuses indices that aren't there in the original, and would be in the rewritten module. `has_probe`: there are more
-    /// locals than the source has.
-    #[inline]
-    fn check(&self, operator: &Operator<'_>, offset: u64, has_probe: bool) -> Result<(), Error> {
-        let context = self.context;
-        operators::each_named(operator, |named| match named {
-            Named::Type(index) => context.info.check_type(Some(index), offset),
-            Named::Local(index) if has_probe && u64::from(index) >= self.locals => {
-                Err(Error::malformed(offset, "a local that isn't there"))
-            }
-            named if context.parts.has_state() => indices::check(context.info, named, offset),
-            _ => Ok(()),
-        })
-    }
-
-    /// The instruction with the new index of its function or global, if it names one that moves.
-    fn moved(&self, operator: &Operator<'a>) -> Result<Option<Instruction<'a>>, Error> {
-        if self.context.moves_globals() && operators::global(operator).is_some() {
-            return Ok(Some(section::Mover(self.context).instruction(operator.clone())?));
-        }
-        let Some(function) = operators::function(operator) else { return Ok(None) };
-        Ok(Some(match operators::effect(operator) {
-            Effect::Calls => Instruction::Call(self.context.callee(function)),
-            // A tail call not through a thunk, where a call would keep the frame that it gives up.
-            _ => section::Mover(self.context).instruction(operator.clone())?,
-        }))
-    }
-
-    fn copy_until_offset(&mut self, offset: u64) {
-        self.copy_until((offset - self.base) as usize);
-    }
-
-    /// Copies the source up to here, if it isn't dealt with yet.
-    fn copy_until(&mut self, end: usize) {
-        if end > self.done {
-            self.out.extend_from_slice(&self.source[self.done..end]);
-            self.done = end;
-        }
-    }
-
-    fn skip_until_offset(&mut self, offset: u64) {
-        self.done = (offset - self.base) as usize;
-    }
-
-    /// Writes other instructions in the place of one.
-    fn replace(&mut self, start: u64, end: u64, instructions: &[Instruction<'_>]) {
-        self.copy_until_offset(start);
-        self.put(instructions);
-        self.skip_until_offset(end);
-    }
-
-    fn put(&mut self, instructions: &[Instruction<'_>]) {
-        instructions.iter().for_each(|instruction| instruction.encode(self.out));
-    }
-
-    fn no_func_type(&self) -> Error {
-        Error::malformed(self.base, "a function's type is no function type")
-    }
 }

@@ -195,7 +195,7 @@ impl<'a> Context<'a> {
 
     /// Whether a function without a probe must note how deep it is where something may be caught in it. (One that is shared
     /// between threads calls nothing that isn't, so nothing with a probe.)
-    pub(crate) fn watches(&self, index: FuncIndex) -> bool {
+    pub(crate) fn tracks_depth(&self, index: FuncIndex) -> bool {
         !self.code.only_counts() && !self.info.is_shared(index)
     }
 

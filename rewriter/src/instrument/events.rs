@@ -1,7 +1,12 @@
 //! The events of a form of probe: the code that stands inside functions.
 
+use crate::Error;
 use crate::instrument::template::Template;
+use crate::plan::leaf;
+use kperf_abi::FuncId;
+use kperf_abi::word::MAX_LEAF_ID;
 use wasm_encoder::ValType;
+use wasmparser::FunctionBody;
 
 /// What stands inside functions.
 pub(crate) struct Code {
@@ -14,7 +19,7 @@ pub(crate) struct Code {
 #[derive(Default)]
 pub(crate) struct Events {
     pub(crate) timed: Timed,
-    pub(crate) watched: Watched,
+    pub(crate) depth_only: DepthTracking,
     pub(crate) counted: Counted,
 }
 
@@ -24,9 +29,9 @@ pub(crate) struct Timed {
     /// The locals of the probe, that with the token first.
     pub(crate) locals: Vec<ValType>,
     /// The first thing in it.
-    pub(crate) enter: Each<Template>,
+    pub(crate) enter: ByEffect<Template>,
     /// The last thing, and before a tail call.
-    pub(crate) leave: Each<Template>,
+    pub(crate) leave: ByEffect<Template>,
     /// Behind what may have unwound frames above this one.
     pub(crate) unwind: Template,
     /// Whether a leave has a use for what the function returns.
@@ -37,12 +42,12 @@ pub(crate) struct Timed {
 
 /// What a function without a probe has in which something may be caught.
 #[derive(Default)]
-pub(crate) struct Watched {
+pub(crate) struct DepthTracking {
     pub(crate) locals: Vec<ValType>,
     /// The first thing in it: it keeps how deep it is.
-    pub(crate) here: Template,
+    pub(crate) note: Template,
     /// Where something may have been caught: what is deeper is closed.
-    pub(crate) back: Template,
+    pub(crate) close: Template,
 }
 
 /// What a function has that is counted only.
@@ -52,40 +57,53 @@ pub(crate) struct Counted {
     pub(crate) leaf: Template,
 }
 
-/// One for each of [`Between`].
+/// One value for each [`BodyEffect`].
 #[derive(Default)]
-pub(crate) struct Each<T> {
-    pub(crate) anything: T,
-    pub(crate) trap: T,
-    pub(crate) nothing: T,
+pub(crate) struct ByEffect<T> {
+    pub(crate) calls: T,
+    pub(crate) may_trap: T,
+    pub(crate) pure: T,
 }
 
-impl<T: Clone> Each<T> {
+impl<T: Clone> ByEffect<T> {
     /// One value for all three.
-    pub(crate) fn same(one: T) -> Each<T> {
-        Each { anything: one.clone(), trap: one.clone(), nothing: one }
+    pub(crate) fn same(one: T) -> ByEffect<T> {
+        ByEffect { calls: one.clone(), may_trap: one.clone(), pure: one }
     }
 }
 
-impl<T> Each<T> {
-    pub(crate) fn of(&self, between: Between) -> &T {
-        match between {
-            Between::Anything => &self.anything,
-            Between::Trap => &self.trap,
-            Between::Nothing => &self.nothing,
+impl<T> ByEffect<T> {
+    pub(crate) fn of(&self, effect: BodyEffect) -> &T {
+        match effect {
+            BodyEffect::Calls => &self.calls,
+            BodyEffect::MayTrap => &self.may_trap,
+            BodyEffect::Pure => &self.pure,
         }
     }
 }
 
-/// What may come between the enter and the leave of a function.
+/// What a function's body may do between the enter and the leave.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Between {
-    /// Other events: the function calls, or it loops, and an embedder's epoch callback may run in a loop. So its frame may not be
-    /// the innermost at its end, and the write position may have moved.
+pub(crate) enum BodyEffect {
+    /// It calls, or it loops and an embedder's epoch callback may run in the loop. Other events may be recorded, so the frame may
+    /// not be the innermost at its end, and the write position may have moved.
     #[default]
-    Anything,
-    /// A trap or an exception, but no event.
-    Trap,
-    /// Nothing: no event, trap or exception.
-    Nothing,
+    Calls,
+    /// It may trap or throw, but records no event.
+    MayTrap,
+    /// It records no event and neither traps nor throws.
+    Pure,
+}
+
+impl BodyEffect {
+    /// The effect of a function's body. `calls`: it calls or loops.
+    pub(crate) fn find(body: &FunctionBody<'_>, id: FuncId, calls: bool) -> Result<BodyEffect, Error> {
+        Ok(if calls || id.0 > MAX_LEAF_ID {
+            BodyEffect::Calls
+        } else if leaf::is_trapless(body)? {
+            BodyEffect::Pure
+        } else {
+            BodyEffect::MayTrap
+        })
+    }
 }

@@ -1,7 +1,7 @@
 //! The pass itself: bytes to [`Rewritten`].
 
 use crate::codes::{Detail, codes};
-use crate::instrument::body::BodyFacts;
+use crate::instrument::body::facts::BodyFacts;
 use crate::instrument::form::Needs;
 use crate::instrument::form::{FORMS, Kind};
 use crate::instrument::section;
@@ -15,13 +15,13 @@ use crate::plan::choose::Decision;
 use crate::plan::reach::HostReach;
 use crate::plan::stacks;
 use crate::source::Sources;
+use crate::surroundings::Surroundings;
 use crate::{Error, ErrorKind, Options, Plan, SourceMap, SymbolFile, Warning, source_map, symbol_file, twin};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{Symbol, SymbolTable, names as abi};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::collections::HashMap;
 use wasmparser::{FunctionBody, Operator};
 
 /// A module with probes.
@@ -37,28 +37,6 @@ pub struct Rewritten {
     pub source_map: Option<String>,
     /// What the user should know.
     pub warnings: Vec<Warning>,
-}
-
-/// What a module is a part of, if it doesn't stand alone.
-pub(crate) struct Surroundings {
-    /// What to call it in its symbol table.
-    pub(crate) name: String,
-    /// What stands in front of the names of its functions.
-    pub(crate) prefix: String,
-    /// What stands in front of a name that is one of `taken`, if nothing else does.
-    pub(crate) own_prefix: String,
-    /// The names of calls from outside: a module's functions often have the same.
-    pub(crate) taken: Arc<HashSet<String>>,
-    /// What it imports (module and name) from other modules that get probes. A name that is empty stands for all.
-    pub(crate) linked: HashSet<(String, String)>,
-    /// What to call the host's functions, by what it imports (module and name), where that is known.
-    pub(crate) called: HashMap<(String, String), String>,
-}
-
-impl Surroundings {
-    pub(crate) fn links(&self, module: &str, name: &str) -> bool {
-        [name, ""].iter().any(|name| self.linked.contains(&(module.to_owned(), (*name).to_owned())))
-    }
 }
 
 /// Puts probes into a module.
@@ -139,7 +117,7 @@ pub(crate) fn rewrite_in(
         );
         let learnt = Needs {
             unwind: wants.unwind && facts.iter().any(|facts| facts.unwinds),
-            watch: wants.watch && facts.iter().any(|facts| facts.is_watched),
+            depth: wants.depth && facts.iter().any(|facts| facts.tracks_depth),
             pad_types: needs.pad_types || facts.iter().any(|facts| facts.lacks_pad_types),
             allocations: needs.allocations,
             samples: needs.samples,
@@ -150,7 +128,7 @@ pub(crate) fn rewrite_in(
             let new: Vec<_> = more.into_iter().filter(|warning| !warnings.contains(warning)).collect();
             warnings.extend(new);
             warnings.extend(not_probed(&plan));
-            warnings.extend(not_watched(&info, &plan, &facts));
+            warnings.extend(depth_not_tracked(&info, &plan, &facts));
             let tells_calls = sources.has_rows() || form.kind() == Kind::Counted;
             let probed = || FunctionSet::of(plan.probed().map(|(_, function)| function.index.0));
             let calls = tells_calls.then(|| Calls::find(&info, &reach, probed()));
@@ -220,7 +198,7 @@ pub fn identity(wasm: &[u8], name: &str) -> Result<ModuleIdentity, Error> {
 /// their functions, or it executes instructions that are counted.
 fn is_felt(info: &ModuleInfo<'_>, reach: &HostReach, plan: &Plan, options: &Options) -> Result<bool, Error> {
     let counts = options.clock == crate::Clock::Instructions && !info.bodies.is_empty();
-    Ok(counts || guess(info, reach, plan, options)?.watch)
+    Ok(counts || guess(info, reach, plan, options)?.depth)
 }
 
 fn guess(info: &ModuleInfo<'_>, reach: &HostReach, plan: &Plan, options: &Options) -> Result<Needs, Error> {
@@ -232,7 +210,7 @@ fn guess(info: &ModuleInfo<'_>, reach: &HostReach, plan: &Plan, options: &Option
     let may_catch = reach.anything() || catches.is_some();
     Ok(Needs {
         unwind: wants.unwind && may_catch && catches_in(true, info, reach, plan, options)?,
-        watch: wants.watch && may_catch && catches_in(false, info, reach, plan, options)?,
+        depth: wants.depth && may_catch && catches_in(false, info, reach, plan, options)?,
         pad_types: wants.pad_types && catches == Some(Proposal::ExceptionReferences),
         allocations: options.allocations.is_some(),
         samples: options.allocations.as_ref().is_some_and(|allocations| allocations.sample > 0),
@@ -299,13 +277,13 @@ fn not_probed(plan: &Plan) -> Vec<Warning> {
         .collect()
 }
 
-fn not_watched(info: &ModuleInfo<'_>, plan: &Plan, facts: &[BodyFacts]) -> Vec<Warning> {
-    let unwatched = facts.iter().enumerate().filter(|(_, facts)| facts.is_unwatched);
+fn depth_not_tracked(info: &ModuleInfo<'_>, plan: &Plan, facts: &[BodyFacts]) -> Vec<Warning> {
+    let unwatched = facts.iter().enumerate().filter(|(_, facts)| facts.lacks_room_for_depth);
     unwatched
         .map(|(n, _)| {
             let index = info.defined(n);
             let name = plan.functions[index.0 as usize].display_name().to_owned();
-            Warning::NotWatched { index, name }
+            Warning::DepthNotTracked { index, name }
         })
         .collect()
 }

@@ -1,6 +1,6 @@
 //! What stands inside a function: which of the form's events, with what differs from function to function.
 
-use crate::instrument::events::{Between, Code, Events, Timed};
+use crate::instrument::events::{BodyEffect, Code, Events, Timed};
 use crate::instrument::form::Kind;
 use crate::instrument::hints::Hint;
 use crate::instrument::template::{Constant, Returned, Template};
@@ -17,15 +17,15 @@ pub(crate) struct Probes {
 
 /// The probe of one function.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Site {
+pub(crate) struct ProbeSite {
     pub(crate) id: FuncId,
     /// The local with the token. What else the probe needs stands in the locals behind it.
     pub(crate) token: u32,
     /// Whether the function has room for the usual code. If not, it gets the smaller code.
     pub(crate) inline: bool,
     /// Whether this is no probe: the function only keeps its depth.
-    pub(crate) is_watch: bool,
-    pub(crate) between: Between,
+    pub(crate) tracks_depth_only: bool,
+    pub(crate) effect: BodyEffect,
 }
 
 impl Probes {
@@ -39,29 +39,29 @@ impl Probes {
         self.code.smaller.is_some()
     }
 
-    fn events(&self, site: Site) -> &Events {
+    fn events(&self, site: ProbeSite) -> &Events {
         self.code.smaller.as_ref().filter(|_| !site.inline).unwrap_or(&self.code.inside)
     }
 
-    fn timed(&self, site: Site) -> &Timed {
+    fn timed(&self, site: ProbeSite) -> &Timed {
         &self.events(site).timed
     }
 
     /// The locals of a probe: first that with the token.
-    pub(crate) fn locals(&self, site: Site) -> &[ValType] {
-        let Events { timed, watched, .. } = self.events(site);
-        if site.is_watch { &watched.locals } else { &timed.locals }
+    pub(crate) fn locals(&self, site: ProbeSite) -> &[ValType] {
+        let Events { timed, depth_only, .. } = self.events(site);
+        if site.tracks_depth_only { &depth_only.locals } else { &timed.locals }
     }
 
     /// The locals of a probe that only counts.
-    pub(crate) fn leaf_locals(&self, site: Site) -> &[ValType] {
+    pub(crate) fn leaf_locals(&self, site: ProbeSite) -> &[ValType] {
         &self.events(site).counted.locals
     }
 
     /// Bytes that a function with one way out grows by, more or less.
     pub(crate) fn size(&self) -> usize {
         let (mut probe, hints) = (Vec::new(), &mut Vec::new());
-        let site = Site { id: self.first, inline: true, ..Site::default() };
+        let site = ProbeSite { id: self.first, inline: true, ..ProbeSite::default() };
         if self.only_counts() {
             self.leaf(site, &mut probe, hints);
         } else {
@@ -74,7 +74,7 @@ impl Probes {
     fn write(
         &self,
         template: &Template,
-        site: Site,
+        site: ProbeSite,
         returned: Option<Returned>,
         out: &mut Vec<u8>,
         hints: &mut Vec<Hint>,
@@ -85,62 +85,62 @@ impl Probes {
     }
 
     /// How many labels the probe's code has in front of those of the function's own body, without that of the block around the body.
-    pub(crate) fn labels(&self, site: Site, counted: bool) -> u32 {
+    pub(crate) fn labels(&self, site: ProbeSite, counted: bool) -> u32 {
         let Events { timed, counted: leaf, .. } = self.events(site);
-        if counted { leaf.leaf.labels } else { timed.enter.of(site.between).labels }
+        if counted { leaf.leaf.labels } else { timed.enter.of(site.effect).labels }
     }
 
     /// How many labels a leave has of its own.
-    pub(crate) fn leave_labels(&self, site: Site) -> u32 {
-        self.timed(site).leave.of(site.between).labels
+    pub(crate) fn leave_labels(&self, site: ProbeSite) -> u32 {
+        self.timed(site).leave.of(site.effect).labels
     }
 
     /// The first thing in a function.
-    pub(crate) fn enter(&self, site: Site, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
-        let Events { timed, watched, .. } = self.events(site);
-        let template = if site.is_watch { &watched.here } else { timed.enter.of(site.between) };
+    pub(crate) fn enter(&self, site: ProbeSite, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
+        let Events { timed, depth_only, .. } = self.events(site);
+        let template = if site.tracks_depth_only { &depth_only.note } else { timed.enter.of(site.effect) };
         self.write(template, site, None, out, hints);
     }
 
     /// The last thing, and before a tail call. `returned`: see [`Self::wants_returned`].
     pub(crate) fn leave(
         &self,
-        site: Site,
+        site: ProbeSite,
         returned: Option<Returned>,
         out: &mut Vec<u8>,
         hints: &mut Vec<Hint>,
     ) {
-        self.write(self.timed(site).leave.of(site.between), site, returned, out, hints);
+        self.write(self.timed(site).leave.of(site.effect), site, returned, out, hints);
     }
 
     /// Whether a leave has a use for what the function returns.
-    pub(crate) fn wants_returned(&self, site: Site) -> bool {
+    pub(crate) fn wants_returned(&self, site: ProbeSite) -> bool {
         self.timed(site).takes_returned
     }
 
     /// Whether a leave closes what is open above the frame.
-    pub(crate) fn leave_closes(&self, site: Site) -> bool {
+    pub(crate) fn leave_closes(&self, site: ProbeSite) -> bool {
         self.timed(site).leave_closes
     }
 
     /// All of the probe of a function that is counted only.
-    pub(crate) fn leaf(&self, site: Site, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
+    pub(crate) fn leaf(&self, site: ProbeSite, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
         self.write(&self.events(site).counted.leaf, site, None, out, hints);
     }
 
     /// Behind what may have unwound frames above this one.
-    pub(crate) fn unwind(&self, site: Site, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
+    pub(crate) fn unwind(&self, site: ProbeSite, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
         self.write(self.unwind_template(site), site, None, out, hints);
     }
 
     /// How many labels that has.
-    pub(crate) fn unwind_labels(&self, site: Site) -> u32 {
+    pub(crate) fn unwind_labels(&self, site: ProbeSite) -> u32 {
         self.unwind_template(site).labels
     }
 
-    fn unwind_template(&self, site: Site) -> &Template {
-        let Events { timed, watched, .. } = self.events(site);
-        if site.is_watch { &watched.back } else { &timed.unwind }
+    fn unwind_template(&self, site: ProbeSite) -> &Template {
+        let Events { timed, depth_only, .. } = self.events(site);
+        if site.tracks_depth_only { &depth_only.close } else { &timed.unwind }
     }
 }
 

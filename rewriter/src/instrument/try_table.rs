@@ -20,7 +20,7 @@
 use crate::Error;
 use crate::instrument::context::Context;
 use crate::instrument::hints::Hint;
-use crate::instrument::probe::{Probes, Site};
+use crate::instrument::probe::{ProbeSite, Probes};
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasm_encoder::{Encode, Instruction};
 use wasmparser::{Catch, TryTable, ValType};
@@ -150,7 +150,7 @@ impl OpenTryTable {
     }
 
     /// Closes the pads behind the `end` of the `try_table`.
-    pub(crate) fn end(self, probes: &Probes, site: Site, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
+    pub(crate) fn end(self, probes: &Probes, site: ProbeSite, out: &mut Vec<u8>, hints: &mut Vec<Hint>) {
         let pads = self.pads();
         Instruction::Br(pads).encode(out);
         for (pad, target) in self.targets.into_iter().enumerate() {

@@ -2,7 +2,8 @@
 
 mod custom_sections;
 
-use crate::instrument::body::{self, BodyFacts, Met};
+use crate::instrument::body;
+use crate::instrument::body::facts::{BodyFacts, Met};
 use crate::instrument::context::Context;
 use crate::instrument::form::Form;
 use crate::instrument::form::Needs;

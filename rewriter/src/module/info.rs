@@ -31,7 +31,7 @@ pub(crate) struct TypeInfo {
     pub(crate) shared: bool,
     /// Whether it is a stack's.
     pub(crate) is_continuation: bool,
-    /// How many bytes a struct takes, or an element of an array (see [`crate::plan::growth`]).
+    /// How many bytes a struct takes, or an element of an array .
     pub(crate) object_size: Option<u64>,
 }
 

@@ -3,7 +3,6 @@
 
 use crate::module::info::{BodyPlace, ImportedFunc, ModuleInfo, Section, TypeInfo};
 use crate::module::named_types::{by_ref, by_sub_type, by_val};
-use crate::plan::growth;
 use crate::{Error, ErrorKind};
 use kperf_abi::names;
 use wasmparser::{
@@ -121,7 +120,7 @@ impl<'a> ModuleInfo<'a> {
                 let plain = alone && ty.is_final && ty.supertype_idxs.is_empty() && !ty.composite_type.shared;
                 let shared = ty.composite_type.shared;
                 let is_continuation = matches!(ty.composite_type.inner, CompositeInnerType::Cont(_));
-                let object_size = growth::object_size(&ty.composite_type.inner);
+                let object_size = object_size(&ty.composite_type.inner);
                 let signature = match ty.composite_type.inner {
                     CompositeInnerType::Func(func) => Some(func),
                     CompositeInnerType::Array(array) => {
@@ -275,4 +274,23 @@ fn reference_in(field: StorageType) -> Option<RefType> {
 /// For how many items of a section room is made. Each takes a byte at least, whatever the count says.
 fn room<T>(section: &wasmparser::SectionLimited<'_, T>) -> usize {
     section.range().end.saturating_sub(section.range().start).min(section.count().into()) as usize
+}
+
+/// How many bytes the fields of a struct take, or an element of an array; `None` for other types. References count as four
+/// bytes, as most engines store them.
+fn object_size(ty: &CompositeInnerType) -> Option<u64> {
+    let size = |ty: &StorageType| match ty {
+        StorageType::I8 => 1,
+        StorageType::I16 => 2,
+        StorageType::Val(ValType::I64 | ValType::F64) => 8,
+        StorageType::Val(ValType::V128) => 16,
+        StorageType::Val(ValType::I32 | ValType::F32 | ValType::Ref(_)) => 4,
+    };
+    match ty {
+        CompositeInnerType::Struct(fields) => {
+            Some(fields.fields.iter().map(|field| size(&field.element_type)).sum())
+        }
+        CompositeInnerType::Array(array) => Some(size(&array.0.element_type)),
+        _ => None,
+    }
 }

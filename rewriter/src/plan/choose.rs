@@ -1,16 +1,15 @@
 //! [`ModuleInfo`] to [`Plan`]: which functions get probes, under which ids, and why the others don't.
 
 use crate::instrument::form::Kind;
-use crate::instrument::pass::Surroundings;
 use crate::module::info::ModuleInfo;
 use crate::names::FuncNames;
 use crate::plan::allocators::Allocators;
 use crate::plan::{growth, leaf};
-use crate::{Error, ErrorKind, Leaf, Options};
+use crate::surroundings::Surroundings;
+use crate::{Error, ErrorKind, Leaf, Options, SkipReason};
 use kperf_abi::{FuncId, FuncIndex, word};
 use rayon::prelude::*;
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 use wasmparser::FunctionBody;
 
@@ -64,52 +63,6 @@ pub enum Decision {
     Probe(FuncId),
     /// It doesn't.
     Skip(SkipReason),
-}
-
-/// Why a function gets no probe.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum SkipReason {
-    /// `--only` or `--skip` leaves it out.
-    Filtered,
-    /// It has fewer instructions than `--min-instructions`.
-    Small,
-    /// It isn't exported, and only exported functions were wanted.
-    NotExported,
-    /// It is the host's, and `--imports` wasn't given.
-    Host,
-    /// It is another core module's of the component, where it has its own probe.
-    Linked,
-    /// The engine compiles calls of it to something else than a call (`wasm:*`).
-    EngineBuiltin,
-    /// A local more would exceed the engines' limit of 50,000.
-    TooManyLocals,
-    /// It is shared between threads and may call only functions that are, which probes aren't.
-    Shared,
-    /// With its probe it would exceed the engines' limit of 7,654,321 bytes.
-    TooLarge,
-}
-
-impl SkipReason {
-    /// Whether the function was wanted, but can't bear a probe.
-    pub fn is_limit(self) -> bool {
-        matches!(self, SkipReason::Shared | SkipReason::TooManyLocals | SkipReason::TooLarge)
-    }
-}
-
-impl fmt::Display for SkipReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            SkipReason::Filtered => "filtered out",
-            SkipReason::Small => "too few instructions",
-            SkipReason::NotExported => "not exported",
-            SkipReason::Host => "the host's (--imports)",
-            SkipReason::Linked => "another core module's",
-            SkipReason::EngineBuiltin => "an engine builtin",
-            SkipReason::TooManyLocals => "no room for a local: engines allow 50000",
-            SkipReason::Shared => "it is shared, and may not call what isn't",
-            SkipReason::TooLarge => "no room for a probe: engines allow bodies of 7654321 bytes",
-        })
-    }
 }
 
 impl Plan {

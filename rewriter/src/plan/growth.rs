@@ -3,7 +3,7 @@
 use crate::module::info::ModuleInfo;
 use crate::{Error, ErrorKind};
 use kperf_abi::FuncIndex;
-use wasmparser::{CompositeInnerType, FunctionBody, Operator, StorageType, ValType};
+use wasmparser::{FunctionBody, Operator};
 
 /// What is put in front of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,23 +65,4 @@ pub(crate) fn find(
         }
     }
     Ok(growth)
-}
-
-/// How many bytes the fields of a struct take, or an element of an array; `None` for other types. References count as four
-/// bytes, as most engines store them.
-pub(crate) fn object_size(ty: &CompositeInnerType) -> Option<u64> {
-    let size = |ty: &StorageType| match ty {
-        StorageType::I8 => 1,
-        StorageType::I16 => 2,
-        StorageType::Val(ValType::I64 | ValType::F64) => 8,
-        StorageType::Val(ValType::V128) => 16,
-        StorageType::Val(ValType::I32 | ValType::F32 | ValType::Ref(_)) => 4,
-    };
-    match ty {
-        CompositeInnerType::Struct(fields) => {
-            Some(fields.fields.iter().map(|field| size(&field.element_type)).sum())
-        }
-        CompositeInnerType::Array(array) => Some(size(&array.0.element_type)),
-        _ => None,
-    }
 }

@@ -2,11 +2,8 @@
 //! recorded at their end.
 
 use crate::Error;
-use crate::instrument::events::Between;
 use crate::module::operators;
 use crate::module::operators::Effect;
-use kperf_abi::FuncId;
-use kperf_abi::word::MAX_LEAF_ID;
 use wasmparser::{FunctionBody, Operator};
 
 /// Whether calls of a function that calls nothing, doesn't loop and can't trap are timed.
@@ -21,17 +18,6 @@ pub enum Leaf {
 
 /// As many instructions as the two halves of a probe have.
 const MOST: u32 = 40;
-
-/// What may come between the enter and the leave of a function. `calls`: its body calls or loops.
-pub(crate) fn between(body: &FunctionBody<'_>, id: FuncId, calls: bool) -> Result<Between, Error> {
-    Ok(if calls || id.0 > MAX_LEAF_ID {
-        Between::Anything
-    } else if is_trapless(body)? {
-        Between::Nothing
-    } else {
-        Between::Trap
-    })
-}
 
 /// Whether a body has few instructions, all of them cheap, and none of them calls, loops, traps or takes part in an
 /// exception. (A load may trap, and may wait for memory longer than any probe takes.)

@@ -1,7 +1,7 @@
 //! What counts the instructions of a body (see [`crate::plan::regions`]), as it is written.
 
-use super::MAX_LOCALS;
 use crate::instrument::context::Counter;
+use crate::module::engines::MAX_LOCALS;
 use crate::plan::regions::{BULK_SHIFT, Counting, Put, Width};
 use wasm_encoder::{Encode, Instruction, ValType};
 

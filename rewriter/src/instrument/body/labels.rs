@@ -1,6 +1,6 @@
 //! What becomes of labels where blocks of ours stand between them: branches, and the pads of `try_table`.
 
-use super::Rewriter;
+use super::rewriter::Rewriter;
 use crate::Error;
 use crate::instrument::try_table::OpenTryTable;
 use crate::module::operators;
@@ -72,7 +72,7 @@ impl<'a> Rewriter<'a, '_> {
         }
         self.copy_until_offset(start);
         self.skip_until_offset(end);
-        self.facts.unwinds |= !self.facts.site.is_watch;
+        self.facts.unwinds |= !self.facts.site.tracks_depth_only;
         self.facts.adds_labels = true;
         let first_spill = self.facts.site.token + self.probe_locals();
         let open = OpenTryTable::begin(

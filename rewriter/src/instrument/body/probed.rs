@@ -1,47 +1,49 @@
 //! Bodies in which something stands at ends, catches and calls: those with a probe, and those without one in which
 //! something may be caught.
 
+use super::facts::BodyFacts;
 use super::memory::{Around, GO_STACK};
-use super::{BodyFacts, MAX_LOCALS, MAX_SIZE, Rewriter};
+use super::rewriter::Rewriter;
 use crate::Error;
+use crate::SkipReason;
 use crate::instrument::context::Memory;
-use crate::instrument::probe::Site;
+use crate::instrument::events::BodyEffect;
+use crate::instrument::probe::ProbeSite;
 use crate::instrument::section;
 use crate::instrument::template::Returned;
 use crate::instrument::try_table::Labels;
+use crate::module::engines::{MAX_LOCALS, MAX_SIZE};
 use crate::module::operators::{self, Effect};
 use crate::plan::allocators::{self, Role};
-use crate::plan::choose::SkipReason;
-use crate::plan::leaf;
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasm_encoder::{Encode, Instruction};
 use wasmparser::{Operator, ValType};
 
 impl<'a> Rewriter<'a, '_> {
     /// Writes the body with this probe, or as one without a probe that is watched.
-    pub(super) fn probed(mut self, site: Site) -> Result<BodyFacts, Error> {
+    pub(super) fn probed(mut self, site: ProbeSite) -> Result<BodyFacts, Error> {
         self.facts.site = site;
-        self.facts.is_watched = site.is_watch;
+        self.facts.tracks_depth = site.tracks_depth_only;
         let signature = self.context.info.func_type(self.index).ok_or_else(|| self.no_func_type())?;
         let locals = self.begin()?;
         self.labels = Labels::new(signature.results().len());
         self.facts.site.token = locals.min(MAX_LOCALS) as u32;
         // Records stand between the enter and the leave then.
         self.facts.calls |= !self.puts.growth.is_empty();
-        if let Some((memory, allocators)) = self.context.memory.filter(|_| !site.is_watch)
+        if let Some((memory, allocators)) = self.context.memory.filter(|_| !site.tracks_depth_only)
             && let Some(role) = allocators.get(self.index)
         {
             self.begin_allocator(memory, role);
         }
-        if !site.is_watch {
+        if !site.tracks_depth_only {
             let block = self.context.body_type(self.index, signature)?;
             self.put(&[Instruction::Block(block)]);
         }
         self.write_operators()?;
         // The body's own `end`, which closes the block if there is one.
         self.copy_until(self.source.len());
-        if !site.is_watch {
-            self.facts.site.between = leaf::between(self.body, self.facts.site.id, self.facts.calls)?;
+        if !site.tracks_depth_only {
+            self.facts.site.effect = BodyEffect::find(self.body, self.facts.site.id, self.facts.calls)?;
             let returned = self.keep_returned(signature.results());
             if let Some(around) = self.around {
                 around.keep_returned(self.out);
@@ -147,7 +149,7 @@ impl<'a> Rewriter<'a, '_> {
                 }
             }
             // Out of the block: the leave stands behind it.
-            Effect::Returns if !self.facts.site.is_watch => {
+            Effect::Returns if !self.facts.site.tracks_depth_only => {
                 let label = self.labels.depth() + self.labels.added();
                 self.replace(start, end, &[Instruction::Br(label)]);
             }
@@ -162,7 +164,7 @@ impl<'a> Rewriter<'a, '_> {
                 self.facts.calls = true;
                 self.meet(operator, start);
                 self.copy_until_offset(start);
-                if !self.facts.site.is_watch {
+                if !self.facts.site.tracks_depth_only {
                     self.facts.adds_labels |= context.code.leave_labels(self.facts.site) > 0;
                     context.code.leave(self.facts.site, None, self.out, &mut self.hints.met);
                 }
@@ -246,7 +248,7 @@ impl<'a> Rewriter<'a, '_> {
 
     /// Says `unwind` behind an instruction.
     fn unwind_behind(&mut self, end: u64) {
-        self.facts.unwinds |= !self.facts.site.is_watch;
+        self.facts.unwinds |= !self.facts.site.tracks_depth_only;
         self.facts.adds_labels |= self.context.code.unwind_labels(self.facts.site) > 0;
         self.copy_until_offset(end);
         self.context.code.unwind(self.facts.site, self.out, &mut self.hints.met);

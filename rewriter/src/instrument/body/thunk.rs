@@ -2,7 +2,7 @@
 
 use crate::instrument::context::Context;
 use crate::instrument::hints::Hint;
-use crate::instrument::probe::{Site, encode_locals};
+use crate::instrument::probe::{ProbeSite, encode_locals};
 use kperf_abi::FuncId;
 use wasm_encoder::{Encode, Instruction};
 
@@ -17,7 +17,7 @@ pub(crate) fn write(
     let probes = &context.code;
     let (mut new, mut hints) = (Vec::new(), Vec::new());
     let counted = probes.only_counts();
-    let site = Site { id, token: params, inline: true, ..Site::default() };
+    let site = ProbeSite { id, token: params, inline: true, ..ProbeSite::default() };
     let (groups, locals) =
         encode_locals(if counted { probes.leaf_locals(site) } else { probes.locals(site) });
     groups.encode(&mut new);

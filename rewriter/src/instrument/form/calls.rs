@@ -1,6 +1,6 @@
 //! Events that are calls of functions.
 
-use crate::instrument::events::Each;
+use crate::instrument::events::ByEffect;
 use crate::instrument::template::Template;
 use wasm_encoder::Instruction;
 
@@ -9,9 +9,9 @@ pub(super) const ID: usize = 0;
 pub(super) const COUNT: usize = 1;
 
 /// `(local.set $token (call $enter (i32.const id) ..))`
-pub(super) fn enter(function: u32, constants: &[usize]) -> Each<Template> {
+pub(super) fn enter(function: u32, constants: &[usize]) -> ByEffect<Template> {
     let template = constants.iter().fold(Template::default(), |template, &n| template.constant(n));
-    Each::same(template.code(&[Instruction::Call(function)]).local(Instruction::LocalSet, 0))
+    ByEffect::same(template.code(&[Instruction::Call(function)]).local(Instruction::LocalSet, 0))
 }
 
 /// `(call $function (local.get $token))`: a leave, or an unwind.

@@ -7,7 +7,7 @@
 use super::calls;
 use super::shape::{Form, Kind, Needs};
 use crate::Error;
-use crate::instrument::events::{Code, Counted, Each, Events, Timed, Watched};
+use crate::instrument::events::{ByEffect, Code, Counted, DepthTracking, Events, Timed};
 use crate::instrument::parts::{Parts, Places};
 use crate::instrument::template::Template;
 use kperf_abi::names;
@@ -26,7 +26,7 @@ impl Form for Import {
     }
 
     fn wants(&self) -> Needs {
-        Needs { unwind: true, watch: true, pad_types: true, allocations: true, samples: false }
+        Needs { unwind: true, depth: true, pad_types: true, allocations: true, samples: false }
     }
 
     fn parts(&self, needs: Needs) -> Result<Parts, Error> {
@@ -39,7 +39,7 @@ impl Form for Import {
         if needs.unwind {
             parts.import(names::UNWIND, &[I32], &[]);
         }
-        if needs.watch {
+        if needs.depth {
             parts.import(names::DEPTH, &[], &[I32]);
             parts.import(names::CLOSE, &[I32, I32], &[]);
         }
@@ -61,15 +61,15 @@ impl Form for Import {
             timed: Timed {
                 locals: vec![ValType::I32],
                 enter: calls::enter(parts.imported(places, names::ENTER)?, &[calls::ID]),
-                leave: Each::same(calls::with_token(parts.imported(places, names::LEAVE)?)),
+                leave: ByEffect::same(calls::with_token(parts.imported(places, names::LEAVE)?)),
                 unwind: calling(names::UNWIND, calls::with_token),
                 takes_returned: false,
                 leave_closes: true,
             },
-            watched: Watched {
+            depth_only: DepthTracking {
                 locals: vec![ValType::I32],
-                here: calling(names::DEPTH, here),
-                back: calling(names::CLOSE, back),
+                note: calling(names::DEPTH, here),
+                close: calling(names::CLOSE, back),
             },
             counted: Counted::default(),
         };

@@ -3,7 +3,7 @@
 use super::calls;
 use super::shape::{Form, Kind, Needs};
 use crate::Error;
-use crate::instrument::events::{Code, Counted, Each, Events, Timed, Watched};
+use crate::instrument::events::{ByEffect, Code, Counted, DepthTracking, Events, Timed};
 use crate::instrument::parts::{Parts, Places};
 use kperf_abi::{block, names, recorder};
 use wasm_encoder::ValType;
@@ -31,21 +31,21 @@ impl Form for Inline {
         let inside = Events {
             timed: Timed {
                 locals: parts.template_locals(places, names::INLINE_ENTER)?,
-                enter: Each {
-                    anything: template(names::INLINE_ENTER)?,
-                    trap: template(names::INLINE_ENTER_LEAF)?,
-                    nothing: template(names::INLINE_ENTER_TRAPLESS)?,
+                enter: ByEffect {
+                    calls: template(names::INLINE_ENTER)?,
+                    may_trap: template(names::INLINE_ENTER_LEAF)?,
+                    pure: template(names::INLINE_ENTER_TRAPLESS)?,
                 },
-                leave: Each {
-                    anything: template(names::INLINE_LEAVE)?,
-                    trap: template(names::INLINE_LEAVE_LEAF)?,
-                    nothing: template(names::INLINE_LEAVE_TRAPLESS)?,
+                leave: ByEffect {
+                    calls: template(names::INLINE_LEAVE)?,
+                    may_trap: template(names::INLINE_LEAVE_LEAF)?,
+                    pure: template(names::INLINE_LEAVE_TRAPLESS)?,
                 },
                 unwind: template(names::INLINE_UNWIND)?,
                 takes_returned: false,
                 leave_closes: true,
             },
-            watched: watched(parts, places)?,
+            depth_only: depth_only(parts, places)?,
             counted: counted(parts, places)?,
         };
         Ok(Code { inside, smaller: Some(smaller(parts, places)?) })
@@ -59,22 +59,22 @@ pub(super) fn smaller(parts: &Parts, places: &Places) -> Result<Events, Error> {
         timed: Timed {
             locals: vec![ValType::I32],
             enter: calls::enter(function(names::ENTER)?, &[calls::ID]),
-            leave: Each::same(calls::with_token(function(names::LEAVE)?)),
+            leave: ByEffect::same(calls::with_token(function(names::LEAVE)?)),
             unwind: calls::with_token(function(names::UNWIND)?),
             takes_returned: false,
             leave_closes: true,
         },
-        watched: Watched::default(),
+        depth_only: DepthTracking::default(),
         counted: Counted { locals: Vec::new(), leaf: calls::leaf(function(names::LEAF)?) },
     })
 }
 
 /// What functions without a probe have in which something may be caught.
-pub(super) fn watched(parts: &Parts, places: &Places) -> Result<Watched, Error> {
-    Ok(Watched {
+pub(super) fn depth_only(parts: &Parts, places: &Places) -> Result<DepthTracking, Error> {
+    Ok(DepthTracking {
         locals: vec![ValType::I32],
-        here: parts.template(places, names::INLINE_HERE)?,
-        back: parts.template(places, names::INLINE_BACK)?,
+        note: parts.template(places, names::INLINE_HERE)?,
+        close: parts.template(places, names::INLINE_BACK)?,
     })
 }
 

@@ -4,7 +4,7 @@
 use super::inline;
 use super::shape::{Form, Kind, Needs};
 use crate::Error;
-use crate::instrument::events::{Code, Each, Events, Timed};
+use crate::instrument::events::{ByEffect, Code, Events, Timed};
 use crate::instrument::parts::{Parts, Places};
 use kperf_abi::{block, names, recorder};
 
@@ -35,13 +35,13 @@ impl Form for Instructions {
         let inside = Events {
             timed: Timed {
                 locals: parts.template_locals(places, names::INLINE_ENTER)?,
-                enter: Each::same(template(names::INLINE_ENTER)?),
-                leave: Each::same(template(names::INLINE_LEAVE)?),
+                enter: ByEffect::same(template(names::INLINE_ENTER)?),
+                leave: ByEffect::same(template(names::INLINE_LEAVE)?),
                 unwind: template(names::INLINE_UNWIND)?,
                 takes_returned: false,
                 leave_closes: true,
             },
-            watched: inline::watched(parts, places)?,
+            depth_only: inline::depth_only(parts, places)?,
             counted: inline::counted(parts, places)?,
         };
         Ok(Code { inside, smaller: Some(inline::smaller(parts, places)?) })

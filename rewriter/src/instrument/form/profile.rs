@@ -4,7 +4,7 @@
 use super::calls;
 use super::shape::{Form, Kind, Needs};
 use crate::Error;
-use crate::instrument::events::{Code, Counted, Each, Events, Timed, Watched};
+use crate::instrument::events::{ByEffect, Code, Counted, DepthTracking, Events, Timed};
 use crate::instrument::parts::{Parts, Places};
 use kperf_abi::{names, recorder, shadow};
 use wasm_encoder::ValType;
@@ -32,24 +32,24 @@ impl Form for Profile {
         let inside = Events {
             timed: Timed {
                 locals: parts.template_locals(places, names::INLINE_ENTER)?,
-                enter: Each {
-                    anything: template(names::INLINE_ENTER)?,
-                    trap: enter_leaf.clone(),
-                    nothing: enter_leaf,
+                enter: ByEffect {
+                    calls: template(names::INLINE_ENTER)?,
+                    may_trap: enter_leaf.clone(),
+                    pure: enter_leaf,
                 },
-                leave: Each {
-                    anything: template(names::INLINE_LEAVE)?,
-                    trap: leave_leaf.clone(),
-                    nothing: leave_leaf,
+                leave: ByEffect {
+                    calls: template(names::INLINE_LEAVE)?,
+                    may_trap: leave_leaf.clone(),
+                    pure: leave_leaf,
                 },
                 unwind: template(names::INLINE_UNWIND)?,
                 takes_returned: true,
                 leave_closes: false,
             },
-            watched: Watched {
+            depth_only: DepthTracking {
                 locals: vec![ValType::I32],
-                here: template(names::INLINE_HERE)?,
-                back: template(names::INLINE_BACK)?,
+                note: template(names::INLINE_HERE)?,
+                close: template(names::INLINE_BACK)?,
             },
             counted: Counted::default(),
         };
@@ -57,12 +57,12 @@ impl Form for Profile {
             timed: Timed {
                 locals: vec![ValType::I32],
                 enter: calls::enter(function(names::ENTER)?, &[calls::ID, calls::COUNT]),
-                leave: Each::same(calls::with_token(function(names::LEAVE)?)),
+                leave: ByEffect::same(calls::with_token(function(names::LEAVE)?)),
                 unwind: calls::with_token(function(names::UNWIND)?),
                 takes_returned: false,
                 leave_closes: false,
             },
-            watched: Watched::default(),
+            depth_only: DepthTracking::default(),
             counted: Counted::default(),
         };
         Ok(Code { inside, smaller: Some(smaller) })

@@ -37,7 +37,7 @@ pub(crate) struct Needs {
     /// Something says `unwind`: the module imports it.
     pub(crate) unwind: bool,
     /// A function without a probe notes how deep it is: the module imports `depth` and `close`.
-    pub(crate) watch: bool,
+    pub(crate) depth: bool,
     /// A `try_table` has a clause that gets several values: the types of their pads are added. Not without need: they
     /// speak of exceptions as references, which engines for the legacy proposal don't know.
     pub(crate) pad_types: bool,
