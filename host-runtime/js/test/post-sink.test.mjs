@@ -15,7 +15,9 @@ function posting() {
     const { fetch, CompressionStream } = globalThis;
     globalThis.CompressionStream = undefined;
     globalThis.fetch = (url, { headers, body, keepalive }) => new Promise((resolve) => {
-        posts.push({ part: Number(headers['kperf-part']), isLast: 'kperf-last' in headers, unsent: headers['kperf-unsent'], bytes: body.size, keepalive, answer: (status = 200) => resolve(new Response(null, { status })) });
+        const { 'kperf-part': part, 'kperf-unsent': unsent } = headers;
+        const answer = (status = 200) => resolve(new Response(null, { status }));
+        posts.push({ part: Number(part), isLast: 'kperf-last' in headers, unsent, bytes: body.size, keepalive, answer });
     });
     return {
         sink: new PostSink('http://here/traces'),
@@ -30,7 +32,10 @@ function posting() {
         },
     };
 }
-const shown = (posts) => posts.map(({ part, bytes, isLast, keepalive }) => `${part}: ${bytes}${isLast ? ', last' : ''}${keepalive ? ', kept alive' : ''}`);
+
+/** `PART: BYTES, last, kept alive` of each. */
+const shown = (posts) => posts.map(({ part, bytes, isLast, keepalive }) =>
+    [`${part}: ${bytes}`, ...(isLast ? ['last'] : []), ...(keepalive ? ['kept alive'] : [])].join(', '));
 
 test('the first part is small, so that it comes even if the page goes at once', async () => {
     const { sink, posts, pass, end } = posting();
@@ -91,7 +96,7 @@ test('a part that fails is tried again, and much goes in several parts', async (
     end();
 });
 
-test('a page that goes sends what browsers take, and says what may be missing', async () => {
+test('a page that goes sends what browsers promise to send, and the rest too, in order', async () => {
     const { sink, posts, pass, end } = posting();
     sink.chunk(new Uint8Array(10_000));
     await pass(0);
@@ -101,8 +106,29 @@ test('a page that goes sends what browsers take, and says what may be missing', 
     sink.chunk(new Uint8Array(100));
     void sink.close();
     await rest();
-    assert.deepEqual(shown(posts), ['0: 10000', '0: 10000, kept alive', '1: 45100, last, kept alive']);
-    assert.equal(posts[2].unsent, '30000');
+    const parts = ['1: 40000, kept alive', '2: 30000', '3: 5100, last, kept alive'];
+    assert.deepEqual(shown(posts), ['0: 10000', '0: 10000, kept alive', ...parts]);
+    assert.equal(posts[4].unsent, '30000');
+    end();
+});
+
+test('a page that goes is held for what browsers may drop, half a second at most', async () => {
+    const { sink, posts, pass, end } = posting();
+    sink.chunk(new Uint8Array(10));
+    await pass(0);
+    posts[0].answer();
+    await rest();
+    sink.leave();
+    for (let n = 0; n < 40; n++) sink.chunk(new Uint8Array(200_000));
+    sink.chunk(new Uint8Array(100));
+    const begun = performance.now();
+    void sink.close();
+    const held = performance.now() - begun;
+    await rest();
+    const large = Array.from({ length: 8 }, (_, n) => `${n + 1}: 1000000`);
+    assert.deepEqual(shown(posts).slice(1), [...large, '9: 100, last, kept alive']);
+    assert.equal(posts.at(-1).unsent, '8000000');
+    assert.ok(held >= 300 && held < 500, `${held} ms`);
     end();
 });
 

@@ -230,6 +230,20 @@ test('parts of traces make a file, in whatever order they come, and nothing else
     assert.deepEqual(readFileSync(join(work, traces, 'app-1.kperf')), bytes);
 });
 
+test('a trace that lacks a part is reported when its last part has come', async () => {
+    const bytes = readFileSync(join(work, 'life.kperf'));
+    const server = await start(app);
+    const post = (part, from, to, more = {}) => get(
+        server, '/.kperf/trace', { 'kperf-trace': 'd'.repeat(32), 'kperf-part': String(part), ...more }, 'POST', bytes.subarray(from, to),
+    );
+    await post(0, 0, 5000);
+    await post(2, 6000, undefined, { 'kperf-last': '1', 'kperf-unsent': '1000' });
+    await server.until(/^# trace: /m);
+    assert.equal((await post(1, 5000, 6000)).status, 200);
+    const { stderr } = await server.end();
+    assert.match(stderr, /warning: .*app-1\.kperf: part 1 never came; up to 1000 bytes are missing/);
+});
+
 test('what was typed wrong is said', () => {
     for (const [args, why] of [
         [[], 'one folder is wanted, or --proxy'],

@@ -17,9 +17,18 @@ const MOST = 16_000_000;
  * before it is acknowledged.
  */
 const FIRST = 30_000;
-/** Browsers send at most 64 KiB of a page that is closed. Some of it is for the chunk that ends the trace. */
+/** Browsers promise to send 64 KiB of a page that is closed (`keepalive`). Some of it is for the chunk that ends the trace. */
 const KEPT_ALIVE = 60_000;
 const END = 2_000;
+/**
+ * Requests beyond that are dropped when the page is gone. So the thread holds the page until they are sent, for this long in
+ * milliseconds: some time for each request to begin, and the rest by its bytes.
+ */
+const HOLD = 50;
+const BYTES_PER_MILLISECOND = 10_000;
+const MAX_HOLD = 300;
+/** Such a request has so many bytes at most, but for a chunk that has more: what is sent of one that is dropped is lost. */
+const MAX_PLAIN = 1_000_000;
 
 /** A part of the trace as it is posted. */
 interface Part {
@@ -31,7 +40,7 @@ interface Part {
  * Posts a trace in parts. Each part has complete chunks; all parts one after the other are the trace's file. The headers of a
  * request are `kperf-trace`, a random number of the trace, `kperf-part`, the part's number from 0, and for the last part
  * `kperf-last`. A part that isn't acknowledged is posted again, so a server may get one twice. If the page is closed with more than
- * browsers send then, the last part has `kperf-unsent`, the number of bytes that may be missing.
+ * browsers promise to send then, the last part has `kperf-unsent`, the number of bytes that may be missing.
  */
 export class PostSink implements Sink {
     readonly #url: string;
@@ -76,13 +85,16 @@ export class PostSink implements Sink {
         if (this.#failure) throw this.#failure;
     }
 
-    /**
-     * The page is being closed. From now on no post waits for an answer, and browsers send at most 64 KiB. A request on its way may
-     * be dropped, so its part is posted again.
-     */
+    /** The page is being closed. From now on no post waits for an answer. A request on its way may be dropped, so its part is posted again. */
     leave(): void {
         this.#leaving = true;
-        for (const part of this.#open) this.#postLast(part, END);
+        for (const part of this.#open) {
+            const { size } = part.body;
+            const keepalive = this.#keptAlive + size + END <= KEPT_ALIVE;
+            if (keepalive) this.#keptAlive += size;
+            else this.#unsent += size;
+            this.#postOnce(part, keepalive);
+        }
     }
 
     #schedule(): void {
@@ -112,24 +124,32 @@ export class PostSink implements Sink {
         return { headers, body: new Blob(chunks) };
     }
 
-    /** The page goes: as much as browsers send, and the chunk that ends the trace. */
+    /** Posts all that waits when the page is closed: what browsers promise to send, and the rest in requests that the page is held for. */
     #postEnd(): void {
         const chunks = this.#waiting.splice(0);
-        const end = chunks.pop();
-        if (!end) return;
-        let room = KEPT_ALIVE - this.#keptAlive - end.length;
-        const sent = chunks.filter(({ length }) => length <= room && ((room -= length), true));
-        this.#unsent += chunks.reduce((sum, { length }) => sum + length, 0) - sent.reduce((sum, { length }) => sum + length, 0);
-        const part = this.#next([...sent, end], true);
-        if (this.#unsent > 0) part.headers['kperf-unsent'] = String(this.#unsent);
-        this.#postLast(part, 0);
+        let room = KEPT_ALIVE - this.#keptAlive - (chunks.at(-1)?.length ?? 0);
+        let run: { chunks: Uint8Array<ArrayBuffer>[]; bytes: number; keepalive: boolean } | undefined;
+        const runs: NonNullable<typeof run>[] = [];
+        chunks.forEach((chunk, at) => {
+            const { length } = chunk;
+            const keepalive = at === chunks.length - 1 || length <= room;
+            if (keepalive) room -= length;
+            if (run?.keepalive !== keepalive || (!keepalive && run.bytes + length > MAX_PLAIN)) runs.push((run = { chunks: [], bytes: 0, keepalive }));
+            run.chunks.push(chunk);
+            run.bytes += length;
+        });
+        this.#unsent += runs.reduce((sum, { bytes, keepalive }) => sum + (keepalive ? 0 : bytes), 0);
+        runs.forEach(({ chunks, keepalive }, at) => {
+            const isLast = at === runs.length - 1;
+            const part = this.#next(chunks, isLast);
+            if (isLast && this.#unsent > 0) part.headers['kperf-unsent'] = String(this.#unsent);
+            this.#postOnce(part, keepalive);
+        });
+        if (this.#unsent > 0) hold(Math.min(MAX_HOLD, HOLD + this.#unsent / BYTES_PER_MILLISECOND));
     }
 
-    /** Posts a part of a page that goes, if it leaves so many bytes for another. */
-    #postLast({ headers, body }: Part, rest: number): void {
-        const keepalive = this.#keptAlive + body.size + rest <= KEPT_ALIVE;
-        if (keepalive) this.#keptAlive += body.size;
-        else this.#unsent += body.size;
+    /** Posts a part without an answer. */
+    #postOnce({ headers, body }: Part, keepalive: boolean): void {
         void fetch(this.#url, { method: 'POST', headers, body, keepalive }).catch(() => undefined);
     }
 
@@ -156,4 +176,9 @@ export class PostSink implements Sink {
             await new Promise((resolve) => setTimeout(resolve, PAUSE * 2 ** (tries - 1)));
         }
     }
+}
+
+/** Keeps the thread for so many milliseconds. Browsers allow a page that is closed half a second. */
+function hold(milliseconds: number): void {
+    for (const end = performance.now() + milliseconds; performance.now() < end; );
 }

@@ -18,7 +18,7 @@ export interface Part {
     /** The part's number, from 0. */
     number: number;
     isLast: boolean;
-    /** How many bytes of the trace the browser may not have sent when the page was closed. */
+    /** Of the last part: how many bytes the browser may not have sent when the page was closed. */
     unsent: number;
     /** Complete chunks of the trace. */
     bytes: Uint8Array;
@@ -38,6 +38,8 @@ export interface TraceSettings {
 /** How many parts may wait for an earlier one, and how many bytes. More are refused; the page sends them again. */
 const EARLY = 64;
 const EARLY_BYTES = 512 << 20;
+/** How long a trace that has its last part waits for those before it, in milliseconds. The page is closed and sends nothing again. */
+const LATE = 3000;
 /** That a part has no place now. */
 const NO_ROOM = 507;
 
@@ -55,9 +57,14 @@ export class Traces {
     take(part: Part): void {
         let trace = this.#traces.get(part.trace);
         if (!trace) this.#traces.set(part.trace, (trace = new Trace(this.#settings)));
-        trace.add(part);
-        if (!trace.isWhole) return;
+        const known = trace;
+        known.add(part);
         // The page doesn't wait for the report.
+        if (known.isWhole) this.#finish(known);
+        else known.whenLate(() => this.#finish(known));
+    }
+
+    #finish(trace: Trace): void {
         const finished = trace.finish().finally(() => this.#finishing.delete(finished));
         this.#finishing.add(finished);
     }
@@ -80,6 +87,8 @@ class Trace {
     #spansFailure: string | undefined;
     #next = 0;
     #last: number | undefined;
+    #unsent = 0;
+    #late: NodeJS.Timeout | undefined;
     readonly #early = new Map<number, Uint8Array>();
 
     /** Makes a file with the next free name. */
@@ -107,8 +116,7 @@ class Trace {
 
     add({ number, isLast, unsent, bytes }: Part): void {
         if (this.isEnded || number < this.#next) return;
-        if (isLast) this.#last = number;
-        if (unsent > 0) say(`${this.#path}: up to ${unsent} bytes of its end may be missing: browsers send 64 KiB of a page that is closed`);
+        if (isLast) [this.#last, this.#unsent] = [number, unsent];
         const waiting = [...this.#early.values()].reduce((sum, { length }) => sum + length, 0);
         if (number !== this.#next && (this.#early.size >= EARLY || waiting + bytes.length > EARLY_BYTES)) {
             throw new Refused(NO_ROOM, `part ${this.#next} is missing, and too many later parts wait for it`);
@@ -120,12 +128,20 @@ class Trace {
         }
     }
 
+    /** Calls `finish` when the last part is here and others don't come any more. */
+    whenLate(finish: () => void): void {
+        clearTimeout(this.#late);
+        if (!this.isEnded && this.#last !== undefined) this.#late = setTimeout(finish, LATE);
+    }
+
     /** Ends the file, prints its report, and waits until its spans are sent. */
     async finish(): Promise<void> {
         this.isEnded = true;
+        clearTimeout(this.#late);
         const tell = (error: unknown): void => say(`error: ${reasonOf(error)}`);
         if (this.#next === 0) tell(`${this.#path}: its first part never came, so nothing of it can be read`);
         else {
+            if (this.#early.size > 0) say(`warning: ${this.#path}: part ${this.#next} never came${this.#missing}`);
             try {
                 // Those that wait for others. If some are missing, readers tell of a gap.
                 for (const [, bytes] of [...this.#early].sort(([a], [b]) => a - b)) this.#write(bytes);
@@ -140,6 +156,10 @@ class Trace {
         if (failure !== undefined) tell(`${this.#path}: ${failure}`);
         // It has an instance of the core.
         this.#spans = undefined;
+    }
+
+    get #missing(): string {
+        return this.#unsent > 0 ? `; up to ${this.#unsent} bytes are missing, since browsers promise to send 64 KiB of a page that is closed` : '';
     }
 
     /** All of it, or nothing: the page posts again what wasn't taken. */
