@@ -3,6 +3,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { copyFileSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { build } from 'esbuild';
+import { text } from './embedded.mjs';
 
 process.chdir(new URL('..', import.meta.url).pathname);
 
@@ -19,7 +20,7 @@ async function bundle(entry, options) {
 }
 
 rmSync('dist', { recursive: true, force: true });
-run('scripts/generate.mjs', '--check');
+writeFileSync('src/common/wasm-source.ts', text);
 // A worker that a page starts has to come from the page itself: it is a text in one of our modules.
 for (const name of ['ticker', 'sampler', 'rewriter']) {
     const text = await bundle(`src/browser/${name}-thread.ts`, { minify: true });

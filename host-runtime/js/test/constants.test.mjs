@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import * as constants from '../dist/common/constants.js';
-import * as wasm from '../dist/common/wasm.js';
+import * as wasm from '../dist/common/wasm-source.js';
 import { ROOT } from './support/cli.mjs';
 
 const rust = (path) => readFileSync(join(ROOT, path), 'utf8');

@@ -3,7 +3,7 @@
 import { CAPACITY, HOST_IDS } from '../common/constants.js';
 import { instantiate } from '../common/instantiate.js';
 import { hasMultiMemory } from '../common/recorder/lane.js';
-import { COPY } from '../common/wasm.js';
+import { COPY } from '../common/wasm-source.js';
 
 /** The kinds of messages to the writer. */
 export const Message = {

@@ -19,7 +19,7 @@ import { askForCells, clockMemory, forgetTicks, hasTicked, periodOn, stopTicker,
 import { TickerWatch } from '../common/clock/ticker-watch.js';
 import type { Had, ClockInfo, Header, Sink } from '../common/trace/trace.js';
 import { reasonOf } from '../common/reason.js';
-import { RECORDER_ONE_MEMORY } from '../common/wasm.js';
+import { RECORDER_ONE_MEMORY } from '../common/wasm-source.js';
 import type { OtlpOptions } from '../common/otlp/settings.js';
 import type { AskParent } from '../common/trace/parent.js';
 import { allowInlining } from './engine.js';

@@ -1,7 +1,7 @@
 /** The clocks that times are read from. A tick is a nanosecond. */
 
 import { instantiate } from '../instantiate.js';
-import { CLOCK } from '../wasm.js';
+import { CLOCK } from '../wasm-source.js';
 import type { ClockInfo, Header } from '../trace/trace.js';
 
 /** How the guest learns the time. */

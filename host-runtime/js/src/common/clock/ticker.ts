@@ -3,7 +3,7 @@
 import { reader } from './clock.js';
 import { instantiate, moduleOf } from '../instantiate.js';
 import { noStalls, type StallTotal, type TickTotal } from '../trace/trace.js';
-import { CELL, END, TICKER } from '../wasm.js';
+import { CELL, END, TICKER } from '../wasm-source.js';
 
 /** Addresses in the clock's memory, as wat/ticker.wat has them. */
 const ASKED = 64;

@@ -8,7 +8,7 @@ import { SpanWriter } from './span-writer.js';
 import { HOST, SampleTree } from './sample-tree.js';
 import { ParentReader } from './parent-cell.js';
 import type { Sampling } from './sampling.js';
-import { LOOK } from '../wasm.js';
+import { LOOK } from '../wasm-source.js';
 import { encodeWindow } from '../trace/window.js';
 
 /**

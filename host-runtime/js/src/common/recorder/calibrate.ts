@@ -10,7 +10,7 @@ import { Expected } from './inlined-recorder.js';
 import { moduleOf } from '../instantiate.js';
 import { Lane, type TakeBlock, type TimeSource } from './lane.js';
 import { clockMemory } from '../clock/ticker.js';
-import { CALIBRATE, CALIBRATE_INLINE } from '../wasm.js';
+import { CALIBRATE, CALIBRATE_INLINE } from '../wasm-source.js';
 import type { Header } from '../trace/trace.js';
 
 /** Calls between two looks at the clock: with a time before every event they fit one block. */

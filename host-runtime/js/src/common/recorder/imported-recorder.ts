@@ -4,7 +4,7 @@ import { HOST_MODULE, MEMORY_PAGES, POSITION } from '../constants.js';
 import { instantiate } from '../instantiate.js';
 import type { LaneRecorder, TimeSource } from './lane.js';
 import type { TickerWatch } from '../clock/ticker-watch.js';
-import { COUNTER, RECORDER_PRECISE, RECORDER_TICKER } from '../wasm.js';
+import { COUNTER, RECORDER_PRECISE, RECORDER_TICKER } from '../wasm-source.js';
 
 interface RecorderExports {
     enter: (funcId: number) => number;

@@ -8,7 +8,7 @@ import { instantiate } from '../instantiate.js';
 import type { MakeRecorder, LaneRecorder, TimeSource } from './lane.js';
 import { ARMED } from './shared-lane.js';
 import type { TickerWatch } from '../clock/ticker-watch.js';
-import { CLEAR } from '../wasm.js';
+import { CLEAR } from '../wasm-source.js';
 
 interface Cell<Value> {
     value: Value;

@@ -6,7 +6,7 @@ import {
     ARMED, BLOCKS, CHANGES, CONTROL, EARLIER_ARMED, EARLIER_LENGTH, GIVES, GIVES_EARLIER, GIVES_OWN, SENT, type SharedLane,
 } from './shared-lane.js';
 import type { TickerWatch } from '../clock/ticker-watch.js';
-import { RECORDER_TICKER } from '../wasm.js';
+import { RECORDER_TICKER } from '../wasm-source.js';
 
 /** Where a recorder has its time from. */
 export type TimeSource =
