@@ -5,9 +5,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
-import { rewrite, rewriting } from '../dist/common/hook/rewriter.js';
+import { rewrite, rewritingOf } from '../dist/common/hook/rewriter.js';
 import { CLI, folder, kperf, ROOT } from './support/cli.mjs';
 
+const rewriting = (...args) => rewritingOf(rewrite(...args));
 const work = folder();
 const rewriter = new WebAssembly.Module(readFileSync('dist/rewriter.wasm'));
 
@@ -75,7 +76,7 @@ test('its size and its speed', (t) => {
 const MEASURE = `
     import { execFileSync } from 'node:child_process';
     import { readFileSync } from 'node:fs';
-    import { rewriting } from './dist/common/hook/rewriter.js';
+    import { rewrite } from './dist/common/hook/rewriter.js';
     const [path, to, command] = process.argv.slice(1);
     const wasm = readFileSync(path);
     const timed = async (act) => {
@@ -84,7 +85,7 @@ const MEASURE = `
         return performance.now() - start;
     };
     const rewriter = readFileSync('dist/rewriter.wasm');
-    const first = () => rewriting(new WebAssembly.Module(rewriter), wasm, {});
+    const first = () => rewrite(new WebAssembly.Module(rewriter), wasm, {});
     console.log(JSON.stringify({
         bytes: wasm.length,
         'WebAssembly.compile': await timed(() => WebAssembly.compile(wasm)),

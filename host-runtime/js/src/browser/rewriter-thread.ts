@@ -1,6 +1,6 @@
 /** The worker that rewrites a module. scripts/build.mjs makes one text of it, `rewriter-source.ts`. */
 
-import { rewriting, type RewriteOptions, type Rewriting } from '../common/hook/rewriter.js';
+import { rewrite, rewritingOf, type RewriteOptions, type Rewriting } from '../common/hook/rewriter.js';
 
 /** What the worker is sent. */
 export interface RewriterData {
@@ -29,7 +29,7 @@ async function answer({ rewriter, version, wasm, options }: RewriterData): Promi
     const hash = globalThis.crypto?.subtle?.digest('SHA-256', bytes);
     const module = await WebAssembly.compile(bytes);
     const digits = hash && Array.from(new Uint8Array(await hash), (byte) => byte.toString(16).padStart(2, '0')).join('');
-    return { rewriting: rewriting(module, wasm, options), isOurs: digits === undefined || digits === version };
+    return { rewriting: rewritingOf(rewrite(module, wasm, options)), isOurs: digits === undefined || digits === version };
 }
 
 addEventListener('message', async ({ data }: MessageEvent<RewriterData>) => {

@@ -89,11 +89,11 @@ function runRewrite(args: string[]): void {
         description: args.filter((arg) => arg !== path && arg !== output && !/^(-o|--output)/.test(arg)).join(' '),
     };
     const wasm = readFileSync(path);
-    const rewritten = rewrite(rewriterModule(), wasm, options);
-    if (!rewritten) throw new Error(`\`${path}\` has probes already, or none of its functions is meant`);
-    const { summary } = rewritten;
-    writeFileSync(output, rewritten.wasm);
-    process.stderr.write(`${path} -> ${output}: ${summary.probed} of ${summary.functions} functions probed, ${wasm.length} -> ${rewritten.wasm.length} bytes\n`);
+    const { wasm: rewritten, summary, refusal } = rewrite(rewriterModule(), wasm, options);
+    if (refusal !== undefined) throw new Error(refusal);
+    if (!rewritten || !summary) throw new Error(`\`${path}\` has probes already, or the filters select none of its functions`);
+    writeFileSync(output, rewritten);
+    process.stderr.write(`${path} -> ${output}: ${summary.probed} of ${summary.functions} functions probed, ${wasm.length} -> ${rewritten.length} bytes\n`);
     for (const warning of summary.warnings) say(`warning: ${warning}`);
 }
 

@@ -1,6 +1,7 @@
 /** Makes columns with the core, which takes a third of the time of common/columns.ts or less, and packs them. */
 
-import { CoreInstance } from '../common/trace/core-instance.js';
+import type { CoreExports } from '../common/trace/core.js';
+import { RustModule } from '../common/rust-module.js';
 import { engine } from '../common/engine.js';
 import { LENGTHS, PACKED, PREFIX, type Encoded, type Encoder } from '../common/trace/columns.js';
 import type { Pack } from '../common/trace/trace-writer.js';
@@ -9,19 +10,18 @@ import type { Pack } from '../common/trace/trace-writer.js';
 const WORTH_PACKING = 512;
 
 export class CoreColumns implements Encoder {
-    readonly #core: CoreInstance;
+    readonly #core: RustModule<CoreExports>;
     readonly #zstd: Pack | undefined;
 
     /** Without `zstd` columns are stored as they are. */
     constructor(core: WebAssembly.Module, zstd: Pack | undefined) {
-        this.#core = new CoreInstance(new engine.Instance(core));
+        this.#core = new RustModule(new engine.Instance(core));
         this.#zstd = zstd;
     }
 
     encode(block: Uint8Array): Encoded {
         const core = this.#core;
-        core.put(block);
-        const events = core.check(core.exports.kperf_encode(block.length));
+        const events = core.call(core.exports.kperf_encode, block);
         const payload = core.output();
         return { payload: this.#zstd ? packed(payload, this.#zstd) : payload, events };
     }

@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { getEnvironmentData, isMainThread, setEnvironmentData, Worker } from 'node:worker_threads';
 import { engine } from '../common/engine.js';
 import { Loading, type LoadingHost } from '../common/hook/loading.js';
-import { rewritingOf, rewritten, type RewriteOptions, type Rewriting, type Rewritten } from '../common/hook/rewriter.js';
+import { rewrite, rewritingOf, type RewriteOptions, type Rewriting, type Rewritten } from '../common/hook/rewriter.js';
 import { missingAllocators } from '../common/trace/symbols.js';
 import { ModuleCache } from './module-cache.js';
 import { ModuleIds } from './module-ids.js';
@@ -45,7 +45,7 @@ const EMPTY = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);
 export function checkOptions(options: RewriteOptions): void {
     if (!options.allocator?.length) return;
     // What is wrong with a pattern is said of each module.
-    const { refusal } = rewritten(rewriterModule(), EMPTY, { ...options, only: [], skip: [] });
+    const { refusal } = rewrite(rewriterModule(), EMPTY, { ...options, only: [], skip: [] });
     if (refusal === undefined) return;
     throw new TypeError((refusal.startsWith('the allocator') ? 'KPERF_ALLOCATOR: ' : '') + refusal);
 }
@@ -73,7 +73,7 @@ export function loadingOf({ options, cache }: LoadingSettings): Loading {
         small: SMALL,
         known: (key) => folder?.get(key),
         keep: (key, rewriting) => folder?.put(key, rewriting),
-        rewriteNow: (wasm, options) => named(checked(rewritten(rewriterModule(), wasm, options), options), options),
+        rewriteNow: (wasm, options) => named(checked(rewrite(rewriterModule(), wasm, options), options), options),
         rewriteElsewhere,
         isOwn: isNodes,
         warn,

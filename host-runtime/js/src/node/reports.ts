@@ -2,6 +2,7 @@
 
 import { closeSync, openSync, readFileSync, readSync, realpathSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { RustModule } from '../common/rust-module.js';
 
 /** Which calls: the flags of these names. */
 export interface CallChoice {
@@ -32,12 +33,8 @@ export interface Answer {
 }
 
 interface Exports {
-    memory: WebAssembly.Memory;
-    kperf_input(length: number): number;
     kperf_make(length: number): number;
     kperf_ask(length: number): number;
-    kperf_output(): number;
-    kperf_output_length(): number;
 }
 
 /** A file of which a beginning was read. */
@@ -85,40 +82,25 @@ interface Imports {
 
 let compiled: WebAssembly.Module | undefined;
 
-/** An instance of our own, which answers JSON with JSON. */
-class Reports {
-    readonly #exports: Exports;
-
-    constructor({ rewind, read, write }: Imports) {
-        const imports = {
-            rewind,
-            read: (trace: number, at: number, length: number) => read(trace, this.#bytes(at, length)),
-            write: (at: number, length: number) => write(this.#bytes(at, length)),
-        };
-        compiled ??= new WebAssembly.Module(readFileSync(new URL('../reports.wasm', import.meta.url)));
-        this.#exports = new WebAssembly.Instance(compiled, { kperf: imports }).exports as unknown as Exports;
-    }
-
-    call(work: 'kperf_make' | 'kperf_ask', input: object): unknown {
-        const json = new TextEncoder().encode(JSON.stringify(input));
-        this.#bytes(this.#exports.kperf_input(json.length), json.length).set(json);
-        const status = this.#exports[work](json.length);
-        const text = new TextDecoder().decode(this.#bytes(this.#exports.kperf_output(), this.#exports.kperf_output_length()));
-        if (status !== 0) throw new Error(text);
-        return JSON.parse(text);
-    }
-
-    #bytes(at: number, length: number): Uint8Array {
-        return new Uint8Array(this.#exports.memory.buffer, at >>> 0, length);
-    }
+/** An instance for one product, or for all questions. */
+function reports({ rewind, read, write }: Imports): RustModule<Exports> {
+    const imports = {
+        rewind,
+        read: (trace: number, at: number, length: number) => read(trace, instance.bytes(at, length)),
+        write: (at: number, length: number) => write(instance.bytes(at, length)),
+    };
+    compiled ??= new WebAssembly.Module(readFileSync(new URL('../reports.wasm', import.meta.url)));
+    const instance = new RustModule<Exports>(new WebAssembly.Instance(compiled, { kperf: imports }));
+    return instance;
 }
 
 /** Makes something of traces, and gives its bytes to `write`. `names` are the paths of the traces. */
 function make(names: string[], calls: CallChoice, product: Make, write: (bytes: Uint8Array) => void): Answer {
     const traces = names.map((name) => new Trace(name));
-    const reports = new Reports({ rewind: (trace) => traces[trace]!.rewind(), read: (trace, bytes) => traces[trace]!.read(bytes), write });
+    const instance = reports({ rewind: (trace) => traces[trace]!.rewind(), read: (trace, bytes) => traces[trace]!.read(bytes), write });
     try {
-        return reports.call('kperf_make', { make: product, names, calls }) as Answer;
+        instance.callWith(instance.exports.kperf_make, { make: product, names, calls });
+        return JSON.parse(instance.text()) as Answer;
     } finally {
         for (const trace of traces) trace.close();
     }
@@ -133,15 +115,16 @@ export interface Questions {
     worker: { ask: { path: string; module: boolean; host: string }; answer: { source: string; room: string } };
 }
 
-let asked: Reports | undefined;
+let asked: RustModule<Exports> | undefined;
 
 /** Asks one. */
 export function ask<Name extends keyof Questions>(name: Name, question: Questions[Name]['ask']): Questions[Name]['answer'] {
     const none = (): never => {
         throw new Error('there is no trace');
     };
-    asked ??= new Reports({ rewind: none, read: none, write: none });
-    return asked.call('kperf_ask', { [name]: question }) as Questions[Name]['answer'];
+    asked ??= reports({ rewind: none, read: none, write: none });
+    asked.callWith(asked.exports.kperf_ask, { [name]: question });
+    return JSON.parse(asked.text()) as Questions[Name]['answer'];
 }
 
 function writeAll(file: number, bytes: Uint8Array): void {

@@ -1,7 +1,7 @@
 /** The thread that rewrites a large module, while the program goes on. */
 
 import { parentPort, workerData } from 'node:worker_threads';
-import { rewritten, type RewriteOptions } from '../common/hook/rewriter.js';
+import { rewrite, type RewriteOptions } from '../common/hook/rewriter.js';
 
 /** What the thread begins with. */
 export interface RewriterData {
@@ -12,5 +12,5 @@ export interface RewriterData {
 }
 
 const { rewriter, wasm, options } = workerData as RewriterData;
-const answer = rewritten(rewriter, wasm, options);
+const answer = rewrite(rewriter, wasm, options);
 parentPort?.postMessage(answer, answer.wasm ? [answer.wasm.buffer] : []);

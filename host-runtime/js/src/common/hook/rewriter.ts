@@ -1,6 +1,7 @@
-/** The rewriter: what its module exports (rewriter/src/exports.rs). */
+/** Calls the rewriter (rewriter/src/exports.rs). */
 
 import { engine } from '../engine.js';
+import { Failure, RustModule } from '../rust-module.js';
 
 /** How modules are rewritten. The fields are the flags of `kperf-wasm rewrite`. */
 export interface RewriteOptions {
@@ -40,68 +41,39 @@ export interface RewriteSummary {
 }
 
 interface RewriterExports {
-    memory: WebAssembly.Memory;
-    kperf_input(length: number): number;
     kperf_options(length: number): number;
     kperf_rewrite(length: number): number;
     kperf_summary(): number;
-    kperf_output(): number;
-    kperf_output_length(): number;
 }
 
-const FAILED = -1;
 const PROBED = 1;
 
-/** A module with probes; why it can't have any; or `undefined` if it stays as it is, since none of its functions is meant. */
-export type Rewriting = Uint8Array<ArrayBuffer> | string | undefined;
-
-/** What became of a module: with probes, why it can't have any, or neither. */
+/** A module with probes, the reason why it can't have any, or neither: it has probes already, or the filters select none of its functions. */
 export interface Rewritten {
     wasm?: Uint8Array<ArrayBuffer>;
     summary?: RewriteSummary;
     refusal?: string;
 }
 
-/** Puts probes into a module. Wants the rewriter's module. (Its instance is for this alone: its memory may be six times the module.) */
-export function rewriting(rewriter: WebAssembly.Module, wasm: Uint8Array, options: RewriteOptions): Rewriting {
-    return rewritingOf(rewritten(rewriter, wasm, options));
-}
+/** The same without the summary. */
+export type Rewriting = Uint8Array<ArrayBuffer> | string | undefined;
 
-/** The same, without what was done. */
 export function rewritingOf({ wasm, refusal }: Rewritten): Rewriting {
     return refusal ?? wasm;
 }
 
-/** Puts probes into a module, and tells what was done. */
-export function rewritten(rewriter: WebAssembly.Module, wasm: Uint8Array, options: RewriteOptions): Rewritten {
+/** Puts probes into a module. The rewriter gets an instance for this call alone, whose memory may be six times the module. */
+export function rewrite(rewriter: WebAssembly.Module, wasm: Uint8Array, options: RewriteOptions): Rewritten {
+    const module = new RustModule<RewriterExports>(new engine.Instance(rewriter));
+    const { kperf_options, kperf_rewrite, kperf_summary } = module.exports;
     try {
-        return rewrite(rewriter, wasm, options) ?? {};
+        module.callWith(kperf_options, options);
+        if (module.call(kperf_rewrite, wasm) !== PROBED) return {};
     } catch (error) {
-        if (error instanceof Refusal) return { refusal: error.message };
+        if (error instanceof Failure) return { refusal: error.message };
         throw error;
     }
-}
-
-/** Why a module can't be rewritten. */
-class Refusal extends Error {}
-
-/** The same, with what was done. Throws if it can't be done. */
-export function rewrite(rewriter: WebAssembly.Module, wasm: Uint8Array, options: RewriteOptions): { wasm: Uint8Array<ArrayBuffer>; summary: RewriteSummary } | undefined {
-    const exports = new engine.Instance(rewriter).exports as unknown as RewriterExports;
-    const put = (bytes: Uint8Array): number => {
-        const at = exports.kperf_input(bytes.length);
-        new Uint8Array(exports.memory.buffer, at, bytes.length).set(bytes);
-        return bytes.length;
-    };
-    const output = (): Uint8Array<ArrayBuffer> => new Uint8Array(exports.memory.buffer as ArrayBuffer, exports.kperf_output(), exports.kperf_output_length()).slice();
-    const text = (): string => new TextDecoder().decode(output());
-    const check = (status: number): number => {
-        if (status === FAILED) throw new Refusal(text());
-        return status;
-    };
-    check(exports.kperf_options(put(new TextEncoder().encode(JSON.stringify(options)))));
-    if (check(exports.kperf_rewrite(put(wasm))) !== PROBED) return undefined;
-    const rewritten = output();
-    check(exports.kperf_summary());
-    return { wasm: rewritten, summary: JSON.parse(text()) as RewriteSummary };
+    const rewritten = module.output().slice();
+    module.check(kperf_summary());
+    return { wasm: rewritten, summary: JSON.parse(module.text()) as RewriteSummary };
 }

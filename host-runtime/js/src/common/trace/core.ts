@@ -1,7 +1,7 @@
 /** Makes the call tree, the report and the OTLP requests of a trace, by the same code as `kperf-wasm` (core/). */
 
-import { CoreInstance } from './core-instance.js';
 import { engine } from '../engine.js';
+import { RustModule } from '../rust-module.js';
 
 /** What becomes a span, and how. What is left out has the default of `kperf-wasm export --format otlp`. */
 export interface SpanOptions {
@@ -112,34 +112,42 @@ export interface CallTree {
     wall_nanos: number;
 }
 
+/** What the core exports (core/src/exports.rs). */
+export interface CoreExports {
+    kperf_open(length: number): number;
+    kperf_push(length: number): number;
+    kperf_end(): number;
+    kperf_next(): number;
+    kperf_partial(): number;
+    kperf_spans(): number;
+    kperf_account(): number;
+    kperf_report(compensate: number): number;
+    kperf_tree(): number;
+    kperf_encode(length: number): number;
+}
+
 const REQUEST = 2;
 /** The instance's memory has room for a piece of this size; a long trace comes in several. */
 const PIECE = 1 << 20;
 
 /** Reads one trace, also while it is being recorded. */
 export class TraceCore {
-    readonly #core: CoreInstance;
+    readonly #core: RustModule<CoreExports>;
 
     /** `open` makes it. */
-    private constructor(core: CoreInstance, options: CoreOptions) {
+    private constructor(core: RustModule<CoreExports>, options: CoreOptions) {
         this.#core = core;
-        const bytes = new TextEncoder().encode(JSON.stringify(options));
-        core.put(bytes);
-        core.check(core.exports.kperf_open(bytes.length));
+        core.callWith(core.exports.kperf_open, options);
     }
 
     /** Begins with a trace of which nothing is there yet. Wants the core's module. */
     static async open(module: WebAssembly.Module, options: CoreOptions): Promise<TraceCore> {
-        return new TraceCore(new CoreInstance(await engine.instantiate(module)), options);
+        return new TraceCore(new RustModule<CoreExports>(await engine.instantiate(module), 'kperf: '), options);
     }
 
     /** The trace's next bytes. Throws if it is no trace. */
     push(bytes: Uint8Array): void {
-        for (let at = 0; at < bytes.length; at += PIECE) {
-            const piece = bytes.subarray(at, at + PIECE);
-            this.#core.put(piece);
-            this.#core.check(this.#core.exports.kperf_push(piece.length));
-        }
+        for (let at = 0; at < bytes.length; at += PIECE) this.#core.call(this.#core.exports.kperf_push, bytes.subarray(at, at + PIECE));
     }
 
     /** The trace has no more. */

@@ -8,7 +8,7 @@ import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { parseClock } from '../../common/clock/clock.js';
 import { otlpFromEnvironment, tracesUrl, type OtlpOptions } from '../../common/otlp/settings.js';
 import { reasonOf } from '../../common/reason.js';
-import { rewritten, type RewriteOptions } from '../../common/hook/rewriter.js';
+import { rewrite, type RewriteOptions } from '../../common/hook/rewriter.js';
 import { parseSampling } from '../../common/profile/sampling.js';
 import { number, oneOf, PROBED, probed, say, Usage } from '../cli-args.js';
 import { rewriterModule } from '../loading.js';
@@ -128,7 +128,7 @@ const SMALLEST = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0, 1, 4, 1, 96, 0, 0, 3
 /** Bad patterns are said now, and not of each module. */
 function checkPatterns(options: RewriteOptions): void {
     if (options.only?.length === 0 && options.skip?.length === 0) return;
-    const { refusal } = rewritten(rewriterModule(), SMALLEST, options);
+    const { refusal } = rewrite(rewriterModule(), SMALLEST, options);
     if (refusal?.startsWith('bad pattern')) throw new Usage(refusal);
 }
 
