@@ -18,7 +18,6 @@ mod report;
 mod rewrite;
 mod run;
 mod send;
-mod serve;
 mod shared;
 mod top;
 mod view;
@@ -51,7 +50,6 @@ enum Cli {
     Send(send::Opts),
     Info(info::Opts),
     Rewrite(rewrite::Opts),
-    Serve(serve::Opts),
 }
 
 const EXAMPLES: &str = "\
@@ -67,7 +65,6 @@ Examples:
   kperf-wasm diff old.kperf new.kperf           what got slower, what is new
   kperf-wasm collect traces/ -o dataset/        many runs as tables, for DuckDB, Spark and the like
   kperf-wasm send app.kperf                     the calls as spans, to an OpenTelemetry Collector
-  kperf-wasm serve dist/                        a web app whose pages record, without a change to it
   kperf-wasm rewrite app.wasm -o probed.wasm    only add the probes
 
 Exit codes:
@@ -90,7 +87,6 @@ impl Cli {
             Cli::Send(opts) => opts.run(),
             Cli::Info(opts) => opts.run(),
             Cli::Rewrite(opts) => opts.run(),
-            Cli::Serve(opts) => opts.run(),
         }
     }
 }

@@ -33,10 +33,7 @@ writeFileSync('src/common/hook/version-source.ts', `/** The SHA-256 of rewriter.
 run('node_modules/typescript/bin/tsc');
 for (const name of ['core', 'rewriter', 'reports']) copyFileSync(`${name}/${name}.wasm`, `dist/${name}.wasm`);
 for (const [name, entry] of Object.entries({ kperf: 'register', worklet: 'worklet' })) {
-    const script = await bundle(`dist/browser/${entry}.js`, { minify: true });
-    writeFileSync(`dist/${name}.js`, script);
-    // `kperf-wasm serve` has the same inside; a test says where it hasn't.
-    if (process.argv.includes('--bundle')) writeFileSync(`bundle/${name}.js`, script);
+    writeFileSync(`dist/${name}.js`, await bundle(`dist/browser/${entry}.js`, { minify: true }));
 }
 // The package has no dependencies: what `serve` takes from others is in one file, with the licences of all of them.
 const contents = "module.exports = { send: require('send'), lookup: require('mime-types').lookup };";

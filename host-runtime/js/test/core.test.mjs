@@ -139,7 +139,3 @@ test('it is small', (t) => {
     assert.equal(packed < 203_000, true, `${packed} bytes gzipped`);
     assert.deepEqual(WebAssembly.Module.imports(new WebAssembly.Module(wasm)), []);
 });
-
-test('what `kperf-wasm serve` puts into pages is this package\'s: npm run bundle', () => {
-    for (const name of ['kperf', 'worklet']) assert.equal(readFileSync(`bundle/${name}.js`, 'utf8'), readFileSync(`dist/${name}.js`, 'utf8'));
-});

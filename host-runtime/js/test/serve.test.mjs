@@ -1,5 +1,4 @@
-// The package's own server, asked as browsers and others ask it.
-process.env.KPERF_TEST_SERVE = 'npm';
+// `npx kperf-wasm serve`, asked as browsers and others ask it.
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -9,7 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { folder, PACKAGE, ROOT } from './support/cli.mjs';
-const { start: starter } = await import('./support/serve.mjs');
+import { start as starter } from './support/serve.mjs';
 
 const work = folder();
 const start = (...args) => starter(work, ...args);

@@ -1,4 +1,4 @@
-//! Flags of `rewrite` and `serve` that say what the module's host does.
+//! Flags of `rewrite` that say what the module's host does.
 
 use anyhow::Context;
 use kperf_rewriter::{Host, Options, Pattern};

@@ -34,7 +34,7 @@ pub struct ProbeArgs {
     drop_debug: bool,
     /// What a probe is. `import`: calls to a recorder module, which any host can supply. `inline`: the recorder's code inside
     /// the module; with a ticker this costs a third, but the engine must allow several memories, and each instance has its
-    /// own call tree. `auto`: inline for `run` and `serve` with a ticker, import otherwise.
+    /// own call tree. `auto`: inline for `run` with a ticker, import otherwise.
     #[arg(long, value_enum, value_name = "PROBE", default_value = "auto")]
     pub probe: ProbeArg,
     /// What to do with small functions that call nothing, don't loop and can't trap: `time` them like all others, or only
@@ -50,7 +50,7 @@ pub struct ProbeArgs {
     pub allocations: Option<SampleArg>,
     /// Functions of an allocator of another name: `malloc=my_alloc,free=my_free`. There are malloc, calloc, realloc, reallocarray,
     /// free, aligned_alloc, posix_memalign, alloc (size, ..), rust_realloc (block, old size, alignment, size) and new
-    /// (AssemblyScript). With `serve` any module of a page may have them.
+    /// (AssemblyScript).
     #[arg(long, value_name = "KIND=FUNC", requires = "allocations")]
     allocator: Vec<String>,
     #[command(flatten)]

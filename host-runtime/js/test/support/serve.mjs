@@ -1,19 +1,17 @@
-// `kperf-wasm serve`, as tests start and end it.
+// `npx kperf-wasm serve`, as tests start and end it.
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after } from 'node:test';
-import { CLI, kperf, PACKAGE } from './cli.mjs';
+import { kperf, PACKAGE } from './cli.mjs';
 
-/** Which server: `npm` is that of the package. */
-export const isNpm = process.env.KPERF_TEST_SERVE === 'npm';
-const COMMAND = isNpm ? [process.execPath, join(PACKAGE, 'dist/node/cli.js')] : [CLI];
+const CLI = join(PACKAGE, 'dist/node/cli.js');
 
 /** Starts `kperf-wasm serve`, with traces below `work`; `end` sends it a signal and answers what it said. */
 export async function start(work, ...args) {
     const traces = join(work, `traces-${Math.random()}`);
-    const [program, ...before] = COMMAND;
-    const child = spawn(program, [...before, 'serve', ...args, '--listen', '127.0.0.1:0', '--traces', traces], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const command = [CLI, 'serve', ...args, '--listen', '127.0.0.1:0', '--traces', traces];
+    const child = spawn(process.execPath, command, { stdio: ['ignore', 'pipe', 'pipe'] });
     // A test that fails leaves it behind.
     after(() => child.kill());
     let [stdout, stderr] = ['', ''];
