@@ -144,7 +144,7 @@ test('modules with the same ids are refused, the same module twice is not', () =
     const other = new WebAssembly.Module(probed('test/programs/calls.wat', join(work, 'other.wasm'), '--skip', 'leaf'));
     kperf.imports({}, module);
     kperf.imports({}, module);
-    assert.throws(() => kperf.imports({}, other), /two modules have the ids 0 to 3; rewrite them together, or one with --id-base 5/);
+    assert.throws(() => kperf.imports({}, other), /two modules have the ids 0 to 3; rewrite them together, or one with ids from 5/);
 });
 
 test('a module without probes gets what it would have got', () => {

@@ -1,25 +1,22 @@
-/** What hosts, the recorder and traces agree on. test/constants.test.ts holds it against guest-shim/src and kperf-trace. */
+/** Constants of the ABI and of traces. test/constants.test.mjs compares them with guest-shim/src and kperf-trace. */
 
 /** Import module of the probes. */
 export const MODULE = 'kperf';
-/** Its function that every probe calls. Whoever supplies it answers the probes. */
+/** The import that every probe calls. A program that supplies it handles the probes itself. */
 export const ENTER = 'enter';
 /** Custom section with the symbol table of a probed module. */
 export const SYMBOLS_SECTION = 'kperf.symbols';
-/** Import module of what a recorder wants from its host. */
+/** Import module of the recorder's host functions. */
 export const HOST_MODULE = 'kperf:host';
-/** Its function that every recorder inside of a module imports. */
+/** The import that every inlined recorder has. */
 export const HOST_FLUSH = 'flush';
-/** All that probes import from `MODULE`. A module that has such an import of its own gets no probes. */
+/** Everything that probes import from `MODULE`. A module with such an import of its own gets no probes. */
 export const PROBES: ReadonlySet<string> = new Set([ENTER, 'leave', 'unwind', 'depth', 'close', 'allocating', 'allocated', 'grew', 'created', 'instructions']);
-/** All that a recorder inside of a module imports from `HOST_MODULE`. */
+/** Everything that an inlined recorder imports from `HOST_MODULE`. */
 export const HOST_IMPORTS: ReadonlySet<string> = new Set(['now', HOST_FLUSH]);
-/** Prefix of the recorder's export names when it is a part of the module. */
+/** Prefix of an inlined recorder's exports. */
 export const EXPORT_PREFIX = 'kperf.';
-/**
- * All that recorders inside of modules export, of whatever form. A module that has such an export of its own gets no probes; other names
- * with this prefix are the program's.
- */
+/** Everything that inlined recorders of any form export. A module with such an export of its own gets no probes; the program may use other names with this prefix. */
 export const RECORDER_EXPORTS: ReadonlySet<string> = new Set([
     'memory', 'flush', 'close', 'switch', 'mark', 'depth', 'start',
     'state.head', 'state.stack', 'state.last', 'state.instructions', 'state.allocator', 'state.sample',
@@ -28,17 +25,17 @@ export const RECORDER_EXPORTS: ReadonlySet<string> = new Set([
 
 /** Pages of a lane's memory. */
 export const MEMORY_PAGES = 2;
-/** Address of the time in a lane's memory, if its recorder is a part of a module: a u64. */
+/** Address of the time in an inlined recorder's memory: a u64. */
 export const CLOCK = 0;
-/** Address of what makes such a recorder look at it, a u32: whoever writes the time writes 0 there afterwards. */
+/** Address of the limit below which an inlined recorder ignores the clock, a u32. A thread that writes the time then writes 0 there. */
 export const LIMIT = 8;
-/** The time that switches it off: all ones. */
+/** The time that switches an inlined recorder off: all ones. */
 export const CLOCK_OFF = -1n;
-/** Fills a block behind its last word, if its recorder is a part of a module. */
+/** Fills an inlined recorder's block after its last word. */
 export const END_MARK = 0xffffffff;
 /** Address of the write position, a u32. */
 export const POSITION = 64;
-/** Address of the depths of the stacks that don't run, a u32 each. */
+/** Address of the depths of suspended stacks, a u32 each. */
 export const SAVED_DEPTHS = 1024;
 /** Address of the block. */
 export const START = 4096;
@@ -46,14 +43,14 @@ export const START = 4096;
 export const CAPACITY = MEMORY_PAGES * 65536 - START;
 /** Length of a block's header in bytes. */
 export const BLOCK_HEADER = 16;
-/** How many stacks a lane can tell apart. */
+/** The number of stacks that a lane distinguishes. */
 export const STACKS = 768;
 
 /** Largest payload of a mark, an unwind or a switch. */
 export const MAX_PAYLOAD = 0x3ffffff;
 /** Tag of a time word. */
 export const TIME = 0x40000000;
-/** The whole of a leave. */
+/** A leave's word. */
 export const LEAVE = 0x80000000;
 /** Tag of an unwind. */
 export const UNWIND = 0xc0000000;
@@ -81,16 +78,16 @@ export const PREAMBLE = /* @__PURE__ */ Uint8Array.of(0x4b, 0x50, 0x45, 0x52, 0x
 export const SYNC = /* @__PURE__ */ Uint8Array.of(0xf5, 0x6b, 0x70, 0x66);
 /** Length of a chunk's header in bytes. */
 export const CHUNK_HEADER = 28;
-/** Takes the place of the recorder's number in a stall that concerns all recorders. */
+/** The recorder's number in a stall of all recorders. */
 export const NO_RECORDER = 0xffffffff;
-/** The first id for functions of the host: those of modules count from 0. */
+/** The first id of host functions. */
 export const HOST_IDS = 1 << 29;
-/** Ids of modules that get their probes when they are loaded begin here: those of files that were rewritten before count from 0. */
+/** The first id for modules that are rewritten when they are loaded. Files that were rewritten before have ids from 0. */
 export const LOADED_IDS = 1 << 20;
 
-/** Of a module that makes a profile: address of the outermost call's slot, of the last slot, and of the first count. */
+/** Addresses in a profiled module's memory: the outermost call's slot, the first count and the last slot. */
 export const SHADOW_STACK = 64;
 export const SHADOW_COUNTS = 1 << 20;
 export const SHADOW_LAST = SHADOW_COUNTS - 16;
-/** How many slots there are. */
+/** The number of slots. */
 export const SHADOW_SLOTS = (SHADOW_LAST - SHADOW_STACK) / 8 + 1;

@@ -1,4 +1,4 @@
-/** What the engine has of WebAssembly, as it was before `hook` put anything in its place: what we make ourselves is no program's. */
+/** The engine's own `WebAssembly`, saved before `hook` wraps it. Our own modules are made with these. */
 
 const { compile, instantiate, Module, Instance } = WebAssembly;
 const { imports, exports, customSections } = Module;
@@ -6,19 +6,19 @@ const instanceExports = Object.getOwnPropertyDescriptor(Instance.prototype, 'exp
 
 export const engine = { compile, instantiate, Module, Instance };
 
-/** All that a module imports, ours too. */
+/** All imports of a module, including those of probes. */
 export const importsOf = (module: WebAssembly.Module): WebAssembly.ModuleImportDescriptor[] => imports(module);
 
-/** All that a module exports. */
+/** All exports of a module, including those of an inlined recorder. */
 export const exportsOf = (module: WebAssembly.Module): WebAssembly.ModuleExportDescriptor[] => exports(module);
 
-/** A module's custom sections of this name. */
+/** A module's custom sections of one name. */
 export const sectionsOf = (module: WebAssembly.Module, name: string): ArrayBuffer[] => customSections(module, name);
 
-/** All that an instance exports. */
+/** All exports of an instance. */
 export const instanceExportsOf = (instance: WebAssembly.Instance): WebAssembly.Exports => instanceExports.call(instance);
 
-/** Whether this is a module, of whatever realm. */
+/** Whether a value is a module of any realm. */
 export function isModule(value: unknown): value is WebAssembly.Module {
     try {
         return imports(value as WebAssembly.Module) !== undefined;

@@ -85,7 +85,7 @@ export class HubOutput implements Output {
             recorders: this.#hub.lanes,
             ticker_stalls: total,
             ...(ticks && { ticks }),
-            ...clockwork.had?.(),
+            ...clockwork.usage?.(),
             writer_stalls: this.#hub.stalls,
         };
         const ending: Ending = { summary: input, stalls: first };

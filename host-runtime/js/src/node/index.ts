@@ -17,7 +17,7 @@ import { parseSampling, type Sampling, type SamplingOptions } from '../common/pr
 import type { SharedLane } from '../common/recorder/shared-lane.js';
 import { askForCells, clockMemory, forgetTicks, hasTicked, periodOn, stopTicker, waitForTicker, type CellChange, type Ticker } from '../common/clock/ticker.js';
 import { TickerWatch } from '../common/clock/ticker-watch.js';
-import type { Had, ClockInfo, Header, Sink } from '../common/trace/trace.js';
+import type { ClockInfo, Header, ProcessUsage, Sink } from '../common/trace/trace.js';
 import { reasonOf } from '../common/reason.js';
 import { RECORDER_ONE_MEMORY } from '../common/wasm-source.js';
 import type { OtlpOptions } from '../common/otlp/settings.js';
@@ -175,7 +175,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const time = timeSource(shared, clock);
     if (!shared.ticker) calibration = new Calibration(time, clock);
     const sample = (): SamplerLink => (options.sink && !test ? refuseToSample() : startSampler(shared, clock, output, true));
-    return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, calibration, clock, usage), opened: output instanceof HubOutput ? announce(shared, output) : undefined, sampler: sample, inside: insideOf(shared) });
+    return new Recorder(output, time, { parent: options.parent, cost: costOf(shared, calibration, clock, usage), opened: output instanceof HubOutput ? announce(shared, output) : undefined, sampler: sample, firstInlined: inlinedHookOf(shared) });
 }
 
 /** Joins the recording of the thread that started this one; `undefined` if there is none. */
@@ -189,7 +189,7 @@ export function joinRecorder(): Recorder | undefined {
     // This thread may be terminated at any moment; then the writer reads its lanes. It must run before they are announced.
     hub.waitForWriter(THREAD_START);
     const output = new HubOutput(hub);
-    return new Recorder(output, time, { cost: costOf(shared, new Calibration(time, clock), clock), opened: announce(shared, output), sampler: () => startSampler(shared, clock, output, false), inside: insideOf(shared) });
+    return new Recorder(output, time, { cost: costOf(shared, new Calibration(time, clock), clock), opened: announce(shared, output), sampler: () => startSampler(shared, clock, output, false), firstInlined: inlinedHookOf(shared) });
 }
 
 /** Hands over what this thread has recorded, when it ends. */
@@ -208,7 +208,7 @@ function announce({ channels }: Shared, output: HubOutput): (number: number, lan
     };
 }
 
-function insideOf({ inlining }: Shared): (() => void) | undefined {
+function inlinedHookOf({ inlining }: Shared): (() => void) | undefined {
     return inlining ? allowInlining : undefined;
 }
 
@@ -242,7 +242,7 @@ type Meanwhile = (isThere: () => boolean) => void;
 function openOutput(options: RecorderOptions, header: Header, clock: Clock, shared: Shared, usage: Usage, meanwhile: Meanwhile): Output {
     const now = (): number => ticksOf(clock);
     const anchor = shared.made ? undefined : () => anchorOf(clock);
-    const clockwork = { now, ticker: () => shared.ticker, anchor, had: shared.made === 'test' ? undefined : () => usage.had() };
+    const clockwork = { now, ticker: () => shared.ticker, anchor, usage: shared.made === 'test' ? undefined : () => usage.read() };
     if (options.sink) return new LocalOutput(options.sink, header, clockwork);
     const hub = new Hub(shared.hub);
     const path = options.path ?? defaultPath();
@@ -267,7 +267,7 @@ class Usage {
         this.#preempted = watchPreempted();
     }
 
-    had(): Had {
+    read(): ProcessUsage {
         const { user, system } = process.cpuUsage(this.#began);
         const taken = this.#preempted();
         return { cpu_nanos: 1000 * (user + system), ...(taken && { preempted: taken }) };

@@ -1,4 +1,4 @@
-/** The front of a memory: the time that recorders load, and what makes a recorder inside of a module look at it. */
+/** The time at the front of a memory, which recorders load, and the limit that makes an inlined recorder load it. */
 
 import { CLOCK, LIMIT } from '../constants.js';
 
@@ -11,18 +11,17 @@ export class ClockCell {
         this.#limit = new Int32Array(buffer, LIMIT, 1);
     }
 
-    /** The time in ticks; 0: the host is asked; `CLOCK_OFF`: nothing is recorded. */
+    /** The time in ticks. 0: recorders ask the host. `CLOCK_OFF`: they record nothing. */
     get clock(): bigint {
         return Atomics.load(this.#clock, 0);
     }
 
     set clock(value: bigint) {
-        // Both halves at once.
         Atomics.store(this.#clock, 0, value);
         this.#show();
     }
 
-    /** Sets the clock, unless it has changed since it was `seen`. */
+    /** Sets the clock if it is still `seen`. */
     replace(seen: bigint, value: bigint): void {
         Atomics.compareExchange(this.#clock, 0, seen, value);
         this.#show();

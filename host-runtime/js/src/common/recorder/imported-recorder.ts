@@ -1,4 +1,4 @@
-/** The recorder beside the modules: an instance of guest-shim's, which answers their probes. */
+/** The recorder whose functions probed modules import: an instance of guest-shim's. */
 
 import { HOST_MODULE, MEMORY_PAGES, POSITION } from '../constants.js';
 import { instantiate } from '../instantiate.js';
@@ -21,25 +21,23 @@ interface RecorderExports {
     'state.stack': { readonly value: number };
 }
 
-/** Where its modules count their instructions. */
 interface Counter {
     instructions: WebAssembly.Global;
     now: WebAssembly.ExportValue;
 }
 
-/** A recorder of its own module. */
 export class ImportedRecorder implements LaneRecorder {
     readonly memory: WebAssembly.Memory;
     readonly marked = false;
     readonly watch: TickerWatch | undefined;
-    /** What a probed module imports from `kperf`. */
+    /** The functions that a probed module imports from `kperf`. */
     readonly probes: Record<string, WebAssembly.ImportValue>;
     readonly #words: Uint32Array;
     readonly #recorder: RecorderExports;
     readonly #halt: (on: boolean) => void;
     #drop: (() => void) | undefined;
 
-    /** `flush` is called when its block is full. */
+    /** Calls `flush` when its block is full. */
     constructor(time: TimeSource, flush: (length: number) => void) {
         this.memory = new WebAssembly.Memory({ initial: MEMORY_PAGES, maximum: MEMORY_PAGES, shared: true });
         this.#words = new Uint32Array(this.memory.buffer);
@@ -47,7 +45,7 @@ export class ImportedRecorder implements LaneRecorder {
         this.#halt = time.halt;
         let wasm = RECORDER_PRECISE;
         if (time.kind === 'ticker') {
-            // Without several memories the lane's own has the time: 0 until the ticker has heard of it.
+            // An engine without multi-memory has the time in the lane's memory: 0 until the ticker writes it.
             wasm = time.oneMemory ?? RECORDER_TICKER;
             host['clock'] = time.clock;
             this.watch = time.watch?.(time.oneMemory ? this.memory : time.clock);

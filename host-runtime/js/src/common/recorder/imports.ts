@@ -1,21 +1,20 @@
-/** What an instance of a probed module gets: what the program supplies, and what is ours. */
+/** The imports of a probed module: the program's and ours. */
 
 import { Reason } from '../constants.js';
 import { importsOf } from '../engine.js';
 import type { Lanes } from './lanes.js';
 
-/** `proc_exit` of a WASI implementation. */
+/** A WASI implementation's `proc_exit`. */
 export type Exit = (code: number) => unknown;
 
-/** What the engine may ask a program's object for, which may be a Proxy. */
+/** A module's imports in the program's object, which may be a Proxy. */
 type Given = Record<string, WebAssembly.ImportValue> | undefined;
 
 const WASI = ['wasi_snapshot_preview1', 'wasi_unstable'];
 
 /**
- * The imports that a module asks for, each looked up as the engine would: what a prototype or a Proxy answers counts. `ours` come
- * beside them. All functions stay the very functions that they were, but for `proc_exit` of WASI, through which a guest ends: what is
- * open then is closed with the right reason, and `ended` is told.
+ * Looks up a module's imports as the engine does, through prototypes and Proxies, and adds `ours`. Functions are passed unchanged, except
+ * WASI's `proc_exit`: it first closes the open frames with the reason `Exit`, and calls `ended`.
  */
 export function importsWith(
     module: WebAssembly.Module,
@@ -29,16 +28,16 @@ export function importsWith(
     for (const from of new Set(wanted.map(({ module }) => module))) {
         const names = wanted.filter(({ module }) => module === from).map(({ name }) => name);
         const isOurs = names.every((name) => Object.hasOwn(ours[from] ?? {}, name));
-        // A Proxy may throw where it is asked for what the program doesn't know of.
+        // A Proxy may throw for names that the program doesn't know.
         const given = isOurs ? undefined : (imports?.[from] as Given);
-        const own = ours[from] ?? (WASI.includes(from) ? guarded(given, lanes, ended) : undefined);
+        const own = ours[from] ?? (WASI.includes(from) ? wrappedExit(given, lanes, ended) : undefined);
         supplied[from] = own ? Object.fromEntries(names.map((name) => [name, Object.hasOwn(own, name) ? own[name]! : given?.[name]!])) : given!;
     }
     return supplied;
 }
 
-/** `proc_exit`, if that is a function. */
-function guarded(wasi: Given, lanes: Lanes, ended: (code: number, exit: Exit) => void): WebAssembly.ModuleImports | undefined {
+/** The wrapped `proc_exit`, if it is a function. */
+function wrappedExit(wasi: Given, lanes: Lanes, ended: (code: number, exit: Exit) => void): WebAssembly.ModuleImports | undefined {
     const exit = wasi?.['proc_exit'] as Exit;
     if (typeof exit !== 'function') return undefined;
     return {

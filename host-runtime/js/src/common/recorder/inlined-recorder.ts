@@ -1,4 +1,4 @@
-/** The recorder inside of a module (`kperf-wasm rewrite --probe inline`): what its instance shows of it. Each instance is a lane. */
+/** The recorder inside a module (`kperf-wasm rewrite --probe inline`), through its instance's exports. Each instance is a lane. */
 
 import { BLOCK_HEADER, CAPACITY, CLOCK_OFF, EXPORT_PREFIX, HOST_FLUSH, HOST_MODULE, LEAVE, MARK, MODULE, Reason, START } from '../constants.js';
 import { exportsOf, importsOf } from '../engine.js';
@@ -14,55 +14,55 @@ interface Cell<Value> {
     value: Value;
 }
 
-/** What an instance exports, behind `EXPORT_PREFIX`. */
+/** The exports of an instance with `EXPORT_PREFIX`. */
 interface Inner {
     memory: WebAssembly.Memory;
     close: (reason: number, depth: number) => void;
     switch: (stack: number) => void;
     mark: (value: number) => void;
     flush: () => void;
-    /** How many frames are open, and below 32 bits where the next word goes (0 before the first event). */
+    /** Upper 32 bits: the number of open frames. Lower: the address of the next word, 0 before the first event. */
     'state.head': Cell<bigint>;
     'state.stack': Cell<number>;
     'state.last': Cell<bigint>;
-    /** How many instructions it has executed, if it counts them. */
+    /** The number of executed instructions, if the module counts them. */
     'state.instructions'?: Cell<bigint>;
 }
 
-/** Whether a module has its recorder inside. */
+/** Whether a module has an inlined recorder. */
 export function isInlined(module: WebAssembly.Module): boolean {
     return importsOf(module).some(({ module, name }) => module === HOST_MODULE && name === HOST_FLUSH);
 }
 
-/** Whether a module counts the instructions that it executes, which are its clock. */
+/** Whether a module's clock is the number of its executed instructions. */
 export function countsInstructions(module: WebAssembly.Module): boolean {
-    const inside = exportsOf(module).some(({ name }) => name === `${EXPORT_PREFIX}state.instructions`);
-    return inside || importsOf(module).some(({ module, name }) => module === MODULE && name === 'instructions');
+    const isInlined = exportsOf(module).some(({ name }) => name === `${EXPORT_PREFIX}state.instructions`);
+    return isInlined || importsOf(module).some(({ module, name }) => module === MODULE && name === 'instructions');
 }
 
-/** Fails if the recorder inside of a module is another version's, of which nobody would know what it records. */
+/** Throws if a module's inlined recorder is of another version. */
 export function checkVersion(module: WebAssembly.Module): void {
     checkHead(exportsOf(module).some(({ name }) => name === `${EXPORT_PREFIX}state.head`));
 }
 
 function checkHead(hasHead: boolean): void {
     if (hasHead) return;
-    throw new Error('kperf: a module has the recorder of another version inside: rewrite the original with this one');
+    throw new Error('kperf: the module was rewritten by another version: rewrite the original with this one');
 }
 
-/** The memory of an instance's own recorder, if it has one. */
+/** The memory of an instance's inlined recorder, if it has one. */
 export function innerMemory(exports: WebAssembly.Exports): WebAssembly.Memory | undefined {
     const memory = exports[`${EXPORT_PREFIX}memory`];
     return memory as WebAssembly.Memory | undefined;
 }
 
-/** Set while we find out which `flush` an instance calls. */
+/** Set while `expectedOf` finds out which `flush` an instance calls. */
 let asked: { answer?: Expected } | undefined;
 
-/** Which of the expected instances this is; none if it has come already. Leaves it as it was. */
+/** The expected instance that has these exports; `undefined` if it has come already. Restores the recorder's state. */
 export function expectedOf(exports: WebAssembly.Exports): Expected | undefined {
     const { memory, flush, 'state.head': head } = inner(exports);
-    // The recorder begins its block anew when `flush` has taken what seems to be in it.
+    // After `flush` the recorder begins a new block.
     const header = new Uint8Array(memory.buffer, START, BLOCK_HEADER + 4);
     const [kept, before] = [header.slice(), head.value];
     const asking: typeof asked = (asked = {});
@@ -77,9 +77,9 @@ export function expectedOf(exports: WebAssembly.Exports): Expected | undefined {
     return asking.answer;
 }
 
-/** An instance to come: what it imports is made before it, and its memory seen when it is there. */
+/** An instance that has its imports, but doesn't exist yet or wasn't attached. */
 export class Expected {
-    /** What the module imports from `kperf:host`. */
+    /** The module's imports from `kperf:host`. */
     readonly imports: WebAssembly.ModuleImports;
     readonly #time: TimeSource;
     #flush: ((length: number) => void) | undefined;
@@ -87,25 +87,24 @@ export class Expected {
     /** Whether the module makes a profile. */
     readonly isProfile: boolean;
 
-    /** `clock` is where it has its time from. */
     constructor(time: TimeSource, isProfile = false) {
         this.#time = time;
         this.isProfile = isProfile;
         this.imports = { now: time.now, flush: (_address: number, length: number) => this.#full(length) };
     }
 
-    /** Whether it has begun. */
+    /** Whether the instance has called the host. */
     get hasBegun(): boolean {
         return this.#begun;
     }
 
-    /** Whether something was recorded that nobody can see: no instance came. */
+    /** Whether events were recorded, but the instance was never attached. */
     get isLost(): boolean {
         return this.#begun && this.#flush === undefined;
     }
 
-    /** The instance is there. */
-    seat(exports: WebAssembly.Exports): MakeRecorder {
+    /** Makes the recorder of the instance that has come. */
+    recorder(exports: WebAssembly.Exports): MakeRecorder {
         return (flush) => {
             this.#flush = flush;
             return new InlinedRecorder(exports, this.#time);
@@ -115,17 +114,17 @@ export class Expected {
     #full(length: number): void {
         if (asked) return void (asked.answer ??= this);
         if (this.#flush) return this.#flush(length);
-        // Its start section runs: what is recorded stands in a memory that can't be seen before that has ended.
+        // The start section runs, and the instance's memory can't be read before it ends.
         this.#begun = true;
         if (length === 0) return;
         throw new Error(
-            'kperf: a module that has its recorder inside records, and nobody knows its instance: ' +
-                'tell the recorder (kperf.attach(instance)), or, if that is its start section still, rewrite it with `--probe import`',
+            'kperf: an instance with an inlined recorder records, but was not attached: call kperf.attach(instance); ' +
+                'or, if its start section is still running, rewrite the module with `--probe import`',
         );
     }
 }
 
-/** A recorder that is a part of a module. It doesn't keep the instance alive; when that is gone, the memory is all there is. */
+/** An inlined recorder. It doesn't keep the instance alive; after the instance only its memory is left. */
 class InlinedRecorder implements LaneRecorder {
     readonly memory: WebAssembly.Memory;
     readonly marked = true;
@@ -141,14 +140,14 @@ class InlinedRecorder implements LaneRecorder {
         this.memory = memory;
         this.#words = new Uint32Array(memory.buffer);
         if (positionOf(head) === 0) {
-            // As a recorder beside the module does when it begins. The header is written at the first event.
+            // As an imported recorder begins. The first event writes the header.
             last.value = instructions?.value ?? (time.now as () => bigint)();
             setPosition(head, START + BLOCK_HEADER);
         }
         this.#clear = instantiate<{ clear: (from: number, to: number) => void }>(CLEAR, { js: { memory } }).clear;
         this.#clear(positionOf(head), START + CAPACITY);
         if (time.kind !== 'ticker') return;
-        // Until the ticker has heard of it, or if none runs yet, the host is asked at every event.
+        // Every event asks the host for the time until the ticker writes it.
         this.watch = time.watch?.(memory);
         this.#drop = time.add(memory);
     }
@@ -203,7 +202,7 @@ class InlinedRecorder implements LaneRecorder {
     }
 
     setRecording(on: boolean): void {
-        // Until the ticker has written the time, or where there is none, the host is asked for it.
+        // 0 asks the host until a ticker writes the time.
         new ClockCell(this.memory).clock = on ? 0n : CLOCK_OFF;
     }
 
@@ -213,10 +212,10 @@ class InlinedRecorder implements LaneRecorder {
         this.setRecording(false);
     }
 
-    /** Its probes can't be called from outside, but it writes marks: another word takes a mark's room. */
+    /** Writes a word. Inlined probes can't be called from outside, so it writes a mark and replaces it. */
     #put(word: number): boolean {
         const words = this.#words;
-        // A full block is handed over before the mark is written, so that stands at the beginning then.
+        // A full block is handed over first, so the mark may be the block's first word.
         this.mark(0);
         const at = this.position / 4 - 1;
         if (at < (START + BLOCK_HEADER) / 4 || words[at] !== MARK) return false;
@@ -224,13 +223,13 @@ class InlinedRecorder implements LaneRecorder {
         return true;
     }
 
-    /** What the instance exports, if it is still there. */
+    /** An export of the instance, if that still exists. */
     #of<Name extends keyof Inner>(name: Name): Inner[Name] | undefined {
         return this.#exports.deref()?.[EXPORT_PREFIX + name] as Inner[Name] | undefined;
     }
 }
 
-/** What one open frame is in `state.head`. */
+/** One open frame in `state.head`. */
 const FRAME = 1n << 32n;
 
 function depthOf({ value }: Cell<bigint>): number {

@@ -1,4 +1,4 @@
-/** Reads what the lane of another thread holds, whether that thread is gone or runs on. */
+/** Reads another thread's lane, while that thread runs or after it has ended. */
 
 import { BLOCK_HEADER, CAPACITY, END_MARK, LEAVE, POSITION, SAVED_DEPTHS, STACKS, START, SWITCH, TIME, UNWIND, WIDE_TIME, type Reason } from '../constants.js';
 import {
@@ -7,8 +7,8 @@ import {
 import { wordsOf } from '../trace/columns.js';
 
 /**
- * The block that the lane will hand over next, as far as it is written. If there is none it is empty, or only a header. `received` is
- * how many blocks came already: it tells whether the last one that was handed over has come.
+ * The block that the lane hands over next, as far as it is written; empty or only a header if there is none. `received` is the number of
+ * blocks that came already, which shows whether the last one handed over has come.
  */
 export function pendingOf({ memory, marked, earlier }: SharedLane, received?: number): Uint8Array {
     const control = new Int32Array(earlier, 0, CONTROL / 4);
@@ -18,7 +18,7 @@ export function pendingOf({ memory, marked, earlier }: SharedLane, received?: nu
     const position = marked ? markedEnd(words) : words[POSITION / 4]!;
     const isSent = (given & GIVES_OWN) !== 0 || (position > LAST_START && (control[SENT] === 1 || position === ARMED));
     const isThere = control[EARLIER_ARMED] === 0 && !isSent;
-    // Where one block ends the next one begins: without its header it goes on.
+    // A block continues the one before, so its header is left out.
     const begin = kept.length === 0 ? START : START + BLOCK_HEADER;
     const present = new Uint8Array(memory.buffer, begin, isThere && position > begin ? position - begin : 0);
     const block = new Uint8Array(kept.length + present.length);
@@ -27,16 +27,16 @@ export function pendingOf({ memory, marked, earlier }: SharedLane, received?: nu
     return block;
 }
 
-/** Where a block ends whose recorder has its position to itself: at the first mark. */
+/** The end of an inlined recorder's block: the first end mark. */
 export function markedEnd(words: Uint32Array): number {
     const end = START + CAPACITY;
     let at = START + BLOCK_HEADER;
-    // Its two words may look like the mark.
+    // A wide time's two words may look like the mark.
     for (let word; at < end && (word = words[at / 4]!) !== END_MARK; ) at += word === WIDE_TIME ? 12 : 4;
     return Math.min(at, end);
 }
 
-/** A block without the first bytes of its words, among which no switch is: where they end another block begins. */
+/** A block without its first `bytes` of words, which contain no switch. */
 export function dropWords(block: Uint8Array, bytes: number): Uint8Array {
     if (bytes === 0) return block;
     const { last, stack, depth } = tailOf(block.subarray(0, BLOCK_HEADER + bytes), () => 0);
@@ -46,7 +46,7 @@ export function dropWords(block: Uint8Array, bytes: number): Uint8Array {
     return rest;
 }
 
-/** The lane's last block (see `pendingOf`), in which open frames are closed for a reason, at a time; `undefined` if it would be empty. */
+/** The lane's last block (see `pendingOf`) with its open frames closed; `undefined` if it would be empty. */
 export function restOf(lane: SharedLane, reason: Reason, now: number, received?: number): Uint8Array | undefined {
     const block = pendingOf(lane, received);
     if (block.length <= BLOCK_HEADER) return undefined;
@@ -68,12 +68,11 @@ export function restOf(lane: SharedLane, reason: Reason, now: number, received?:
     return all;
 }
 
-/** An unwind of all frames. */
 function unwind(reason: Reason): number {
     return UNWIND + reason * 2 ** 26;
 }
 
-/** Where the recorder stood at a block's end: its time, the stack that ran, and how many of its frames were open. */
+/** The recorder's state at a block's end: the time, the running stack, and its number of open frames. */
 function tailOf(block: Uint8Array, saved: (stack: number) => number): { last: number; stack: number; depth: number } {
     const view = new DataView(block.buffer, block.byteOffset);
     let stack = view.getUint32(0, true);
@@ -88,7 +87,7 @@ function tailOf(block: Uint8Array, saved: (stack: number) => number): { last: nu
         else if (word === WIDE_TIME) {
             last += (words[at + 1] ?? 0) + (words[at + 2] ?? 0) * 2 ** 32;
             at += 2;
-        } else if (word < UNWIND) continue; // A leaf is entered and left.
+        } else if (word < UNWIND) continue; // A leaf is an enter and a leave.
         else if (word < WIDE_TIME) depth = Math.min(depth, word & 0x3ffffff);
         else if (word >>> 26 === SWITCH >>> 26) {
             stack = word & 0x3ffffff;

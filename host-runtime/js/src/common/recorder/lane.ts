@@ -1,4 +1,4 @@
-/** A lane: a recorder's memory, and what the host does to it. */
+/** A recorder's lane: takes its blocks, and arms it between turns of the event loop. */
 
 import { BLOCK_HEADER, CAPACITY, Reason, SAVED_DEPTHS, STACKS, START } from '../constants.js';
 import { restOf } from './lane-reader.js';
@@ -8,16 +8,15 @@ import {
 import type { TickerWatch } from '../clock/ticker-watch.js';
 import { RECORDER_TICKER } from '../wasm-source.js';
 
-/** Where a recorder has its time from. */
+/** A recorder's source of time. */
 export type TimeSource =
-    /** `now() -> i64`, an export of a module: each event calls it. `halt` makes that cheap, and its answers worth nothing. */
+    /** Each event calls `now() -> i64`, an export of a module. `halt` makes it cheap; its results then mean nothing. */
     | { kind: 'precise'; now: WebAssembly.ExportValue; halt: (on: boolean) => void }
-    /** Modules count their instructions, and want no time. To the host this clock stands still; a recorder beside them has their number. */
+    /** Modules count their instructions. The host's clock stands still; an imported recorder has the count. */
     | { kind: 'instructions'; now: WebAssembly.ExportValue; halt: (on: boolean) => void }
     /**
-     * A memory that a ticker writes; `now` is called while the time in it is 0. `add` makes the ticker write to the front of a lane's
-     * memory too, until what that answers is called; `watch` watches it for a recorder that loads the time from a memory. `oneMemory` is
-     * the recorder, where the engine gives a module only one.
+     * A ticker writes the time to `clock`. Recorders call `now` while it is 0. `add` makes the ticker write to another memory, until the
+     * returned function is called. `watch` watches the ticker for a recorder. `oneMemory` is the recorder for engines without multi-memory.
      */
     | {
           kind: 'ticker';
@@ -29,51 +28,51 @@ export type TimeSource =
           oneMemory?: Uint8Array<ArrayBuffer>;
       };
 
-/** Takes a full block, or what there is. The bytes are only borrowed. */
+/** Takes a block. The bytes are only borrowed. */
 export type TakeBlock = (block: Uint8Array) => void;
 
-/** A recorder as the lane sees it, wherever its code is: a module beside the guest (beside.ts), or the guest's own (inside.ts). */
+/** An imported or inlined recorder. */
 export interface LaneRecorder {
     readonly memory: WebAssembly.Memory;
-    /** Whether all words behind its last one are marks, instead of a position in its memory. */
+    /** Whether end marks follow its last word; otherwise its memory has the position. */
     readonly marked: boolean;
-    /** If it has its time from a ticker. */
+    /** Set if it has its time from a ticker. */
     readonly watch: TickerWatch | undefined;
-    /** Where the next word goes. */
+    /** Address of the next word. */
     position: number;
-    /** How many frames of the running stack are open. */
+    /** The number of open frames of the running stack. */
     readonly depth: number;
-    /** The stack that runs. */
+    /** The running stack. */
     readonly stack: number;
     enter(funcId: number): number;
     leave(token: number): void;
     close(reason: number, depth: number): void;
     switch(stack: number): void;
     mark(value: number): void;
-    /** The words up to an address are taken: if it is `marked`, marks come in their place. */
+    /** The block was taken up to `end`: writes end marks there if it is `marked`. */
     clear(end: number): void;
-    /** What events cost while it is off is all that matters: nobody takes them. */
+    /** Makes events cheap while recording is off: nobody takes them. */
     setRecording(on: boolean): void;
-    /** Nothing is recorded any more. */
+    /** Ends recording. */
     end(): void;
 }
 
-/** Makes a recorder that says by `flush` that its block is full. */
+/** Makes a recorder that calls `flush` when its block is full. */
 export type MakeRecorder = (flush: (length: number) => void) => LaneRecorder;
 
-/** Whether this engine takes modules with several memories. */
+/** Whether the engine has multi-memory. */
 export const hasMultiMemory: boolean = WebAssembly.validate(RECORDER_TICKER);
 
-/** One recorder's lane. Belongs to the thread that made it. */
+/** Belongs to the thread that made it. */
 export class Lane {
-    /** With this another thread can read what this one has recorded. */
+    /** For other threads, which read the lane. */
     readonly shared: SharedLane;
     readonly #words: Uint32Array;
     readonly #bytes: Uint8Array;
     readonly #recorder: LaneRecorder;
     readonly #take: TakeBlock;
     readonly #turn: (() => void) | undefined;
-    /** What was recorded in turns of the event loop that are over: one block, as long as it fits. */
+    /** Events of earlier turns of the event loop, as one block. */
     readonly #earlier: Uint8Array;
     readonly #control: Int32Array;
     #on = true;
@@ -81,16 +80,16 @@ export class Lane {
     readonly #settle = (): void => this.settle();
 
     /**
-     * `turn` is called when the guest begins to run in a turn of the event loop. When the turn is over, its events move to
-     * `earlier`, a `SharedArrayBuffer` if another thread is to see them. If the lane is not `on`, nothing is recorded until
-     * somebody switches it on, not even the events of a start section.
+     * Calls `turn` when the guest begins to run in a turn of the event loop. After the turn its events move to `earlier`, which is a
+     * `SharedArrayBuffer` if other threads read them. If the lane is not `on`, it drops all events, including those of a start section,
+     * until `setRecording(true)`.
      */
-    constructor(seat: MakeRecorder, take: TakeBlock, turn?: () => void, earlier: SharedLane['earlier'] = new ArrayBuffer(CONTROL + CAPACITY), on = true) {
+    constructor(makeRecorder: MakeRecorder, take: TakeBlock, turn?: () => void, earlier: SharedLane['earlier'] = new ArrayBuffer(CONTROL + CAPACITY), on = true) {
         this.#control = new Int32Array(earlier, 0, CONTROL / 4);
         this.#earlier = new Uint8Array(earlier, CONTROL);
         this.#take = take;
         this.#turn = turn;
-        this.#recorder = seat((length) => this.#full(length));
+        this.#recorder = makeRecorder((length) => this.#full(length));
         const { memory, marked } = this.#recorder;
         this.#words = new Uint32Array(memory.buffer);
         this.#bytes = new Uint8Array(memory.buffer);
@@ -102,60 +101,58 @@ export class Lane {
         this.setRecording(false);
     }
 
-    /** How many frames of the running stack are open. */
+    /** The number of open frames of the running stack. */
     get depth(): number {
         return this.#recorder.depth;
     }
 
-    /** The stack that runs. */
+    /** The running stack. */
     get stack(): number {
         return this.#recorder.stack;
     }
 
-    /** How many frames of any stack are open. */
     depthOf(stack: number): number {
         return stack === this.stack ? this.depth : this.#words[SAVED_DEPTHS / 4 + stack]!;
     }
 
-    /** Closes the frames deeper than `depth`. */
+    /** Closes frames deeper than `depth`. */
     close(reason: Reason, depth: number): void {
         this.#recorder.close(reason, depth);
     }
 
-    /** Enters a function; answers the token. */
+    /** Enters a function, and returns its token. */
     enter(funcId: number): number {
         return this.#recorder.enter(funcId);
     }
 
-    /** Leaves the frame with a token. */
     leave(token: number): void {
         this.#recorder.leave(token);
     }
 
-    /** Notes a point in time, with a number of up to 26 bits. */
+    /** Records a mark with a value of up to 26 bits. */
     mark(value: number): void {
         this.#recorder.mark(value);
     }
 
-    /** From here on the events belong to another stack. */
+    /** Makes later events those of another stack. */
     switch(stack: number): void {
         this.#recorder.switch(stack);
     }
 
-    /** Hands over what is recorded so far. */
+    /** Hands over everything recorded so far. */
     flush(): void {
         this.#arm();
         this.handOver();
     }
 
-    /** Hands over what was recorded in turns of the event loop that are over. */
+    /** Hands over the events of earlier turns. */
     handOver(): void {
         this.#changes();
         this.#sendEarlier();
         this.#changes();
     }
 
-    /** Called when no guest is on this thread's stack: frames that the outermost stack still has open were left by an exception. */
+    /** Closes frames that an exception left open. Called when no guest is on the thread's stack. */
     settle(): void {
         if (this.#closed) return;
         this.#recorder.switch(0);
@@ -163,10 +160,10 @@ export class Lane {
         this.#arm();
     }
 
-    /** Switches the recorder off or on again. What is open on any stack when it is switched off is closed as unfinished. */
+    /** Switches recording off or on. Switching off closes the open frames of all stacks as unfinished. */
     setRecording(on: boolean): void {
         if (this.#closed || on === this.#on) return;
-        // ImportedRecorder a module the recorder counts calls on while it is off. Nobody shall find those open either.
+        // An imported recorder goes on counting depths while it is off. Those calls must not stay open.
         const { stack } = this;
         this.#closeAll(Reason.Unfinished);
         this.#recorder.switch(stack);
@@ -176,7 +173,7 @@ export class Lane {
         this.#recorder.setRecording(on);
     }
 
-    /** Closes what is open on any stack, and hands over the rest. Nothing that comes after is kept. */
+    /** Closes the open frames of all stacks and hands over the rest. Later events are dropped. */
     end(reason: Reason): void {
         if (this.#closed) return;
         this.#closeAll(reason);
@@ -185,7 +182,7 @@ export class Lane {
         this.#recorder.end();
     }
 
-    /** The recorder is gone: what its memory holds is handed over, with nothing open behind it. */
+    /** Hands over the memory of a recorder that is gone, with all frames closed. */
     retire(reason: Reason): void {
         if (this.#closed) return;
         this.#changes();
@@ -209,12 +206,12 @@ export class Lane {
         }
     }
 
-    /** What the recorder calls when its block is full, or seems so. */
+    /** Called by the recorder when its block is full, or when it is armed. */
     #full(length: number): void {
-        // As armed as it was: other threads see nothing.
+        // It stays armed, so other threads see no events.
         if (!this.#on) return;
         if (this.#control[EARLIER_ARMED] === 1) {
-            // The recorder begins a block when this returns; until then it has none, as its position says.
+            // The recorder begins a block after this returns. Until then its position says that there is none.
             this.#control[EARLIER_ARMED] = 0;
             if (this.#closed) return;
             this.#recorder.watch?.begin();
@@ -231,17 +228,17 @@ export class Lane {
         this.#control[SENT] = 1;
         this.#given();
         this.#changes();
-        // At last: it may have waited for the writer.
+        // After the block: handing it over may have waited for the writer.
         this.#recorder.watch?.check();
     }
 
-    /** Makes the next event hand the block over; what the block holds is put aside. */
+    /** Makes the next event call `flush`, and moves the block to `earlier`. */
     #arm(): void {
         if (this.#control[EARLIER_ARMED] === 1) return;
         this.#changes();
         const end = this.#recorder.position;
         this.#keepEarlier(end);
-        // At once: a thread may be terminated wherever it calls something, and what is put aside is not shown twice.
+        // Immediately: a thread may be terminated at any call, and must not show these events twice.
         this.#control[EARLIER_ARMED] = 1;
         this.#recorder.clear(end);
         this.#recorder.position = ARMED;
@@ -250,7 +247,7 @@ export class Lane {
     }
 
     #keepEarlier(end: number): void {
-        // Where one block ends the next one begins, at the same time and depth: without its header it goes on.
+        // A block continues the one before at the same time and depth, so its header is left out.
         const words = end - START - BLOCK_HEADER;
         if (words === 0) return;
         if (this.#control[EARLIER_LENGTH]! + words > CAPACITY) this.#sendEarlier();
@@ -274,12 +271,11 @@ export class Lane {
         this.#take(block);
     }
 
-    /** Stops showing other threads what was handed over. */
     #given(): void {
         this.#control[GIVES] = 0;
     }
 
-    /** What another thread sees from here on is not to be trusted; called again, it is. */
+    /** Called before and after each change that other threads must not see half done. */
     #changes(): void {
         Atomics.add(this.#control, CHANGES, 1);
     }

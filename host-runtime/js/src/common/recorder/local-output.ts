@@ -1,38 +1,38 @@
-/** A recording that is written by the thread that records. */
+/** Writes a recording in the thread that records. */
 
 import { CAPACITY, HOST_IDS } from '../constants.js';
 import type { Output } from './output.js';
 import { stopTicker, tickedOf, type Ticker } from '../clock/ticker.js';
-import { noStalls, type ClockInfo, type Had, type Header, type Sink, type Summary } from '../trace/trace.js';
+import { noStalls, type ClockInfo, type Header, type ProcessUsage, type Sink, type Summary } from '../trace/trace.js';
 import { TraceWriter } from '../trace/trace-writer.js';
 
-/** What a recording ends with. */
+/** The clocks of a recording. */
 export interface Clockwork {
-    /** A reading of the clock, in ticks. */
+    /** Reads the clock, in ticks. */
     now: () => number;
-    /** The ticker, if there is one; asked when the recording ends. */
+    /** The ticker, if there is one when the recording ends. */
     ticker: () => Ticker | undefined;
-    /** Which clock it has become, if that is not known before the trace begins. */
+    /** The clock that is used, if it is known only when the trace begins. */
     settled?: () => ClockInfo;
-    /** Reads one moment on the trace's clock and on the calendar's; nothing under the clock for tests. */
+    /** Reads the trace's clock and the calendar at one moment; not set with the test clock. */
     anchor?: (() => Header['anchor']) | undefined;
-    /** What the process had of the processors since the recording began; if the host knows. */
-    had?: (() => Had) | undefined;
+    /** The process's processor time since the recording began, if the host knows it. */
+    usage?: (() => ProcessUsage) | undefined;
 }
 
-/** Blocks whose words are written, for the next ones of this thread: fresh memory costs four times what the copy does. */
+/** Buffers to reuse: fresh memory costs four times as much as the copy. */
 const free: Uint8Array<ArrayBuffer>[] = [];
-/** So many are kept: 16 MB, which the longest turn so far has taken. */
-const MOST_FREE = 128;
+/** At most 16 MB are kept. */
+const MAX_FREE = 128;
 
-/** Makes chunks and gives them to a sink: at once, or with `later` when the guest rests. */
+/** Gives chunks to a sink: immediately, or with `later` when the guest rests. */
 export class LocalOutput implements Output {
     readonly #sink: Sink;
     readonly #header: Header;
     #writing: TraceWriter | undefined;
     readonly #clockwork: Clockwork;
     readonly #later: ((run: () => void) => void) | undefined;
-    /** What waits to be written. */
+    /** Writes that wait for `later`. */
     readonly #waiting: (() => void)[] = [];
     #lanes = 0;
     #ids = HOST_IDS;
@@ -44,7 +44,7 @@ export class LocalOutput implements Output {
         this.#clockwork = clockwork;
     }
 
-    /** The trace begins when there is something to say, or nothing more. */
+    /** Begins the trace at the first write. */
     get #writer(): TraceWriter {
         if (this.#writing) return this.#writing;
         if (this.#clockwork.settled) this.#header.clock = this.#clockwork.settled();
@@ -75,7 +75,7 @@ export class LocalOutput implements Output {
         const { length } = block;
         this.#wait(() => {
             this.#writer.block(recorder, buffer.subarray(0, length));
-            if (free.length < MOST_FREE) free.push(buffer);
+            if (free.length < MAX_FREE) free.push(buffer);
         });
     }
 
@@ -98,7 +98,7 @@ export class LocalOutput implements Output {
         this.#wait(() => this.#writer.block(recorder, copy, 'SPAN'));
     }
 
-    /** Writes what waits. */
+    /** Does the writes that wait. */
     write(): void {
         for (const act of this.#waiting.splice(0)) act();
     }
@@ -116,7 +116,7 @@ export class LocalOutput implements Output {
             recorders: this.#lanes,
             ticker_stalls: total,
             ...(ticks && { ticks }),
-            ...this.#clockwork.had?.(),
+            ...this.#clockwork.usage?.(),
             writer_stalls: noStalls(),
         });
         const answer = (): Summary => {
@@ -128,7 +128,6 @@ export class LocalOutput implements Output {
         return closed ? closed.then(answer) : answer();
     }
 
-    /** Does something when the guest rests. */
     #wait(act: () => void): void {
         if (!this.#later) act();
         else if (this.#waiting.push(act) === 1) this.#later(() => this.write());

@@ -1,27 +1,26 @@
-/** Where recordings go. */
+/** Where a thread's part of a recording goes. */
 
 import type { Header, Summary } from '../trace/trace.js';
 
-/** Where a thread's part of a recording goes. */
 export interface Output {
-    /** A number for a recorder that nobody else has. */
+    /** A new recorder's number. */
     lane(): number;
-    /** So many ids for functions of the host that no other thread has; the first of them. */
+    /** Allocates `count` ids of host functions, and returns the first. */
     ids(count: number): number;
     /** Takes a block; the bytes are only borrowed. */
     block(recorder: number, block: Uint8Array): void;
-    /** Takes a symbol table, before the first events that need it. One that is known already is dropped. */
+    /** Takes a symbol table before the first events that need it. Drops a known one. */
     symbols(table: Uint8Array): void;
     /** Takes the parent of a recorder's next calls: the payload of a `PRNT` chunk. */
     parent(recorder: number, payload: Uint8Array): void;
-    /** Takes what a probe costs, before anything else; later it is of no use. */
+    /** Takes the cost of a probe. Only the first call of any kind may be this one. */
     probeCost(cost: Header['probe_cost']): void;
-    /** A recorder has handed over all it had, and is gone. */
+    /** A recorder has handed over everything and is gone. */
     ended(recorder: number): void;
-    /** Takes the body of a `PROF`, of an instance that makes a profile. */
+    /** Takes a window of a profiled instance: the body of a `PROF`. */
     window(recorder: number, body: Uint8Array): void;
-    /** Takes a block of slow calls of such an instance; the bytes are only borrowed. */
+    /** Takes a block of a profiled instance's slow calls; the bytes are only borrowed. */
     span(recorder: number, block: Uint8Array): void;
-    /** Ends the recording, when the lane of the calling thread has ended. */
+    /** Ends the recording after the calling thread's lanes. */
     finish(outcome: string): Summary | Promise<Summary>;
 }

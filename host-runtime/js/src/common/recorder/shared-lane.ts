@@ -1,34 +1,31 @@
-/** What another thread sees of a lane. */
+/** The part of a lane that other threads read. */
 
 import { CAPACITY, START } from '../constants.js';
 
-/**
- * Past the last place where an event may begin: the next event hands the block over before anything else. So the host
- * learns that the guest runs again, and events pay nothing for it.
- */
+/** A position after the last where an event may begin: the next event first calls `flush`, which tells the host that the guest runs again, at no cost to other events. */
 export const ARMED = START + CAPACITY - 24;
-/** Where the last event of a block may begin. */
+/** The last position where an event may begin. */
 export const LAST_START = START + CAPACITY - 28;
 
-/** What a thread shows of its lane, so that another one can see what it has recorded when it is gone. */
+/** A lane's memories, which another thread can read after the lane's own thread has ended. */
 export interface SharedLane {
     memory: WebAssembly.Memory;
-    /** Whether all words behind its last one are marks. */
+    /** Whether end marks follow the last word. */
     marked: boolean;
-    /** What was recorded in turns of the event loop that are over, behind `CONTROL` bytes. */
+    /** Events of earlier turns of the event loop, after `CONTROL` bytes. */
     earlier: SharedArrayBuffer | ArrayBuffer;
 }
 
-/** The words before what was recorded earlier: its length, whether the recorder's own block is void, and whether it was handed over. */
+/** Words of the control: the length of the earlier events; whether the recorder's block is void (armed); whether it was handed over. */
 export const EARLIER_LENGTH = 0;
 export const EARLIER_ARMED = 1;
 export const SENT = 2;
-/** How many blocks were handed over, and a number that is odd while the lane moves things about. */
+/** The number of blocks handed over, and a version that is odd while the lane changes. */
 export const BLOCKS = 3;
 export const CHANGES = 4;
-/** What the block is made of that is handed over right now: bits. Its thread may be terminated before it says that this is done. */
+/** The parts of the block that is being handed over, as bits. The thread may be terminated before it clears them. */
 export const GIVES = 5;
 export const GIVES_EARLIER = 1;
 export const GIVES_OWN = 2;
-/** Their length in bytes. */
+/** Length of the control in bytes. */
 export const CONTROL = 32;

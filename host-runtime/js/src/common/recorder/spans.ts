@@ -1,13 +1,12 @@
-/** Spans of JavaScript, as functions of the host on the same timeline. */
+/** Spans of JavaScript, recorded as host functions. */
 
 import type { Lane } from './lane.js';
 import type { Output } from './output.js';
 import type { Stacks } from './stacks.js';
 import { writeSymbols } from '../trace/symbols.js';
 
-/** Gives names ids, and records spans. */
 export class HostSpans {
-    /** Where the next span stands. */
+    /** The lane of the next span. */
     readonly #lane: () => Lane;
     readonly #output: Output;
     readonly #stacks: Stacks;
@@ -19,7 +18,7 @@ export class HostSpans {
         this.#stacks = stacks;
     }
 
-    /** Calls a function as a span. If it returns a promise, `NAME (await)` lasts until that is settled, on a stack of its own. */
+    /** Calls a function as a span. If it returns a promise, a span `NAME (await)` on its own stack lasts until that is settled. */
     run<R>(name: string, call: () => R): R {
         const lane = this.#lane();
         const id = this.#id(name);
@@ -34,12 +33,11 @@ export class HostSpans {
         return result;
     }
 
-    /** Notes a point in time, with a number of up to 26 bits. */
+    /** Records a mark with a value of up to 26 bits. */
     mark(value: number): void {
         this.#lane().mark(value);
     }
 
-    /** The time from which a function has returned a promise. */
     #wait(lane: Lane, id: number, promise: Promise<unknown>): void {
         const stack = this.#stacks.take();
         if (stack === undefined) return;

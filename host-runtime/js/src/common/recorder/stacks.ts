@@ -1,18 +1,18 @@
-/** The stacks of a lane that spans and suspended guests take. */
+/** Numbers of stacks for spans and suspended guests. */
 
 import { STACKS } from '../constants.js';
 
-/** Hands out stacks, apart from 0. */
+/** Allocates stacks from 1. */
 export class Stacks {
     readonly #free: number[] = [];
     #next = 1;
 
-    /** A stack that nobody has; `undefined` where there is none left. */
+    /** A free stack; `undefined` if there is none. */
     take(): number | undefined {
         return this.#free.pop() ?? (this.#next < STACKS ? this.#next++ : undefined);
     }
 
-    /** Gives back a stack whose frames are closed. */
+    /** Frees a stack without open frames. */
     give(stack: number): void {
         this.#free.push(stack);
     }

@@ -1,4 +1,4 @@
-/** Suspended stacks (JavaScript Promise Integration): each is a stack of its own in every lane, so that nothing else hangs below it. */
+/** Suspended stacks (JavaScript Promise Integration). Each is a stack of its own in every lane, so other calls don't become its children. */
 
 import { Reason } from '../constants.js';
 import type { Lanes } from './lanes.js';
@@ -6,11 +6,10 @@ import type { Stacks } from './stacks.js';
 
 type Call = (this: unknown, ...parameters: unknown[]) => unknown;
 
-/** Wraps what goes to `WebAssembly.promising` and `WebAssembly.Suspending`. */
 export class Suspension {
     readonly #lanes: Lanes;
     readonly #stacks: Stacks;
-    /** The stacks that were started and have not been suspended yet, and what ran before. */
+    /** The caller's stack of each stack that was started and not suspended yet. */
     readonly #callers = new Map<number, number>();
 
     constructor(lanes: Lanes, stacks: Stacks) {
@@ -18,11 +17,11 @@ export class Suspension {
         this.#stacks = stacks;
     }
 
-    /** `start` calls a guest's function that may be suspended, and gives a promise: what `WebAssembly.promising` gives. */
+    /** Calls `start`, a function made by `WebAssembly.promising`, on a new stack. */
     start(start: () => unknown): unknown {
         const lanes = this.#lanes;
         const stack = this.#stacks.take();
-        // Beyond what a lane can tell apart its calls stand where they are made.
+        // All stacks are taken: its calls are recorded on the caller's stack.
         if (stack === undefined) return start();
         const caller = lanes.stack;
         this.#callers.set(stack, caller);
@@ -38,16 +37,15 @@ export class Suspension {
         }
     }
 
-    /** `call` is an import that suspends the guest until the promise that it gives is settled, or else until the next microtask. */
+    /** Calls an import that suspends the guest until its promise is settled, or otherwise until the next microtask. */
     suspend(call: () => unknown): unknown {
         const lanes = this.#lanes;
         const stack = lanes.stack;
         const result = call();
         if (stack === 0) return result;
-        // The guest is suspended when this returns: on with whoever called it, or with nobody.
+        // The guest is suspended when this returns, so its caller's stack runs, or the outermost.
         lanes.switch(this.#callers.get(stack) ?? 0);
-        // The engine resumes it in a microtask, queued when ours has returned: nothing comes between one that is queued
-        // here and that.
+        // The engine resumes the guest in a microtask that it queues after this returns, so ours runs directly before.
         const resume = (): void => queueMicrotask(() => lanes.switch(stack));
         if (!isThenable(result)) {
             resume();
@@ -65,7 +63,7 @@ export class Suspension {
         );
     }
 
-    /** The function that was started on a stack has returned, or thrown. */
+    /** The function that was started on the stack has returned or thrown. */
     #end(stack: number): void {
         const lanes = this.#lanes;
         lanes.switch(stack);
@@ -79,7 +77,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
     return typeof value === 'object' && value !== null && 'then' in value;
 }
 
-/** Wraps `WebAssembly.promising` and `WebAssembly.Suspending`, where there are such. `suspension` answers for who records, if anybody does. */
+/** Wraps `WebAssembly.promising` and `WebAssembly.Suspending`, if the engine has them. `suspension` returns `undefined` while nothing is recorded. */
 export function hookSuspension(suspension: () => Suspension | undefined): void {
     const jspi = WebAssembly as unknown as Partial<Jspi>;
     const { promising, Suspending } = jspi;
@@ -106,7 +104,7 @@ export function hookSuspension(suspension: () => Suspension | undefined): void {
     });
 }
 
-/** What the types of today's browsers don't have. */
+/** Part of `WebAssembly` that TypeScript's types lack. */
 export interface Jspi {
     promising: (call: Call) => Call;
     Suspending: new (call: Call) => object;

@@ -98,8 +98,8 @@ export interface Summary {
     other?: number;
 }
 
-/** What a process had of the processors. */
-export type Had = Partial<Pick<Summary, 'cpu_nanos' | 'preempted'>>;
+/** A process's processor time. */
+export type ProcessUsage = Partial<Pick<Summary, 'cpu_nanos' | 'preempted'>>;
 
 /** The part of a summary that a writer does not count itself. */
 export type SummaryInput = Omit<Summary, 'events' | 'blocks' | 'dropped_events' | 'probes' | 'sent' | 'other'>;
