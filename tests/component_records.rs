@@ -268,7 +268,7 @@ fn what_probes_can_t_do_any_more_is_refused() {
         assert_eq!(rewritten.code, Some(0), "{}", rewritten.stderr);
     }
     for (args, error) in [
-        (&["c.wasm", "--clock", "instructions", "--weights", "fuel"][..], "it has probes already"),
+        (&["c.wasm", "--clock", "instructions", "--only", "x"][..], "it has probes already"),
         (&["p.wasm", "--clock", "ticker"], "the probes make a profile"),
         (&["p.wasm", "--clock", "precise"], "the probes make a profile"),
         (&[&command, "--record", "profile", "--probe", "inline"], "--probe is for traces"),

@@ -5,7 +5,7 @@ use crate::output::tell;
 use crate::report::allocations::found;
 use crate::sampling::RecordArgs;
 use crate::symbols;
-use anyhow::{Context, bail};
+use anyhow::bail;
 use kperf_abi::SymbolTable;
 use kperf_rewriter::{AllocationOptions, Clock, Host, Leaf, Options, Probe, Warning};
 use std::path::{Path, PathBuf};
