@@ -12,7 +12,6 @@ mod component_scripts;
 mod components;
 mod conformance;
 mod dataset;
-mod debuginfod;
 mod differential;
 mod docs;
 mod examples;

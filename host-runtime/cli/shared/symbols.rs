@@ -4,7 +4,6 @@
 //! A trace is opened once or several times; what was found stays with the flags that say where to look.
 
 mod beside;
-mod debuginfod;
 mod mapped;
 mod maps;
 mod search;

@@ -1,7 +1,6 @@
-//! `KPERF_SYMBOLS`: folders, and files, that are searched for the names of stripped modules. Behind them servers are asked, if
-//! there are any.
+//! `KPERF_SYMBOLS`: folders and files that are searched for the names of stripped modules.
 
-use super::{debuginfod, read};
+use super::read;
 use crate::output::tell;
 use kperf_abi::SymbolTable;
 use kperf_abi::symbols::ModuleIdentity;
@@ -14,7 +13,7 @@ const VARIABLE: &str = "KPERF_SYMBOLS";
 
 /// Whether there is anything to search.
 pub(super) fn is_wanted() -> bool {
-    env::var_os(VARIABLE).is_some_and(|path| !path.is_empty()) || debuginfod::is_wanted()
+    env::var_os(VARIABLE).is_some_and(|path| !path.is_empty())
 }
 
 /// Names a table's functions by a file that is found, if some have no name. Answers how many have others then.
@@ -79,13 +78,8 @@ fn first_that_fits(
     None
 }
 
-/// Where a module's names may be. Servers are asked when nothing before them fits.
+/// The files of the path that may have a module's names.
 fn candidates(module: &ModuleIdentity) -> impl Iterator<Item = PathBuf> {
-    on_path(module).chain(std::iter::once_with(|| debuginfod::find(module)).flatten())
-}
-
-/// The files of the path that a module's names may be in.
-fn on_path(module: &ModuleIdentity) -> impl Iterator<Item = PathBuf> {
     let path = env::var_os(VARIABLE).unwrap_or_default();
     let entries: Vec<PathBuf> =
         env::split_paths(&path).filter(|entry| !entry.as_os_str().is_empty()).collect();
