@@ -35,41 +35,6 @@ fn recorded(wat: &str, args: &[&str]) -> tempfile::TempDir {
     folder
 }
 
-const SHORT: &str =
-    r#"(module (func $a.b.c) (func $a.b.d (call 0)) (func $other (export "_start") (call 1)))"#;
-const MAP: &str =
-    "# compiler: R8\ncom.example.Life -> a.b:\n    1:3:void step(int):12:14 -> c\n    void play() -> d\n";
-
-#[test]
-fn names_that_were_shortened_are_told_by_a_map() {
-    let folder = recorded(SHORT, &[]);
-    let folder = folder.path();
-    // With the mark that some editors put in front.
-    fs::write(folder.join("mapping.txt"), format!("\u{feff}{MAP}")).unwrap();
-    let (report, said) = kperf(folder, &["report", "app.kperf", "--symbols", "mapping.txt"]);
-    assert!(report.contains("com.example.Life.step") && report.contains("other"), "{report}");
-    assert!(said.contains("names of 2 functions of `app` are from `mapping.txt`"), "{said}");
-    // And the next time, whichever reads it.
-    let (folded, _) = kperf(folder, &["export", "app.kperf", "--format", "folded", "-o", "-"]);
-    assert!(folded.contains("other;com.example.Life.play;com.example.Life.step"), "{folded}");
-    let (again, _) = kperf(folder, &["report", "app.kperf", "--symbols", "mapping.txt"]);
-    assert_eq!(again, report);
-
-    // Filters know the names when they are given while the module is run.
-    let (_, _) = kperf(
-        folder,
-        &["run", "-q", "--clock", "test", "app.wat", "--symbols", "mapping.txt", "--only", "com.example.**"],
-    );
-    fs::remove_file(folder.join("app.kperf.symbols")).unwrap();
-    let (report, _) = kperf(folder, &["report", "app.kperf"]);
-    assert!(report.contains("com.example.Life.step") && !report.contains("other"), "{report}");
-
-    fs::write(folder.join("mapping.txt"), "com.example.Life -> x.y:\n").unwrap();
-    let refused = output(folder, &["report", "app.kperf", "--symbols", "mapping.txt"]);
-    assert!(text(&refused.stderr).contains("it knows none of the module's names"), "{refused:?}");
-    assert!(!refused.status.success());
-}
-
 #[test]
 fn a_package_of_split_debug_information_is_read_with_its_module() {
     let folder = tempfile::tempdir().unwrap();

@@ -23,8 +23,6 @@ pub enum Mismatch {
     NoCode,
     /// The file speaks of functions or of code that the module doesn't have.
     Beyond,
-    /// It knows none of the module's names.
-    NoName,
     /// The build ids differ, and the file has no code.
     BuildId,
 }
@@ -44,7 +42,6 @@ impl fmt::Display for Mismatch {
                 "it has no code and no `build_id`, so nothing tells whether it is of the same build",
             ),
             Mismatch::Beyond => f.write_str("it speaks of functions that the module doesn't have"),
-            Mismatch::NoName => f.write_str("it knows none of the module's names"),
             Mismatch::BuildId => f.write_str("its `build_id` is not the module's"),
         }
     }

@@ -1,9 +1,8 @@
 //! Which name each function has: from a symbol map, the name section, exports, imports; `func[12]` where there is none.
 
-use crate::demangle::demangle;
 use crate::module::info::ModuleInfo;
 use crate::surroundings::Surroundings;
-use crate::{Error, ErrorKind, RenamedNames, SymbolFile, Warning};
+use crate::{Error, ErrorKind, SymbolFile, Warning};
 use kperf_abi::FuncIndex;
 use std::collections::HashMap;
 use wasmparser::{BinaryReader, Name, NameSectionReader, Naming, SectionLimited};
@@ -74,7 +73,6 @@ fn unescape(name: &str) -> String {
 /// The names of a module's functions.
 pub(crate) struct FuncNames<'a> {
     by_index: HashMap<u32, &'a str>,
-    renamed: Option<&'a RenamedNames>,
     surroundings: Option<&'a Surroundings>,
 }
 
@@ -101,16 +99,7 @@ impl<'a> FuncNames<'a> {
         if let Some(file) = file {
             file.add_names(info, &mut by_index);
         }
-        let renamed = match file {
-            Some(SymbolFile::Renamed(map)) => Some(map),
-            _ => None,
-        };
-        FuncNames { by_index, renamed, surroundings }
-    }
-
-    /// A function's name as the source has it, if that is another.
-    pub(crate) fn demangle(&self, name: &str) -> Option<String> {
-        self.renamed.and_then(|map| map.get(name)).or_else(|| demangle(name))
+        FuncNames { by_index, surroundings }
     }
 
     /// The name of a function. Host functions are called by what the module imports; in a component by their interface:

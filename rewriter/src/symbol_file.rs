@@ -1,7 +1,6 @@
 //! Files that say what the functions of a module are called, and where they stand in the source.
 
 use crate::names::NameMap;
-use crate::renamed::RenamedNames;
 use crate::source::Sources;
 use crate::split_files::is_part;
 use crate::twin::{modules_of, rename};
@@ -23,8 +22,6 @@ pub enum SymbolFile {
     Module(Box<Twin>),
     /// A symbol map.
     Map(NameMap),
-    /// A map of names that were shortened.
-    Renamed(RenamedNames),
     /// A source map.
     SourceMap(SourceMap),
 }
@@ -85,10 +82,6 @@ impl SymbolFile {
             let message = "it is neither a WebAssembly module, a source map, nor a symbol map";
             return Err(invalid(message.to_owned()));
         };
-        if RenamedNames::is_one(text) {
-            let map = RenamedNames::parse(text);
-            return map.map(SymbolFile::Renamed).map_err(|error| invalid(error.to_string()));
-        }
         NameMap::parse(text).map(SymbolFile::Map).map_err(|error| invalid(error.to_string()))
     }
 
@@ -113,7 +106,6 @@ impl SymbolFile {
         match self {
             SymbolFile::Module(twin) => twin.knows_functions(),
             SymbolFile::Map(map) => map.last_index().is_some(),
-            SymbolFile::Renamed(map) => !map.is_empty(),
             SymbolFile::SourceMap(map) => map.range().is_some(),
         }
     }
@@ -126,14 +118,6 @@ impl SymbolFile {
             SymbolFile::Map(map) => {
                 let functions = u64::from(module.functions) + u64::from(module.imports);
                 module.code.is_none() || map.last_index().is_none_or(|last| u64::from(last) < functions)
-            }
-            // It says nothing of which module it is.
-            SymbolFile::Renamed(map) => {
-                let known = |symbol: &Symbol| map.get(&symbol.name).is_some();
-                if !table.symbols.is_empty() && !table.symbols.iter().any(known) {
-                    return Err(Mismatch::NoName);
-                }
-                true
             }
             SymbolFile::SourceMap(map) => match (&module.code, map.range()) {
                 (Some(code), Some((first, last))) => {
@@ -156,17 +140,6 @@ impl SymbolFile {
                         && (symbol.unnamed || *symbol.name != *name)
                     {
                         rename(symbol, name);
-                        changed += 1;
-                    }
-                }
-                changed
-            }
-            SymbolFile::Renamed(map) => {
-                let mut changed = 0;
-                for symbol in table.symbols.iter_mut().filter(|symbol| !symbol.imported) {
-                    if let Some(name) = map.get(&symbol.name) {
-                        // The one in the module stays, by which the map knows it the next time too.
-                        symbol.demangled = Some(name.into());
                         changed += 1;
                     }
                 }
@@ -197,8 +170,6 @@ impl SymbolFile {
         match self {
             SymbolFile::Module(twin) => names.extend(twin.names()),
             SymbolFile::Map(map) => names.extend(map.iter()),
-            // It changes no names of the module, only how they are shown.
-            SymbolFile::Renamed(_) => {}
             SymbolFile::SourceMap(map) => {
                 for (n, body) in info.bodies.iter().enumerate() {
                     if let Some(name) = map.name(body.start.into()..body.end.into()) {
@@ -213,7 +184,7 @@ impl SymbolFile {
     pub(crate) fn sources(&self, info: &ModuleInfo<'_>) -> Option<Sources> {
         let sources = match self {
             SymbolFile::Module(twin) => twin.sources().clone(),
-            SymbolFile::Map(_) | SymbolFile::Renamed(_) => return None,
+            SymbolFile::Map(_) => return None,
             SymbolFile::SourceMap(map) => Sources::of_map(map, &info.bodies),
         };
         (!sources.files.is_empty()).then_some(sources)

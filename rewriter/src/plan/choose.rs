@@ -1,5 +1,6 @@
 //! [`ModuleInfo`] to [`Plan`]: which functions get probes, under which ids, and why the others don't.
 
+use crate::demangle::demangle;
 use crate::instrument::form::Kind;
 use crate::module::info::ModuleInfo;
 use crate::names::FuncNames;
@@ -143,7 +144,7 @@ fn describe(
     let name = names.get(info, index);
     let imported = (index.0 as usize) < info.imported_funcs.len();
     let prefixed = |name: String| if imported { name } else { names.prefix(&name).to_owned() + &name };
-    let demangled = if imported { None } else { names.demangle(&name.name) };
+    let demangled = if imported { None } else { demangle(&name.name) };
     let mut function = PlannedFunc {
         index,
         demangled: demangled.map(|name| prefixed(name).into()),

@@ -53,7 +53,7 @@ impl Given {
     /// What it tells, if it is a map; any other file says which module it is of.
     pub(super) fn kind(&self) -> Option<Kind> {
         match self.file {
-            SymbolFile::Module(_) | SymbolFile::Renamed(_) => None,
+            SymbolFile::Module(_) => None,
             SymbolFile::Map(_) => Some(Kind::Names),
             SymbolFile::SourceMap(_) => Some(Kind::Places),
         }
