@@ -36,87 +36,15 @@ fn recorded(wat: &str, args: &[&str]) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_package_of_split_debug_information_is_read_with_its_module() {
+fn the_files_of_split_dwarf_are_not_read_and_a_warning_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    for version in ["4", "5"] {
-        let (wasm, package) = (format!("split{version}.wasm"), format!("split{version}.wasm.dwp"));
-        let read = |file: &str| fs::read(format!("{SPLIT}/{file}")).unwrap();
-        fs::write(folder.join("app.wasm"), read(&wasm)).unwrap();
-        kperf(folder, &["run", "-q", "--clock", "test", "app.wasm"]);
-        let lines = ["report", "app.kperf", "--by", "line", "--format", "csv"];
-        let (before, _) = kperf(folder, &lines);
-        assert!(before.contains("/src/first.c:2,hot") && !before.contains("inner"), "{before}");
-
-        // Without it, that it is missing is said.
-        let with = |symbols| [&lines[..], &["--symbols", symbols]].concat();
-        let (_, said) = kperf(folder, &with("app.wasm"));
-        assert!(said.contains("split DWARF") && said.contains(".dwp"), "{said}");
-        fs::write(folder.join("app.wasm.dwp"), read(&package)).unwrap();
-        for symbols in ["app.wasm", "app.wasm.dwp"] {
-            let _ = fs::remove_file(folder.join("app.kperf.symbols"));
-            let (after, said) = kperf(folder, &with(symbols));
-            assert!(after.contains("/src/first.c:2,hot,outer > inner"), "{after}");
-            assert!(!said.contains("warning"), "{said}");
-        }
-        fs::remove_file(folder.join("app.kperf.symbols")).unwrap();
-        // `run` finds it too.
-        let (_, said) = kperf(folder, &["run", "-q", "--clock", "test", "app.wasm"]);
-        assert!(said.contains("app.wasm.dwp"), "{said}");
-        assert!(kperf(folder, &lines).0.contains("outer > inner"));
-        let wrong = output(folder, &["annotate", "inner", "app.kperf"]);
-        assert!(text(&wrong.stderr).contains("it is inlined in `hot`; annotate that"), "{wrong:?}");
-        fs::rename(folder.join("app.wasm.dwp"), folder.join("alone.dwp")).unwrap();
-        let alone = output(folder, &with("alone.dwp"));
-        assert!(text(&alone.stderr).contains("doesn't lie beside it"), "{alone:?}");
-    }
-}
-
-/// Where the compiler wrote them isn't on this machine: beside the module by their path or their name, or in a folder that is searched.
-#[test]
-fn files_of_split_debug_information_are_found() {
-    for version in ["4", "5"] {
-        let folder = tempfile::tempdir().unwrap();
-        let folder = folder.path();
-        fs::copy(format!("{SPLIT}/split{version}.wasm"), folder.join("app.wasm")).unwrap();
-        kperf(folder, &["run", "-q", "--clock", "test", "app.wasm"]);
-        let lines = ["report", "app.kperf", "--by", "line", "--format", "csv", "--symbols", "app.wasm"];
-        let put = |unit: &str, to: &str| {
-            fs::create_dir_all(folder.join(to)).unwrap();
-            let to = folder.join(to).join(format!("{unit}.dwo"));
-            fs::copy(format!("{SPLIT}/{version}/{unit}.dwo"), to).unwrap();
-        };
-        // One is missing, and another is broken.
-        put("second", ".");
-        fs::write(folder.join("first.dwo"), b"\0asm\x01").unwrap();
-        let (before, said) = kperf(folder, &lines);
-        assert!(
-            !before.contains("inner") && said.contains("are not among the split DWARF"),
-            "{before} {said}"
-        );
-        put("first", "elsewhere");
-        let searched = || {
-            let _ = fs::remove_file(folder.join("app.kperf.symbols"));
-            let mut command = Command::new(env!("CARGO_BIN_EXE_kperf-wasm"));
-            let command = command.args(lines).current_dir(folder).env("KPERF_SYMBOLS", "elsewhere");
-            let output = command.output().unwrap();
-            assert!(output.status.success(), "{output:?}");
-            (text(&output.stdout), text(&output.stderr))
-        };
-        let (after, said) = searched();
-        assert!(after.contains("/src/first.c:2,hot,outer > inner"), "{after}");
-        assert!(!said.contains("warning"), "{said}");
-        put("first", ".");
-        fs::remove_file(folder.join("app.kperf.symbols")).unwrap();
-        let (_, said) = kperf(folder, &["run", "-q", "--clock", "test", "app.wasm"]);
-        assert!(
-            said.contains("inlined functions are from") && said.contains("first.dwo` and 1 other"),
-            "{said}"
-        );
-        assert!(kperf(folder, &lines[..6]).0.contains("outer > inner"));
-        let alone = output(folder, &["report", "app.kperf", "--symbols", "first.dwo"]);
-        assert!(text(&alone.stderr).contains("name the module that it belongs to"), "{alone:?}");
-    }
+    fs::copy(format!("{SPLIT}/split5.wasm"), folder.join("app.wasm")).unwrap();
+    kperf(folder, &["run", "-q", "--clock", "test", "app.wasm"]);
+    let lines = ["report", "app.kperf", "--by", "line", "--format", "csv", "--symbols", "app.wasm"];
+    let (report, said) = kperf(folder, &lines);
+    assert!(report.contains("/src/first.c:2,hot") && !report.contains("inner"), "{report}");
+    assert!(said.contains("split DWARF), which are not read"), "{said}");
 }
 
 #[test]

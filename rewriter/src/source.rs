@@ -3,7 +3,6 @@
 mod inlined;
 mod paths;
 mod rows;
-pub(crate) mod split;
 pub(crate) mod units;
 
 use crate::Warning;
@@ -17,7 +16,6 @@ use kperf_abi::{Inlined, InlinedFunction, Row, Source};
 use paths::Paths;
 use rayon::prelude::*;
 use rows::{Program, Rows};
-use split::Parts;
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::fmt;
@@ -85,8 +83,6 @@ pub(crate) enum Problem {
     LongPaths,
     /// The parts of it are in other files.
     Split,
-    /// The files that are there lack parts of it.
-    NotInParts,
     /// Something names what isn't there, or is of a form that isn't known.
     Reference,
     /// A number is larger than its place, now that the code has moved.
@@ -114,9 +110,6 @@ impl fmt::Display for Problem {
                 f.write_str("the names of inlined functions are too long; what is inlined is left out")
             }
             Problem::Split => f.write_str("parts of it are in other files (split DWARF)"),
-            Problem::NotInParts => f.write_str(
-                "parts of it are not among the split DWARF (`.dwp`, `.dwo`) that is there, which may be of another build",
-            ),
             Problem::Reference => f.write_str("it names something that isn't there, or has an unknown form"),
             Problem::NoRoom => f.write_str("a number is too large for its place"),
             Problem::LongPaths => {
@@ -132,7 +125,7 @@ impl Sources {
         let Some(code) = info.code() else { return Sources::default() };
         let layout = Layout { code: code.start as u64, bodies: &info.bodies };
         let section = |name: &str| info.custom_section(name).map_or(&[][..], |(data, _)| data);
-        let (sources, problem) = Sources::read(layout, section, None, &|_| ());
+        let (sources, problem) = Sources::read(layout, section, &|_| ());
         // Of split DWARF the pass that moves it tells.
         let problem = problem.filter(|problem| !matches!(problem, Problem::Split));
         warnings.extend(problem.map(|problem| Warning::BadDebugInfo { message: problem.to_string() }));
@@ -144,17 +137,14 @@ impl Sources {
     pub(crate) fn read<'a>(
         layout: Layout<'_>,
         mut section: impl FnMut(&str) -> &'a [u8],
-        parts: Option<&Parts<'a>>,
         done: Done<'_>,
     ) -> (Sources, Option<Problem>) {
         let section =
             |id: gimli::SectionId| Ok::<_, Infallible>(Bytes::new(section(id.name()), LittleEndian));
         let Ok(dwarf) = Dwarf::load(section);
         let mut problems = Vec::new();
-        let mut units = Units::read(&dwarf, &mut problems);
-        if let Some(parts) = parts {
-            parts.complete(&mut units, &dwarf, &mut problems);
-        } else if units.units.iter().any(|unit| unit.skeleton.is_some()) {
+        let units = Units::read(&dwarf, &mut problems);
+        if units.units.iter().any(|unit| unit.is_split) {
             problems.push(Problem::Split);
         }
         let debug = Debug { layout, dwarf, units };
@@ -228,16 +218,9 @@ struct Debug<'i, 'a> {
 }
 
 impl<'a> Debug<'_, 'a> {
-    /// The module's own sections, and those of each unit from a package.
-    fn all_sections(&self) -> impl Iterator<Item = &Dwarf<Bytes<'a>>> {
-        std::iter::once(&self.dwarf).chain(&self.units.parts)
-    }
-
-    /// How many bytes can say names. Strings of a package are of all of its units.
+    /// How many bytes can say names.
     fn bytes_with_names(&self) -> usize {
-        let info: usize = self.all_sections().map(|dwarf| dwarf.debug_info.reader().len()).sum();
-        let strings = [Some(&self.dwarf), self.units.parts.first()].into_iter().flatten();
-        info + strings.map(|dwarf| dwarf.debug_str.reader().len()).sum::<usize>()
+        self.dwarf.debug_info.reader().len() + self.dwarf.debug_str.reader().len()
     }
 
     /// The functions as they are declared or, where no unit of a line program says that, by the line program.
@@ -272,10 +255,8 @@ impl<'a> Debug<'_, 'a> {
         let mut sources = Sources::default();
         (sources.inlined, sources.inlined_functions) =
             self.inlined(inlined, &mut paths, &mut sources.files, problems, done);
-        for sections in self.all_sections() {
-            done(sections.debug_info.reader().slice());
-            done(sections.debug_str.reader().slice());
-        }
+        done(self.dwarf.debug_info.reader().slice());
+        done(self.dwarf.debug_str.reader().slice());
         let mut first_units: Vec<(usize, usize)> = first_unit.into_iter().collect();
         first_units.sort_unstable();
         let programs = self.programs(&first_units, done);
@@ -375,7 +356,6 @@ impl<'a> Debug<'_, 'a> {
     fn address(&self, unit: &Unit<'a>, value: AttributeValue<Bytes<'a>>) -> Result<Option<u64>, Problem> {
         Ok(match value {
             AttributeValue::Addr(address) => Some(address),
-            // Those of a package stand in the module.
             AttributeValue::DebugAddrIndex(index) if index.0 < self.dwarf.debug_addr.reader().len() => {
                 let size = unit.header.address_size();
                 Some(self.dwarf.debug_addr.get_address(size, unit.addresses, index)?)
@@ -386,7 +366,7 @@ impl<'a> Debug<'_, 'a> {
 
     /// Where the text is that a value says.
     fn text(&self, unit: &Unit<'a>, value: &AttributeValue<Bytes<'a>>) -> Result<Option<Text<'a>>, Problem> {
-        text(self.units.sections(unit, &self.dwarf), unit, unit.strings, value)
+        text(&self.dwarf, unit, unit.strings, value)
     }
 
     /// The text of a value of the unit's line program, or of its root in the module; `None` for one that is longer than names are.
@@ -395,7 +375,7 @@ impl<'a> Debug<'_, 'a> {
         unit: &Unit<'a>,
         value: &AttributeValue<Bytes<'a>>,
     ) -> Result<Option<String>, Problem> {
-        Ok(text(&self.dwarf, unit, unit.strings_here(), value)?.and_then(Text::read))
+        Ok(text(&self.dwarf, unit, unit.strings, value)?.and_then(Text::read))
     }
 }
 

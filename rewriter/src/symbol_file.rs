@@ -2,7 +2,6 @@
 
 use crate::names::NameMap;
 use crate::source::Sources;
-use crate::split_files::is_part;
 use crate::twin::{modules_of, rename};
 use crate::{Mismatch, ModuleInfo, SourceMap, Twin, codes};
 use kperf_abi::{FuncIndex, Inlined, Row, Source, Symbol, SymbolTable};
@@ -43,27 +42,9 @@ impl SymbolFile {
     ///
     /// If it is none of the three.
     pub fn parse_mapped(bytes: &[u8], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<SymbolFile> {
-        SymbolFile::parse_split(bytes, &[], done)
-    }
-
-    /// The same of a file that may be a module whose debug information is partly in other files (split DWARF): a package,
-    /// `app.wasm.dwp`, or what the compiler wrote, `app.dwo`.
-    ///
-    /// # Errors
-    ///
-    /// If the file is none of the three.
-    pub fn parse_split(
-        bytes: &[u8],
-        parts: &[&[u8]],
-        done: &(dyn Fn(&[u8]) + Sync),
-    ) -> io::Result<SymbolFile> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
         if bytes.starts_with(b"\0asm") {
-            if is_part(bytes) {
-                let message = "it is a part of split DWARF (`.dwp`, `.dwo`); name the module that it belongs to, beside which it lies as `NAME.wasm.dwp` or as the compiler called it";
-                return Err(invalid(message.to_owned()));
-            }
-            return Twin::parse_split(bytes, parts, done).map(|twin| SymbolFile::Module(Box::new(twin)));
+            return Twin::parse(bytes, done).map(|twin| SymbolFile::Module(Box::new(twin)));
         }
         if bytes.starts_with(b"KPER") {
             let message = "it is a trace; name an unstripped module, a symbol map or a source map";

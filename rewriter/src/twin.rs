@@ -6,10 +6,8 @@ use crate::module::info::{BodyPlace, ModuleInfo};
 use crate::names::for_each_name;
 use crate::plan::calls::Calls;
 use crate::plan::reach::HostReach;
-use crate::source::split::Parts;
 use crate::source::{Layout, Problem, Sources};
 use crate::source_map::{self, SourceMap};
-use crate::split_files::add_part;
 use crate::{Error, Host, Mismatch, codes};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_abi::{CodeIdentity, FuncIndex, InlinedFunction, Source, Symbol, SymbolTable, names as abi};
@@ -69,16 +67,6 @@ impl Twin {
     ///
     /// If it is no module. What can't be read of names and debug information is among `problems`.
     pub fn parse(bytes: &[u8], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<Twin> {
-        Twin::parse_split(bytes, &[], done)
-    }
-
-    /// The same of a module whose debug information is partly in other files (split DWARF): a package, `app.wasm.dwp`, or what the
-    /// compiler wrote, `app.dwo`.
-    ///
-    /// # Errors
-    ///
-    /// If it is no module. What can't be read of the parts is among `problems`.
-    pub fn parse_split(bytes: &[u8], parts: &[&[u8]], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<Twin> {
         let mut twin = Twin::default();
         let mut sections = HashMap::new();
         let mut kept = Vec::new();
@@ -98,16 +86,8 @@ impl Twin {
             }
             done(content);
         }
-        let mut told = (!parts.is_empty()).then(Parts::default);
-        for &part in parts {
-            let Some(told) = &mut told else { continue };
-            if let Err(error) = add_part(told, part) {
-                twin.problems
-                    .push(format!("a file of its split DWARF (`.dwp`, `.dwo`) can't be read: {error}"));
-            }
-        }
         // Lines take the most memory while they are read, so all else is read behind them.
-        twin.describe(&sections, told.as_ref(), done);
+        twin.describe(&sections, done);
         twin.take_names(sections.get("name").copied().unwrap_or_default(), done);
         if twin.sources.has_rows() {
             twin.skeleton = wasm_encoder::Module::HEADER.to_vec();
@@ -207,20 +187,15 @@ impl Twin {
     }
 
     /// Places, from the sections that were read.
-    fn describe<'a>(
-        &mut self,
-        sections: &HashMap<&str, &'a [u8]>,
-        parts: Option<&Parts<'a>>,
-        done: &(dyn Fn(&[u8]) + Sync),
-    ) {
+    fn describe(&mut self, sections: &HashMap<&str, &[u8]>, done: &(dyn Fn(&[u8]) + Sync)) {
         let section = |name: &str| sections.get(name).copied().unwrap_or_default();
         note(&mut self.identity, section);
         let Some(code) = &self.identity.code else { return };
         let (sources, problem) =
-            Sources::read(Layout { code: code.offset, bodies: &self.bodies }, section, parts, done);
+            Sources::read(Layout { code: code.offset, bodies: &self.bodies }, section, done);
         self.sources = sources;
         if let Some(Problem::Split) = problem {
-            let message = "parts of its debug information are in other files (split DWARF); a package beside it, called `NAME.wasm.dwp`, is read too, and so are the files of the compiler (`.dwo`) where they were written, beside it, or in a folder of `KPERF_SYMBOLS`";
+            let message = "parts of its debug information are in `.dwo` or `.dwp` files (split DWARF), which are not read: calls inlined there are missing; compile without `-gsplit-dwarf`";
             self.problems.push(message.to_owned());
         } else if let Some(problem) = problem {
             self.problems.push(format!("its debug information can't be read: {problem}"));

@@ -7,7 +7,6 @@ mod beside;
 mod mapped;
 mod maps;
 mod search;
-mod split;
 
 use crate::input;
 use crate::output::tell;
@@ -167,20 +166,9 @@ fn read(path: &Path) -> io::Result<Vec<SymbolFile>> {
     if !path.metadata()?.is_file() {
         return Err(io::Error::other("it is no file but a folder, a pipe or a device"));
     }
-    let module = split::module_of(path)?;
-    let package = module.is_some().then_some(path);
-    let path = module.unwrap_or_else(|| path.to_owned());
-    let files = mapped::with(&path, |bytes, done| {
-        if kperf_rewriter::is_component(bytes) {
-            return SymbolFile::parse_component(bytes, done);
-        }
-        let parts = split::parts_of(&path, bytes, package)?;
-        let done = |bytes: &[u8]| {
-            done(bytes);
-            parts.iter().for_each(|(_, part)| part.done(bytes));
-        };
-        let parts: Vec<&[u8]> = parts.iter().map(|(_, part)| &**part).collect();
-        Ok(vec![SymbolFile::parse_split(bytes, &parts, &done)?])
+    let files = mapped::with(path, |bytes, done| match kperf_rewriter::is_component(bytes) {
+        true => SymbolFile::parse_component(bytes, done),
+        false => Ok(vec![SymbolFile::parse_mapped(bytes, done)?]),
     })?;
     mapped::trim();
     for file in &files {
@@ -356,17 +344,6 @@ pub fn of_module(path: &Path, wasm: &[u8]) -> Option<(PathBuf, SymbolFile)> {
         })
         .collect();
     let has = |name| sections.contains(name);
-    if has(".debug_info")
-        && !has(kperf_abi::names::SYMBOLS_SECTION)
-        && let Some(parts) = split::parts_of(path, wasm, None).ok().filter(|parts| !parts.is_empty())
-        && let Ok(Some(file)) = read(path).map(|files| files.into_iter().next())
-    {
-        let (first, others) = (parts.first()?.0.clone(), parts.len() - 1);
-        let more =
-            if others > 0 { format!(" and {}", plural(others as u64, "other")) } else { String::new() };
-        tell(format_args!("inlined functions are from `{}`{more}", first.display()));
-        return Some((first, file));
-    }
     let names_a_file = has("external_debug_info") || has("sourceMappingURL");
     let is_whole = has("name") && (has(".debug_info") || !names_a_file);
     if is_whole || has(kperf_abi::names::SYMBOLS_SECTION) || !(names_a_file || search::is_wanted()) {

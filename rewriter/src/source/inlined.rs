@@ -91,14 +91,10 @@ pub(super) struct Room(AtomicUsize);
 
 impl Room {
     pub(super) fn of(debug: &Debug<'_, '_>) -> Room {
-        let bytes: usize = debug
-            .all_sections()
-            .map(|dwarf| {
-                let info = dwarf.debug_info.reader().len();
-                info + dwarf.ranges.debug_ranges().reader().len()
-                    + dwarf.ranges.debug_rnglists().reader().len()
-            })
-            .sum();
+        let ranges = &debug.dwarf.ranges;
+        let bytes = debug.dwarf.debug_info.reader().len()
+            + ranges.debug_ranges().reader().len()
+            + ranges.debug_rnglists().reader().len();
         Room(AtomicUsize::new((SOME_RANGES + bytes / BYTES_PER_RANGE).min(MAX_RANGES)))
     }
 
@@ -197,11 +193,9 @@ impl<'a> Debug<'_, 'a> {
             return found(low, high);
         }
         let encoding = unit.header.encoding();
-        let dwarf = self.units.sections(unit, &self.dwarf);
+        let dwarf = &self.dwarf;
         let offset = match entry.ranges {
-            Some(AttributeValue::RangeListsRef(offset)) => {
-                RangeListsOffset(offset.0.saturating_add(unit.range_base()))
-            }
+            Some(AttributeValue::RangeListsRef(offset)) => RangeListsOffset(offset.0),
             Some(AttributeValue::DebugRngListsIndex(index))
                 if index.0 < dwarf.ranges.debug_rnglists().reader().len() =>
             {
@@ -349,7 +343,7 @@ impl<'a> Debug<'_, 'a> {
                     }
                 }
                 done(self.units.bytes(unit, &self.dwarf));
-                let strings = self.units.sections(&self.units.units[unit], &self.dwarf).debug_str.reader();
+                let strings = self.dwarf.debug_str.reader();
                 match read_names(said, &Strings::of(strings.slice(), done), &room, &names) {
                     Ok(found) => (found, problem),
                     Err(error) => (Vec::new(), Some(error)),

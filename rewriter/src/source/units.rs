@@ -7,8 +7,8 @@
 use super::{Bytes, Problem};
 use gimli::{
     Abbreviations, AttributeValue, DebugAbbrev, DebugAbbrevOffset, DebugAddrBase, DebugInfoOffset, DebugLine,
-    DebugLineOffset, DebugRngListsBase, DebugStrOffsetsBase, Dwarf, DwarfFileType, DwoId,
-    IncompleteLineProgram, LittleEndian, Section as _, UnitHeader, UnitOffset, UnitType,
+    DebugLineOffset, DebugRngListsBase, DebugStrOffsetsBase, Dwarf, DwarfFileType, IncompleteLineProgram,
+    LittleEndian, Section as _, UnitHeader, UnitOffset, UnitType,
 };
 use std::collections::BTreeMap;
 
@@ -22,8 +22,8 @@ pub(crate) type LineProgram<'a> = IncompleteLineProgram<Bytes<'a>>;
 /// A unit, as far as it is needed.
 pub(crate) struct Unit<'a> {
     pub(crate) header: UnitHeader<Bytes<'a>>,
-    /// If only its addresses and lines are here. Most units have none, and there may be thousands.
-    pub(super) skeleton: Option<Box<Skeleton<'a>>>,
+    /// Whether the rest of it is in another file (split DWARF).
+    pub(super) is_split: bool,
     /// Number of its table in [`Units::abbreviations`].
     pub(super) table: u32,
     /// Number of its line program in [`Units::programs`].
@@ -37,26 +37,10 @@ pub(crate) struct Unit<'a> {
     pub(crate) low_pc: u64,
 }
 
-/// What of a unit is in the module while the rest is in a package.
-pub(super) struct Skeleton<'a> {
-    /// What the rest is called.
-    pub(super) id: DwoId,
-    /// The file that the compiler wrote it to.
-    pub(super) file: Option<AttributeValue<Bytes<'a>>>,
-    /// Where the rest was put: the number of its sections in [`Units::parts`], and where it begins, behind all of `.debug_info`.
-    pub(super) part: Option<(usize, usize)>,
-    /// What the rest's offsets of range lists are counted from, if it is older than DWARF 5.
-    pub(super) range_base: usize,
-    /// Where the offsets of strings are that the module itself names.
-    strings: DebugStrOffsetsBase,
-}
-
 /// All units, in the order of their offsets.
 pub(crate) struct Units<'a> {
     pub(crate) units: Vec<Unit<'a>>,
     pub(super) abbreviations: Vec<Abbreviations>,
-    /// The sections of units from a package.
-    pub(super) parts: Vec<Dwarf<Bytes<'a>>>,
     /// By the offset, and an error in the place of each that can't be read.
     pub(crate) programs: Vec<gimli::Result<LineProgram<'a>>>,
 }
@@ -95,33 +79,13 @@ pub(crate) struct Entry<'a> {
     pub(super) strings: Option<DebugStrOffsetsBase>,
     addresses: Option<DebugAddrBase>,
     pub(super) range_lists: Option<DebugRngListsBase>,
-    range_base: usize,
-    pub(super) part: Option<DwoId>,
-    part_file: Option<AttributeValue<Bytes<'a>>>,
+    is_split: bool,
 }
 
 impl Unit<'_> {
-    fn part(&self) -> Option<(usize, usize)> {
-        self.skeleton.as_ref()?.part
-    }
-
-    /// Where it begins: in `.debug_info`, or behind all of that if it is from a package.
+    /// Where it begins in `.debug_info`.
     pub(super) fn at(&self) -> usize {
-        let here = || self.header.debug_info_offset().map_or(0, |offset| offset.0);
-        self.part().map_or_else(here, |(_, at)| at)
-    }
-
-    /// What the offsets of its range lists are counted from.
-    pub(super) fn range_base(&self) -> usize {
-        self.skeleton
-            .as_ref()
-            .filter(|skeleton| skeleton.part.is_some())
-            .map_or(0, |skeleton| skeleton.range_base)
-    }
-
-    /// Where the offsets of strings are that its line program and its root in the module name.
-    pub(super) fn strings_here(&self) -> DebugStrOffsetsBase {
-        self.skeleton.as_ref().map_or(self.strings, |skeleton| skeleton.strings)
+        self.header.debug_info_offset().map_or(0, |offset| offset.0)
     }
 }
 
@@ -174,21 +138,10 @@ impl<'a> Units<'a> {
                         _ => 0,
                     };
                     line_offsets.push(root.lines.map(|lines| (lines.0, header.address_size())));
-                    let id = match header.type_() {
-                        UnitType::Skeleton(id) => Some(id),
-                        _ => root.part,
-                    };
                     let strings = root.strings.unwrap_or(strings);
-                    let skeleton = id.map(|id| Skeleton {
-                        id,
-                        file: root.part_file,
-                        part: None,
-                        range_base: root.range_base,
-                        strings,
-                    });
                     units.push(Unit {
                         header,
-                        skeleton: skeleton.map(Box::new),
+                        is_split: root.is_split || matches!(header.type_(), UnitType::Skeleton(_)),
                         table: table as u32,
                         program: None,
                         folder: root.folder,
@@ -216,24 +169,15 @@ impl<'a> Units<'a> {
             unit.program = lines.and_then(|(offset, _)| u32::try_from(*numbers.get(&offset)?).ok());
         }
         problems.extend(programs.iter().filter_map(|program| Some(Problem::from(*program.as_ref().err()?))));
-        Units { units, abbreviations, parts: Vec::new(), programs }
+        Units { units, abbreviations, programs }
     }
 
     /// The bytes of the n-th unit.
     pub(crate) fn bytes(&self, n: usize, dwarf: &Dwarf<Bytes<'a>>) -> &'a [u8] {
         let Some(unit) = self.units.get(n) else { return &[] };
         let start = unit.header.debug_info_offset().map_or(0, |offset| offset.0);
-        let bytes = self.sections(unit, dwarf).debug_info.reader().slice().get(start..).unwrap_or_default();
+        let bytes = dwarf.debug_info.reader().slice().get(start..).unwrap_or_default();
         bytes.get(..unit.header.length_including_self()).unwrap_or_default()
-    }
-
-    /// The sections that a unit speaks of; `dwarf` are the module's own.
-    pub(crate) fn sections<'u>(
-        &'u self,
-        unit: &Unit<'a>,
-        dwarf: &'u Dwarf<Bytes<'a>>,
-    ) -> &'u Dwarf<Bytes<'a>> {
-        unit.part().and_then(|(part, _)| self.parts.get(part)).unwrap_or(dwarf)
     }
 
     pub(crate) fn budget(&self, unit: &Unit<'a>) -> Budget {
@@ -250,12 +194,7 @@ impl<'a> Units<'a> {
         offset: UnitOffset,
         budget: &mut Budget,
     ) -> Result<Entry<'a>, Problem> {
-        let mut entry = entry(&unit.header, self.abbreviations(unit), offset, budget)?;
-        // Places in another file are not among these units. No compiler names them unless it is told to.
-        if unit.part().is_some() && matches!(entry.origin, Some(AttributeValue::DebugInfoRef(_))) {
-            entry.origin = None;
-        }
-        Ok(entry)
+        entry(&unit.header, self.abbreviations(unit), offset, budget)
     }
 
     /// The number of the unit that a place belongs to, counted as [`Unit::at`] says, and where in it.
@@ -341,18 +280,7 @@ pub(super) fn entry<'a>(
                     entry.range_lists = Some(base);
                 }
             }
-            gimli::DW_AT_GNU_ranges_base => {
-                entry.range_base = match value {
-                    AttributeValue::DebugRngListsBase(base) => base.0,
-                    _ => 0,
-                };
-            }
-            gimli::DW_AT_GNU_dwo_id => {
-                if let AttributeValue::DwoId(id) = value {
-                    entry.part = Some(id);
-                }
-            }
-            gimli::DW_AT_dwo_name | gimli::DW_AT_GNU_dwo_name => entry.part_file = Some(value),
+            gimli::DW_AT_GNU_dwo_id => entry.is_split |= matches!(value, AttributeValue::DwoId(_)),
             gimli::DW_AT_addr_base | gimli::DW_AT_GNU_addr_base => {
                 if let AttributeValue::DebugAddrBase(base) = value {
                     entry.addresses = Some(base);

@@ -93,12 +93,6 @@ fn candidates(module: &ModuleIdentity) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// The folders of the path.
-pub(super) fn folders() -> Vec<PathBuf> {
-    let path = env::var_os(VARIABLE).unwrap_or_default();
-    env::split_paths(&path).filter(|entry| !entry.as_os_str().is_empty() && entry.is_dir()).collect()
-}
-
 /// Where debuggers keep what they know by a build id.
 fn by_build_id(module: &ModuleIdentity) -> Option<String> {
     let (start, rest) = module.build_id.split_at_checked(2)?;
