@@ -301,7 +301,7 @@ test('the environment says where and how', () => {
     assert.match(replay(path), / 1\.000 us \| leaf\(\);/);
     rmSync(cwd, { recursive: true });
     assert.doesNotMatch(run(program, { env: { OTEL_SDK_DISABLED: 'true' } }).stderr, /^kperf: /m);
-    assert.match(run(program, { env: { KPERF_CLOCK: 'sundial' } }).stderr, /no clock is called `sundial`: use auto, precise, ticker/);
+    assert.match(run(program, { env: { KPERF_CLOCK: 'sundial' } }).stderr, /unknown clock `sundial`: use auto, precise, ticker/);
 });
 
 test('hooks show nothing', () => {

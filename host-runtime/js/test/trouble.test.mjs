@@ -214,7 +214,7 @@ test('a worker whose data has our name', () => {
 
 test('settings that make no sense are told in one line', () => {
     for (const [env, line] of [
-        [{ KPERF_CLOCK: 'sundial' }, /^kperf: KPERF_CLOCK: no clock is called `sundial`: .*\n$/],
+        [{ KPERF_CLOCK: 'sundial' }, /^kperf: KPERF_CLOCK: unknown clock `sundial`: .*\n$/],
         [{ KPERF_PERIOD: 'often' }, /^kperf: KPERF_PERIOD: `often` is no .*\n$/],
         [{ KPERF_PROBE: 'some' }, /^kperf: KPERF_PROBE is `some`: .*\n$/],
         [{ KPERF_RECORD: 'all' }, /^kperf: KPERF_RECORD is `all`: use trace or profile\n$/],

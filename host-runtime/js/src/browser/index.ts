@@ -1,7 +1,7 @@
 /** Recording in a page or a worker of it. */
 
 import { Calibration } from '../common/recorder/calibrate.js';
-import { anchorOf, madeUp, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf } from '../common/clock/clock.js';
+import { anchorOf, artificialClock, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf } from '../common/clock/clock.js';
 import { LocalOutput } from '../common/recorder/local-output.js';
 import type { AskParent } from '../common/trace/parent.js';
 import { isProfile } from '../common/profile/profile.js';
@@ -116,7 +116,7 @@ export class PageRecorder extends Recorder {
 /** Begins a recording in this thread. */
 export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     const choice = parseClock(options.clock ?? 'auto');
-    const made = madeUp(choice);
+    const made = artificialClock(choice);
     const clock = threadClock(0, made);
     // The kind that it has as long as no ticker runs.
     const kind = made === 'instructions' ? made : 'precise';

@@ -2,7 +2,7 @@
 
 import type { Clockwork } from '../common/recorder/local-output.js';
 import type { Output } from '../common/recorder/output.js';
-import { stopTicker, tickedOf } from '../common/clock/ticker.js';
+import { stopTicker, statisticsOf } from '../common/clock/ticker.js';
 import type { ClockInfo, Header, Summary } from '../common/trace/trace.js';
 import type { Followed } from './follower.js';
 import { Hub, Message } from './hub.js';
@@ -77,7 +77,7 @@ export class HubOutput implements Output {
         const end_ticks = clockwork.now();
         this.#endSampler?.();
         const ticker = clockwork.ticker();
-        const { first, total, ticks } = tickedOf(ticker, end_ticks);
+        const { first, total, ticks } = statisticsOf(ticker, end_ticks);
         if (ticker) stopTicker(ticker.memory);
         const input = {
             outcome,

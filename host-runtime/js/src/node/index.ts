@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { basename, extname } from 'node:path';
 import { BroadcastChannel, getEnvironmentData, isMainThread, setEnvironmentData, threadId, Worker } from 'node:worker_threads';
 import { Calibration } from '../common/recorder/calibrate.js';
-import { anchorOf, madeUp, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf, type Clock, type MadeUp } from '../common/clock/clock.js';
+import { anchorOf, artificialClock, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf, type Clock, type ArtificialClock } from '../common/clock/clock.js';
 import { Reason } from '../common/constants.js';
 import { hasMultiMemory, type TimeSource } from '../common/recorder/lane.js';
 import { LocalOutput } from '../common/recorder/local-output.js';
@@ -77,7 +77,7 @@ interface Shared {
     /** The ticker's memory; none if the clock is precise. */
     ticker?: Ticker;
     origin: number;
-    made?: MadeUp | undefined;
+    made?: ArtificialClock | undefined;
     /** Whether to measure what a probe costs. */
     calibrate: boolean;
     process: number;
@@ -128,7 +128,7 @@ let live = 0;
 /** Begins a recording. In worker threads that the process starts after that, `joinRecorder` takes part. */
 export function createRecorder(options: RecorderOptions = {}): Recorder {
     const choice = parseClock(options.clock ?? 'auto');
-    const made = madeUp(choice);
+    const made = artificialClock(choice);
     if (made === 'instructions' && options.otlp) throw new Error('kperf: spans have times, and the clock `instructions` tells none; leave `otlp` out');
     const test = made === 'test';
     const clock = threadClock(0, made);

@@ -1,26 +1,26 @@
-/** The clocks that times are read from. A tick is a nanosecond. */
+/** Clocks of a thread. A tick is a nanosecond. */
 
 import { instantiate } from '../instantiate.js';
 import { CLOCK } from '../wasm-source.js';
 import type { ClockInfo, Header } from '../trace/trace.js';
 
-/** How the guest learns the time. */
+/** How events get their time. */
 export type ClockChoice =
-    /** The ticker where it can work, else every event reads the clock. */
+    /** The ticker if it works here, otherwise `precise`. */
     | { kind: 'auto' }
     /** Every event reads `performance.now()`. */
     | { kind: 'precise' }
-    /** Every event loads a time that a worker renews. */
+    /** Every event loads a time that a thread renews. */
     | { kind: 'ticker'; periodNanos: number }
-    /** Modules count the instructions that they execute (`kperf-wasm rewrite --clock instructions`). */
+    /** Modules count the instructions that they execute. */
     | { kind: 'instructions' }
-    /** For tests: every reading is a microsecond after the one before. */
+    /** For tests: each reading is a microsecond later. */
     | { kind: 'test' };
 
-/** The clocks that are no clock of the machine's. */
-export type MadeUp = 'test' | 'instructions';
+/** Clocks that don't read the machine's. */
+export type ArtificialClock = 'test' | 'instructions';
 
-/** A ticker's usual period. */
+/** The ticker's default period. */
 export const PERIOD_NANOS = 2000;
 
 /** Reads `auto`, `precise`, `instructions`, `test`, `ticker`, `ticker:1.5us`. Throws a `TypeError` for anything else. */
@@ -30,21 +30,20 @@ export function parseClock(text: string): ClockChoice {
     const [, number, unit] = /^ticker:([0-9.]+)(ns|us|µs|ms)$/.exec(text) ?? [];
     const periodNanos = Math.round(Number(number) * { ns: 1, us: 1e3, µs: 1e3, ms: 1e6 }[unit as 'ns' | 'us' | 'µs' | 'ms']);
     if (periodNanos >= 100 && periodNanos <= 1e9) return { kind: 'ticker', periodNanos };
-    throw new TypeError(`no clock is called \`${text}\`: use auto, precise, ticker, ticker:PERIOD (100ns to 1000ms) or instructions`);
+    throw new TypeError(`unknown clock \`${text}\`: use auto, precise, ticker, ticker:PERIOD (100ns to 1000ms) or instructions`);
 }
 
-/** The clock, if it is none of the machine's. */
-export function madeUp({ kind }: ClockChoice): MadeUp | undefined {
+export function artificialClock({ kind }: ClockChoice): ArtificialClock | undefined {
     return kind === 'test' || kind === 'instructions' ? kind : undefined;
 }
 
-/** Looked up once: the global is a getter, which costs as much as a reading. */
+/** The global is a getter that costs as much as a reading, so it is looked up once. */
 const { performance } = globalThis;
 
-/** Writes a reading to a memory, in milliseconds since this thread began. It returns nothing, as an answer would be an object. */
+/** Returns a function that writes a reading to a memory, in milliseconds. It returns nothing, since a BigInt would be an object. */
 export function reader(memory: WebAssembly.Memory, address: number, now?: () => number): () => void {
     const place = new Float64Array(memory.buffer, address, 1);
-    // Two functions: one that called either clock would be slower.
+    // Two functions: one that calls either clock would be slower.
     if (now) return () => void (place[0] = now());
     return () => void (place[0] = performance.now());
 }
@@ -52,18 +51,17 @@ export function reader(memory: WebAssembly.Memory, address: number, now?: () => 
 /** A clock of this thread. */
 export interface Clock {
     readonly source: ClockInfo['source'];
-    /** Milliseconds, without the offset. */
+    /** Reads milliseconds, without the offset. */
     readonly now: () => number;
-    /** What to add, in milliseconds: all threads count from the moment from which the first one counts. */
+    /** Milliseconds to add, so that all threads count from the same moment. */
     readonly offset: number;
-    /** `now() -> i64` for the recorder, in ticks. */
+    /** `now() -> i64` for recorders, in ticks. */
     readonly ticks: WebAssembly.ExportValue;
-    /** Makes `ticks` say the time of this moment until it is to go on: nobody reads the clock meanwhile. */
+    /** Stops `ticks` at this moment, without readings of the clock, or lets it go on. */
     readonly halt: (on: boolean) => void;
 }
 
-/** The clock of this thread. */
-export function threadClock(origin: number, kind?: MadeUp): Clock {
+export function threadClock(origin: number, kind?: ArtificialClock): Clock {
     let reading = 0;
     const made = { test: () => ++reading / 1000, instructions: () => 0 };
     const now = kind && made[kind];
@@ -79,19 +77,19 @@ export function threadClock(origin: number, kind?: MadeUp): Clock {
     return { source: kind ?? 'performance.now', now: now ?? (() => performance.now()), offset, ticks, halt };
 }
 
-/** A reading of a clock, in ticks, as the recorder would have it. */
+/** Reads a clock in ticks, as a recorder does. */
 export function ticksOf(clock: Clock): number {
     return Math.floor((clock.now() + clock.offset) * 1e6 + 0.5);
 }
 
-/** The smallest step that the clock takes, in nanoseconds, as far as readings one after the other show it. */
+/** The clock's smallest step in nanoseconds, by successive readings. */
 export function measureResolution(clock: Clock): number {
     if (clock.source === 'test') return 1000;
     if (clock.source === 'instructions') return 1;
     let smallest = Infinity;
     const begin = clock.now();
     let last = begin;
-    // Some of the first steps may be as long as this thread waited for a processor.
+    // The thread may have been preempted in some of the first steps.
     for (let steps = 0; steps < 3 || (steps < 200 && last - begin < 3); ) {
         const now = clock.now();
         if (now === last) continue;
@@ -102,7 +100,7 @@ export function measureResolution(clock: Clock): number {
     return Math.max(1, Math.round(smallest * 1e6));
 }
 
-/** Ties the clock to the calendar, at a moment when the calendar's milliseconds step. */
+/** Reads the clock when the calendar's milliseconds step. */
 export function anchorOf(clock: Clock): Header['anchor'] {
     if (clock.source === 'test') return { ticks: '0', unix_nanos: '0' };
     if (clock.source === 'instructions') return { ticks: '0', unix_nanos: `${Date.now()}000000` };

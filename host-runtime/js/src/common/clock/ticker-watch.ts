@@ -1,25 +1,25 @@
-/** What a guest's thread does about a ticker: it says when guests run, and notices that the time stands still. */
+/** The guest thread's side of a ticker: notes when guests run, and notices when the time stands still. */
 
 import { CLOCK_OFF } from '../constants.js';
 import { ClockCell } from './clock-cell.js';
 import { GUEST_SINCE, GUEST_TOTAL, GUESTS, guestsRan, LAST_TICK, napLimit, NAPS, SINCE, SINCE_RAN, wakeTicker, type Ticker } from './ticker.js';
 
-/** The ticker was not run if its time is older than this, in nanoseconds. */
+/** A time older than this, in nanoseconds, shows that the ticker was not run. */
 const LIMIT = 100_000;
 
-/** Watches the ticker for one recorder. */
+/** For one recorder. */
 export class TickerWatch {
     readonly #now: () => number;
     readonly #clock: WebAssembly.Memory;
     readonly #limit: number;
-    /** The same while the ticker naps. */
+    /** Replaces `#limit` while the ticker naps. */
     readonly #napLimit: number;
     readonly #control: Int32Array;
     readonly #numbers: Float64Array;
     readonly #cell: ClockCell;
     #runs = false;
 
-    /** `cell` is the memory from whose front the recorder loads the time; `now` reads the clock, in ticks. */
+    /** `cell` is the memory from which the recorder loads the time. `now` reads the clock, in ticks. */
     constructor(ticker: Ticker, cell: WebAssembly.Memory, now: () => number) {
         const { memory, periodNanos, resolutionNanos } = ticker;
         this.#now = now;
@@ -31,10 +31,10 @@ export class TickerWatch {
         this.#cell = new ClockCell(cell);
     }
 
-    /** The recorder's guest begins to run. */
+    /** The guest begins to run. */
     begin(): void {
         const now = this.#now();
-        // A ticker that naps is hardly let in while a short turn has the processor: it would have no time.
+        // A napping ticker rarely runs during a short turn, which would have no time.
         this.#check(now, this.#isNapping ? 0 : this.#limit);
         if (this.#runs) return;
         this.#runs = true;
@@ -43,15 +43,15 @@ export class TickerWatch {
         wakeTicker(this.#control);
     }
 
-    /** It rests. */
+    /** The guest rests. */
     end(): void {
         if (!this.#runs) return;
         this.#runs = false;
-        // Another thread's guest may begin between the two: then a moment counts twice, or not at all.
+        // If another thread's guest begins between the two, a moment counts twice or not at all.
         if (Atomics.sub(this.#control, GUESTS / 4, 1) === 1) this.#numbers[GUEST_TOTAL / 8]! += this.#now() - this.#numbers[GUEST_SINCE / 8]!;
     }
 
-    /** If the time stands still, events read the clock until the ticker is run again: 0 asks the host. */
+    /** If the time stands still, sets it to 0: events then ask the host until the ticker runs again. */
     check(): void {
         this.#check(this.#now(), this.#isNapping ? this.#napLimit : this.#limit);
     }
@@ -63,7 +63,7 @@ export class TickerWatch {
     #check(now: number, limit: number): void {
         if (now - this.#numbers[LAST_TICK / 8]! <= limit) return;
         const seen = this.#cell.clock;
-        // Nor if it has ticked just now.
+        // It may have ticked just now.
         if (seen === 0n || seen === CLOCK_OFF || now - Number(seen) <= limit) return;
         this.#numbers[SINCE_RAN / 8] = guestsRan(this.#clock, now);
         this.#numbers[SINCE / 8] = now;

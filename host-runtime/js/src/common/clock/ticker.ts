@@ -1,11 +1,11 @@
-/** The ticker: what its thread does, and how the others speak with it. wat/ticker.wat has the loop. */
+/** The ticker's thread, whose loop is in wat/ticker.wat, and how other threads use it. */
 
 import { reader } from './clock.js';
 import { instantiate, moduleOf } from '../instantiate.js';
 import { noStalls, type StallTotal, type TickTotal } from '../trace/trace.js';
 import { CELL, END, TICKER } from '../wasm-source.js';
 
-/** Addresses in the clock's memory, as wat/ticker.wat has them. */
+/** Addresses in the clock's memory; see wat/ticker.wat. */
 const ASKED = 64;
 const RUNS = 68;
 const STALLS = 72;
@@ -32,42 +32,40 @@ const NAPS_UNTIL = 256;
 const STALL_LIST = 1024;
 const LISTED = 1000;
 
-/** What other threads can ask the ticker's thread to do. */
+/** Requests to the ticker's thread. */
 const GO_ON = 0;
 const TAKE_CELLS = 1;
 const STOP = 2;
 
-/** How often it ticks, and the smallest step of the clock that it reads, in nanoseconds. */
+/** The time between ticks, and the smallest step of the clock. */
 export interface TickerPace {
     periodNanos: number;
     resolutionNanos: number;
 }
 
-/** What the loop wants to know. */
 export interface TickerOptions extends TickerPace {
     memory: WebAssembly.Memory;
     offset: number;
 }
 
-/** A longer gap between two ticks, in nanoseconds, is a stall. Shorter ones are the scheduler's and the memory's ordinary noise; a coarse clock has gaps of its own. */
+/** A longer gap between two ticks, in nanoseconds, is a stall. Shorter ones are noise of the scheduler, of memory or of a coarse clock. */
 function stallLimit({ periodNanos, resolutionNanos }: TickerPace): number {
     return Math.max(10 * periodNanos, 50_000, 10 * resolutionNanos);
 }
 
-/** A gap longer than this, in nanoseconds, says that the scheduler stopped the thread, as others wanted its processor. */
+/** A longer gap, in nanoseconds, shows that the scheduler preempted the thread. */
 const SCARCE = 200_000;
 /**
- * How long it naps between ticks where it was put aside, in nanoseconds; a system takes 50 to 70 us more. Shorter ones were measured to be
- * let in less readily: with four other threads on two processors the mean gap at a moment was 3.5 ms with 100 us, 1.7 with 200, 14.5 for a
- * thread that spins.
+ * Nanoseconds between ticks after a preemption, when the thread naps instead of spinning; the system adds 50 to 70 us. Shorter naps were
+ * scheduled less readily: with four other threads on two processors the mean gap was 3.5 ms with 100 us, 1.7 with 200, 14.5 when spinning.
  */
 const NAP = 200_000;
-/** With a period as long as this, in nanoseconds, it never spins. */
+/** With this period or a longer one, in nanoseconds, it never spins. */
 const SLEPT = 500_000;
-/** The shortest period where there is one processor: to wake a thread takes up to 40 us of it on a virtual machine. */
+/** The shortest period on one processor, where waking a thread takes up to 40 us (on a virtual machine). */
 const ALONE_PERIOD = 1_000_000;
 
-/** The period for so many processors. ImportedRecorder a guest that has the only one, the ticker can't spin. */
+/** The period on this many processors. The ticker can't spin while a guest has the only one. */
 export function periodOn(processors: number, periodNanos: number): number {
     return processors > 1 ? periodNanos : Math.max(ALONE_PERIOD, periodNanos);
 }
@@ -77,18 +75,16 @@ export function napLimit({ periodNanos }: TickerPace): number {
     return Math.max(1_500_000, periodNanos < SLEPT ? 0 : 3 * periodNanos);
 }
 
-/** A memory for a ticker's clock. */
 export function clockMemory(): WebAssembly.Memory {
     return new WebAssembly.Memory({ initial: 1, maximum: 1, shared: true });
 }
 
-/** A lane whose memory has the time at its front too; without a memory it has ended. */
+/** A lane's memory to which the ticker writes the time, too; without a memory the lane has ended. */
 export interface CellChange {
     id: string;
     memory?: WebAssembly.Memory;
 }
 
-/** The ticker's loop, and the cells that it writes. */
 export class TickerLoop {
     readonly #options: TickerOptions;
     readonly #control: Int32Array;
@@ -98,23 +94,23 @@ export class TickerLoop {
     constructor(options: TickerOptions) {
         this.#options = options;
         this.#control = new Int32Array(options.memory.buffer);
-        // Compiled now, and not while the time stands still.
+        // So that it isn't compiled while the time stands still.
         moduleOf(CELL);
     }
 
-    /** Lanes have come or gone. */
+    /** Adds or removes a lane. */
     change({ id, memory }: CellChange): void {
         this.#taken++;
         if (memory) this.#cells.set(id, memory);
         else this.#cells.delete(id);
     }
 
-    /** Whether changes are on their way. */
+    /** Whether more changes are on their way. */
     get isBehind(): boolean {
         return this.#taken < Atomics.load(this.#control, ASKED_CELLS / 4);
     }
 
-    /** Ticks until cells are asked to be taken. False if it is to stop. */
+    /** Ticks until cells change. Returns false if the loop is to stop. */
     run(): boolean {
         const { memory, offset, periodNanos, resolutionNanos } = this.#options;
         const limit = Math.round(stallLimit(this.#options));
@@ -134,35 +130,35 @@ export class TickerLoop {
     }
 }
 
-/** Whether the ticker has run. */
+/** Whether the ticker has ticked. */
 export function hasTicked(memory: WebAssembly.Memory): boolean {
     return new Float64Array(memory.buffer)[LAST_TICK / 8]! > 0;
 }
 
-/** Waits until it runs, in threads that may wait. Answers whether it does. */
+/** Waits for the first tick, in threads that may wait. Returns whether it came. */
 export function waitForTicker(memory: WebAssembly.Memory, milliseconds: number): boolean {
     Atomics.wait(new Int32Array(memory.buffer), RUNS / 4, 0, milliseconds);
     return hasTicked(memory);
 }
 
-/** Wakes it if it sleeps because no guest ran. Whoever calls this says before what it is wanted for. */
+/** Wakes a ticker that sleeps because no guest ran. Write the request first. */
 export function wakeTicker(control: Int32Array): void {
     if (Atomics.load(control, SLEEPS / 4) === 0) return;
     Atomics.store(control, SLEEPS / 4, 0);
     Atomics.notify(control, SLEEPS / 4);
 }
 
-/** Makes the thread look for a change, which is on its way to it. */
+/** Makes the ticker take a change, which is on its way to it. */
 export function askForCells(memory: WebAssembly.Memory): void {
     const control = new Int32Array(memory.buffer);
     Atomics.add(control, ASKED_CELLS / 4, 1);
     Atomics.compareExchange(control, ASKED / 4, GO_ON, TAKE_CELLS);
-    // It may nap, or sleep.
+    // It may nap or sleep.
     Atomics.notify(control, ASKED / 4);
     wakeTicker(control);
 }
 
-/** Ends the loop, or keeps it from beginning; recorders ask the host for the time from here on. */
+/** Ends the loop, or keeps it from beginning. Recorders ask the host for the time after that. */
 export function stopTicker(memory: WebAssembly.Memory): void {
     const control = new Int32Array(memory.buffer);
     Atomics.store(control, ASKED / 4, STOP);
@@ -170,35 +166,34 @@ export function stopTicker(memory: WebAssembly.Memory): void {
     wakeTicker(control);
 }
 
-/** Forgets what it did before there was anything to record: until this moment, in ticks. */
+/** Resets the counts of ticks and stalls; nothing was recorded before `now`, in ticks. */
 export function forgetTicks(memory: WebAssembly.Memory, now: number): void {
     const numbers = new Float64Array(memory.buffer);
     numbers[FROM_RAN / 8] = guestsRan(memory, now);
     numbers[FROM / 8] = now;
 }
 
-/** How long guests have run until a moment, in nanoseconds. */
+/** Nanoseconds for which guests ran until `now`. */
 export function guestsRan(memory: WebAssembly.Memory, now: number): number {
     const numbers = new Float64Array(memory.buffer);
     const isRunning = Atomics.load(new Int32Array(memory.buffer), GUESTS / 4) > 0;
     return numbers[GUEST_TOTAL / 8]! + (isRunning ? Math.max(0, now - numbers[GUEST_SINCE / 8]!) : 0);
 }
 
-/** A ticker, as the trace's end tells of it. */
 export interface Ticker extends TickerPace {
     memory: WebAssembly.Memory;
 }
 
-/** What the ticker did until a moment, in ticks. */
-export interface Ticked {
-    /** When it stood still while a guest ran: the first of the stalls, and all of them together. */
+/** Ticks, and stalls while guests ran. */
+export interface TickerStatistics {
+    /** The first stalls, and the sum of all. */
     first: [start: number, nanos: number][];
     total: StallTotal;
     ticks?: TickTotal;
 }
 
-/** What a ticker did, if there is one. */
-export function tickedOf(ticker: Ticker | undefined, now: number): Ticked {
+/** A ticker's statistics until `now`, in ticks. */
+export function statisticsOf(ticker: Ticker | undefined, now: number): TickerStatistics {
     if (!ticker) return { first: [], total: noStalls() };
     const view = new DataView(ticker.memory.buffer);
     const f64 = (at: number): number => view.getFloat64(at, true);
@@ -206,7 +201,7 @@ export function tickedOf(ticker: Ticker | undefined, now: number): Ticked {
     const first: [number, number][] = [];
     const total = noStalls();
     const ticks = { count: 0, nanos: 0, squares: 0 };
-    // If it has not ticked since it was to forget all, there is nothing else.
+    // Before the first tick after a reset there are no counts.
     let before = f64(FROM_RAN);
     if (f64(COUNTS_FROM) === f64(FROM)) {
         before = f64(GUEST_AT_TICK);
@@ -214,7 +209,7 @@ export function tickedOf(ticker: Ticker | undefined, now: number): Ticked {
         Object.assign(ticks, { count: f64(TICKS), nanos: f64(TICK_NANOS), squares: f64(TICK_SQUARES) });
         for (let n = 0; n < Math.min(total.count, LISTED); n++) first.push([u64(STALL_LIST + 16 * n), u64(STALL_LIST + 16 * n + 8)]);
     }
-    // The gap that lasts still. wat/ticker.wat does the same.
+    // The gap that hasn't ended yet. wat/ticker.wat does the same.
     const gap = guestsRan(ticker.memory, now) - before;
     if (!hasTicked(ticker.memory) || gap <= 0) return { first, total, ticks };
     const isDoubted = f64(SINCE) > f64(LAST_TICK);

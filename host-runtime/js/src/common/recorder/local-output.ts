@@ -2,7 +2,7 @@
 
 import { CAPACITY, HOST_IDS } from '../constants.js';
 import type { Output } from './output.js';
-import { stopTicker, tickedOf, type Ticker } from '../clock/ticker.js';
+import { stopTicker, statisticsOf, type Ticker } from '../clock/ticker.js';
 import { noStalls, type ClockInfo, type Header, type ProcessUsage, type Sink, type Summary } from '../trace/trace.js';
 import { TraceWriter } from '../trace/trace-writer.js';
 
@@ -106,7 +106,7 @@ export class LocalOutput implements Output {
     finish(outcome: string): Summary | Promise<Summary> {
         const end_ticks = this.#clockwork.now();
         const ticker = this.#clockwork.ticker();
-        const { first, total, ticks } = tickedOf(ticker, end_ticks);
+        const { first, total, ticks } = statisticsOf(ticker, end_ticks);
         if (ticker) stopTicker(ticker.memory);
         this.write();
         for (const [start, nanos] of first) this.#writer.stall(start, nanos);

@@ -1,32 +1,31 @@
-/** Sorts a block into columns, codec 1 of host-runtime/trace/FORMAT.md, as kperf-trace's encode.rs does. */
+/** Sorts a block's words into columns: codec 1 of host-runtime/trace/FORMAT.md. kperf-trace's encode.rs does the same. */
 
 import { BLOCK_HEADER, LEAVE, MARK, Reason, TIME, UNWIND, WIDE_TIME } from '../constants.js';
 
-/** Length of what stands before the columns, codec byte included. In it: which columns are packed, and two lengths of each. */
+/** Length of the payload's header, and in it the offsets of the packed columns' bits and of the columns' lengths. */
 export const PREFIX = 48;
 export const PACKED = 2;
 export const LENGTHS = 24;
-/** How many words are looked at to choose the form of the times. */
+/** The number of words by which the form of the times is chosen. */
 const SAMPLE = 1024;
 
-/** The payload of an `EVTS` chunk, and how many events are in it: enters, leaves, unwinds and marks. */
+/** The payload of an `EVTS` chunk, and its number of enters, leaves, unwinds and marks. */
 export interface Encoded {
     payload: Uint8Array;
     events: number;
 }
 
-/** Makes payloads of blocks. What it answers may be gone with the next block. */
+/** Makes payloads, each valid until the next. */
 export interface Encoder {
     encode(block: Uint8Array): Encoded;
 }
 
-/** Sorts blocks; keeps its buffers from block to block. */
+/** Reuses its buffers. Columns are not packed. */
 export class Columns implements Encoder {
     readonly #ids = new Column();
     readonly #others = new Column();
     readonly #times = new Column();
 
-    /** Columns are stored as they are. */
     encode(block: Uint8Array): Encoded {
         const words = wordsOf(block);
         const [ids, others, times] = [this.#ids, this.#others, this.#times];
@@ -55,9 +54,9 @@ export class Columns implements Encoder {
     }
 }
 
-/** Takes the words apart. Answers how many entries there are, and how many of them are no events. */
+/** Returns the number of entries, and of entries that aren't events. */
 function sort(block: Uint32Array, isDense: boolean, ids: Column, others: Column, times: Column): { entries: number; noEvents: number } {
-    // With a sign, and columns in variables of their own: this loop runs for every event, and is a third faster so.
+    // Signed words and columns in local variables make this loop, which runs for every event, a third faster.
     const words = new Int32Array(block.buffer, block.byteOffset, block.length);
     const [idBytes, timeBytes] = [ids.bytes, times.bytes];
     let [idEnd, timeEnd] = [0, 0];
@@ -89,7 +88,7 @@ function sort(block: Uint32Array, isDense: boolean, ids: Column, others: Column,
         } else if (word === (LEAVE | 0)) {
             idBytes[idEnd++] = 0;
         } else if (word < (UNWIND | 0)) {
-            // A leaf: an enter and a leave at once. Its word has one more than the id.
+            // A leaf: an enter and a leave. Its word has the id plus one.
             idEnd = putNumber(idBytes, idEnd, (word & 0x3fffffff) + 1);
             idBytes[idEnd++] = 0;
             if (isDense) timeEnd = putNumber(timeBytes, timeEnd, 0);
@@ -98,7 +97,7 @@ function sort(block: Uint32Array, isDense: boolean, ids: Column, others: Column,
             idBytes[idEnd++] = 1;
             others.word(word);
             if (!isRareEvent(word >>> 26)) noEvents++;
-            // One that is cut off: nothing behind it means anything.
+            // A wide time that is cut off is the last.
             if (isWide) break;
         }
     }
@@ -107,7 +106,7 @@ function sort(block: Uint32Array, isDense: boolean, ids: Column, others: Column,
     return { entries, noEvents };
 }
 
-/** Writes a number in LEB128; answers where the next one goes. */
+/** Writes a number in LEB128, and returns the next position. */
 function putNumber(bytes: Uint8Array, at: number, value: number): number {
     // Operators for integers take no more than 31 bits.
     for (; value > 0x7fffffff; value = Math.floor(value / 0x80)) bytes[at++] = (value % 0x80) | 0x80;
@@ -116,7 +115,7 @@ function putNumber(bytes: Uint8Array, at: number, value: number): number {
     return at;
 }
 
-/** Whether a word that is no enter and no leave is an event; its six upper bits. */
+/** Whether a word with these upper six bits, neither enter nor leave, is an event. */
 function isRareEvent(kind: number): boolean {
     return (kind >= UNWIND >>> 26 && kind <= (UNWIND >>> 26) + Reason.Unfinished) || kind === MARK >>> 26;
 }
@@ -127,27 +126,25 @@ function countTimes(words: Uint32Array): number {
     return times;
 }
 
-/** The words of a block. */
+/** A block's words. */
 export function wordsOf(block: Uint8Array): Uint32Array {
     const length = (block.length - BLOCK_HEADER) >> 2;
     if ((block.byteOffset & 3) === 0) return new Uint32Array(block.buffer, block.byteOffset + BLOCK_HEADER, length);
-    // A copy: node's Buffer has a `slice` that makes none.
+    // Copied by the constructor: the `slice` of node's Buffer doesn't copy.
     return new Uint32Array(new Uint8Array(block.subarray(BLOCK_HEADER, BLOCK_HEADER + 4 * length)).buffer);
 }
 
-/** A column in the making. */
 class Column {
     bytes = new Uint8Array(0);
-    /** Where it ends. */
     end = 0;
 
-    /** Empties it; it can take so many bytes. */
-    begin(most: number): void {
-        if (this.bytes.length < most) this.bytes = new Uint8Array(most);
+    /** Empties the column, and makes room for `max` bytes. */
+    begin(max: number): void {
+        if (this.bytes.length < max) this.bytes = new Uint8Array(max);
         this.end = 0;
     }
 
-    /** What was put in. Gone with the next `begin`. */
+    /** The content, valid until the next `begin`. */
     done(): Uint8Array {
         return this.bytes.subarray(0, this.end);
     }

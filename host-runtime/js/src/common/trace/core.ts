@@ -1,33 +1,33 @@
-/** Makes the call tree, the report and the OTLP requests of a trace, by the same code as `kperf-wasm` (core/). */
+/** Makes the call tree, the report and the OTLP requests of a trace, by the Rust command's code (core/). */
 
 import { engine } from '../engine.js';
 import { RustModule } from '../rust-module.js';
 
-/** What becomes a span, and how. What is left out has the default of `kperf-wasm export --format otlp`. */
+/** Options for spans. Defaults are those of `kperf-wasm export --format otlp`. */
 export interface SpanOptions {
-    /** The seed of all ids. If left out it is made from the trace's header, so that a trace that is sent twice has the same ids. */
+    /** The seed of all ids. Default: made from the trace's header, so a trace that is sent again has the same ids. */
     seed?: number;
     /** Whether the whole run is one trace, instead of each call from the host. */
     per_run?: boolean;
     /** The parent of the spans. */
     parent?: { traceparent: string; tracestate?: string };
-    /** Calls that took less get no span, in nanoseconds. They are counted on the spans around them. */
+    /** Shorter calls, in nanoseconds, get no span. They are counted in the spans around them. */
     min_nanos?: number;
-    /** How many levels of calls get spans. */
+    /** The number of levels of calls that get spans. */
     max_depth?: number;
-    /** At most so many calls get spans: those that begin first. */
+    /** The number of calls that get spans: the first ones. */
     max_spans?: number;
-    /** `service.name`; the module's name if left out. */
+    /** `service.name`. Default: the module's name. */
     service_name?: string;
     /** More attributes of the resource. */
     attributes?: Record<string, string>;
-    /** How many bytes a request may have before compression. */
+    /** The maximum size of a request in bytes, before compression. */
     request_bytes?: number;
-    /** How many spans a request may have. */
+    /** The maximum number of spans in a request. */
     request_spans?: number;
 }
 
-/** What to make of a trace. */
+/** The products to make of a trace. */
 export interface CoreOptions {
     /** Makes OTLP requests. */
     spans?: SpanOptions;
@@ -38,11 +38,11 @@ export interface CoreOptions {
 /** An `ExportTraceServiceRequest` in protobuf. */
 export interface SpansRequest {
     body: Uint8Array<ArrayBuffer>;
-    /** How many spans are in it. */
+    /** The number of its spans. */
     spans: number;
 }
 
-/** What became of the calls: `calls + run_spans == spans + elided`. */
+/** The account of all calls: `calls + run_spans == spans + elided`. */
 export interface SpansAccount {
     calls: number;
     spans: number;
@@ -52,17 +52,17 @@ export interface SpansAccount {
     bytes: number;
 }
 
-/** A function, as `kperf-wasm report --format json` tells of it. Times are nanoseconds; where instructions are the clock the keys say so (`self_instructions`). */
+/** A function in `kperf-wasm report --format json`. Times are nanoseconds; with the clock `instructions` the keys end in `_instructions`. */
 export interface ReportRow {
     id: number | null;
     name: string;
     calls: number;
-    /** Set if its calls were counted only (`--leaf count`). Its times are `null` then. */
+    /** Set if its calls were only counted (`--leaf count`). Its times are `null`. */
     counted?: true;
     total_nanos: number | null;
     self_nanos: number | null;
     share: number | null;
-    /** Of a profile: half the width of the interval that the share lies in with 95 % confidence. */
+    /** In a profile: half the width of the share's 95 % confidence interval. */
     share_error?: number;
     average_nanos: number | null;
     /** `null` in a profile, which doesn't time calls one by one; so is the next. */
@@ -84,7 +84,7 @@ export interface Report {
     /** Of a profile: its samples, and how long calls were open by them. */
     sampling?: {
         period_nanos: number;
-        /** 0 if no calls are told one by one. */
+        /** 0 if slow calls are not recorded. */
         span_min_nanos: number;
         spans: number;
         samples: number;
@@ -99,9 +99,9 @@ export interface Report {
     warnings: string[];
 }
 
-/** A call tree in columns. Parents come before their children; the first node is the host. Times are nanoseconds, or instructions where these are the clock. */
+/** A call tree in columns. Parents precede their children; the first node is the host. Times are nanoseconds, or instructions with that clock. */
 export interface CallTree {
-    /** The names that `function` has the numbers of. */
+    /** Names, by the numbers in `function`. */
     names: string[];
     function: number[];
     parent: number[];
@@ -127,62 +127,61 @@ export interface CoreExports {
 }
 
 const REQUEST = 2;
-/** The instance's memory has room for a piece of this size; a long trace comes in several. */
+/** The most bytes that are given to the core at a time. */
 const PIECE = 1 << 20;
 
-/** Reads one trace, also while it is being recorded. */
+/** Reads one trace, also while it is recorded. */
 export class TraceCore {
     readonly #core: RustModule<CoreExports>;
 
-    /** `open` makes it. */
     private constructor(core: RustModule<CoreExports>, options: CoreOptions) {
         this.#core = core;
         core.callWith(core.exports.kperf_open, options);
     }
 
-    /** Begins with a trace of which nothing is there yet. Wants the core's module. */
+    /** Begins a trace. `module` is the core. */
     static async open(module: WebAssembly.Module, options: CoreOptions): Promise<TraceCore> {
         return new TraceCore(new RustModule<CoreExports>(await engine.instantiate(module), 'kperf: '), options);
     }
 
-    /** The trace's next bytes. Throws if it is no trace. */
+    /** Takes the trace's next bytes. Throws if it isn't a trace. */
     push(bytes: Uint8Array): void {
         for (let at = 0; at < bytes.length; at += PIECE) this.#core.call(this.#core.exports.kperf_push, bytes.subarray(at, at + PIECE));
     }
 
-    /** The trace has no more. */
+    /** Marks the trace as complete. */
     end(): void {
         this.#core.check(this.#core.exports.kperf_end());
     }
 
-    /** The requests that are full; after `end`, all that are left. */
+    /** Full requests; after `end`, the rest. */
     *requests(): Generator<SpansRequest> {
         while (this.#core.check(this.#core.exports.kperf_next()) === REQUEST) yield this.#request();
     }
 
-    /** The spans that don't fill a request yet. */
+    /** A request of spans that don't fill one yet. */
     partial(): SpansRequest | undefined {
         return this.#core.check(this.#core.exports.kperf_partial()) === REQUEST ? this.#request() : undefined;
     }
 
-    /** What became of the calls so far. */
+    /** The account of the calls so far. */
     account(): SpansAccount {
         this.#core.check(this.#core.exports.kperf_account());
         return JSON.parse(this.#core.text()) as SpansAccount;
     }
 
-    /** The report of what is there so far; with `compensate`, without what the probes cost. */
+    /** The report so far; with `compensate`, without the cost of probes. */
     report(compensate = false): Report {
         return JSON.parse(this.reportText(compensate)) as Report;
     }
 
-    /** The report as text, byte for byte what `kperf-wasm report --format json` writes. */
+    /** The report as text: the bytes that `kperf-wasm report --format json` writes. */
     reportText(compensate = false): string {
         this.#core.check(this.#core.exports.kperf_report(compensate ? 1 : 0));
         return this.#core.text();
     }
 
-    /** The call tree of what is there so far. Calls that are open count as if they ended now. */
+    /** The call tree so far. Open calls count as if they ended now. */
     tree(): CallTree {
         this.#core.check(this.#core.exports.kperf_tree());
         return JSON.parse(this.#core.text()) as CallTree;

@@ -16,7 +16,6 @@ function makeTables(): Uint32Array[] {
     return tables;
 }
 
-/** The checksum of some bytes. */
 export function crc32(bytes: Uint8Array): number {
     const [t0, t1, t2, t3, t4, t5, t6, t7] = TABLES as [
         Uint32Array, Uint32Array, Uint32Array, Uint32Array, Uint32Array, Uint32Array, Uint32Array, Uint32Array,

@@ -1,20 +1,19 @@
-/** Whose children the guest's calls are: a span of the host's, told as in W3C Trace Context. */
+/** Parent spans of the guest's calls, as in W3C Trace Context. */
 
 /** A span: its `traceparent`, with `tracestate` if there is one. */
 export type Parent = string | { traceparent: string; tracestate?: string };
 
-/** Asked when guests begin to run; `undefined` where there is no span around them. */
+/** Called when guests begin to run. Returns `undefined` if there is no span around them. */
 export type AskParent = () => Parent | undefined;
 
 const TRACEPARENT = /^(?!ff)[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})(?:-.*)?$/;
-/** All stacks of the recorder. */
 const ALL_STACKS = 0xff_ff_ff_ff;
 const IDS = 24;
 /** The longest `tracestate`, and the longest payload of a `PRNT`, in bytes. */
 const MAX_STATE = 512;
 export const LONGEST_PARENT = 5 + IDS + MAX_STATE;
 
-/** The payload of a `PRNT` chunk; without a parent the one that ends what the last one said. `undefined` for what is no context. */
+/** The payload of a `PRNT` chunk. Without a parent, it ends the last one's effect. `undefined` for an invalid context. */
 export function parentPayload(parent: Parent | undefined): Uint8Array<ArrayBuffer> | undefined {
     const { traceparent, tracestate = '' } = typeof parent === 'object' ? parent : { traceparent: parent };
     const state = tracestate.length <= MAX_STATE && /^[ -~]*$/.test(tracestate) ? tracestate : '';
@@ -30,7 +29,7 @@ export function parentPayload(parent: Parent | undefined): Uint8Array<ArrayBuffe
     return payload;
 }
 
-/** Where `@opentelemetry/api` keeps what was registered with it, and what a context has its span under. */
+/** Where `@opentelemetry/api` keeps its globals, and a context its span. */
 const API = Symbol.for('opentelemetry.js.api.1');
 const SPAN = Symbol.for('OpenTelemetry Context Key SPAN');
 
@@ -45,7 +44,7 @@ interface SpanContext {
     traceState?: { serialize(): string };
 }
 
-/** The active span of `@opentelemetry/api`, if this program uses that. It is not loaded: what is registered is global. */
+/** The active span of `@opentelemetry/api`, if the program uses it. That module isn't loaded: its registry is global. */
 export function activeSpan(): Parent | undefined {
     const api = (globalThis as unknown as Record<symbol, Registered | undefined>)[API];
     const span = api?.context?.active().getValue(SPAN) as { spanContext(): SpanContext } | undefined;
@@ -56,7 +55,6 @@ export function activeSpan(): Parent | undefined {
     return tracestate ? { traceparent, tracestate } : traceparent;
 }
 
-/** Whether two say the same. */
 export function equalParents(a: Parent | undefined, b: Parent | undefined): boolean {
     if (typeof a !== 'object' || typeof b !== 'object') return a === b;
     return a.traceparent === b.traceparent && a.tracestate === b.tracestate;

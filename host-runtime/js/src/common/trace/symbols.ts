@@ -1,19 +1,19 @@
-/** Symbol tables: which ids a module has, and tables of our own for what is recorded from JavaScript. guest-shim/src/symbols.rs has the format. */
+/** Reads symbol tables of modules, and writes those of JavaScript's spans. guest-shim/src/symbols.rs has the format. */
 
-/** What is in a table, as far as the runtime wants to know. */
+/** A table's ids and names. */
 export interface Symbols {
     idBase: number;
-    /** The names for people, by `id - idBase`. */
+    /** Display names, by `id - idBase`. */
     names: string[];
 }
 
 const VERSION = 1;
-/** Of tables with functions that are counted only, of which the runtime wants to know nothing. */
+/** The version of tables with functions that are only counted. */
 const VERSION_COUNTED = 2;
 
-/** Reads the bytes of a custom section `kperf.symbols`. Throws a `TypeError` where they are none. */
+/** Reads a custom section `kperf.symbols`. Throws a `TypeError` if it is invalid. */
 export function readSymbols(bytes: Uint8Array): Symbols {
-    if ((bytes[0] !== VERSION && bytes[0] !== VERSION_COUNTED) || bytes.length < 6) throw broken('of a version that is not known');
+    if ((bytes[0] !== VERSION && bytes[0] !== VERSION_COUNTED) || bytes.length < 6) throw broken('has an unknown version');
     const input = new Input(unpack(bytes));
     input.text();
     const idBase = input.number();
@@ -25,7 +25,7 @@ export function readSymbols(bytes: Uint8Array): Symbols {
         const flags = input.byte();
         const name = input.text();
         names.push(flags & 4 ? input.text() : name);
-        // A place in the source: its file's number, and the line.
+        // The source location: number of the file, and line.
         if (flags & 16) {
             input.number();
             input.number();
@@ -34,13 +34,13 @@ export function readSymbols(bytes: Uint8Array): Symbols {
     return { idBase, names };
 }
 
-/** The functions of allocators that were named when a module was rewritten, and that it lacks; `undefined` if its table tells of no allocations. */
+/** Allocator functions that were named when a module was rewritten, but that it lacks; `undefined` if it records no allocations. */
 export function missingAllocators(bytes: Uint8Array): string[] | undefined {
     const { allocations } = JSON.parse(new Input(unpack(bytes)).text()) as { allocations?: { missing?: string[] } };
     return allocations && (allocations.missing ?? []);
 }
 
-/** A table of functions of the host. */
+/** A table of host functions. */
 export function writeSymbols(module: string, idBase: number, names: readonly string[]): Uint8Array {
     const out: number[] = [];
     const text = (text: string): void => {
@@ -59,19 +59,18 @@ export function writeSymbols(module: string, idBase: number, names: readonly str
     number(idBase);
     number(names.length);
     for (const name of names) {
-        // No index, no offset; bit 1: a function of the host.
+        // No index, no offset; bit 1: a host function.
         out.push(0, 0, 2);
         text(name);
     }
     return pack(out);
 }
 
-/** Whether two tables are the same. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
     return a.length === b.length && a.every((byte, at) => byte === b[at]);
 }
 
-/** LZ4 without any match: one sequence of literals. */
+/** LZ4 without matches: one sequence of literals. */
 function pack(content: number[]): Uint8Array {
     const lengths: number[] = [];
     let rest = content.length - 15;
@@ -86,23 +85,23 @@ function broken(what: string): TypeError {
     return new TypeError(`kperf: a symbol table ${what}`);
 }
 
-/** An LZ4 block behind its length. */
+/** Unpacks an LZ4 block that follows its length. */
 function unpack(bytes: Uint8Array): Uint8Array {
     const length = new DataView(bytes.buffer, bytes.byteOffset, bytes.length).getUint32(1, true);
-    if (length > bytes.length * 256) throw broken('that claims more bytes than it can have');
+    if (length > bytes.length * 256) throw broken('claims more bytes than it can have');
     const out = new Uint8Array(length);
     const input = new Input(bytes.subarray(5));
     for (let to = 0; ; ) {
         const token = input.byte();
         const literals = input.take(input.length(token >> 4));
-        if (literals.length > length - to) throw broken('that does not unpack');
+        if (literals.length > length - to) throw broken('does not unpack');
         out.set(literals, to);
         to += literals.length;
         if (input.isAtEnd && to === length) return out;
         const back = input.byte() | (input.byte() << 8);
         const end = to + input.length(token & 15) + 4;
-        if (back === 0 || back > to || end > length) throw broken('that does not unpack');
-        // It may read what it has just written.
+        if (back === 0 || back > to || end > length) throw broken('does not unpack');
+        // The match may overlap its own output.
         for (; to < end; to++) out[to] = out[to - back]!;
     }
 }
@@ -117,7 +116,7 @@ class Input {
 
     byte(): number {
         const byte = this.#bytes[this.#at++];
-        if (byte === undefined) throw broken('that ends too early');
+        if (byte === undefined) throw broken('ends too early');
         return byte;
     }
 
@@ -136,13 +135,13 @@ class Input {
 
     take(length: number): Uint8Array {
         const end = this.#at + length;
-        if (end > this.#bytes.length) throw broken('that ends too early');
+        if (end > this.#bytes.length) throw broken('ends too early');
         const taken = this.#bytes.subarray(this.#at, end);
         this.#at = end;
         return taken;
     }
 
-    /** A length as LZ4 has it, of which four bits are known. */
+    /** An LZ4 length, whose first four bits are `known`. */
     length(known: number): number {
         if (known < 15) return known;
         for (let byte = 255; byte === 255; known += byte) byte = this.byte();

@@ -1,4 +1,4 @@
-/** Makes chunks of blocks. */
+/** Writes the chunks of a trace. */
 
 import { Columns, type Encoder } from './columns.js';
 import { crc32 } from './crc32.js';
@@ -6,43 +6,39 @@ import { BLOCK_HEADER, CHUNK_HEADER, HOST_IDS, NO_RECORDER, PREAMBLE, SYNC } fro
 import { equalBytes, readSymbols } from './symbols.js';
 import type { Header, Sink, Summary, SummaryInput } from './trace.js';
 
-/** Which kind a chunk is of. */
 export type Kind = 'HEAD' | 'SYMS' | 'EVTS' | 'SPAN' | 'PROF' | 'STAL' | 'LOST' | 'PRNT' | 'ANCH' | 'ENDT';
 
-/** Length of what stands before a window's body. */
+/** Length of the header before a window's body. */
 const WINDOW_HEADER = 8;
 
 /** Makes a zstd frame. */
 export type Pack = (bytes: Uint8Array) => Uint8Array;
 
-/** What is the host's, where it has something faster. */
+/** Faster functions of the host, if it has them. */
 export interface Codecs {
     crc32?: (bytes: Uint8Array) => number;
-    /** Without it windows are stored as they are. */
+    /** Without it windows are not packed. */
     zstd?: Pack;
     columns?: Encoder;
-    /** Reads one moment on the trace's clock and on the calendar's. Called once a minute: clocks drift, and people set calendars. */
+    /** Reads the trace's clock and the calendar at one moment. Called once a minute: clocks drift, and calendars are set. */
     anchor?: (() => Header['anchor']) | undefined;
 }
 
-/** How often a trace gets an anchor, in milliseconds. */
+/** Milliseconds between anchors. */
 const ANCHOR_PERIOD = 60_000;
 
-/**
- * Writes a trace to a sink. When the sink throws, what it was given is lost, and counted: later chunks are tried again,
- * and a `LOST` chunk tells the reader.
- */
+/** When the sink throws, the chunk is lost and its events are counted in a `LOST` chunk. Later chunks are tried again. */
 export class TraceWriter {
     readonly #sink: Sink;
     readonly #crc32: (bytes: Uint8Array) => number;
     readonly #columns: Encoder;
     readonly #zstd: Pack | undefined;
     readonly #anchor: Codecs['anchor'];
-    /** When the last anchor was written, in milliseconds of the thread's clock. */
+    /** When the last anchor was written, in milliseconds. */
     #anchored = performance.now();
-    /** The number of each recorder's next block, and how many of its events were lost since it was told. */
+    /** By recorder: the number of its next block, and its lost events that are not in a `LOST` chunk yet. */
     readonly #recorders = new Map<number, { next: number; lost: number }>();
-    /** The tables that are written, by their first id, and how many functions of guests they have. */
+    /** The written tables by their first id, and their number of guest functions. */
     readonly #tables = new Map<number, Uint8Array>();
     #probes = 0;
     #events = 0;
@@ -61,7 +57,7 @@ export class TraceWriter {
         this.#json('HEAD', header);
     }
 
-    /** Adds a symbol table: the bytes of a custom section `kperf.symbols`. One that is there already adds nothing. */
+    /** Adds a symbol table: a custom section `kperf.symbols`. Adds a known one only once. */
     symbols(table: Uint8Array): void {
         const { idBase, names } = readSymbols(table);
         const known = this.#tables.get(idBase);
@@ -71,7 +67,7 @@ export class TraceWriter {
         this.#put('SYMS', 0, 0, table);
     }
 
-    /** Adds a block of a recorder: header and words. One without words adds nothing. `SPAN` are slow calls of a profile. */
+    /** Adds a recorder's block, unless it has no words. `SPAN` is for a profile's slow calls. */
     block(recorder: number, block: Uint8Array, kind: 'EVTS' | 'SPAN' = 'EVTS'): void {
         if (block.length <= BLOCK_HEADER) return;
         let state = this.#recorders.get(recorder);
@@ -81,14 +77,14 @@ export class TraceWriter {
         this.#blocks++;
         this.#events += events;
         if (state.lost > 0) this.#lost(recorder, state);
-        // The number is used up even where the write fails: a reader then notices.
+        // A failed write uses up the number, so readers notice the gap.
         if (!this.#put(kind, recorder, state.next++, payload)) {
             this.#dropped += events;
             state.lost += events;
         }
     }
 
-    /** Adds a window of a recorder that makes a profile. */
+    /** Adds a window of a profiled instance. */
     window(recorder: number, body: Uint8Array): void {
         this.#renewAnchor();
         const packed = this.#zstd?.(body);
@@ -100,7 +96,7 @@ export class TraceWriter {
         this.#put('PROF', recorder, 0, payload);
     }
 
-    /** Adds a stall: a span of time in which the ticker stood still. */
+    /** Adds a stall of the ticker. */
     stall(start: number, nanos: number): void {
         const payload = new Uint8Array(17);
         const view = new DataView(payload.buffer);
@@ -109,12 +105,12 @@ export class TraceWriter {
         this.#put('STAL', NO_RECORDER, 0, payload);
     }
 
-    /** Sets the parent of the recorder's calls from here on: the payload of a `PRNT`. */
+    /** Sets the parent of the recorder's later calls: the payload of a `PRNT`. */
     parent(recorder: number, payload: Uint8Array): void {
         this.#put('PRNT', recorder, 0, payload);
     }
 
-    /** Ends the trace and answers what it says at its end. */
+    /** Ends the trace, and returns its summary. */
     finish(input: SummaryInput): Summary {
         for (const [recorder, state] of this.#recorders) if (state.lost > 0) this.#lost(recorder, state);
         const counted = { events: this.#events, blocks: this.#blocks, dropped_events: this.#dropped };
@@ -145,7 +141,6 @@ export class TraceWriter {
         this.#put(kind, 0, 0, new TextEncoder().encode(JSON.stringify(value)));
     }
 
-    /** Gives the sink a chunk. */
     #put(kind: Kind, recorder: number, sequence: number, payload: Uint8Array): boolean {
         const chunk = new Uint8Array(CHUNK_HEADER + payload.length);
         chunk.set(payload, CHUNK_HEADER);

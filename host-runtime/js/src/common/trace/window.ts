@@ -1,34 +1,32 @@
-/** A while of an instance that makes a profile, as a trace has it: the body of a `PROF`. kperf-trace's window.rs does the same. */
+/** A window of a profiled instance: the body of a `PROF`. kperf-trace's window.rs does the same. */
 
-/** What was counted and seen. */
 export interface Window {
     startTicks: number;
     endTicks: number;
     periodNanos: number;
-    /** 0 if no slow calls are told. */
+    /** 0 if slow calls are not recorded. */
     spanMinNanos: number;
     samples: number;
     torn: number;
     cut: number;
     idleTicks: number;
-    /** The sum of the squares of what each sample of an open call stands for. */
+    /** The sum of the squares of the samples' weights. */
     squares: number;
-    /** Parents come before their children. */
+    /** Parents precede their children. */
     nodes: readonly WindowNode[];
-    /** The functions that were called, by increasing id. */
+    /** The functions that were called, in order of their ids. */
     calls: readonly (readonly [func: number, calls: number])[];
 }
 
-/** A path of open calls. */
+/** A path of calls. */
 export interface WindowNode {
-    /** Index of the path that it goes on from; -1 if the host made the call. */
+    /** The index of the caller's path; -1 for the host. */
     parent: number;
     func: number;
     samples: number;
     selfTicks: number;
 }
 
-/** Writes one. */
 export function encodeWindow(window: Window): Uint8Array {
     const out: number[] = [];
     const put = (value: number): void => {
@@ -43,7 +41,7 @@ export function encodeWindow(window: Window): Uint8Array {
     putBits(window.squares, out);
     put(window.nodes.length);
     window.nodes.forEach(({ parent, func, samples, selfTicks }, index) => {
-        // How far back the parent is; the host stands before the first node.
+        // The distance to the parent; the host precedes the first node.
         put(index - parent);
         put(func);
         put(samples);
@@ -59,7 +57,7 @@ export function encodeWindow(window: Window): Uint8Array {
     return Uint8Array.from(out);
 }
 
-/** The bits of a float, as a number of 64 bits. */
+/** Writes the bits of a float as a 64-bit number. */
 function putBits(value: number, out: number[]): void {
     const view = new DataView(new ArrayBuffer(8));
     view.setFloat64(0, value, true);
