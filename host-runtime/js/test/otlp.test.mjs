@@ -101,13 +101,13 @@ test('it is tried again where the answer says so, and only there', async () => {
         const exporter = new OtlpExporter({ endpoint, compression: 'none' });
         exporter.send(request(3));
         const { acknowledged, dropped, failure } = await exporter.settled();
-        assert.deepEqual([acknowledged, dropped, failure, bodies.length], [0, 3, 'it answers 400 Bad Request', 1]);
+        assert.deepEqual([acknowledged, dropped, failure, bodies.length], [0, 3, 'it responds 400 Bad Request', 1]);
     });
     await answering([{ status: 503, headers: { 'retry-after': '100' } }], async (endpoint) => {
         const exporter = new OtlpExporter({ endpoint, giveUpAfter: 50 });
         for (const spans of [3, 4]) exporter.send(request(spans));
         const { attempted, dropped, failure } = await exporter.settled();
-        assert.deepEqual([attempted, dropped, failure], [7, 7, 'it answers 503 Service Unavailable, for 0 s']);
+        assert.deepEqual([attempted, dropped, failure], [7, 7, 'it responds 503 Service Unavailable, for 0 s']);
     });
 });
 
@@ -125,14 +125,14 @@ test('what waits when a page is closed is sent without waiting, once', async () 
     });
 });
 
-test('an answer that is no OTLP message is no acknowledgement', async () => {
+test('a response that is not an OTLP message is no acknowledgement', async () => {
     for (const [type, taken] of [['text/html; charset=utf-8', 0], ['application/x-protobuf', 3], ['application/json', 3]]) {
         await answering([{ status: 200, headers: { 'content-type': type }, body: '{}' }], async (endpoint, bodies) => {
             const exporter = new OtlpExporter({ endpoint });
             exporter.send(request(3));
             const { acknowledged, dropped, failure } = await exporter.settled();
             assert.deepEqual([acknowledged, dropped, bodies.length], [taken, 3 - taken, 1], type);
-            assert.equal(failure, taken ? undefined : 'its answer is no OTLP message, but text/html; charset=utf-8');
+            assert.equal(failure, taken ? undefined : 'its response is not an OTLP message, but text/html; charset=utf-8');
         });
     }
 });
@@ -161,8 +161,8 @@ test('the environment says where spans go', () => {
     assert.deepEqual([options.headers, options.timeout, options.compression, options.spans], [{ key: 'a,b', other: 'c' }, 7, 'none', { min_nanos: 1000 }]);
     const url = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://a', OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://b/spans' };
     assert.equal(tracesUrl(otlpFromEnvironment(url)), 'http://b/spans');
-    assert.throws(() => otlpFromEnvironment({ ...url, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }), /only http\/protobuf is sent from here/);
-    assert.throws(() => otlpFromEnvironment({ ...url, KPERF_SPAN_MAX_SPANS: 'many' }), /KPERF_SPAN_MAX_SPANS=many: it is no whole number/);
+    assert.throws(() => otlpFromEnvironment({ ...url, OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }), /only http\/protobuf is supported here/);
+    assert.throws(() => otlpFromEnvironment({ ...url, KPERF_SPAN_MAX_SPANS: 'many' }), /KPERF_SPAN_MAX_SPANS=many: not a whole number/);
     assert.throws(() => otlpFromEnvironment({ ...url, OTEL_EXPORTER_OTLP_HEADERS: 'x' }), /`x` is not key=value/);
 });
 

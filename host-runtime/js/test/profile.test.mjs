@@ -66,10 +66,10 @@ test('every call is counted, as a full trace counts them', { skip }, async () =>
     assert.match(kperf('info', profile.trace), /^profile +2,000,\d+ calls, [\d,]+ samples?, one in 100\.000 us/m);
 });
 
-test('a module that keeps no stack is refused', { skip }, () => {
+test('a module without a shadow stack is refused', { skip }, () => {
     const counted = new WebAssembly.Module(probed('test/programs/slow.wat', join(work, 'counted.wasm'), '--record', 'profile', '--stack', 'native'));
     const recorder = createRecorder({ path: join(work, 'counted.kperf'), record: 'profile' });
-    assert.throws(() => recorder.imports({}, counted), /keeps no stack: rewrite it with --stack shadow/);
+    assert.throws(() => recorder.imports({}, counted), /no shadow stack: rewrite the original with --stack shadow/);
     recorder.finish('completed');
 });
 
@@ -295,7 +295,7 @@ test('what can\'t be is refused by name', async () => {
     const kperf = createRecorder({ sink: new MemorySink(), clock: 'precise' });
     const message = hasMultiMemory ? /a module that makes a profile is recorded to a file/ : /a profile needs an engine with multi-memory/;
     await assert.rejects(kperf.instantiate(slow, { host: { wait() {} } }), message);
-    assert.throws(() => createRecorder({ sink: new MemorySink(), sampling: { period: '1us' } }), /outside of 10us to 1s/);
-    assert.throws(() => createRecorder({ sink: new MemorySink(), sampling: { spanMin: '100us' } }), /less than two periods/);
-    assert.throws(() => createRecorder({ sink: new MemorySink(), sampling: { every: 'often' } }), /`often` is no length of windows/);
+    assert.throws(() => createRecorder({ sink: new MemorySink(), sampling: { period: '1us' } }), /is not from 10us to 1s/);
+    assert.throws(() => createRecorder({ sink: new MemorySink(), sampling: { spanMin: '100us' } }), /shorter than two periods/);
+    assert.throws(() => createRecorder({ sink: new MemorySink(), sampling: { every: 'often' } }), /`often` is not a length of windows/);
 });

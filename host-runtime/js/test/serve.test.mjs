@@ -257,7 +257,7 @@ test('what was typed wrong is said', () => {
         [[app, '--span-min', '1ms'], 'give --record profile too'],
         [[app, '--record', 'profile', '--span-min', '"'], '--span-min'],
         [[app, '--record', 'profile', '--no-isolation'], 'leave --no-isolation out'],
-        [[app, '--otlp=nothing'], '--otlp: `nothing` is no OTLP endpoint'],
+        [[app, '--otlp=nothing'], '--otlp: `nothing` is not an http or https URL'],
         [[app, '--match', 'regex', '--only', '['], 'bad pattern `[`'],
         [[app, '--port', '3000'], "Unknown option '--port'; `kperf-wasm --help`"],
         [['--otlp', 'http://localhost:1', app], 'stands behind `=`'],

@@ -194,8 +194,8 @@ function ownPath(path: string): string {
 
 /** Says why there is no trace, if the filters have left nothing. */
 function reportNothing(): void {
-    const { meant, seen } = loading ?? { meant: 1, seen: 0 };
-    if (settings.quiet || seen === 0 || meant > 0) return;
+    const { selected, seen } = loading ?? { selected: 1, seen: 0 };
+    if (settings.quiet || seen === 0 || selected > 0) return;
     process.stderr.write(`kperf: no function of the program's ${seen} module${seen > 1 ? 's' : ''} is meant by KPERF_ONLY, KPERF_SKIP, KPERF_MIN_INSTRUCTIONS and KPERF_EXPORTS\n`);
 }
 

@@ -1,10 +1,10 @@
-/** What `register` puts into the global scope. */
+/** The global that `register` defines. */
 
 import type { Recorder } from '../recorder/recorder.js';
 
 declare global {
-    /** What is recorded of this thread, under `register`. */
+    /** This thread's recorder, under `register`. */
     interface KperfGlobal extends Recorder {}
-    /** The recording of this thread; it begins with the first module with probes, or when this is asked for. */
+    /** This thread's recorder. It begins with the first probed module, or when this is read. */
     var kperf: KperfGlobal;
 }

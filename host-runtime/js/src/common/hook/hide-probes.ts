@@ -1,38 +1,35 @@
-/** Programs don't see that their modules have probes: what they ask of modules and instances is answered as it was. */
+/** Hides probes from programs: imports, exports and custom sections look as they did before rewriting. */
 
 import { HOST_IMPORTS, HOST_MODULE, LOADED_IDS, MODULE, PROBES, RECORDER_EXPORTS, SYMBOLS_SECTION } from '../constants.js';
 import { exportsOf, importsOf, instanceExportsOf, sectionsOf } from '../engine.js';
 import type { Loaded } from './loading.js';
 import { readSymbols } from '../trace/symbols.js';
 
-/** The modules that were rewritten when they were loaded. */
+/** Original custom sections of modules that were rewritten when they were loaded. */
 const loaded = new WeakMap<WebAssembly.Module, Loaded['sections']>();
-/** What programs see of instances with probes. */
+/** Visible exports of instances with inlined recorders. */
 const visible = new WeakMap<WebAssembly.Instance, WebAssembly.Exports>();
-/** Each of those keeps what it was made of: the recorder goes when that does. */
+/** Keeps the original exports alive as long as the visible ones: the recorder ends with the original. */
 const madeOf = new WeakMap<WebAssembly.Exports, WebAssembly.Exports>();
 
-/** A module was made of one that had these custom sections. */
+/** Hides the probes of a module whose original had these custom sections. */
 export function hideInModule(module: WebAssembly.Module, sections: Loaded['sections']): void {
     loaded.set(module, sections);
 }
 
-/** Whether the program doesn't know of its probes. (A module that was posted, or cloned, isn't the one that was loaded.) */
+/** Whether a module was rewritten when it was loaded. A module that was posted or cloned isn't in `loaded`, but its ids show it. */
 export function isHidden(module: WebAssembly.Module): boolean {
     return loaded.has(module) || sectionsOf(module, SYMBOLS_SECTION).some(isOurs);
 }
 
-/** What a program sees of a module's imports. */
 export function visibleImports(module: WebAssembly.Module): WebAssembly.ModuleImportDescriptor[] {
     return importsOf(module).filter(({ module, name }) => !(module === MODULE && PROBES.has(name)) && !(module === HOST_MODULE && HOST_IMPORTS.has(name)));
 }
 
-/** What a program sees of a module's exports. Some may have names that only begin as ours do. */
 export function visibleExports(module: WebAssembly.Module): WebAssembly.ModuleExportDescriptor[] {
     return exportsOf(module).filter(({ name }) => !RECORDER_EXPORTS.has(name));
 }
 
-/** What a program sees of a module's custom sections. */
 export function visibleSections(module: WebAssembly.Module, name: string): ArrayBuffer[] {
     const sections = loaded.get(module);
     if (sections) return (sections.get(name) ?? []).map((section) => section.slice().buffer);
@@ -40,17 +37,17 @@ export function visibleSections(module: WebAssembly.Module, name: string): Array
     return name === SYMBOLS_SECTION && found.some(isOurs) ? [] : found;
 }
 
-/** A table's ids tell that its module got its probes when somebody's program loaded it. */
+/** Whether a symbol table's ids are those of a module that was rewritten when it was loaded. */
 function isOurs(table: ArrayBuffer): boolean {
     try {
         return readSymbols(new Uint8Array(table)).idBase >= LOADED_IDS;
     } catch {
-        // The program has something else under this name.
+        // Another section of this name.
         return false;
     }
 }
 
-/** What a program sees of the exports of an instance with probes, from here on. */
+/** Hides an instance's inlined recorder. */
 export function hideInInstance(instance: WebAssembly.Instance): void {
     const exports = instanceExportsOf(instance);
     const seen = Object.entries(exports).filter(([name]) => !RECORDER_EXPORTS.has(name));
@@ -61,7 +58,6 @@ export function hideInInstance(instance: WebAssembly.Instance): void {
     madeOf.set(own, exports);
 }
 
-/** What a program sees of an instance's exports. */
 export function visibleInstanceExports(instance: WebAssembly.Instance): WebAssembly.Exports {
     return visible.get(instance) ?? instanceExportsOf(instance);
 }

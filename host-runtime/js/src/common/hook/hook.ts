@@ -1,4 +1,4 @@
-/** Wraps what makes modules and instances, so that modules get probes, and probed ones a recorder. */
+/** Wraps `WebAssembly`, so that modules get probes when they are compiled, and a recorder when they are instantiated. */
 
 import { ENTER, HOST_FLUSH, HOST_MODULE, MODULE, SYMBOLS_SECTION } from '../constants.js';
 import { hideInModule, hideInInstance, isHidden, visibleExports, visibleImports, visibleInstanceExports, visibleSections } from './hide-probes.js';
@@ -12,38 +12,37 @@ type Namespace = typeof WebAssembly;
 type Options = Parameters<Namespace['compile']>[1];
 type Streamed = Parameters<Namespace['compileStreaming']>[0];
 
-/** Who records, and how. */
 export interface Hooks {
-    /** Is asked when the first module with probes comes. */
+    /** Called when a probed module is instantiated. */
     recorder: (module: WebAssembly.Module) => Recorder | undefined;
-    /** Is waited for before that where the program waits anyway. */
+    /** Awaited before that if the program waits anyway. */
     ready?: (module: WebAssembly.Module) => Promise<void>;
-    /** Puts probes into modules without any; `undefined`: those pass as they are. */
+    /** Puts probes into modules without any; `undefined`: leaves them unchanged. */
     loading?: Loading | undefined;
     /** Warns that a module is not recorded. The program never gets an error of ours. */
     warn: (line: string) => void;
 }
 
 /**
- * Wraps all of a realm's `WebAssembly` that makes modules and instances. Probed modules carry their symbol table, whoever has compiled
- * them. Those without probes get what they would have got, and so do those whose imports answer the probes.
+ * Wraps the functions of a realm's `WebAssembly` that make modules and instances. Probed modules are recognized by their symbol table. Modules
+ * without probes, and those whose imports handle the probes, are instantiated as before.
  */
 export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
     const { instantiate, Instance } = realm;
     const { recorder, ready, loading, warn } = hooks;
     if (loading) hookModules(realm, loading);
-    // From here on modules are made with probes.
+    // These add probes.
     const { compile: load, compileStreaming: loadStreaming } = realm;
 
     const importsFor = (module: WebAssembly.Module, imports?: WebAssembly.Imports): WebAssembly.Imports | undefined => {
         if (!isProbed(module) || isAnswered(module, imports)) return imports;
-        // What the engine says to no imports at all.
+        // The engine reports missing imports.
         if ((typeof imports !== 'object' || imports === null) && visibleImports(module).length > 0) return imports;
         try {
             const known = recorder(module);
             if (known) return known.imports(imports, module);
         } catch (error) {
-            // If it is the program's own object that throws, it throws here again.
+            // If the program's object throws, it throws here again.
             const idle = idleImports(imports, module);
             warn(`a module is not recorded: ${reasonOf(error)}`);
             return idle;
@@ -74,7 +73,7 @@ export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
         try {
             module = await load.call(realm, source, options);
         } catch {
-            // What it says to that under this name.
+            // For the engine's own error message of `instantiate`.
             return instantiate.call(realm, source, imports);
         }
         return both(module, imports);
@@ -94,11 +93,11 @@ export function hook(hooks: Hooks, realm: Namespace = WebAssembly): void {
     hide(realm);
 }
 
-/** Wraps what compiles modules. */
+/** Wraps the functions that compile modules. */
 function hookModules(realm: Namespace, loading: Loading): void {
     const { compile, compileStreaming, Module } = realm;
 
-    /** Compiles a module, with probes if it got them. */
+    /** Compiles a module with its probes, or the original if the engine refuses that. */
     const compiled = async (loaded: Loaded | undefined, name: string | undefined, probed: () => Promise<WebAssembly.Module>, plain: () => Promise<WebAssembly.Module>): Promise<WebAssembly.Module> => {
         if (!loaded) return plain();
         try {
@@ -123,7 +122,7 @@ function hookModules(realm: Namespace, loading: Loading): void {
     if (compileStreaming as unknown) {
         replace(realm, 'compileStreaming', async (source: Streamed, options?: Options) => {
             const response = await source;
-            // What the engine refuses, it shall refuse itself.
+            // The engine reports invalid responses.
             const isWasm = response instanceof Response && response.ok && !response.bodyUsed && response.headers.get('content-type')?.trim().toLowerCase() === WASM_TYPE;
             if (!isWasm) return compileStreaming.call(realm, response, options);
             const bytes = new Uint8Array(await response.arrayBuffer());
@@ -156,14 +155,14 @@ function hookModules(realm: Namespace, loading: Loading): void {
 
 const WASM_TYPE = 'application/wasm';
 
-/** Answers what programs ask of modules and instances as if there were no probes. */
+/** Wraps the functions that show a module's or instance's parts. */
 function hide(realm: Namespace): void {
     const { Instance, Module } = realm;
     const asked = { imports: visibleImports, exports: visibleExports, customSections: visibleSections };
     for (const [name, answer] of Object.entries(asked)) {
         const original = Module[name as keyof typeof asked] as (...asked: unknown[]) => unknown;
         replace(Module, name as keyof typeof asked, function (this: unknown, ...parameters: [WebAssembly.Module, string]) {
-            // The engine answers for others, and what is no module.
+            // The engine handles other modules and errors.
             return isProbed(parameters[0]) && parameters.length >= original.length ? answer(...parameters) : original.apply(this, parameters);
         });
     }
@@ -176,34 +175,34 @@ function isProbed(module: WebAssembly.Module): boolean {
     return isModule(module) && sectionsOf(module, SYMBOLS_SECTION).length > 0;
 }
 
-/** Whether the program answers the probes by hand. A Proxy that answers to any name doesn't mean them. */
+/** Whether the program's imports handle the probes. A Proxy that has every name doesn't count. */
 function isAnswered(module: WebAssembly.Module, imports: WebAssembly.Imports | undefined): boolean {
     if (typeof imports !== 'object' || imports === null) return false;
     const has = (from: string, name: string): boolean => Object.hasOwn(imports, from) && imports[from]?.[name] !== undefined;
     return (has(MODULE, ENTER) || has(HOST_MODULE, HOST_FLUSH)) && !isHidden(module);
 }
 
-/** The bytes of what a program gives to be compiled; `undefined` if that is none. (A `SharedArrayBuffer` is none, but a view of one is.) */
+/** The bytes that a program compiles; `undefined` if the argument isn't a `BufferSource`. (A view of a `SharedArrayBuffer` is one.) */
 function bytesOf(source: BufferSource): Uint8Array<ArrayBuffer> | undefined {
     if (!ArrayBuffer.isView(source)) return isBuffer(source) ? new Uint8Array(source) : undefined;
     const bytes = new Uint8Array(source.buffer as ArrayBuffer, source.byteOffset, source.byteLength);
     return isBuffer(source.buffer) ? bytes : bytes.slice();
 }
 
-/** Whether this is an `ArrayBuffer`, of whatever realm. */
+/** Whether a value is an `ArrayBuffer` of any realm. */
 function isBuffer(value: unknown): value is ArrayBuffer {
     return Object.prototype.toString.call(value) === '[object ArrayBuffer]';
 }
 
-/** The last part of an address, without its ending; nothing if the address has the file itself. */
+/** The last part of a URL without its extension; `undefined` for `data:` URLs. */
 function fileName(url: string): string | undefined {
     return url.startsWith('data:') ? undefined : /([^/?#]+?)(\.wasm)?([?#].*)?$/.exec(url)?.[1];
 }
 
-/** Puts something in the place of a member of an object, which looks as it did. */
+/** Replaces a member of an object, with the same name, length and attributes. */
 function replace<Of extends object>(of: Of, name: keyof Of & string, value: unknown): void {
     const original = Object.getOwnPropertyDescriptor(of, name)!;
-    // A Proxy has these already.
+    // A Proxy has the original's.
     if (typeof value === 'function' && value.name !== name) Object.defineProperty(value, 'name', { value: name });
     if (typeof value === 'function' && value.length !== (original.value as { length: number }).length) Object.defineProperty(value, 'length', { value: (original.value as { length: number }).length });
     Object.defineProperty(of, name, { ...original, value });

@@ -1,69 +1,67 @@
-/** Probes for modules when a program loads them. */
+/** Puts probes into modules when a program loads them. */
 
 import { SYMBOLS_SECTION } from '../constants.js';
 import { headersOf, type ModuleHeaders } from './module-headers.js';
 import { reasonOf } from '../reason.js';
 import type { RewriteOptions, Rewriting } from './rewriter.js';
 
-/** What a host does for it. */
+/** The host's part. */
 export interface LoadingHost {
     options: RewriteOptions;
-    /** Which rewriter it is. */
+    /** The rewriter's version. */
     readonly version: string;
-    /** The first of so many ids, of which no other module of the recording has any. The same key gets the same. */
+    /** The first of `count` ids that no other module of the recording has. The same key gets the same ids. */
     ids(key: string, count: number): number;
-    /** A hash of bytes, in hexadecimal digits. */
+    /** A hash in hexadecimal digits. */
     hash(bytes: Uint8Array): string;
-    /** The same, or a better one, while the program goes on. */
+    /** The same or a better one, asynchronously. */
     hashLater?(bytes: Uint8Array): Promise<string>;
-    /** Modules of at most so many bytes are rewritten in this thread, though the program could go on. */
+    /** Modules of at most this many bytes are rewritten in this thread even if the program doesn't wait. */
     readonly small: number;
-    /** What `rewriteNow` answered for these options and bytes, in this process or another. */
+    /** The kept result for a key. */
     known(key: string): { rewriting: Rewriting } | undefined;
     keep(key: string, rewriting: Rewriting): void;
     rewriteNow(wasm: Uint8Array, options: RewriteOptions): Rewriting;
-    /** The same, in another thread. */
+    /** Rewrites in another thread. */
     rewriteElsewhere(wasm: Uint8Array, options: RewriteOptions, key: string): Promise<Rewriting>;
-    /** Whether the module that is being loaded belongs to the host itself, and not to the program. */
+    /** Whether the host itself loads this module, not the program. */
     isOwn(): boolean;
     /** Warns the user, once per line. */
     warn(line: string): void;
-    /** Is told the symbol table of each module that got probes. */
+    /** Called with the symbol table of each module that got probes. */
     probed?(symbols: Uint8Array): void;
 }
 
-/** A module that is about to be compiled. */
+/** A module that got probes. */
 export interface Loaded {
-    /** With probes. */
     wasm: Uint8Array<ArrayBuffer>;
-    /** Its custom sections, as they were. */
+    /** The original's custom sections. */
     sections: Map<string, Uint8Array<ArrayBuffer>[]>;
 }
 
-/** Puts probes into modules. */
 export class Loading {
-    /** How many modules with functions were loaded, and of how many of these some functions are meant. */
+    /** The number of modules with functions, and of those in which the filters select any. */
     seen = 0;
-    meant = 0;
+    selected = 0;
     readonly #host: LoadingHost;
 
     constructor(host: LoadingHost) {
         this.#host = host;
     }
 
-    /** The module with probes; `undefined` if it is to stay as it is. Its name is for people; `otherwise` are options that differ here. */
-    now(wasm: Uint8Array, name?: string, otherwise: RewriteOptions = {}): Loaded | undefined {
+    /** The module with probes; `undefined` if it stays as it is. `name` is for messages, `overrides` are options for this module. */
+    now(wasm: Uint8Array, name?: string, overrides: RewriteOptions = {}): Loaded | undefined {
         try {
             const headers = this.#headers(wasm);
             if (!headers) return undefined;
-            const task = this.#task(wasm, headers, this.#host.hash(wasm), name, otherwise);
+            const task = this.#task(wasm, headers, this.#host.hash(wasm), name, overrides);
             return this.#done(task, task.known ?? this.#attempt(task, wasm));
         } catch (error) {
             return this.#failed(name, error);
         }
     }
 
-    /** The same, while the program goes on. The bytes must not change meanwhile. */
+    /** The same, asynchronously. The bytes must not change meanwhile. */
     async later(wasm: Uint8Array, name?: string): Promise<Loaded | undefined> {
         const host = this.#host;
         try {
@@ -80,31 +78,31 @@ export class Loading {
         }
     }
 
-    /** The engine doesn't take what came of a module, which it takes as it was. */
+    /** Warns that the engine refuses a module with probes, although it takes the original. */
     refused(name: string | undefined, error: unknown): void {
-        this.#host.warn(`${name ?? 'a module'} runs without probes: the engine refuses it with them: ${String(error)}`);
+        this.#host.warn(`${name ?? 'a module'} runs without probes, because the engine refuses it with them: ${String(error)}`);
     }
 
     #failed(name: string | undefined, error: unknown): undefined {
         this.#host.warn(`${name ?? 'a module'} runs without probes: ${reasonOf(error)}`);
     }
 
-    /** The headers of a module that is to get probes. */
+    /** The headers of a module that gets probes. */
     #headers(wasm: Uint8Array): ModuleHeaders | undefined {
         const headers = headersOf(wasm);
-        // Those without functions are a program's own glue. Those with probes are recorded as they are.
+        // Modules without functions are glue. Modules with probes are recorded as they are.
         if (!headers?.functions || headers.custom.some(({ name }) => name === SYMBOLS_SECTION)) return undefined;
         if (this.#host.isOwn()) return undefined;
         this.seen++;
         return headers;
     }
 
-    #task(wasm: Uint8Array, headers: ModuleHeaders, hash: string, name: string | undefined, otherwise: RewriteOptions = {}): Task {
+    #task(wasm: Uint8Array, headers: ModuleHeaders, hash: string, name: string | undefined, overrides: RewriteOptions = {}): Task {
         const host = this.#host;
         const count = headers.functions + (host.options.imports ? headers.imports : 0);
-        const named: RewriteOptions = { ...host.options, ...otherwise, module_name: name ?? `wasm-${hash.slice(0, 8)}` };
+        const named: RewriteOptions = { ...host.options, ...overrides, module_name: name ?? `wasm-${hash.slice(0, 8)}` };
         const keyOf = (options: RewriteOptions): string => host.hash(new TextEncoder().encode(`${host.version} ${hash} ${JSON.stringify(options)}`));
-        // A module under two names has two symbol tables, each with ids of its own.
+        // A module with two names has two symbol tables with different ids.
         const options: RewriteOptions = { ...named, id_base: host.ids(keyOf(named), count) };
         const key = keyOf(options);
         return { wasm, headers, options, key, known: host.known(key) };
@@ -121,7 +119,7 @@ export class Loading {
     }
 
     #done({ wasm, headers, options }: Task, { rewriting }: { rewriting: Rewriting }): Loaded | undefined {
-        if (rewriting !== undefined) this.meant++;
+        if (rewriting !== undefined) this.selected++;
         if (typeof rewriting === 'string') this.#host.warn(`${options.module_name} runs without probes: ${rewriting}`);
         if (typeof rewriting !== 'object') return undefined;
         const table = this.#host.probed && headersOf(rewriting)?.custom.find(({ name }) => name === SYMBOLS_SECTION);

@@ -1,25 +1,25 @@
-/** What can be told of a module by its sections' heads. */
+/** Reads a module's section headers. */
 
 const IMPORT = 2;
 const FUNCTION = 3;
 const CUSTOM = 0;
 
 export interface ModuleHeaders {
-    /** How many things it imports. */
+    /** The number of imports. */
     imports: number;
-    /** How many functions it defines. */
+    /** The number of defined functions. */
     functions: number;
-    /** Where the contents of its custom sections are. */
+    /** The contents of custom sections, as ranges. */
     custom: { name: string; start: number; end: number }[];
 }
 
-/** The headers of a module; `undefined` for bytes that are none. What they count takes at least a byte each. */
+/** `undefined` for bytes that aren't a module. Each counted item takes at least a byte. */
 export function headersOf(bytes: Uint8Array): ModuleHeaders | undefined {
     const magic = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0];
     if (!magic.every((byte, at) => bytes[at] === byte)) return undefined;
     const headers: ModuleHeaders = { imports: 0, functions: 0, custom: [] };
     let at = magic.length;
-    /** An unsigned LEB128. Behind the end there are zeros. */
+    /** Reads an unsigned LEB128; 0 after the end. */
     const number = (): number => {
         let value = 0;
         for (let scale = 1; ; scale *= 0x80) {

@@ -3,35 +3,35 @@
 import { engine } from '../engine.js';
 import { Failure, RustModule } from '../rust-module.js';
 
-/** How modules are rewritten. The fields are the flags of `kperf-wasm rewrite`. */
+/** Options for rewriting, by the names of `kperf-wasm rewrite`'s flags. */
 export interface RewriteOptions {
-    /** Patterns of the functions that get probes: a glob, or a `/regex/`. */
+    /** Patterns of functions that get probes: globs, or `/regex/`. */
     only?: string[];
-    /** Patterns of those that get none. */
+    /** Patterns of functions that get none. */
     skip?: string[];
     match?: 'auto' | 'glob' | 'regex' | 'text';
     min_instructions?: number;
-    /** Only functions that the module exports. */
+    /** Only exported functions. */
     exports?: boolean;
-    /** Calls of the host's functions too. */
+    /** Also calls of imported functions. */
     imports?: boolean;
     probe?: 'auto' | 'import' | 'inline' | 'profile' | 'profile-without-spans';
     leaf?: 'time' | 'count';
-    /** `instructions`: the module counts what it executes, with its recorder inside. */
+    /** `instructions`: the module counts its executed instructions. */
     clock?: 'host' | 'instructions';
-    /** What is allocated is recorded too: one sample in so many bytes, or all for 0. */
+    /** Also records allocations: one sample per this many bytes, or all for 0. */
     allocations?: number | undefined;
-    /** Functions of an allocator of another name, each as `malloc=my_alloc`. */
+    /** Allocator functions with other names, each as `malloc=my_alloc`. */
     allocator?: string[] | undefined;
     /** The first function id. */
     id_base?: number;
-    /** What to call a module that doesn't say its name. */
+    /** The name of a module without one. */
     module_name?: string;
-    /** What the symbol table says of these options. */
+    /** These options as text, for the symbol table. */
     description?: string;
 }
 
-/** What was done to a module. */
+/** A rewritten module's statistics. */
 export interface RewriteSummary {
     functions: number;
     probed: number;

@@ -1,29 +1,27 @@
-/** What a Collector's answer means, by the OTLP specification. */
+/** Reads a Collector's response, by the OTLP specification. */
 
-/** A request's fate. */
 export type Answer =
     | { kind: 'taken'; rejected: number; message: string }
-    /** `after`: milliseconds that the server asks for. */
-    | { kind: 'again'; after?: number | undefined; message: string }
+    /** `after`: the wait that the server asks for, in milliseconds. */
+    | { kind: 'retry'; after?: number | undefined; message: string }
     | { kind: 'refused'; message: string };
 
-/** Answers that say "later"; all other errors are final. */
+/** Status codes that allow a retry; all other errors are final. */
 const RETRYABLE = new Set([429, 502, 503, 504]);
 
-/** Reads an answer. */
 export async function readAnswer(response: Response): Promise<Answer> {
     if (response.ok) {
         const body = new Uint8Array(await response.arrayBuffer());
         const type = response.headers.get('content-type') ?? '';
-        // A proxy's or an app's page: nobody has taken anything.
-        if (body.length > 0 && type !== '' && !/^application\/(x-protobuf|json)/i.test(type)) return { kind: 'refused', message: `its answer is no OTLP message, but ${type}` };
+        // A page of a proxy or an app, not a Collector's response.
+        if (body.length > 0 && type !== '' && !/^application\/(x-protobuf|json)/i.test(type)) return { kind: 'refused', message: `its response is not an OTLP message, but ${type}` };
         return { kind: 'taken', ...partialSuccess(body) };
     }
-    // Read it to the end, or the connection can't be used again.
+    // Otherwise the connection can't be reused.
     await response.arrayBuffer().catch(() => undefined);
-    const message = `it answers ${response.status} ${response.statusText}`.trim();
+    const message = `it responds ${response.status} ${response.statusText}`.trim();
     if (!RETRYABLE.has(response.status)) return { kind: 'refused', message };
-    return { kind: 'again', after: retryAfter(response.headers.get('retry-after')), message };
+    return { kind: 'retry', after: retryAfter(response.headers.get('retry-after')), message };
 }
 
 /** `Retry-After`: seconds or a date. */
@@ -46,7 +44,7 @@ export function partialSuccess(body: Uint8Array): { rejected: number; message: s
     return result;
 }
 
-/** The fields of a message: varints and what has a length; ends at anything else. */
+/** A message's varint and length-delimited fields, up to the first of another type. */
 function* fields(bytes: Uint8Array): Generator<{ field: number; value: number | Uint8Array }> {
     let at = 0;
     const varint = (): number => {

@@ -1,38 +1,36 @@
-/** Sends requests with spans to a Collector, one after the other, and counts what becomes of them. The next is packed meanwhile. */
+/** Sends span requests to a Collector in sequence, and counts the delivery. The next request is packed meanwhile. */
 
 import type { SpansRequest } from '../trace/core.js';
 import type { Delivery } from '../trace/trace.js';
 import { readAnswer, type Answer } from './answer.js';
 import { tracesUrl, type OtlpOptions } from './settings.js';
 
-/** So many bytes may wait to be sent. Requests that come when there are more are dropped, and counted. */
+/** The maximum of bytes that wait to be sent. Requests over it are dropped and counted. */
 const MAX_WAITING = 64 << 20;
-/** The first wait before a request is sent again, in milliseconds; then twice as long each time. */
+/** The first and the longest wait before a retry, in milliseconds; each is twice the one before. */
 const FIRST_WAIT = 1000;
-const LONGEST_WAIT = 30_000;
-/** When a page is closed, browsers send at most 64 KiB for it, all requests together. */
+const MAX_WAIT = 30_000;
+/** When a page is closed, browsers send at most 64 KiB in all of its requests. */
 const KEPT_ALIVE = 60_000;
 
 const GIVEN_UP = 'the Collector was given up';
 
 type Bytes = Uint8Array<ArrayBuffer>;
-/** Packs bytes; `undefined` if they shall stay as they are. */
+/** Packs bytes, or returns `undefined` to send them as they are. */
 type Gzip = (bytes: Bytes) => Promise<Bytes | undefined>;
 
-/** Sends by `fetch`, which pages and node have. */
 export class OtlpExporter {
     readonly delivery: Delivery = { attempted: 0, acknowledged: 0, rejected: 0, dropped: 0, requests: 0, retries: 0 };
-    /** The address. */
     readonly url: string;
-    /** Why the last request was not taken; `undefined` if it was. */
+    /** Why the last request failed; `undefined` if it didn't. */
     trouble: string | undefined;
     readonly #options: OtlpOptions;
     readonly #gzip: Gzip;
     #queue = Promise.resolve();
     #before = this.#queue;
     #waiting = 0;
-    /** What waits and is not on its way. */
-    readonly #resting = new Set<SpansRequest>();
+    /** Queued requests that are not being sent. */
+    readonly #idle = new Set<SpansRequest>();
     #isLeaving = false;
     #keptAlive = 0;
     #stopped = false;
@@ -47,11 +45,11 @@ export class OtlpExporter {
     send(request: SpansRequest): void {
         this.delivery.attempted += request.spans;
         if (this.#stopped || this.#waiting + request.body.length > MAX_WAITING) {
-            return this.#drop(request, this.#stopped ? GIVEN_UP : 'more spans wait than can be kept');
+            return this.#drop(request, this.#stopped ? GIVEN_UP : 'too many spans wait to be sent');
         }
         this.#waiting += request.body.length;
-        this.#resting.add(request);
-        // When only the one before is on its way. Where there is no way to pack it, it is sent as it is.
+        this.#idle.add(request);
+        // Packed while only the request before is being sent.
         const packed = this.#before.then(() => this.#gzip(request.body)).catch(() => undefined);
         this.#before = this.#queue;
         this.#queue = this.#before.then(async () => {
@@ -60,24 +58,24 @@ export class OtlpExporter {
         });
     }
 
-    /** Fulfilled when only the request that was queued last may be on its way. */
+    /** Fulfilled when all requests but the last are done. */
     room(): Promise<void> {
         return this.#before;
     }
 
-    /** Fulfilled when all that was queued was delivered or given up. */
+    /** Fulfilled when all requests are done. */
     async settled(): Promise<Delivery> {
         for (let queue; queue !== this.#queue; ) await (queue = this.#queue);
         return this.delivery;
     }
 
-    /** The page is being closed: what waits goes out at once. */
+    /** Sends everything immediately, because the page is being closed. */
     leave(): void {
         this.#isLeaving = true;
-        for (const request of this.#resting) this.#sendLast(request);
+        for (const request of this.#idle) this.#sendLast(request);
     }
 
-    /** Sends a request of a page that is being closed: once, and without waiting. What is too large for that is dropped. */
+    /** Sends a request of a page that is being closed: once, without waiting. Drops it if it is too large for that. */
     sendLast(request: SpansRequest): void {
         this.delivery.attempted += request.spans;
         this.#sendLast(request);
@@ -89,22 +87,22 @@ export class OtlpExporter {
             this.#drop(request, 'the page was closed');
             return;
         }
-        // `fetch` with `keepalive`, not `sendBeacon`: that can't have headers.
+        // `sendBeacon` can't send headers.
         void fetch(this.url, { method: 'POST', headers: this.#headers(), body: request.body, keepalive: true }).catch(() => undefined);
     }
 
     async #deliver(request: SpansRequest, packed?: Bytes): Promise<void> {
         if (this.#isLeaving) return;
-        this.#resting.delete(request);
+        this.#idle.delete(request);
         if (this.#stopped) return this.#drop(request, GIVEN_UP);
         const { giveUpAfter = 60_000 } = this.#options;
         const headers = this.#headers();
         if (packed) headers['content-encoding'] = 'gzip';
         const deadline = performance.now() + giveUpAfter;
-        for (let wait = FIRST_WAIT; ; wait = Math.min(2 * wait, LONGEST_WAIT)) {
+        for (let wait = FIRST_WAIT; ; wait = Math.min(2 * wait, MAX_WAIT)) {
             const answer = await this.#post(headers, packed ?? request.body);
             const isRejected = answer.kind === 'taken' && answer.rejected > 0;
-            this.trouble = answer.kind !== 'taken' ? answer.message : isRejected ? 'it rejects some' : undefined;
+            this.trouble = answer.kind !== 'taken' ? answer.message : isRejected ? 'it rejects some spans' : undefined;
             if (answer.kind === 'taken') {
                 this.delivery.requests++;
                 this.delivery.acknowledged += request.spans - answer.rejected;
@@ -112,18 +110,18 @@ export class OtlpExporter {
                 if (answer.rejected > 0) this.delivery.failure ??= `it rejects ${answer.rejected} spans: ${answer.message}`;
                 return;
             }
-            // Half of it to one and a half: those who were refused together shall not come back together.
-            const pause = answer.kind === 'again' ? (answer.after ?? wait * (0.5 + Math.random())) : 0;
+            // From half to one and a half, so that clients that failed together don't retry together.
+            const pause = answer.kind === 'retry' ? (answer.after ?? wait * (0.5 + Math.random())) : 0;
             if (answer.kind === 'refused') return this.#drop(request, answer.message);
             if (performance.now() + pause > deadline) {
                 this.#stopped = true;
                 return this.#drop(request, `${answer.message}, for ${Math.round(giveUpAfter / 1000)} s`);
             }
             this.delivery.retries++;
-            this.#resting.add(request);
+            this.#idle.add(request);
             await new Promise((resolve) => setTimeout(resolve, pause));
             if (this.#isLeaving) return;
-            this.#resting.delete(request);
+            this.#idle.delete(request);
         }
     }
 
@@ -133,7 +131,7 @@ export class OtlpExporter {
             return await readAnswer(await fetch(this.url, { method: 'POST', headers, body, signal }));
         } catch (error) {
             const cause = (error as Error).cause;
-            return { kind: 'again', message: cause instanceof Error ? cause.message || String((cause as NodeJS.ErrnoException).code) : String(error) };
+            return { kind: 'retry', message: cause instanceof Error ? cause.message || String((cause as NodeJS.ErrnoException).code) : String(error) };
         }
     }
 

@@ -1,41 +1,39 @@
-/** Where spans are sent and what they are, by OpenTelemetry's names for settings. */
+/** Settings for sending spans, by OpenTelemetry's names. */
 
 import type { SpanOptions } from '../trace/core.js';
 
-/** Where and how spans are sent. */
 export interface OtlpOptions {
-    /** The Collector's address, `http://localhost:4318`, to which `/v1/traces` is added. */
+    /** The Collector's URL, to which `/v1/traces` is added. Default: `http://localhost:4318`. */
     endpoint?: string;
-    /** The whole address, instead of `endpoint`. */
+    /** The full URL, instead of `endpoint`. */
     url?: string;
     /** Headers of every request. */
     headers?: Record<string, string>;
-    /** `gzip` (the default where the host can do that) or `none`. */
+    /** Default: `gzip`, if the host has it. */
     compression?: 'gzip' | 'none';
-    /** How long an answer may take, in milliseconds; 10,000 by default. */
+    /** The longest wait for a response, in milliseconds. Default: 10,000. */
     timeout?: number;
-    /** How long a request is tried again before it is given up, in milliseconds; 60,000 by default. */
+    /** How long a request is retried, in milliseconds. Default: 60,000. */
     giveUpAfter?: number;
-    /** How long spans wait for others before they are sent, in milliseconds; 5000 by default. */
+    /** How long spans wait for others before they are sent, in milliseconds. Default: 5000. */
     delay?: number;
-    /** Which calls become spans, and the attributes of the resource. */
+    /** The calls that become spans, and the resource's attributes. */
     spans?: SpanOptions;
 }
 
-/** Where a Collector is if nobody says. */
 export const DEFAULT_ENDPOINT = 'http://localhost:4318';
 
-/** The address that spans are posted to. Throws if it is none: waiting would not make it one. */
+/** The URL that spans are posted to. Throws if it is invalid. */
 export function tracesUrl({ url, endpoint }: OtlpOptions): string {
     const given = url ?? endpoint ?? DEFAULT_ENDPOINT;
     const here = (globalThis as { location?: { href: string } }).location?.href;
     if (!URL.canParse(given, here) || !/^https?:$/.test(new URL(given, here).protocol)) {
-        throw new Error(`kperf: \`${given}\` is no OTLP endpoint: give one such as ${DEFAULT_ENDPOINT}`);
+        throw new Error(`kperf: \`${given}\` is not an http or https URL: give one such as ${DEFAULT_ENDPOINT}`);
     }
     return url ?? `${given.replace(/\/+$/, '')}/v1/traces`;
 }
 
-/** `key=value,key2=value2`, percent-encoded, as in `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_RESOURCE_ATTRIBUTES`. Throws where it isn't that. */
+/** Parses `key=value,key2=value2`, percent-encoded, of the variable `name`. */
 export function parsePairs(text: string, name: string): Record<string, string> {
     const pairs: Record<string, string> = {};
     for (const part of text.split(',').map((part) => part.trim()).filter((part) => part !== '')) {
@@ -52,19 +50,16 @@ export function parsePairs(text: string, name: string): Record<string, string> {
 
 type Environment = Record<string, string | undefined>;
 
-/**
- * What the environment says, as OpenTelemetry's specification has it; `undefined` if nothing is to be sent: no endpoint, and
- * `OTEL_TRACES_EXPORTER` is not `otlp`. Throws where it makes no sense.
- */
+/** Reads the environment, by OpenTelemetry's specification. `undefined` without an endpoint, unless `OTEL_TRACES_EXPORTER` is `otlp`. */
 export function otlpFromEnvironment(env: Environment): OtlpOptions | undefined {
-    // Those for traces go before; what is empty counts as not there.
+    // Variables for traces precede; an empty one counts as unset.
     const exporter = (name: string): string | undefined =>
         env[`OTEL_EXPORTER_OTLP_TRACES_${name}`] || env[`OTEL_EXPORTER_OTLP_${name}`] || undefined;
     const wanted = (env['OTEL_TRACES_EXPORTER'] || undefined)?.split(',').map((word) => word.trim());
     if (wanted ? !wanted.includes('otlp') : !exporter('ENDPOINT')) return undefined;
     const protocol = exporter('PROTOCOL') ?? 'http/protobuf';
     if (protocol !== 'http/protobuf') {
-        throw new Error(`kperf: OTEL_EXPORTER_OTLP_PROTOCOL=${protocol}: only http/protobuf is sent from here; \`kperf-wasm send\` sends a trace's file by others`);
+        throw new Error(`kperf: OTEL_EXPORTER_OTLP_PROTOCOL=${protocol}: only http/protobuf is supported here; \`kperf-wasm send\` sends a trace's file by other protocols`);
     }
     const options: OtlpOptions = { spans: spansFromEnvironment(env) };
     const [url, endpoint] = [env['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'], env['OTEL_EXPORTER_OTLP_ENDPOINT']];
@@ -74,7 +69,7 @@ export function otlpFromEnvironment(env: Environment): OtlpOptions | undefined {
     if (headers) options.headers = parsePairs(headers, 'OTEL_EXPORTER_OTLP_HEADERS');
     const compression = exporter('COMPRESSION');
     if (compression === 'gzip' || compression === 'none') options.compression = compression;
-    else if (compression) throw new Error(`kperf: OTEL_EXPORTER_OTLP_COMPRESSION=${compression}: it is gzip or none`);
+    else if (compression) throw new Error(`kperf: OTEL_EXPORTER_OTLP_COMPRESSION=${compression}: use gzip or none`);
     const timeout = exporter('TIMEOUT');
     if (timeout) options.timeout = number(timeout, 'OTEL_EXPORTER_OTLP_TIMEOUT');
     const delay = env['OTEL_BSP_SCHEDULE_DELAY'];
@@ -96,6 +91,6 @@ function spansFromEnvironment(env: Environment): SpanOptions {
 }
 
 function number(text: string, name: string): number {
-    if (!/^\d+$/.test(text.trim())) throw new Error(`kperf: ${name}=${text}: it is no whole number`);
+    if (!/^\d+$/.test(text.trim())) throw new Error(`kperf: ${name}=${text}: not a whole number`);
     return Number(text);
 }

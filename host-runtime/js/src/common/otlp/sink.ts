@@ -1,35 +1,34 @@
-/** A trace that is sent as spans while it is recorded. */
+/** Sends a trace as spans while it is recorded. */
 
 import { TraceCore } from '../trace/core.js';
 import { OtlpExporter } from './exporter.js';
 import type { OtlpOptions } from './settings.js';
 import type { Delivery, Sink } from '../trace/trace.js';
 
-/** How long spans wait for others, in milliseconds, if nobody says. */
+/** The default of `OtlpOptions.delay`. */
 const DELAY = 5000;
 
-/** Makes spans of a trace's chunks, and sends them to a Collector. */
 export class OtlpSink implements Sink {
     readonly exporter: OtlpExporter;
     readonly #core: Promise<TraceCore>;
     readonly #delay: number;
     #ready: TraceCore | undefined;
-    /** Chunks that came before the core was there. */
+    /** Chunks that came before the core. */
     #early: Uint8Array[] = [];
     #timer: ReturnType<typeof setTimeout> | undefined;
     #leaving = false;
     #failure: Error | undefined;
 
-    /** Wants the core's module, as soon as it is there. */
+    /** `module` is the core. */
     constructor(module: Promise<WebAssembly.Module>, options: OtlpOptions = {}) {
         this.exporter = new OtlpExporter(options);
         this.#delay = options.delay ?? DELAY;
         this.#core = module.then((module) => TraceCore.open(module, { spans: options.spans ?? {} }));
-        // (What is no trace fails in `#begin`.)
+        // (An invalid trace fails in `#begin`.)
         this.#core.then((core) => this.#begin(core)).catch((error: Error) => (this.#failure ??= error));
     }
 
-    /** Why spans don't arrive; `undefined` if they do. */
+    /** Why spans are not delivered; `undefined` if they are. */
     get trouble(): string | undefined {
         const why = this.#failure?.message ?? this.exporter.trouble;
         return why && `not all spans are delivered to ${this.exporter.url}: ${why}`;
@@ -50,7 +49,7 @@ export class OtlpSink implements Sink {
         if (trouble !== undefined) throw new Error(trouble);
     }
 
-    /** The page is being closed: what is not sent yet goes out without waiting, as far as browsers do that: 64 KiB. */
+    /** Sends the rest without waiting, because the page is being closed: at most 64 KiB. */
     leave(): void {
         this.#leaving = true;
         this.exporter.leave();
@@ -97,7 +96,7 @@ export class OtlpSink implements Sink {
     }
 }
 
-/** What is to be said if spans were lost. */
+/** The message if spans were lost. */
 export function undelivered({ attempted, acknowledged, failure }: Delivery, url: string): string | undefined {
     if (attempted === acknowledged) return undefined;
     return `kperf: ${attempted - acknowledged} of ${attempted} spans were not delivered to ${url}: ${failure ?? 'unknown'}`;

@@ -1,35 +1,34 @@
 /**
- * How often the functions of an instance that makes a profile were called, while it was switched on. The module counts on while it
- * is off: the guest's thread notes the counts when it switches, so that whoever reads them, whenever it hears of that, leaves
- * out what doesn't count.
+ * Call counts of a profiled instance while recording is on. The module never stops counting; the guest's thread takes a snapshot at each
+ * switch, and readers subtract.
  */
 
 import { SHADOW_COUNTS } from '../constants.js';
 import type { ProfiledInstance } from './profiled-instance.js';
 
-/** Memory that threads share: how often the instance was switched, when that was last, and a base of each count for each of the two states. */
+/** Layout of the shared memory: the number of switches, the time of the last one, and for each of the two states a base of each count. */
 const SWITCHED_AT = 8;
 const BASES = 16;
 
-/** Such a memory, for an instance that is on or off when it begins. */
+/** Makes that memory for a new instance. */
 export function switchBuffer(functions: number, begun: number, on: boolean): SharedArrayBuffer {
     const buffer = new SharedArrayBuffer(BASES + 16 * functions);
-    // What was called before that doesn't count: all bases are 0.
-    if (!on) note(buffer, 1, begun);
+    // While it is off, bases are the counts so far: 0.
+    if (!on) setSwitches(buffer, 1, begun);
     return buffer;
 }
 
-/** Switches an instance off or on again. For the guest's thread. */
+/** Switches an instance off or on; for the guest's thread. */
 export function switchCounts(instance: ProfiledInstance, now: number): void {
     const { switched } = instance;
     const switches = new Int32Array(switched, 0, 1)[0]!;
     const [from, to] = [baseOf(instance, switches), baseOf(instance, switches + 1)];
     const words = countsOf(instance);
     for (let n = 0; n < from.length; n++) to[n] = countOf(words, n) - from[n]!;
-    note(switched, switches + 1, now);
+    setSwitches(switched, switches + 1, now);
 }
 
-/** What others read. Each thread makes its own of the same memories. */
+/** Reads the counts; for other threads, each with its own. */
 export class Counts {
     readonly #words: Uint32Array;
     readonly #switches: Int32Array;
@@ -45,17 +44,17 @@ export class Counts {
         this.#idBase = instance.idBase;
     }
 
-    /** How often it was switched: if that is odd, it is off. */
+    /** The number of switches; odd while it is off. */
     get switches(): number {
         return Atomics.load(this.#switches, 0);
     }
 
-    /** When it was switched last, in ticks. */
+    /** When it was last switched, in ticks. */
     get switchedAt(): number {
         return this.#at[0]!;
     }
 
-    /** Calls since `counted`, which is brought up to date. */
+    /** Calls since `counted`, which it updates. */
     since(counted: Float64Array): [func: number, calls: number][] {
         const now = new Float64Array(counted.length);
         let switches;
@@ -72,13 +71,13 @@ export class Counts {
     }
 }
 
-/** Written after the base that it selects: until then readers use the other base. */
-function note(buffer: SharedArrayBuffer, switches: number, now: number): void {
+/** Called after the base that it selects was written: until then readers use the other one. */
+function setSwitches(buffer: SharedArrayBuffer, switches: number, now: number): void {
     new Float64Array(buffer, SWITCHED_AT, 1)[0] = now;
     Atomics.store(new Int32Array(buffer), 0, switches);
 }
 
-/** For each function: while the instance is on, the calls that don't count; while it is off, the calls that do. */
+/** By function: while the instance is on, the calls to subtract; while it is off, the calls that count. */
 function baseOf({ switched, functions }: ProfiledInstance, switches: number): Float64Array {
     return new Float64Array(switched, BASES + (switches % 2) * 8 * functions, functions);
 }
@@ -87,11 +86,11 @@ function countsOf({ memory, functions }: ProfiledInstance): Uint32Array {
     return new Uint32Array(memory.buffer, SHADOW_COUNTS, 2 * functions);
 }
 
-/** What the module has counted of a function. */
+/** The module's count of a function. */
 function countOf(words: Uint32Array, n: number): number {
     let high = words[2 * n + 1]!;
     let low = words[2 * n]!;
-    // Its halves are read one after the other.
+    // The halves are read one after the other, so again until they fit.
     for (let again; (again = words[2 * n + 1]!) !== high; low = words[2 * n]!) high = again;
     return high * 2 ** 32 + low;
 }

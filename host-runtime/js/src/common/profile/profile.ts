@@ -1,22 +1,22 @@
-/** An instance that makes a profile (`kperf-wasm rewrite --record profile`), as the guest's own thread sees it. */
+/** The guest thread's side of a profiled instance (`kperf-wasm rewrite --record profile`). */
 
 import { EXPORT_PREFIX, Reason, SHADOW_LAST, SHADOW_STACK } from '../constants.js';
 import { Counts, switchBuffer, switchCounts } from './counts.js';
 import { exportsOf } from '../engine.js';
 import { equalParents, parentPayload, type Parent } from '../trace/parent.js';
 import type { ProfiledInstance } from './profiled-instance.js';
-import { CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_HEARD, CONTROL_OPEN, CONTROL_REASON, CONTROL_UNWOUND } from './sampler.js';
+import { CONTROL_BYTES, CONTROL_DEPTH, CONTROL_END, CONTROL_ENDED, CONTROL_TAKEN, CONTROL_OPEN, CONTROL_REASON, CONTROL_UNWOUND } from './sampler.js';
 import type { Sampling } from './sampling.js';
 import { parentCell, writeParent } from './parent-cell.js';
 import { encodeWindow } from '../trace/window.js';
 
-/** The way to a sampler's thread. */
+/** The connection to a sampler's thread. */
 export interface SamplerLink {
-    /** A reading of the clock, in ticks. */
+    /** Reads the clock, in ticks. */
     now(): number;
-    /** Looks at one more. */
+    /** Starts to sample an instance. */
     add(instance: ProfiledInstance): void;
-    /** Ends an instance whose control says so already. When it is done, what was counted and seen is on its way to the trace. */
+    /** Ends an instance whose `CONTROL_END` is set. After that its samples and counts are on their way to the trace. */
     end(instance: ProfiledInstance): void | Promise<void>;
 }
 
@@ -24,29 +24,29 @@ interface Cell {
     value: number;
 }
 
-/** A stack that doesn't run. */
+/** A suspended stack. */
 interface Saved {
     slots: Uint32Array;
     parent: Parent | undefined;
 }
 
-/** The address of the slot that the next call takes. */
+/** The address of the next call's slot. */
 const TOP = `${EXPORT_PREFIX}state.top`;
 
-/** Whether a module makes a profile. Throws for one whose stack JavaScript can't see: the thread's own. */
+/** Whether a module makes a profile. Throws if it has no shadow stack, which JavaScript needs. */
 export function isProfile(module: WebAssembly.Module): boolean {
     const names = exportsOf(module).map(({ name }) => name);
     if (names.includes(TOP)) return true;
-    if (names.includes(`${EXPORT_PREFIX}state.functions`)) throw new Error('the module keeps no stack: rewrite it with --stack shadow');
+    if (names.includes(`${EXPORT_PREFIX}state.functions`)) throw new Error('the profile has no shadow stack: rewrite the original with --stack shadow');
     return false;
 }
 
-/** Whether an instance does. */
+/** Whether an instance makes a profile. */
 export function makesProfile(exports: WebAssembly.Exports): boolean {
     return TOP in exports;
 }
 
-/** The stack of open calls that a module keeps, and who samples it. It doesn't keep the instance alive. */
+/** The shadow stack of an instance, which it doesn't keep alive. */
 export class Profile {
     readonly #exports: WeakRef<WebAssembly.Exports>;
     readonly #instance: ProfiledInstance;
@@ -57,12 +57,12 @@ export class Profile {
     #on: boolean;
     /** The parent of the outermost calls of the running stack. */
     #parent: Parent | undefined;
-    /** What stacks that don't run have open. */
+    /** The open calls of suspended stacks. */
     readonly #saved = new Map<number, Saved>();
     #stack = 0;
     #ended: void | Promise<void> | undefined;
 
-    /** If it is not `on`, nothing is counted before that is switched, not even what a start section has done. */
+    /** If it is not `on`, calls don't count until it is switched on, including those of a start section. */
     constructor(exports: WebAssembly.Exports, number: number, link: SamplerLink, on: boolean) {
         this.#exports = new WeakRef(exports);
         this.#link = link;
@@ -78,7 +78,7 @@ export class Profile {
         link.add(this.#instance);
     }
 
-    /** How many calls of the running stack are open. */
+    /** The number of open calls of the running stack. */
     get depth(): number {
         const top = this.#top;
         if (top) return (Math.min(top.value, SHADOW_LAST) - SHADOW_STACK) / 8;
@@ -87,28 +87,28 @@ export class Profile {
         return depth;
     }
 
-    /** The stack that runs. */
+    /** The running stack. */
     get stack(): number {
         return this.#stack;
     }
 
-    /** Closes the calls deeper than this. */
+    /** Closes calls deeper than `depth`. */
     close(reason: Reason, depth: number): void {
         let open = this.depth;
-        // A function that calls nothing doesn't move the top.
+        // A leaf function doesn't move the top.
         if (this.#slots[SHADOW_STACK / 4 + 2 * open]) open++;
         if (depth >= open) return;
         const control = this.#control;
-        // What the sampler hasn't heard of yet counts too.
-        const isNews = Atomics.add(control, CONTROL_UNWOUND, 1) === Atomics.load(control, CONTROL_HEARD);
-        control[CONTROL_DEPTH] = isNews ? depth : Math.min(depth, control[CONTROL_DEPTH]!);
-        if (isNews) control[CONTROL_OPEN] = open;
+        // The sampler may not have taken the unwinds before.
+        const isFirst = Atomics.add(control, CONTROL_UNWOUND, 1) === Atomics.load(control, CONTROL_TAKEN);
+        control[CONTROL_DEPTH] = isFirst ? depth : Math.min(depth, control[CONTROL_DEPTH]!);
+        if (isFirst) control[CONTROL_OPEN] = open;
         control[CONTROL_REASON] = reason;
         this.#clear(depth);
         Atomics.add(control, CONTROL_UNWOUND, 1);
     }
 
-    /** From here on another stack runs. */
+    /** Makes another stack the running one. */
     switch(stack: number): void {
         if (stack === this.#stack) return;
         const top = this.#top;
@@ -124,7 +124,7 @@ export class Profile {
         top.value = SHADOW_STACK + 4 * saved.slots.length;
     }
 
-    /** Sets the parent of the outermost calls from here on. Does nothing while calls are open: they have their parent. */
+    /** Sets the parent of later outermost calls. Does nothing while calls are open. */
     setParent(parent: Parent | undefined): void {
         const payload = !equalParents(parent, this.#parent) && this.depth === 0 && parentPayload(parent);
         if (!payload) return;
@@ -132,22 +132,22 @@ export class Profile {
         writeParent(this.#instance.parent, payload);
     }
 
-    /** The guest's thread does something else: what is open was left by an exception. */
+    /** Closes calls that an exception left open, while the guest's thread does something else. */
     settle(reason: Reason): void {
-        // The first slot alone says that nothing is open: there may be thousands of instances, and this is called often.
+        // Only the first slot is read: there may be thousands of instances, and this is called often.
         if (this.#stack === 0 && this.#slots[SHADOW_STACK / 4] !== 0) this.close(reason, 0);
     }
 
     flush(): void {}
 
-    /** Switches it off or on again. The sampler hears of that when it looks. */
+    /** Switches it off or on. The sampler notices at its next look. */
     setRecording(on: boolean): void {
         if (on === this.#on) return;
         this.#on = on;
         switchCounts(this.#instance, this.#link.now());
     }
 
-    /** Closes what is open, and hands over what is known. Nothing that comes after is kept. */
+    /** Closes open calls and hands over the rest. Later calls are dropped. */
     end(reason: Reason): void | Promise<void> {
         if (Atomics.load(this.#control, CONTROL_END) === 0) {
             Atomics.store(this.#control, CONTROL_END, reason + 1);
@@ -156,9 +156,9 @@ export class Profile {
         return this.#ended;
     }
 
-    /** The instance is gone. */
+    /** Ends an instance that is gone. */
     retire(reason: Reason): void | Promise<void> {
-        // What it has open was left by an exception.
+        // An exception left them open.
         this.settle(Reason.Host);
         return this.end(reason);
     }
@@ -167,7 +167,7 @@ export class Profile {
         return this.#exports.deref()?.[TOP] as Cell | undefined;
     }
 
-    /** Declares the slots free that are deeper, from below: a reader sees no call whose caller has gone. */
+    /** Frees deeper slots, the outermost first, so that readers see no call without its caller. */
     #clear(depth: number): void {
         const slots = this.#slots;
         for (let at = SHADOW_STACK / 4 + 2 * depth; at < slots.length && slots[at] !== 0; at += 2) slots[at] = slots[at + 1] = 0;
@@ -181,7 +181,7 @@ export function hasEnded(instance: ProfiledInstance): boolean {
     return Atomics.load(new Int32Array(instance.control), CONTROL_ENDED) === 1;
 }
 
-/** A window of counts alone, from the moment up to which they were told: for whoever can't wait for the sampler. */
+/** A window without samples, for threads that can't wait for the sampler. */
 export function countsAlone(instance: ProfiledInstance, counted: Float64Array, startTicks: number, endTicks: number, sampling: Sampling): Uint8Array {
     const { periodNanos, spanMinNanos = 0 } = sampling;
     const nothing = { samples: 0, torn: 0, cut: 0, idleTicks: 0, squares: 0, nodes: [] };

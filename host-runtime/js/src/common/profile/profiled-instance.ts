@@ -1,4 +1,4 @@
-/** What threads tell each other of an instance that makes a profile. */
+/** A profiled instance, as its thread shares it with the sampler's. */
 
 export interface ProfiledInstance {
     /** The recorder's number. */
@@ -6,12 +6,12 @@ export interface ProfiledInstance {
     memory: WebAssembly.Memory;
     idBase: number;
     functions: number;
-    /** When it began, in ticks. */
+    /** The time of its beginning, in ticks. */
     begun: number;
-    /** What the guest's thread says of it: words of `CONTROL_*`. */
+    /** Words of `CONTROL_*`. */
     control: SharedArrayBuffer;
-    /** What it says of switches: see `Counts`. */
+    /** See `Counts`. */
     switched: SharedArrayBuffer;
-    /** And of whose children its calls are: see `ParentReader`. */
+    /** See `ParentReader`. */
     parent: SharedArrayBuffer;
 }

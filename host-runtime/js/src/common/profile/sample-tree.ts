@@ -1,33 +1,33 @@
-/** The tree of the paths that samples found. */
+/** The tree of sampled paths. */
 
 import type { WindowNode } from '../trace/window.js';
 
 /** Some 20 MB. */
 const MAX_NODES = 1 << 18;
-/** Ids of functions are below this. */
+/** More than the largest function id. */
 const IDS = 2 ** 30;
-/** Whose path the calls from the host go on from. */
+/** The host's path. */
 export const HOST = -1;
 
-/** Grows with the number of different paths, up to a limit: behind it, samples count for the part of a path that is known. */
+/** Holds a limited number of paths. Samples of others count for the known part of their path. */
 export class SampleTree {
-    /** Parents come before their children. */
+    /** Parents precede their children. */
     #nodes: WindowNode[] = [];
     readonly #children = new Map<number, number>();
 
-    /** The path that goes on from another one into a function; `undefined` if there is no room for it. */
+    /** The path of a call of `func` from `parent`; `undefined` if there is no room for it. */
     child(parent: number, func: number): number | undefined {
         const key = (parent + 1) * IDS + func;
         const known = this.#children.get(key);
         if (known !== undefined) return known;
-        // There are only so many functions: what the host calls always fits.
+        // Paths from the host always fit: there are only so many functions.
         if (this.#nodes.length >= MAX_NODES && parent !== HOST) return undefined;
         const node = this.#nodes.push({ parent, func, samples: 0, selfTicks: 0 }) - 1;
         this.#children.set(key, node);
         return node;
     }
 
-    /** Counts a sample that found a path, or adds time to one that did. */
+    /** Adds a sample to a path, or only time. */
     add(node: number, ticks: number, samples = 1): void {
         const found = this.#nodes[node];
         if (!found) return;
@@ -35,7 +35,7 @@ export class SampleTree {
         found.selfTicks += ticks;
     }
 
-    /** Its nodes, but for paths that no sample found, nor any that goes on from them; it is empty after that. */
+    /** Removes all nodes, and returns those of sampled paths and their callers. */
     take(): WindowNode[] {
         const nodes = this.#nodes;
         this.#nodes = [];

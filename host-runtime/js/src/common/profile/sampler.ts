@@ -1,4 +1,4 @@
-/** What a sampler's thread does with the instances that make a profile. host-runtime/wasmtime/src/profile.rs does the same. */
+/** Samples profiled instances, in a thread of its own. host-runtime/wasmtime/src/profile.rs does the same. */
 
 import { Reason, SHADOW_SLOTS, SHADOW_STACK } from '../constants.js';
 import { Counts } from './counts.js';
@@ -12,34 +12,34 @@ import { LOOK } from '../wasm-source.js';
 import { encodeWindow } from '../trace/window.js';
 
 /**
- * Words of an instance's control. The first is twice the number of unwinds so far, and odd while one is being written. The others
- * describe the unwinds that the sampler hasn't heard of yet: the least depth; the reason; and how many calls were open at the first
- * of them. Calls deeper than that had returned.
+ * Words of an instance's control. `CONTROL_UNWOUND` is twice the number of unwinds, and odd while one is being written. Three words describe
+ * the unwinds that the sampler hasn't taken (up to `CONTROL_TAKEN`): the minimum depth, the reason, and the number of calls that were open
+ * at the first of them. Deeper calls had returned.
  */
 export const CONTROL_UNWOUND = 0;
 export const CONTROL_DEPTH = 1;
 export const CONTROL_REASON = 2;
-export const CONTROL_HEARD = 3;
-/** Set to the reason plus one to end the instance: the sampler closes its open calls for this reason, and looks at it no more. */
+export const CONTROL_TAKEN = 3;
+/** Set to the reason plus one to end the instance: the sampler closes its open calls and stops sampling it. */
 export const CONTROL_END = 4;
-/** 1 when that is done. */
+/** 1 when the instance has ended. */
 export const CONTROL_ENDED = 5;
 export const CONTROL_OPEN = 6;
 export const CONTROL_BYTES = 32;
 
-/** Takes what a sampler found. */
-export interface TakeFound {
-    /** Takes the body of a `PROF`, the time of the window's end, and how often each function was called until then. */
+/** Takes a sampler's results. */
+export interface SampleOutput {
+    /** Takes a window: the body of a `PROF`, and each function's calls until its end. */
     window(number: number, body: Uint8Array, counted: Float64Array, endTicks: number): void;
-    /** A block of slow calls; the bytes are only borrowed. */
+    /** Takes a block of slow calls; the bytes are only borrowed. */
     span(number: number, block: Uint8Array): void;
-    /** Takes the parent of the calls in the next blocks: the payload of a `PRNT`. */
+    /** Takes the parent of calls in later blocks: the payload of a `PRNT`. */
     parent(number: number, payload: Uint8Array): void;
-    /** That was all. */
+    /** The last call for this instance. */
     ended(number: number): void;
 }
 
-/** How long the first window is if nothing is said, in nanoseconds, and the longest where a page may be closed at any time. */
+/** The default length of the first window, in nanoseconds, and of all windows in a page, which may be closed at any time. */
 const FIRST_WINDOW = 1e9;
 
 interface LookExports {
@@ -55,51 +55,51 @@ function lookerAt(memory: WebAssembly.Memory): { exports: LookExports; slots: Ui
     return { exports, slots: new Uint32Array(exports.memory.buffer) };
 }
 
-/** A call that the last sample found open. */
+/** A call that was open in the last sample. */
 interface OpenCall {
     func: number;
     hasSerial: boolean;
-    /** The call's path; if the tree has no room for it, the path of the call around it. */
+    /** The call's path, or its caller's if the tree has no room for it. */
     node: number;
     cut: boolean;
-    /** When the call is taken to have begun: halfway between the first sample that saw it and the sample before that. */
+    /** The call's estimated beginning: halfway between the first sample with it and the sample before. */
     start: number;
-    /** Its parent span, if it is the outermost call. */
+    /** The parent span of an outermost call. */
     parent: Uint8Array | undefined;
 }
 
-/** One instance. */
+/** The sampler's side of one instance. */
 export class Profiled {
     readonly number: number;
     readonly #counts: Counts;
     readonly #sampling: Sampling;
-    readonly #take: TakeFound;
+    readonly #take: SampleOutput;
     readonly #control: Int32Array;
-    /** The front of the instance's own memory. */
+    /** The first words of the instance's memory. */
     readonly #front: Int32Array;
     readonly #memory: WebAssembly.Memory;
-    /** What looks, while the instance is awake, and both halves of its memory: an engine has room for some thousands. */
+    /** Reads the stack, and the memory that it reads it to. Dropped while the instance rests: engines have room for some thousands. */
     #look: { exports: LookExports; slots: Uint32Array } | undefined;
     readonly #tree = new SampleTree();
     readonly #spans: SpanWriter;
     readonly #parentReader: ParentReader;
-    /** The parent of calls that begin now, and the parent that the trace has. */
+    /** The parent of new calls, and the last parent in the trace. */
     #parent: Uint8Array | undefined;
     #writtenParent: Uint8Array | undefined;
-    /** The outermost first. Those that are told are the first ones: an outer call lasts longer. */
+    /** The open calls, the outermost first, and how many of them are written. Outer calls last longer, so these are the first. */
     readonly #open: OpenCall[] = [];
     #written = 0;
-    /** How often each function was called until the window began. */
+    /** Each function's calls before the window. */
     readonly #counted: Float64Array;
-    /** How often it was switched off or on, as far as the sampler has heard of it. */
+    /** The number of switches that the sampler has taken. */
     #switches = 0;
     #start: number;
-    /** When the last sample was taken that was not torn. */
+    /** The time of the last sample that was not torn. */
     #last: number;
-    /** When a call was last seen open, and its path. */
+    /** The time of the last sample with an open call, and its path. */
     #busy: number;
     #found = HOST;
-    /** What a call that was found after a rest got at once, and what it gets if it ends soon. */
+    /** The time that a call found after a rest got immediately, and the time that it gets if it ends soon. */
     #half = 0;
     #owed = 0;
     #length: number;
@@ -109,7 +109,7 @@ export class Profiled {
     #idle = 0;
     #squares = 0;
 
-    constructor(instance: ProfiledInstance, sampling: Sampling, take: TakeFound) {
+    constructor(instance: ProfiledInstance, sampling: Sampling, take: SampleOutput) {
         this.number = instance.number;
         this.#counts = new Counts(instance);
         this.#sampling = sampling;
@@ -124,14 +124,14 @@ export class Profiled {
         this.#length = sampling.everyNanos ?? FIRST_WINDOW;
     }
 
-    /** Whether it needs fewer looks: no call was open for long, or it is switched off. */
+    /** Whether it needs fewer samples: no call was open for a while, or it is switched off. */
     get isResting(): boolean {
         return !this.#isOn || this.#last - this.#busy >= REST_AFTER;
     }
 
-    /** Looks at the open calls. `clock` reads the time, in ticks. False if it has ended. */
+    /** Takes a sample. `clock` reads the time, in ticks. Returns false if the instance has ended. */
     sample(clock: () => number): boolean {
-        // Asked before it looks: what is open at the end is open.
+        // Read before the sample, so that calls that are open at the end are in it.
         const end = Atomics.load(this.#control, CONTROL_END);
         this.#takeSwitches();
         if (this.#isOn) this.#sample(clock);
@@ -143,17 +143,17 @@ export class Profiled {
         return this.#switches % 2 === 0;
     }
 
-    /** Hears of switches. What runs while it is off is in no window. */
+    /** Ends or begins a window after a switch. Calls while it is off are in no window. */
     #takeSwitches(): void {
         const { switches, switchedAt } = this.#counts;
         if (switches === this.#switches) return;
-        // By what was seen last it was on still.
+        // It was still on at the last sample.
         const now = Math.max(switchedAt, this.#last);
         const wasOn = this.#isOn;
         this.#switches = switches;
         if (wasOn) this.#unwind(0, now, Reason.Unfinished);
         else this.#start = now;
-        // Where it was on and off again since, its calls are in the counts.
+        // If it was on and off again since then, its calls are in the counts.
         if (wasOn || !this.#isOn) this.#endWindow(now);
         this.#last = now;
     }
@@ -162,19 +162,19 @@ export class Profiled {
         const isWhole = this.#takeUnwound(clock) && this.#lookBetween();
         const now = clock();
         if (!isWhole) {
-            // The next one stands for this one's time too.
+            // The next sample gets this one's time.
             this.#torn++;
             return;
         }
         const elapsed = Math.max(0, now - this.#last);
         const middle = this.#last + Math.floor(elapsed / 2);
-        // A look at one that rests comes late on purpose. Where it finds a long turn, that has lasted for half of the time since the look
-        // before, on average. A short turn is found as often as its length is a part of that time, so it gets all of the time in the end.
+        // A resting instance is sampled less often. A long turn that is found has lasted for half of the time since the sample before, on
+        // average. A short turn is found in proportion to its length, so it gets all of that time in the end.
         const rested = this.isResting;
         const ran = rested ? now - middle : elapsed;
         this.#last = now;
         this.#parent = this.#parentReader.read() ?? this.#parent;
-        const same = this.#see(middle);
+        const same = this.#update(middle);
         this.#writeSlow(same, now);
         this.#samples++;
         const last = this.#open.at(-1);
@@ -198,7 +198,7 @@ export class Profiled {
         }
     }
 
-    /** Nothing is open any more: what was found after a rest gets what it is owed, as a part of that sample. */
+    /** No call is open any more: the call that was found after a rest gets the rest of its time. */
     #pay(): void {
         const owed = this.#owed;
         if (owed === 0) return;
@@ -208,38 +208,38 @@ export class Profiled {
         this.#owed = 0;
     }
 
-    /** Hears of calls that were unwound. False while some are. */
+    /** Takes unwinds. Returns false while one is being written. */
     #takeUnwound(clock: () => number): boolean {
         const control = this.#control;
         const unwound = Atomics.load(control, CONTROL_UNWOUND);
-        if (unwound === control[CONTROL_HEARD]) return true;
+        if (unwound === control[CONTROL_TAKEN]) return true;
         const [open, depth, reason] = [control[CONTROL_OPEN]!, control[CONTROL_DEPTH]!, control[CONTROL_REASON] as Reason];
         if ((unwound & 1) === 1 || Atomics.load(control, CONTROL_UNWOUND) !== unwound) return false;
         const now = clock();
         this.#leave(open, now);
         this.#unwind(depth, now, reason);
-        Atomics.store(control, CONTROL_HEARD, unwound);
+        Atomics.store(control, CONTROL_TAKEN, unwound);
         return true;
     }
 
-    /** Finds out which calls are open. False if it couldn't, or if calls were unwound meanwhile: they have not returned. */
+    /** Reads the open calls. Returns false if that failed, or if calls were unwound meanwhile: they have not returned. */
     #lookBetween(): boolean {
         if (!this.#look && Atomics.load(this.#front, SHADOW_STACK / 4) === 0) return true;
         try {
             this.#look ??= lookerAt(this.#memory);
         } catch {
-            // There is no memory left for it. A later one may have some.
+            // Out of memory. A later sample may succeed.
             return false;
         }
         const { look, path, depth } = this.#look.exports;
         const last = [path.value, depth.value] as const;
         if (look() === 0) return false;
-        if (Atomics.load(this.#control, CONTROL_UNWOUND) === this.#control[CONTROL_HEARD]) return true;
+        if (Atomics.load(this.#control, CONTROL_UNWOUND) === this.#control[CONTROL_TAKEN]) return true;
         [path.value, depth.value] = last;
         return false;
     }
 
-    /** Writes what is left, with the calls that are open closed for a reason. */
+    /** Closes open calls, and writes the rest. */
     close(reason: Reason, now: number): void {
         this.#spans.close(now, reason, 0);
         if (this.#isOn) this.#endWindow(now);
@@ -248,8 +248,8 @@ export class Profiled {
         Atomics.notify(this.#control, CONTROL_ENDED);
     }
 
-    /** Takes in a sample. What changed since the one before is taken to have changed halfway between them. Answers how many calls are the same. */
-    #see(middle: number): number {
+    /** Takes over a sample's calls. Changes count as halfway between two samples. Returns the number of unchanged calls. */
+    #update(middle: number): number {
         if (!this.#look) return 0;
         const { exports, slots } = this.#look;
         const same = Math.min(exports.same.value, this.#open.length);
@@ -260,7 +260,7 @@ export class Profiled {
         return same;
     }
 
-    /** Calls that were told and are deeper than this have returned. */
+    /** Writes the returns of deeper calls. */
     #leave(depth: number, now: number): void {
         for (; this.#written > depth; this.#written--) this.#spans.leave(now);
     }
@@ -272,7 +272,7 @@ export class Profiled {
         this.#open.push({ func, hasSerial, node: child ?? path, cut: child === undefined, start, parent });
     }
 
-    /** The first `same` calls were seen twice. Writes those of them that have lasted long enough. */
+    /** Writes the calls that lasted long enough, of the first `same`, which were in two samples. */
     #writeSlow(same: number, now: number): void {
         const least = this.#sampling.spanMinNanos;
         if (least === undefined) return;
@@ -284,7 +284,7 @@ export class Profiled {
         }
     }
 
-    /** The outermost call that is told next has a parent. */
+    /** Writes the parent of the outermost call that is written next. */
     #writeParent(parent: Uint8Array | undefined): void {
         if (!parent || parent === this.#writtenParent) return;
         this.#spans.flush();
@@ -292,14 +292,14 @@ export class Profiled {
         this.#writtenParent = parent;
     }
 
-    /** Calls deeper than this were unwound. */
+    /** Closes unwound calls. */
     #unwind(depth: number, now: number, reason: Reason): void {
         if (this.#open.length > depth) this.#open.length = depth;
         this.#spans.close(now, reason, depth);
         this.#written = Math.min(this.#written, depth);
     }
 
-    /** Writes the window and begins the next. */
+    /** Writes the window, and begins the next. */
     #endWindow(now: number): void {
         const { periodNanos, spanMinNanos = 0 } = this.#sampling;
         const calls = this.#counts.since(this.#counted);
@@ -309,7 +309,7 @@ export class Profiled {
         });
         this.#start = now;
         this.#samples = this.#torn = this.#cut = this.#idle = this.#squares = 0;
-        // The tree is a new one.
+        // The tree is empty now.
         this.#owed = 0;
         for (const { func, hasSerial, start, parent } of this.#open.splice(0)) this.#push(func, hasSerial, start, parent);
         this.#spans.flush();
@@ -317,28 +317,28 @@ export class Profiled {
     }
 }
 
-/** What the guests' threads say to a sampler's: words of shared memory. How many messages are on their way; whether it is to end; what it is to look at now. */
+/** Words that guests' threads share with the sampler's: the number of messages sent, a request to stop, and a request to sample now. */
 const MESSAGES = 0;
 const STOP = 1;
 const WAKE = 2;
-/** It is to look at all instances, or at one: this and its number. */
+/** A request to sample all instances, or one: this plus its number. */
 const ALL = 1;
 const ONE = 2;
-/** The sampler's states: nobody asked for it; it runs; somebody waits for it; it is being started. */
+/** The sampler's states: not started; running; wanted; being started. */
 export const STATE = 3;
 export const IS_NONE = 0;
 export const IS_RUNNING = 1;
 export const IS_WANTED = 2;
 export const IS_STARTING = 3;
-/** Their length in bytes. */
+/** Length of these words in bytes. */
 export const SAMPLER_BYTES = 16;
-/** Milliseconds that it rests where there is nothing to look at. */
+/** The longest sleep in milliseconds. */
 const REST = 1000;
-/** An instance in which nothing was open for so long, in nanoseconds, rests. */
+/** An instance without open calls rests after this time, in nanoseconds. */
 const REST_AFTER = 100e6;
-/** So many periods it is to the next look at those that rest. To wake a thread costs up to 40 us of a processor on a virtual machine. */
+/** Periods between samples of resting instances. Waking a thread costs up to 40 us of a processor (on a virtual machine). */
 const REST_PERIODS = 10;
-/** A look at all that rest takes no more than this part of the time. */
+/** Sampling resting instances takes at most this part of the time. */
 const REST_PART = 0.05;
 
 /** The loop of a sampler's thread. */
@@ -346,16 +346,16 @@ export class SamplerLoop {
     readonly #words: Int32Array;
     readonly #sampling: Sampling;
     readonly #clock: () => number;
-    readonly #take: TakeFound;
-    /** Those that may have open calls, and those that rest, by their numbers. */
+    readonly #take: SampleOutput;
+    /** Instances by their numbers. */
     readonly #awake = new Map<number, Profiled>();
     readonly #resting = new Map<number, Profiled>();
-    /** When it is time to look at those that rest. */
+    /** When resting instances are sampled next. */
     #restDue = 0;
     #received = 0;
 
     /** `clock` reads the time, in ticks. */
-    constructor(control: SharedArrayBuffer, sampling: Sampling, clock: () => number, take: TakeFound) {
+    constructor(control: SharedArrayBuffer, sampling: Sampling, clock: () => number, take: SampleOutput) {
         this.#words = new Int32Array(control);
         this.#sampling = sampling;
         this.#clock = clock;
@@ -364,18 +364,18 @@ export class SamplerLoop {
         Atomics.notify(this.#words, STATE);
     }
 
-    /** A message has come: looks at one more. */
+    /** Starts to sample an instance, which a message brought. */
     add(instance: ProfiledInstance): void {
         this.#received++;
         this.#awake.set(instance.number, new Profiled(instance, this.#sampling, this.#take));
     }
 
-    /** How many messages threads have sent, to this sampler or to one before it. */
+    /** The number of messages sent to this sampler or to an earlier one. */
     get announced(): number {
         return Atomics.load(this.#words, MESSAGES);
     }
 
-    /** Notes that of the first so many messages no more will come. */
+    /** Notes that the first `messages` have come, or never will. */
     hasReceived(messages: number): void {
         this.#received = messages;
     }
@@ -385,14 +385,13 @@ export class SamplerLoop {
         return this.#received < this.announced;
     }
 
-    /** Looks until messages are on their way. False if it has ended. */
+    /** Samples until messages are on their way. Returns false at the end. */
     run(): boolean {
         const [words, clock, { periodNanos }] = [this.#words, this.#clock, this.#sampling];
-        // Samples are due at fixed moments, so that one that comes late doesn't put off the others; those that are missed are
-        // left out, and the next stands for their time.
+        // Samples are due at fixed moments, so a late one doesn't delay the others. The sample after missed ones gets their time.
         for (let due = clock() + periodNanos; ; ) {
             const isEnd = Atomics.load(words, STOP) === 1;
-            // At the end too: an instance that nobody has looked at has counts.
+            // Also at the end: an instance without samples has counts.
             if (this.isBehind) return true;
             const next = this.#awake.size > 0 ? due : this.#resting.size > 0 ? this.#restDue : Infinity;
             const rest = Math.min(REST, (next - clock()) / 1e6);
@@ -425,7 +424,7 @@ export class SamplerLoop {
         this.#restDue = now + Math.max(REST_PERIODS * this.#sampling.periodNanos, (now - begun) / REST_PART);
     }
 
-    /** Looks at some, and finds out which of them rest from now on. */
+    /** Samples some instances, and moves those that rest or wake. */
     #look(some: Map<number, Profiled>): void {
         for (const [number, profiled] of some) {
             const isLive = profiled.sample(this.#clock);
@@ -437,7 +436,7 @@ export class SamplerLoop {
     }
 }
 
-/** A sampler's thread as others see it. */
+/** Other threads' side of a sampler's thread. */
 export class SamplerControl {
     readonly buffer: SharedArrayBuffer;
     readonly #words: Int32Array;
@@ -447,31 +446,30 @@ export class SamplerControl {
         this.#words = new Int32Array(buffer);
     }
 
-    /** Whether it runs. */
     get runs(): boolean {
         return Atomics.load(this.#words, STATE) === IS_RUNNING;
     }
 
-    /** Goes from a state to another. False if it was not in that. */
+    /** Changes the state if it is `before`. Returns whether it was. */
     become(before: number, state: number): boolean {
         return Atomics.compareExchange(this.#words, STATE, before, state) === before;
     }
 
-    /** A message is on its way. */
+    /** Announces a message. */
     announce(): void {
         Atomics.add(this.#words, MESSAGES, 1);
         this.wake();
     }
 
-    /** It shall look now, at all or at the instance with this number. */
+    /** Requests a sample now, of one instance or of all. */
     wake(number?: number): void {
         const wanted = number === undefined ? ALL : ONE + number;
-        // Somebody else may want another.
+        // Another request may be pending.
         if (Atomics.compareExchange(this.#words, WAKE, 0, wanted) !== 0) Atomics.store(this.#words, WAKE, ALL);
         Atomics.notify(this.#words, WAKE);
     }
 
-    /** Ends it; it writes what is left. */
+    /** Ends the sampler, which writes the rest. */
     stop(): void {
         Atomics.store(this.#words, STOP, 1);
         this.wake();

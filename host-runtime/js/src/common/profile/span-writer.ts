@@ -1,11 +1,11 @@
-/** Writes blocks of events whose times the host noted: the slow calls of a profile. */
+/** Writes a profile's slow calls as blocks of events. */
 
 import { BLOCK_HEADER, CAPACITY, LEAVE, TIME, UNWIND, WIDE_TIME, type Reason } from '../constants.js';
 
-/** The longest event: a wide time and its word. */
-const LONGEST = 4;
+/** The words of the longest event: a wide time and the event. */
+const MAX_WORDS = 4;
 
-/** One lane's events. Their times only grow: a clock that goes back stands still. */
+/** One lane's events, in order of time: a clock that goes back counts as standing still. */
 export class SpanWriter {
     readonly #take: (block: Uint8Array) => void;
     readonly #words = new Uint32Array(CAPACITY / 4);
@@ -13,7 +13,7 @@ export class SpanWriter {
     #depth = 0;
     #last: number;
 
-    /** `take` gets full blocks, whose bytes are only borrowed. */
+    /** `take` gets blocks; the bytes are only borrowed. */
     constructor(now: number, take: (block: Uint8Array) => void) {
         this.#take = take;
         this.#last = now;
@@ -30,14 +30,14 @@ export class SpanWriter {
         this.#depth--;
     }
 
-    /** Closes the calls deeper than this. */
+    /** Closes calls deeper than `depth`. */
     close(ticks: number, reason: Reason, depth: number): void {
         if (depth >= this.#depth) return;
         this.#put(ticks, UNWIND + reason * 2 ** 26 + depth);
         this.#depth = depth;
     }
 
-    /** Hands over what there is. */
+    /** Hands over the block. */
     flush(): void {
         if (this.#end === BLOCK_HEADER / 4) return;
         this.#take(new Uint8Array(this.#words.buffer, 0, 4 * this.#end));
@@ -50,7 +50,7 @@ export class SpanWriter {
     }
 
     #put(ticks: number, word: number): void {
-        if (this.#end + LONGEST > this.#words.length) this.flush();
+        if (this.#end + MAX_WORDS > this.#words.length) this.flush();
         const passed = ticks - this.#last;
         if (passed > 0) {
             if (passed < 2 ** 30) this.#words[this.#end++] = TIME + passed;
