@@ -24,9 +24,6 @@ pub(crate) use units::{Unit, Units};
 
 pub(crate) type Bytes<'a> = EndianSlice<'a, LittleEndian>;
 
-/// Who is told which bytes won't be needed for a while: they may be in a file.
-pub(crate) type Done<'a> = &'a (dyn Fn(&[u8]) + Sync);
-
 /// How many DIEs may point to one another until one says where the function is declared.
 const MAX_HOPS: u32 = 8;
 /// The most bytes that a body's size takes, which some compilers count to the body.
@@ -125,7 +122,7 @@ impl Sources {
         let Some(code) = info.code() else { return Sources::default() };
         let layout = Layout { code: code.start as u64, bodies: &info.bodies };
         let section = |name: &str| info.custom_section(name).map_or(&[][..], |(data, _)| data);
-        let (sources, problem) = Sources::read(layout, section, &|_| ());
+        let (sources, problem) = Sources::read(layout, section);
         // Of split DWARF the pass that moves it tells.
         let problem = problem.filter(|problem| !matches!(problem, Problem::Split));
         warnings.extend(problem.map(|problem| Warning::BadDebugInfo { message: problem.to_string() }));
@@ -137,7 +134,6 @@ impl Sources {
     pub(crate) fn read<'a>(
         layout: Layout<'_>,
         mut section: impl FnMut(&str) -> &'a [u8],
-        done: Done<'_>,
     ) -> (Sources, Option<Problem>) {
         let section =
             |id: gimli::SectionId| Ok::<_, Infallible>(Bytes::new(section(id.name()), LittleEndian));
@@ -148,7 +144,7 @@ impl Sources {
             problems.push(Problem::Split);
         }
         let debug = Debug { layout, dwarf, units };
-        let mut sources = debug.sources(&mut problems, done);
+        let mut sources = debug.sources(&mut problems);
         sources.files.shrink_to_fit();
         (sources, problems.first().copied())
     }
@@ -224,14 +220,10 @@ impl<'a> Debug<'_, 'a> {
     }
 
     /// The functions as they are declared or, where no unit of a line program says that, by the line program.
-    fn sources(&self, problems: &mut Vec<Problem>, done: Done<'_>) -> Sources {
+    fn sources(&self, problems: &mut Vec<Problem>) -> Sources {
         let units = &self.units.units;
         let room = Room::of(self);
-        let read = (0..units.len()).into_par_iter().map(|n| {
-            let told = self.declared(n, &room);
-            done(self.units.bytes(n, &self.dwarf));
-            told
-        });
+        let read = (0..units.len()).into_par_iter().map(|n| self.declared(n, &room));
         let read: Vec<_> = read.collect();
         let mut declared = Vec::with_capacity(read.len());
         let mut inlined = Vec::new();
@@ -254,12 +246,10 @@ impl<'a> Debug<'_, 'a> {
         let mut paths = Paths::new(self);
         let mut sources = Sources::default();
         (sources.inlined, sources.inlined_functions) =
-            self.inlined(inlined, &mut paths, &mut sources.files, problems, done);
-        done(self.dwarf.debug_info.reader().slice());
-        done(self.dwarf.debug_str.reader().slice());
+            self.inlined(inlined, &mut paths, &mut sources.files, problems);
         let mut first_units: Vec<(usize, usize)> = first_unit.into_iter().collect();
         first_units.sort_unstable();
-        let programs = self.programs(&first_units, done);
+        let programs = self.programs(&first_units);
         problems.extend(programs.iter().filter_map(|program| program.problem));
         let unsaid = first_units.iter().zip(&programs).filter(|((program, _), _)| !said.contains(program));
         let by_lines: Vec<_> = unsaid.map(|(_, program)| (first_lines(program), None)).collect();
@@ -388,11 +378,6 @@ struct Text<'a> {
 }
 
 impl Text<'_> {
-    /// Where it begins in memory.
-    fn start(self) -> usize {
-        self.bytes.as_ptr() as usize
-    }
-
     /// The text; `None` if it is longer than names are.
     fn read(self) -> Option<String> {
         if self.is_whole {

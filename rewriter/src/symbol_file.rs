@@ -32,19 +32,9 @@ impl SymbolFile {
     ///
     /// If it is none of the three.
     pub fn parse(bytes: &[u8]) -> io::Result<SymbolFile> {
-        SymbolFile::parse_mapped(bytes, &|_| ())
-    }
-
-    /// The same of a file that is mapped into memory. `done` is told which bytes won't be needed for a while, and may give them back
-    /// to the system.
-    ///
-    /// # Errors
-    ///
-    /// If it is none of the three.
-    pub fn parse_mapped(bytes: &[u8], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<SymbolFile> {
         let invalid = |message: String| io::Error::new(io::ErrorKind::InvalidData, message);
         if bytes.starts_with(b"\0asm") {
-            return Twin::parse(bytes, done).map(|twin| SymbolFile::Module(Box::new(twin)));
+            return Twin::parse(bytes).map(|twin| SymbolFile::Module(Box::new(twin)));
         }
         if bytes.starts_with(b"KPER") {
             let message = "it is a trace; name an unstripped module, a symbol map or a source map";
@@ -71,7 +61,7 @@ impl SymbolFile {
     /// # Errors
     ///
     /// If it can't be read, or has no core module.
-    pub fn parse_component(bytes: &[u8], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<Vec<SymbolFile>> {
+    pub fn parse_component(bytes: &[u8]) -> io::Result<Vec<SymbolFile>> {
         let modules = modules_of(bytes)?;
         if modules.is_empty() {
             return Err(io::Error::new(
@@ -79,7 +69,7 @@ impl SymbolFile {
                 "it is a component without a core module",
             ));
         }
-        modules.into_iter().map(|module| SymbolFile::parse_mapped(module, done)).collect()
+        modules.into_iter().map(SymbolFile::parse).collect()
     }
 
     /// Whether it says more of functions than what is exported under which name.

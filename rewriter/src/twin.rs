@@ -35,9 +35,6 @@ pub(crate) const READ: [&str; 11] = [
     source_map::SECTION,
 ];
 
-/// So many bytes are read until they are given back.
-const AT_ONCE: usize = 1 << 20;
-
 const BUILD_ID: &str = "build_id";
 const DEBUG_FILE: &str = "external_debug_info";
 
@@ -60,13 +57,12 @@ pub struct Twin {
 }
 
 impl Twin {
-    /// Reads a module. Sections that say nothing of functions are passed over. `done` is told which bytes won't be needed for a
-    /// while: those of a file that is mapped into memory can be given back, so that they never are in memory all at once.
+    /// Reads a module. Sections that say nothing of functions are passed over.
     ///
     /// # Errors
     ///
     /// If it is no module. What can't be read of names and debug information is among `problems`.
-    pub fn parse(bytes: &[u8], done: &(dyn Fn(&[u8]) + Sync)) -> io::Result<Twin> {
+    pub fn parse(bytes: &[u8]) -> io::Result<Twin> {
         let mut twin = Twin::default();
         let mut sections = HashMap::new();
         let mut kept = Vec::new();
@@ -84,23 +80,18 @@ impl Twin {
             if twin.section(id, at, content, &mut sections)? {
                 kept.push((id, content));
             }
-            done(content);
         }
         // Lines take the most memory while they are read, so all else is read behind them.
-        twin.describe(&sections, done);
-        twin.take_names(sections.get("name").copied().unwrap_or_default(), done);
+        twin.describe(&sections);
+        twin.take_names(sections.get("name").copied().unwrap_or_default());
         if twin.sources.has_rows() {
             twin.skeleton = wasm_encoder::Module::HEADER.to_vec();
             for (id, content) in kept {
                 twin.skeleton.push(id);
                 content.len().encode(&mut twin.skeleton);
-                for piece in content.chunks(AT_ONCE) {
-                    twin.skeleton.extend_from_slice(piece);
-                    done(piece);
-                }
+                twin.skeleton.extend_from_slice(content);
             }
         }
-        done(bytes);
         Ok(twin)
     }
 
@@ -168,31 +159,24 @@ impl Twin {
     }
 
     /// The names of a name section.
-    fn take_names(&mut self, section: &[u8], done: &(dyn Fn(&[u8]) + Sync)) {
-        let (mut behind, mut is_named) = (0, false);
+    fn take_names(&mut self, section: &[u8]) {
+        let mut is_named = false;
         let read = for_each_name(section, 0, |index, name: &str| {
             is_named = true;
-            let at = (name.as_ptr() as usize).saturating_sub(section.as_ptr() as usize);
             self.names.insert(index, name.into());
-            if at >= behind + AT_ONCE {
-                done(section.get(behind..at).unwrap_or_default());
-                behind = at;
-            }
         });
         if let Err(error) = read {
             self.problems.push(format!("its name section can't be read: {error}"));
         }
         self.is_named = is_named;
-        done(section);
     }
 
     /// Places, from the sections that were read.
-    fn describe(&mut self, sections: &HashMap<&str, &[u8]>, done: &(dyn Fn(&[u8]) + Sync)) {
+    fn describe(&mut self, sections: &HashMap<&str, &[u8]>) {
         let section = |name: &str| sections.get(name).copied().unwrap_or_default();
         note(&mut self.identity, section);
         let Some(code) = &self.identity.code else { return };
-        let (sources, problem) =
-            Sources::read(Layout { code: code.offset, bodies: &self.bodies }, section, done);
+        let (sources, problem) = Sources::read(Layout { code: code.offset, bodies: &self.bodies }, section);
         self.sources = sources;
         if let Some(Problem::Split) = problem {
             let message = "parts of its debug information are in `.dwo` or `.dwp` files (split DWARF), which are not read: calls inlined there are missing; compile without `-gsplit-dwarf`";

@@ -87,7 +87,7 @@ fn a_module_of_the_same_build_tells_them_later() {
     }
     let mut named = rewrite(&bare.finish(), &options).unwrap().symbols;
     assert!(named.inlined.is_empty());
-    let twin = SymbolFile::Module(Box::new(Twin::parse(&wasm, &|_| ()).unwrap()));
+    let twin = SymbolFile::Module(Box::new(Twin::parse(&wasm).unwrap()));
     for _ in 0..2 {
         // A second time says nothing new.
         twin.name(&mut named);

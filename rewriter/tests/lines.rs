@@ -55,7 +55,7 @@ fn a_module_of_the_same_build_tells_them_later() {
         if options.probe == Probe::default() {
             assert!(named.codes.is_empty(), "without lines nobody needs the calls");
         }
-        let twin = SymbolFile::Module(Box::new(Twin::parse(&wasm, &|_| ()).unwrap()));
+        let twin = SymbolFile::Module(Box::new(Twin::parse(&wasm).unwrap()));
         twin.fits(&named).unwrap();
         assert!(twin.name(&mut named) > 0);
         named.tidy_files();

@@ -12,7 +12,7 @@ fn read(name: &str) -> Vec<u8> {
 fn the_module_has_lines_and_a_problem_says_what_is_missing() {
     for name in ["split4.wasm", "split5.wasm"] {
         let split = read(name);
-        let twin = Twin::parse(&split, &|_| ()).unwrap();
+        let twin = Twin::parse(&split).unwrap();
         assert!(twin.problems[0].contains("split DWARF), which are not read"), "{:?}", twin.problems);
         let names = Some(SymbolFile::Module(Box::new(twin)));
         let options = Options { probe: Probe::Count, names, ..Options::default() };

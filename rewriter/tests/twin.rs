@@ -48,7 +48,7 @@ fn table(wasm: &[u8]) -> SymbolTable {
 }
 
 fn twin(wasm: &[u8]) -> Twin {
-    Twin::parse(wasm, &|_| ()).unwrap()
+    Twin::parse(wasm).unwrap()
 }
 
 /// What a table says of functions: names, and places with their files' paths.
@@ -215,7 +215,7 @@ fn broken_files_are_errors_or_say_less() {
                 broken[byte] = random.u8(..);
             }
         }
-        if let Ok(twin) = Twin::parse(&broken, &|_| ()) {
+        if let Ok(twin) = Twin::parse(&broken) {
             let _ = twin.fits(&table);
             twin.name(&mut table.clone());
         }

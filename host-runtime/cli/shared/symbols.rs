@@ -4,8 +4,8 @@
 //! A trace is opened once or several times; what was found stays with the flags that say where to look.
 
 mod beside;
-mod mapped;
 mod maps;
+mod memory;
 mod search;
 
 use crate::input;
@@ -158,7 +158,7 @@ fn read(path: &Path) -> io::Result<Vec<SymbolFile>> {
     if path.extension().is_some_and(|extension| extension == "wat") {
         let module = input::read_module(path).map_err(|error| io::Error::other(format!("{error:#}")))?;
         return match kperf_rewriter::is_component(&module) {
-            true => SymbolFile::parse_component(&module, &|_| ()),
+            true => SymbolFile::parse_component(&module),
             false => Ok(vec![SymbolFile::parse(&module)?]),
         };
     }
@@ -166,11 +166,13 @@ fn read(path: &Path) -> io::Result<Vec<SymbolFile>> {
     if !path.metadata()?.is_file() {
         return Err(io::Error::other("it is no file but a folder, a pipe or a device"));
     }
-    let files = mapped::with(path, |bytes, done| match kperf_rewriter::is_component(bytes) {
-        true => SymbolFile::parse_component(bytes, done),
-        false => Ok(vec![SymbolFile::parse_mapped(bytes, done)?]),
-    })?;
-    mapped::trim();
+    let bytes = std::fs::read(path)?;
+    let files = match kperf_rewriter::is_component(&bytes) {
+        true => SymbolFile::parse_component(&bytes)?,
+        false => vec![SymbolFile::parse(&bytes)?],
+    };
+    drop(bytes);
+    memory::trim();
     for file in &files {
         let SymbolFile::Module(twin) = file else { continue };
         for problem in &twin.problems {
@@ -232,7 +234,7 @@ impl Known {
             {
                 self.tables.insert(key, Some(kept.clone()));
                 drop(table);
-                mapped::trim();
+                memory::trim();
                 return Some(kept);
             }
             changed += beside::name(beside, &mut table);
@@ -256,7 +258,7 @@ impl Known {
                     file.recall();
                     // A trace has most modules once.
                     let renamed = file.file.give(&mut table);
-                    mapped::trim();
+                    memory::trim();
                     given += renamed;
                     if renamed > 0 {
                         tell(format_args!(
@@ -297,7 +299,7 @@ impl Known {
         }
         self.tables.insert(key, instead.clone());
         drop((table.symbols, table.files, table.inlined, table.codes));
-        mapped::trim();
+        memory::trim();
         instead
     }
 }
@@ -328,7 +330,7 @@ impl Namer for Names {
             drop(known);
             beside::remember(trace, &self.applied, &modules);
         }
-        mapped::trim();
+        memory::trim();
         Ok(())
     }
 }

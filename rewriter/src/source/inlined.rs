@@ -6,10 +6,10 @@
 mod names;
 
 use super::units;
-use super::{Budget, Debug, Done, Paths, Problem, UnitOffset};
+use super::{Budget, Debug, Paths, Problem, UnitOffset};
 use gimli::{AttributeValue, DebugInfoOffset, RangeListsOffset, Section as _};
 use kperf_abi::{Inlined, InlinedCall, InlinedFunction, MAX_INLINED, Region, Source};
-use names::{Function, Said, Strings, read_names};
+use names::{Function, Said, read_names};
 use rayon::prelude::*;
 use std::collections::hash_map::{Entry, RandomState};
 use std::collections::{HashMap, HashSet};
@@ -250,9 +250,8 @@ impl<'a> Debug<'_, 'a> {
         paths: &mut Paths<'_, '_, '_>,
         files: &mut Vec<String>,
         problems: &mut Vec<Problem>,
-        done: Done<'_>,
     ) -> (Bodies, Vec<InlinedFunction>) {
-        let (read, more) = self.functions(&units, done);
+        let (read, more) = self.functions(&units);
         let too_many = [&*problems, &more].into_iter().flatten();
         // Whichever were read before the room was used up.
         if too_many.into_iter().any(|problem| matches!(problem, Problem::ManyInlined | Problem::LongNames)) {
@@ -309,11 +308,7 @@ impl<'a> Debug<'_, 'a> {
     }
 
     /// The functions that calls are of, by their entries, in the order of these.
-    fn functions(
-        &self,
-        units: &[(usize, UnitCalls)],
-        done: Done<'_>,
-    ) -> (Vec<(DebugInfoOffset, Function)>, Vec<Problem>) {
+    fn functions(&self, units: &[(usize, UnitCalls)]) -> (Vec<(DebugInfoOffset, Function)>, Vec<Problem>) {
         let calls = units.iter().flat_map(|(_, unit)| &unit.calls);
         let entries = calls.filter_map(|call| known(call.function));
         let mut entries: Vec<DebugInfoOffset> =
@@ -342,9 +337,7 @@ impl<'a> Debug<'_, 'a> {
                         }
                     }
                 }
-                done(self.units.bytes(unit, &self.dwarf));
-                let strings = self.dwarf.debug_str.reader();
-                match read_names(said, &Strings::of(strings.slice(), done), &room, &names) {
+                match read_names(said, &room, &names) {
                     Ok(found) => (found, problem),
                     Err(error) => (Vec::new(), Some(error)),
                 }

@@ -3,7 +3,7 @@
 //! Large modules have millions of them, so they are packed: three or four bytes each instead of twenty.
 
 use super::units::LineProgram;
-use super::{Debug, Done, Layout, Paths, Problem};
+use super::{Debug, Layout, Paths, Problem};
 use kperf_abi::{Row, Source, leb128};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -258,13 +258,11 @@ impl Program {
 
 impl<'a> Debug<'_, 'a> {
     /// The rows of all line programs that a unit names, each program once.
-    pub(super) fn programs(&self, first_units: &[(usize, usize)], done: Done<'_>) -> Vec<Program> {
+    pub(super) fn programs(&self, first_units: &[(usize, usize)]) -> Vec<Program> {
         let room = AtomicUsize::new(MAX_ROWS);
         let programs = first_units.par_iter().filter_map(|&(program, unit)| {
             let program = self.units.programs[program].as_ref().ok()?;
-            let rows = self.rows_of(unit, program, &room);
-            done(program.header().raw_program_buf().slice());
-            Some(rows)
+            Some(self.rows_of(unit, program, &room))
         });
         let mut programs: Vec<Program> = programs.collect();
         if programs.iter().any(|program| matches!(program.problem, Some(Problem::ManyLines))) {

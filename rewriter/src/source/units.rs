@@ -172,14 +172,6 @@ impl<'a> Units<'a> {
         Units { units, abbreviations, programs }
     }
 
-    /// The bytes of the n-th unit.
-    pub(crate) fn bytes(&self, n: usize, dwarf: &Dwarf<Bytes<'a>>) -> &'a [u8] {
-        let Some(unit) = self.units.get(n) else { return &[] };
-        let start = unit.header.debug_info_offset().map_or(0, |offset| offset.0);
-        let bytes = dwarf.debug_info.reader().slice().get(start..).unwrap_or_default();
-        bytes.get(..unit.header.length_including_self()).unwrap_or_default()
-    }
-
     pub(crate) fn budget(&self, unit: &Unit<'a>) -> Budget {
         Budget::of(&unit.header)
     }
