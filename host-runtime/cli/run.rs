@@ -19,7 +19,7 @@ use crate::output::tell;
 use crate::parents::ParentArgs;
 use crate::probes::{LeafArg, ProbeArg, ProbeArgs};
 use crate::sampling::{RecordArg, RecordArgs, SamplingArgs, StackArg};
-use crate::send::{self, LiveSignals, SignalArg};
+use crate::send::{LiveSignals, SignalArg};
 use crate::symbols::{self, SymbolArgs};
 use crate::table::color::ColorArg;
 use crate::table::fit::Shown;
@@ -455,8 +455,6 @@ impl Opts {
         };
         let builder = builder.parent(parent);
         let file = || {
-            // An earlier trace of this name may have left a journal of what was sent.
-            send::forget(trace);
             File::create(trace).with_context(|| format!("failed to create the trace `{}`", trace.display()))
         };
         let mut builder = match (&self.otlp, &self.watch) {

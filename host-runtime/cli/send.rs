@@ -1,6 +1,5 @@
 //! `kperf-wasm send`: a trace's calls as spans, to a Collector.
 
-mod journal;
 mod sums;
 
 use crate::delivery::{self, DeliveryArgs};
@@ -10,11 +9,10 @@ use crate::signals;
 use crate::spans::{SpanArgs, check_times, tell_warnings};
 use crate::{input, traces};
 use anyhow::{Context, bail};
-use journal::{Journal, Task};
-use kperf_otlp::exporter::{BoxError, Config, Receipt, Resume, Sending, Signal, Source, SourceProgress};
-use kperf_otlp::{Account, Request, SpanOptions, Spans};
-use kperf_trace::{Header, TraceReader};
-use std::fs::{self, File};
+use kperf_otlp::exporter::{BoxError, Sending, Signal, Source, SourceProgress};
+use kperf_otlp::{Account, Request, Spans};
+use kperf_trace::TraceReader;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -23,8 +21,8 @@ use std::sync::mpsc;
 /// Send a trace to an OpenTelemetry Collector: its calls as spans, and with --signals its metrics and its profile
 ///
 /// Each call is one span, over OTLP: HTTP or gRPC. A busy Collector is asked again, as OTLP's specification says. At the end a
-/// table on stderr says what became of the spans. Spans that were not acknowledged can be sent later with --resume:
-/// `TRACE.sent` remembers the others until all are.
+/// table on stderr says what became of the spans. If some were not acknowledged, send the trace again: the same trace and flags
+/// give the same span ids, so a backend that stores spans by id keeps one of each.
 ///
 /// These environment variables are read: OTEL_EXPORTER_OTLP_ENDPOINT, _HEADERS, _PROTOCOL, _COMPRESSION, _TIMEOUT,
 /// _CERTIFICATE, _CLIENT_CERTIFICATE, _CLIENT_KEY and _INSECURE, each also as OTEL_EXPORTER_OTLP_TRACES_...;
@@ -35,9 +33,6 @@ pub struct Opts {
     /// The trace, or `-` for stdin.
     #[arg(value_name = "TRACE")]
     trace: PathBuf,
-    /// Continue an earlier `send` or `run --otlp` of this trace: send only what was not acknowledged.
-    #[arg(long)]
-    resume: bool,
     /// What to send, as a list with commas, one after the other, whatever becomes of those before. Metrics are the calls of each function and their time. A profile has the self time and
     /// the calls of each path of calls; Collectors take it behind the feature gate `service.profilesSupport`.
     #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',', default_value = "traces")]
@@ -61,7 +56,6 @@ Examples:
   kperf-wasm send app.kperf
   kperf-wasm send app.kperf --endpoint http://collector:4317 --protocol grpc --compression gzip
   kperf-wasm send app.kperf --min-time 10us --depth 8
-  kperf-wasm send app.kperf --resume
   kperf-wasm send app.kperf --signals metrics,profiles
 
 Exit codes:
@@ -99,10 +93,6 @@ impl Opts {
         input::refuse_folder(&self.trace)?;
         let has = |signal| self.signals.contains(&signal);
         let sums = [SignalArg::Metrics, SignalArg::Profiles].map(has);
-        let only_traces = sums == [false, false];
-        if self.resume && !only_traces {
-            bail!("--resume continues to send spans; leave out --signals");
-        }
         let is_one = has(SignalArg::Traces) as u8 + sums[0] as u8 + sums[1] as u8 == 1;
         if !is_one && !traces::can_be_read_twice(&self.trace) {
             bail!("several signals need several readings of the trace; give it as a file");
@@ -140,23 +130,16 @@ impl Opts {
 
     fn send_spans(&self) -> anyhow::Result<ExitCode> {
         let config = self.delivery.config()?;
-        let again = traces::can_be_read_twice(&self.trace);
-        let header = if again { Some(self.open()?.header().clone()) } else { None };
+        let can_repeat = traces::can_be_read_twice(&self.trace);
         let options = self.spans.options(&self.calls)?;
-        if again {
+        if can_repeat {
             self.spans.check_early(&self.calls, self.open()?)?;
         }
-        let resume = match &header {
-            Some(header) => {
-                self.journal(&Task::new(header, described(&self.calls, &self.spans, &options), &config))?
-            }
-            None => Resume::default(),
-        };
         let reader = self.open()?;
         let length = self.trace.metadata().ok().filter(|metadata| metadata.is_file()).map(|file| file.len());
         let (tell_account, account) = mpsc::channel();
         let open = move || Ok(Watched { spans: Spans::new(reader, options), tell: tell_account });
-        let sending = Sending::start(config.clone(), resume, open).context("failed to send the trace")?;
+        let sending = Sending::start(config.clone(), open).context("failed to send the trace")?;
         let (tell_signal, signal) = mpsc::channel();
         let stopper = sending.stopper();
         signals::watch(move |signal| {
@@ -169,14 +152,11 @@ impl Opts {
             tell_warnings(&account);
         }
         delivery::show(&delivery, &config);
-        if !delivery.can_be_resumed() {
-            forget(&self.trace);
-        }
         if delivery.is_complete() {
             return Ok(ExitCode::SUCCESS);
         }
-        if header.is_some() && delivery.can_be_resumed() {
-            tell(how_to_resume(&self.trace));
+        if can_repeat && delivery.can_be_sent_again() {
+            tell(how_to_repeat(&self.trace));
         }
         Ok(signal.try_recv().map_or(ExitCode::FAILURE, signals::Signal::code))
     }
@@ -191,26 +171,6 @@ impl Opts {
         let reader = reader.with_names(self.calls.symbols.namer(&self.trace, true)?);
         check_times(reader.header())?;
         Ok(reader)
-    }
-
-    /// What was acknowledged before, and the journal for what follows.
-    fn journal(&self, task: &Task) -> anyhow::Result<Resume> {
-        let path = journal::path(&self.trace);
-        if self.resume {
-            if let Some((journal, earlier)) = Journal::resume(&path, task)? {
-                return Ok(kept(journal, earlier));
-            }
-            tell(format_args!("there is no `{}`, so everything is sent", path.display()));
-        } else {
-            let acknowledged = journal::acknowledged(&path);
-            if acknowledged > 0 {
-                tell(format_args!(
-                    "warning: {acknowledged} spans of this trace were acknowledged before; all are sent again (--resume \
-                     would go on behind them)"
-                ));
-            }
-        }
-        Ok(kept(Journal::create(&path, task)?, Vec::new()))
     }
 }
 
@@ -244,7 +204,6 @@ pub fn send_whole(
 ) -> anyhow::Result<bool> {
     let opts = Opts {
         trace: trace.to_owned(),
-        resume: false,
         signals,
         quiet,
         only_trouble: quiet,
@@ -255,30 +214,7 @@ pub fn send_whole(
     Ok(opts.run()? == ExitCode::SUCCESS)
 }
 
-/// Everything that decides which spans there are and what is in them.
-fn described(calls: &CallArgs, spans: &SpanArgs, options: &SpanOptions) -> String {
-    format!("{calls:?} {spans:?} {:?}", options.resource)
-}
-
-/// The journal for a trace that is about to be recorded; all of its spans are sent.
-pub fn live_journal(trace: &Path, options: &SpanOptions, config: &Config) -> anyhow::Result<Resume> {
-    let task =
-        Task::new(&Header::default(), described(&CallArgs::default(), &SpanArgs::default(), options), config);
-    Ok(kept(Journal::create(&journal::path(trace), &task)?, Vec::new()))
-}
-
-/// Hands the journal to the thread that sends.
-fn kept(mut journal: Journal, earlier: Vec<Receipt>) -> Resume {
-    Resume { earlier, on_receipt: Some(Box::new(move |receipt| journal.note(receipt))) }
-}
-
-/// Deletes a trace's journal: --resume has nothing to continue.
-pub fn forget(trace: &Path) {
-    // A trace from stdin has no journal.
-    let _ = fs::remove_file(journal::path(trace));
-}
-
-/// Tells the user how to send the rest.
-pub fn how_to_resume(trace: &Path) -> String {
-    format!("`kperf-wasm send {} --resume` sends the missing spans", trace.display())
+/// How to send the missing spans.
+pub fn how_to_repeat(trace: &Path) -> String {
+    format!("`kperf-wasm send {}` sends all spans again, with the same ids", trace.display())
 }

@@ -69,8 +69,7 @@ impl Live {
         if has(SignalArg::Traces) {
             let config = config(Signal::Traces)?;
             let options = SpanArgs::default().options(&CallArgs::default())?;
-            let resume = send::live_journal(trace, &options, &config)?;
-            let sending = Sending::live(config.clone(), options, resume, tail);
+            let sending = Sending::live(config.clone(), options, tail);
             sendings.push((sending.context("failed to send spans")?, config));
         }
         let begun = Begun { sendings, endpoint, later, trace: trace.to_owned(), quiet };
@@ -98,10 +97,8 @@ impl Live {
                         trace.display()
                     ));
                 }
-            } else if !delivery.can_be_resumed() {
-                send::forget(&trace);
-            } else {
-                tell(send::how_to_resume(&trace));
+            } else if delivery.can_be_sent_again() {
+                tell(send::how_to_repeat(&trace));
             }
         }
         // A Collector may take one signal and not another.

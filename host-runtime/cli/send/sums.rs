@@ -5,7 +5,7 @@ use crate::spans::{check_times, refuse_single_calls};
 use crate::traces::{self, Trace};
 use crate::{delivery, input, signals};
 use anyhow::{Context, bail};
-use kperf_otlp::exporter::{Resume, Sending, Signal};
+use kperf_otlp::exporter::{Sending, Signal};
 use kperf_otlp::{Request, SpanOptions, Spans};
 use std::process::ExitCode;
 use std::sync::mpsc;
@@ -57,8 +57,8 @@ impl Opts {
     ) -> anyhow::Result<ExitCode> {
         let config = self.delivery.config_for(signal)?;
         let (sender, requests) = mpsc::sync_channel(READY);
-        let sending = Sending::start(config.clone(), Resume::default(), move || Ok(requests))
-            .context("failed to send the trace")?;
+        let sending =
+            Sending::start(config.clone(), move || Ok(requests)).context("failed to send the trace")?;
         let (tell_signal, told_signal) = mpsc::channel();
         let stopper = sending.stopper();
         signals::watch(move |signal| {

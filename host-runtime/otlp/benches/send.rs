@@ -14,7 +14,7 @@
 #[allow(dead_code)]
 mod server;
 
-use kperf_otlp::exporter::{BoxError, Config, Protocol, Resume, Sending, Settings, Source, SourceProgress};
+use kperf_otlp::exporter::{BoxError, Config, Protocol, Sending, Settings, Source, SourceProgress};
 use kperf_otlp::{Request, SpanOptions, Spans};
 use kperf_trace::TraceReader;
 use server::{Ports, Server};
@@ -161,7 +161,7 @@ impl Source for Encoded {
 
 fn send<S: Source>(config: &Config, open: impl FnOnce() -> Result<S, BoxError> + Send + 'static) -> Duration {
     let begun = Instant::now();
-    let delivery = Sending::start(config.clone(), Resume::default(), open).unwrap().wait();
+    let delivery = Sending::start(config.clone(), open).unwrap().wait();
     assert!(delivery.is_complete(), "{delivery}");
     begun.elapsed()
 }

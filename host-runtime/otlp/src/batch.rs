@@ -12,8 +12,6 @@ pub struct Request {
     pub body: Vec<u8>,
     /// How many spans (or points of metrics, or profiles) are in it: what a Collector counts when it rejects some.
     pub spans: u64,
-    /// How many spans are in the requests before it.
-    pub first_span: u64,
 }
 
 /// Gathers spans and cuts requests.
@@ -112,7 +110,7 @@ impl Batch {
         self.requests += 1;
         self.bytes += body.len() as u64;
         let spans = std::mem::take(&mut self.count);
-        self.ready.push_back(Request { body, spans, first_span: self.given });
+        self.ready.push_back(Request { body, spans });
         self.given += spans;
     }
 

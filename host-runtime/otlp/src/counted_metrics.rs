@@ -82,7 +82,6 @@ impl Encoder {
             self.put_counted(second, start, end, requests);
             return;
         }
-        let first_span = requests.last().map_or(0, |request| request.first_span + request.spans);
-        requests.push(Request { body, spans: 2 * functions.len() as u64, first_span });
+        requests.push(Request { body, spans: 2 * functions.len() as u64 });
     }
 }

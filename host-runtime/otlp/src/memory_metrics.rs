@@ -106,9 +106,8 @@ impl Encoder {
             self.put_memory(second, start, end, requests);
             return;
         }
-        let first_span = requests.last().map_or(0, |request| request.first_span + request.spans);
         let points = 2 * (functions.len() + followed().count()) as u64;
-        requests.push(Request { body, spans: points, first_span });
+        requests.push(Request { body, spans: points });
     }
 
     fn memory_attributes(&self, func: FuncId) -> Vec<KeyValue> {

@@ -113,9 +113,8 @@ impl Encoder {
             self.put_metrics(gathered, second, start, end, requests);
             return;
         }
-        let before = requests.last().map_or(0, |request| request.first_span + request.spans);
         let points = functions.len() as u64 + timed;
-        requests.push(Request { body, spans: points, first_span: before });
+        requests.push(Request { body, spans: points });
     }
 }
 

@@ -152,8 +152,7 @@ struct Batch<'a> {
     bytes: usize,
     /// What each request has beside its samples and its dictionary, in bytes.
     envelope: usize,
-    /// Profiles and requests before this one.
-    given: u64,
+    /// Requests before this one.
     requests: u64,
 }
 
@@ -177,7 +176,6 @@ impl<'a> Batch<'a> {
             samples: Default::default(),
             bytes: 0,
             envelope: FRAME + resource(header, symbols, &options.resource).encoded_len(),
-            given: 0,
             requests: 0,
         }
     }
@@ -278,9 +276,7 @@ impl<'a> Batch<'a> {
             vec![ResourceProfiles { resource, scope_profiles, schema_url: SCHEMA_URL.into() }];
         let dictionary = Some(self.dictionary.take());
         let body = ExportProfilesServiceRequest { resource_profiles, dictionary }.encode_to_vec();
-        let request = Request { body, spans: count, first_span: self.given };
-        self.given += count;
         self.requests += 1;
-        Some(request)
+        Some(Request { body, spans: count })
     }
 }

@@ -105,8 +105,7 @@ impl<R: Read> Spans<R> {
     }
 
     /// The spans so far that don't fill a request yet: for a trace that still grows, if spans must not wait for more. The size of
-    /// requests then depends on when this is called. Which spans there are, and in which order, does not
-    /// ([`Request::first_span`]).
+    /// requests then depends on when this is called. Which spans there are, and in which order, does not.
     pub fn partial(&mut self) -> Option<Request> {
         let batch = &mut self.frames.visitor().batch;
         batch.cut();
@@ -209,11 +208,7 @@ impl<R: Read> Spans<R> {
         let Some((start_ticks, end_ticks)) = self.range.filter(|_| self.finished) else { return Vec::new() };
         let encoder = self.frames.visitor();
         let mut requests = encoder.metrics(start_ticks, end_ticks);
-        let before = requests.last().map_or(0, |request| request.first_span + request.spans);
-        let memory = encoder.memory_metrics(start_ticks, end_ticks);
-        requests.extend(
-            memory.into_iter().map(|request| Request { first_span: before + request.first_span, ..request }),
-        );
+        requests.extend(encoder.memory_metrics(start_ticks, end_ticks));
         requests
     }
 

@@ -16,8 +16,6 @@ pub struct Delivery {
     pub attempted: u64,
     /// Spans that the Collector has, as it said.
     pub acknowledged: u64,
-    /// How many of these were acknowledged in an earlier run, which this run resumes.
-    pub acknowledged_earlier: u64,
     /// Spans that the Collector rejected, though it took their request.
     pub rejected: u64,
     /// Spans whose request was refused, or tried until the time was over. (A Collector may have some of these: perhaps only its
@@ -27,7 +25,7 @@ pub struct Delivery {
     pub dropped: u64,
     /// Whether the trace was read to its end. If not, `expected` is only what was read.
     pub whole: bool,
-    /// Requests that were acknowledged in this run.
+    /// Requests that were acknowledged.
     pub requests: u64,
     /// Tries beyond each request's first.
     pub retries: u64,
@@ -77,8 +75,8 @@ impl Delivery {
         self.whole && self.acknowledged + self.elided == self.expected
     }
 
-    /// Whether sending again, what was not acknowledged, may change anything. What a Collector rejected it would reject again.
-    pub fn can_be_resumed(&self) -> bool {
+    /// Whether sending the trace again may help: some spans failed or were not sent. A Collector rejects again what it rejected.
+    pub fn can_be_sent_again(&self) -> bool {
         !self.whole || self.failed > 0 || self.dropped > 0
     }
 
@@ -114,9 +112,6 @@ impl fmt::Display for Delivery {
             let (line, count_text) = (if n == 0 { "" } else { "\n" }, grouped(count));
             write!(f, "{line}{name:<12}  {count_text:>width$}")?;
             match name {
-                "acknowledged" if self.acknowledged_earlier > 0 => {
-                    write!(f, "  {} of them earlier", grouped(self.acknowledged_earlier))?;
-                }
                 "expected" if !note.is_empty() => write!(f, "  {note}")?,
                 _ if !note.is_empty() && count > 0 => write!(f, "  {note}")?,
                 _ => {}
@@ -162,7 +157,6 @@ mod tests {
             elided: 500,
             attempted: 2_000_000,
             acknowledged: 1_990_000,
-            acknowledged_earlier: 90_000,
             rejected: 7,
             failed: 9_993,
             dropped: 58,
@@ -179,7 +173,7 @@ expected      2,000,558
 elided              500  left out by filters
 dropped              58  never sent
 attempted     2,000,000
-acknowledged  1,990,000  90,000 of them earlier
+acknowledged  1,990,000
 rejected              7
 failed            9,993
   rejected, 7: too old
@@ -198,10 +192,10 @@ failed            9,993
             whole: true,
             ..Delivery::default()
         };
-        assert!(!rejected.is_complete() && !rejected.can_be_resumed());
-        assert!(Delivery { failed: 1, ..rejected.clone() }.can_be_resumed());
-        assert!(Delivery { dropped: 1, ..rejected.clone() }.can_be_resumed());
-        assert!(Delivery { whole: false, ..rejected }.can_be_resumed());
+        assert!(!rejected.is_complete() && !rejected.can_be_sent_again());
+        assert!(Delivery { failed: 1, ..rejected.clone() }.can_be_sent_again());
+        assert!(Delivery { dropped: 1, ..rejected.clone() }.can_be_sent_again());
+        assert!(Delivery { whole: false, ..rejected }.can_be_sent_again());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::error::Result;
-use super::sending::{Resume, Sending};
+use super::sending::Sending;
 use super::shared::Shared;
 use super::spool::{Spool, Tail};
 use crate::{ProfileOptions, SpanOptions, Spans, WindowProfiles};
@@ -19,7 +19,7 @@ use kperf_trace::TraceReader;
 /// When the file, a thread or what the configuration names can't be had.
 pub fn sink(config: Config, options: SpanOptions) -> Result<(Spool, Sending)> {
     let (spool, tail) = Spool::temporary()?;
-    Ok((spool, Sending::live(config, options, Resume::default(), tail)?))
+    Ok((spool, Sending::live(config, options, tail)?))
 }
 
 /// The same for a recorder that makes a profile: its windows are sent, each when it has ended.
@@ -38,9 +38,9 @@ impl Sending {
     /// # Errors
     ///
     /// If the configuration can't work (certificates, headers), or a file or a thread can't be had.
-    pub fn live(config: Config, options: SpanOptions, resume: Resume, tail: Tail) -> Result<Sending> {
+    pub fn live(config: Config, options: SpanOptions, tail: Tail) -> Result<Sending> {
         let shared = Shared::new(Some(tail.ended()));
-        Sending::start_with(config, resume, shared, move || Ok(Spans::new(TraceReader::new(tail)?, options)))
+        Sending::start_with(config, shared, move || Ok(Spans::new(TraceReader::new(tail)?, options)))
     }
 
     /// Begins to send the windows of a profile that is still being written, each when it has ended.
@@ -51,6 +51,6 @@ impl Sending {
     pub fn live_profiles(config: Config, options: ProfileOptions, tail: Tail) -> Result<Sending> {
         let shared = Shared::new(Some(tail.ended()));
         let open = move || Ok(WindowProfiles::new(TraceReader::new(tail)?, options));
-        Sending::start_with(config, Resume::default(), shared, open)
+        Sending::start_with(config, shared, open)
     }
 }

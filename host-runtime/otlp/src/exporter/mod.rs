@@ -29,7 +29,7 @@ pub use config::{Compression, Config, Identity, Protocol, Signal};
 pub use delivery::{About, Delivery, Words};
 pub use error::{Error, ErrorKind, Result};
 pub use live::{profile_sink, sink};
-pub use sending::{OnReceipt, Receipt, Resume, Sending, Stopper};
+pub use sending::{Sending, Stopper};
 pub use settings::{Settings, parse_pairs};
 pub use source::{BoxError, Source, SourceProgress};
 pub use spool::{Spool, Tail};

@@ -9,10 +9,9 @@ use super::retry::{self, Outcome, Transport};
 use super::shared::Shared;
 use super::source::{BoxError, Source};
 use bytes::Bytes;
-use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 use tokio::runtime::Handle;
@@ -23,29 +22,6 @@ const IN_FLIGHT: usize = 2;
 /// How many more requests are ready to be sent.
 const READY: usize = 2;
 
-/// A request that was acknowledged.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Receipt {
-    /// How many spans are in the requests before it, in the order of the source.
-    pub first_span: u64,
-    /// How many spans it has.
-    pub spans: u64,
-    /// How many of them were rejected.
-    pub rejected: u64,
-}
-
-/// Called with every receipt, by the thread that sends.
-pub type OnReceipt = Box<dyn FnMut(Receipt) + Send>;
-
-/// Options of a sending, beside its configuration.
-#[derive(Default)]
-pub struct Resume {
-    /// Receipts of an earlier run over the same requests: these are not sent again.
-    pub earlier: Vec<Receipt>,
-    /// Called with each new receipt.
-    pub on_receipt: Option<OnReceipt>,
-}
-
 /// Spans that are being sent, by threads of its own. When this is dropped they go on.
 pub struct Sending {
     pub(super) shared: Arc<Shared>,
@@ -55,7 +31,6 @@ pub struct Sending {
 
 /// A request on its way.
 struct Parcel {
-    first_span: u64,
     spans: u64,
     /// Before compression.
     length: u64,
@@ -70,10 +45,9 @@ impl Sending {
     /// When the configuration can't work (certificates, headers), or a thread can't be had.
     pub fn start<S: Source>(
         config: Config,
-        resume: Resume,
         open: impl FnOnce() -> Result<S, BoxError> + Send + 'static,
     ) -> Result<Sending> {
-        Sending::start_with(config, resume, Shared::default(), open)
+        Sending::start_with(config, Shared::default(), open)
     }
 
     /// Whether a configuration can work, as far as that can be said without sending anything: certificates, headers.
@@ -92,7 +66,6 @@ impl Sending {
 
     pub(super) fn start_with<S: Source>(
         config: Config,
-        resume: Resume,
         shared: Shared,
         open: impl FnOnce() -> Result<S, BoxError> + Send + 'static,
     ) -> Result<Sending> {
@@ -116,8 +89,7 @@ impl Sending {
             shared: shared.clone(),
             parcels: sender,
         };
-        let Resume { earlier, on_receipt } = resume;
-        let encode = move || encoder.run(earlier, open);
+        let encode = move || encoder.run(open);
         let encoding = std::thread::Builder::new()
             .name("kperf-otlp-encode".into())
             .spawn(encode)
@@ -127,7 +99,6 @@ impl Sending {
             config,
             shared: shared.clone(),
             parcels: tokio::sync::Mutex::new(receiver),
-            on_receipt: Mutex::new(on_receipt),
         });
         let (tell, done) = oneshot::channel();
         let send = move || {
@@ -242,8 +213,8 @@ struct Encoder {
 }
 
 impl Encoder {
-    fn run<S: Source>(self, earlier: Vec<Receipt>, open: impl FnOnce() -> Result<S, BoxError>) {
-        if let Err(error) = open().and_then(|source| self.all(earlier, source)) {
+    fn run<S: Source>(self, open: impl FnOnce() -> Result<S, BoxError>) {
+        if let Err(error) = open().and_then(|source| self.all(source)) {
             let chain: Vec<String> =
                 std::iter::successors(Some(&*error as &dyn std::error::Error), |error| error.source())
                     .map(ToString::to_string)
@@ -252,9 +223,7 @@ impl Encoder {
         }
     }
 
-    fn all(&self, earlier: Vec<Receipt>, mut source: impl Source) -> Result<(), BoxError> {
-        let earlier: BTreeMap<(u64, u64), Receipt> =
-            earlier.into_iter().map(|receipt| ((receipt.first_span, receipt.spans), receipt)).collect();
+    fn all(&self, mut source: impl Source) -> Result<(), BoxError> {
         loop {
             let next = source.next_request()?;
             let progress = source.progress();
@@ -267,28 +236,17 @@ impl Encoder {
                 });
                 break;
             };
-            let (first_span, spans) = (request.first_span, request.spans);
-            let was_sent = earlier.get(&(first_span, spans));
+            let spans = request.spans;
             self.shared.count(|delivery| {
                 delivery.expected += spans + (progress.elided - delivery.elided);
                 delivery.elided = progress.elided;
-                if let Some(receipt) = was_sent {
-                    let rejected = receipt.rejected.min(spans);
-                    delivery.attempted += spans;
-                    delivery.rejected += rejected;
-                    delivery.acknowledged += spans - rejected;
-                    delivery.acknowledged_earlier += spans - rejected;
-                }
             });
-            if was_sent.is_some() {
-                continue;
-            }
             let length = request.body.len() as u64;
             let body = match &self.pack {
                 Some(http) if !self.shared.is_ended() => http.pack(request.body)?,
                 _ => request.body.into(),
             };
-            if self.parcels.blocking_send(Parcel { first_span, spans, length, body }).is_err() {
+            if self.parcels.blocking_send(Parcel { spans, length, body }).is_err() {
                 break;
             }
         }
@@ -302,7 +260,6 @@ struct Sender {
     config: Config,
     shared: Arc<Shared>,
     parcels: tokio::sync::Mutex<mpsc::Receiver<Parcel>>,
-    on_receipt: Mutex<Option<OnReceipt>>,
 }
 
 impl Sender {
@@ -338,10 +295,6 @@ impl Sender {
                         delivery.say(About::Warning, &words, 0);
                     }
                 });
-                let receipt = Receipt { first_span: parcel.first_span, spans, rejected };
-                if let Some(tell) = &mut *self.on_receipt.lock().unwrap_or_else(PoisonError::into_inner) {
-                    tell(receipt);
-                }
             }
             Outcome::Refused { why } => self.failed(spans, &why),
             Outcome::End { why } => {

@@ -14,14 +14,12 @@ pub struct WindowProfiles<R: Read> {
     windows: EachWindow<R>,
     options: ProfileOptions,
     ready: VecDeque<Request>,
-    /// How many profiles were given.
-    given: u64,
 }
 
 impl<R: Read> WindowProfiles<R> {
     /// Begins.
     pub fn new(reader: TraceReader<R>, options: ProfileOptions) -> WindowProfiles<R> {
-        WindowProfiles { windows: EachWindow::new(reader), options, ready: VecDeque::new(), given: 0 }
+        WindowProfiles { windows: EachWindow::new(reader), options, ready: VecDeque::new() }
     }
 
     /// The next request; `None` at the end of the trace.
@@ -33,8 +31,6 @@ impl<R: Read> WindowProfiles<R> {
     pub fn next(&mut self) -> io::Result<Option<Request>> {
         loop {
             if let Some(request) = self.ready.pop_front() {
-                let request = Request { first_span: self.given, ..request };
-                self.given += request.spans;
                 return Ok(Some(request));
             }
             let Some(window) = self.windows.next()? else { return Ok(None) };

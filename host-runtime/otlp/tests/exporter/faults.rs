@@ -2,7 +2,7 @@
 
 use crate::common::simple;
 use crate::server::*;
-use kperf_otlp::exporter::{About, Config, Delivery, Protocol, Receipt, Resume, Sending, profile_sink, sink};
+use kperf_otlp::exporter::{About, Config, Delivery, Protocol, Sending, profile_sink, sink};
 use kperf_otlp::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
 use kperf_otlp::{Limits, ProfileOptions, SpanOptions};
 use kperf_trace::{FuncId, Header, Summary, TraceWriter, Window, WindowNode};
@@ -268,17 +268,11 @@ fn a_connection_that_is_cut_is_opened_again() {
 }
 
 #[test]
-fn a_run_that_was_stopped_goes_on_where_it_was() {
+fn a_sending_that_is_stopped_says_what_was_acknowledged() {
     let server =
         Server::start(None, |n| if n < 10 { Reply::Accept } else { Reply::Status(503, Vec::new(), "full") });
-    let receipts = Arc::new(Mutex::new(Vec::<Receipt>::new()));
-    let kept = receipts.clone();
-    let resume = Resume {
-        on_receipt: Some(Box::new(move |receipt| kept.lock().unwrap().push(receipt))),
-        ..Resume::default()
-    };
     let config = Config { give_up_after: Duration::from_secs(600), ..server.config(Protocol::HttpProtobuf) };
-    let sending = start(config, 40, resume);
+    let sending = start(config, 40);
     let stopper = sending.stopper();
     while sending.delivery().retries == 0 {
         std::thread::sleep(Duration::from_millis(5));
@@ -289,16 +283,6 @@ fn a_run_that_was_stopped_goes_on_where_it_was() {
     assert!(begun.elapsed() < Duration::from_secs(60));
     check(&delivery);
     assert_eq!((delivery.acknowledged, delivery.whole), (1000, false), "{delivery}");
-    let receipts = receipts.lock().unwrap().clone();
-    assert_eq!(receipts.len(), 10);
-
-    let second = Server::start(None, |_| Reply::Accept);
-    let resume = Resume { earlier: receipts, ..Resume::default() };
-    let delivery = start(second.config(Protocol::Grpc), 40, resume).wait();
-    check(&delivery);
-    assert!(delivery.is_complete(), "{delivery}");
-    assert_eq!((delivery.acknowledged, delivery.acknowledged_earlier), (4000, 1000));
-    assert_eq!(second.seen().len(), 30);
 }
 
 #[test]
@@ -318,8 +302,7 @@ fn a_source_that_fails_is_told_and_what_it_gave_is_sent() {
     }
     let server = Server::start(None, |_| Reply::Accept);
     let open = || Ok(Broken(Numbered { next: 0, count: 3 }));
-    let delivery =
-        Sending::start(server.config(Protocol::HttpProtobuf), Resume::default(), open).unwrap().wait();
+    let delivery = Sending::start(server.config(Protocol::HttpProtobuf), open).unwrap().wait();
     check(&delivery);
     assert_eq!((delivery.acknowledged, delivery.whole, delivery.is_complete()), (300, false, false));
     assert_eq!(words(&delivery), [(About::Trace, "the disk is gone")]);
@@ -330,11 +313,10 @@ fn waiting_works_in_any_program() {
     let server = Server::start(None, |_| Reply::Accept);
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
-        let resume = Resume::default;
-        let delivery = start(server.config(Protocol::HttpProtobuf), 5, resume()).wait_async().await;
+        let delivery = start(server.config(Protocol::HttpProtobuf), 5).wait_async().await;
         assert_eq!(delivery.acknowledged, 500);
         // It blocks the thread, but it doesn't panic.
-        assert_eq!(start(server.config(Protocol::Grpc), 5, resume()).wait().acknowledged, 500);
+        assert_eq!(start(server.config(Protocol::Grpc), 5).wait().acknowledged, 500);
     });
 }
 
@@ -349,7 +331,7 @@ fn a_configuration_that_can_not_work_is_an_error_in_any_program() {
                 Config { headers: vec![("no name".into(), "value".into())], ..base },
             ] {
                 let open = || Ok(Numbered { next: 0, count: 1 });
-                assert!(Sending::start(config.clone(), Resume::default(), open).is_err());
+                assert!(Sending::start(config.clone(), open).is_err());
                 assert!(sink(config, SpanOptions::default()).is_err());
             }
         }

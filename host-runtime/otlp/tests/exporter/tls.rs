@@ -1,7 +1,7 @@
 //! Certificates: those that fit, and those that don't.
 
 use crate::server::*;
-use kperf_otlp::exporter::{About, Config, Identity, Protocol, Resume, Sending};
+use kperf_otlp::exporter::{About, Config, Identity, Protocol, Sending};
 use rcgen::{CertificateParams, CertifiedIssuer, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::server::WebPkiClientVerifier;
@@ -138,7 +138,7 @@ fn files_that_are_no_certificates_are_told_before_anything_is_sent() {
         ),
     ] {
         let open = || Ok(Numbered { next: 0, count: 1 });
-        let Err(error) = Sending::start(config, Resume::default(), open) else { panic!("it began: {text}") };
+        let Err(error) = Sending::start(config, open) else { panic!("it began: {text}") };
         let error = error.to_string();
         assert!(error.starts_with("failed to read `") && error.contains(text), "{error}");
     }

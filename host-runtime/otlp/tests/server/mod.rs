@@ -10,7 +10,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use kperf_otlp::Request as Spans;
-use kperf_otlp::exporter::{BoxError, Config, Delivery, Protocol, Resume, Sending, Source, SourceProgress};
+use kperf_otlp::exporter::{BoxError, Config, Delivery, Protocol, Sending, Source, SourceProgress};
 use prost::Message;
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -204,11 +204,7 @@ impl Source for Numbered {
             return Ok(None);
         }
         self.next += 1;
-        Ok(Some(Spans {
-            body: (self.next - 1).to_be_bytes().repeat(100),
-            spans: 100,
-            first_span: (self.next - 1) * 100,
-        }))
+        Ok(Some(Spans { body: (self.next - 1).to_be_bytes().repeat(100), spans: 100 }))
     }
 
     fn progress(&mut self) -> SourceProgress {
@@ -218,13 +214,13 @@ impl Source for Numbered {
 
 /// Sends so many requests, and waits.
 pub fn send(config: Config, count: u64) -> Delivery {
-    let delivery = start(config, count, Resume::default()).wait();
+    let delivery = start(config, count).wait();
     check(&delivery);
     delivery
 }
 
-pub fn start(config: Config, count: u64, resume: Resume) -> Sending {
-    Sending::start(config, resume, move || Ok(Numbered { next: 0, count })).unwrap()
+pub fn start(config: Config, count: u64) -> Sending {
+    Sending::start(config, move || Ok(Numbered { next: 0, count })).unwrap()
 }
 
 /// What always holds.
