@@ -234,54 +234,24 @@
 //! * `instrument`, on by default: [`instrument`], which puts probes into modules. It takes the rewriter, [`rewriter`].
 //! * `wasi`, on by default: [`reason_of`] knows `proc_exit`.
 
-mod answered;
-mod builder;
-#[cfg(feature = "compiler")]
-mod calibrate;
 mod clock;
 #[cfg(feature = "component-model")]
 mod component;
-mod core;
 mod error;
-mod fiber;
-mod find_lane;
-mod guards;
-mod hold;
-mod host_functions;
-mod host_lane;
-mod inlined;
 #[cfg(feature = "instrument")]
 mod instrument;
-mod lane;
+mod lanes;
 mod link;
-mod memory;
-mod notice;
 mod outlet;
-mod preempted;
-mod processors;
 mod profile;
-mod queue;
-mod reason;
-mod record;
 mod recorder;
 mod recording;
-mod rotation;
-mod sampling;
-mod state;
-mod stats;
-mod symbols;
-mod ticker;
-mod ticker_cell;
-mod when_full;
 mod writer;
 
-pub use builder::Builder;
-pub use clock::ClockChoice;
+pub use clock::source::ClockChoice;
 #[cfg(feature = "component-model")]
 pub use component::{ComponentLanes, RecordedStore};
 pub use error::{Error, ErrorKind, Result};
-pub use host_lane::HostLane;
-pub use inlined::{HAS_NATIVE_STACKS, Inlined, counts_instructions, is_inlined, is_native, is_profile};
 #[cfg(feature = "instrument")]
 pub use instrument::{InstrumentOptions, Instrumented, instrument};
 #[cfg(all(feature = "instrument", feature = "component-model"))]
@@ -290,12 +260,15 @@ pub use kperf_abi::word::Reason;
 #[cfg(feature = "instrument")]
 pub use kperf_rewriter as rewriter;
 pub use kperf_trace::{ContextError, StallTotal, Summary, TraceContext};
-pub use lane::Lane;
-pub use notice::Notice;
-pub use reason::reason_of;
-pub use recorder::Recorder;
-pub use rotation::Rotation;
-pub use sampling::Sampling;
-pub use stats::Stats;
-pub use symbols::symbols;
-pub use when_full::WhenFull;
+pub use lanes::lane::Lane;
+pub use lanes::reason::reason_of;
+pub use link::host_lane::HostLane;
+pub use link::inlined::{HAS_NATIVE_STACKS, Inlined, counts_instructions, is_inlined, is_native, is_profile};
+pub use outlet::notice::Notice;
+pub use outlet::stats::Stats;
+pub use outlet::when_full::WhenFull;
+pub use profile::sampling::Sampling;
+pub use recorder::builder::Builder;
+pub use recorder::handle::Recorder;
+pub use recorder::symbols::symbols;
+pub use writer::rotation::Rotation;

@@ -5,7 +5,7 @@ use super::options::InstrumentOptions;
 use super::recordings;
 use crate::component::{self, RecordedStore};
 use crate::error::{ErrorKind, Result};
-use crate::recorder::Recorder;
+use crate::recorder::handle::Recorder;
 use kperf_rewriter::RewrittenComponent;
 use std::ops::Deref;
 use std::sync::Arc;

@@ -3,9 +3,9 @@
 use super::modules::Modules;
 #[cfg(feature = "component-model")]
 use crate::component::Stores;
-use crate::find_lane::FindLane;
-use crate::host_lane::HostLane;
-use crate::recorder::Recorder;
+use crate::link::host_lane::FindLane;
+use crate::link::host_lane::HostLane;
+use crate::recorder::handle::Recorder;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

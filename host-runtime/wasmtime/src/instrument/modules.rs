@@ -1,7 +1,7 @@
 //! The modules of a recording, and their ids.
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::recorder::Recorder;
+use crate::recorder::handle::Recorder;
 #[cfg(feature = "component-model")]
 use kperf_rewriter::RewrittenComponent;
 use kperf_rewriter::{Options, Rewritten};

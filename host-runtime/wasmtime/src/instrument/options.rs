@@ -1,7 +1,7 @@
 //! How to put probes into a module, and where the calls are recorded.
 
-use crate::clock::ClockChoice;
-use crate::recorder::Recorder;
+use crate::clock::source::ClockChoice;
+use crate::recorder::handle::Recorder;
 use std::path::{Path, PathBuf};
 
 /// What [`instrument`](crate::instrument) does, and where the trace goes.

@@ -3,7 +3,7 @@
 use super::lanes::{LanesByStore, Shared};
 use super::options::{InstrumentOptions, To};
 use crate::error::{ErrorKind, Result};
-use crate::recorder::Recorder;
+use crate::recorder::handle::Recorder;
 use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf, absolute};

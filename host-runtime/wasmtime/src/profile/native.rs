@@ -16,7 +16,7 @@ pub(crate) use code::Code;
 pub(crate) use target::Target;
 
 use super::tree::NativePlace;
-use crate::clock::Clock;
+use crate::clock::source::Clock;
 use kperf_abi::shadow::Slot;
 use kperf_trace::{WindowNode, WindowPlace};
 pub(crate) use ring::Sample;

@@ -2,7 +2,7 @@
 
 use super::counts::Counts;
 use super::tree::NativePlace;
-use crate::clock::Clock;
+use crate::clock::source::Clock;
 use kperf_abi::SymbolTable;
 use kperf_abi::shadow::Slot;
 use kperf_trace::{WindowNode, WindowPlace};

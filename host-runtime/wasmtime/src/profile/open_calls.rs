@@ -1,7 +1,7 @@
 //! The calls that the last sample found open.
 
 use super::tree::SampleTree;
-use crate::record::Pen;
+use crate::lanes::record::Pen;
 use kperf_abi::shadow::Slot;
 use kperf_abi::word::Reason;
 

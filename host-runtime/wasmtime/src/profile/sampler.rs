@@ -1,6 +1,7 @@
 //! The thread that takes the samples.
 
-use super::{Profiled, Target, is_ours};
+use super::native::{Target, is_ours};
+use super::profiled::Profiled;
 use crate::error::{ErrorKind, Result};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

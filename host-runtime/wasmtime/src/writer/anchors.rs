@@ -1,6 +1,6 @@
 //! When a trace's clock is compared with the calendar again.
 
-use crate::clock::Clock;
+use crate::clock::source::Clock;
 use kperf_trace::Anchor;
 use std::time::{Duration, Instant};
 
@@ -31,7 +31,7 @@ impl Anchors {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::ClockChoice;
+    use crate::clock::source::ClockChoice;
 
     /// The anchors that are due at two moments.
     fn due(choice: ClockChoice, period: Duration) -> Vec<Anchor> {

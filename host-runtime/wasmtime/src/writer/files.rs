@@ -1,9 +1,9 @@
 //! The files of a trace, of which one is written at a time.
 
 use super::output::{Output, Sink};
+use super::rotation::Rotation;
 use super::suspended;
-use crate::clock::Clock;
-use crate::rotation::Rotation;
+use crate::clock::source::Clock;
 use kperf_trace::{Header, Summary, TraceWriter, Written};
 use std::io;
 use std::time::{Duration, Instant};

@@ -2,8 +2,8 @@
 
 use super::open_calls::OpenCalls;
 use super::output::Output;
-use crate::queue::{Block, Pause, Suspension};
-use crate::state::State;
+use crate::lanes::state::State;
+use crate::outlet::queue::{Block, Pause, Suspension};
 use kperf_abi::block::{BlockHeader, HEADER_LEN};
 use kperf_trace::{CallParent, TraceWriter};
 use std::collections::BTreeMap;

@@ -3,7 +3,7 @@
 //! The recorder's host does this work between two blocks of a lane. So the writer puts it into the later block: behind the first
 //! time that lies behind the pause's beginning.
 
-use crate::queue::Pause;
+use crate::outlet::queue::Pause;
 use kperf_abi::block::BlockHeader;
 use kperf_abi::word::{MAX_FUNC_ID, MAX_PAYLOAD, TIME, WIDE_TIME, Word};
 

@@ -4,7 +4,7 @@
 //! host notes the moments, and the writer puts the calls between the guest's words: before the first time that lies behind a
 //! suspension's beginning.
 
-use crate::queue::Suspension;
+use crate::outlet::queue::Suspension;
 use kperf_abi::block::{BlockHeader, HEADER_LEN};
 use kperf_abi::symbols::{ModuleIdentity, Symbol};
 use kperf_abi::word::{MAX_FUNC_ID, TIME_LIMIT, Word};

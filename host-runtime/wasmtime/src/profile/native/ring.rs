@@ -4,7 +4,7 @@
 use super::target::Target;
 use super::thread;
 use super::unwinding::{Registers, Unwinding};
-use crate::clock::Clock;
+use crate::clock::source::Clock;
 use kperf_abi::shadow::Slot;
 use std::cell::UnsafeCell;
 use std::sync::OnceLock;

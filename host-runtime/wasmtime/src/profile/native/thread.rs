@@ -1,7 +1,7 @@
 //! The thread that runs a guest.
 #![allow(unsafe_code)] // The C library knows threads.
 
-use crate::fiber::stack;
+use crate::lanes::fiber::stack;
 use std::ops::Range;
 
 /// A thread, by what the kernel calls it.

@@ -1,13 +1,12 @@
 //! The recorder as host functions: for embedders who can't give every store a module of its own.
 
-use crate::answered::Answered;
-use crate::core::LaneCore;
-use crate::find_lane::{FindLane, InData};
-use crate::lane::{Abandon, close_abandoned, watched};
-use crate::reason::reason_of;
-use crate::record::{Before, Pen};
+use crate::lanes::core::LaneCore;
+use crate::lanes::lane::{Abandon, close_abandoned, watched};
+use crate::lanes::reason::reason_of;
+use crate::lanes::record::{Before, Pen};
+use crate::lanes::state::State;
 use crate::recording::Recording;
-use crate::state::State;
+use crate::recording::answered::Answered;
 use kperf_abi::word::Reason;
 use kperf_trace::TraceContext;
 use std::sync::Arc;
@@ -287,4 +286,21 @@ fn open<S: AsContextMut>(
         let before = pen.before();
         Some((lane.open.clone()?, before))
     })
+}
+
+/// Finds the lane of a store.
+pub(crate) trait FindLane<T> {
+    /// Lets `act` work on the store's lane.
+    fn with<R>(&self, store: impl AsContextMut<Data = T>, act: impl FnOnce(&mut HostLane) -> R) -> R;
+}
+
+/// Lanes that stand in the stores' data, where a function of the embedder's finds them.
+#[derive(Clone, Copy)]
+pub(crate) struct InData<F>(pub(crate) F);
+
+impl<T: 'static, F: Fn(&mut T) -> &mut HostLane> FindLane<T> for InData<F> {
+    #[inline]
+    fn with<R>(&self, mut store: impl AsContextMut<Data = T>, act: impl FnOnce(&mut HostLane) -> R) -> R {
+        act(self.0(store.as_context_mut().data_mut()))
+    }
 }

@@ -1,15 +1,15 @@
 //! Puts the recorder module into a store.
 
-use crate::answered::Answered;
-use crate::clock::Clock;
-use crate::core::LaneCore;
+use super::guards::LaneGuard;
+use crate::clock::source::Clock;
 use crate::error::{Error, ErrorKind, Result};
-use crate::guards::LaneGuard;
-use crate::lane::Lane;
-use crate::memory::LaneMemory;
+use crate::lanes::core::LaneCore;
+use crate::lanes::lane::Lane;
+use crate::lanes::memory::LaneMemory;
+use crate::lanes::state::StateGlobals;
 use crate::outlet::Outlet;
 use crate::recording::Recording;
-use crate::state::StateGlobals;
+use crate::recording::answered::Answered;
 use kperf_abi::names;
 use std::sync::{Arc, PoisonError};
 use wasmtime::{AsContextMut, Caller, Engine, Extern, Func, Instance, Linker, Module};

@@ -1,6 +1,6 @@
 //! What ends a lane, or a profile, when the store goes.
 
-use crate::core::LaneCore;
+use crate::lanes::core::LaneCore;
 use crate::profile::Profiled;
 use crate::recording::Recording;
 use kperf_abi::word::Reason;

@@ -8,11 +8,11 @@ mod options;
 mod recordings;
 
 use crate::error::{ErrorKind, Result};
-use crate::find_lane::FindLane;
-use crate::host_functions;
-use crate::host_lane::{self, HostLane};
-use crate::recorder::Recorder;
-use crate::symbols::symbols;
+use crate::link::host_functions;
+use crate::link::host_lane::FindLane;
+use crate::link::host_lane::{self, HostLane};
+use crate::recorder::handle::Recorder;
+use crate::recorder::symbols::symbols;
 #[cfg(feature = "component-model")]
 pub use component::{InstrumentedComponent, instrument_component};
 use kperf_abi::names;

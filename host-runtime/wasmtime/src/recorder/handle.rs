@@ -3,14 +3,14 @@
 #[cfg(feature = "component-model")]
 use crate::component::{self, ComponentLanes, RecordedStore};
 use crate::error::Result;
-use crate::find_lane::InData;
-use crate::host_functions;
-use crate::host_lane::HostLane;
-use crate::inlined::Inlined;
-use crate::lane::Lane;
-use crate::link::{Linking, failed};
+use crate::lanes::lane::Lane;
+use crate::link::host_functions;
+use crate::link::host_lane::HostLane;
+use crate::link::host_lane::InData;
+use crate::link::inlined::Inlined;
+use crate::link::module::{Linking, failed};
+use crate::outlet::stats::Stats;
 use crate::recording::Recording;
-use crate::stats::Stats;
 use kperf_abi::word::Reason;
 use kperf_trace::Summary;
 use std::sync::Arc;

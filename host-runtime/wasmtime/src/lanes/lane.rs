@@ -1,9 +1,9 @@
 //! A store's lane: what the host can do to it between the guest's events.
 
-use crate::core::LaneCore;
-use crate::reason::reason_of;
-use crate::record::{Before, Pen};
-use crate::state::StateGlobals;
+use super::core::LaneCore;
+use super::reason::reason_of;
+use super::record::{Before, Pen};
+use super::state::StateGlobals;
 use kperf_abi::word::Reason;
 use kperf_trace::TraceContext;
 use std::sync::Arc;

@@ -21,10 +21,10 @@ mod alarm;
 mod pace;
 mod slice;
 
-use crate::clock::Clock;
+use super::cell::TickerCell;
+use super::processors::processors;
+use super::source::Clock;
 use crate::error::{ErrorKind, Result};
-use crate::processors::processors;
-use crate::ticker_cell::TickerCell;
 pub(crate) use alarm::Alarm;
 use kperf_trace::{Stall, StallKind, StallTotal, TickTotal};
 use pace::Pace;
@@ -361,8 +361,8 @@ fn tick(shared: &Shared, mut pace: Pace) {
 
 #[cfg(test)]
 mod tests {
+    use super::source::ClockChoice;
     use super::*;
-    use crate::clock::ClockChoice;
 
     const MS: u64 = 1_000_000;
 

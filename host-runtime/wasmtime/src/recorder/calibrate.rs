@@ -7,11 +7,11 @@
 //!
 //! It happens when a recording ends. By then we know what kind of probes the guests had, and no guest waits for it.
 
-use crate::answered::Answered;
-use crate::clock::{Clock, ClockChoice};
-use crate::queue::Message;
-use crate::recorder::Recorder;
+use super::handle::Recorder;
+use crate::clock::source::{Clock, ClockChoice};
+use crate::outlet::queue::Message;
 use crate::recording::Recording;
+use crate::recording::answered::Answered;
 use kperf_abi::block::BlockHeader;
 use kperf_abi::word::Word;
 use kperf_trace::ProbeCost;

@@ -1,27 +1,17 @@
 //! A module that makes a profile: what is counted and seen of one instance. `kperf_abi::shadow`, `profile.wat` and `counts.wat`
 //! are the module's half.
 
-mod counts;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-mod native;
-#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-#[path = "profile/no_native.rs"]
-mod native;
-mod open_calls;
-mod sampler;
-mod shadow;
-mod tree;
-
-pub(crate) use counts::Counts;
-pub(crate) use native::{Code, Native, Sample, Target, is_ours, prepare};
-pub(crate) use sampler::Sampler;
-pub(crate) use shadow::Shadow;
-
-use crate::core::LaneCore;
-use crate::notice::Notice;
-use crate::record::Pen;
-use crate::sampling::Sampling;
-use crate::state::State;
+use super::counts::Counts;
+use super::host_calls::HostCalls;
+use super::native::{Native, Sample, Target};
+use super::open_calls::OpenCalls;
+use super::sampling::Sampling;
+use super::shadow::Shadow;
+use super::tree::SampleTree;
+use crate::lanes::core::LaneCore;
+use crate::lanes::record::Pen;
+use crate::lanes::state::State;
+use crate::outlet::notice::Notice;
 use crate::writer::SUSPENDED;
 #[cfg(feature = "component-model")]
 use kperf_abi::shadow::STACK;
@@ -30,12 +20,10 @@ use kperf_abi::word::Reason;
 #[cfg(feature = "component-model")]
 use kperf_trace::SpanLink;
 use kperf_trace::Window;
-use open_calls::OpenCalls;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tree::SampleTree;
 
 /// One instance. The sampler's thread looks at it; the guest's own thread says when calls have failed.
 pub(crate) struct Profiled {
@@ -43,7 +31,7 @@ pub(crate) struct Profiled {
     pub(crate) core: Arc<LaneCore>,
     pub(crate) counts: Counts,
     stack: Stack,
-    calls: Arc<Calls>,
+    calls: Arc<HostCalls>,
     /// Whether it takes no samples since no call is open.
     rests: AtomicBool,
     /// Odd while the store's asynchronous call waits: the number of that wait.
@@ -86,36 +74,6 @@ struct Work {
     gave_up: bool,
 }
 
-/// The embedder's calls into a store.
-#[derive(Default)]
-pub(crate) struct Calls {
-    open: AtomicU32,
-    /// Whether there was ever one. An embedder may call its guests without a word to us.
-    told: AtomicBool,
-}
-
-impl Calls {
-    /// A call begins.
-    pub(crate) fn begin(&self) {
-        self.told.store(true, Ordering::Relaxed);
-        self.open.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// A call ends.
-    pub(crate) fn end(&self) {
-        self.open.fetch_sub(1, Ordering::SeqCst);
-    }
-
-    fn open(&self) -> u32 {
-        self.open.load(Ordering::SeqCst)
-    }
-
-    /// Whether none is open, as far as we would know.
-    fn are_none(&self) -> bool {
-        self.told.load(Ordering::Relaxed) && self.open() == 0
-    }
-}
-
 /// How long the first window is by default.
 const FIRST_WINDOW: Duration = Duration::from_secs(1);
 
@@ -125,7 +83,7 @@ impl Profiled {
         core: Arc<LaneCore>,
         counts: Counts,
         stack: Stack,
-        calls: Arc<Calls>,
+        calls: Arc<HostCalls>,
         sampling: Sampling,
         on: bool,
     ) -> Profiled {

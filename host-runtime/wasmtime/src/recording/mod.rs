@@ -1,20 +1,22 @@
 //! What all lanes of a recording share.
 
-use crate::answered::Answered;
-use crate::clock::{Clock, ClockChoice};
-use crate::core::LaneCore;
+pub(crate) mod answered;
+
+use crate::clock::preempted::Watched;
+use crate::clock::source::{Clock, ClockChoice};
+use crate::clock::ticker::Ticker;
 use crate::error::{ErrorKind, Result};
-use crate::memory::LaneMemory;
-use crate::notice::Notices;
+use crate::lanes::core::LaneCore;
+use crate::lanes::memory::LaneMemory;
 use crate::outlet::Outlet;
-use crate::preempted::Watched;
+use crate::outlet::notice::Notices;
+use crate::outlet::queue::{self, Message, Queue};
+use crate::outlet::stats::{Progress, Stats};
+use crate::outlet::when_full::WhenFull;
+use crate::profile::sampling::Sampling;
 use crate::profile::{self, Code, Sampler};
-use crate::queue::{self, Message, Queue};
-use crate::sampling::Sampling;
-use crate::stats::{Progress, Stats};
-use crate::ticker::Ticker;
-use crate::when_full::WhenFull;
 use crate::writer::{SUSPENDED, Written};
+use answered::Answered;
 use cpu_time::ProcessTime;
 use kperf_abi::SymbolTable;
 use kperf_abi::block::CLOCK_OFF;

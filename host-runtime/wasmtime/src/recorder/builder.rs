@@ -1,16 +1,16 @@
 //! Describes a recording and begins it.
 
 #[cfg(feature = "compiler")]
-use crate::calibrate;
-use crate::clock::ClockChoice;
+use super::calibrate;
+use super::handle::Recorder;
+use crate::clock::source::ClockChoice;
 use crate::error::{ErrorKind, Result};
-use crate::notice::{Notice, Notices};
-use crate::queue;
-use crate::recorder::Recorder;
+use crate::outlet::notice::{Notice, Notices};
+use crate::outlet::queue;
+use crate::outlet::when_full::WhenFull;
+use crate::profile::sampling::Sampling;
 use crate::recording::{Recording, Settings, add_ids, ids_of};
-use crate::rotation::Rotation;
-use crate::sampling::Sampling;
-use crate::when_full::WhenFull;
+use crate::writer::rotation::Rotation;
 use crate::writer::{self, Anchors, Files, Sink};
 use kperf_trace::{Header, HostInfo, TraceContext};
 use std::io::{self, Write};
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn the_version_of_wasmtime_is_the_workspace_s() {
-        let manifest = include_str!("../../../Cargo.toml");
+        let manifest = include_str!("../../../../Cargo.toml");
         assert!(manifest.contains(&format!("\nwasmtime = {{ version = \"{WASMTIME}\"")));
     }
 }

@@ -9,6 +9,7 @@ mod lanes;
 mod open_calls;
 mod output;
 mod pauses;
+pub(crate) mod rotation;
 mod suspended;
 
 pub(crate) use anchors::Anchors;
@@ -17,10 +18,10 @@ use files::Lost;
 pub(crate) use output::Sink;
 pub(crate) use suspended::SUSPENDED;
 
-use crate::notice::Notice;
 use crate::outlet::Outlet;
-use crate::queue::{Block, Message, Queue, calls_in};
-use crate::stats::Progress;
+use crate::outlet::notice::Notice;
+use crate::outlet::queue::{Block, Message, Queue, calls_in};
+use crate::outlet::stats::Progress;
 use kperf_trace::{Summary, count_events};
 use lanes::Lane;
 use std::collections::BTreeMap;

@@ -1,18 +1,18 @@
 //! Components that make a profile.
 #![allow(unsafe_code)] // A component's memory can't be reached in another way by other threads.
 
-use super::{NO_RECORDER, Shared};
-use crate::guards::ProfiledGuard;
-use crate::memory::LaneMemory;
+use super::lanes::{NO_RECORDER, StoreLanes};
+use crate::lanes::memory::LaneMemory;
+use crate::link::guards::ProfiledGuard;
+use crate::profile::sampling::Sampling;
 use crate::profile::{Counts, Profiled, Shadow, Stack};
-use crate::sampling::Sampling;
 use kperf_abi::shadow::STACK;
 use kperf_abi::word::{MAX_FUNC_ID, Reason};
 use kperf_trace::SpanLink;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-impl Shared {
+impl StoreLanes {
     /// A recorder begins that makes a profile, with this memory. Fails if it began before.
     pub(super) fn attach_profile(
         &self,

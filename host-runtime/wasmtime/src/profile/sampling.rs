@@ -1,6 +1,6 @@
 //! How to sample modules that make a profile.
 
-use crate::processors::processors;
+use crate::clock::processors::processors;
 use std::time::Duration;
 
 /// How to sample modules that were rewritten to make a profile (`rewrite --record profile`); see

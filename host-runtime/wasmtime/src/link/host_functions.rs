@@ -1,9 +1,9 @@
 //! The recorder's functions for a linker, written to the lane of the store.
 
+use super::host_lane::FindLane;
+use super::host_lane::HostLane;
+use super::module::failed;
 use crate::error::Result;
-use crate::find_lane::FindLane;
-use crate::host_lane::HostLane;
-use crate::link::failed;
 use kperf_abi::names;
 use kperf_abi::word::Reason;
 use wasmtime::{Caller, Linker};

@@ -7,7 +7,7 @@
 //! one is behind its last word at any time: no reader depends on two words being seen at once.
 #![allow(unsafe_code)] // A SharedMemory has no other access than by pointer.
 
-use crate::ticker_cell::TickerCell;
+use crate::clock::cell::TickerCell;
 use kperf_abi::block::{BEGUN, CAPACITY, END_MARK, HEADER_LEN, LOST, MEMORY_PAGES, POSITION, STACKS, START};
 use kperf_abi::word::WIDE_TIME;
 use std::ptr::NonNull;

@@ -1,6 +1,6 @@
 //! The clocks that times are read from.
 
-use crate::processors::processors;
+use super::processors::processors;
 use kperf_trace::{Anchor, ClockInfo, ClockKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

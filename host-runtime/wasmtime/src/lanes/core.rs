@@ -1,15 +1,15 @@
 //! A lane, apart from who writes it: its memory, and the gate through which blocks leave it.
 
-use crate::fiber;
-use crate::hold;
-use crate::memory::LaneMemory;
-use crate::notice::Notice;
+use super::fiber;
+use super::hold;
+use super::memory::LaneMemory;
+use super::state::State;
+use crate::clock::cell::TickerCell;
+use crate::clock::ticker::Ticker;
 use crate::outlet::Outlet;
-use crate::queue::{Block, Pause, Sent, Suspension};
-use crate::state::State;
-use crate::stats::Progress;
-use crate::ticker::Ticker;
-use crate::ticker_cell::TickerCell;
+use crate::outlet::notice::Notice;
+use crate::outlet::queue::{Block, Pause, Sent, Suspension};
+use crate::outlet::stats::Progress;
 use kperf_abi::block::{BlockHeader, CAPACITY, HEADER_LEN, START};
 use kperf_abi::word::{LEAVE, Reason, TIME, TIME_LIMIT, Word};
 use kperf_trace::{CallParent, TraceContext};
@@ -393,8 +393,8 @@ fn append_time(block: &mut Vec<u8>, state: &mut State, ticks: u64) {
 
 #[cfg(test)]
 mod tests {
+    use super::record::Pen;
     use super::*;
-    use crate::record::Pen;
     use crate::{ClockChoice, Recorder};
     use kperf_trace::{Event, Item, TraceReader};
 

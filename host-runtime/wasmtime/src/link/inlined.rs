@@ -1,17 +1,17 @@
 //! The host's side of modules that have their recorder inside.
 
-use crate::answered::Answered;
+use super::guards::{LaneGuard, ProfiledGuard};
+use super::module::{self, failed};
 use crate::error::{ErrorKind, Result};
-use crate::guards::{LaneGuard, ProfiledGuard};
-use crate::lane::{Lane, watched};
-use crate::link::{self, failed};
-use crate::memory::LaneMemory;
-use crate::profile::{Calls, Counts, Native, Profiled, Shadow, Stack, Target, no_timer};
-use crate::reason::reason_of;
-use crate::record::Before;
+use crate::lanes::lane::{Lane, watched};
+use crate::lanes::memory::LaneMemory;
+use crate::lanes::reason::reason_of;
+use crate::lanes::record::Before;
+use crate::lanes::state::StateGlobals;
+use crate::profile::sampling::Sampling;
+use crate::profile::{Counts, HostCalls, Native, Profiled, Shadow, Stack, Target, no_timer};
 use crate::recording::Recording;
-use crate::sampling::Sampling;
-use crate::state::StateGlobals;
+use crate::recording::answered::Answered;
 use kperf_abi::names::{self, exported};
 use kperf_abi::shadow::STACK;
 use kperf_abi::word::Reason;
@@ -32,7 +32,7 @@ pub struct Inlined {
 struct Shared {
     recording: Arc<Recording>,
     state: Mutex<State>,
-    calls: Arc<Calls>,
+    calls: Arc<HostCalls>,
     /// Whether any of them was asynchronous.
     is_async: AtomicBool,
 }
@@ -139,7 +139,7 @@ impl Inlined {
             guards.lock().unwrap_or_else(PoisonError::into_inner).push(guard);
             Ok(())
         });
-        let now = link::now(&mut store, &recording.outlet);
+        let now = module::now(&mut store, &recording.outlet);
         linker.define(&mut store, names::HOST_MODULE, names::HOST_FLUSH, flush).map_err(failed)?;
         linker.define(&mut store, names::HOST_MODULE, names::HOST_NOW, now).map_err(failed)?;
         Ok(inlined)

@@ -1,8 +1,8 @@
 //! The recorder in Rust: word for word what `recorder.wat` does. Host functions run it, and the host itself where it acts
 //! on a recorder module's lane.
 
-use crate::core::{LAST_START, LaneCore};
-use crate::state::State;
+use super::core::{LAST_START, LaneCore};
+use super::state::State;
 use kperf_abi::block::{HEADER_LEN, STACKS, START};
 use kperf_abi::word::{LEAVE, MAX_PAYLOAD, Reason, TIME, TIME_LIMIT, WIDE_TIME, Word};
 use kperf_trace::TraceContext;

@@ -1,11 +1,16 @@
 //! What a lane needs of its recording.
 
-use crate::clock::Clock;
-use crate::notice::{Notice, Notices};
-use crate::queue::Queue;
-use crate::stats::Progress;
-use crate::ticker::Ticker;
-use crate::when_full::WhenFull;
+pub(crate) mod notice;
+pub(crate) mod queue;
+pub(crate) mod stats;
+pub(crate) mod when_full;
+
+use self::notice::{Notice, Notices};
+use self::queue::Queue;
+use self::stats::Progress;
+use self::when_full::WhenFull;
+use crate::clock::source::Clock;
+use crate::clock::ticker::Ticker;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 

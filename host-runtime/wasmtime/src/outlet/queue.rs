@@ -6,7 +6,7 @@ mod spare;
 pub(crate) use message::{Block, Message, Pause, Suspension};
 pub(crate) use spare::Spare;
 
-use crate::clock::Clock;
+use crate::clock::source::Clock;
 use kperf_abi::block::CAPACITY;
 use kperf_trace::{Stall, StallKind, StallTotal, Window, count_events};
 use std::collections::{BTreeMap, VecDeque};
@@ -288,7 +288,7 @@ impl Inner {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::ClockChoice;
+    use crate::clock::source::ClockChoice;
     use kperf_abi::block::{BlockHeader, HEADER_LEN};
     use kperf_abi::word::Word;
 

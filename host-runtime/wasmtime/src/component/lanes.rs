@@ -1,0 +1,130 @@
+//! The lanes of one store: those of its components' recorders.
+#![allow(unsafe_code)] // A component's memory can't be reached in another way by other threads.
+
+use crate::error::{ErrorKind, Result};
+use crate::lanes::core::LaneCore;
+use crate::lanes::memory::LaneMemory;
+use crate::lanes::state::State;
+use crate::link::guards::{LaneGuard, ProfiledGuard};
+use crate::profile::HostCalls;
+use crate::recording::Recording;
+use kperf_abi::block::START;
+use kperf_trace::TraceContext;
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use wasmtime::{Engine, Store};
+
+/// The lanes of a store.
+pub(crate) struct StoreLanes {
+    pub(super) recording: Arc<Recording>,
+    /// Where the data of the store lie. They stay there.
+    pub(super) data: usize,
+    /// The host's calls into it.
+    pub(super) calls: Arc<HostCalls>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+pub(super) struct Inner {
+    /// The lanes, in the order in which their recorders began; it only grows until the store goes.
+    pub(super) lanes: Vec<LaneGuard>,
+    /// Those that make a profile.
+    pub(super) profiles: Vec<ProfiledGuard>,
+    pub(super) parent: Option<TraceContext>,
+    pub(super) is_async: bool,
+    /// The store is about to go.
+    pub(super) is_closed: bool,
+}
+
+impl StoreLanes {
+    pub(super) fn new<T: 'static>(recording: &Arc<Recording>, store: &Store<T>) -> Result<Arc<StoreLanes>> {
+        if !Engine::same(store.engine(), &recording.engine) {
+            return Err(ErrorKind::OtherEngine.into());
+        }
+        let (recording, data) = (recording.clone(), address_of(store.data()));
+        Ok(Arc::new(StoreLanes { recording, data, calls: Arc::default(), inner: Mutex::default() }))
+    }
+
+    pub(super) fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn each(&self, act: impl Fn(&LaneCore)) {
+        self.inner().lanes.iter().for_each(|lane| act(&lane.core));
+    }
+
+    /// The store is called asynchronously.
+    pub(super) fn set_async(&self) {
+        let mut inner = self.inner();
+        inner.is_async = true;
+        inner.lanes.iter().for_each(|lane| lane.core.set_async());
+        inner.profiles.iter().for_each(|guard| guard.profiled.core.set_async());
+    }
+
+    /// A recorder begins, with this memory. Answers the number of its lane, if there is one. Fails if it began before.
+    pub(super) fn attach(&self, address: NonNull<u8>, counts: bool) -> wasmtime::Result<Option<u32>> {
+        self.recording.check_counts(counts)?;
+        let mut inner = self.inner();
+        inner.check_new(address.addr().get())?;
+        if !inner.records() {
+            return Ok(None);
+        }
+        // SAFETY: the caller has seen a memory of this size at the address, in the store whose data have `self`. No memory of its engine
+        // moves when it grows (`define` has seen to that), so it stays there as long as the store, and `RecordedStore` closes and retires
+        // all lanes before it drops the store. The address is that of a page of the host's.
+        let memory = unsafe { LaneMemory::of_component(address) };
+        let core = self.recording.open_lane(memory, false);
+        if inner.is_async {
+            core.set_async();
+        }
+        if let Some(parent) = &inner.parent {
+            core.set_parent(0, Some(parent.clone()));
+        }
+        self.recording.set_clock(&core, true);
+        core.check_clock_closely();
+        let number = core.number;
+        inner.lanes.push(LaneGuard { recording: self.recording.clone(), core });
+        Ok(Some(number))
+    }
+
+    /// A recorder hands its block over.
+    pub(super) fn flush(&self, lane: u32, state: State, lost: u64, block: &[u8]) -> wasmtime::Result<()> {
+        let inner = self.inner();
+        let Some(lane) = inner.lanes.iter().find(|guard| guard.core.number == lane) else { return Ok(()) };
+        let core = lane.core.clone();
+        drop(inner);
+        if !core.memory.is_at(block.as_ptr().addr().wrapping_sub(START)) {
+            return Err(wasmtime::Error::msg("a block is flushed that is no recorder's"));
+        }
+        core.hand_over((START + block.len()) as u32, state);
+        // What found no room came behind what did.
+        if lost > 0 {
+            core.lose(lost);
+        }
+        Ok(())
+    }
+}
+
+impl Inner {
+    /// Fails if a recorder has begun already with the memory at this address.
+    pub(super) fn check_new(&self, address: usize) -> wasmtime::Result<()> {
+        let is_known = self.lanes.iter().any(|lane| lane.core.memory.is_at(address))
+            || self.profiles.iter().any(|guard| guard.profiled.counts.is_at(address));
+        if is_known {
+            return Err(wasmtime::Error::msg("a recorder attaches its memory a second time"));
+        }
+        Ok(())
+    }
+
+    /// Whether a recorder that begins now records anything.
+    pub(super) fn records(&self) -> bool {
+        let is_unsampled = |parent: &TraceContext| parent.flags & TraceContext::SAMPLED == 0;
+        !self.is_closed && !self.parent.as_ref().is_some_and(is_unsampled)
+    }
+}
+
+pub(super) const NO_RECORDER: &str = "who attaches is no recorder";
+
+pub(super) fn address_of<T>(data: &T) -> usize {
+    std::ptr::from_ref(data).addr()
+}

@@ -1,0 +1,97 @@
+//! What the recorders of components import.
+#![allow(unsafe_code)] // A component's memory can't be reached in another way by other threads.
+
+use super::lanes::{NO_RECORDER, StoreLanes};
+use crate::error::{ErrorKind, Result};
+use crate::lanes::state::State;
+use crate::link::module::failed;
+use crate::recording::Recording;
+use kperf_abi::block::{CLOCK_OFF, MEMORY_PAGES};
+use kperf_abi::names::{
+    COMPONENT_HOST, HOST_ATTACH, HOST_ATTACH_COUNTING, HOST_ATTACH_PROFILE, HOST_FLUSH, HOST_NOW,
+};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use wasmtime::component::{Linker, WasmList};
+use wasmtime::{Engine, Memory, MemoryType, Store, StoreContextMut};
+
+/// The least alignment of a memory's first byte, in bytes.
+const HOST_PAGE: usize = 4096;
+/// How many pages a memory with 32-bit addresses has at most.
+const MOST_PAGES: u64 = 1 << 16;
+/// The lane number of a recorder that records nothing.
+const NO_LANE: u32 = u32::MAX;
+
+/// Defines what the recorders of components import. `find` finds the lanes of a store.
+pub(crate) fn define<T: 'static>(
+    recording: &Arc<Recording>,
+    linker: &mut Linker<T>,
+    find: impl Fn(&mut StoreContextMut<'_, T>) -> Option<Arc<StoreLanes>> + Clone + Send + Sync + 'static,
+) -> Result<()> {
+    if !memories_stay(&recording.engine)? {
+        return Err(ErrorKind::MemoriesMove.into());
+    }
+    let mut host = linker.instance(COMPONENT_HOST).map_err(failed)?;
+    let outlet = recording.outlet.clone();
+    host.func_wrap(HOST_NOW, move |_: StoreContextMut<'_, T>, ()| Ok((outlet.asked(),))).map_err(failed)?;
+    for (name, counts) in [(HOST_ATTACH, false), (HOST_ATTACH_COUNTING, true)] {
+        let find = find.clone();
+        let attach = move |mut store: StoreContextMut<'_, T>, (memory,): (WasmList<u8>,)| {
+            let shared = find(&mut store);
+            let bytes = memory.as_le_slice(&store);
+            if bytes.len() != MEMORY_PAGES as usize * 65536 {
+                return Err(wasmtime::Error::msg(NO_RECORDER));
+            }
+            let address = recorder_at(bytes)?;
+            let lane = shared.map(|shared| shared.attach(address, counts)).transpose()?.flatten();
+            if lane.is_none() {
+                // SAFETY: the memory is at least as long, and the guest waits for us.
+                unsafe { address.as_ptr().cast::<u64>().write_unaligned(CLOCK_OFF.to_le()) };
+            }
+            Ok((lane.unwrap_or(NO_LANE),))
+        };
+        host.func_wrap(name, attach).map_err(failed)?;
+    }
+    let shared_of = find.clone();
+    let attach = move |mut store: StoreContextMut<'_, T>,
+                       (memory, first, functions): (WasmList<u8>, u32, u32)| {
+        let Some(shared) = shared_of(&mut store) else { return Ok(()) };
+        let bytes = memory.as_le_slice(&store);
+        shared.attach_profile(recorder_at(bytes)?, bytes.len(), first, functions)
+    };
+    host.func_wrap(HOST_ATTACH_PROFILE, attach).map_err(failed)?;
+    type Flushed = (u32, u32, u64, u64, WasmList<u8>);
+    let flush = move |mut store: StoreContextMut<'_, T>, (lane, depth, last, lost, block): Flushed| {
+        let Some(shared) = find(&mut store) else { return Ok(()) };
+        let state = State { depth, last, ..State::default() };
+        shared.flush(lane, state, lost, block.as_le_slice(&store))
+    };
+    host.func_wrap(HOST_FLUSH, flush).map_err(failed)
+}
+
+/// The address of a recorder's memory, which it has passed whole.
+fn recorder_at(bytes: &[u8]) -> wasmtime::Result<NonNull<u8>> {
+    // wasmtime itself gives the address to compiled code, which writes there.
+    let address = std::ptr::with_exposed_provenance_mut::<u8>(bytes.as_ptr().expose_provenance());
+    // A recorder's memory begins with what it attaches, and a memory begins with a page of the host's.
+    NonNull::new(address)
+        .filter(|address| address.addr().get().is_multiple_of(HOST_PAGE))
+        .ok_or_else(|| wasmtime::Error::msg(NO_RECORDER))
+}
+
+/// Whether memories of this engine stay where they are when they grow. A recorder's can't grow, but any component may say that its
+/// memory is one, and we keep its address.
+fn memories_stay(engine: &Engine) -> Result<bool> {
+    let mut store = Store::new(engine, ());
+    let memory = Memory::new(&mut store, MemoryType::new(MEMORY_PAGES, None)).map_err(failed)?;
+    let address = memory.data_ptr(&store);
+    // Nothing of it is touched. Where it can't grow any more, no memory can.
+    let mut added = u64::from(MEMORY_PAGES);
+    while memory.size(&store) < MOST_PAGES && memory.grow(&mut store, added).is_ok() {
+        if memory.data_ptr(&store) != address {
+            return Ok(false);
+        }
+        added = memory.size(&store).min(MOST_PAGES - memory.size(&store));
+    }
+    Ok(true)
+}

@@ -1,0 +1,10 @@
+//! Lanes: what one recorder writes, its memory, and what the host does to it.
+
+pub(crate) mod core;
+pub(crate) mod fiber;
+mod hold;
+pub(crate) mod lane;
+pub(crate) mod memory;
+pub(crate) mod reason;
+pub(crate) mod record;
+pub(crate) mod state;

@@ -1,0 +1,7 @@
+//! The ways to give a guest its recorder: a module in the store, one inside the guest, functions of the host.
+
+pub(crate) mod guards;
+pub(crate) mod host_functions;
+pub(crate) mod host_lane;
+pub(crate) mod inlined;
+pub(crate) mod module;

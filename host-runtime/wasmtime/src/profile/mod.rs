@@ -1,0 +1,22 @@
+//! Profiles: exact counts of calls, and samples of the calls that are open.
+
+mod counts;
+mod host_calls;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+mod native;
+#[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+#[path = "no_native.rs"]
+mod native;
+mod open_calls;
+mod profiled;
+mod sampler;
+pub(crate) mod sampling;
+mod shadow;
+mod tree;
+
+pub(crate) use counts::Counts;
+pub(crate) use host_calls::HostCalls;
+pub(crate) use native::{Code, Native, Target, prepare};
+pub(crate) use profiled::{Profiled, Stack, no_timer};
+pub(crate) use sampler::Sampler;
+pub(crate) use shadow::Shadow;
