@@ -5,7 +5,9 @@ use super::error::Result;
 use super::sending::Sending;
 use super::shared::Shared;
 use super::spool::{Spool, Tail};
-use crate::{ProfileOptions, SpanOptions, Spans, WindowProfiles};
+use crate::options::SpanOptions;
+use crate::profiles::{ProfileOptions, WindowProfiles};
+use crate::spans::reading::Spans;
 use kperf_trace::TraceReader;
 
 /// A sink for a recorder, whose spans are sent while the program runs.

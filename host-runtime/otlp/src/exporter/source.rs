@@ -1,6 +1,8 @@
 //! Where requests come from.
 
-use crate::{Request, Spans, WindowProfiles};
+use crate::profiles::WindowProfiles;
+use crate::spans::batch::Request;
+use crate::spans::reading::Spans;
 use std::io::Read;
 use std::sync::mpsc::Receiver;
 

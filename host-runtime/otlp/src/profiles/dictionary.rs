@@ -1,14 +1,19 @@
 //! What the samples of a request mention, each thing once.
 
-use super::Spot;
 use crate::attribute::string;
-use crate::functions::{MAX_NAME, shortened, shortened_to};
 use crate::proto::profiles::v1development::{
     Function, KeyValueAndUnit, Line, Link, Location, Mapping, ProfilesDictionary, Stack, ValueType,
 };
+use crate::spans::functions::{MAX_NAME, shortened, shortened_to};
 use kperf_abi::FuncId;
 use kperf_profile::{Frame, SpanLink, Symbols, printable};
 use rustc_hash::FxHashMap;
+
+/// A function of a path, and where in it: the functions that the instruction was written in, the innermost first.
+pub(super) struct Spot {
+    pub(super) func: FuncId,
+    pub(super) frames: Vec<Frame>,
+}
 
 /// The tables of a request. The first entry of each stands for "none".
 pub(super) struct Dictionary<'a> {

@@ -1,9 +1,9 @@
 //! The spans of a profile's slow calls, as [`Spans`](crate::Spans) gives them.
 
-use super::ProfileOptions;
+use super::options::ProfileOptions;
 use crate::ids::Ids;
-use crate::lanes::Lanes;
-use crate::spans::MAX_OPEN;
+use crate::spans::lanes::Lanes;
+use crate::spans::reading::MAX_OPEN;
 use crate::trace::Trace;
 use kperf_abi::FuncId;
 use kperf_profile::frames::{Ending, Frames, Visitor};

@@ -1,7 +1,8 @@
 //! Each window of a profile as soon as it is there.
 
-use super::{ProfileOptions, profiles};
-use crate::Request;
+use super::options::ProfileOptions;
+use super::requests::profiles;
+use crate::spans::batch::Request;
 use kperf_profile::EachWindow;
 use kperf_trace::{Header, TraceReader};
 use std::collections::VecDeque;

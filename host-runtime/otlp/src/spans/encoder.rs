@@ -1,16 +1,16 @@
 //! Turns closed frames into spans.
 
-use crate::account::{Elided, Left};
-use crate::batch::Batch;
-use crate::counted::Counted;
-use crate::ending::{Outcome, describe};
-use crate::functions::Functions;
-use crate::histogram::Gathered;
+use super::account::{Elided, Left};
+use super::batch::Batch;
+use super::counted::Counted;
+use super::ending::{Outcome, describe};
+use super::functions::Functions;
+use super::histogram::Gathered;
+use super::lanes::Lanes;
+use super::times::Times;
 use crate::ids::Ids;
-use crate::lanes::Lanes;
 use crate::options::{Roots, SpanOptions};
 use crate::proto::trace::v1::Span;
-use crate::times::Times;
 use crate::trace::Trace;
 use crate::{attribute, resource, wire};
 use kperf_abi::FuncId;

@@ -1,9 +1,5 @@
 //! Calls and durations of functions, as metrics.
 
-use crate::batch::Request;
-use crate::encoder::Encoder;
-use crate::functions::{Function, attributes_of, shortened};
-use crate::histogram::{Gathered, Histogram};
 use crate::proto::collector::metrics::v1::ExportMetricsServiceRequest;
 use crate::proto::metrics::v1::exponential_histogram_data_point::Buckets;
 use crate::proto::metrics::v1::metric::Data;
@@ -13,6 +9,10 @@ use crate::proto::metrics::v1::{
     ResourceMetrics, ScopeMetrics, Sum,
 };
 use crate::resource::{SCHEMA_URL, resource, scope};
+use crate::spans::batch::Request;
+use crate::spans::encoder::Encoder;
+use crate::spans::functions::{Function, attributes_of, shortened};
+use crate::spans::histogram::{Gathered, Histogram};
 use kperf_profile::{LOST, OTHER, RECORDER};
 use prost::Message;
 

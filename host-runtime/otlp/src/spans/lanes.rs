@@ -1,7 +1,7 @@
 //! The lanes: for each, its thread, and the trace of OpenTelemetry's that its calls are in.
 
+use super::functions::encoded;
 use crate::attribute::int;
-use crate::functions::encoded;
 use crate::trace::Trace;
 use kperf_trace::{CallParent, LaneId};
 use rustc_hash::FxHashMap;

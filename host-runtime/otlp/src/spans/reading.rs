@@ -1,8 +1,8 @@
-//! A trace as requests, one at a time.
+//! Reads a trace and gives its calls as requests.
 
-use crate::account::{Account, Elided};
-use crate::batch::Request;
-use crate::encoder::Encoder;
+use super::account::{Account, Elided};
+use super::batch::Request;
+use super::encoder::Encoder;
 use crate::options::SpanOptions;
 use kperf_profile::frames::Frames;
 use kperf_profile::{CallObserver, Health, Stalls, Symbols, Unit};
@@ -13,7 +13,7 @@ use std::io::{self, Read};
 /// Reads a trace and gives its calls as requests with spans, in the order in which the calls ended.
 ///
 /// It keeps in memory the open frames, one request, and the spans of one block. The same trace, options and seed give the same
-/// requests, byte for byte. So an interrupted sending can go on behind the last request that arrived.
+/// requests, byte for byte.
 ///
 /// The trace may still grow. A reader below that has nothing yet may wait, or say
 /// [`WouldBlock`](io::ErrorKind::WouldBlock): [`next`](Spans::next) passes that on and may be called again later.
@@ -200,16 +200,10 @@ impl<R: Read> Spans<R> {
         self.frames.visitor().elided()
     }
 
-    /// The metrics of a trace that was read to its end, with [`SpanOptions::metrics`]; else none. For each function
-    /// `kperf.function.calls`, a sum, and `kperf.function.duration`, an exponential histogram in seconds, both cumulative
-    /// since the trace began. If allocations are recorded, `kperf.memory.allocated`, `freed` and `live` in bytes and
-    /// `kperf.memory.allocations`, by the function that allocated. A profile has `kperf.function.self_time`, a sum in seconds from samples, instead of durations.
-    pub fn metrics(&mut self) -> Vec<Request> {
-        let Some((start_ticks, end_ticks)) = self.range.filter(|_| self.finished) else { return Vec::new() };
-        let encoder = self.frames.visitor();
-        let mut requests = encoder.metrics(start_ticks, end_ticks);
-        requests.extend(encoder.memory_metrics(start_ticks, end_ticks));
-        requests
+    /// What was gathered, and when the trace began and ended, in ticks. `None` before its end.
+    pub(crate) fn finished(&mut self) -> Option<(&Encoder, (u64, u64))> {
+        let range = self.range.filter(|_| self.finished)?;
+        Some((self.frames.visitor(), range))
     }
 
     /// What the trace says about its clock and host.

@@ -1,14 +1,14 @@
 //! What functions allocated, as metrics.
 
+use super::functions::request_of;
 use crate::attribute::string;
-use crate::batch::Request;
-use crate::encoder::Encoder;
-use crate::functions::{attributes_of, shortened};
-use crate::metrics::request_of;
 use crate::proto::common::v1::KeyValue;
 use crate::proto::metrics::v1::metric::Data;
 use crate::proto::metrics::v1::number_data_point::Value;
 use crate::proto::metrics::v1::{AggregationTemporality, Metric, NumberDataPoint, Sum};
+use crate::spans::batch::Request;
+use crate::spans::encoder::Encoder;
+use crate::spans::functions::{attributes_of, shortened};
 use kperf_abi::FuncId;
 use kperf_profile::{Count, HOST, HeapFigures, LOST, NodeId, OTHER};
 

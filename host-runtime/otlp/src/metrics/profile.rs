@@ -1,13 +1,13 @@
 //! Metrics of a trace that is a profile: counts of calls, and self times as samples say.
 
-use crate::batch::Request;
-use crate::counted::Figures;
-use crate::encoder::Encoder;
-use crate::functions::{attributes_of, shortened};
-use crate::metrics::request_of;
+use super::functions::request_of;
 use crate::proto::metrics::v1::metric::Data;
 use crate::proto::metrics::v1::number_data_point::Value;
 use crate::proto::metrics::v1::{AggregationTemporality, Metric, NumberDataPoint, Sum};
+use crate::spans::batch::Request;
+use crate::spans::counted::Figures;
+use crate::spans::encoder::Encoder;
+use crate::spans::functions::{attributes_of, shortened};
 use kperf_abi::FuncId;
 
 impl Encoder {

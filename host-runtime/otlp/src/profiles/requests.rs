@@ -1,42 +1,16 @@
-//! A profile as OpenTelemetry's own signal, in the version that is being developed (`v1development`).
-//!
-//! A request has profiles over the same stacks: the time that each path of calls took by itself (`wall`, or `instructions`), how often it
-//! was called (`calls`), and what it allocated by itself (`alloc_space`, `alloc_objects`) where that was recorded. A location has a line of each function that its instruction was written in, as far as that is
-//! known: those that are inlined, and the one around them. A sample links to the span that it falls into. Each request has a dictionary of
-//! its own, with what it mentions and nothing else.
+//! A profile's requests: its paths as samples, over one dictionary for each request.
 
-mod dictionary;
-mod slow;
-mod windows;
-
-use crate::Request;
+use super::dictionary::{Dictionary, Spot};
+use super::options::ProfileOptions;
 use crate::ids::Ids;
-use crate::options::{Limits, ResourceOptions};
+use crate::options::Limits;
 use crate::proto::collector::profiles::v1development::ExportProfilesServiceRequest;
 use crate::proto::profiles::v1development::{Profile as Message, ResourceProfiles, Sample, ScopeProfiles};
 use crate::resource::{SCHEMA_URL, resource, scope};
-use dictionary::Dictionary;
-use kperf_abi::FuncId;
+use crate::spans::batch::Request;
 use kperf_profile::export::{Paths, Shortened, Weights};
 use kperf_profile::{CallPlaces, Frame, Heap, Profile, SpanLink, Unit, link_number};
-use kperf_trace::TraceContext;
 use prost::Message as _;
-pub use slow::{SlowFilter, slow_spans};
-pub use windows::WindowProfiles;
-
-/// How a profile becomes requests.
-#[derive(Clone, Debug, Default)]
-pub struct ProfileOptions {
-    /// What the resource says.
-    pub resource: ResourceOptions,
-    /// The seed of the profiles' ids. `None` makes it from the trace's header, so that a trace that is sent twice has the same ids.
-    pub seed: Option<u64>,
-    /// The span in which all of it happened. It replaces the one that the trace's header names. Samples link to it, but those that fall
-    /// into a span that the profile knows better ([`Profile::links`]).
-    pub parent: Option<TraceContext>,
-    /// How large a request may be. `spans` counts samples here.
-    pub limits: Limits,
-}
 
 /// Gives a profile's requests to `send`, one after the other: an `ExportProfilesServiceRequest` each, and a `ProfilesData` is the
 /// same bytes. [`Request::spans`] counts profiles, which is what a Collector counts when it rejects some. Answers what was left out of very deep paths.
@@ -125,12 +99,6 @@ struct Values {
     /// Allocated, as `blocks` is.
     bytes: u64,
     blocks: u64,
-}
-
-/// A function of a path, and where in it: the functions that the instruction was written in, the innermost first.
-struct Spot {
-    func: FuncId,
-    frames: Vec<Frame>,
 }
 
 /// How many kinds of values there are.
