@@ -52,8 +52,8 @@ test('settings that make no sense end the process before it does anything', () =
     for (const [env, said] of [
         [{ KPERF_WEIGHTS: 'fuel' }, 'KPERF_WEIGHTS was removed: KPERF_CLOCK=instructions counts each instruction as one'],
         [{ KPERF_DATASET: 'fleet' }, 'KPERF_DATASET was removed: `kperf-wasm collect` of the Rust command takes the traces that node writes'],
-        [{ KPERF_ALLOCATOR: 'malloc=take' }, 'KPERF_ALLOCATOR names functions that allocate: it goes with KPERF_ALLOCATIONS'],
-        [{ KPERF_ALLOCATIONS: 'all', KPERF_ALLOCATOR: 'take' }, 'KPERF_ALLOCATOR has `take`, which is not of the form `malloc=FUNCTION`'],
+        [{ KPERF_ALLOCATOR: 'malloc=take' }, 'KPERF_ALLOCATOR names allocator functions: set KPERF_ALLOCATIONS, too'],
+        [{ KPERF_ALLOCATIONS: 'all', KPERF_ALLOCATOR: 'take' }, 'KPERF_ALLOCATOR has `take`, which is not `malloc=FUNCTION`'],
         [{ KPERF_ALLOCATIONS: 'all', KPERF_ALLOCATOR: 'pool=take' }, 'KPERF_ALLOCATOR: the allocator `take`: `pool` is no kind of allocator; there are malloc, calloc, realloc, reallocarray, free, aligned_alloc, posix_memalign, alloc, rust_realloc, new'],
     ]) {
         assert.deepEqual(run(`console.log('it runs');`, env), { status: 1, stdout: '', stderr: `kperf: ${said}\n` });

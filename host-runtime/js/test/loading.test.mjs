@@ -118,7 +118,7 @@ test('filters that leave nothing of all modules are told, and bad ones', () => {
     for (const [env, message] of [
         [{ KPERF_PROBE: 'inlined' }, 'KPERF_PROBE is `inlined`: use auto, import, inline or none'],
         [{ KPERF_MATCH: 'globs' }, 'KPERF_MATCH is `globs`: use auto, glob, regex or text'],
-        [{ KPERF_MIN_INSTRUCTIONS: 'ten' }, 'KPERF_MIN_INSTRUCTIONS is `ten`: a number is wanted'],
+        [{ KPERF_MIN_INSTRUCTIONS: 'ten' }, 'KPERF_MIN_INSTRUCTIONS is `ten`: use a number'],
     ]) {
         const { status, stderr } = run(program, { env });
         assert.deepEqual([status, stderr.includes(message)], [1, true], stderr);

@@ -1,4 +1,4 @@
-/** Makes columns with the core, which takes a third of the time of common/columns.ts or less, and packs them. */
+/** Makes columns with the core, in at most a third of the time of common/trace/columns.ts, and packs them. */
 
 import type { CoreExports } from '../common/trace/core.js';
 import { RustModule } from '../common/rust-module.js';
@@ -6,14 +6,14 @@ import { engine } from '../common/engine.js';
 import { LENGTHS, PACKED, PREFIX, type Encoded, type Encoder } from '../common/trace/columns.js';
 import type { Pack } from '../common/trace/trace-writer.js';
 
-/** A column shorter than this isn't packed: node takes 15 us to begin a frame. */
+/** Shorter columns are not packed: node takes 15 us to begin a frame. */
 const WORTH_PACKING = 512;
 
 export class CoreColumns implements Encoder {
     readonly #core: RustModule<CoreExports>;
     readonly #zstd: Pack | undefined;
 
-    /** Without `zstd` columns are stored as they are. */
+    /** Without `zstd` columns are not packed. */
     constructor(core: WebAssembly.Module, zstd: Pack | undefined) {
         this.#core = new RustModule(new engine.Instance(core));
         this.#zstd = zstd;
@@ -27,7 +27,7 @@ export class CoreColumns implements Encoder {
     }
 }
 
-/** A payload with its columns packed, where that makes them shorter. */
+/** Packs a payload's columns if that makes them shorter. */
 function packed(payload: Uint8Array, zstd: Pack): Uint8Array {
     const envelope = payload.slice(0, PREFIX);
     const view = new DataView(envelope.buffer);

@@ -1,17 +1,17 @@
-/** A trace in a file. */
+/** Writes a trace to a file. */
 
 import { closeSync, writeSync } from 'node:fs';
 import type { Sink } from '../common/trace/trace.js';
 import { openTrace } from './trace-file.js';
 
-/** Writes a file without a buffer, so that it has complete chunks however the process ends. */
+/** Unbuffered, so that the file has complete chunks however the process ends. */
 export class FileSink implements Sink {
     #file: number | undefined;
     readonly #path: string;
     /** See `openTrace`. */
     other: number | undefined;
 
-    /** Makes the file when the first bytes come. */
+    /** The first chunk creates the file. */
     constructor(path: string) {
         this.#path = path;
     }

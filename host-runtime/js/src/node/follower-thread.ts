@@ -1,4 +1,4 @@
-/** The thread that reads a trace's file while it grows, and sends its spans. Spans that wait are in the file, not in memory. */
+/** The thread that sends a trace's file as spans while it grows. Waiting spans are in the file, not in memory. */
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import { promisify } from 'node:util';
@@ -7,11 +7,11 @@ import * as zlib from 'node:zlib';
 import { TraceCore } from '../common/trace/core.js';
 import { OtlpExporter } from '../common/otlp/exporter.js';
 import { coreModule } from './core.js';
-import { BESIDE, Follower, type Followed, type FollowerData } from './follower.js';
+import { OWN_PATH, Follower, type Followed, type FollowerData } from './follower.js';
 import { giveWay } from './priority.js';
-import { pathBeside } from './trace-file.js';
+import { ownPathOf } from './trace-file.js';
 
-/** How many milliseconds it waits before it looks for more. */
+/** Milliseconds between reads at the end of the file. */
 const LOOK = 50;
 const DELAY = 5000;
 const PIECE = 1 << 20;
@@ -26,11 +26,11 @@ async function follow({ path, options }: FollowerData): Promise<Followed> {
         if (follower.ended) return {};
         await sleep();
     }
-    // Level 1 takes a third of the time of `CompressionStream`, for 5 % more bytes.
+    // Level 1 takes a third of the time of `CompressionStream`, and makes 5 % more bytes.
     const gzip = promisify<Uint8Array, zlib.ZlibOptions, Uint8Array<ArrayBuffer>>(zlib.gzip);
     const exporter = new OtlpExporter(options, (bytes) => gzip(bytes, { level: 1 }));
     const core = await TraceCore.open(await coreModule(), { spans: options.spans ?? {} });
-    const file = openSync(follower.begun === BESIDE ? pathBeside(path) : path, 'r');
+    const file = openSync(follower.begun === OWN_PATH ? ownPathOf(path) : path, 'r');
     const buffer = new Uint8Array(PIECE);
     let partial = performance.now();
     const send = async (): Promise<void> => {
@@ -41,7 +41,7 @@ async function follow({ path, options }: FollowerData): Promise<Followed> {
     };
     try {
         for (;;) {
-            // This is read before the file, so that bytes which come in between are found next time.
+            // Read before the file, so that bytes that come in between are found next time.
             const { ended } = follower;
             const length = readSync(file, buffer);
             if (length > 0) {
@@ -58,7 +58,7 @@ async function follow({ path, options }: FollowerData): Promise<Followed> {
         await send();
     } finally {
         closeSync(file);
-        // After a failure too, the answers to requests on their way are awaited.
+        // Also after a failure: requests may be on their way.
         await exporter.settled();
     }
     return { delivery: exporter.delivery };

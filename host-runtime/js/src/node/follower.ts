@@ -1,9 +1,8 @@
-/** The other threads' side of the thread that sends a growing trace as spans. */
+/** Shared memory of the thread that sends a growing trace as spans. */
 
 import type { Delivery } from '../common/trace/trace.js';
 import type { OtlpOptions } from '../common/otlp/settings.js';
 
-/** What the thread begins with. */
 export interface FollowerData {
     kperf: 'follower';
     path: string;
@@ -11,24 +10,22 @@ export interface FollowerData {
     buffer: SharedArrayBuffer;
 }
 
-/** Words of the shared memory. The answer follows them. */
+/** Words of the shared memory. The result follows them. */
 const BEGUN = 0;
 const ENDED = 1;
 const DONE = 2;
 const LENGTH = 3;
 const ANSWER = 16;
 const SIZE = 4096;
-/** What `BEGUN` says. */
-const HERE = 1;
-export const BESIDE = 2;
+/** Values of `BEGUN`: the trace is at the given path, or at `ownPathOf`. */
+const GIVEN_PATH = 1;
+export const OWN_PATH = 2;
 
-/** What the thread answers. */
 export interface Followed {
     delivery?: Delivery;
     failure?: string;
 }
 
-/** One end of what the threads share. */
 export class Follower {
     readonly buffer: SharedArrayBuffer;
     readonly #words: Int32Array;
@@ -40,23 +37,23 @@ export class Follower {
         this.#answer = new Uint8Array(buffer, ANSWER);
     }
 
-    /** Says that the file belongs to this recording, or the one beside it. */
-    begin(isBeside: boolean): void {
-        Atomics.store(this.#words, BEGUN, isBeside ? BESIDE : HERE);
+    /** Says where the trace's file is. */
+    begin(isOwnPath: boolean): void {
+        Atomics.store(this.#words, BEGUN, isOwnPath ? OWN_PATH : GIVEN_PATH);
     }
 
-    /** Which file belongs to it, when that is known. */
-    get begun(): typeof HERE | typeof BESIDE | undefined {
+    /** Where the trace's file is, when that is known. */
+    get begun(): typeof GIVEN_PATH | typeof OWN_PATH | undefined {
         const begun = Atomics.load(this.#words, BEGUN);
-        return begun === HERE || begun === BESIDE ? begun : undefined;
+        return begun === GIVEN_PATH || begun === OWN_PATH ? begun : undefined;
     }
 
-    /** Says that the file is complete. */
+    /** Whether the file is complete. */
     get ended(): boolean {
         return Atomics.load(this.#words, ENDED) === 1;
     }
 
-    /** The thread has finished its work. */
+    /** Sets the thread's result. */
     answer(answer: Followed): void {
         const bytes = new TextEncoder().encode(JSON.stringify(answer)).subarray(0, SIZE - ANSWER);
         this.#answer.set(bytes);
@@ -64,18 +61,18 @@ export class Follower {
         this.gone();
     }
 
-    /** The thread doesn't run any more; it may have answered or not. */
+    /** Notes that the thread has ended, with or without a result. */
     gone(): void {
         Atomics.store(this.#words, DONE, 1);
         Atomics.notify(this.#words, DONE);
     }
 
-    /** Ends the thread, and waits for it as long as is allowed. */
+    /** Ends the thread, and waits for its result. */
     finish(milliseconds: number): Followed {
         Atomics.store(this.#words, ENDED, 1);
         const waited = Atomics.wait(this.#words, DONE, 0, milliseconds);
         const length = this.#words[LENGTH]!;
-        if (length === 0) return { failure: waited === 'timed-out' ? 'it takes too long' : 'the thread that sends is gone' };
+        if (length === 0) return { failure: waited === 'timed-out' ? 'sending takes too long' : 'the sending thread has ended' };
         return JSON.parse(new TextDecoder().decode(this.#answer.slice(0, length))) as Followed;
     }
 }

@@ -1,4 +1,4 @@
-/** Probes for the modules that a program loads, in node. */
+/** Puts probes into the modules that a program loads, in node. */
 
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -13,27 +13,26 @@ import { REWRITER_VERSION } from '../common/hook/version-source.js';
 import type { RewriterData } from './rewriter-thread.js';
 import { warn } from './warn.js';
 
-/** As it was when this was loaded: `register` wraps it later. */
+/** The original; `register` wraps it later. */
 const OwnWorker = Worker;
 const require = createRequire(import.meta.url);
-/** Where our own files are. */
+/** The folder of our own files. */
 const PACKAGE = new URL('..', import.meta.url).href;
 const FILE = new URL('../rewriter.wasm', import.meta.url);
 const SHARED = 'kperf-wasm-ids';
 
-/** What is said of loading. */
 export interface LoadingSettings {
     options: RewriteOptions;
-    /** The folder in which modules are kept; none: they aren't. */
+    /** The folder for rewritten modules; `undefined`: none are kept. */
     cache: string | undefined;
 }
 
-/** Larger ones take more than some 50 ms. */
+/** Rewriting larger modules takes more than some 50 ms. */
 const SMALL = 1 << 20;
 
 let compiled: WebAssembly.Module | undefined;
 
-/** The rewriter, read and compiled when it is first asked for. */
+/** The rewriter, read and compiled at the first call. */
 export function rewriterModule(): WebAssembly.Module {
     return (compiled ??= new engine.Module(readFileSync(FILE)));
 }
@@ -41,23 +40,23 @@ export function rewriterModule(): WebAssembly.Module {
 /** An empty module. */
 const EMPTY = Uint8Array.of(0, 97, 115, 109, 1, 0, 0, 0);
 
-/** Throws if a kind of allocator is unknown. Loads nothing where none is set. */
+/** Throws if `allocator` has an unknown role. Loads nothing if it is empty. */
 export function checkOptions(options: RewriteOptions): void {
     if (!options.allocator?.length) return;
-    // What is wrong with a pattern is said of each module.
+    // Wrong patterns are reported for each module.
     const { refusal } = rewrite(rewriterModule(), EMPTY, { ...options, only: [], skip: [] });
     if (refusal === undefined) return;
     throw new TypeError((refusal.startsWith('the allocator') ? 'KPERF_ALLOCATOR: ' : '') + refusal);
 }
 
-/** A module got probes that record what is allocated. The other bits stand for functions of allocators. */
+/** Bits of `ModuleIds.found`: a module records allocations; the lower ones stand for named allocator functions. */
 const RECORDS = 1 << 30;
-const MOST_NAMED = 30;
+const MAX_NAMED = 30;
 
-/** Functions of allocators that were named, `malloc=my_alloc`, and that no module of any thread had; none if there was no such module. */
+/** Named allocator functions that no module of any thread has, if any module records allocations. */
 export function missing({ allocator }: RewriteOptions): string[] {
     const { found } = idsOfProcess();
-    return found & RECORDS ? (allocator ?? []).slice(0, MOST_NAMED).filter((_, n) => !(found & (1 << n))) : [];
+    return found & RECORDS ? (allocator ?? []).slice(0, MAX_NAMED).filter((_, n) => !(found & (1 << n))) : [];
 }
 
 /** Puts probes into the modules that this thread loads. */
@@ -80,7 +79,7 @@ export function loadingOf({ options, cache }: LoadingSettings): Loading {
         ...(allocator?.length && {
             probed(symbols) {
                 const missing = missingAllocators(symbols);
-                if (missing) ids.note(allocator.reduce((found, name, n) => (n < MOST_NAMED && !missing.includes(name) ? found | (1 << n) : found), RECORDS));
+                if (missing) ids.note(allocator.reduce((found, name, n) => (n < MAX_NAMED && !missing.includes(name) ? found | (1 << n) : found), RECORDS));
             },
         }),
     };
@@ -88,22 +87,22 @@ export function loadingOf({ options, cache }: LoadingSettings): Loading {
 }
 
 function hash(bytes: Uint8Array): string {
-    // Not before a module comes: node takes some milliseconds to load it.
+    // Loaded at the first module, since it takes some milliseconds.
     const { createHash } = require('node:crypto') as typeof import('node:crypto');
     return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** Whether node itself loads a module: `fetch` parses HTTP with one, for instance. */
+/** Whether node itself loads a module: `fetch`, for instance, parses HTTP with one. */
 function isNodes(): boolean {
     const frames = stackOf().split('\n').slice(1);
     return frames.find((frame) => !frame.includes(PACKAGE))?.includes('node:internal/deps/') ?? false;
 }
 
-/** This call's stack as the engine prints it, whatever the program has made of `Error`, which is as it was after that. */
+/** This call's stack as the engine prints it. Sets aside, and restores, the program's settings of `Error`. */
 function stackOf(): string {
     const ours = { stackTraceLimit: 20, prepareStackTrace: undefined };
     const before = Object.keys(ours).map((name) => [name, Object.getOwnPropertyDescriptor(Error, name)] as const);
-    // (A frozen one refuses.)
+    // A frozen `Error` refuses.
     for (const [name, value] of Object.entries(ours)) Reflect.defineProperty(Error, name, { value, writable: true, enumerable: true, configurable: true });
     try {
         return String(new Error().stack);
@@ -119,7 +118,7 @@ function stackOf(): string {
 
 let idsHere: ModuleIds | undefined;
 
-/** Worker threads have the list of the thread that started them. */
+/** Worker threads share the list of the thread that started them. */
 function idsOfProcess(): ModuleIds {
     if (idsHere) return idsHere;
     const known = isMainThread ? undefined : (getEnvironmentData(SHARED) as unknown as SharedArrayBuffer | undefined);
@@ -135,12 +134,12 @@ function checked(done: Rewritten, { module_name }: RewriteOptions): Rewriting {
     return rewritingOf(done);
 }
 
-/** A refusal of a pattern says whose it is, on one line. */
+/** Adds the variable to the refusal of a pattern, and makes it one line. */
 function named(rewriting: Rewriting, { only, skip }: RewriteOptions): Rewriting {
     const [, pattern, reason] = (typeof rewriting === 'string' && /^bad pattern `(.*?)`: (.*)$/s.exec(rewriting)) || [];
     if (pattern === undefined || reason === undefined) return rewriting;
     const names = [...(only?.includes(pattern) ? ['KPERF_ONLY'] : []), ...(skip?.includes(pattern) ? ['KPERF_SKIP'] : [])];
-    // Of a regex it shows the place before it says what is wrong.
+    // A regex's error begins with lines that show the place.
     const last = reason.split('\n').at(-1)!.replace(/^error: /, '');
     return `${names.join(', ')}: bad pattern \`${pattern}\`: ${last}`;
 }
@@ -156,6 +155,6 @@ export function rewriteInThread(wasm: Uint8Array, options: RewriteOptions): Prom
     return new Promise((resolve, reject) => {
         thread.on('message', resolve);
         thread.on('error', reject);
-        thread.on('exit', () => reject(new Error('the thread that rewrites it has ended')));
+        thread.on('exit', () => reject(new Error('the rewriting thread has ended')));
     });
 }

@@ -1,32 +1,31 @@
-/** Reads the lanes of threads that run, so that the trace of a killed process lacks only its last moments. */
+/** Reads the lanes of running threads, so that the trace of a killed process lacks only its last moments. */
 
 import { BLOCK_HEADER, LEAVE, SWITCH, WIDE_TIME, type Reason } from '../common/constants.js';
 import { wordsOf } from '../common/trace/columns.js';
 import { BLOCKS, CHANGES, CONTROL, type SharedLane } from '../common/recorder/shared-lane.js';
 import { dropWords, pendingOf, restOf } from '../common/recorder/lane-reader.js';
 
-interface Watched {
+interface WatchedLane {
     shared?: SharedLane;
-    /** How many blocks came from the lane. */
+    /** The number of blocks that came from the lane. */
     received: number;
-    /** How many bytes of the next block's words are in the trace already. */
+    /** The bytes of the next block's words that are in the trace already. */
     written: number;
-    /** The last of these words as it was written: an enter may have become a leaf since. */
+    /** The last of these words as it was written; an enter may have become a leaf since. */
     last: number;
-    /** How many bytes were there at the last look. */
+    /** The bytes that were there at the last look. */
     seen: number;
 }
 
-/** Belongs to the thread that writes. */
+/** For the writer's thread. */
 export class Lookout {
-    readonly #lanes = new Map<number, Watched>();
+    readonly #lanes = new Map<number, WatchedLane>();
 
-    /** A lane that can be looked into. */
     add(lane: number, shared: SharedLane): void {
         this.#of(lane).shared = shared;
     }
 
-    /** The lane has ended and handed over everything. */
+    /** Notes that a lane has ended and handed over everything. */
     end(lane: number): void {
         delete this.#of(lane).shared;
     }
@@ -42,8 +41,8 @@ export class Lookout {
     }
 
     /**
-     * Returns the words that lanes hold now and held at the last look already. Other processors' writes may be seen out of order, but
-     * not that late, and blocks that were sent before have arrived. These words count as written.
+     * Returns the words that lanes had at the last look and still have, which then count as written. By now other processors' writes are
+     * visible in order, and blocks that were sent before have come.
      */
     *look(): Generator<[lane: number, block: Uint8Array]> {
         for (const [lane, watched] of this.#lanes) {
@@ -60,8 +59,8 @@ export class Lookout {
     }
 
     /**
-     * Returns what lanes hold that have not ended, and closes their open frames, for a reason and at a time. Their later blocks are
-     * refused, and what follows a dropped block is left out.
+     * Returns the rest of lanes that have not ended, with their open frames closed. Their later blocks are refused; words after a dropped
+     * block are left out.
      */
     *rest(reason: Reason, now: number): Generator<[lane: number, block: Uint8Array]> {
         for (const [lane, watched] of this.#lanes) {
@@ -71,19 +70,19 @@ export class Lookout {
         }
     }
 
-    #of(lane: number): Watched {
+    #of(lane: number): WatchedLane {
         let watched = this.#lanes.get(lane);
         if (!watched) this.#lanes.set(lane, (watched = { received: 0, written: 0, last: LEAVE, seen: 0 }));
         return watched;
     }
 }
 
-/** Reads a lane. `undefined` if the lane changes meanwhile, or if earlier blocks of it were dropped. */
+/** Reads a lane. `undefined` if it changes meanwhile, or if its earlier blocks were dropped. */
 function atOnce<R>({ earlier }: SharedLane, received: number, read: () => R): R | undefined {
     const control = new Int32Array(earlier, 0, CONTROL / 4);
     for (let tries = 0; tries < 3; tries++) {
         const changes = Atomics.load(control, CHANGES);
-        // If the thread was terminated while it handed over a block, the block is still there, but counted.
+        // A thread that was terminated while it handed over a block has counted the block, which is still there.
         if (Atomics.load(control, BLOCKS) - received > (changes & 1)) return undefined;
         const found = read();
         if (Atomics.load(control, CHANGES) === changes) return found;
@@ -91,14 +90,14 @@ function atOnce<R>({ earlier }: SharedLane, received: number, read: () => R): R 
     return undefined;
 }
 
-/** The lane's next block up to now, or up to the first switch. `undefined` if it changes right now, or earlier blocks are on their way. */
+/** The lane's next block up to the first switch. `undefined` while the lane changes, or earlier blocks are on their way. */
 function steady(shared: SharedLane, received: number): Uint8Array | undefined {
     const control = new Int32Array(shared.earlier, 0, CONTROL / 4);
     const changes = Atomics.load(control, CHANGES);
     if (changes % 2 !== 0 || Atomics.load(control, BLOCKS) !== received) return undefined;
     const block = pendingOf(shared);
     if (Atomics.load(control, CHANGES) !== changes || block.length <= BLOCK_HEADER) return undefined;
-    // After a switch the depth is unknown to a reader that hasn't seen the other stack's beginning.
+    // After a switch, a reader without the other stack's beginning doesn't know the depth.
     const words = wordsOf(block);
     let at = 0;
     // The two words of a wide time may look like a switch.
@@ -107,7 +106,7 @@ function steady(shared: SharedLane, received: number): Uint8Array | undefined {
 }
 
 /** The part of a block that is not in the trace yet. If the last enter in the trace has become a leaf, its leave comes first. */
-function unwritten({ written, last }: Watched, block: Uint8Array): Uint8Array {
+function unwritten({ written, last }: WatchedLane, block: Uint8Array): Uint8Array {
     const bytes = Math.min(written, block.length - BLOCK_HEADER);
     const end = BLOCK_HEADER + bytes;
     const word = bytes > 0 && bytes === written ? new DataView(block.buffer, block.byteOffset).getUint32(end - 4, true) : last;

@@ -1,4 +1,4 @@
-/** A folder with modules that were rewritten, for the next process that loads them. */
+/** A folder of rewritten modules, for later processes. */
 
 import { createHash } from 'node:crypto';
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
@@ -7,18 +7,18 @@ import { join } from 'node:path';
 import { threadId } from 'node:worker_threads';
 import type { Rewriting } from '../common/hook/rewriter.js';
 
-/** The folder has at most so many bytes; what wasn't used for longest goes first. */
-const MOST_BYTES = 2 ** 30;
-/** Smaller modules take less time to rewrite than to keep. */
-const LEAST_BYTES = 1 << 14;
-/** A file begins with the SHA-256 of all that follows. */
+/** The maximum size of the folder. Least recently used files are deleted first. */
+const MAX_BYTES = 2 ** 30;
+/** Rewriting smaller modules takes less time than keeping them. */
+const MIN_BYTES = 1 << 14;
+/** A file begins with the SHA-256 of the rest. */
 const CHECK_BYTES = 32;
-/** The names of our files: a SHA-256, and while one is written the process and the thread that do it. */
+/** Names of our files: a SHA-256, and while a file is written its process and thread. */
 const OWN = /^[0-9a-f]{64}(\.\d+-\d+)?$/;
-/** The first byte after that in a file with a module. All others say why it can't be one. */
+/** The first byte of a module. Other contents are the reason why a module can't have probes. */
 const MODULE = 0;
 
-/** Where the user's caches are, by the customs of the system; `undefined` for a user without a home. */
+/** The folder in the user's caches, by the system's conventions; `undefined` for a user without a home. */
 export function cacheFolder(env: NodeJS.ProcessEnv): string | undefined {
     const { XDG_CACHE_HOME, LOCALAPPDATA } = env;
     try {
@@ -41,7 +41,7 @@ export class ModuleCache {
         this.#folder = folder;
     }
 
-    /** What became of a module, if that is known. A file that isn't as it was written counts for nothing. */
+    /** The kept result, if there is one. Ignores a damaged file. */
     get(key: string): { rewriting: Rewriting } | undefined {
         const path = join(this.#folder, key);
         try {
@@ -57,10 +57,10 @@ export class ModuleCache {
         }
     }
 
-    /** Keeps that. Where nothing can be written, nothing is kept. */
+    /** Keeps a result, if the folder can be written. */
     put(key: string, rewriting: Rewriting): void {
         const content = Buffer.from(rewriting ?? '');
-        if (content[0] === MODULE && content.length < LEAST_BYTES) return;
+        if (content[0] === MODULE && content.length < MIN_BYTES) return;
         const path = join(this.#folder, key);
         const unfinished = `${path}.${process.pid}-${threadId}`;
         try {
@@ -75,7 +75,7 @@ export class ModuleCache {
         }
     }
 
-    /** Once in a thread, because it looks at each file. The folder is the user's choice, and may have other files in it. */
+    /** Deletes old files: once per thread, since it lists all. The user chose the folder, which may have other files. */
     #makeRoom(): void {
         const files = readdirSync(this.#folder).filter((name) => OWN.test(name)).map((name) => {
             const path = join(this.#folder, name);
@@ -84,18 +84,17 @@ export class ModuleCache {
         });
         let bytes = files.reduce((sum, { size }) => sum + size, 0);
         for (const { path, size } of files.sort((a, b) => a.mtimeMs - b.mtimeMs)) {
-            if (bytes <= MOST_BYTES) return;
+            if (bytes <= MAX_BYTES) return;
             removeIfPossible(path);
             bytes -= size;
         }
     }
 }
 
-/** A folder that may not be entered says no to that too. */
 function removeIfPossible(path: string): void {
     try {
         rmSync(path, { force: true });
     } catch {
-        // It stays.
+        // The folder may be forbidden.
     }
 }

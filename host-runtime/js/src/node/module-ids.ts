@@ -1,52 +1,52 @@
-/** Which ids modules have that are probed when they are loaded: one list for all threads of a process. */
+/** Ids of the modules that are rewritten when they are loaded: one list for all threads of a process. */
 
 import { HOST_IDS, LOADED_IDS } from '../common/constants.js';
 
-/** Ids from here on are the host's. */
-const LAST = HOST_IDS;
-/** How many modules the list has room for. Others get ids too, but new ones in each thread. */
+/** The end of modules' ids. */
+const END = HOST_IDS;
+/** The number of modules in the list. Further modules get other ids in each thread. */
 const ENTRIES = 4096;
-/** A module's entry is one of so many, from the one that its key says on. */
+/** A module's entry is one of this many, from the one by its hash. */
 const TRIES = 64;
-/** Words of an entry: its state, the first id, and of the hash as many as follow. */
+/** Words of an entry: its state, the first id, and words of the hash. */
 const HASH_WORDS = 4;
 const WORDS = 2 + HASH_WORDS;
 const NEXT = 0;
-/** A bit for each function of an allocator that was named and that a module had. */
+/** Bits that threads have noted. */
 const FOUND = 1;
 const HEADER = 2;
 const FREE = 0;
 const BEING_WRITTEN = 1;
 const WRITTEN = 2;
-/** Writing takes less than a microsecond; a thread that ends in the middle of it leaves a gap. */
+/** Milliseconds to wait for an entry that is being written. Its thread may have been terminated. */
 const PATIENCE = 10;
 
 export class ModuleIds {
     readonly buffer: SharedArrayBuffer;
     readonly #words: Int32Array;
-    /** What this thread has asked for. */
+    /** This thread's modules. */
     readonly #known = new Map<string, number>();
 
-    /** A new list, or that of another thread. */
+    /** Makes a new list, or uses another thread's. */
     constructor(buffer = new SharedArrayBuffer(4 * (HEADER + ENTRIES * WORDS))) {
         this.buffer = buffer;
         this.#words = new Int32Array(buffer);
         Atomics.compareExchange(this.#words, NEXT, 0, LOADED_IDS);
     }
 
-    /** The first of so many ids for the module with this key, a hash in hexadecimal digits. Throws where no ids are left. */
+    /** The first of `count` ids for a module, by its hash in hexadecimal digits. Throws if no ids are left. */
     of(key: string, count: number): number {
         let first = this.#known.get(key);
         if (first === undefined) this.#known.set(key, (first = this.#listed(key, count)));
         return first;
     }
 
-    /** Notes things that some thread has found. */
+    /** Notes bits for all threads. */
     note(found: number): void {
         Atomics.or(this.#words, FOUND, found);
     }
 
-    /** What all threads have noted. */
+    /** All bits that were noted. */
     get found(): number {
         return Atomics.load(this.#words, FOUND);
     }
@@ -79,7 +79,7 @@ export class ModuleIds {
     #take(count: number): number {
         for (;;) {
             const first = Atomics.load(this.#words, NEXT);
-            if (first + count > LAST) throw new Error('the modules of this process have used up the ids for functions');
+            if (first + count > END) throw new Error('the modules of this process have used up the ids for functions');
             if (Atomics.compareExchange(this.#words, NEXT, first, first + count) === first) return first;
         }
     }

@@ -1,9 +1,9 @@
-/** For how long this thread was ready to run while other threads had the processors. Linux tells; other systems don't. */
+/** Preemption of a thread: how long it was ready to run, but did not. On Linux only. */
 
 import { readFileSync, readlinkSync } from 'node:fs';
 import type { Preempted } from '../common/trace/trace.js';
 
-/** Begins to watch the thread that calls this; answers what tells what was taken from it since then. */
+/** Returns a function that reads the calling thread's preemption since this call. */
 export function watchPreempted(): () => Preempted | undefined {
     const begin = now();
     return () => {
@@ -22,7 +22,7 @@ function now(): Preempted | undefined {
         const count = Number(/^nonvoluntary_ctxt_switches:\s*(\d+)/m.exec(readFileSync(`${thread}/status`, 'latin1'))?.[1]);
         return Number.isFinite(nanos) && Number.isFinite(count) ? { count, nanos, threads: 1 } : undefined;
     } catch {
-        // A kernel that doesn't tell, or a sandbox.
+        // A kernel without this file, or a sandbox.
         return undefined;
     }
 }

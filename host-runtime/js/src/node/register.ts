@@ -23,7 +23,7 @@ import { createRecorder, defaultPath, joinRecorder, leaveRecorder } from './inde
 import { reachRealms } from './realms.js';
 import { readSettings, type Settings } from './settings.js';
 import { warn } from './warn.js';
-import { pathBeside } from './trace-file.js';
+import { ownPathOf } from './trace-file.js';
 import { hookImports } from './wasm-imports.js';
 
 /** The variable that has the id of the first process. */
@@ -166,7 +166,7 @@ function end(outcome: string): void {
     if (settings.loading) for (const name of missing(settings.loading.options)) warn(`KPERF_ALLOCATOR: no module of the program has the function of \`${name}\``);
     try {
         const { events, probes, dropped_events, sent, other } = recorder.finishSync(outcome, Reason.Exit);
-        const written = other === undefined ? path : pathBeside(path);
+        const written = other === undefined ? path : ownPathOf(path);
         reportSent(sent, written);
         if (other !== undefined) warn(`${path} has the trace of process ${other}, which ran at the same time; that of this process is in ${written}`);
         const { unseen } = recorder;
@@ -189,7 +189,7 @@ function ownPath(path: string): string {
     const first = process.env[FIRST];
     process.env[FIRST] ??= String(process.pid);
     if (first === undefined || first === String(process.pid) || settings.isOwnPath) return path;
-    return pathBeside(path);
+    return ownPathOf(path);
 }
 
 /** Says why there is no trace, if the filters have left nothing. */

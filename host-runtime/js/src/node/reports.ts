@@ -1,10 +1,10 @@
-/** Pages, pictures and comparisons of traces, by the same code as the command of Rust (reports/). */
+/** Pages, pictures and comparisons of traces, by the Rust command's code (reports/). */
 
 import { closeSync, openSync, readFileSync, readSync, realpathSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { RustModule } from '../common/rust-module.js';
 
-/** Which calls: the flags of these names. */
+/** Selects calls, by the names of flags. */
 export interface CallChoice {
     only?: string[];
     skip?: string[];
@@ -15,20 +15,20 @@ export interface CallChoice {
     lane?: string[];
 }
 
-/** What is made: see `Make` in reports/src/make.rs. */
+/** A product: see `Make` in reports/src/make.rs. */
 export type Make =
     | { view: { title: string; detail?: number } }
     | { flame: { title: string; reverse: boolean; chart: boolean; folded: boolean; calls: boolean } }
     | { diff: { before: number; metric: 'self' | 'total' | 'calls'; paths: boolean; json: boolean; limit: number } };
 
-/** What is said beside the product. */
+/** Figures and warnings of a product. */
 export interface Answer {
     warnings: string[];
-    /** How many calls it is of; of a comparison, how many functions. */
+    /** The number of calls, or of functions in a comparison. */
     calls: number;
-    /** How many are shown. */
+    /** The number of those that are shown. */
     shown: number;
-    /** How finely, in nanoseconds or instructions; 0: each by itself. */
+    /** The finest resolution, in nanoseconds or instructions; 0: each call by itself. */
     resolution: number;
 }
 
@@ -37,10 +37,10 @@ interface Exports {
     kperf_ask(length: number): number;
 }
 
-/** A file of which a beginning was read. */
+/** A trace that is read one or more times. */
 class Trace {
     readonly #path: string;
-    /** All of it, if it can't be read twice: of a pipe. */
+    /** The content of a pipe, which can't be read twice. */
     #bytes: Uint8Array | undefined;
     #at = 0;
     #file: number | undefined;
@@ -94,7 +94,7 @@ function reports({ rewind, read, write }: Imports): RustModule<Exports> {
     return instance;
 }
 
-/** Makes something of traces, and gives its bytes to `write`. `names` are the paths of the traces. */
+/** Makes a product of the traces at the paths `names`. */
 function make(names: string[], calls: CallChoice, product: Make, write: (bytes: Uint8Array) => void): Answer {
     const traces = names.map((name) => new Trace(name));
     const instance = reports({ rewind: (trace) => traces[trace]!.rewind(), read: (trace, bytes) => traces[trace]!.read(bytes), write });
@@ -106,7 +106,7 @@ function make(names: string[], calls: CallChoice, product: Make, write: (bytes: 
     }
 }
 
-/** A question about pages that are to record: see `Ask` in reports/src/pages.rs. */
+/** Questions about recording pages, and their answers: see `Ask` in reports/src/pages.rs. */
 export interface Questions {
     host: { ask: { host: string; local: boolean; names: string[] }; answer: boolean };
     place: { ask: { page: string }; answer: { at: number; enough: boolean } };
@@ -117,7 +117,6 @@ export interface Questions {
 
 let asked: RustModule<Exports> | undefined;
 
-/** Asks one. */
 export function ask<Name extends keyof Questions>(name: Name, question: Questions[Name]['ask']): Questions[Name]['answer'] {
     const none = (): never => {
         throw new Error('there is no trace');
@@ -138,8 +137,8 @@ function writeAll(file: number, bytes: Uint8Array): void {
     }
 }
 
-/** Where a path leads, if there is something. */
-function whereTo(path: string): string | undefined {
+/** The real path of an existing file. */
+function realPathOf(path: string): string | undefined {
     try {
         return realpathSync(path);
     } catch {
@@ -147,22 +146,22 @@ function whereTo(path: string): string | undefined {
     }
 }
 
-/** Makes something of traces: a file, which is there when all of it is, or stdout for `-`. */
+/** Makes a product of traces: a file, written whole or not at all, or stdout for `-`. */
 export function makeFile(names: string[], calls: CallChoice, product: Make, output: string): Answer {
     if (output === '-') return make(names, calls, product, (bytes) => writeAll(1, bytes));
-    const target = whereTo(output) ?? output;
-    if (names.some((name) => whereTo(name) === target && statSync(target).isFile())) throw new Error(`\`${output}\` is an input and would be overwritten; name another file with -o`);
+    const target = realPathOf(output) ?? output;
+    if (names.some((name) => realPathOf(name) === target && statSync(target).isFile())) throw new Error(`\`${output}\` is an input and would be overwritten; name another file with -o`);
     // A device or a pipe can't be replaced.
     const isFile = statSync(target, { throwIfNoEntry: false })?.isFile() ?? true;
-    const beside = isFile ? join(dirname(target), `.${basename(target).slice(0, 40)}.${process.pid}.part`) : target;
-    const file = openSync(beside, 'w');
+    const unfinished = isFile ? join(dirname(target), `.${basename(target).slice(0, 40)}.${process.pid}.part`) : target;
+    const file = openSync(unfinished, 'w');
     try {
         const answer = make(names, calls, product, (bytes) => writeAll(file, bytes));
         closeSync(file);
-        if (isFile) renameSync(beside, target);
+        if (isFile) renameSync(unfinished, target);
         return answer;
     } catch (error) {
-        if (isFile) rmSync(beside, { force: true });
+        if (isFile) rmSync(unfinished, { force: true });
         throw error;
     }
 }

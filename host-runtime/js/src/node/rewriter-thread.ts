@@ -1,9 +1,8 @@
-/** The thread that rewrites a large module, while the program goes on. */
+/** The thread that rewrites a large module. */
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { rewrite, type RewriteOptions } from '../common/hook/rewriter.js';
 
-/** What the thread begins with. */
 export interface RewriterData {
     kperf: 'rewriter';
     rewriter: WebAssembly.Module;

@@ -1,4 +1,4 @@
-/** The thread that looks at instances that make a profile. */
+/** The thread that samples profiled instances. */
 
 import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import { threadClock, ticksOf } from '../common/clock/clock.js';
@@ -9,13 +9,12 @@ import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
 import { threadOffset } from './offset.js';
 
-/** What the thread begins with. */
 export interface SamplerData {
     kperf: 'sampler';
     hub: WebAssembly.Memory;
     /** See `SamplerControl`. */
     control: SharedArrayBuffer;
-    /** The channel on which instances come. */
+    /** The channel for instances. */
     instances: string;
     /** See `threadOffset`. */
     origin: number;
@@ -28,7 +27,7 @@ channel.unref();
 const clock = threadClock(threadOffset(data.origin));
 const sampler = new SamplerLoop(data.control, data.sampling, () => ticksOf(clock), new HubOutput(new Hub(data.hub)));
 while (sampler.run()) {
-    // A thread sends its message before it counts it, unless it is terminated in between.
+    // A thread sends a message before it counts it, unless it is terminated in between.
     const { announced } = sampler;
     // The function takes broadcast channels too, which the types don't say.
     for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) sampler.add(message.message as ProfiledInstance);

@@ -1,4 +1,4 @@
-/** How a thread of node talks to the one that samples. */
+/** Guest threads' connection to the sampler's thread, in node. */
 
 import type { Output } from '../common/recorder/output.js';
 import { countsAlone, hasEnded, type SamplerLink } from '../common/profile/profile.js';
@@ -6,10 +6,10 @@ import type { ProfiledInstance } from '../common/profile/profiled-instance.js';
 import { CONTROL_ENDED, IS_NONE, IS_RUNNING, SamplerControl, STATE } from '../common/profile/sampler.js';
 import type { Sampling } from '../common/profile/sampling.js';
 
-/** How many milliseconds the thread may take to write what is left. */
+/** Milliseconds that the sampler may take to write the rest. */
 const PATIENCE = 10_000;
 
-/** Waits until the thread runs, for so many milliseconds at most. */
+/** Waits until the sampler runs. */
 export function waitForSampler({ buffer }: SamplerControl, milliseconds: number): void {
     const words = new Int32Array(buffer);
     const deadline = performance.now() + milliseconds;
@@ -18,13 +18,12 @@ export function waitForSampler({ buffer }: SamplerControl, milliseconds: number)
     }
 }
 
-/** Ends the thread, even if it is only being started. If it runs, it writes what is left first. */
+/** Ends the sampler, also while it is starting. A running one first writes the rest. */
 export function endSampler(control: SamplerControl): void {
     control.stop();
     Atomics.wait(new Int32Array(control.buffer), STATE, IS_RUNNING, PATIENCE);
 }
 
-/** Announces instances to the thread, and waits for it when they end. */
 export class NodeSampler implements SamplerLink {
     readonly now: () => number;
     readonly #control: SamplerControl;
@@ -45,12 +44,12 @@ export class NodeSampler implements SamplerLink {
         if (hasEnded(instance) || !this.#control.runs) return;
         this.#control.wake(instance.number);
         const waited = Atomics.wait(new Int32Array(instance.control), CONTROL_ENDED, 0, PATIENCE);
-        // The sampler has ended with the thread that started it, so it isn't waited for again.
+        // It has ended with the thread that started it, so don't wait for it again.
         if (waited === 'timed-out') this.#control.become(IS_RUNNING, IS_NONE);
     }
 }
 
-/** With the test clock nothing is sampled, because each reading counts. The counts are written at the end. */
+/** For the test clock, which every reading advances: takes no samples, and writes the counts at the end. */
 export class CountsAlone implements SamplerLink {
     readonly now: () => number;
     readonly #output: Output;

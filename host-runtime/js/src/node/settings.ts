@@ -1,4 +1,4 @@
-/** The settings of the environment. They are read when the package is loaded, because some tools empty the environment later. */
+/** Settings from the environment. They are read when the package is loaded, since some tools empty the environment later. */
 
 import { parseClock } from '../common/clock/clock.js';
 import { parseSampling, type SamplingOptions } from '../common/profile/sampling.js';
@@ -9,24 +9,24 @@ import type { RewriteOptions } from '../common/hook/rewriter.js';
 import type { LoadingSettings } from './loading.js';
 import { cacheFolder } from './module-cache.js';
 
-/** The settings of `kperf-wasm/register`. */
+/** Settings of `kperf-wasm/register`. */
 export interface Settings {
     enabled: boolean;
     /** The trace's file. */
     path: string | undefined;
-    /** Whether that has the process's id in it, by `%p`. */
+    /** Whether the path has the process's id, by `%p`. */
     isOwnPath: boolean;
     clock: string;
-    /** What to record, if it is set; otherwise the first module decides. */
+    /** Unset: the first module decides. */
     record: 'trace' | 'profile' | undefined;
     sampling: SamplingOptions;
     calibrate: boolean;
-    /** Whether V8's limits of inlining are raised for modules with a recorder inside. */
+    /** Whether V8's limits of inlining are raised for inlined recorders. */
     inlining: boolean;
     quiet: boolean;
-    /** How modules get probes when they are loaded, if they do. */
+    /** `undefined`: modules get no probes when they are loaded. */
     loading: LoadingSettings | undefined;
-    /** Where spans are sent, if they are. */
+    /** `undefined`: no spans are sent. */
     otlp: OtlpOptions | undefined;
 }
 
@@ -38,10 +38,10 @@ const REMOVED = {
 
 /**
  * Reads `KPERF_TRACE`, `KPERF_RECORD`, `KPERF_PERIOD`, `KPERF_SPAN_MIN`, `KPERF_EVERY`, `KPERF_CLOCK`, `KPERF_CALIBRATE`, `KPERF_INLINING`, `KPERF_QUIET`, `KPERF_SPAN_*`, `OTEL_*`,
- * and what `loadingFromEnvironment` reads. Throws where they make no sense.
+ * and the variables of `loadingFromEnvironment`. Throws if one is invalid.
  */
 export function readSettings(environment: NodeJS.ProcessEnv): Settings {
-    // Empty is as good as not there.
+    // An empty variable counts as unset.
     const env = Object.fromEntries(Object.entries(environment).filter(([name, value]) => value !== '' || !name.startsWith('KPERF_')));
     for (const [name, instead] of Object.entries(REMOVED)) if (env[name]) throw new TypeError(`${name} was removed: ${instead}`);
     const clock = env['KPERF_CLOCK'] ?? 'auto';
@@ -76,24 +76,24 @@ const LEAVES = ['time', 'count'] as const;
 
 /**
  * Reads `KPERF_PROBE`, `KPERF_ONLY`, `KPERF_SKIP`, `KPERF_MATCH`, `KPERF_MIN_INSTRUCTIONS`, `KPERF_EXPORTS`, `KPERF_IMPORTS`, `KPERF_LEAF`, `KPERF_ALLOCATIONS`, `KPERF_ALLOCATOR`,
- * `KPERF_RECORD`, `KPERF_SPAN_MIN` and `KPERF_CACHE`: the flags of `kperf-wasm rewrite`. `undefined` if modules are to stay as they are.
+ * `KPERF_RECORD`, `KPERF_SPAN_MIN` and `KPERF_CACHE`: the flags of `kperf-wasm rewrite`. `undefined` if modules get no probes.
  */
 function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undefined {
     const chosen = oneOf(env, 'KPERF_PROBE', PROBES);
     if (chosen === 'none') return undefined;
     const isProfile = env['KPERF_RECORD'] === 'profile';
-    if (isProfile && chosen === 'import') throw new TypeError('KPERF_PROBE is `import`: a profile has its recorder inside the module; leave it out');
-    const least = env['KPERF_MIN_INSTRUCTIONS'];
-    if (least !== undefined && !/^\d{1,9}$/.test(least)) throw new TypeError(`KPERF_MIN_INSTRUCTIONS is \`${least}\`: a number is wanted`);
-    // Without several memories a module has no room for a recorder.
+    if (isProfile && chosen === 'import') throw new TypeError('KPERF_PROBE is `import`: a profile has an inlined recorder; unset it');
+    const min = env['KPERF_MIN_INSTRUCTIONS'];
+    if (min !== undefined && !/^\d{1,9}$/.test(min)) throw new TypeError(`KPERF_MIN_INSTRUCTIONS is \`${min}\`: use a number`);
     const counts = env['KPERF_CLOCK'] === 'instructions';
-    if (counts && isProfile) throw new TypeError('KPERF_CLOCK is `instructions`, which are counted for traces: leave KPERF_RECORD out');
+    if (counts && isProfile) throw new TypeError('KPERF_CLOCK is `instructions`, which is for traces only: unset KPERF_RECORD');
+    // An inlined recorder needs multi-memory.
     const probe = isProfile ? (env['KPERF_SPAN_MIN'] === 'off' ? 'profile-without-spans' : 'profile') : chosen === 'auto' && !hasMultiMemory ? 'import' : chosen;
     const options: RewriteOptions = {
         only: patterns(env['KPERF_ONLY']),
         skip: patterns(env['KPERF_SKIP']),
         match: oneOf(env, 'KPERF_MATCH', MATCHES),
-        min_instructions: Number(least ?? 0),
+        min_instructions: Number(min ?? 0),
         exports: isTrue(env['KPERF_EXPORTS']),
         imports: isTrue(env['KPERF_IMPORTS']),
         leaf: oneOf(env, 'KPERF_LEAF', LEAVES),
@@ -106,41 +106,41 @@ function loadingFromEnvironment(env: NodeJS.ProcessEnv): LoadingSettings | undef
     return { options, cache: ['0', 'off'].includes(folder ?? '') ? undefined : (folder ?? cacheFolder(env)) };
 }
 
-/** `KPERF_ALLOCATIONS` is `all`, or in how many bytes there is one sample; `KPERF_ALLOCATOR` names functions. */
+/** `KPERF_ALLOCATIONS` is `all`, or the number of bytes per sample; `KPERF_ALLOCATOR` names functions. */
 function allocationsFromEnvironment(env: NodeJS.ProcessEnv, isProfile: boolean): Pick<RewriteOptions, 'allocations' | 'allocator'> {
     const sample = env['KPERF_ALLOCATIONS'];
     const allocator = env['KPERF_ALLOCATOR'];
-    if (!sample && allocator) throw new TypeError('KPERF_ALLOCATOR names functions that allocate: it goes with KPERF_ALLOCATIONS');
+    if (!sample && allocator) throw new TypeError('KPERF_ALLOCATOR names allocator functions: set KPERF_ALLOCATIONS, too');
     if (!sample) return {};
-    if (isProfile) throw new TypeError('KPERF_ALLOCATIONS is set, and allocations are recorded in a trace: leave KPERF_RECORD out');
-    // 1 says yes, as with other settings; samples of one in a byte would be all, too.
+    if (isProfile) throw new TypeError('KPERF_ALLOCATIONS is for traces only: unset KPERF_RECORD');
+    // 1 means yes, as in other settings; one sample per byte would be all, too.
     const isAll = sample === 'all' || sample === '1';
     if (!isAll && !/^[1-9]\d{0,11}$/.test(sample)) throw new TypeError(`KPERF_ALLOCATIONS is \`${sample}\`: use all, or a number of bytes`);
     const named = allocator ? allocator.split(/,(?=[a-z_]+=)/) : [];
     const bad = named.find((text) => !/^[^=]+=./s.test(text));
-    if (bad !== undefined) throw new TypeError(`KPERF_ALLOCATOR has \`${bad}\`, which is not of the form \`malloc=FUNCTION\``);
+    if (bad !== undefined) throw new TypeError(`KPERF_ALLOCATOR has \`${bad}\`, which is not \`malloc=FUNCTION\``);
     return { allocations: isAll ? 0 : Number(sample), allocator: named };
 }
 
-/** One pattern a line: names have all other signs in them. */
+/** One pattern per line: names may contain any other character. */
 function patterns(text: string | undefined): string[] {
     return (text ?? '').split('\n').filter((pattern) => pattern !== '');
 }
 
-/** What is set of all that, as one would type it. */
+/** The variables that are set, as one types them. */
 function described(env: NodeJS.ProcessEnv): string {
     const names = ['KPERF_CLOCK', 'KPERF_PROBE', 'KPERF_RECORD', 'KPERF_SPAN_MIN', 'KPERF_ONLY', 'KPERF_SKIP', 'KPERF_MATCH', 'KPERF_MIN_INSTRUCTIONS', 'KPERF_EXPORTS', 'KPERF_IMPORTS', 'KPERF_LEAF', 'KPERF_ALLOCATIONS', 'KPERF_ALLOCATOR'];
     return names.filter((name) => env[name]).map((name) => `${name}='${env[name]}'`).join(' ');
 }
 
-/** One of several words; the first if nothing is said. */
+/** One of several words. Default: the first. */
 function oneOf<const Words extends readonly string[]>(env: NodeJS.ProcessEnv, name: string, words: Words): Words[number] {
     const word = env[name] || words[0]!;
     if (words.includes(word)) return word;
     throw new TypeError(`${name} is \`${word}\`: use ${words.slice(0, -1).join(', ')} or ${words.at(-1)}`);
 }
 
-/** What is said of a value names the variables that have it. */
+/** Adds the names of variables to an error. */
 function naming(names: readonly string[], parse: () => unknown): void {
     try {
         parse();

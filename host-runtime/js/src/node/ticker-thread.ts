@@ -1,14 +1,13 @@
-/** The thread that renews the time for recorders of the ticker's form. */
+/** The ticker's thread. */
 
 import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
 import { TickerLoop, type CellChange } from '../common/clock/ticker.js';
 import { threadOffset } from './offset.js';
 
-/** What the thread begins with. */
 export interface TickerData {
     kperf: 'ticker';
     memory: WebAssembly.Memory;
-    /** The channel for lanes that keep the time in their own memory. */
+    /** The channel for memories to which the ticker writes the time. */
     cells: string;
     /** See `threadOffset`. */
     origin: number;

@@ -1,32 +1,32 @@
-/** Whose a trace's file is. */
+/** Opens a trace's file, unless another process that runs at the same time writes to it. */
 
 import { closeSync, linkSync, lstatSync, openSync, readSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
 import { join, parse } from 'node:path';
 import { CHUNK_HEADER, PREAMBLE } from '../common/constants.js';
 import type { Header } from '../common/trace/trace.js';
 
-/** A file's first chunk is longer only with a very long command, its last never. */
+/** More than the length of the first chunk, unless the command is very long, and of the last. */
 const ENOUGH = 1 << 16;
-/** How many milliseconds a process may take between a file's making and its first chunk. It takes less than one. */
+/** The longest time between a file's creation and its first chunk, in milliseconds. Usually less than one. */
 const PATIENCE = 50;
 
-/** The file of this process beside that of another. */
-export function pathBeside(path: string): string {
+/** The path with this process's id. */
+export function ownPathOf(path: string): string {
     const { dir, name, ext } = parse(path);
     return join(dir, `${name}-${process.pid}${ext}`);
 }
 
-/** Opens the file, or that of this process beside it if an `other` process that ran at the same time has its trace there. An older trace is replaced. */
+/** Opens a file, replacing an older trace. If an `other` process that ran at the same time has its trace there, opens `ownPathOf` instead. */
 export function openTrace(path: string): { file: number; other?: number } {
-    const file = made(path);
+    const file = create(path);
     if (file !== undefined) return { file };
     const other = writerOf(path);
-    if (other !== undefined) return { file: openSync(pathBeside(path), 'w'), other };
-    return takeOver(path);
+    if (other !== undefined) return { file: openSync(ownPathOf(path), 'w'), other };
+    return replace(path);
 }
 
-/** A file that nobody else has made; `undefined` if there is one. */
-export function made(path: string, mode?: number): number | undefined {
+/** Creates a file; `undefined` if it exists. */
+export function create(path: string, mode?: number): number | undefined {
     try {
         return openSync(path, 'wx', mode);
     } catch (error) {
@@ -35,8 +35,8 @@ export function made(path: string, mode?: number): number | undefined {
     }
 }
 
-/** Several processes may want to replace the same file: the first that moves it away does so. */
-function takeOver(path: string): { file: number; other?: number } {
+/** Replaces a file. If several processes do so, the first that moves it away succeeds. */
+function replace(path: string): { file: number; other?: number } {
     const { isFile, mode } = describe(path);
     // Another process may be moving it away just now.
     if (!isFile) return isGone(path) ? openTrace(path) : { file: openSync(path, 'w') };
@@ -48,19 +48,19 @@ function takeOver(path: string): { file: number; other?: number } {
     } catch (error) {
         return codeOf(error) === 'ENOENT' ? openTrace(path) : { file: openSync(path, 'w') };
     }
-    // Another process may have been faster: what is moved is its file, then.
+    // Another process may have replaced it first: then this is its file.
     const other = writerOf(aside);
     if (other !== undefined) {
         linkSync(aside, real);
         rmSync(aside);
-        return { file: openSync(pathBeside(path), 'w'), other };
+        return { file: openSync(ownPathOf(path), 'w'), other };
     }
     rmSync(aside);
-    const file = made(real, mode);
+    const file = create(real, mode);
     return file === undefined ? openTrace(path) : { file };
 }
 
-/** Whether there is nothing of that name, not even a link that leads nowhere. */
+/** Whether nothing has that name, not even a broken link. */
 function isGone(path: string): boolean {
     return lstatSync(path, { throwIfNoEntry: false }) === undefined;
 }
@@ -69,17 +69,17 @@ function codeOf(error: unknown): string | undefined {
     return (error as NodeJS.ErrnoException).code;
 }
 
-/** The other process that is writing its trace to a file, or did so since this one began, if there is one. */
+/** The other process that writes its trace to a file, or did so since this one began. */
 function writerOf(path: string): number | undefined {
     for (const begin = performance.now(); ; sleep()) {
-        const found = lookIfPossible(path);
+        const found = tryToLook(path);
         if (found !== 'begun') return found;
         if (performance.now() - begin > PATIENCE) return undefined;
     }
 }
 
 /** A file that can't be read may still be written. */
-function lookIfPossible(path: string): ReturnType<typeof look> {
+function tryToLook(path: string): ReturnType<typeof look> {
     try {
         return look(path);
     } catch {
@@ -87,10 +87,10 @@ function lookIfPossible(path: string): ReturnType<typeof look> {
     }
 }
 
-/** The same; `begun` if the file has not said yet. */
+/** Reads the process from a trace; `begun` if its header isn't complete. */
 function look(path: string): number | 'begun' | undefined {
     const { size, isFile, changed } = describe(path);
-    // Nobody owns a terminal, or a pipe.
+    // A terminal or a pipe.
     if (!isFile) return undefined;
     const file = openSync(path, 'r');
     try {
@@ -102,7 +102,7 @@ function look(path: string): number | 'begun' | undefined {
         if (end > start.length) return end > ENOUGH ? undefined : 'begun';
         const { host } = JSON.parse(start.toString('utf8', payload, end)) as Partial<Header>;
         if (typeof host?.pid !== 'number' || host.pid === process.pid) return undefined;
-        // It may have ended since this process began: they ran at once all the same.
+        // A process that ended since this one began ran at the same time, too.
         const isRecent = changed > Date.now() - 1000 * process.uptime();
         const isWhole = read(file, Math.max(0, size - ENOUGH)).includes('\xf5kpfENDT', 'latin1');
         return isRecent || (!isWhole && isAlive(host.pid)) ? host.pid : undefined;
@@ -126,7 +126,7 @@ function isAlive(pid: number): boolean {
         process.kill(pid, 0);
         return true;
     } catch (error) {
-        // It may be another user's.
+        // It is another user's.
         return codeOf(error) === 'EPERM';
     }
 }

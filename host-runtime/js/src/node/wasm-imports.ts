@@ -1,6 +1,6 @@
 /**
- * Modules that are imported (`import { run } from './app.wasm'`, `import source app from './app.wasm'`): node makes their instances past
- * all that `hook` wraps. Their probes are imported ones, from a module of ours.
+ * Records modules that are imported (`import { run } from './app.wasm'`, `import source app from './app.wasm'`). Node instantiates them
+ * without the functions that `hook` wraps, so they get imported probes, from a module of ours.
  */
 
 import * as nodeModule from 'node:module';
@@ -13,21 +13,21 @@ import { reasonOf } from '../common/reason.js';
 import type { Recorder } from '../common/recorder/recorder.js';
 import { warn } from './warn.js';
 
-/** A module with probes: what supplies them, and its bytes. */
+/** A module with probes. */
 interface Probed {
     supply: () => WebAssembly.ModuleImports;
     wasm: Uint8Array;
 }
 const modules = new Map<string, Probed>();
 
-/** The probes for the module at an address. */
+/** The probes for the module at a URL. */
 export function probesFor(url: string): WebAssembly.ModuleImports {
     const probed = modules.get(url);
-    if (!probed) throw new Error(`kperf: nothing is known of ${url}`);
+    if (!probed) throw new Error(`kperf: unknown module ${url}`);
     return probed.supply();
 }
 
-/** Of what node loads, as far as it is used here. Newer than the types of the oldest node. */
+/** The part of node's loader API that is used here; the types of the oldest node lack it. */
 interface Loaded {
     format?: string | null;
     source?: string | ArrayBuffer | Uint8Array;
@@ -41,7 +41,7 @@ const { registerHooks } = nodeModule as { registerHooks?: (hooks: Hooks) => void
 
 const ADDRESS = 'kperf-wasm:probes?';
 
-/** Records modules that are imported, in a node that can import them. */
+/** Records imported modules, if node can import them. */
 export function hookImports(recorder: () => Recorder | undefined, loading: Loading | undefined): void {
     const major = Number(process.versions.node.split('.')[0]);
     const canImport = major >= 24 || [...process.execArgv, process.env['NODE_OPTIONS'] ?? ''].some((flag) => flag.includes('--experimental-wasm-modules'));
@@ -93,7 +93,7 @@ function moduleFor(url: string): string {
     ].join('\n');
 }
 
-/** What a module imports from the program under the name of our module. */
+/** The program's own imports under the name of our module. */
 function ownImports(url: string): string[] {
     const { wasm } = modules.get(url) ?? {};
     if (!wasm) return [];

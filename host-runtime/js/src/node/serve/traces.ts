@@ -8,7 +8,7 @@ import { reasonOf } from '../../common/reason.js';
 import { say } from '../cli-args.js';
 import { coreModule } from '../core.js';
 import { printPage } from './report.js';
-import { made } from '../trace-file.js';
+import { create } from '../trace-file.js';
 import { Refused } from './answer.js';
 
 /** A part of a page's trace. */
@@ -97,7 +97,7 @@ class Trace {
             mkdirSync(folder, { recursive: true });
             for (let number = 1; ; number++) {
                 const path = join(folder, `${name}-${number}.kperf`);
-                const file = made(path);
+                const file = create(path);
                 if (file === undefined) continue;
                 [this.#path, this.#file] = [path, file];
                 break;
