@@ -78,6 +78,8 @@ test('only what is to be shown gets the recorder', async () => {
     for (const to of ['//evil.example/x', 'x', '/.kperf/kperf.js', '']) assert.equal((await get(server, `/.kperf/worker.js?to=${encodeURIComponent(to)}`)).status, 400, to);
     assert.equal((await get(server, '/.kperf/worker.js?to=/missing.js')).status, 404);
     assert.equal((await get(server, '/.kperf/worker.js?module&to=/app.js')).text, 'import "/.kperf/kperf.js";\nimport "/app.js";\n');
+    const classic = await get(server, '/.kperf/worker.js?to=/app.js%3Fa=%22b');
+    assert.equal(classic.text, 'importScripts("/.kperf/kperf.js");\nimportScripts("/app.js?a=\\"b");\n');
     await server.end();
 });
 
@@ -88,6 +90,9 @@ test('pages of another server come through whatever their size and speed, and it
         if (asked.url === '/cut-later') return void response.writeHead(200, { 'content-type': 'text/html' }).write(`<html><head>${rest}`, () => response.destroy());
         if (asked.url === '/moved') return void response.writeHead(302, { location: `http://${asked.headers.host}/there` }).end();
         if (asked.url === '/told') return void response.end(JSON.stringify(asked.headers));
+        if (asked.url.startsWith('/worker')) {
+            return void response.writeHead(200, { 'content-security-policy': "default-src 'none'", 'set-cookie': 'a=b' }).end();
+        }
         response.writeHead(200, { 'content-type': 'text/html' });
         // The tag's place is known when the last byte of the head is there.
         const page = `<!doctype html><html><head>${rest}`;
@@ -102,7 +107,13 @@ test('pages of another server come through whatever their size and speed, and it
     assert.equal((await get(server, '/cut', asPage)).status, 502);
     await assert.rejects(get(server, '/cut-later', asPage));
     assert.equal((await get(server, '/moved')).headers.location, '/there');
+    // A worker keeps its own policy, with room for the recorder and for its script; nothing else is taken over.
+    const { headers } = await get(server, '/.kperf/worker.js?to=/worker;1.js%3Fc');
     const own = server.url.replace(/\/$/, '');
+    const room = `${new URL(own).host}/.kperf/ ${new URL(own).host}/worker%3B1.js`;
+    assert.deepEqual([headers['content-security-policy'], headers['set-cookie']], [
+        `default-src 'none'; script-src ${room} blob:; worker-src ${room} blob:; connect-src ${room}`, undefined,
+    ]);
     const told = JSON.parse((await get(server, '/told', { origin: own, referer: `${own}/a?b=${own}`, 'keep-alive': '5', te: 'x' })).text);
     assert.deepEqual([told.host, told.origin, told.referer, told['keep-alive'], told.te], [new URL(address).host, address, `${address}/a?b=${own}`, undefined, undefined]);
     const foreign = JSON.parse((await get(server, '/told', { origin: `${own}.evil.example` })).text);

@@ -3,7 +3,6 @@
 //! | export | |
 //! |---|---|
 //! | `kperf_make(length) -> status` | makes a product; the input is [`Options`](crate::Options) as JSON, the output the [`Answer`](crate::Answer) as JSON |
-//! | `kperf_ask(length) -> status` | answers a question; the input is an [`Ask`](crate::Ask) as JSON, the output the answer as JSON |
 //!
 //! | import from `kperf` | |
 //! |---|---|
@@ -19,7 +18,6 @@
 )]
 
 use crate::make::{Options, make};
-use crate::pages::Ask;
 use crate::traces::Source;
 use kperf_js_exports::{output, with_input};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -78,24 +76,10 @@ fn product(options: &[u8]) -> Result<Vec<u8>, String> {
     serde_json::to_vec(&answer).map_err(|error| error.to_string())
 }
 
-fn asked(ask: &[u8]) -> Result<Vec<u8>, String> {
-    let ask: Ask = serde_json::from_slice(ask).map_err(|error| format!("bad question: {error}"))?;
-    serde_json::to_vec(&ask.answer()).map_err(|error| error.to_string())
-}
-
-fn answer(length: usize, work: fn(&[u8]) -> Result<Vec<u8>, String>) -> i32 {
-    with_input(length, |input| {
-        output(work(input)?);
-        Ok(0)
-    })
-}
-
 #[unsafe(no_mangle)]
 extern "C" fn kperf_make(length: usize) -> i32 {
-    answer(length, product)
-}
-
-#[unsafe(no_mangle)]
-extern "C" fn kperf_ask(length: usize) -> i32 {
-    answer(length, asked)
+    with_input(length, |options| {
+        output(product(options)?);
+        Ok(0)
+    })
 }

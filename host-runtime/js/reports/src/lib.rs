@@ -1,5 +1,4 @@
-//! What `npx kperf-wasm view`, `flame` and `diff` make of traces, and what `serve` does to pages, by the same code as the command of
-//! Rust, as one module for `wasm32-unknown-unknown`. It is for node: pages have the core, which is smaller.
+//! What `npx kperf-wasm view`, `flame` and `diff` make of traces, by the same code as the command of Rust, as one module for `wasm32-unknown-unknown`. It is for node: pages have the core, which is smaller.
 //!
 //! The module reads traces and writes its product by functions that it imports, so neither is in memory as a whole; `exports.rs`
 //! says which. `scripts/js-core` builds the module that the npm package has.
@@ -11,7 +10,6 @@ mod diff;
 mod exports;
 mod flame;
 mod make;
-mod pages;
 #[cfg(target_arch = "wasm32")]
 mod random;
 mod traces;
@@ -22,6 +20,5 @@ pub use calls::{CallFields, Match};
 pub use diff::DiffFields;
 pub use flame::FlameFields;
 pub use make::{Make, Options, make};
-pub use pages::Ask;
 pub use traces::Source;
 pub use view::ViewFields;

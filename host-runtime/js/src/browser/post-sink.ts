@@ -1,5 +1,6 @@
 /** A trace that is posted while it is recorded. */
 
+import { PART } from '../common/serving.js';
 import type { Sink } from '../common/trace/trace.js';
 
 /**
@@ -119,8 +120,8 @@ export class PostSink implements Sink {
     }
 
     #next(chunks: Uint8Array<ArrayBuffer>[], isLast: boolean): Part {
-        const headers: Record<string, string> = { 'content-type': 'application/octet-stream', 'kperf-trace': this.#trace, 'kperf-part': String(this.#part++) };
-        if (isLast) headers['kperf-last'] = '1';
+        const headers: Record<string, string> = { 'content-type': 'application/octet-stream', [PART.trace]: this.#trace, [PART.number]: String(this.#part++) };
+        if (isLast) headers[PART.last] = '1';
         return { headers, body: new Blob(chunks) };
     }
 
@@ -142,7 +143,7 @@ export class PostSink implements Sink {
         runs.forEach(({ chunks, keepalive }, at) => {
             const isLast = at === runs.length - 1;
             const part = this.#next(chunks, isLast);
-            if (isLast && this.#unsent > 0) part.headers['kperf-unsent'] = String(this.#unsent);
+            if (isLast && this.#unsent > 0) part.headers[PART.unsent] = String(this.#unsent);
             this.#postOnce(part, keepalive);
         });
         if (this.#unsent > 0) hold(Math.min(MAX_HOLD, HOLD + this.#unsent / BYTES_PER_MILLISECOND));

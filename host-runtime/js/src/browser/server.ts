@@ -1,13 +1,12 @@
 /** `kperf-wasm serve` puts probes into modules: a fifth of the time that it takes here, and without another thread. */
 
 import { hasMultiMemory } from '../common/recorder/lane.js';
+import { PROBE } from '../common/serving.js';
 import type { RewriteOptions, Rewriting } from '../common/hook/rewriter.js';
 import { isIsolated } from './isolation.js';
 
 /** As it was when this was loaded: pages and their libraries wrap it. */
 const { fetch } = globalThis;
-/** What the server says of its answers. Others, a service worker's say, don't say it. */
-const HEADER = 'kperf-probe';
 const DONE = 200;
 const AS_IT_IS = 204;
 
@@ -24,20 +23,20 @@ function outcome(status: number, header: string | null, bytes: Uint8Array<ArrayB
 
 /** Asks the server for a module with probes. */
 export async function rewriteThere(server: string, wasm: Uint8Array, options: RewriteOptions): Promise<Rewriting> {
-    const response = await fetch(addressOf(server, options), { method: 'POST', headers: { [HEADER]: '1' }, body: wasm as Uint8Array<ArrayBuffer> });
-    return outcome(response.status, response.headers.get(HEADER), new Uint8Array(await response.arrayBuffer()));
+    const response = await fetch(addressOf(server, options), { method: 'POST', headers: { [PROBE]: '1' }, body: wasm as Uint8Array<ArrayBuffer> });
+    return outcome(response.status, response.headers.get(PROBE), new Uint8Array(await response.arrayBuffer()));
 }
 
 /** The same, while the program waits. */
 export function rewriteThereNow(server: string, wasm: Uint8Array, options: RewriteOptions): Rewriting {
     const request = new XMLHttpRequest();
     request.open('POST', addressOf(server, options), false);
-    request.setRequestHeader(HEADER, '1');
+    request.setRequestHeader(PROBE, '1');
     // Pages get no bytes from such a request, but a character for each byte.
     request.overrideMimeType('text/plain; charset=x-user-defined');
     request.send(wasm as Uint8Array<ArrayBuffer>);
     const { responseText: text } = request;
     const bytes = new Uint8Array(text.length);
     for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
-    return outcome(request.status, request.getResponseHeader(HEADER), bytes);
+    return outcome(request.status, request.getResponseHeader(PROBE), bytes);
 }

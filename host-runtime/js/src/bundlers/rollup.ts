@@ -1,6 +1,7 @@
 /** A plugin for Rollup, and for Vite with its development server: `kperf-wasm/rollup`, `kperf-wasm/vite`. */
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ISOLATION } from '../common/serving.js';
 import { addressesIn, contentOf, FILES, FOLDER, HERE, pathOf, settings, type PluginOptions } from './page.js';
 import { traces } from './traces.js';
 
@@ -43,13 +44,11 @@ export interface KperfPlugin {
 /** Where the pages of the development server post their traces. */
 const TRACE = `${FOLDER}trace`;
 const SETTINGS = '\0kperf-wasm:settings';
-/** These make a page cross-origin isolated: it then has a fine clock, and a ticker. */
-const ISOLATED = { 'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Embedder-Policy': 'credentialless' };
 
 /** Records the app's modules. With Vite's development server traces become files; elsewhere `post` says where they go. */
 export default function kperf(options: PluginOptions = {}): KperfPlugin {
     let vite: ViteConfig | undefined;
-    const isolated = ({ headers = {} }: Headers = {}): Headers => ({ headers: { ...ISOLATED, ...headers } });
+    const isolated = ({ headers = {} }: Headers = {}): Headers => ({ headers: { ...ISOLATION, ...headers } });
     return {
         name: 'kperf-wasm',
         config: ({ server, preview }) => ({ server: isolated(server), preview: isolated(preview) }),
@@ -62,7 +61,7 @@ export default function kperf(options: PluginOptions = {}): KperfPlugin {
                 const file = request.url?.replace(/^\/|\?.*$/g, '') ?? '';
                 if (`${FOLDER}${file}` === TRACE) return take(request, response);
                 if (!Object.values(FILES).includes(file)) return next();
-                response.writeHead(200, { ...ISOLATED, 'content-type': file.endsWith('.wasm') ? 'application/wasm' : 'text/javascript', 'cache-control': 'no-cache' }).end(contentOf(file));
+                response.writeHead(200, { ...ISOLATION, 'content-type': file.endsWith('.wasm') ? 'application/wasm' : 'text/javascript', 'cache-control': 'no-cache' }).end(contentOf(file));
             });
         },
         transformIndexHtml: {

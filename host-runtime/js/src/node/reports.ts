@@ -34,7 +34,6 @@ export interface Answer {
 
 interface Exports {
     kperf_make(length: number): number;
-    kperf_ask(length: number): number;
 }
 
 /** A trace that is read one or more times. */
@@ -104,26 +103,6 @@ function make(names: string[], calls: CallChoice, product: Make, write: (bytes: 
     } finally {
         for (const trace of traces) trace.close();
     }
-}
-
-/** Questions about recording pages, and their answers: see `Ask` in reports/src/pages.rs. */
-export interface Questions {
-    host: { ask: { host: string; local: boolean; names: string[] }; answer: boolean };
-    place: { ask: { page: string }; answer: { at: number; enough: boolean } };
-    tag: { ask: { nonce: string | null; xml: boolean; attributes: string }; answer: string };
-    room: { ask: { policies: string[]; ours: string }; answer: { policies: string[]; nonce: string | null } };
-    worker: { ask: { path: string; module: boolean; host: string }; answer: { source: string; room: string } };
-}
-
-let asked: RustModule<Exports> | undefined;
-
-export function ask<Name extends keyof Questions>(name: Name, question: Questions[Name]['ask']): Questions[Name]['answer'] {
-    const none = (): never => {
-        throw new Error('there is no trace');
-    };
-    asked ??= reports({ rewind: none, read: none, write: none });
-    asked.callWith(asked.exports.kperf_ask, { [name]: question });
-    return JSON.parse(asked.text()) as Questions[Name]['answer'];
 }
 
 function writeAll(file: number, bytes: Uint8Array): void {

@@ -2,7 +2,7 @@
 
 import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 
-/** An answer other than that all is well, and its status. */
+/** An answer with a status other than 200. */
 export class Refused extends Error {
     readonly status: number;
 
@@ -12,29 +12,31 @@ export class Refused extends Error {
     }
 }
 
-/** Headers of a request or an answer may have so many bytes. */
-export const MOST_HEADERS = 1 << 18;
+/** The most bytes of the headers of a request or an answer. */
+export const MAX_HEADERS = 1 << 18;
+/** The most bytes of a request, and of a part of a trace when it is unpacked. */
+export const MAX_POST = 256 << 20;
 
 /** Answers with a line of text. */
-export function say(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
+export function respond(response: ServerResponse, status: number, text: string, headers: Record<string, string> = {}): void {
     if (response.headersSent) response.destroy();
-    // (What a site said in the place of the phrase may be what couldn't be sent.)
+    // (A site's own phrase may be what couldn't be sent.)
     else response.writeHead(status, STATUS_CODES[status] ?? '', { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(text);
 }
 
-/** That there are more bytes than are taken. */
-export function tooLarge(most: number): Refused {
-    return new Refused(413, `it has more than ${most >> 20} MiB, which is all that kperf-wasm serve takes at once`);
+/** The refusal of a request with more bytes than are taken. */
+export function tooLarge(): Refused {
+    return new Refused(413, `it has more than ${MAX_POST >> 20} MiB, which is all that the server takes at once`);
 }
 
-/** The bytes that a page posts, at most so many. */
-export async function body(request: IncomingMessage, most: number): Promise<Buffer> {
+/** The bytes that a page posts. */
+export async function body(request: IncomingMessage): Promise<Buffer> {
     const pieces: Buffer[] = [];
     let length = 0;
     // (The connection stays, for the answer.)
     for await (const piece of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
         length += piece.length;
-        if (length > most) throw tooLarge(most);
+        if (length > MAX_POST) throw tooLarge();
         pieces.push(piece);
     }
     return Buffer.concat(pieces);

@@ -12,6 +12,7 @@ import { rewrite, type RewriteOptions } from '../../common/hook/rewriter.js';
 import { parseSampling } from '../../common/profile/sampling.js';
 import { number, oneOf, PROBED, probed, say, Usage } from '../cli-args.js';
 import { rewriterModule } from '../loading.js';
+import { isLoopback } from './hosts.js';
 import { Modules } from './modules.js';
 import { pageServer } from './server.js';
 import { Site } from './site.js';
@@ -59,7 +60,7 @@ export async function serve(args: string[]): Promise<void> {
     const name = proxy === undefined ? basename(resolve(positionals[0]!)) || 'page' : 'page';
     const traces = new Traces({ folder: values.traces, name, otlp: otlp(values.otlp), top });
     const attributes = [`data-clock="${clock}"`, ...(values.imports ? ['data-imports="true"'] : []), ...(isProfile ? ['data-record="profile"'] : []), ...(least === undefined ? [] : [`data-span-min="${least}"`])].join(' ');
-    const local = ['127.0.0.1', '::1', 'localhost'].includes(address.host) || address.host.startsWith('127.');
+    const local = isLoopback(address.host);
     // A recorder inside costs less only with a ticker, which needs an isolated page.
     const inline = isolate && (clock === 'auto' || clock.startsWith('ticker'));
     const server = pageServer({ site, modules: new Modules({ options, inline }), traces, attributes, isolate, local, names: values['allow-host'] });

@@ -4,7 +4,7 @@ import { realpathSync, statSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import { basename, extname, join, relative, sep } from 'node:path';
-import { MOST_HEADERS, say } from './answer.js';
+import { MAX_HEADERS, respond } from './answer.js';
 
 /** The published `send`, in one piece with what it wants (scripts/build.mjs). */
 const { send, lookup } = createRequire(import.meta.url)('./send.cjs') as { send: typeof import('send'); lookup: (extension: string) => string | false };
@@ -17,13 +17,13 @@ const PACKED: [coding: string, ending: string][] = [['br', '.br'], ['gzip', '.gz
 /** A server of a folder's files. It doesn't listen. */
 export function folderServer(folder: string): Server {
     const root = realpathSync(folder);
-    return createServer({ maxHeaderSize: MOST_HEADERS, requestTimeout: 0 }, (request, response) => answer(root, request, response));
+    return createServer({ maxHeaderSize: MAX_HEADERS, requestTimeout: 0 }, (request, response) => answer(root, request, response));
 }
 
 function answer(root: string, request: IncomingMessage, response: ServerResponse): void {
-    if (request.method !== 'GET' && request.method !== 'HEAD') return say(response, 405, 'a folder only answers GET and HEAD');
+    if (request.method !== 'GET' && request.method !== 'HEAD') return respond(response, 405, 'a folder only answers GET and HEAD');
     const [path = '/', query] = request.url!.split(/\?(.*)/s);
-    const missing = (): void => say(response, 404, `there is no ${path}`);
+    const missing = (): void => respond(response, 404, `there is no ${path}`);
     const found = fileOf(root, path);
     if (found === undefined) return missing();
     const { file, isFolder } = found;
@@ -39,7 +39,7 @@ function answer(root: string, request: IncomingMessage, response: ServerResponse
     sent.on('error', ({ status, message }: Error & { status?: number }) => {
         if (response.headersSent) response.destroy();
         else if (status === 404) missing();
-        else say(response, status ?? 500, `${path} can't be read: ${message}`);
+        else respond(response, status ?? 500, `${path} can't be read: ${message}`);
     });
     sent.pipe(response);
 }

@@ -4,7 +4,7 @@ import { statSync } from 'node:fs';
 import { Agent, request as ask, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Duplex } from 'node:stream';
 import { Usage } from '../cli-args.js';
-import { MOST_HEADERS } from './answer.js';
+import { MAX_HEADERS } from './answer.js';
 import { folderServer } from './folder.js';
 
 /** Headers that are about one connection. */
@@ -105,7 +105,7 @@ export class Site {
 
     #ask(request: IncomingMessage, path: string, headers: IncomingHttpHeaders): ReturnType<typeof ask> {
         const { hostname, port } = new URL(`http://${this.#authority}`);
-        return ask({ agent: this.#agent, host: hostname.replace(/^\[|\]$/g, ''), port: port || 80, method: request.method, path, headers, setHost: false, maxHeaderSize: MOST_HEADERS });
+        return ask({ agent: this.#agent, host: hostname.replace(/^\[|\]$/g, ''), port: port || 80, method: request.method, path, headers, setHost: false, maxHeaderSize: MAX_HEADERS });
     }
 
     /**
