@@ -101,6 +101,6 @@ test('the recorders are the very bytes of guest-shim, but for names', () => {
         assert.deepEqual(kept, all.subarray(0, kept.length));
         assert.match(kept.toString('latin1'), /\x05enter.*\x05leave/s);
     }
-    assert.deepEqual(Buffer.from(wasm.CALIBRATE), file('host-runtime/wasmtime/src/calibrate.wasm'));
-    assert.deepEqual(Buffer.from(wasm.CALIBRATE_INLINE), file('host-runtime/wasmtime/src/calibrate.inline.wasm'));
+    assert.deepEqual(Buffer.from(wasm.CALIBRATE), file('host-runtime/wasmtime/src/recorder/calibrate.wasm'));
+    assert.deepEqual(Buffer.from(wasm.CALIBRATE_INLINE), file('host-runtime/wasmtime/src/recorder/calibrate.inline.wasm'));
 });
