@@ -293,7 +293,7 @@ test('slow calls are children of the span that is told, or active in call()', { 
 
 test('what can\'t be is refused by name', async () => {
     const kperf = createRecorder({ sink: new MemorySink(), clock: 'precise' });
-    const message = hasMultiMemory ? /a module that makes a profile is recorded to a file/ : /a profile needs an engine with multi-memory/;
+    const message = hasMultiMemory ? /a profile needs a file/ : /a profile needs an engine with multi-memory/;
     await assert.rejects(kperf.instantiate(slow, { host: { wait() {} } }), message);
     assert.throws(() => createRecorder({ sink: new MemorySink(), sampling: { period: '1us' } }), /is not from 10us to 1s/);
     assert.throws(() => createRecorder({ sink: new MemorySink(), sampling: { spanMin: '100us' } }), /shorter than two periods/);

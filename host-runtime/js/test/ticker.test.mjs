@@ -144,7 +144,7 @@ test('one that breaks does not end the program', () => {
         await kperf.finish();
         console.log('null');`);
     assert.equal(head.clock.kind, 'precise');
-    assert.match(stderr, /^kperf: a thread of the recorder ended \(ticker\), so the trace lacks what it does: it broke$/m);
+    assert.match(stderr, /^kperf: a thread of the recorder failed \(ticker\), so the trace is incomplete: it broke$/m);
 });
 
 const hasTaskset = spawnSync('taskset', ['-c', '0', 'true']).status === 0;

@@ -1,4 +1,4 @@
-/** How a thread sends what it records to the thread that writes. */
+/** Sends a thread's part of the recording to the writer's thread. */
 
 import type { Clockwork } from '../common/recorder/local-output.js';
 import type { Output } from '../common/recorder/output.js';
@@ -8,10 +8,10 @@ import type { Followed } from './follower.js';
 import { Hub, Message } from './hub.js';
 import type { Ending, Written } from './writer-thread.js';
 
-/** How many milliseconds the writer may take to write what is in the queue. */
+/** Milliseconds that the writer may take to empty the queue. */
 const PATIENCE = 60_000;
 
-/** Sends blocks to the hub. Only the thread that owns the clock ends the recording. */
+/** Only the thread with the `clockwork` ends the recording. */
 export class HubOutput implements Output {
     readonly #hub: Hub;
     readonly #clockwork: Clockwork | undefined;
@@ -33,7 +33,7 @@ export class HubOutput implements Output {
         return this.#hub.ids(count);
     }
 
-    /** Announces a memory that blocks will come from. */
+    /** Announces a memory of blocks. */
     adopt(memory: WebAssembly.Memory): void {
         this.#hub.adopt(memory);
     }
@@ -54,7 +54,7 @@ export class HubOutput implements Output {
         this.#hub.send(Message.ProbeCost, 0, new TextEncoder().encode(JSON.stringify(cost)));
     }
 
-    /** Sends the clock that is really used, before anything else. */
+    /** Sets the clock that is used. Must come before any event. */
     clock(clock: ClockInfo): void {
         this.#hub.send(Message.Clock, 0, new TextEncoder().encode(JSON.stringify(clock)));
     }
@@ -73,7 +73,7 @@ export class HubOutput implements Output {
 
     finish(outcome: string): Summary {
         const clockwork = this.#clockwork;
-        if (!clockwork) throw new Error('kperf: the recording is ended by the thread that began it');
+        if (!clockwork) throw new Error('kperf: only the thread that began the recording can end it');
         const end_ticks = clockwork.now();
         this.#endSampler?.();
         const ticker = clockwork.ticker();
@@ -91,7 +91,7 @@ export class HubOutput implements Output {
         const ending: Ending = { summary: input, stalls: first };
         this.#hub.send(Message.Finish, 0, new TextEncoder().encode(JSON.stringify(ending)));
         const answer = this.#hub.wait(PATIENCE);
-        if (answer === undefined) throw new Error('kperf: the thread that writes the trace is gone; the trace is cut off');
+        if (answer === undefined) throw new Error('kperf: the writer\'s thread has ended; the trace is cut off');
         const { summary, failure, other } = JSON.parse(answer) as Written;
         if (failure !== undefined) {
             const loss = summary ? `${summary.dropped_events} events are not in the trace` : 'the trace is cut off';

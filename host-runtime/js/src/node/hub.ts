@@ -1,22 +1,22 @@
-/** The queue from all threads of a process to the one that writes: a ring of blocks in shared memory. It works without event loops. */
+/** The queue from all threads of a process to the writer's: a ring of blocks in shared memory, which needs no event loop. */
 
 import { CAPACITY, HOST_IDS } from '../common/constants.js';
 import { instantiate } from '../common/instantiate.js';
 import { hasMultiMemory } from '../common/recorder/lane.js';
 import { COPY } from '../common/wasm-source.js';
 
-/** The kinds of messages to the writer. */
+/** Kinds of messages to the writer. */
 export const Message = {
     Block: 1,
     /** A symbol table, in as many messages as it needs. */
     Symbols: 2,
     /** The payload of a `PRNT` chunk. */
     Parent: 5,
-    /** How the recording ended: JSON. */
+    /** The end of the recording: JSON. */
     Finish: 3,
     /** A lane has ended and handed over everything. */
     Ended: 4,
-    /** What a probe costs: JSON. */
+    /** The cost of a probe: JSON. */
     ProbeCost: 6,
     /** The body of a `PROF`. */
     Window: 7,
@@ -38,19 +38,19 @@ const STALLS = 6;
 const LISTENS = 7;
 const MEASURED = 8;
 const REFUSES = 9;
-/** Two doubles begin here: the nanoseconds of all stalls and of the longest. The writer's answer follows. */
+/** Addresses of two doubles, the nanoseconds of all stalls and of the longest, and of the writer's result. */
 const STALL_NANOS = 64;
-const ANSWER = 128;
+const RESULT = 128;
 const CONTROL = 4096;
 
 /** 32 MiB: room for eight million events. */
 const SLOTS = 256;
-/** How many slots get memory before the guest runs. */
+/** The number of slots that get memory before the guest runs. */
 const WARM = SLOTS / 2;
 const PAGE = 4096;
 /**
- * Waking a thread costs as much as ten thousand events. So the writer is woken only when so many blocks wait (it also looks by itself
- * now and then), and a sender that found no room only when so many slots are free.
+ * Waking a thread costs as much as ten thousand events. So the writer is woken only when this many blocks wait (it also looks
+ * periodically), and a waiting sender only when this many slots are free.
  */
 const WORTH_WAKING_WRITER = 16;
 const WORTH_WAKING_SENDER = SLOTS / 4;
@@ -58,7 +58,7 @@ const SLOT_HEADER = 16;
 const SLOT = SLOT_HEADER + CAPACITY;
 const PAGES = Math.ceil((CONTROL + SLOTS * SLOT) / 65536);
 
-/** Whether a slot has the first part of a message, and whether more follow. */
+/** Bits of a slot: it has the first part of a message; more parts follow. */
 const FIRST = 2;
 const MORE = 1;
 
@@ -67,28 +67,26 @@ const RUNS = 0;
 const DONE = 1;
 const GONE = 2;
 
-/** After so long, the thread that holds the lock counts as terminated. */
+/** Milliseconds after which the thread that holds the lock counts as terminated. */
 const LOCK_TIMEOUT = 2000;
 
 /** Copies `length` bytes from one address to another. */
 type Copy = (to: number, from: number, length: number) => void;
 
-/** A message as the writer gets it. Its bytes are valid until the writer asks for the next one. */
+/** A part of a message. Its bytes are valid until `done`. */
 export interface Received {
     kind: Message;
     recorder: number;
-    /** Whether a message begins here. The one before may be cut off, if its thread was terminated. */
+    /** Whether it is the message's first. The message before may be cut off, if its thread was terminated. */
     first: boolean;
-    /** Whether more of the message follows. */
+    /** Whether more parts follow. */
     more: boolean;
     bytes: Uint8Array;
 }
 
-/** One end of the queue. Every thread makes its own of the same shared memory. */
+/** One end of the queue; each thread has its own. */
 export class Hub {
-    /** What the ends share. */
     readonly memory: WebAssembly.Memory;
-    /** The control block first. */
     readonly #words: Int32Array;
     readonly #stallNanos: Float64Array;
     readonly #bytes: Uint8Array;
@@ -102,40 +100,40 @@ export class Hub {
         this.#bytes = new Uint8Array(buffer);
     }
 
-    /** Announces a memory that blocks will come from. Copying them then takes half the time. */
+    /** Announces a memory of blocks, which makes copying them twice as fast. */
     adopt(memory: WebAssembly.Memory): void {
         if (!hasMultiMemory) return;
         const { copy } = instantiate<{ copy: Copy }>(COPY, { js: { from: memory, to: this.memory } });
         this.#copiers.set(memory.buffer, copy);
     }
 
-    /** The next lane's number. */
+    /** Allocates a lane's number. */
     lane(): number {
         return Atomics.add(this.#words, LANES, 1);
     }
 
-    /** How many lanes there were. */
+    /** The number of lanes so far. */
     get lanes(): number {
         return Atomics.load(this.#words, LANES);
     }
 
-    /** Reserves ids for functions of the host; returns the first. */
+    /** Allocates ids of host functions, and returns the first. */
     ids(count: number): number {
         return HOST_IDS + Atomics.add(this.#words, IDS, count);
     }
 
-    /** Whether the caller is to measure what a probe costs. True for the first caller only. */
+    /** True for the first caller, which measures the cost of a probe. */
     get isFirst(): boolean {
         return Atomics.exchange(this.#words, MEASURED, 1) === 0;
     }
 
-    /** How often and how long threads waited for the writer. */
+    /** The waits of threads for the writer. */
     get stalls(): { count: number; nanos: number; longest_nanos: number } {
         const [nanos, longest] = this.#stallNanos as unknown as [number, number];
         return { count: this.#words[STALLS]!, nanos: Math.round(nanos), longest_nanos: Math.round(longest) };
     }
 
-    /** Sends a message; waits while the ring is full. Once the writer has ended, messages are dropped. */
+    /** Sends a message; waits while the ring is full. Drops it if the writer has ended. */
     send(kind: Message, recorder: number, bytes: Uint8Array): void {
         this.#lock();
         for (let at = 0; at < bytes.length || at === 0; at += CAPACITY) {
@@ -157,7 +155,7 @@ export class Hub {
         Atomics.notify(this.#words, LOCK, 1);
     }
 
-    /** Says that the writer's thread runs and listens for lanes. */
+    /** Notes that the writer runs and listens for lanes. */
     listen(): void {
         Atomics.store(this.#words, LISTENS, 1);
         Atomics.notify(this.#words, LISTENS);
@@ -191,47 +189,47 @@ export class Hub {
         return { kind, recorder, first: (part & FIRST) !== 0, more: (part & MORE) !== 0, bytes };
     }
 
-    /** Frees the slot of the message that was received last. */
+    /** Frees the slot of the last part. */
     done(): void {
         Atomics.add(this.#words, TAIL, 1);
         if (this.waiting <= SLOTS - WORTH_WAKING_SENDER) Atomics.notify(this.#words, TAIL);
     }
 
-    /** From now on new messages are dropped. Those that already have a slot still come. */
+    /** Drops later messages. Those that have a slot still come. */
     refuse(): void {
         Atomics.store(this.#words, REFUSES, 1);
         Atomics.notify(this.#words, TAIL);
     }
 
-    /** Says that the writer has ended, with its answer as JSON. */
+    /** Notes that the writer has ended, with its result as JSON. */
     answer(text: string): void {
-        const bytes = new TextEncoder().encode(text).subarray(0, CONTROL - ANSWER - 4);
-        this.#words[ANSWER >> 2] = bytes.length;
-        this.#bytes.set(bytes, ANSWER + 4);
+        const bytes = new TextEncoder().encode(text).subarray(0, CONTROL - RESULT - 4);
+        this.#words[RESULT >> 2] = bytes.length;
+        this.#bytes.set(bytes, RESULT + 4);
         this.#end(DONE);
     }
 
-    /** Says that the writer's thread is gone; it may have answered or not. */
+    /** Notes that the writer's thread has ended, with or without a result. */
     gone(): void {
         if (Atomics.load(this.#words, STATE) === RUNS) this.#end(GONE);
     }
 
-    /** Waits until the writer has ended. `undefined` if it did so without an answer, or takes more than `milliseconds`. */
+    /** Waits for the writer's result. `undefined` if there is none, or after `milliseconds`. */
     wait(milliseconds: number): string | undefined {
         Atomics.wait(this.#words, STATE, RUNS, milliseconds);
         if (Atomics.load(this.#words, STATE) !== DONE) return undefined;
-        const length = this.#words[ANSWER >> 2]!;
-        return new TextDecoder().decode(this.#bytes.slice(ANSWER + 4, ANSWER + 4 + length));
+        const length = this.#words[RESULT >> 2]!;
+        return new TextDecoder().decode(this.#bytes.slice(RESULT + 4, RESULT + 4 + length));
     }
 
-    /** How many messages the writer still has to handle. */
+    /** The number of slots that the writer has not handled. */
     get waiting(): number {
         return (Atomics.load(this.#words, HEAD) - Atomics.load(this.#words, TAIL)) | 0;
     }
 
     #end(state: number): void {
         Atomics.store(this.#words, STATE, state);
-        // Then the writer's start isn't waited for either.
+        // So that nobody waits for its start.
         Atomics.store(this.#words, LISTENS, 1);
         for (const awaited of [STATE, TAIL, LISTENS]) Atomics.notify(this.#words, awaited);
     }
@@ -239,14 +237,14 @@ export class Hub {
     #lock(): void {
         while (Atomics.compareExchange(this.#words, LOCK, 0, 1) !== 0) {
             const head = Atomics.load(this.#words, HEAD);
-            // The thread that holds the lock may be waiting for room, and not know yet that there is some.
+            // The thread that holds the lock may be waiting for room, and not have noticed yet that there is some.
             const hadRoom = this.waiting < SLOTS;
             const waited = Atomics.wait(this.#words, LOCK, 1, LOCK_TIMEOUT);
             if (waited === 'timed-out' && hadRoom && head === Atomics.load(this.#words, HEAD)) return;
         }
     }
 
-    /** The slot for the next message. Waits until there is room, and counts the wait. */
+    /** The next free slot. Waits for one, and counts the wait. */
     #place(): number | undefined {
         const head = this.#words[HEAD]!;
         let begin = 0;

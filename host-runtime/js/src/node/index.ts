@@ -1,4 +1,4 @@
-/** Recording in node: `createRecorder`, and what a worker thread joins. */
+/** Recording in node: `createRecorder`, and `joinRecorder` for worker threads. */
 
 import { availableParallelism } from 'node:os';
 import { basename, extname } from 'node:path';
@@ -10,7 +10,6 @@ import { hasMultiMemory, type TimeSource } from '../common/recorder/lane.js';
 import { LocalOutput } from '../common/recorder/local-output.js';
 import type { Output } from '../common/recorder/output.js';
 import type { SamplerLink } from '../common/profile/profile.js';
-import type { ProfiledInstance } from '../common/profile/profiled-instance.js';
 import { Recorder } from '../common/recorder/recorder.js';
 import { IS_NONE, IS_RUNNING, IS_STARTING, IS_WANTED, SamplerControl } from '../common/profile/sampler.js';
 import { parseSampling, type Sampling, type SamplingOptions } from '../common/profile/sampling.js';
@@ -22,6 +21,7 @@ import { reasonOf } from '../common/reason.js';
 import { RECORDER_ONE_MEMORY } from '../common/wasm-source.js';
 import type { OtlpOptions } from '../common/otlp/settings.js';
 import type { AskParent } from '../common/trace/parent.js';
+import { broadcast } from './channel.js';
 import { allowInlining } from './engine.js';
 import { Follower, type Followed, type FollowerData } from './follower.js';
 import { Hub } from './hub.js';
@@ -32,7 +32,7 @@ import { CountsAlone, endSampler, NodeSampler, waitForSampler } from './sampler.
 import type { SamplerData } from './sampler-thread.js';
 import { warn } from './warn.js';
 import type { TickerData } from './ticker-thread.js';
-import type { AnnouncedLane, WriterData } from './writer-thread.js';
+import type { WriterData } from './writer-thread.js';
 
 export { Recorder } from '../common/recorder/recorder.js';
 export { readSymbols, type Symbols } from '../common/trace/symbols.js';
@@ -54,48 +54,45 @@ export interface RecorderOptions {
     sink?: Sink;
     /** `auto` (default: the ticker), `precise`, `ticker`, `ticker:PERIOD`, `test`. */
     clock?: string;
-    /** Sends the file as spans while it is written, by a thread of its own. Not with `sink`. */
+    /** Sends the file as spans while it is written, in its own thread. Not with `sink`. */
     otlp?: OtlpOptions;
-    /** Gives the parent span of the guest's calls. It is called when guests begin to run. Default: the active span of `@opentelemetry/api`. */
+    /** Returns the parent span of the guest's calls; called when guests begin to run. Default: the active span of `@opentelemetry/api`. */
     parent?: AskParent;
-    /**
-     * What the program's modules record: `trace` (default), or `profile`, which needs no ticker. Modules that make a profile
-     * (`kperf-wasm rewrite --record profile`) are sampled in any case.
-     */
+    /** `trace` (default), or `profile` if the program's modules make profiles, which need no ticker. Such modules are sampled in any case. */
     record?: 'trace' | 'profile';
-    /** How instances that make a profile are sampled. */
+    /** How profiled instances are sampled. */
     sampling?: SamplingOptions;
-    /** Whether V8's limits of inlining are raised for modules with a recorder inside (`--wasm-inlining-budget`, `.._factor`). Default: true. */
+    /** Whether V8's limits of inlining are raised for inlined recorders (`--wasm-inlining-budget`, `.._factor`). Default: true. */
     inlining?: boolean;
-    /** Whether to measure what a probe costs, which takes some ten milliseconds. Default: true, except with the test clock. */
+    /** Whether to measure the cost of a probe, which takes some ten milliseconds. Default: true, except with the test clock. */
     calibrate?: boolean;
 }
 
-/** What other threads of the process need to join. */
+/** What other threads need to join. */
 interface Shared {
     hub: WebAssembly.Memory;
     /** The ticker's memory; none if the clock is precise. */
     ticker?: Ticker;
     origin: number;
-    made?: ArtificialClock | undefined;
-    /** Whether to measure what a probe costs. */
+    artificial?: ArtificialClock | undefined;
+    /** Whether to measure the cost of a probe. */
     calibrate: boolean;
     process: number;
     /** See `RecorderOptions`. */
     inlining: boolean;
-    /** How instances are sampled, and the memory of the sampler's thread, if it runs. */
     sampling: Sampling;
+    /** See `SamplerControl`. */
     sampler: SharedArrayBuffer;
     channels: Channels;
 }
 
 /** The names of this recording's broadcast channels. */
 interface Channels {
-    /** Lanes that keep the time in their own memory send it to the ticker here. */
+    /** Memories to which the ticker writes the time are sent to it here. */
     cells: string;
     /** Threads announce their lanes to the writer here. */
     lanes: string;
-    /** Threads announce instances that make a profile to the sampler here. */
+    /** Threads announce profiled instances to the sampler here. */
     instances: string;
     /** Threads ask the thread that began the recording for a sampler here. */
     samplers: string;
@@ -105,36 +102,36 @@ interface Channels {
 const OwnWorker = Worker;
 
 const SHARED = 'kperf-wasm';
-/** How many milliseconds one of our threads may take to start. */
+/** Milliseconds that one of our threads may take to start. */
 const THREAD_START = 5000;
-/** How many milliseconds the thread that began the recording may take to start a sampler; it may be busy. */
+/** Milliseconds that the thread that began the recording may take to start a sampler. */
 const OWNER_PATIENCE = 500;
-/** After so many milliseconds without an answer the Collector is given up, because the program's end waits for it. */
+/** Milliseconds of retries before requests are dropped, because the program's end waits for them. */
 const GIVE_UP = 10_000;
-/** How many milliseconds sending may take at the program's end, as long as the Collector goes on taking spans. */
+/** Milliseconds that sending may take at the program's end while the Collector takes spans. */
 const FOLLOWER_PATIENCE = 120_000;
-/** How many recordings this thread has begun. */
+/** The number of recordings that this thread has begun. */
 let recordings = 0;
-/** For the first so many of these lanes, the start waits until the ticker knows them, because their guests read the clock until then. A program with more makes instances all the time, and doesn't wait. */
+/** The first of these lanes wait until the ticker knows them, because their guests read the clock until then. Programs with more lanes make instances all the time, and don't wait. */
 const AWAITED_CELLS = 8;
-/** How many milliseconds the ticker may take to learn of a lane. It takes some 0.2. */
+/** Milliseconds that the ticker may take to add a lane. It takes some 0.2. */
 const TICK = 5;
-/** For so many lanes of a thread at once the ticker writes the time. Each more makes it slower, and takes a millisecond to tell it. */
-const MOST_CELLS = 256;
-/** How many lanes of this thread had the time in a memory of their own, and how many have it. */
+/** The number of a thread's lanes to which the ticker writes the time. Each makes it slower, and takes a millisecond to add. */
+const MAX_CELLS = 256;
+/** The number of such lanes of this thread so far, and of those that have not ended. */
 let cells = 0;
-let live = 0;
+let liveCells = 0;
 
-/** Begins a recording. In worker threads that the process starts after that, `joinRecorder` takes part. */
+/** Begins a recording. Worker threads that are started later join it by `joinRecorder`. */
 export function createRecorder(options: RecorderOptions = {}): Recorder {
     const choice = parseClock(options.clock ?? 'auto');
-    const made = artificialClock(choice);
-    if (made === 'instructions' && options.otlp) throw new Error('kperf: spans have times, and the clock `instructions` tells none; leave `otlp` out');
-    const test = made === 'test';
-    const clock = threadClock(0, made);
+    const artificial = artificialClock(choice);
+    if (artificial === 'instructions' && options.otlp) throw new Error('kperf: the clock `instructions` has no times, which spans need; remove `otlp`');
+    const test = artificial === 'test';
+    const clock = threadClock(0, artificial);
     const origin = threadOrigin();
     const resolution = measureResolution(clock);
-    const info: ClockInfo = { kind: made === 'instructions' ? made : 'precise', source: clock.source, ticks_per_second: 1e9, resolution_nanos: resolution };
+    const info: ClockInfo = { kind: artificial === 'instructions' ? artificial : 'precise', source: clock.source, ticks_per_second: 1e9, resolution_nanos: resolution };
     const name = `kperf-${process.pid}-${threadId}-${recordings++}`;
     const channels: Channels = { cells: `${name}-cells`, lanes: `${name}-lanes`, instances: `${name}-instances`, samplers: `${name}-samplers` };
     let ticker: Ticker | undefined;
@@ -142,28 +139,28 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
         const periodNanos = periodOn(availableParallelism(), choice.kind === 'ticker' ? choice.periodNanos : PERIOD_NANOS);
         ticker = { memory: clockMemory(), periodNanos, resolutionNanos: resolution };
     }
-    // A probe executes no instruction of the guest's.
-    const calibrate = made !== 'instructions' && (options.calibrate ?? !test);
+    // Probes don't count as instructions.
+    const calibrate = artificial !== 'instructions' && (options.calibrate ?? !test);
     const sampling = parseSampling(options.sampling ?? {}, availableParallelism());
     const sampler = new SamplerControl().buffer;
-    const shared: Shared = { hub: new Hub().memory, ...(ticker && { ticker }), origin, made, calibrate, process: process.pid, inlining: options.inlining ?? true, sampling, sampler, channels };
+    const shared: Shared = { hub: new Hub().memory, ...(ticker && { ticker }), origin, artificial, calibrate, process: process.pid, inlining: options.inlining ?? true, sampling, sampler, channels };
     const header: Header = {
         clock: ticker ? tickingClock(info, ticker) : info,
         anchor: anchorOf(clock),
         host: { name: 'node', version: process.versions.node, os: process.platform, arch: process.arch, pid: process.pid },
         command: process.argv,
     };
-    // The code that is measured later is compiled now, while threads start.
+    // Code that is measured later is optimized now, while threads start.
     let calibration = new Calibration(timeSource(shared, clock), clock);
     let isWarm = !calibrate || options.record === 'profile';
-    const meanwhile: Meanwhile = (isThere) => {
+    const meanwhile: Meanwhile = (isDone) => {
         if (isWarm) return;
         isWarm = true;
-        for (const inlined of hasMultiMemory ? [true, false] : [false]) calibration.warmUp(inlined, isThere);
+        for (const inlined of hasMultiMemory ? [true, false] : [false]) calibration.warmUp(inlined, isDone);
     };
     const usage = new Usage();
     const output = openOutput(options, header, clock, shared, usage, meanwhile);
-    // The writer touches its memory first: beside a thread that spins that takes four times as long.
+    // After the writer, which touches its memory: beside a spinning ticker that takes four times as long.
     if (ticker && !startTicker({ kperf: 'ticker', ...ticker, cells: channels.cells, origin }, meanwhile)) {
         if (choice.kind === 'ticker') throw new Error('kperf: the ticker did not start; use the clock `precise`');
         stopTicker(ticker.memory);
@@ -183,10 +180,10 @@ export function joinRecorder(): Recorder | undefined {
     if (isMainThread) return undefined;
     const shared = getEnvironmentData(SHARED) as unknown as Shared | undefined;
     if (!shared || shared.process !== process.pid) return undefined;
-    const clock = threadClock(threadOffset(shared.origin), shared.made);
+    const clock = threadClock(threadOffset(shared.origin), shared.artificial);
     const hub = new Hub(shared.hub);
     const time = timeSource(shared, clock);
-    // This thread may be terminated at any moment; then the writer reads its lanes. It must run before they are announced.
+    // The writer reads this thread's lanes if the thread is terminated, so it must run before they are announced.
     hub.waitForWriter(THREAD_START);
     const output = new HubOutput(hub);
     return new Recorder(output, time, { cost: costOf(shared, new Calibration(time, clock), clock), opened: announce(shared, output), sampler: () => startSampler(shared, clock, output, false), firstInlined: inlinedHookOf(shared) });
@@ -200,7 +197,7 @@ export function leaveRecorder(recorder: Recorder): void {
     for (const number of recorder.numbers) output.ended(number);
 }
 
-/** Announces lanes to the writer, which may read them from now on, and their memories to the queue. */
+/** Announces lanes to the writer, and their memories to the queue. */
 function announce({ channels }: Shared, output: HubOutput): (number: number, lane: SharedLane) => void {
     return (number, lane) => {
         output.adopt(lane.memory);
@@ -212,37 +209,31 @@ function inlinedHookOf({ inlining }: Shared): (() => void) | undefined {
     return inlining ? allowInlining : undefined;
 }
 
-/** Measures what a probe costs, once in a recording. */
+/** Measures the cost of a probe, once per recording. */
 function costOf(shared: Shared, calibration: Calibration, clock: Clock, usage?: Usage): (inlined: boolean) => Header['probe_cost'] {
     return (inlined) => {
         if (!new Hub(shared.hub).isFirst) return undefined;
         const cost = shared.calibrate ? calibration.cost(inlined) : undefined;
         if (cost && shared.ticker && isMainThread) forgetTicks(shared.ticker.memory, ticksOf(clock));
-        // What the recorder took to begin is not the guest's.
+        // Without the recorder's own start.
         usage?.begin();
         return cost;
     };
 }
 
-function broadcast(name: string, message?: CellChange | AnnouncedLane | ProfiledInstance): void {
-    const channel = new BroadcastChannel(name);
-    channel.postMessage(message);
-    channel.close();
-}
-
-/** The default name of the trace's file, which is named after the program. */
+/** The default path of the trace, named after the program. */
 export function defaultPath(): string {
     const program = process.argv[1] ?? 'node';
     return `${basename(program, extname(program))}.kperf`;
 }
 
-/** Calls a function until a thread has started. */
-type Meanwhile = (isThere: () => boolean) => void;
+/** Works until a thread has started. */
+type Meanwhile = (isDone: () => boolean) => void;
 
 function openOutput(options: RecorderOptions, header: Header, clock: Clock, shared: Shared, usage: Usage, meanwhile: Meanwhile): Output {
     const now = (): number => ticksOf(clock);
-    const anchor = shared.made ? undefined : () => anchorOf(clock);
-    const clockwork = { now, ticker: () => shared.ticker, anchor, usage: shared.made === 'test' ? undefined : () => usage.read() };
+    const anchor = shared.artificial ? undefined : () => anchorOf(clock);
+    const clockwork = { now, ticker: () => shared.ticker, anchor, usage: shared.artificial === 'test' ? undefined : () => usage.read() };
     if (options.sink) return new LocalOutput(options.sink, header, clockwork);
     const hub = new Hub(shared.hub);
     const path = options.path ?? defaultPath();
@@ -256,12 +247,12 @@ function openOutput(options: RecorderOptions, header: Header, clock: Clock, shar
     return new HubOutput(hub, clockwork, samplerOnRequest(shared), follower && startFollower(follower, path, options.otlp ?? {}));
 }
 
-/** For how many nanoseconds the process's threads have run since a moment, and what was taken from this one. */
+/** The processor time of the process, and this thread's preemption, since a moment. */
 class Usage {
     #began = process.cpuUsage();
     #preempted = watchPreempted();
 
-    /** That moment is now. */
+    /** Sets the moment to now. */
     begin(): void {
         this.#began = process.cpuUsage();
         this.#preempted = watchPreempted();
@@ -290,9 +281,9 @@ function timeSource({ ticker, channels }: Shared, clock: Clock): TimeSource {
         watch: (cell) => new TickerWatch(ticker, cell, () => ticksOf(clock)),
         ...(!hasMultiMemory && { oneMemory: RECORDER_ONE_MEMORY }),
         add(cell) {
-            // Its recorder asks the host for the time then.
-            if (live >= MOST_CELLS) return () => undefined;
-            live++;
+            // Further recorders ask the host for the time.
+            if (liveCells >= MAX_CELLS) return () => undefined;
+            liveCells++;
             const id = `${threadId}-${cells++}`;
             const change = (change: CellChange): void => {
                 broadcast(channels.cells, change);
@@ -301,32 +292,32 @@ function timeSource({ ticker, channels }: Shared, clock: Clock): TimeSource {
             change({ id, memory: cell });
             if (cells <= AWAITED_CELLS) waitForTick(cell);
             return () => {
-                live--;
+                liveCells--;
                 change({ id });
             };
         },
     };
 }
 
-/** Waits until the ticker knows a lane. */
+/** Waits until the ticker writes to a memory. */
 function waitForTick(cell: WebAssembly.Memory): void {
     const words = new Int32Array(cell.buffer, 0, 16);
     const [before, begin] = [words[0], performance.now()];
-    // Nobody writes the last of these words, so this is only a short sleep.
+    // The last of these words never changes, so this is a short sleep.
     while (words[0] === before && performance.now() - begin < TICK) Atomics.wait(words, 15, words[15]!, 0.05);
 }
 
-/** Whether the sampler's thread runs. */
+/** Returns whether the ticker has started. */
 function startTicker(data: TickerData, meanwhile: Meanwhile): boolean {
     startThread('./ticker-thread.js', data);
     meanwhile(() => hasTicked(data.memory));
     return waitForTicker(data.memory, THREAD_START);
 }
 
-/** How this thread reaches the sampler. A sampler ends with the thread that started it, so the thread that began the recording is asked first to start one. */
+/** Connects to the sampler. A sampler ends with the thread that started it, so the thread that began the recording is asked to start it. */
 function startSampler(shared: Shared, clock: Clock, output: Output, isOwner: boolean): SamplerLink {
     const now = (): number => ticksOf(clock);
-    if (shared.made === 'test') return new CountsAlone(now, output, shared.sampling);
+    if (shared.artificial === 'test') return new CountsAlone(now, output, shared.sampling);
     const control = new SamplerControl(shared.sampler);
     if (!control.runs) {
         control.become(IS_NONE, IS_WANTED);
@@ -336,17 +327,17 @@ function startSampler(shared: Shared, clock: Clock, output: Output, isOwner: boo
         }
         startSamplerThread(shared);
         waitForSampler(control, THREAD_START);
-        // The thread that was about to start it may have been terminated.
+        // The starting thread may have been terminated.
         if (control.become(IS_STARTING, IS_WANTED)) {
             startSamplerThread(shared);
             waitForSampler(control, THREAD_START);
         }
-        if (!control.runs) throw new Error('kperf: the thread that samples did not start');
+        if (!control.runs) throw new Error('kperf: the sampler\'s thread did not start');
     }
     return new NodeSampler(now, control, (instance) => broadcast(shared.channels.instances, instance));
 }
 
-/** Starts the sampler when another thread asks for it. Returns a function that ends it. */
+/** Starts the sampler when another thread asks for it. Returns a function that ends the sampler. */
 function samplerOnRequest(shared: Shared): () => void {
     const requests = new BroadcastChannel(shared.channels.samplers);
     requests.onmessage = () => startSamplerThread(shared);
@@ -357,19 +348,19 @@ function samplerOnRequest(shared: Shared): () => void {
     };
 }
 
-/** Starts the sampler if it is needed and doesn't run. */
+/** Starts the sampler if it is wanted. */
 function startSamplerThread({ sampling, sampler, hub, origin, channels: { instances } }: Shared): void {
     if (!new SamplerControl(sampler).become(IS_WANTED, IS_STARTING)) return;
     const data: SamplerData = { kperf: 'sampler', hub, control: sampler, instances, origin, sampling };
-    // Whoever ends an instance waits for nobody then. (One that ends by itself says so, and another may run already.)
+    // After an error, threads that end instances must not wait for it.
     startThread('./sampler-thread.js', data).on('error', () => new SamplerControl(sampler).become(IS_RUNNING, IS_NONE));
 }
 
 function refuseToSample(): never {
-    throw new Error('kperf: a module that makes a profile is recorded to a file: `createRecorder({ path })`, not with a sink');
+    throw new Error('kperf: a profile needs a file: use `createRecorder({ path })`, not a sink');
 }
 
-/** Starts the thread that sends the file. Returns a function that ends it and says what became of the spans. */
+/** Starts the thread that sends spans. */
 function startFollower(follower: Follower, path: string, options: OtlpOptions): { finish(): Followed } {
     const giveUpAfter = options.giveUpAfter ?? GIVE_UP;
     const data: FollowerData = { kperf: 'follower', path, options: { ...options, giveUpAfter }, buffer: follower.buffer };
@@ -377,13 +368,13 @@ function startFollower(follower: Follower, path: string, options: OtlpOptions): 
     return { finish: () => follower.finish(FOLLOWER_PATIENCE) };
 }
 
-/** Starts one of our threads. It doesn't keep the process alive, and gets none of the program's options. */
+/** Starts one of our threads. It doesn't keep the process alive, and has none of the program's flags. */
 function startThread(file: string, data: TickerData | WriterData | FollowerData | SamplerData): Worker {
     const env = { ...process.env };
     delete env['NODE_OPTIONS'];
     const thread = new OwnWorker(new URL(file, import.meta.url), { workerData: data, execArgv: [], env, stdin: false });
-    // Nobody else listens: this would end the program.
-    thread.on('error', (error) => warn(`a thread of the recorder ended (${data.kperf}), so the trace lacks what it does: ${reasonOf(error)}`));
+    // Without a listener the error would end the program.
+    thread.on('error', (error) => warn(`a thread of the recorder failed (${data.kperf}), so the trace is incomplete: ${reasonOf(error)}`));
     thread.unref();
     return thread;
 }

@@ -1,4 +1,4 @@
-/** `performance.now()` counts from each thread's own beginning; `process.hrtime` doesn't. */
+/** Offsets between the clocks of threads: `performance.now()` counts from each thread's start, `process.hrtime` doesn't. */
 
 /** The system's clock minus this thread's `performance.now()`, in milliseconds. */
 export function threadOrigin(): number {
@@ -16,7 +16,7 @@ export function threadOrigin(): number {
     return origin;
 }
 
-/** What to add to this thread's readings, so that they count from the start of the thread with this origin. */
+/** Milliseconds to add to this thread's readings, so that they count from the start of the thread with this origin. */
 export function threadOffset(origin: number): number {
     return threadOrigin() - origin;
 }

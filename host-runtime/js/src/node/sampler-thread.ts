@@ -1,10 +1,11 @@
 /** The thread that samples profiled instances. */
 
-import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
 import { threadClock, ticksOf } from '../common/clock/clock.js';
 import type { ProfiledInstance } from '../common/profile/profiled-instance.js';
 import { SamplerLoop } from '../common/profile/sampler.js';
 import type { Sampling } from '../common/profile/sampling.js';
+import { Inbox } from './channel.js';
 import { Hub } from './hub.js';
 import { HubOutput } from './hub-output.js';
 import { threadOffset } from './offset.js';
@@ -22,15 +23,13 @@ export interface SamplerData {
 }
 
 const data = workerData as SamplerData;
-const channel = new BroadcastChannel(data.instances);
-channel.unref();
+const instances = new Inbox<ProfiledInstance>(data.instances);
 const clock = threadClock(threadOffset(data.origin));
 const sampler = new SamplerLoop(data.control, data.sampling, () => ticksOf(clock), new HubOutput(new Hub(data.hub)));
 while (sampler.run()) {
     // A thread sends a message before it counts it, unless it is terminated in between.
     const { announced } = sampler;
-    // The function takes broadcast channels too, which the types don't say.
-    for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) sampler.add(message.message as ProfiledInstance);
+    instances.receive((instance) => sampler.add(instance));
     sampler.hasReceived(announced);
 }
-channel.close();
+instances.close();

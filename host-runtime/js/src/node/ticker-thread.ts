@@ -1,7 +1,8 @@
 /** The ticker's thread. */
 
-import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
 import { TickerLoop, type CellChange } from '../common/clock/ticker.js';
+import { Inbox } from './channel.js';
 import { threadOffset } from './offset.js';
 
 export interface TickerData {
@@ -16,10 +17,6 @@ export interface TickerData {
 }
 
 const data = workerData as TickerData;
-const channel = new BroadcastChannel(data.cells);
-channel.unref();
+const cells = new Inbox<CellChange>(data.cells);
 const ticker = new TickerLoop({ ...data, offset: threadOffset(data.origin) });
-while (ticker.run()) {
-    // The function takes broadcast channels too, which the types don't say.
-    for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) ticker.change(message.message as CellChange);
-}
+while (ticker.run()) cells.receive((change) => ticker.change(change));

@@ -1,7 +1,8 @@
-/** The thread that turns blocks into chunks and gives them to the sink. */
+/** The thread that writes blocks to the trace's file. */
 
-import { BroadcastChannel, receiveMessageOnPort, workerData, type MessagePort } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
 import * as zlib from 'node:zlib';
+import { Inbox } from './channel.js';
 import { coreModuleSync } from './core.js';
 import { CoreColumns } from './core-columns.js';
 import { FileSink } from './file-sink.js';
@@ -17,17 +18,16 @@ import { TraceWriter } from '../common/trace/trace-writer.js';
 import type { Codecs } from '../common/trace/trace-writer.js';
 import type { Header, Summary, SummaryInput } from '../common/trace/trace.js';
 
-/** What the thread begins with. */
 export interface WriterData {
     kperf: 'writer';
     hub: WebAssembly.Memory;
     path: string;
     header: Header;
-    /** The channel on which other threads announce their lanes. */
+    /** The channel on which threads announce their lanes. */
     lanes: string;
     /** See `threadOffset`. */
     origin: number;
-    /** Shared with the thread that sends the file. */
+    /** Shared with the thread that sends spans. */
     follower?: SharedArrayBuffer;
 }
 
@@ -36,7 +36,7 @@ export interface AnnouncedLane extends SharedLane {
     number: number;
 }
 
-/** The thread's answer at the end, as JSON. It has no summary if there was nothing to write. */
+/** The thread's result, as JSON; without a summary if nothing was written. */
 export interface Written {
     summary?: Omit<Summary, keyof SummaryInput>;
     /** See `Summary`. */
@@ -50,14 +50,14 @@ export interface Ending {
     stalls: [start: number, nanos: number][];
 }
 
-/** Functions that the types of the oldest supported node don't have. */
+/** Functions that the types of the oldest node lack. */
 interface ZlibOfToday {
     crc32: (bytes: Uint8Array) => number;
     zstdCompressSync: (bytes: Uint8Array, options: { params: Record<number, number> }) => Uint8Array;
     constants: { ZSTD_c_compressionLevel: number };
 }
 
-/** While no blocks wait, lanes are read every so many milliseconds. A few blocks may be noticed that late. */
+/** Milliseconds between reads of lanes while no blocks wait. A few blocks may be noticed that late. */
 const LOOK = 100;
 
 const data = workerData as WriterData;
@@ -71,7 +71,7 @@ try {
 }
 hub.answer(JSON.stringify(written));
 
-/** The checksum that node has from 20.15 on, and zstd, from 22.15 on. */
+/** Node has the checksum from 20.15 on, and zstd from 22.15 on. */
 function codecsOf({ header, origin }: WriterData): Codecs {
     const { crc32, zstdCompressSync, constants } = zlib as unknown as Partial<ZlibOfToday>;
     const codecs: Codecs = {};
@@ -89,10 +89,10 @@ function codecsOf({ header, origin }: WriterData): Codecs {
 }
 
 function write(data: WriterData): Written {
-    const { path, header, lanes, follower } = data;
+    const { path, header, follower } = data;
     const codecs = codecsOf(data);
     const sink = new FileSink(path);
-    // The file is made when the first message comes, so a program without probed modules leaves none.
+    // The first message creates the file, so a program without probed modules leaves none.
     let writer: TraceWriter | undefined;
     const begin = (): TraceWriter => {
         if (!writer) {
@@ -101,24 +101,34 @@ function write(data: WriterData): Written {
         }
         return writer;
     };
-    const channel = new BroadcastChannel(lanes);
-    channel.unref();
+    const lanes = new Inbox<AnnouncedLane>(data.lanes);
     hub.warm();
     hub.listen();
     const lookout = new Lookout();
-    const receiveLanes = (): void => {
-        // The function takes broadcast channels too, which the types don't say.
-        for (let message; (message = receiveMessageOnPort(channel as unknown as MessagePort)); ) {
-            const { number, ...shared } = message.message as AnnouncedLane;
-            lookout.add(number, shared);
-        }
+    const receiveLanes = (): void => lanes.receive(({ number, ...shared }) => lookout.add(number, shared));
+    /** Sets a field of the header, unless it is written already. */
+    const describe = (field: 'probe_cost' | 'clock', json: Buffer): void => {
+        if (!writer) Object.assign(header, { [field]: JSON.parse(json.toString()) as unknown });
     };
-    // With the test clock a trace is the same each time.
+    let ending: Ending | undefined;
+    // Whole messages, by their kind.
+    const handlers: Partial<Record<Message, (content: Buffer, recorder: number) => void>> = {
+        [Message.ProbeCost]: (json) => describe('probe_cost', json),
+        [Message.Clock]: (json) => describe('clock', json),
+        [Message.Window]: (body, recorder) => begin().window(recorder, body),
+        [Message.Span]: (block, recorder) => begin().block(recorder, block, 'SPAN'),
+        [Message.Parent]: (payload, recorder) => begin().parent(recorder, payload),
+        [Message.Symbols]: (table) => begin().symbols(table),
+        [Message.Finish](json) {
+            ending = JSON.parse(json.toString()) as Ending;
+            hub.refuse();
+        },
+    };
+    // With the test clock a trace must always be the same.
     const patience = header.clock.source === 'test' ? Infinity : LOOK;
     let looked = performance.now();
     let parts: Uint8Array[] = [];
-    let ending: Ending | undefined;
-    // Other threads may go on after the end. Only what they have sent by then is written.
+    // Other threads may go on after the end. What they sent before is written.
     while (!ending || hub.waiting > 0) {
         const received = hub.receive(Math.max(0, looked + patience - performance.now()));
         if (!received) {
@@ -128,57 +138,25 @@ function write(data: WriterData): Written {
             continue;
         }
         const { kind, recorder, first, more, bytes } = received;
-        if (kind === Message.Block) {
-            begin().block(recorder, lookout.unwritten(recorder, bytes));
-            hub.done();
-            continue;
-        }
-        if (kind === Message.Ended) {
+        if (kind === Message.Block) begin().block(recorder, lookout.unwritten(recorder, bytes));
+        else if (kind === Message.Ended) {
             receiveLanes();
             lookout.end(recorder);
-            hub.done();
-            continue;
+        } else {
+            if (first) parts = [];
+            parts.push(bytes.slice());
         }
-        if (first) parts = [];
-        parts.push(bytes.slice());
         hub.done();
-        if (more) continue;
-        const whole = Buffer.concat(parts);
-        parts = [];
-        if (kind === Message.ProbeCost) {
-            if (!writer) header.probe_cost = JSON.parse(whole.toString()) as NonNullable<Header['probe_cost']>;
-            continue;
-        }
-        if (kind === Message.Clock) {
-            if (!writer) header.clock = JSON.parse(whole.toString()) as Header['clock'];
-            continue;
-        }
-        if (kind === Message.Window) {
-            begin().window(recorder, whole);
-            continue;
-        }
-        if (kind === Message.Span) {
-            begin().block(recorder, whole, 'SPAN');
-            continue;
-        }
-        if (kind === Message.Parent) {
-            begin().parent(recorder, whole);
-            continue;
-        }
-        if (kind === Message.Symbols) {
-            begin().symbols(whole);
-            continue;
-        }
-        ending = JSON.parse(whole.toString()) as Ending;
-        hub.refuse();
+        if (kind === Message.Block || kind === Message.Ended || more) continue;
+        handlers[kind]?.(Buffer.concat(parts.splice(0)), recorder);
     }
     receiveLanes();
-    const { stalls } = ending;
-    for (const [lane, block] of lookout.rest(Reason.Unfinished, ending.summary.end_ticks)) writer?.block(lane, block);
-    channel.close();
+    const { summary: input, stalls } = ending;
+    for (const [lane, block] of lookout.rest(Reason.Unfinished, input.end_ticks)) writer?.block(lane, block);
+    lanes.close();
     if (!writer) return {};
     for (const [start, nanos] of stalls) writer.stall(start, nanos);
-    const { events, blocks, dropped_events, probes } = writer.finish(ending.summary);
+    const { events, blocks, dropped_events, probes } = writer.finish(input);
     sink.close();
     const summary = { events, blocks, dropped_events, probes };
     return { summary, ...(writer.failure && { failure: writer.failure.message }), ...(sink.other !== undefined && { other: sink.other }) };

@@ -1,4 +1,4 @@
-/** Measures the cost of a probe, which reports subtract. Does the same as host-runtime/wasmtime/src/calibrate.rs, with the same module. */
+/** Measures the cost of a probe, which reports subtract. Does the same as host-runtime/wasmtime/src/recorder/calibrate.rs, with the same module. */
 
 import { wordsOf } from '../trace/columns.js';
 import { ImportedRecorder } from './imported-recorder.js';
