@@ -2,7 +2,7 @@
 
 #![no_main]
 
-#[path = "../../host-runtime/profile/tests/damaged/check.rs"]
+#[path = "../../host-runtime/export/tests/export/damaged/check.rs"]
 #[allow(dead_code)]
 mod check;
 

@@ -8,10 +8,9 @@ use crate::product::{self, Product};
 use crate::report::allocations;
 use crate::traces::{self, Again, Trace};
 use anyhow::{Context, bail};
-use kperf_profile::Unit;
-use kperf_profile::export::flame::{self, Options};
-use kperf_profile::export::folded::{self, Weight};
-use kperf_profile::{CallFilter, Heap, Profile};
+use kperf_export::formats::flame::{self, Options};
+use kperf_export::formats::folded::{self, Weight};
+use kperf_profile::{CallFilter, Heap, Profile, Unit};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

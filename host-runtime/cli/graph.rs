@@ -10,7 +10,7 @@ use crate::removed;
 use crate::table::grouped;
 use crate::traces;
 use anyhow::{Context, bail};
-use kperf_profile::export::graph::{self, Picture};
+use kperf_export::graph::{self, Picture};
 use kperf_profile::{Profile, Unit};
 use kperf_rewriter::Pattern;
 use std::io::Write;

@@ -6,7 +6,8 @@ use crate::symbols::SymbolArgs;
 use crate::traces::{self, Trace};
 use anyhow::Context;
 use indicatif::ProgressBar;
-use kperf_profile::{ReplayOptions, Replayed, replay};
+use kperf_export::{ReplayOptions, replay};
+use kperf_profile::Exported;
 use kperf_trace::{ClockKind, Item, LaneId};
 use std::io::{self, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -54,7 +55,7 @@ impl Opts {
             replay(reader, &options, out, |bytes| progress.set_position(bytes))
         });
         progress.finish_and_clear();
-        let Replayed { health, symbols, lanes, .. } = replayed.context("failed to replay the trace")?;
+        let Exported { health, symbols, lanes, .. } = replayed.context("failed to replay the trace")?;
         traces::tell_warnings(&health);
         calls.check(&symbols, &health, &lanes)?;
         if ticker && health.sampling.is_none() {

@@ -8,7 +8,7 @@ use crate::product::{self, Product};
 use crate::table::{grouped, plural};
 use crate::traces;
 use anyhow::{Context, bail};
-use kperf_profile::export::view::{self, SPANS, Written};
+use kperf_export::view::{self, SPANS, Written};
 use kperf_profile::{Heap, Profile, Slices, Timeline, Unit, WindowChoice};
 use std::fs;
 use std::io::{self, BufWriter, IsTerminal, Write};

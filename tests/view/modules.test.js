@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const page = (name) => import(`../../host-runtime/profile/src/export/view/page/${name}.js`);
+const page = (name) => import(`../../host-runtime/export/src/view/page/${name}.js`);
 const { Viewport, firstAbove } = await page("viewport");
 const { Numbers } = await page("data");
 const { axisStep, columnName, lastPart, momentText, nanosText, setClock, shortName } = await page("format");

@@ -5,9 +5,11 @@
 
 use crate::table::plural;
 use anyhow::Context;
-use kperf_dataset::{Known, Part, Partition, Store, file_name, joined_generation, run_of, short_hash};
-use kperf_profile::dataset::table::TableRow;
-use kperf_profile::dataset::{FunctionRow, PathRow, RunRow, SpanRow, StatRow};
+use kperf_dataset::table::TableRow;
+use kperf_dataset::{
+    FunctionRow, Known, Part, Partition, PathRow, RunRow, SpanRow, StatRow, Store, file_name,
+    joined_generation, run_of, short_hash,
+};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::hash::Hash;
 

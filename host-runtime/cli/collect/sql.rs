@@ -2,9 +2,8 @@
 //! for all.
 
 use anyhow::Context;
-use kperf_dataset::Store;
-use kperf_profile::dataset::table::TableRow;
-use kperf_profile::dataset::{CallRow, FunctionRow, PathRow, RunRow, SpanRow, StatRow};
+use kperf_dataset::table::TableRow;
+use kperf_dataset::{CallRow, FunctionRow, PathRow, RunRow, SpanRow, StatRow, Store};
 use std::fmt::Write;
 
 /// An engine.

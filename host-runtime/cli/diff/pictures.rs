@@ -7,7 +7,8 @@ use crate::picture::{self, Layout};
 use crate::product::Product;
 use crate::removed;
 use anyhow::{Context, bail};
-use kperf_profile::export::{flame, graph};
+use kperf_export::formats::flame;
+use kperf_export::graph;
 use kperf_profile::{Metric, ProfileDiff};
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@ use crate::input;
 use crate::product::Product;
 use crate::traces::{Again, Trace};
 use anyhow::Context;
-use kperf_profile::export::firefox;
+use kperf_export::formats::firefox;
 
 /// The most samples that the profiler loads without trouble.
 const MOST_SAMPLES: u64 = 1_000_000;

@@ -6,7 +6,7 @@ use crate::input;
 use crate::product::Product;
 use crate::traces::{self, Trace};
 use anyhow::Context;
-use kperf_profile::export::kieker;
+use kperf_export::formats::kieker;
 use std::fs;
 
 /// Exports.

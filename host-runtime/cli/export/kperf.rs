@@ -6,7 +6,7 @@ use crate::output::tell;
 use crate::product::Product;
 use crate::traces::{self, Trace};
 use anyhow::{Context, bail};
-use kperf_profile::export::kperf;
+use kperf_export::formats::kperf;
 use std::cell::RefCell;
 use std::fs;
 use std::io;

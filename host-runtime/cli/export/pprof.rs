@@ -7,8 +7,8 @@ use crate::report::allocations;
 use crate::table::plural;
 use crate::traces;
 use anyhow::{Context, bail};
-use kperf_profile::export::{Shortened, folded, pprof};
-use kperf_profile::{Heap, Profile};
+use kperf_export::formats::{folded, pprof};
+use kperf_profile::{Heap, Profile, Shortened};
 use std::io;
 
 pub(super) fn pprof(opts: &Opts) -> anyhow::Result<()> {

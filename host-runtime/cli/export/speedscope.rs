@@ -6,7 +6,7 @@ use crate::input;
 use crate::product::Product;
 use crate::traces::Again;
 use anyhow::{Context, bail};
-use kperf_profile::export::speedscope;
+use kperf_export::formats::speedscope;
 use kperf_trace::LaneId;
 use std::io;
 

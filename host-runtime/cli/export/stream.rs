@@ -8,8 +8,9 @@ use crate::product::Product;
 use crate::table::plural;
 use crate::traces::{self, Input, Trace};
 use anyhow::Context;
-use kperf_profile::export::{Exported, chrome, csv, parquet, perfetto};
-use kperf_profile::{CallFilter, Unit};
+use kperf_dataset::export as parquet;
+use kperf_export::formats::{chrome, csv, perfetto};
+use kperf_profile::{CallFilter, Exported, Unit};
 use kperf_trace::{Header, TraceReader};
 use std::io;
 

@@ -2,8 +2,7 @@
 
 use super::percentiles;
 use crate::records::csv_text;
-use kperf_profile::export::report::id_of;
-use kperf_profile::{Histograms, Profile, Row, Unit, printable};
+use kperf_profile::{Histograms, Profile, Row, Unit, id_of, printable};
 use std::fmt::Write as _;
 
 /// The report as CSV, a line per function; callers as `name:calls`, the most frequent first, separated by semicolons.

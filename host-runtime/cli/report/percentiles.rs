@@ -1,7 +1,7 @@
 //! Percentiles of the calls' lengths.
 
-pub use kperf_profile::export::report::{PERCENTILES, percentiles as of};
 use kperf_profile::{Histogram, Precision, rough_text};
+pub use kperf_profile::{PERCENTILES, percentiles as of};
 
 /// How far they may be off. A ticker's times are no finer than its ticks, however well they are counted.
 pub fn error_text(precision: Option<&Precision>) -> String {

@@ -2,12 +2,12 @@
 
 use crate::error::{Context, Error, Result};
 use crate::known::KnownRuns;
-use crate::layout::{Partition, file_name, name_of, run_of};
+use crate::layout::{Partition, file_name, name_of};
 use crate::options::Options;
 use crate::store::{Known, Store};
-use kperf_profile::dataset::{
-    self, CallRow, CallRows, Collected, FunctionRow, PathRow, RunRow, SpanRow, StatRow,
-};
+use crate::tables::calls::CallRows;
+use crate::tables::collect::{Collected, RowOptions, collect};
+use crate::tables::rows::{CallRow, FunctionRow, PathRow, RunRow, SpanRow, StatRow};
 use kperf_trace::TraceReader;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -197,10 +197,10 @@ fn is_same(a: &RunRow, b: &RunRow) -> bool {
 fn read<R: Read>(
     trace: Trace<'_>,
     reader: TraceReader<R>,
-    rows: &dataset::Options,
+    rows: &RowOptions,
     progress: impl FnMut(u64),
 ) -> Result<Collected> {
-    let collected = dataset::collect(reader, rows, progress);
+    let collected = collect(reader, rows, progress);
     let mut collected = collected.context_with(|| format!("failed to read the trace `{}`", trace.shown))?;
     if let Some(length) = trace.length {
         // It may have grown while it was read.

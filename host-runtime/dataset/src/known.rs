@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::layout::{Part, run_of};
 use crate::store::{Known, Store};
-use kperf_profile::dataset::RunRow;
+use crate::tables::rows::RunRow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 

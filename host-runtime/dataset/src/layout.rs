@@ -1,8 +1,9 @@
 //! What the files of a dataset are called.
 
 use crate::files::Found;
-use kperf_profile::dataset::RunRow;
-use kperf_profile::dataset::table::TableRow;
+use crate::tables::rows::RunRow;
+use crate::tables::table::TableRow;
+use crate::tables::times::day;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use sha2::{Digest, Sha256};
 
@@ -63,7 +64,7 @@ impl Partition {
             service = service.get(..service.floor_char_boundary(service.len() - 1)).unwrap_or_default();
         }
         let service = if service.is_empty() { "unknown" } else { service };
-        Partition { service: service.to_owned(), day: kperf_profile::dataset::day(start_micros) }
+        Partition { service: service.to_owned(), day: day(start_micros) }
     }
 }
 

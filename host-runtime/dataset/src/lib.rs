@@ -1,5 +1,5 @@
 //! Adds recorded runs to a dataset: Parquet tables of many runs, which DuckDB, Spark, ClickHouse and the like read, and `kperf-wasm report`,
-//! `flame` and `diff`. What is in them says [DATASET.md](https://github.com/kperf-wasm/kperf-wasm/blob/main/host-runtime/profile/DATASET.md).
+//! `flame` and `diff`. What is in them says [DATASET.md](https://github.com/kperf-wasm/kperf-wasm/blob/main/host-runtime/dataset/DATASET.md).
 //!
 //! [`Background`] adds runs in a thread of its own, as they end:
 //!
@@ -29,12 +29,14 @@ mod background;
 #[cfg(feature = "s3")]
 mod bucket;
 mod error;
+pub mod export;
 mod files;
 mod folder;
 mod known;
 mod layout;
 mod options;
 mod store;
+mod tables;
 
 pub use add::{Added, Adder, Outcome, Trace, joined_generation};
 pub use background::{Account, Background, TraceFile, TraceFiles};
@@ -43,3 +45,12 @@ pub use files::{Files, Found, Lock, WriteFile};
 pub use layout::{Part, Partition, file_name, run_of, short_hash};
 pub use options::{Labels, Options};
 pub use store::{Known, Store, is_dataset};
+pub use tables::buckets::{BUCKETS_PER_DOUBLING, ERROR, bucket_of, bucket_start};
+pub use tables::calls::CallRows;
+pub use tables::choice::{Choice, ChoiceError};
+pub use tables::collect::{Collected, RowOptions, collect};
+pub use tables::ids::{function_id, named_run_id, path_id, run_id};
+pub use tables::load::{Load, LoadError};
+pub use tables::rows::{CallRow, FunctionRow, PathRow, RunRow, SpanRow, StatRow};
+pub use tables::table::{self, VERSION};
+pub use tables::times::day;

@@ -1,6 +1,7 @@
 //! What is said of runs beside what is in their traces.
 
-use kperf_profile::dataset;
+use crate::tables::collect::RowOptions;
+use crate::tables::ids::{named_run_id, run_id};
 use kperf_trace::Header;
 use std::time::Duration;
 
@@ -59,14 +60,14 @@ impl Options {
     /// The run's id.
     pub(crate) fn run_id(&self, header: &Header) -> i64 {
         match &self.run_name {
-            Some(name) => dataset::named_run_id(name),
-            None => dataset::run_id(header),
+            Some(name) => named_run_id(name),
+            None => run_id(header),
         }
     }
 
     /// The same for the rows of a run.
-    pub(crate) fn rows(&self, run_id: i64, generation: i32, name: &str) -> dataset::Options {
-        dataset::Options {
+    pub(crate) fn rows(&self, run_id: i64, generation: i32, name: &str) -> RowOptions {
+        RowOptions {
             run_id,
             generation,
             name: name.to_owned(),

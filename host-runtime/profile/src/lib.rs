@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! TraceReader -> Frames (which call is open where) -> CallTree -> FlatProfile
-//!                                                  -> replay, exports
+//!                                                  -> ProfileDiff, the report
 //! ```
 //!
 //! [`Profile::read`] does all that a report needs in one pass over a trace. Memory is in proportion to the call tree and
@@ -27,70 +27,55 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-#[cfg(feature = "dataset")]
-pub mod dataset;
-pub mod export;
 pub mod frames;
 
-mod builder;
-mod callgraph;
-mod calls;
+mod code;
 mod diff;
-mod drive;
-mod filter;
-mod flat;
-mod groups;
-mod growing;
-mod health;
-mod heap;
-mod hints;
-mod histogram;
-mod inlined;
 mod limits;
-mod lines;
-mod links;
-mod nodes;
-mod precision;
-mod problem;
-mod profile;
-mod replay;
+mod memory;
+mod reading;
+mod report;
 mod sampled;
-mod slices;
-mod subtree;
 mod symbols;
 mod text;
-mod timeline;
+mod time;
+mod tree;
 mod unit;
-mod unplaced;
-mod welch;
-mod windows;
 
-pub use builder::CallTreeBuilder;
-pub use callgraph::{Arc, CallGraph};
-pub use calls::{Call, CallObserver};
-pub use diff::{Change, DiffRow, Figures, Metric, ProfileDiff, Sample};
-pub use filter::{CallFilter, LaneChoice, Range, WindowChoice};
-pub use flat::{Caller, FlatProfile, Row};
-pub use groups::{Group, namespace};
-pub use growing::GrowingProfile;
-pub use health::{Health, Stalls};
-pub use heap::{Count, Heap, HeapFigures, HeapProblems, MAX_DISPLACED, MAX_LIVE_BLOCKS, Moment, PAGE};
-pub use hints::hints;
-pub use histogram::{Bucket, Histogram, Histograms};
-pub use inlined::{CallPlaces, Frame};
-pub use limits::{Beyond, MAX_OPEN_FRAMES, MAX_PATHS};
-pub use lines::{LineRow, Lines, Place};
-pub use links::{SlowSpans, SpanLink, link_number};
-pub use nodes::{CallTree, Children, Node, NodeId};
-pub use precision::Precision;
-pub use problem::{Problem, Problems};
-pub use profile::Profile;
-pub use replay::{ReplayOptions, Replayed, replay};
-pub use sampled::{SampledPlace, SampledPlaces, Sampling, TreePlaces, WindowProfile};
-pub use slices::{Entry, Sliced, Slices};
-pub use symbols::{HOST, LOST, OTHER, RECORDER, Symbols, SymbolsProblem, UNSEEN, printable};
+pub use code::inlined::{CallPlaces, Frame};
+pub use code::lines::{LineRow, Lines, Place};
+pub use code::ways::{Shown, Ways};
+pub use diff::compare::{Change, DiffRow, Figures, Metric, ProfileDiff, Sample};
+pub use diff::welch::Test;
+pub use frames::filter::{CallFilter, LaneChoice, Range, WindowChoice};
+pub use limits::{Beyond, MAX_CACHED, MAX_OPEN_FRAMES, MAX_PATHS};
+pub use memory::curve::Moment;
+pub use memory::figures::{Count, HeapFigures};
+pub use memory::heap::{Heap, MAX_DISPLACED, MAX_LIVE_BLOCKS, PAGE};
+pub use memory::problems::HeapProblems;
+pub use reading::calls::{CallSink, ListedCall, list_calls};
+pub use reading::each_window::EachWindow;
+pub use reading::exported::{Exported, nanos_since_anchor, pause_as_call, visit};
+pub use reading::growing::GrowingProfile;
+pub use reading::health::{Health, Stalls};
+pub use reading::profile::Profile;
+pub use report::hints::hints;
+pub use report::json::{PERCENTILES, id_of, percentiles, write_json};
+pub use sampled::precision::Precision;
+pub use sampled::sampling::{SampledPlace, SampledPlaces, Sampling, TreePlaces, WindowProfile};
+pub use symbols::{
+    HOST, LOST, OTHER, RECORDER, Symbols, SymbolsProblem, UNSEEN, is_outside, is_stand_in, printable,
+};
 pub use text::{nanos_text, rough_text};
-pub use timeline::{LaneSpans, LeftOut, Level, Span, Timeline, Track};
+pub use time::histogram::{Bucket, Histogram, Histograms};
+pub use time::slices::{Entry, Sliced, Slices};
+pub use time::timeline::{LaneSpans, LeftOut, Level, Span, Timeline, Track};
+pub use tree::builder::CallTreeBuilder;
+pub use tree::callgraph::{Arc, CallGraph};
+pub use tree::flat::{Caller, FlatProfile, NodeTimes, Row};
+pub use tree::groups::{Group, namespace};
+pub use tree::links::{SlowSpans, SpanLink, link_number};
+pub use tree::nodes::{CallTree, Children, Node, NodeId};
+pub use tree::observer::{Call, CallObserver};
+pub use tree::paths::{PathWeights, Paths, Shortened};
 pub use unit::Unit;
-pub use welch::Test;
-pub use windows::EachWindow;

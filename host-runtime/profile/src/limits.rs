@@ -9,6 +9,9 @@ pub const MAX_PATHS: usize = 1 << 18;
 /// [`OTHER`](crate::OTHER), with all that it calls.
 pub const MAX_OPEN_FRAMES: usize = 1 << 20;
 
+/// How many names of functions are kept in a cache: a damaged trace has any number of functions that no table knows.
+pub const MAX_CACHED: usize = 1 << 20;
+
 /// Calls that were too many to be told apart. They are counted, and their times are in all sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Beyond {

@@ -23,12 +23,12 @@ pub const OTHER: FuncId = FuncId(u32::MAX - 3);
 pub const RECORDER: FuncId = FuncId(u32::MAX - 4);
 
 /// Whether this id stands for an unknown function, or for no function at all.
-pub(crate) fn is_stand_in(func: FuncId) -> bool {
+pub fn is_stand_in(func: FuncId) -> bool {
     func.0 >= RECORDER.0
 }
 
 /// Whether this id stands for an unknown caller, the host or the recorder, rather than for a function.
-pub(crate) fn is_outside(func: FuncId) -> bool {
+pub fn is_outside(func: FuncId) -> bool {
     func == HOST || func == UNSEEN || func == RECORDER
 }
 

@@ -2,8 +2,9 @@
 
 use crate::filters::Calls;
 use anyhow::{Context, bail};
-use kperf_dataset::{Part, Partition, Store, is_dataset};
-use kperf_profile::dataset::{Choice, FunctionRow, Load, PathRow, RunRow, StatRow};
+use kperf_dataset::{
+    Choice, FunctionRow, Load, Part, Partition, PathRow, RunRow, StatRow, Store, is_dataset,
+};
 use kperf_profile::{CallFilter, Profile};
 use std::collections::{HashMap, HashSet};
 use std::io;

@@ -1,8 +1,7 @@
 //! The call tree of a trace that is still being read.
 
 use crate::feed::Feed;
-use kperf_profile::export::report::write_json;
-use kperf_profile::{CallTree, FlatProfile, GrowingProfile};
+use kperf_profile::{CallTree, FlatProfile, GrowingProfile, write_json};
 use kperf_trace::TraceReader;
 use serde::Serialize;
 use std::io;

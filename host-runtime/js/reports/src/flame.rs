@@ -2,8 +2,8 @@
 
 use crate::answer::{Answer, Failure};
 use crate::traces::{Source, Traces, warnings};
-use kperf_profile::export::flame::{self, Options};
-use kperf_profile::export::folded::{self, Weight};
+use kperf_export::formats::flame::{self, Options};
+use kperf_export::formats::folded::{self, Weight};
 use kperf_profile::{CallFilter, Unit};
 use serde::Deserialize;
 use std::io::Write;

@@ -2,7 +2,7 @@
 
 use crate::answer::{Answer, Failure};
 use crate::traces::{Source, Traces, warnings};
-use kperf_profile::export::view::{SPANS, entries, write_html};
+use kperf_export::view::{SPANS, entries, write_html};
 use kperf_profile::{Heap, Slices, Timeline, WindowChoice};
 use serde::Deserialize;
 use std::io::Write;

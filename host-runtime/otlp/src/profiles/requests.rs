@@ -8,8 +8,9 @@ use crate::proto::collector::profiles::v1development::ExportProfilesServiceReque
 use crate::proto::profiles::v1development::{Profile as Message, ResourceProfiles, Sample, ScopeProfiles};
 use crate::resource::{SCHEMA_URL, resource, scope};
 use crate::spans::batch::Request;
-use kperf_profile::export::{Paths, Shortened, Weights};
-use kperf_profile::{CallPlaces, Frame, Heap, Profile, SpanLink, Unit, link_number};
+use kperf_profile::{
+    CallPlaces, Frame, Heap, PathWeights, Paths, Profile, Shortened, SpanLink, Unit, link_number,
+};
 use prost::Message as _;
 
 /// Gives a profile's requests to `send`, one after the other: an `ExportProfilesServiceRequest` each, and a `ProfilesData` is the
@@ -43,12 +44,12 @@ pub fn profiles_with_memory<E>(
     let tree = memory.as_ref().unwrap_or(&profile.tree);
     let (paths, memory_paths) = (paths_of(&profile.tree), memory.as_ref().map(paths_of));
     let values_of = |id| {
-        let Weights { calls, self_ticks } = match profile.tree.get(id) {
+        let PathWeights { calls, self_ticks } = match profile.tree.get(id) {
             Some(_) => paths.weights(&profile.tree, id)?,
-            None => Weights::default(),
+            None => PathWeights::default(),
         };
         let memory =
-            memory_paths.as_ref().map_or(Some(Weights::default()), |paths| paths.weights(tree, id))?;
+            memory_paths.as_ref().map_or(Some(PathWeights::default()), |paths| paths.weights(tree, id))?;
         Some(Values { self_ticks, calls, bytes: memory.self_ticks, blocks: memory.calls })
     };
     let mut batch = Batch::new(profile, options);

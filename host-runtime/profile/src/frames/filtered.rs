@@ -1,9 +1,9 @@
 //! A visitor that tells another one only of the calls that are wanted.
 
-use crate::drive::Named;
-use crate::export::names::MAX_CACHED;
-use crate::filter::CallFilter;
-use crate::frames::{Ending, Visitor};
+use crate::frames::filter::CallFilter;
+use crate::frames::named::TraceVisitor;
+use crate::frames::visitor::{Ending, Visitor};
+use crate::limits::MAX_CACHED;
 use crate::symbols::Symbols;
 use kperf_abi::FuncId;
 use kperf_trace::{Allocation, Anchor, CallParent, Header, LaneId, SpanLink};
@@ -12,8 +12,10 @@ use rustc_hash::FxHashMap;
 /// Whether calls are told as they were, or only the part of each that lies in the filter's range. Lists show calls as
 /// they were; sums need the parts, or the self time of what began earlier would have no bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AtRange {
+pub enum AtRange {
+    /// As they were.
     Whole,
+    /// The part in the range.
     Clipped,
 }
 
@@ -79,7 +81,7 @@ impl Frame {
     }
 }
 
-impl<'a, V: Named> Filtered<'a, V> {
+impl<'a, V: TraceVisitor> Filtered<'a, V> {
     pub(crate) fn new(inner: V, filter: &'a CallFilter<'a>, at_range: AtRange, header: &Header) -> Self {
         let per_nano = header.clock.ticks_per_second / 1e9;
         Filtered {
@@ -172,7 +174,7 @@ impl<'a, V: Named> Filtered<'a, V> {
     }
 }
 
-impl<V: Named> Visitor for Filtered<'_, V> {
+impl<V: TraceVisitor> Visitor for Filtered<'_, V> {
     type Frame = Frame;
     type Error = V::Error;
 
@@ -321,7 +323,7 @@ impl<V: Named> Visitor for Filtered<'_, V> {
     }
 }
 
-impl<V: Named> Named for Filtered<'_, V> {
+impl<V: TraceVisitor> TraceVisitor for Filtered<'_, V> {
     fn symbols(&mut self) -> &mut Symbols {
         self.inner.symbols()
     }

@@ -1,9 +1,10 @@
 //! Where in their code samples found functions.
 
-use super::{SampledPlaces, TreePlaces, Windows, filtered};
-use crate::filter::CallFilter;
-use crate::nodes::NodeId;
+use crate::frames::filter::CallFilter;
+use crate::sampled::sampling::{SampledPlaces, TreePlaces};
+use crate::sampled::windows::{Windows, filtered};
 use crate::symbols::Symbols;
+use crate::tree::nodes::NodeId;
 
 impl Windows {
     /// Where in their code samples found the functions that the filter lets through: for each function, and for each node of the

@@ -1,7 +1,7 @@
 //! How often functions were called on the paths that samples found.
 
-use crate::links::link_number;
-use crate::nodes::{Node, NodeId};
+use crate::tree::links::link_number;
+use crate::tree::nodes::{Node, NodeId};
 use kperf_abi::FuncId;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;

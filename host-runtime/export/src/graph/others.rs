@@ -1,0 +1,73 @@
+//! Functions that aren't drawn: each box that called some gets one more box, which stands for them.
+
+use crate::graph::label::{self, Figures};
+use crate::graph::picture::{Edge, Vertex};
+use kperf_profile::Unit;
+use rustc_hash::FxHashMap;
+
+/// What a box called that isn't drawn.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rest {
+    callees: usize,
+    calls: u64,
+    total_nanos: f64,
+    self_nanos: f64,
+}
+
+/// What isn't drawn, by the box that called it.
+#[derive(Debug)]
+pub(super) struct Others {
+    rests: FxHashMap<usize, Rest>,
+    unit: Unit,
+}
+
+impl Others {
+    pub(super) fn new(unit: Unit) -> Others {
+        Others { rests: FxHashMap::default(), unit }
+    }
+
+    /// Notes calls of one function that isn't drawn. `self_nanos` is what is below the box and in no other.
+    pub(super) fn add(&mut self, caller: usize, calls: u64, total_nanos: f64, self_nanos: f64) {
+        let rest = self.rests.entry(caller).or_default();
+        rest.callees += 1;
+        rest.calls += calls;
+        rest.total_nanos += total_nanos;
+        rest.self_nanos += self_nanos;
+    }
+
+    /// Adds the boxes and their arrows, of those with at least this share of the whole.
+    pub(super) fn draw(
+        self,
+        vertices: &mut Vec<Vertex>,
+        edges: &mut Vec<Edge>,
+        whole_nanos: f64,
+        min_share: f64,
+    ) {
+        let large = |rest: &Rest| label::share(rest.total_nanos, whole_nanos) >= min_share;
+        let mut rests: Vec<(usize, Rest)> = self.rests.into_iter().filter(|(_, rest)| large(rest)).collect();
+        rests.sort_by_key(|&(caller, _)| caller);
+        for (caller, Rest { callees, calls, total_nanos, self_nanos }) in rests {
+            let figures =
+                Figures { calls, is_counted: false, total_nanos, self_nanos, whole_nanos, unit: self.unit };
+            let name = label::count(callees as u64, "other");
+            let mut lines = figures.lines();
+            lines.retain(|line| !line.starts_with("self"));
+            let tooltip = format!("{name}: too little time to be drawn one by one\n{}", lines.join("\n"));
+            vertices.push(Vertex {
+                name: vec![name],
+                lines,
+                tooltip,
+                fill: label::REST.to_owned(),
+                is_rest: true,
+            });
+            let share = figures.total_share();
+            edges.push(Edge {
+                from: caller,
+                to: vertices.len() - 1,
+                lines: Vec::new(),
+                weight: share,
+                color: label::arrow_color(share),
+            });
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! A picture of boxes and arrows.
+
+use crate::graph::label;
+use kperf_abi::FuncId;
+use kperf_profile::{LOST, OTHER, RECORDER, Symbols};
+use kperf_trace::ProbeCost;
+
+/// A picture of boxes and arrows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Picture {
+    /// What it is of, a line or more.
+    pub title: Vec<String>,
+    /// The boxes. Ordered such that the most important come first.
+    pub vertices: Vec<Vertex>,
+    /// The arrows.
+    pub edges: Vec<Edge>,
+}
+
+/// A box.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Vertex {
+    /// Its first lines: a function's name, short enough to be read.
+    pub name: Vec<String>,
+    /// The lines below it.
+    pub lines: Vec<String>,
+    /// Everything about it, where there is room: the whole name.
+    pub tooltip: String,
+    /// Its color, `#rrggbb`; light enough for dark text.
+    pub fill: String,
+    /// Whether it only stands for what isn't shown.
+    pub is_rest: bool,
+}
+
+impl Vertex {
+    /// The name, however long: the first line of the tooltip.
+    pub(super) fn whole_name(&self) -> &str {
+        self.tooltip.lines().next().unwrap_or_default()
+    }
+}
+
+/// An arrow.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Edge {
+    /// Index of the vertex where it begins.
+    pub from: usize,
+    /// Index of the vertex where it ends.
+    pub to: usize,
+    /// What stands beside it.
+    pub lines: Vec<String>,
+    /// How important it is, 0 to 1: its width.
+    pub weight: f64,
+    /// Its color, `#rrggbb`; to be seen on a light and on a dark ground.
+    pub color: String,
+}
+
+/// What is drawn of a profile.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Functions (or paths) with less of the whole time are not drawn one by one; 0 to 1. What a box calls of these is
+    /// drawn as `n others` if all of them together have as much.
+    pub min_share: f64,
+    /// No more than so many boxes, `n others` among them; what has the least time is left out. One at least.
+    pub max_vertices: usize,
+    /// Whether each path of calls has a box of its own, rather than each function.
+    pub tree: bool,
+    /// What is to stand above the picture.
+    pub title: Vec<String>,
+    /// The probes' cost, if it is to be taken off.
+    pub compensate: Option<ProbeCost>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { min_share: 0.005, max_vertices: 40, tree: false, title: Vec::new(), compensate: None }
+    }
+}
+
+/// Whether a function is the recording's rather than the program's.
+pub(super) fn is_lost(func: FuncId) -> bool {
+    [LOST, OTHER, RECORDER].contains(&func)
+}
+
+/// A box's lines for one function.
+pub(super) fn vertex(symbols: &Symbols, func: FuncId, figures: label::Figures) -> Vertex {
+    let name = symbols.label(func);
+    let lines = figures.lines();
+    let tooltip = format!("{}\n{}", label::whole(&name), lines.join("\n"));
+    let fill = if is_lost(func) { label::REST.to_owned() } else { label::heat_color(figures.total_share()) };
+    Vertex { name: label::wrapped(&name), lines, tooltip, fill, is_rest: false }
+}

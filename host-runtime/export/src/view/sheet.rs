@@ -1,0 +1,331 @@
+//! The page's JSON: what the trace is, its functions, who calls whom.
+
+use kperf_abi::FuncId;
+use kperf_profile::{
+    Arc, CallGraph, CallPlaces, FlatProfile, HOST, Heap, LeftOut, Level, OTHER, Profile, Sampling, Symbols,
+    Timeline, UNSEEN, Unit, printable,
+};
+use kperf_trace::{ClockInfo, HostInfo};
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+
+/// The section `profile`. Functions are numbered from 0 in the order of their self times; vectors of functions, edges and
+/// lanes are columns.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Sheet<'a> {
+    title: &'a str,
+    version: &'static str,
+    command: String,
+    host: &'a HostInfo,
+    clock: &'a ClockInfo,
+    outcome: Option<&'a str>,
+    began_unix_nanos: String,
+    nanos_per_tick: f64,
+    wall_nanos: u64,
+    wall_ticks: u64,
+    self_nanos: f64,
+    calls: u64,
+    warnings: Vec<String>,
+    /// What the pictures leave out, and what their figures rest on.
+    notes: Vec<Note>,
+    modules: Vec<String>,
+    /// Places in the source, as people read them; the first is none.
+    places: Vec<String>,
+    functions: Functions,
+    edges: Edges,
+    lanes: Vec<Lane>,
+    /// None of a profile that has no single calls: the page has no timeline then.
+    levels: Vec<LevelInfo>,
+    /// If allocations were recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    memory: Option<Memory>,
+    /// The number of the function that stands for paths beyond the limit, if there are any.
+    other: Option<u64>,
+    #[serde(skip)]
+    indices: FxHashMap<FuncId, u64>,
+}
+
+/// A sentence without its full stop, and the tabs that it is about.
+#[derive(Debug, Serialize)]
+struct Note {
+    tabs: &'static [&'static str],
+    text: String,
+}
+
+const TIMELINE: &[&str] = &["timeline"];
+const FIGURES: &[&str] = &["flame", "table", "graph"];
+
+impl Note {
+    fn new(tabs: &'static [&'static str], text: impl Into<String>) -> Note {
+        Note { tabs, text: text.into() }
+    }
+}
+
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Functions {
+    name: Vec<String>,
+    /// Index into the modules; -1 where no table has it.
+    module: Vec<i64>,
+    imported: Vec<bool>,
+    /// Where it is declared: index into the places.
+    place: Vec<u32>,
+    /// Whether nobody knows its times.
+    counted: Vec<bool>,
+    calls: Vec<u64>,
+    total_nanos: Vec<f64>,
+    self_nanos: Vec<f64>,
+    min_nanos: Vec<f64>,
+    max_nanos: Vec<f64>,
+    average_nanos: Vec<f64>,
+    /// Calls that didn't end by a leave.
+    cut_short: Vec<u64>,
+}
+
+/// Who calls whom. The host is the number behind that of the last function.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Edges {
+    caller: Vec<u64>,
+    callee: Vec<u64>,
+    calls: Vec<u64>,
+    total_nanos: Vec<f64>,
+    /// Where the caller calls it: index into the places.
+    place: Vec<u32>,
+}
+
+#[derive(Debug, Serialize)]
+struct Lane {
+    name: String,
+    calls: u64,
+}
+
+/// How many bytes there were over time, as columns.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Memory {
+    /// Since the beginning.
+    ticks: Vec<u64>,
+    live_bytes: Vec<u64>,
+    /// The most since the moment before.
+    most_bytes: Vec<u64>,
+    /// Bytes of collected objects that were made by then.
+    object_bytes: Vec<u64>,
+    /// The most at any time, exactly.
+    peak_bytes: u64,
+    sampled: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LevelInfo {
+    resolution_ticks: u64,
+    spans: usize,
+}
+
+impl<'a> Sheet<'a> {
+    pub(super) fn new(
+        profile: &'a Profile,
+        title: &'a str,
+        levels: &[Level],
+        left_out: LeftOut,
+        heap: &Heap,
+    ) -> Sheet<'a> {
+        let Profile { header, symbols, tree, health, .. } = profile;
+        let graph = CallGraph::new(tree, symbols, header, None);
+        let flat = &graph.flat;
+        let indices: FxHashMap<FuncId, u64> = flat
+            .rows
+            .iter()
+            .zip(0..)
+            .map(|(row, n)| (row.func, n))
+            .chain([HOST, UNSEEN].map(|outside| (outside, flat.rows.len() as u64)))
+            .collect();
+        let nanos_per_tick = 1e9 / header.clock.ticks_per_second;
+        let mut places = Places::new();
+        let functions = functions(flat, symbols, &mut places);
+        let edges = edges(&graph, &indices, profile, &mut places);
+        let lanes = levels.first().map_or(&[][..], |level| &level.lanes);
+        let lanes = lanes.iter().filter_map(|spans| profile.lanes.iter().find(|lane| lane.id == spans.lane));
+        let command: Vec<_> = header.command.iter().map(|word| printable(word)).collect();
+        Sheet {
+            title,
+            version: env!("CARGO_PKG_VERSION"),
+            command: command.join(" "),
+            host: &header.host,
+            clock: &header.clock,
+            outcome: health.outcome(),
+            began_unix_nanos: header.unix_nanos(profile.start_ticks).to_string(),
+            nanos_per_tick,
+            wall_nanos: profile.wall_nanos(),
+            wall_ticks: profile.end_ticks.saturating_sub(profile.start_ticks),
+            self_nanos: flat.self_nanos,
+            calls: profile.calls(),
+            warnings: health.warnings(),
+            notes: {
+                let mut notes =
+                    left_out_notes(left_out, levels, |ticks| Unit::of(header).text(header.nanos(ticks)));
+                if levels.is_empty() {
+                    notes.push(Note::new(
+                        FIGURES,
+                        "there is no timeline: a dataset has sums of calls, not single ones",
+                    ));
+                }
+                notes.extend(profile.sampling().into_iter().flat_map(sampled_notes));
+                notes.extend(heap.warnings().into_iter().map(|text| Note::new(TIMELINE, text)));
+                notes
+            },
+            modules: symbols
+                .tables()
+                .iter()
+                .map(|table| printable(&table.module.name).into_owned())
+                .collect(),
+            places: places.texts,
+            functions,
+            edges,
+            lanes: lanes.map(|lane| Lane { name: lane.id.to_string(), calls: lane.calls }).collect(),
+            levels: levels
+                .iter()
+                .map(|level| LevelInfo { resolution_ticks: level.resolution_ticks, spans: level.spans() })
+                .collect(),
+            other: indices.get(&OTHER).copied(),
+            memory: memory(profile, heap),
+            indices,
+        }
+    }
+
+    /// The function's number.
+    pub(super) fn index_of(&self, func: FuncId) -> u64 {
+        self.indices.get(&func).copied().unwrap_or(0)
+    }
+}
+
+fn memory(profile: &Profile, heap: &Heap) -> Option<Memory> {
+    let moments = heap.moments();
+    let tables = profile.symbols.tables().iter().filter_map(|table| table.module.allocations.as_ref());
+    let since = |ticks: u64| ticks.saturating_sub(profile.start_ticks);
+    (!moments.is_empty()).then(|| Memory {
+        ticks: moments.iter().map(|moment| since(moment.ticks)).collect(),
+        live_bytes: moments.iter().map(|moment| moment.live_bytes).collect(),
+        most_bytes: moments.iter().map(|moment| moment.most_bytes).collect(),
+        object_bytes: moments.iter().map(|moment| moment.object_bytes).collect(),
+        peak_bytes: heap.peak().0,
+        sampled: tables.into_iter().any(|allocations| allocations.sample > 0),
+    })
+}
+
+/// What is special about a profile that was sampled.
+fn sampled_notes(sampling: &Sampling) -> [Note; 2] {
+    let timeline = match sampling.span_min_nanos {
+        0 => "this is a profile without single calls".to_owned(),
+        least => {
+            format!(
+                "this is a profile: its single calls are those of {} or more",
+                Unit::Time.text(least).replace(" us", " µs")
+            )
+        }
+    };
+    let figures = format!(
+        "times are those of {} samples, the shortest and the longest call are the mean; counts are exact for each function, \
+         and shared out among its callers by time",
+        sampling.samples
+    );
+    [Note::new(TIMELINE, timeline), Note::new(FIGURES, figures)]
+}
+
+fn functions(flat: &FlatProfile, symbols: &Symbols, places: &mut Places) -> Functions {
+    let mut columns = Functions::default();
+    for row in &flat.rows {
+        let symbol = symbols.get(row.func);
+        let module = symbols.tables().iter().position(|table| table.get(row.func).is_some());
+        columns.name.push(symbols.label(row.func));
+        columns.module.push(module.map_or(-1, |module| module as i64));
+        columns.imported.push(symbol.is_some_and(|symbol| symbol.imported));
+        columns.place.push(places.number(match symbols.source(row.func) {
+            Some((file, line)) if line > 0 => printable(&format!("{file}:{line}")).into_owned(),
+            Some((file, _)) => printable(file).into_owned(),
+            None => String::new(),
+        }));
+        columns.counted.push(row.is_counted);
+        columns.calls.push(row.calls);
+        columns.total_nanos.push(row.total_nanos);
+        columns.self_nanos.push(row.self_nanos);
+        columns.min_nanos.push(row.min_nanos);
+        columns.max_nanos.push(row.max_nanos);
+        columns.average_nanos.push(row.average_nanos);
+        columns.cut_short.push(row.unwound + row.unfinished);
+    }
+    columns
+}
+
+fn edges(
+    graph: &CallGraph,
+    indices: &FxHashMap<FuncId, u64>,
+    profile: &Profile,
+    places: &mut Places,
+) -> Edges {
+    let mut arcs: Vec<&Arc> = graph.arcs.iter().collect();
+    arcs.sort_by(|a, b| b.total_nanos.total_cmp(&a.total_nanos));
+    let index = |func| indices.get(&func).copied().unwrap_or(0);
+    let mut codes = CallPlaces::new(&profile.symbols);
+    // With a filter, the caller may have called something in between.
+    let is_whole = profile.hidden_calls == 0;
+    let place = |arc: &&Arc| places.number(codes.text(arc.caller, arc.callee, is_whole));
+    Edges {
+        caller: arcs.iter().map(|arc| index(arc.caller)).collect(),
+        callee: arcs.iter().map(|arc| index(arc.callee)).collect(),
+        calls: arcs.iter().map(|arc| arc.calls).collect(),
+        total_nanos: arcs.iter().map(|arc| arc.total_nanos).collect(),
+        place: arcs.iter().map(place).collect(),
+    }
+}
+
+/// Texts of places, each once.
+struct Places {
+    texts: Vec<String>,
+    numbers: FxHashMap<String, u32>,
+}
+
+impl Places {
+    fn new() -> Places {
+        Places { texts: vec![String::new()], numbers: [(String::new(), 0)].into_iter().collect() }
+    }
+
+    fn number(&mut self, text: String) -> u32 {
+        let texts = &mut self.texts;
+        *self.numbers.entry(text).or_insert_with_key(|text| {
+            texts.push(text.clone());
+            texts.len() as u32 - 1
+        })
+    }
+}
+
+fn left_out_notes(left_out: LeftOut, levels: &[Level], nanos_text: impl Fn(u64) -> String) -> Vec<Note> {
+    let LeftOut { calls_of_lanes, deeper_calls } = left_out;
+    let mut notes = Vec::new();
+    if let Some(finest) = levels.first().filter(|finest| finest.resolution_ticks > 1) {
+        notes.push(Note::new(
+            TIMELINE,
+            format!(
+                "single calls are those of {} or more; shorter ones are drawn together, hatched",
+                nanos_text(finest.resolution_ticks)
+            ),
+        ));
+    }
+    if calls_of_lanes > 0 {
+        let lanes = Timeline::LANES;
+        notes.push(Note::new(
+            TIMELINE,
+            format!("the first {lanes} lanes are here; {calls_of_lanes} calls are on others"),
+        ));
+    }
+    if deeper_calls > 0 {
+        let depth = Timeline::DEPTH;
+        notes.push(Note::new(
+            TIMELINE,
+            format!("the outer {depth} calls are here; {deeper_calls} are deeper"),
+        ));
+    }
+    notes
+}

@@ -1,0 +1,95 @@
+//! Pauses: what the guest's thread did for the recorder is no function's own time, in reports and in what is exported.
+
+use crate::support::{reader, simple};
+use kperf_export::formats::{chrome, csv, speedscope};
+use kperf_profile::{CallFilter, FlatProfile, Profile};
+use kperf_trace::LaneId;
+use rustc_hash::FxHashMap;
+
+/// `main` has 50 of its own, `step` 4, `short` 1; 12 are the recorder's, 5 of them as two in a row.
+const SCRIPT: &str = "main{ 6 pause=2 step{ 9 pause=3 pause=2 } short{ 6 pause=5 } 46 }";
+
+fn flat(filter: &CallFilter<'_>) -> (f64, f64) {
+    let profile = Profile::read_filtered(reader(&simple(SCRIPT)), filter, |_| ()).unwrap();
+    let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
+    (flat.self_nanos, flat.recorder_nanos)
+}
+
+#[test]
+fn filters_take_nothing_from_them() {
+    assert_eq!(flat(&CallFilter::default()), (55.0, 12.0));
+    for min_nanos in [7, 9, 10, 67] {
+        assert_eq!(flat(&CallFilter { min_nanos, ..CallFilter::default() }), (55.0, 12.0), "{min_nanos}");
+    }
+    for name in ["main", "step", "short"] {
+        let skips = |other: &str| other != name;
+        let (own, recorder) = flat(&CallFilter { keep: &skips, ..CallFilter::default() });
+        // What is outside of all that is told of is nobody's.
+        let expected = if name == "main" { (5.0, 10.0) } else { (55.0, 12.0) };
+        assert_eq!((own, recorder), expected, "without {name}");
+    }
+}
+
+/// Adds up how long functions were the innermost.
+struct Own {
+    open: Vec<String>,
+    last: f64,
+    sums: FxHashMap<String, f64>,
+}
+
+impl Own {
+    fn of(events: impl Iterator<Item = (bool, String, f64)>) -> Vec<(String, f64)> {
+        let mut own = Own { open: Vec::new(), last: 0.0, sums: FxHashMap::default() };
+        for (opens, name, at) in events {
+            assert!(at >= own.last, "{at} comes after {}", own.last);
+            if let Some(innermost) = own.open.last() {
+                *own.sums.entry(innermost.clone()).or_default() += at - own.last;
+            }
+            own.last = at;
+            if opens {
+                own.open.push(name);
+            } else {
+                assert_eq!(own.open.pop(), Some(name));
+            }
+        }
+        assert!(own.open.is_empty());
+        let mut sums: Vec<_> = own.sums.into_iter().collect();
+        sums.sort_by(|a, b| a.0.cmp(&b.0));
+        sums
+    }
+}
+
+#[test]
+fn exports_show_them_as_calls_of_the_recorder() {
+    let (file, filter) = (simple(SCRIPT), CallFilter::default());
+    let expected: Vec<(String, f64)> = [("[recorder]", 12.0), ("main", 50.0), ("short", 1.0), ("step", 4.0)]
+        .map(|(name, own)| (name.to_owned(), own))
+        .to_vec();
+    let text = |out: Vec<u8>| String::from_utf8(out).unwrap();
+
+    let mut out = Vec::new();
+    chrome::write(reader(&file), &filter, "test", &mut out, |_| ()).unwrap();
+    let trace: serde_json::Value = serde_json::from_str(&text(out)).unwrap();
+    let events = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] != "M");
+    let events = events.map(|event| {
+        let nanos = (event["ts"].as_f64().unwrap() * 1000.0).round();
+        (event["ph"] == "B", event["name"].as_str().unwrap().to_owned(), nanos)
+    });
+    assert_eq!(Own::of(events), expected);
+
+    let mut out = Vec::new();
+    let lanes = [LaneId { recorder: 0, stack: 0 }];
+    speedscope::write(|| Ok(reader(&file)), &filter, &lanes, "test", &mut out, |_| ()).unwrap();
+    let trace: serde_json::Value = serde_json::from_str(&text(out)).unwrap();
+    let events = trace["profiles"][0]["events"].as_array().unwrap().iter().map(|event| {
+        let frame = &trace["shared"]["frames"][event["frame"].as_u64().unwrap() as usize];
+        (event["type"] == "O", frame["name"].as_str().unwrap().to_owned(), event["at"].as_f64().unwrap())
+    });
+    assert_eq!(Own::of(events), expected);
+
+    let mut out = Vec::new();
+    csv::write(reader(&file), &filter, &mut out, |_| ()).unwrap();
+    let text = text(out);
+    let own: Vec<&str> = text.lines().skip(1).filter_map(|line| line.split(',').nth(8)).collect();
+    assert_eq!(own, ["4", "1", "50"]);
+}

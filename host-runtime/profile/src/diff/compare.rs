@@ -1,0 +1,269 @@
+//! Compares two sets of runs, function by function or path by path.
+
+use crate::diff::welch::{self, Test};
+use crate::reading::profile::Profile;
+use crate::symbols::is_outside;
+use crate::tree::callgraph::CallGraph;
+use crate::tree::groups::Group;
+use crate::tree::paths::Paths;
+use crate::unit::Unit;
+use kperf_abi::FuncId;
+use kperf_trace::ProbeCost;
+use rustc_hash::FxHashMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The figures of one function, or of one path, in one run. Times are nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// How often it was called.
+    pub calls: f64,
+    /// Whether its calls were only counted: then its times are not known.
+    pub is_counted: bool,
+    /// How long it was open.
+    pub total_nanos: f64,
+    /// How long it was running itself, without the calls that it made.
+    pub self_nanos: f64,
+}
+
+/// One run's figures, by name.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// The key is the function's name, or the names on the path with [`Sample::SEPARATOR`] between them.
+    pub by_name: BTreeMap<String, Figures>,
+    /// Who calls whom, by the names of caller and callee; empty if paths are compared.
+    pub arcs: BTreeMap<(String, String), Figures>,
+    /// The sums over all of them. The total here is the sum of all self times.
+    pub whole: Figures,
+    /// What the times are in.
+    pub unit: Unit,
+}
+
+/// How many bytes the names of all arcs may have. Beyond that the arcs with the least time are left out; no picture shows them.
+const MAX_ARC_BYTES: usize = 32 << 20;
+
+impl Sample {
+    /// Stands between the names of a path.
+    pub const SEPARATOR: &'static str = " > ";
+
+    /// The figures of each function. Functions that get the same name from `name_of` count as one.
+    pub fn by_function(
+        profile: &Profile,
+        compensate: Option<&ProbeCost>,
+        mut name_of: impl FnMut(FuncId) -> String,
+    ) -> Sample {
+        let groups = Group::all(&profile.tree, &profile.symbols, &profile.header, compensate, &mut name_of);
+        let figures = |group: Group| {
+            let Group { name, is_counted, calls, total_nanos, self_nanos, .. } = group;
+            (name, Figures { calls: calls as f64, is_counted, total_nanos, self_nanos })
+        };
+        let mut arcs: BTreeMap<(String, String), Figures> = BTreeMap::new();
+        let graph = CallGraph::new(&profile.tree, &profile.symbols, &profile.header, compensate);
+        let mut longest: Vec<_> = graph.arcs.iter().filter(|arc| !is_outside(arc.caller)).collect();
+        longest.sort_by(|a, b| b.total_nanos.total_cmp(&a.total_nanos));
+        let mut bytes = 0;
+        for arc in longest {
+            let names = (name_of(arc.caller), name_of(arc.callee));
+            bytes += names.0.len() + names.1.len();
+            if bytes > MAX_ARC_BYTES {
+                break;
+            }
+            let sum = arcs.entry(names).or_default();
+            sum.calls += arc.calls as f64;
+            sum.total_nanos += arc.total_nanos;
+            sum.self_nanos += arc.self_nanos;
+        }
+        Sample { arcs, ..Sample::new(groups.into_iter().map(figures).collect(), Unit::of(&profile.header)) }
+    }
+
+    /// The figures of each path.
+    pub fn by_path(profile: &Profile, mut name_of: impl FnMut(FuncId) -> String) -> Sample {
+        let tree = &profile.tree;
+        let nanos_per_tick = 1e9 / profile.header.clock.ticks_per_second;
+        let mut names: FxHashMap<FuncId, String> = FxHashMap::default();
+        let length_of = |func| names.entry(func).or_insert_with(|| name_of(func)).len() + 1;
+        let paths = Paths::new(tree, length_of, Paths::MAX_KEPT);
+        let mut by_name: BTreeMap<String, Figures> = BTreeMap::new();
+        let (mut path, mut lengths) = (String::new(), Vec::new());
+        tree.walk(|id, entered| {
+            let (Some(node), Some(weights)) = (tree.get(id), paths.weights(tree, id)) else { return };
+            if !entered {
+                path.truncate(lengths.pop().unwrap_or(0));
+                return;
+            }
+            lengths.push(path.len());
+            if !path.is_empty() {
+                path.push_str(Sample::SEPARATOR);
+            }
+            path.push_str(names.get(&node.func).map_or("", String::as_str));
+            if !is_outside(node.func) {
+                let figures = by_name.entry(path.clone()).or_default();
+                figures.calls += weights.calls as f64;
+                figures.is_counted |= profile.symbols.is_counted(node.func);
+                figures.total_nanos += node.total_ticks as f64 * nanos_per_tick;
+                figures.self_nanos += weights.self_ticks as f64 * nanos_per_tick;
+            }
+        });
+        Sample::new(by_name, Unit::of(&profile.header))
+    }
+
+    fn new(by_name: BTreeMap<String, Figures>, unit: Unit) -> Sample {
+        let mut whole = Figures::default();
+        for figures in by_name.values() {
+            whole.calls += figures.calls;
+            whole.self_nanos += figures.self_nanos;
+        }
+        whole.total_nanos = whole.self_nanos;
+        Sample { by_name, arcs: BTreeMap::new(), whole, unit }
+    }
+}
+
+/// One of the figures.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Metric {
+    /// [`Figures::self_nanos`].
+    #[default]
+    Own,
+    /// [`Figures::total_nanos`].
+    Total,
+    /// [`Figures::calls`].
+    Calls,
+}
+
+impl Metric {
+    fn of(self, figures: &Figures) -> f64 {
+        match self {
+            Metric::Own => figures.self_nanos,
+            Metric::Total => figures.total_nanos,
+            Metric::Calls => figures.calls,
+        }
+    }
+}
+
+/// A figure before and after: means over the runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Change {
+    /// In the runs before.
+    pub before: f64,
+    /// In the runs after.
+    pub after: f64,
+    /// What Welch's test says of the difference; `None` unless there are two runs or more on both sides.
+    pub test: Option<Test>,
+}
+
+impl Change {
+    fn new(before: &[f64], after: &[f64]) -> Change {
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        Change { before: mean(before), after: mean(after), test: welch::test(before, after) }
+    }
+
+    /// After less before.
+    pub fn difference(&self) -> f64 {
+        self.after - self.before
+    }
+
+    /// After divided by before; `None` for what wasn't there before.
+    pub fn ratio(&self) -> Option<f64> {
+        (self.before > 0.0).then(|| self.after / self.before)
+    }
+
+    /// Whether the change is significant at 5 %. `None` if there are too few runs to tell.
+    pub fn is_significant(&self) -> Option<bool> {
+        self.test.map(|test| test.p_adjusted < 0.05)
+    }
+}
+
+/// One function or path on both sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DiffRow {
+    /// Its name, or its path.
+    pub name: String,
+    /// Whether any run before had it.
+    pub was_there: bool,
+    /// Whether any run after has it.
+    pub is_there: bool,
+    /// Whether its calls were only counted, on one side or on both. Then its times can't be compared: they are 0 here.
+    pub is_counted: bool,
+    /// How often it was called.
+    pub calls: Change,
+    /// Its totals.
+    pub total_nanos: Change,
+    /// Its self times.
+    pub self_nanos: Change,
+}
+
+impl DiffRow {
+    /// The change of one figure.
+    pub fn change(&self, metric: Metric) -> &Change {
+        match metric {
+            Metric::Own => &self.self_nanos,
+            Metric::Total => &self.total_nanos,
+            Metric::Calls => &self.calls,
+        }
+    }
+}
+
+/// What has changed between two sets of runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProfileDiff {
+    /// Ordered by how much the metric has changed, the most first, whether up or down; then by name.
+    pub rows: Vec<DiffRow>,
+    /// All together.
+    pub whole: DiffRow,
+    /// What the times are in: those of all runs, if that is the same.
+    pub unit: Unit,
+}
+
+impl ProfileDiff {
+    /// Compares. A run that lacks what others of its side have counts as 0 there.
+    pub fn new(before: &[Sample], after: &[Sample], metric: Metric) -> ProfileDiff {
+        let names: BTreeSet<&String> =
+            before.iter().chain(after).flat_map(|sample| sample.by_name.keys()).collect();
+        let row = |name: &String| {
+            let figures = |sample: &Sample| sample.by_name.get(name).copied();
+            let side = |samples: &[Sample]| samples.iter().map(figures).collect::<Vec<_>>();
+            diff_row(name.clone(), &side(before), &side(after))
+        };
+        let mut rows: Vec<DiffRow> = names.into_iter().map(row).collect();
+        adjust(&mut rows, metric);
+        let size = |row: &DiffRow| row.change(metric).difference().abs();
+        rows.sort_by(|a, b| size(b).total_cmp(&size(a)).then_with(|| a.name.cmp(&b.name)));
+        let whole = |samples: &[Sample]| samples.iter().map(|sample| Some(sample.whole)).collect::<Vec<_>>();
+        let unit = before.first().map_or(Unit::Time, |sample| sample.unit);
+        ProfileDiff { rows, whole: diff_row("all".to_owned(), &whole(before), &whole(after)), unit }
+    }
+}
+
+fn diff_row(name: String, before: &[Option<Figures>], after: &[Option<Figures>]) -> DiffRow {
+    let is_counted = before.iter().chain(after).flatten().any(|figures| figures.is_counted);
+    let change = |metric: Metric| {
+        if is_counted && metric != Metric::Calls {
+            return Change::default();
+        }
+        let values = |side: &[Option<Figures>]| {
+            side.iter().map(|figures| figures.map_or(0.0, |figures| metric.of(&figures))).collect::<Vec<_>>()
+        };
+        Change::new(&values(before), &values(after))
+    };
+    DiffRow {
+        name,
+        was_there: before.iter().any(Option::is_some),
+        is_there: after.iter().any(Option::is_some),
+        is_counted,
+        calls: change(Metric::Calls),
+        total_nanos: change(Metric::Total),
+        self_nanos: change(Metric::Own),
+    }
+}
+
+fn adjust(rows: &mut [DiffRow], metric: Metric) {
+    let p: Vec<f64> = rows.iter().filter_map(|row| Some(row.change(metric).test?.p)).collect();
+    let changes = rows.iter_mut().map(|row| match metric {
+        Metric::Own => &mut row.self_nanos,
+        Metric::Total => &mut row.total_nanos,
+        Metric::Calls => &mut row.calls,
+    });
+    let tests = changes.filter_map(|change| change.test.as_mut());
+    for (test, adjusted) in tests.zip(welch::adjusted(&p)) {
+        test.p_adjusted = adjusted;
+    }
+}

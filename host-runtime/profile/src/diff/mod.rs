@@ -1,0 +1,4 @@
+//! Compares sets of runs.
+
+pub(crate) mod compare;
+pub(crate) mod welch;

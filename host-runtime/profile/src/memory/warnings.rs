@@ -1,0 +1,92 @@
+//! What doesn't fit together in records of memory, for people.
+
+use crate::memory::block::{Ends, Place};
+use crate::memory::heap::{Heap, MAX_DISPLACED, MAX_LIVE_BLOCKS};
+use crate::memory::problems::HeapProblems;
+use rustc_hash::FxHashMap;
+
+impl Heap {
+    /// What didn't fit together.
+    pub fn problems(&self) -> HeapProblems {
+        let sum =
+            |ends: &FxHashMap<Place, Ends>| ends.values().map(|ends| u64::from(ends.count)).sum::<u64>();
+        let twice = sum(&self.given_before);
+        // As in `unknown`.
+        let is_told = self.problems.beyond == 0 && self.sample == 0 && !self.has_spares;
+        let early = if is_told { sum(&self.freed_before) } else { 0 };
+        HeapProblems {
+            unknown: self.problems.unknown.saturating_add(early),
+            given_twice: self.problems.given_twice.saturating_add(twice),
+            lost: self.cut.lost,
+            ..self.problems
+        }
+    }
+
+    /// Each a sentence without its full stop.
+    pub fn warnings(&self) -> Vec<String> {
+        let HeapProblems { unknown, given_twice, beyond, reordered, displaced, unplaced, lost } =
+            self.problems();
+        let mut told = Vec::new();
+        if unknown > 0 {
+            told.push(format!(
+                "{unknown} blocks were freed whose allocation was not seen: an allocator's function is not known, or was compiled \
+                 into its callers (--allocator names functions), or events were lost"
+            ));
+        }
+        if given_twice > 0 {
+            told.push(format!(
+                "{given_twice} blocks were given once more without having been freed: a function that frees is not known, or was \
+                 compiled into its callers (--allocator names functions), or events were lost"
+            ));
+        }
+        if beyond > 0 {
+            told.push(format!(
+                "{beyond} allocations are not followed to their end: {MAX_LIVE_BLOCKS} blocks are, at a time"
+            ));
+        }
+        if reordered > 0 {
+            told.push(format!(
+                "{reordered} records could not be brought into the order of time: bytes at the peak, how long blocks lived and, on a shared \
+                 memory, whose they are may be wrong"
+            ));
+        }
+        if unplaced > 0 {
+            told.push(format!(
+                "of {unplaced} records nobody knows which module's memory they are about: blocks at the same address may be taken for \
+                 one another"
+            ));
+        }
+        if self.modules.any_is_shared() && self.sample > 0 {
+            told.push(
+                "samples of a shared memory: what another thread or instance frees is not seen".to_owned(),
+            );
+        }
+        if self.slack.is_none() && self.order.is_shared() {
+            told.push(
+                "threads that count instructions have no time in common: bytes at the peak, how long blocks lived and whose blocks of a \
+                 shared memory are may be wrong"
+                    .to_owned(),
+            );
+        }
+        if self.is_coarse && self.order.is_shared() {
+            told.push(
+                "threads share a memory, and a ticker gives many records one time: some may be told in the wrong order \
+                 (--clock precise knows it)"
+                    .to_owned(),
+            );
+        }
+        if displaced > 0 {
+            told.push(format!(
+                "{displaced} blocks of a shared memory can't be followed: {MAX_DISPLACED} are whose threads' records come in another \
+                 order. So bytes at the peak and at the end may be wrong"
+            ));
+        }
+        if lost > 0 {
+            told.push(format!(
+                "what {lost} calls of an allocator did is not recorded: an allocator's call before them was ended by a trap or an \
+                 exception, and the host called on without a word (call through the recorder: `Lane::call`, `kperf.call`)"
+            ));
+        }
+        told
+    }
+}

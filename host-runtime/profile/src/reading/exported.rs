@@ -1,0 +1,67 @@
+//! What a pass over a trace leaves beside its product.
+
+use crate::frames::filter::CallFilter;
+use crate::frames::filtered::AtRange;
+use crate::frames::named::TraceVisitor;
+use crate::frames::open::LaneStatus;
+use crate::frames::visitor::{Ending, Visitor};
+use crate::reading::drive::{Driven, drive};
+use crate::reading::health::Health;
+use crate::symbols::{RECORDER, Symbols};
+use kperf_trace::{Header, LaneId, TraceReader};
+use std::io::{self, Read};
+
+/// What an export found on its way.
+#[derive(Clone, Debug)]
+pub struct Exported {
+    /// What people must know before they trust the times.
+    pub health: Health,
+    /// The functions.
+    pub symbols: Symbols,
+    /// All lanes of the trace, in the order in which they first appeared, written or not.
+    pub lanes: Vec<LaneStatus>,
+    /// How many calls were written.
+    pub calls: u64,
+}
+
+/// Shows a visitor the calls of a trace that a filter lets through, and returns the visitor with what else was found. `progress` gets the
+/// number of bytes read so far.
+///
+/// # Errors
+///
+/// Those of the trace's input, and the visitor's own.
+pub fn visit<R: Read, V: TraceVisitor>(
+    reader: &mut TraceReader<R>,
+    visitor: V,
+    filter: &CallFilter<'_>,
+    at_range: AtRange,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<(V, Exported)>
+where
+    V::Error: Into<io::Error>,
+{
+    let driven = drive(reader, visitor, Some((filter, at_range)), progress)?;
+    let Driven { mut visitor, health, lanes, shown: calls, .. } = driven;
+    let symbols = std::mem::take(visitor.symbols());
+    Ok((visitor, Exported { health, symbols, lanes, calls }))
+}
+
+/// Tells of a pause as of a call of [`RECORDER`], as the call tree has it: it is no function's own time.
+pub fn pause_as_call<V: Visitor>(
+    visitor: &mut V,
+    lane: LaneId,
+    open: &mut [V::Frame],
+    paused: u64,
+    ticks: u64,
+) -> Result<(), V::Error> {
+    if open.is_empty() {
+        return Ok(());
+    }
+    let frame = visitor.enter(lane, open, RECORDER, ticks.saturating_sub(paused))?;
+    visitor.leave(lane, open, frame, Ending::Leave, ticks)
+}
+
+/// Nanoseconds since the recording began.
+pub fn nanos_since_anchor(header: &Header, ticks: u64) -> u64 {
+    header.nanos(ticks.saturating_sub(header.anchor.ticks))
+}

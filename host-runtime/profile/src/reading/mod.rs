@@ -1,0 +1,9 @@
+//! One pass over a trace, and the profile that it leaves.
+
+pub(crate) mod calls;
+pub(crate) mod drive;
+pub(crate) mod each_window;
+pub(crate) mod exported;
+pub(crate) mod growing;
+pub(crate) mod health;
+pub(crate) mod profile;

@@ -1,0 +1,4 @@
+//! The report as JSON, and hints about it.
+
+pub(crate) mod hints;
+pub(crate) mod json;

@@ -1,0 +1,156 @@
+//! What the times of a trace are worth.
+
+use crate::sampled::sampling::{Sampling, wilson};
+use kperf_trace::{Preempted, ProbeCost, TickTotal};
+
+/// How far the times of a trace can be trusted that rest on samples: those of a sampler, or the ticks of a ticker.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Precision {
+    /// So many samples of equal weight would tell as much.
+    pub effective_samples: f64,
+    /// How long the gap between two samples is at a random moment, in nanoseconds.
+    pub resolution_nanos: f64,
+    /// All self time, in nanoseconds.
+    self_nanos: f64,
+    /// All calls.
+    calls: f64,
+    /// What a call's probes may cost, in nanoseconds.
+    call_nanos: f64,
+    /// Whether each function's cost the same.
+    is_even: bool,
+}
+
+/// What it costs at most to count a call of a profile. Processors differ: 0.2 to 1.0 ns were measured.
+const COUNT_NANOS: f64 = 1.0;
+/// How much more a probe may cost in a real program than was measured on a small one. (The guest's own threads took 3.0 to 8.2 ns a call
+/// more in five programs, where the small one says 2.5 to 3.2; 3.8 to 6.9 where it says 1.4: `scripts/bench --part sustained`.)
+const REAL_PROGRAMS: f64 = 3.0;
+/// Where the trace doesn't say what a probe costs, in nanoseconds: the least that it takes.
+const UNKNOWN_NANOS: f64 = 2.0;
+
+impl Precision {
+    /// Of samples.
+    pub fn of_samples(sampling: &Sampling, self_nanos: f64, calls: u64) -> Precision {
+        Precision {
+            effective_samples: sampling.effective_samples(),
+            resolution_nanos: sampling.period_nanos as f64,
+            self_nanos,
+            calls: calls as f64,
+            call_nanos: COUNT_NANOS,
+            is_even: true,
+        }
+    }
+
+    /// Of ticks. `cost`: what the trace says of its probes.
+    pub fn of_ticks(ticks: &TickTotal, self_nanos: f64, calls: u64, cost: Option<&ProbeCost>) -> Precision {
+        let nanos = cost.map_or(UNKNOWN_NANOS, |cost| cost.inside_nanos + cost.outside_nanos);
+        Precision {
+            effective_samples: ticks.effective_samples(self_nanos),
+            resolution_nanos: ticks.resolution_nanos(),
+            self_nanos,
+            calls: calls as f64,
+            call_nanos: REAL_PROGRAMS * nanos.max(0.0),
+            is_even: false,
+        }
+    }
+
+    /// The same of threads from which others took their processors in `wall_nanos` nanoseconds: which functions they took them from is
+    /// chance.
+    pub fn beside_others(self, preempted: &Preempted, wall_nanos: f64) -> Precision {
+        let Preempted { count, nanos, threads } = *preempted;
+        let nanos = nanos as f64;
+        let threads_nanos = (wall_nanos * f64::from(threads.max(1))).max(nanos);
+        if self.effective_samples <= 0.0 || nanos <= 0.0 {
+            return self;
+        }
+        // The guest has its part of the pieces. Their lengths are taken to vary as those of an exponential distribution, for which the mean
+        // square is twice the square of the mean.
+        let variance = 2.0 * nanos.powi(2) / (count.max(1) as f64 * threads_nanos * self.self_nanos.max(1.0));
+        Precision { effective_samples: 1.0 / (1.0 / self.effective_samples + variance), ..self }
+    }
+
+    /// How far a share of all self time may be off, as a share, for a function with so many calls: half of its interval of
+    /// 95 % confidence, and what the probes of its calls may have added.
+    pub fn share_error(&self, share: f64, calls: u64) -> f64 {
+        // If the probes of all calls take `c`, the share is `(t + c n) / (T + c N)` instead of `t / T`. At worst this function's take `c`
+        // and all others' nothing, or the other way round.
+        let (own, others) = ((calls as f64) * (1.0 - share), share * (self.calls - calls as f64).max(0.0));
+        let wrong = if self.is_even { (own - others).abs() } else { own.max(others) };
+        let probes = self.call_nanos * wrong / self.self_nanos.max(1.0);
+        (wilson(share, self.effective_samples) + probes).min(1.0)
+    }
+
+    /// How far a sum of times may be off as far as samples tell, in nanoseconds; infinite if there is none. The probes' cost is in it.
+    pub fn sampling_error(&self, nanos: f64) -> f64 {
+        if self.effective_samples <= 0.0 {
+            return f64::INFINITY;
+        }
+        self.self_nanos * wilson(nanos / self.self_nanos.max(1.0), self.effective_samples)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_samples_say_little_and_none_say_nothing() {
+        assert_eq!(wilson(0.5, 0.0), 1.0);
+        assert_eq!(wilson(0.5, f64::INFINITY), 0.0);
+        let [few, many] = [100.0, 10_000.0].map(|samples| wilson(0.5, samples));
+        assert!((0.09..0.1).contains(&few) && (0.009..0.01).contains(&many), "{few} {many}");
+        assert!(wilson(0.0, 100.0) > 0.01);
+    }
+
+    #[test]
+    fn ticks_count_by_their_distance() {
+        let mut ticks = TickTotal::default();
+        (0..1000).for_each(|_| ticks.add(2_000, 2_000));
+        let free = ProbeCost::default();
+        let fine = Precision::of_ticks(&ticks, 2e6, 0, Some(&free));
+        assert_eq!((fine.effective_samples, fine.resolution_nanos), (1000.0, 2000.0));
+        // It stood still for as long as all of that.
+        ticks.add(2_000_000, 2_000_000);
+        let coarse = Precision::of_ticks(&ticks, 4e6, 0, Some(&free));
+        assert!(coarse.effective_samples < 4.0 && coarse.resolution_nanos > 1e6, "{coarse:?}");
+        assert!(coarse.sampling_error(0.0) > 0.9e6);
+        // Events read the clock meanwhile.
+        ticks = TickTotal::default();
+        ticks.add(2_000_000, 0);
+        assert_eq!(Precision::of_ticks(&ticks, 2e6, 7, Some(&free)).share_error(0.5, 7), 0.0);
+        // Probes that cost 2 ns may cost 6 here. Those of a half of the calls may cost more than the others'; if all calls are this
+        // function's, they are for certain in its half of the time.
+        let cost = ProbeCost { inside_nanos: 1.5, outside_nanos: 0.5 };
+        let probed = Precision::of_ticks(&ticks, 2e6, 100_000, Some(&cost));
+        assert!((probed.share_error(0.5, 50_000) - 0.075).abs() < 1e-9);
+        assert!((probed.share_error(0.5, 100_000) - 0.15).abs() < 1e-9);
+        assert_eq!(probed.share_error(0.0, 0), 0.0);
+    }
+
+    #[test]
+    fn what_others_took_in_few_pieces_makes_shares_doubtful() {
+        let mut ticks = TickTotal::default();
+        (0..100_000).for_each(|_| ticks.add(2_000, 2_000));
+        let free = ProbeCost::default();
+        let error = |count, nanos, wall: f64| {
+            let precision = Precision::of_ticks(&ticks, 2e8, 0, Some(&free));
+            precision.beside_others(&Preempted { count, nanos, threads: 1 }, wall).share_error(0.5, 0)
+        };
+        assert!(error(0, 0, 2e8) < 0.01);
+        // Half of the time in 20 pieces: one of them more or less in a function is 2.5 points.
+        assert!((0.1..0.2).contains(&error(20, 100_000_000, 2e8)), "{}", error(20, 100_000_000, 2e8));
+        assert!(error(2_000, 100_000_000, 2e8) < 0.02);
+        // As much in ten times the time, of which the guest had a tenth: a tenth of the pieces were its.
+        let [all, tenth] = [error(20, 100_000_000, 2e8), error(20, 100_000_000, 2e9)];
+        assert!(tenth < all / 2.0 && tenth > 0.02, "{tenth} {all}");
+        assert!((0.1..=1.0).contains(&error(1, u64::MAX, 0.0)));
+    }
+
+    #[test]
+    fn counting_calls_makes_shares_doubtful_where_most_calls_are() {
+        let sampling = Sampling { busy_ticks: 1_000_000, squares: 1e6, ..Sampling::default() };
+        let precision = Precision::of_samples(&sampling, 1e6, 100_000);
+        let [even, uneven] = [50_000, 100_000].map(|calls| precision.share_error(0.5, calls));
+        assert!((uneven - even - 0.05).abs() < 1e-9, "{even} {uneven}");
+    }
+}

@@ -1,0 +1,5 @@
+//! When calls happened, and how long they took.
+
+pub(crate) mod histogram;
+pub(crate) mod slices;
+pub(crate) mod timeline;

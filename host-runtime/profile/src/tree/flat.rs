@@ -1,0 +1,271 @@
+//! The flat profile: a row per function.
+
+use crate::symbols::{HOST, OTHER, RECORDER, Symbols, UNSEEN, is_outside};
+use crate::tree::nodes::{CallTree, Node, NodeId};
+use crate::tree::unplaced::Unplaced;
+use kperf_abi::FuncId;
+use kperf_trace::{Header, ProbeCost};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The figures of each function, summed up over all paths on which it was called. Times are nanoseconds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlatProfile {
+    /// Ordered by self time, the longest first; by id where that is equal.
+    pub rows: Vec<Row>,
+    /// Sum of all self times.
+    pub self_nanos: f64,
+    /// For how long guests' threads worked for the recorder, or waited for it. It is in totals, and in no self time.
+    pub recorder_nanos: f64,
+    /// Sum of all calls.
+    pub calls: u64,
+}
+
+/// One function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// Its id.
+    pub func: FuncId,
+    /// Its name as the source has it; not unique.
+    pub name: Arc<str>,
+    /// How often it was called.
+    pub calls: u64,
+    /// Whether its calls were only counted. Then nobody knows its times: they are 0 here, and part of its callers' times.
+    pub is_counted: bool,
+    /// How long its calls were open. Recursion counts once: a call inside a call of the same function adds nothing. Never more
+    /// than the wall time of its lanes.
+    pub total_nanos: f64,
+    /// How long it was running itself, without the calls that it made.
+    pub self_nanos: f64,
+    /// Mean length of a call. Calls inside a call of the same function count too.
+    pub average_nanos: f64,
+    /// Length of the shortest call.
+    pub min_nanos: f64,
+    /// Length of the longest call.
+    pub max_nanos: f64,
+    /// Its part of all self time, 0 to 1.
+    pub share: f64,
+    /// How many calls ended by an exception that was caught further out.
+    pub unwound: u64,
+    /// How many calls were cut short: by a trap, an exit, a gap or the end of the trace.
+    pub unfinished: u64,
+    /// Who called it, the most frequent caller first.
+    pub callers: Vec<Caller>,
+}
+
+/// A function's caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// Which function; [`HOST`] for calls from outside the guest.
+    pub func: FuncId,
+    /// How many of the calls it made.
+    pub calls: u64,
+}
+
+/// What is summed up for a function; sums may be negative where more is compensated than was measured.
+#[derive(Default)]
+struct Sums {
+    calls: u64,
+    total: f64,
+    own: f64,
+    of_all_calls: f64,
+    min: Option<f64>,
+    max: f64,
+    unwound: u64,
+    unfinished: u64,
+    callers: FxHashMap<FuncId, u64>,
+    /// How many of its frames are open on the path of the walk.
+    open: u32,
+}
+
+impl FlatProfile {
+    /// The self time of the host's functions; `None` if none of those with probes was called.
+    pub fn host_nanos(&self, symbols: &Symbols) -> Option<f64> {
+        let imported = |row: &&Row| symbols.get(row.func).is_some_and(|symbol| symbol.imported);
+        let mut rows = self.rows.iter().filter(imported).peekable();
+        rows.peek()?;
+        Some(rows.map(|row| row.self_nanos).sum())
+    }
+
+    /// Sums up a tree.
+    ///
+    /// With `compensate`, the cost of the probes is taken off:
+    ///
+    /// * A self time loses, for each call of the function, the cost between its own enter and leave, and for each call that it
+    ///   makes, the cost that falls to the caller. A call that was only counted costs its caller just the latter.
+    /// * A total loses the cost of all calls inside it.
+    /// * The shortest and the longest call lose the mean cost on their path: nobody knows which calls just these two made.
+    ///
+    /// Figures are summed up before any is cut at 0, so that the errors of a coarse clock cancel out.
+    pub fn new(
+        tree: &CallTree,
+        symbols: &Symbols,
+        header: &Header,
+        compensate: Option<&ProbeCost>,
+    ) -> FlatProfile {
+        let nodes = NodeTimes::new(tree, symbols, header, compensate);
+        let mut sums: FxHashMap<FuncId, Sums> = FxHashMap::default();
+        for (id, node) in tree.iter().filter(|(_, node)| !is_outside(node.func)) {
+            let sum = sums.entry(node.func).or_default();
+            let (own, total, cost_per_call) = nodes.of(id);
+            sum.calls += node.calls;
+            sum.own += own;
+            sum.of_all_calls += total;
+            sum.unwound += u64::from(node.unwound);
+            sum.unfinished += u64::from(node.unfinished);
+            let caller = tree.get(node.parent).map_or(HOST, |parent| parent.func);
+            *sum.callers.entry(caller).or_default() += node.calls;
+            // Calls that no sample saw are counted, and their times are not known: none of them is the shortest.
+            if caller != UNSEEN {
+                let min = nodes.nanos(node.min_ticks) - cost_per_call;
+                sum.min = Some(sum.min.map_or(min, |other| other.min(min)));
+            }
+            sum.max = sum.max.max(nodes.nanos(node.max_ticks) - cost_per_call);
+        }
+        sum_outermost(tree, &nodes, &mut sums);
+        // What the probes of such calls cost isn't known: compensated they stay in OTHER.
+        let unplaced = if compensate.is_none() { Some(tree.unplaced()) } else { None };
+        let of_recorder = unplaced.map_or(0.0, |unplaced| add_unplaced(unplaced, &nodes, &mut sums));
+        let mut rows: Vec<Row> = sums.into_iter().map(|(func, sums)| sums.row(func, symbols)).collect();
+        rows.sort_by(|a, b| b.self_nanos.total_cmp(&a.self_nanos).then(a.func.cmp(&b.func)));
+        let self_nanos: f64 = rows.iter().map(|row| row.self_nanos).sum();
+        if self_nanos > 0.0 {
+            rows.iter_mut().for_each(|row| row.share = row.self_nanos / self_nanos);
+        }
+        let calls = rows.iter().map(|row| row.calls).sum();
+        let pauses = tree.iter().filter(|(_, node)| node.func == RECORDER);
+        let recorder_nanos: f64 = pauses.map(|(_, node)| nodes.nanos(node.self_ticks)).sum();
+        FlatProfile { rows, self_nanos, recorder_nanos: recorder_nanos + of_recorder, calls }
+    }
+}
+
+/// Gives functions what is in nodes of [`OTHER`] of theirs. Answers the recorder's part, in nanoseconds.
+fn add_unplaced(unplaced: &Unplaced, nodes: &NodeTimes, sums: &mut FxHashMap<FuncId, Sums>) -> f64 {
+    let (mut calls, mut own, mut of_recorder) = (0, 0.0, 0.0);
+    for (func, caller, part) in unplaced.iter() {
+        let part_own = nodes.nanos(part.self_ticks);
+        own += part_own;
+        if func == RECORDER {
+            of_recorder += part_own;
+            continue;
+        }
+        calls += part.calls;
+        let sum = sums.entry(func).or_default();
+        sum.calls += part.calls;
+        sum.own += part_own;
+        sum.total += nodes.nanos(part.total_ticks);
+        sum.of_all_calls += nodes.nanos(part.all_ticks);
+        let min = nodes.nanos(part.min_ticks);
+        sum.min = Some(sum.min.map_or(min, |other| other.min(min)));
+        sum.max = sum.max.max(nodes.nanos(part.max_ticks));
+        sum.unwound += part.unwound;
+        sum.unfinished += part.unfinished;
+        *sum.callers.entry(caller).or_default() += part.calls;
+    }
+    if let Some(other) = sums.get_mut(&OTHER) {
+        other.calls = other.calls.saturating_sub(calls);
+        other.own -= own;
+        if other.calls == 0 {
+            sums.remove(&OTHER);
+        }
+    }
+    of_recorder
+}
+
+/// For each function adds up the totals of its outermost nodes: those with no node of the same function above them.
+fn sum_outermost(tree: &CallTree, nodes: &NodeTimes, sums: &mut FxHashMap<FuncId, Sums>) {
+    tree.walk(|id, entered| {
+        let Some(sum) = tree.get(id).and_then(|node| sums.get_mut(&node.func)) else { return };
+        if !entered {
+            sum.open -= 1;
+            return;
+        }
+        if sum.open == 0 {
+            sum.total += nodes.of(id).1;
+        }
+        sum.open += 1;
+    });
+}
+
+impl Sums {
+    fn row(self, func: FuncId, symbols: &Symbols) -> Row {
+        let mut callers: Vec<Caller> =
+            self.callers.into_iter().map(|(func, calls)| Caller { func, calls }).collect();
+        callers.sort_by(|a, b| b.calls.cmp(&a.calls).then(a.func.cmp(&b.func)));
+        Row {
+            func,
+            name: symbols.shared_name(func),
+            calls: self.calls,
+            is_counted: symbols.is_counted(func),
+            // Calls below nothing may have taken more from the total than was in it.
+            total_nanos: self.total.max(self.own).max(0.0),
+            self_nanos: self.own.max(0.0),
+            average_nanos: (self.of_all_calls / self.calls.max(1) as f64).max(0.0),
+            min_nanos: self.min.unwrap_or(0.0).max(0.0),
+            max_nanos: self.max.max(0.0),
+            share: 0.0,
+            unwound: self.unwound,
+            unfinished: self.unfinished,
+            callers,
+        }
+    }
+}
+
+/// The nodes' times in nanoseconds, compensated or not. All vectors are indexed by node.
+pub struct NodeTimes {
+    nanos_per_tick: f64,
+    own: Vec<f64>,
+    total: Vec<f64>,
+    cost_per_call: Vec<f64>,
+}
+
+impl NodeTimes {
+    /// Those of a tree, less `compensate` for the probes of each call.
+    pub fn new(
+        tree: &CallTree,
+        symbols: &Symbols,
+        header: &Header,
+        compensate: Option<&ProbeCost>,
+    ) -> NodeTimes {
+        let nanos_per_tick = 1e9 / header.clock.ticks_per_second;
+        let ProbeCost { inside_nanos, outside_nanos } = compensate.copied().unwrap_or_default();
+        let nodes = tree.nodes();
+        // Calls that a filter left out cost their node all that a probe costs.
+        let hidden = |node: &Node| node.hidden_calls as f64 * (inside_nanos + outside_nanos);
+        // What is counted only has no inside: its one event costs its caller about what an enter does, or a leave.
+        let inside = |node: &Node| if symbols.is_counted(node.func) { 0.0 } else { inside_nanos };
+        let mut costs: Vec<f64> =
+            nodes.iter().map(|node| node.calls as f64 * inside(node) + hidden(node)).collect();
+        for (_, node) in tree.iter() {
+            costs[node.parent.index()] += node.calls as f64 * outside_nanos;
+        }
+        let own = nodes
+            .iter()
+            .zip(&costs)
+            .map(|(node, cost)| node.self_ticks as f64 * nanos_per_tick - cost)
+            .collect();
+        // From the leaves to the root: parents come before their children.
+        for (id, node) in tree.iter().rev() {
+            costs[node.parent.index()] += costs[id.index()];
+        }
+        let total = nodes
+            .iter()
+            .zip(&costs)
+            .map(|(node, cost)| node.total_ticks as f64 * nanos_per_tick - cost)
+            .collect();
+        let cost_per_call =
+            nodes.iter().zip(&costs).map(|(node, cost)| cost / node.calls.max(1) as f64).collect();
+        NodeTimes { nanos_per_tick, own, total, cost_per_call }
+    }
+
+    /// A time of the tree in nanoseconds.
+    pub fn nanos(&self, ticks: u64) -> f64 {
+        ticks as f64 * self.nanos_per_tick
+    }
+
+    /// Self time, total and mean cost of the probes in a call, of a node of the tree.
+    pub fn of(&self, id: NodeId) -> (f64, f64, f64) {
+        let index = id.index();
+        (self.own[index], self.total[index], self.cost_per_call[index])
+    }
+}

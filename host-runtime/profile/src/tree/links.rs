@@ -1,0 +1,125 @@
+//! Which span of OpenTelemetry's calls fall into.
+//!
+//! A tree of calls that is split by spans has nodes of its own for them, links: what is below a link happened in its span. Functions'
+//! ids have 30 bits, so that those of links are free.
+
+use crate::limits::MAX_PATHS;
+use crate::symbols::is_stand_in;
+use crate::tree::observer::{Call, CallObserver};
+use kperf_abi::FuncId;
+pub use kperf_trace::SpanLink;
+use kperf_trace::{CallParent, LaneId};
+use rustc_hash::FxHashMap;
+
+/// The first link's id.
+const FIRST: u32 = 1 << 31;
+/// The link of a tree that has one.
+pub(crate) const FIRST_LINK: FuncId = FuncId(FIRST);
+
+/// The number of a link among [`Profile::links`](crate::Profile::links); `None` for functions.
+pub fn link_number(func: FuncId) -> Option<usize> {
+    (func.0 >= FIRST && !is_stand_in(func)).then(|| (func.0 - FIRST) as usize)
+}
+
+/// The spans of a profile's slow calls, by the recorder and the function, where the recorder counted one call of it: what samples find
+/// in this function was in that call.
+pub type SlowSpans = FxHashMap<(u32, FuncId), SpanLink>;
+
+/// The parents that the trace names, and the slow calls: an observer of the tree that grows, which answers where calls go.
+#[derive(Debug, Default)]
+pub(crate) struct Links {
+    /// Links, in the order of their numbers.
+    pub(crate) spans: Vec<SpanLink>,
+    by_span: FxHashMap<SpanLink, FuncId>,
+    slow: SlowSpans,
+    recorders: FxHashMap<u32, Parents>,
+    /// The link of the host's call that is open on a lane, where a filter tells of calls later.
+    open: Option<FxHashMap<LaneId, Option<FuncId>>>,
+    /// Calls of the host that have none, because there are too many.
+    pub(crate) beyond: u64,
+}
+
+/// The parents of a recorder's next calls.
+#[derive(Debug, Default)]
+struct Parents {
+    of_all: Option<SpanLink>,
+    of_stacks: FxHashMap<u32, Option<SpanLink>>,
+}
+
+/// Links get half of the paths that there may be, so that calls without one are told apart too.
+const MAX_LINKED_PATHS: usize = MAX_PATHS / 2;
+/// How many recorders, and stacks of one, have parents. A trace has fewer.
+const MAX_PARENTS: usize = 1 << 17;
+
+impl Links {
+    /// `filtered` says whether a filter tells of calls late.
+    pub(crate) fn new(slow: SlowSpans, filtered: bool) -> Links {
+        Links { slow, open: filtered.then(FxHashMap::default), ..Links::default() }
+    }
+
+    fn link(&mut self, span: SpanLink, nodes: usize) -> Option<FuncId> {
+        if let Some(&known) = self.by_span.get(&span) {
+            return Some(known);
+        }
+        if nodes >= MAX_LINKED_PATHS || self.spans.len() >= MAX_LINKED_PATHS {
+            return None;
+        }
+        let link = FuncId(FIRST + self.spans.len() as u32);
+        self.spans.push(span);
+        self.by_span.insert(span, link);
+        Some(link)
+    }
+
+    /// The link of a call that the host makes now.
+    fn next(&mut self, lane: LaneId, nodes: usize) -> Option<FuncId> {
+        let parents = self.recorders.get(&lane.recorder)?;
+        let span = parents.of_stacks.get(&lane.stack).copied().unwrap_or(parents.of_all)?;
+        let link = self.link(span, nodes);
+        self.beyond += u64::from(link.is_none());
+        link
+    }
+}
+
+impl CallObserver for Links {
+    fn call(&mut self, _call: &Call) {}
+
+    fn parent(&mut self, parent: &CallParent) {
+        let span = parent.context.as_ref().map(SpanLink::from);
+        if self.recorders.len() >= MAX_PARENTS && !self.recorders.contains_key(&parent.recorder) {
+            return;
+        }
+        let parents = self.recorders.entry(parent.recorder).or_default();
+        match parent.stack {
+            None => *parents = Parents { of_all: span, of_stacks: FxHashMap::default() },
+            Some(stack) if parents.of_stacks.len() < MAX_PARENTS => _ = parents.of_stacks.insert(stack, span),
+            Some(_) => {}
+        }
+    }
+
+    fn begins(&mut self, lane: LaneId, nodes: usize) {
+        let link = self.next(lane, nodes);
+        if let Some(open) = &mut self.open {
+            open.insert(lane, link);
+        }
+    }
+
+    fn tree_of(&mut self, lane: LaneId, nodes: usize) -> Option<FuncId> {
+        match &self.open {
+            Some(open) => open.get(&lane).copied().flatten(),
+            None => self.next(lane, nodes),
+        }
+    }
+
+    fn window_of(&mut self, span: SpanLink, calls: u64, nodes: usize) -> Option<FuncId> {
+        let link = self.link(span, nodes);
+        if link.is_none() {
+            self.beyond = self.beyond.saturating_add(calls);
+        }
+        link
+    }
+
+    fn slow_call(&mut self, recorder: u32, func: FuncId) -> Option<FuncId> {
+        let span = *self.slow.get(&(recorder, func))?;
+        self.link(span, 0)
+    }
+}
