@@ -99,11 +99,11 @@ test('its command rewrites modules and reports, from the package alone', async (
     writeFileSync(join(app, 'odd.wasm'), odd.toBinary({}).buffer);
     assert.match(npx('run', 'odd.wasm').stdout, /  \\u\{1b\}\[2Jx\\u\{a\}y\n/);
     for (const [args, message, code] of [
-        [['run'], 'error: one module is wanted', 2], [['run', 'none.wasm'], 'error: ENOENT', 1], [['run', 'package.json'], 'error: ', 1],
-        [['rewrite', plain], 'error: -o FILE is wanted', 2], [['rewrite', plain, '-o', 'x', '--probe', 'outside'], 'error: --probe outside: use import or inline', 2],
+        [['run'], 'error: name one module, not 0', 2], [['run', 'none.wasm'], 'error: ENOENT', 1], [['run', 'package.json'], 'error: ', 1],
+        [['rewrite', plain], 'error: name the rewritten module with -o FILE', 2], [['rewrite', plain, '-o', 'x', '--probe', 'outside'], 'error: --probe outside: use import or inline', 2],
         [['rewrite', 'package.json', '-o', 'x'], 'error: not a well-formed module', 1], [['report', 'none.kperf'], 'error: ENOENT', 1],
-        [['report', '.'], 'error: `.` is a folder; name a trace in it', 1], [['run', 'profile.kperf'], 'error: `profile.kperf` is a trace', 1],
-        [['report', 'package.json'], 'error: ', 1], [['view'], 'error: one trace is wanted', 2], [['graph'], 'error: this package has no `graph`', 2], [['report', '--all'], 'error: Unknown option', 2],
+        [['report', '.'], 'error: `.` is a folder; name a trace', 1], [['run', 'profile.kperf'], 'error: `profile.kperf` is a trace', 1],
+        [['report', 'package.json'], 'error: ', 1], [['view'], 'error: name one trace, not 0', 2], [['graph'], 'error: unknown command `graph`', 2], [['report', '--all'], 'error: Unknown option', 2],
     ]) {
         const { status, stderr } = npx(...args);
         assert.deepEqual([status, stderr.startsWith(message)], [code, true], stderr);

@@ -77,11 +77,11 @@ test('what goes wrong is said, and nothing is left of it', () => {
         [1, /is an input and would be overwritten/, 'view', traces[0], '-o', traces[0]],
         [1, /--range 2ms~1ms: it ends before/, 'view', traces[0], '-o', 'x.html', '--range', '2ms~1ms'],
         [1, /is a profile/, 'view', profile, '-o', 'x.html', '--min-time', '1ms'],
-        [2, /-o FILE is wanted/, 'flame', traces[0]],
+        [2, /name the picture with -o FILE/, 'flame', traces[0]],
         [2, /--by bytes/, 'flame', traces[0], '-o', 'x.svg', '--by', 'bytes'],
-        [2, /give two traces/, 'diff', traces[0]],
-        [2, /one trace is wanted/, 'view'],
-        [2, /no `graph`/, 'graph'],
+        [2, /name two traces/, 'diff', traces[0]],
+        [2, /name one trace, not 0/, 'view'],
+        [2, /unknown command `graph`/, 'graph'],
     ]) {
         const { status: found, stderr } = npx(...args);
         assert.equal(found, status, stderr);

@@ -268,7 +268,7 @@ test('processes with the same file at once have a trace each', async () => {
         const said = await Promise.all(processes.map(({ end }) => end()));
         const moved = said.filter((stderr) => stderr.includes('at the same time'));
         assert.equal(moved.length, 2, said.join());
-        assert.match(moved[0], /^kperf: app.kperf has the trace of process \d+, which ran at the same time; that of this process is in (app-\d+.kperf)\nkperf: 30 events of 1 functions: kperf-wasm report \1\n$/);
+        assert.match(moved[0], /^kperf: app.kperf belongs to process \d+, which ran at the same time; the trace of this process is (app-\d+.kperf)\nkperf: 30 events of 1 functions: kperf-wasm report \1\n$/);
     }
     const traces = readdirSync(cwd).filter((name) => name.endsWith('.kperf'));
     assert.equal(traces.length, 9);

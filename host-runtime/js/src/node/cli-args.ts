@@ -1,10 +1,10 @@
-/** What the subcommands of `npx kperf-wasm` share: how flags are read, and how texts are shown. */
+/** Flags and messages of `npx kperf-wasm`. */
 
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 import type { ParseArgsConfig } from 'node:util';
 import type { RewriteOptions } from '../common/hook/rewriter.js';
 
-/** The flags of which functions get probes. */
+/** The flags that select functions for probes. */
 export const PROBED = {
     only: { type: 'string', multiple: true, default: [] as string[] },
     skip: { type: 'string', multiple: true, default: [] as string[] },
@@ -14,7 +14,6 @@ export const PROBED = {
     imports: { type: 'boolean', default: false },
 } as const satisfies ParseArgsConfig['options'];
 
-/** What these flags have. */
 export interface ProbedValues {
     only: string[];
     skip: string[];
@@ -24,7 +23,7 @@ export interface ProbedValues {
     imports: boolean;
 }
 
-/** The same for the rewriter. */
+/** These flags as the rewriter's options. */
 export function probed({ only, skip, match, exports, imports, ...values }: ProbedValues): RewriteOptions {
     return {
         only,
@@ -36,11 +35,11 @@ export function probed({ only, skip, match, exports, imports, ...values }: Probe
     };
 }
 
-/** What is wrong with what was typed. */
+/** An error of the command line. */
 export class Usage extends Error {}
 
 export function number(flag: string, text: string): number {
-    if (!/^\d{1,9}$/.test(text)) throw new Usage(`${flag} ${text}: a number is wanted`);
+    if (!/^\d{1,9}$/.test(text)) throw new Usage(`${flag} ${text}: use a number`);
     return Number(text);
 }
 
@@ -49,12 +48,12 @@ export function oneOf<Word extends string>(flag: string, text: string, ...words:
     return text as Word;
 }
 
-/** The one file that a subcommand is about. */
+/** The one file of a subcommand. */
 export function onlyFile(files: string[], what: 'module' | 'trace'): string {
-    if (files.length !== 1) throw new Usage(`one ${what} is wanted, and there are ${files.length}`);
+    if (files.length !== 1) throw new Usage(`name one ${what}, not ${files.length}`);
     const path = files[0]!;
     const about = statSync(path, { throwIfNoEntry: false });
-    if (about?.isDirectory()) throw new Error(`\`${path}\` is a folder; name a ${what} in it`);
+    if (about?.isDirectory()) throw new Error(`\`${path}\` is a folder; name a ${what}`);
     if (about?.isFile()) {
         const begin = new Uint8Array(TRACE.length);
         const file = openSync(path, 'r');
@@ -66,15 +65,15 @@ export function onlyFile(files: string[], what: 'module' | 'trace'): string {
     return path;
 }
 
-/** How a trace begins. */
+/** The first bytes of a trace. */
 const TRACE = Buffer.from('KPERF\0');
 
-/** A text of a trace in a line on a terminal: what would move the cursor or turn the text is spelled out. */
+/** Escapes control characters, so that a trace's texts don't change the terminal. */
 export function printable(text: string): string {
     return text.replace(/[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (letter) => `\\u{${letter.codePointAt(0)!.toString(16)}}`);
 }
 
 /** Prints a line on stderr. */
-export function say(line: string): void {
+export function printStatus(line: string): void {
     process.stderr.write(`${printable(line)}\n`);
 }

@@ -1,11 +1,11 @@
-/** What is printed of a trace. */
+/** Prints the report of a trace. */
 
 import { closeSync, openSync, readSync } from 'node:fs';
 import type { Report } from '../common/trace/core.js';
 import { printable } from './cli-args.js';
 import { openTrace } from './core.js';
 
-/** How much of a trace is read at a time. */
+/** Bytes of a trace that are read at a time. */
 const PIECE = 1 << 24;
 
 async function reportText(path: string, compensate: boolean): Promise<string> {
@@ -21,27 +21,26 @@ async function reportText(path: string, compensate: boolean): Promise<string> {
     return trace.reportText(compensate);
 }
 
-/** Prints a report. */
 export async function printReport(path: string, format: 'table' | 'json', limit: number, compensate: boolean): Promise<void> {
     const text = await reportText(path, compensate);
-    process.stdout.write(format === 'json' ? text : table(JSON.parse(text) as Told<Report>, limit));
+    process.stdout.write(format === 'json' ? text : table(JSON.parse(text) as WithUnits<Report>, limit));
 }
 
-/** The top of a page's profile, to print; all of it for 0. */
+/** The first `top` rows of a page's report, or all for 0. */
 export async function pageText(path: string, top: number): Promise<string> {
-    const report = JSON.parse(await reportText(path, false)) as Told<Report>;
+    const report = JSON.parse(await reportText(path, false)) as WithUnits<Report>;
     const limit = top === 0 ? report.functions.length : top;
     return `# page:  ${printable(report.command[0] ?? 'a page')}\n${table(report, limit)}# trace: ${path}\n\n`;
 }
 
-/** What a report says of a duration: where instructions are the clock its key has them in the place of nanoseconds. */
-type Told<Of> = Of & Record<string, unknown>;
+/** Durations' keys end in `_nanos`, or in `_instructions` with that clock. */
+type WithUnits<Of> = Of & Record<string, unknown>;
 
-/** The functions with the most time of their own, as lines. */
-function table(report: Told<Report>, limit: number): string {
+/** The functions with the most self time, as a table. */
+function table(report: WithUnits<Report>, limit: number): string {
     const { outcome, calls, functions, sampling, warnings } = report;
     const counts = report['wall_instructions'] !== undefined;
-    const figure = (of: Told<object>, key: string): string => (counts ? instructions : millis)(of[`${key}_${counts ? 'instructions' : 'nanos'}`] as number | null);
+    const figure = (of: WithUnits<object>, key: string): string => (counts ? instructions : millis)(of[`${key}_${counts ? 'instructions' : 'nanos'}`] as number | null);
     const head = ['self %', 'self', 'total', 'calls', 'function'];
     const rows = functions.slice(0, limit).map((row) => [
         row.share === null ? '-' : (100 * row.share).toFixed(1), figure({ ...row }, 'self'), figure({ ...row }, 'total'), row.calls.toLocaleString('en'), printable(row.name),

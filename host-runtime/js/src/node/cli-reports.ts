@@ -3,10 +3,10 @@
 import { spawn } from 'node:child_process';
 import { basename, extname, resolve } from 'node:path';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { number, oneOf, onlyFile, say, Usage } from './cli-args.js';
+import { number, oneOf, onlyFile, printStatus, Usage } from './cli-args.js';
 import { makeFile, type Answer, type CallChoice } from './reports.js';
 
-/** Which calls, as the command of Rust has it. */
+/** The flags that select calls. */
 const CALLS = {
     only: { type: 'string', multiple: true, default: [] as string[] },
     skip: { type: 'string', multiple: true, default: [] as string[] },
@@ -64,27 +64,27 @@ function choice({ only, skip, match, depth, 'min-time': minTime, range, lane }: 
 }
 
 const title = (path: string): string => (path === '-' ? 'stdin' : basename(path, extname(path)));
-const warn = ({ warnings }: Answer): void => warnings.forEach((warning) => say(`warning: ${warning}`));
+const warn = ({ warnings }: Answer): void => warnings.forEach((warning) => printStatus(`warning: ${warning}`));
 const grouped = (count: number): string => count.toLocaleString('en');
 
 export function view(args: string[]): void {
     const { values, positionals } = parseArgs({ args, options: VIEW, allowPositionals: true });
     const path = onlyFile(positionals, 'trace');
     const output = values.output ?? `${title(path)}.html`;
-    if (output === '-' && process.stdout.isTTY) throw new Error('the page is long and stdout is a terminal; name a file with -o FILE.html, or pipe it');
+    if (output === '-' && process.stdout.isTTY) throw new Error('stdout is a terminal, and the page is long; name a file with -o FILE.html');
     const made = makeFile([path], choice(values), { view: { title: title(path), detail: number('--detail', values.detail) } }, output);
     warn(made);
     if (output === '-') return;
     const { calls, shown, resolution } = made;
-    say(`${output}: ${grouped(calls)} calls${resolution > 0 || shown < calls ? `, ${grouped(shown)} spans` : ', each a span of its own'}`);
+    printStatus(`${output}: ${grouped(calls)} calls${resolution > 0 || shown < calls ? `, ${grouped(shown)} spans` : ', each a span of its own'}`);
     if (!values['no-open']) openPage(resolve(output));
 }
 
-/** Shows a page in the browser. If there is none, that is only a warning. */
+/** Opens a page in the browser. A failure is only a warning. */
 function openPage(page: string): void {
     const [command, ...args] = { darwin: ['open', page], win32: ['cmd', '/c', 'start', '', page] }[process.platform as string] ?? ['xdg-open', page];
     const child = spawn(command!, args, { stdio: 'ignore', detached: true });
-    child.on('error', ({ message }) => say(`warning: no browser could be opened (${message}); open the page yourself, or give --no-open`));
+    child.on('error', ({ message }) => printStatus(`warning: no browser could be opened (${message}); open the page yourself, or use --no-open`));
     child.unref();
 }
 
@@ -92,20 +92,20 @@ export function flame(args: string[]): void {
     const { values, positionals } = parseArgs({ args, options: FLAME, allowPositionals: true });
     const path = onlyFile(positionals, 'trace');
     const { output, reverse, chart, folded } = values;
-    if (output === undefined) throw new Usage('-o FILE is wanted: where the picture goes; `-` is stdout');
-    if ((reverse && chart) || (folded && (reverse || chart))) throw new Usage('--reverse, --chart and --folded are three ways; give one');
+    if (output === undefined) throw new Usage('name the picture with -o FILE; `-` is stdout');
+    if ((reverse && chart) || (folded && (reverse || chart))) throw new Usage('use only one of --reverse, --chart and --folded');
     const by = oneOf('--by', values.by, 'time', 'calls');
-    if (chart && by === 'calls') throw new Usage('--chart draws times; leave --by out');
+    if (chart && by === 'calls') throw new Usage('--chart shows times; remove --by');
     const made = makeFile([path], choice(values), { flame: { title: title(path), reverse, chart, folded, calls: by === 'calls' } }, output);
     warn(made);
-    if (output !== '-') say(`${output}: ${chart ? `${grouped(made.shown)} of ` : ''}${grouped(made.calls)} calls`);
+    if (output !== '-') printStatus(`${output}: ${chart ? `${grouped(made.shown)} of ` : ''}${grouped(made.calls)} calls`);
 }
 
 export function diff(args: string[]): void {
     const end = args.indexOf('--');
     const [own, after] = end < 0 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
     const { values, positionals: before } = parseArgs({ args: own, options: DIFF, allowPositionals: true });
-    if (end < 0 ? before.length !== 2 : before.length === 0 || after.length === 0) throw new Usage('give two traces, or several with `--` between those before and those after');
+    if (end < 0 ? before.length !== 2 : before.length === 0 || after.length === 0) throw new Usage('name two traces, or several with `--` between those before and those after');
     const json = oneOf('--format', values.format, 'table', 'json') === 'json';
     const made = makeFile([...before, ...after], choice(values), {
         diff: {

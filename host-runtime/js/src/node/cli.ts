@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `npx kperf-wasm report|view|flame|diff|rewrite|run|serve`: what this package can do without the command of Rust. */
+/** `npx kperf-wasm report|view|flame|diff|rewrite|run|serve`. */
 
 import { spawnSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -8,7 +8,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { rewrite, type RewriteOptions } from '../common/hook/rewriter.js';
-import { number, oneOf, onlyFile, printable, PROBED, probed, say, Usage } from './cli-args.js';
+import { number, oneOf, onlyFile, printable, PROBED, probed, printStatus, Usage } from './cli-args.js';
 import { printReport } from './cli-report.js';
 import { diff, flame, view } from './cli-reports.js';
 import { rewriterModule } from './loading.js';
@@ -17,13 +17,13 @@ import { serve } from './serve/command.js';
 const HELP = `Where does the time go in a WebAssembly module?
 
   node --import kperf-wasm/register app.mjs     records the modules that a program loads (app.kperf)
-  npx kperf-wasm report TRACE                   what it says
+  npx kperf-wasm report TRACE                   its functions, by self time
   npx kperf-wasm view TRACE                     a page with a timeline, a flame graph, tables; opens it
   npx kperf-wasm flame TRACE -o FILE.svg        a flame graph
   npx kperf-wasm diff BEFORE AFTER              what changed; several: A1 A2 A3 -- B1 B2 B3
   npx kperf-wasm rewrite MODULE -o FILE         a module with probes, for a page or another host
-  npx kperf-wasm run MODULE [-- ARGUMENTS]      a WASI command: runs it, and reports
-  npx kperf-wasm serve FOLDER                   a server for a web app, whose pages record
+  npx kperf-wasm run MODULE [-- ARGUMENTS]      runs a WASI command, and reports
+  npx kperf-wasm serve FOLDER                   serves a web app whose pages record
 
 report: --format table|json, --limit N, --compensate
 view: -o FILE.html, --no-open, --detail SPANS
@@ -38,7 +38,7 @@ serve: --proxy http://HOST:PORT instead of FOLDER, --listen 127.0.0.1:8080, --al
     --no-isolation, --top N, --clock auto|precise|ticker[:PERIOD], --span-min 2ms|off, and as in \`rewrite\` --only, --skip, --match,
     --min-instructions, --exports, --imports, --record, --probe (auto)
 
-The command of the same name, which is built with cargo, has these with more flags, and others: replay, graph, export, send, info, top.
+The Rust command of the same name, which is built with cargo, has more flags, and more subcommands: replay, graph, export, send, info.
 `;
 
 const REWRITE = {
@@ -74,11 +74,11 @@ function runRewrite(args: string[]): void {
     const { values, positionals } = parseArgs({ args, options: REWRITE, allowPositionals: true });
     const path = onlyFile(positionals, 'module');
     const { output } = values;
-    if (output === undefined) throw new Usage('-o FILE is wanted: where the module with probes goes');
+    if (output === undefined) throw new Usage('name the rewritten module with -o FILE');
     const name = basename(path, '.wasm');
     const isProfile = oneOf('--record', values.record, 'trace', 'profile') === 'profile';
-    if (values['span-min'] !== undefined && (!isProfile || values['span-min'] !== 'off')) throw new Usage('--span-min may be `off`, with --record profile');
-    if (isProfile && values.probe === 'import') throw new Usage('a profile has its recorder inside the module; leave --probe import out');
+    if (values['span-min'] !== undefined && (!isProfile || values['span-min'] !== 'off')) throw new Usage('--span-min can only be `off`, with --record profile');
+    if (isProfile && values.probe === 'import') throw new Usage('a profile has an inlined recorder; remove --probe import');
     const probe = isProfile ? (values['span-min'] === 'off' ? 'profile-without-spans' : 'profile') : oneOf('--probe', values.probe ?? 'import', 'import', 'inline');
     const options: RewriteOptions = {
         ...probed(values),
@@ -94,7 +94,7 @@ function runRewrite(args: string[]): void {
     if (!rewritten || !summary) throw new Error(`\`${path}\` has probes already, or the filters select none of its functions`);
     writeFileSync(output, rewritten);
     process.stderr.write(`${path} -> ${output}: ${summary.probed} of ${summary.functions} functions probed, ${wasm.length} -> ${rewritten.length} bytes\n`);
-    for (const warning of summary.warnings) say(`warning: ${warning}`);
+    for (const warning of summary.warnings) printStatus(`warning: ${warning}`);
 }
 
 async function runReport(args: string[]): Promise<void> {
@@ -103,12 +103,12 @@ async function runReport(args: string[]): Promise<void> {
     await printReport(path, oneOf('--format', values.format, 'table', 'json'), number('--limit', values.limit), values.compensate);
 }
 
-/** When a file was written, if it is there. */
+/** The modification time of a file, if it exists. */
 function changed(path: string): number | undefined {
     return statSync(path, { throwIfNoEntry: false })?.mtimeMs;
 }
 
-/** Runs a WASI command in a process of its own, as it would run without probes. Its exit code is ours. */
+/** Runs a WASI command in its own process, and exits with its exit code. */
 async function runRun(args: string[]): Promise<void> {
     const end = args.indexOf('--');
     const [own, its] = end < 0 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
@@ -116,9 +116,9 @@ async function runRun(args: string[]): Promise<void> {
     const path = onlyFile(positionals, 'module');
     const limit = number('--limit', values.limit);
     const trace = values.trace ?? `${basename(path, '.wasm')}.kperf`;
-    // As the environment has them.
+    // The environment has one pattern per line.
     const patterns = (flag: string, texts: string[]): string => {
-        if (texts.some((text) => text.includes('\n'))) throw new Usage(`${flag}: a pattern has one line`);
+        if (texts.some((text) => text.includes('\n'))) throw new Usage(`${flag}: a pattern must be one line`);
         return texts.join('\n');
     };
     const settings = {
@@ -133,7 +133,7 @@ async function runRun(args: string[]): Promise<void> {
         KPERF_QUIET: '1',
     };
     const [register, runner] = ['register.js', 'run-wasi.js'].map((file) => new URL(file, import.meta.url));
-    if (!statSync(path).isFile()) throw new Error(`\`${path}\` is no file`);
+    if (!statSync(path).isFile()) throw new Error(`\`${path}\` is not a file`);
     const before = changed(trace);
     const child = spawnSync(process.execPath, ['--no-warnings', '--import', register!.href, fileURLToPath(runner!), path, ...its], { stdio: 'inherit', env: { ...process.env, ...settings, KPERF_PROCESS: undefined } });
     if (child.error) throw child.error;
@@ -172,7 +172,7 @@ async function main([command, ...args]: string[]): Promise<void> {
     else if (command === 'serve') await serve(args);
     else if (command === undefined || command === '--help' || command === '-h' || command === 'help') process.stdout.write(HELP);
     else if (command === '--version' || command === '-V') process.stdout.write(version());
-    else throw new Usage(`this package has no \`${command}\`: it has report, view, flame, diff, rewrite, run and serve`);
+    else throw new Usage(`unknown command \`${command}\`: use report, view, flame, diff, rewrite, run or serve`);
 }
 
 main(process.argv.slice(2)).catch((error: Error & { code?: string }) => {

@@ -1,4 +1,4 @@
-/** Reaches what a program starts beside its main thread: worker threads, contexts of `vm`, processes. */
+/** Brings `register` to what a program starts: worker threads, contexts of `vm`, processes. */
 
 import childProcess, { type ForkOptions } from 'node:child_process';
 import { syncBuiltinESMExports } from 'node:module';
@@ -10,14 +10,16 @@ import { warn } from './warn.js';
 const REGISTER = new URL('./register.js', import.meta.url).href;
 const IMPORT = ['--import', REGISTER];
 
-/** A flag or a part of one that loads us by a name which only holds in this folder. */
+/** The folder in which flags name us. */
 const HERE = process.cwd();
+
+/** Whether a flag's value is `register`, by a name that is only valid in that folder. */
 function isOurs(specifier: string | undefined): boolean {
     if (specifier === 'kperf-wasm/register') return true;
     return specifier?.startsWith('.') === true && new URL(specifier, `${pathToFileURL(HERE).href}/`).href === REGISTER;
 }
 
-/** Flags with our address in place of our name: a process or a thread that starts in another folder doesn't find us by name. */
+/** Flags with our URL instead of our name, which a process or thread that starts in another folder doesn't find. */
 function resolved(flags: readonly string[]): string[] {
     return flags.map((flag, n) => {
         if (flags[n - 1] === '--import' && isOurs(flag)) return REGISTER;
@@ -31,7 +33,7 @@ function resolveFlags(): void {
     if (NODE_OPTIONS) process.env['NODE_OPTIONS'] = resolved(NODE_OPTIONS.split(' ')).join(' ');
 }
 
-/** Wraps what starts them. `begin` is called before a thread starts, `hook` for the `WebAssembly` of each context. */
+/** Wraps the functions that start them. Calls `begin` before a thread starts, and `hook` with the `WebAssembly` of each context. */
 export function reachRealms(begin: () => void, hook: (realm: typeof WebAssembly) => void): void {
     resolveFlags();
     reachThreads(begin);
@@ -40,28 +42,28 @@ export function reachRealms(begin: () => void, hook: (realm: typeof WebAssembly)
     syncBuiltinESMExports();
 }
 
-/** A thread has `register` too, whatever flags and environment it is given, and takes part in the recording that is there when it starts. */
+/** A thread has `register` whatever its flags and environment are, and joins the recording that exists when it starts. */
 function reachThreads(begin: () => void): void {
     threads.Worker = new Proxy(threads.Worker, {
         construct(target, [file, options, ...rest]: [string | URL, WorkerOptions?], newTarget) {
             begin();
             const start = (options: WorkerOptions | undefined): object => Reflect.construct(target, [file, reachable(options), ...rest], newTarget) as object;
             const flags = options?.eval ? flagsOfText(options) : [];
-            // (What isn't a list is refused.)
+            // Node refuses `execArgv` that isn't an array.
             if (options?.execArgv) return start(Array.isArray(options.execArgv) ? changed(options, { execArgv: [...options.execArgv, ...flags] }) : options);
-            // It would look for us in the folder that the process is in now.
+            // In another working directory it doesn't find us by the process's flags.
             if (flags.length === 0 && process.cwd() === HERE) return start(options);
             return withFlags([...process.execArgv, ...flags], flags, (execArgv) => start(changed(options, { execArgv })));
         },
     });
 }
 
-/** Options with others in their place. What a prototype has stays. */
+/** Options with some replaced. Keeps those of a prototype. */
 function changed(options: WorkerOptions | undefined, others: WorkerOptions): WorkerOptions {
     return Object.assign(Object.create(options ?? null) as WorkerOptions, others);
 }
 
-/** Starts a thread with flags, but for those that only processes may have. `needed`: those that it has in any case. */
+/** Starts a thread without the flags that only processes may have. It keeps the `needed` ones. */
 function withFlags(flags: string[], needed: string[], start: (flags: string[]) => object): object {
     try {
         return start(flags);
@@ -76,28 +78,25 @@ function withFlags(flags: string[], needed: string[], start: (flags: string[]) =
 
 const NO_REQUIRE = '--no-experimental-require-module';
 
-/** The flags with which a thread that begins with a text has `register`: there `--import` does nothing. */
+/** The flags that load `register` in a thread with `eval: true`, which ignores `--import`. */
 function flagsOfText({ execArgv, env }: WorkerOptions): string[] {
     const own = [...(Array.isArray(execArgv) ? execArgv : process.execArgv), (typeof env === 'object' && env['NODE_OPTIONS']) || ''];
     if ((process.features as { require_module?: boolean }).require_module && !own.some((flag) => flag.includes(NO_REQUIRE))) return ['--require', fileURLToPath(REGISTER)];
-    warn('worker threads that are started with `eval: true` are not recorded: they need Node.js 20.19 or 22.12, and `require` of modules');
+    warn('worker threads with `eval: true` are not recorded: that needs Node.js 20.19 or 22.12, and `require` of modules');
     return [];
 }
 
-/** (A second `--import` of the same module does nothing.) */
+/** Adds `--import`; a second one of the same module does nothing. */
 function reachable(options: WorkerOptions | undefined): WorkerOptions | undefined {
     if (Array.isArray(options?.execArgv)) return changed(options, { execArgv: [...options.execArgv, ...IMPORT] });
     const { NODE_OPTIONS } = process.env;
     const env = options?.env;
-    // It has our flags, but not those of an environment that it isn't given.
+    // It inherits the process's flags, but not `NODE_OPTIONS` if it has an environment of its own.
     if (!NODE_OPTIONS || typeof env !== 'object' || env['NODE_OPTIONS'] !== undefined) return options;
     return changed(options, { env: { ...env, NODE_OPTIONS: IMPORT.join(' ') } });
 }
 
-/**
- * Runs in a context whose `WebAssembly` is wrapped: what is promised there, and the object with module and instance, are the context's
- * own, as the engine's are.
- */
+/** Runs in a context after `hook`: promises, and objects with module and instance, become the context's own, as the engine's are. */
 const OWN_RESULTS = `(realm) => {
     for (const name of ['compile', 'compileStreaming', 'instantiate', 'instantiateStreaming']) {
         const original = Object.getOwnPropertyDescriptor(realm, name);
@@ -111,7 +110,7 @@ const OWN_RESULTS = `(realm) => {
     }
 }`;
 
-/** A context has a `WebAssembly` of its own. */
+/** Each context has its own `WebAssembly`. */
 function reachContexts(hook: (realm: typeof WebAssembly) => void): void {
     const { createContext, runInContext, runInNewContext, Script } = vm;
     const known = new WeakSet<object>();
@@ -120,12 +119,12 @@ function reachContexts(hook: (realm: typeof WebAssembly) => void): void {
         if (!realm || known.has(realm)) return context;
         known.add(realm);
         hook(realm);
-        // One with microtasks of its own would wait for itself.
+        // A context with its own microtask queue would wait for itself.
         if (realm !== WebAssembly && options?.microtaskMode === undefined) (runInContext(OWN_RESULTS, context) as (realm: typeof WebAssembly) => void)(realm);
         return context;
     };
     vm.createContext = (...parameters) => reached(createContext(...parameters), parameters[1]);
-    /** What would be made a context is made one before. */
+    /** Makes an object a context before node does. */
     const made = (object: Context | number | undefined, options: string | RunningScriptInNewContextOptions | undefined): Context => {
         if (typeof object === 'object' && vm.isContext(object)) return object;
         const { contextName, contextOrigin, contextCodeGeneration, microtaskMode } = typeof options === 'object' ? options : {};
@@ -135,7 +134,7 @@ function reachContexts(hook: (realm: typeof WebAssembly) => void): void {
             ...(contextCodeGeneration !== undefined && { codeGeneration: contextCodeGeneration }),
             ...(microtaskMode !== undefined && { microtaskMode }),
         };
-        // (Or a constant that stands for one.)
+        // It may be `vm.constants.DONT_CONTEXTIFY`.
         return reached(createContext(object as Context, settings), settings);
     };
     vm.runInNewContext = (code, object, options) => runInNewContext(code, made(object, options), options);
@@ -145,7 +144,7 @@ function reachContexts(hook: (realm: typeof WebAssembly) => void): void {
     };
 }
 
-/** A process that is forked has `register` too, if it is given flags of its own. */
+/** A forked process with its own flags has `register`, too. */
 function reachProcesses(): void {
     const { fork } = childProcess;
     childProcess.fork = ((file: string | URL, ...rest: [(readonly string[] | ForkOptions)?, ForkOptions?]) => {

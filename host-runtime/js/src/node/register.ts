@@ -1,7 +1,4 @@
-/**
- * `node --import kperf-wasm/register app.mjs`: records every probed module that the program and its worker threads
- * instantiate, and writes the trace when the process ends.
- */
+/** `node --import kperf-wasm/register app.mjs`: records the modules of the program and its worker threads to a file. */
 
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,15 +23,15 @@ import { warn } from './warn.js';
 import { ownPathOf } from './trace-file.js';
 import { hookImports } from './wasm-imports.js';
 
-/** The variable that has the id of the first process. */
+/** The variable with the id of the first process. */
 const FIRST = 'KPERF_PROCESS';
 const ENVIRONMENT = 'kperf-wasm-environment';
-/** Worker threads may be given another environment than the process has. */
+/** Worker threads may have another environment, so the main thread's settings are passed on. */
 const environment = isMainThread ? { ...process.env } : ((getEnvironmentData(ENVIRONMENT) as NodeJS.ProcessEnv | undefined) ?? process.env);
 if (isMainThread) setEnvironmentData(ENVIRONMENT, Object.fromEntries(Object.entries(environment).filter(([name]) => /^(KPERF|OTEL|XDG)_|^LOCALAPPDATA$/.test(name))));
 const settings = settingsOf(environment);
 const path = ownPath(settings.path ?? defaultPath());
-/** The same, whatever folder the program goes to. */
+/** The absolute path: the program may change its working directory. */
 const file = resolve(path);
 let recorder: Recorder | undefined;
 let loading: Loading | undefined;
@@ -52,11 +49,11 @@ if (settings.enabled && !isOurs) {
 function register(): void {
     hookSuspension(() => recorder?.suspension);
     const begin = isMainThread ? registerMain() : registerWorker();
-    // As in a page: the recording begins with the first probed module, or when this property is read.
+    // The recording begins with the first probed module, or when this property is read.
     Object.defineProperty(globalThis, 'kperf', {
         configurable: true,
         get: () => begin(),
-        // A program that has something of this name keeps it.
+        // A program may define this name itself.
         set: (value: unknown) => Object.defineProperty(globalThis, 'kperf', { value, writable: true, enumerable: true, configurable: true }),
     });
     loading = settings.loading && loadingOf(settings.loading);
@@ -64,7 +61,7 @@ function register(): void {
     const reached = new WeakSet<object>([WebAssembly]);
     hook(hooks);
     hookImports(begin, loading);
-    /** What a program starts is started, whatever we make of it. */
+    /** Our failure must not keep a program from starting things. */
     const attempt = (reach: () => void): void => {
         try {
             reach();
@@ -79,7 +76,7 @@ function register(): void {
     });
 }
 
-/** Settings that make no sense end the process, before it does anything. */
+/** Invalid settings end the process before it does anything. */
 function settingsOf(environment: NodeJS.ProcessEnv): Settings {
     try {
         const settings = readSettings(environment);
@@ -94,13 +91,13 @@ function settingsOf(environment: NodeJS.ProcessEnv): Settings {
 function registerMain(): (module?: WebAssembly.Module) => Recorder {
     let uncaught: string | undefined;
     const begin = once((module?: WebAssembly.Module): Recorder => {
-        // The first module decides whether there is a ticker: a profile needs none.
+        // Unless set, the first module decides: a profile needs no ticker.
         const record = settings.record ?? (module && isProfile(module) ? 'profile' : 'trace');
         const { clock, calibrate, inlining, otlp, sampling } = settings;
         allowExit();
         recorder = createRecorder({ path: file, clock, record, sampling, calibrate, inlining, ...(otlp && { otlp }) });
         recorder.onExit = (code, exit) => {
-            // `proc_exit` of `node:wasi` with `returnOnExit: false` ends the process at once, without calling handlers: its `reallyExit` isn't ours.
+            // `proc_exit` of `node:wasi` with `returnOnExit: false` ends the process without calling handlers, past our `reallyExit`.
             if (exit.name !== 'bound proc_exit') return;
             (process as unknown as { reallyExit: (code: number) => never }).reallyExit(code);
         };
@@ -119,10 +116,7 @@ function registerWorker(): () => Recorder | undefined {
     return once(() => (recorder = joinRecorder()));
 }
 
-/**
- * Calls a function once when the thread ends, with its exit code: behind the program's own handlers, in which guests run too, and also if
- * one of them throws or ends the process at once.
- */
+/** Calls a function once when the thread ends: after the program's own handlers, in which guests may run, even if one throws or exits. */
 function atExit(end: (code: number) => void): void {
     let isOver = false;
     const over = (code: number): void => {
@@ -146,7 +140,7 @@ function atExit(end: (code: number) => void): void {
     };
 }
 
-/** A recording begins once; if it can't, it can't. */
+/** Returns the first call's result in later calls, or throws its error again. */
 function once<Given extends unknown[], Begun>(begin: (...given: Given) => Begun): (...given: Given) => Begun {
     let begun: { is: Begun } | undefined;
     let failure: unknown;
@@ -160,17 +154,17 @@ function once<Given extends unknown[], Begun>(begin: (...given: Given) => Begun)
     };
 }
 
-/** Writes the rest of the trace, and prints where it is. */
+/** Writes the rest of the trace, and reports its path. */
 function end(outcome: string): void {
     if (!recorder) return reportNothing();
-    if (settings.loading) for (const name of missing(settings.loading.options)) warn(`KPERF_ALLOCATOR: no module of the program has the function of \`${name}\``);
+    if (settings.loading) for (const name of missing(settings.loading.options)) warn(`KPERF_ALLOCATOR: no module has the function of \`${name}\``);
     try {
         const { events, probes, dropped_events, sent, other } = recorder.finishSync(outcome, Reason.Exit);
         const written = other === undefined ? path : ownPathOf(path);
         reportSent(sent, written);
-        if (other !== undefined) warn(`${path} has the trace of process ${other}, which ran at the same time; that of this process is in ${written}`);
+        if (other !== undefined) warn(`${path} belongs to process ${other}, which ran at the same time; the trace of this process is ${written}`);
         const { unseen } = recorder;
-        if (unseen > 0) process.stderr.write(`kperf: what ${unseen} instance${unseen > 1 ? 's' : ''} did in a start section that failed is not in the trace; \`--probe import\` keeps it\n`);
+        if (unseen > 0) process.stderr.write(`kperf: the trace lacks the start section${unseen > 1 ? 's' : ''} of ${unseen} instance${unseen > 1 ? 's' : ''} that failed to start; \`--probe import\` records ${unseen > 1 ? 'them' : 'it'}\n`);
         if (settings.quiet || probes === 0) return;
         const lost = dropped_events > 0 ? `, ${dropped_events} lost` : '';
         const what = recorder.profiles > 0 ? `a profile of ${probes} functions` : `${events} events of ${probes} functions`;
@@ -180,10 +174,7 @@ function end(outcome: string): void {
     }
 }
 
-/**
- * The trace's file of this process: with its id, if it was started by a process that records, or may do so, to a file of that name. The
- * environment tells.
- */
+/** The path of this process's trace: with its id if a process with `register` started it, which the environment shows. */
 function ownPath(path: string): string {
     if (!isMainThread || !settings.enabled) return path;
     const first = process.env[FIRST];
@@ -192,14 +183,14 @@ function ownPath(path: string): string {
     return ownPathOf(path);
 }
 
-/** Says why there is no trace, if the filters have left nothing. */
+/** Reports that there is no trace because the filters select no function. */
 function reportNothing(): void {
     const { selected, seen } = loading ?? { selected: 1, seen: 0 };
     if (settings.quiet || seen === 0 || selected > 0) return;
-    process.stderr.write(`kperf: no function of the program's ${seen} module${seen > 1 ? 's' : ''} is meant by KPERF_ONLY, KPERF_SKIP, KPERF_MIN_INSTRUCTIONS and KPERF_EXPORTS\n`);
+    process.stderr.write(`kperf: KPERF_ONLY, KPERF_SKIP, KPERF_MIN_INSTRUCTIONS and KPERF_EXPORTS select no function of the program's ${seen} module${seen > 1 ? 's' : ''}\n`);
 }
 
-/** Prints what became of the spans. Lost spans are printed even with KPERF_QUIET. */
+/** Reports the delivery of spans; with KPERF_QUIET only failures. */
 function reportSent(sent: Summary['sent'], path: string): void {
     if (!settings.otlp || !sent) return;
     const url = tracesUrl(settings.otlp);

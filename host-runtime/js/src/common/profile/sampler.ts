@@ -1,4 +1,4 @@
-/** Samples profiled instances, in a thread of its own. host-runtime/wasmtime/src/profile.rs does the same. */
+/** Samples profiled instances, in a thread of its own. host-runtime/wasmtime/src/profile does the same. */
 
 import { Reason, SHADOW_SLOTS, SHADOW_STACK } from '../constants.js';
 import { Counts } from './counts.js';

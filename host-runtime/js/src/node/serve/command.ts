@@ -10,7 +10,7 @@ import { otlpFromEnvironment, tracesUrl, type OtlpOptions } from '../../common/o
 import { reasonOf } from '../../common/reason.js';
 import { rewrite, type RewriteOptions } from '../../common/hook/rewriter.js';
 import { parseSampling } from '../../common/profile/sampling.js';
-import { number, oneOf, PROBED, probed, say, Usage } from '../cli-args.js';
+import { number, oneOf, PROBED, probed, printStatus, Usage } from '../cli-args.js';
 import { rewriterModule } from '../loading.js';
 import { isLoopback } from './hosts.js';
 import { Modules } from './modules.js';
@@ -71,9 +71,9 @@ export async function serve(args: string[]): Promise<void> {
         for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
     });
     const { address: host, port, family } = server.address() as AddressInfo;
-    say(`http://${family === 'IPv6' ? `[${host}]` : host}:${port}/ serves ${site.name}; Ctrl-C ends it`);
+    printStatus(`http://${family === 'IPv6' ? `[${host}]` : host}:${port}/ serves ${site.name}; Ctrl-C ends it`);
     if (!local) {
-        say(`others in your network can read ${site.name} here, and add files to \`${values.traces}\`; names other than addresses are answered only with --allow-host`);
+        printStatus(`others in your network can read ${site.name} here, and add files to \`${values.traces}\`; names other than addresses are answered only with --allow-host`);
     }
     await stopped;
     // (The second time nothing is waited for.)

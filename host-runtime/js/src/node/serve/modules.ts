@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { RewriteOptions, Rewritten } from '../../common/hook/rewriter.js';
-import { say } from '../cli-args.js';
+import { printStatus } from '../cli-args.js';
 import { rewriteInThread } from '../loading.js';
 
 /** A module as a page hands it over. */
@@ -74,12 +74,12 @@ export class Modules {
         const begun = performance.now();
         const rewritten = await this.#inTurn(() => rewriteInThread(wasm, { ...options, probe, id_base: idBase, module_name: name }));
         const { refusal, summary } = rewritten;
-        if (refusal !== undefined) say(`${name}: runs without probes: ${refusal}`);
+        if (refusal !== undefined) printStatus(`${name}: runs without probes: ${refusal}`);
         else if (summary) {
             const { probed, functions, inline, warnings } = summary;
             const sizes = `${wasm.length} -> ${rewritten.wasm!.length} bytes`;
-            say(`${name}: ${probed} of ${functions} functions probed${inline ? ' (inline)' : ''}, ${sizes}, ${Math.round(performance.now() - begun)}ms`);
-            for (const warning of warnings) say(`warning: ${warning}`);
+            printStatus(`${name}: ${probed} of ${functions} functions probed${inline ? ' (inline)' : ''}, ${sizes}, ${Math.round(performance.now() - begun)}ms`);
+            for (const warning of warnings) printStatus(`warning: ${warning}`);
         }
         return rewritten;
     }

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { PassThrough, pipeline } from 'node:stream';
 import { reasonOf } from '../../common/reason.js';
 import { ISOLATION } from '../../common/serving.js';
-import { say } from '../cli-args.js';
+import { printStatus } from '../cli-args.js';
 import { MAX_HEADERS, Refused, respond } from './answer.js';
 import { hasHost } from './hosts.js';
 import { placeOfTag } from './html.js';
@@ -45,7 +45,7 @@ export function pageServer(settings: ServerSettings): Server {
         how(pathOf(request)).catch((error: Error) => {
             if (response.destroyed) return;
             const isRefused = error instanceof Refused;
-            if (!isRefused || error.status !== UNKNOWN_NAME) say(`error: ${request.url}: ${reasonOf(error)}`);
+            if (!isRefused || error.status !== UNKNOWN_NAME) printStatus(`error: ${request.url}: ${reasonOf(error)}`);
             // What can't be sent on may be among these.
             for (const name of response.getHeaderNames()) response.removeHeader(name);
             if (isRefused) respond(response, error.status, error.message, { connection: 'close' });
@@ -109,7 +109,7 @@ async function withRecorder({ attributes }: ServerSettings, path: string, host: 
     const xml = type.startsWith('application/xhtml+xml');
     if (page.statusCode !== 200 || !(xml || type.startsWith('text/html'))) return pass(page, response);
     if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
-        say(`${path}: the server sent it compressed, unasked; it is passed on without a change`);
+        printStatus(`${path}: the server sent it compressed, unasked; it is passed on without a change`);
         return pass(page, response);
     }
     let start = Buffer.alloc(0);
@@ -124,7 +124,7 @@ async function withRecorder({ attributes }: ServerSettings, path: string, host: 
     await rest.return?.();
     const body = new PassThrough();
     if (['fffe', 'feff'].includes(start.subarray(0, 2).toString('hex'))) {
-        say(`${path}: it is in UTF-16; it is passed on without a change`);
+        printStatus(`${path}: it is in UTF-16; it is passed on without a change`);
         body.write(start);
     } else {
         const nonce = makeRoom(headers, `${host}${OURS}`);

@@ -3,7 +3,7 @@
 import type { OtlpOptions } from '../../common/otlp/settings.js';
 import { OtlpSink } from '../../common/otlp/sink.js';
 import { reasonOf } from '../../common/reason.js';
-import { say } from '../cli-args.js';
+import { printStatus } from '../cli-args.js';
 import { coreModule } from '../core.js';
 import { TraceFile, type Part } from './parts.js';
 import { printPage } from './report.js';
@@ -43,7 +43,7 @@ export class Traces {
 
     /** Ends and reports the traces that are not complete, and waits for all. */
     async stop(): Promise<void> {
-        if (this.#settings.otlp && this.#traces.size > 0) say('waits until the spans are sent; Ctrl-C again ends it at once');
+        if (this.#settings.otlp && this.#traces.size > 0) printStatus('waits until the spans are sent; Ctrl-C again ends it at once');
         await Promise.all(this.#finishing);
         for (const { file, finish } of this.#traces.values()) if (!file.isEnded) await finish();
     }
@@ -63,16 +63,16 @@ class Trace {
             this.#spans = new OtlpSink(coreModule(), otlp);
             this.file.onWrite = (bytes) => this.#send(bytes);
         }
-        say(`${this.file.path}: a page records`);
+        printStatus(`${this.file.path}: a page records`);
     }
 
     /** Ends the file, prints its report, and waits until its spans are sent. */
     readonly finish = async (): Promise<void> => {
         const { file } = this;
-        for (const line of file.end()) say(line);
-        if (file.isReadable) await printPage(file.path, this.#top).catch((error: unknown) => say(`error: ${reasonOf(error)}`));
+        for (const line of file.end()) printStatus(line);
+        if (file.isReadable) await printPage(file.path, this.#top).catch((error: unknown) => printStatus(`error: ${reasonOf(error)}`));
         const failure = await this.#spans?.close().then(() => this.#spansFailure, reasonOf);
-        if (failure !== undefined) say(`error: ${file.path}: ${failure}`);
+        if (failure !== undefined) printStatus(`error: ${file.path}: ${failure}`);
         // It has an instance of the core.
         this.#spans = undefined;
     };
