@@ -1,7 +1,7 @@
 /** Recording in a page or a worker of it. */
 
 import { Calibration } from '../common/recorder/calibrate.js';
-import { anchorOf, artificialClock, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf } from '../common/clock/clock.js';
+import { anchorOf, artificialClock, clockInfo, measureResolution, parseClock, PERIOD_NANOS, threadClock, tickingClock, ticksOf } from '../common/clock/clock.js';
 import { LocalOutput } from '../common/recorder/local-output.js';
 import type { AskParent } from '../common/trace/parent.js';
 import { isProfile } from '../common/profile/profile.js';
@@ -118,12 +118,10 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     const choice = parseClock(options.clock ?? 'auto');
     const made = artificialClock(choice);
     const clock = threadClock(0, made);
-    // The kind that it has as long as no ticker runs.
-    const kind = made === 'instructions' ? made : 'precise';
     const now = (): number => ticksOf(clock);
     const resolution = measureResolution(clock);
-    const info: ClockInfo = { kind, source: clock.source, ticks_per_second: 1e9, resolution_nanos: resolution };
-    let time: TimeSource = { kind, now: clock.ticks, halt: clock.halt };
+    const info = clockInfo(clock, resolution);
+    let time: TimeSource = { kind: made === 'instructions' ? made : 'precise', now: clock.ticks, halt: clock.halt };
     let ticker: Started | undefined;
     let ready = Promise.resolve();
     if (choice.kind === 'ticker' && !tickerWorks()) throw new Error(`kperf: the ticker can't work: ${whyNoTicker()}; use the clock \`precise\``);
@@ -138,7 +136,7 @@ export function createRecorder(options: RecorderOptions = {}): PageRecorder {
     const settled = (): ClockInfo => {
         if (!ticker) return info;
         const { memory, periodNanos, failed } = ticker;
-        if (hasTicked(memory)) return { ...info, kind: 'ticker', resolution_nanos: periodNanos, period_nanos: periodNanos };
+        if (hasTicked(memory)) return tickingClock(info, periodNanos);
         stopTicker(memory);
         ticker = undefined;
         info.no_ticker = failed() ? 'its worker was refused: a Content-Security-Policy has to allow `worker-src blob:`' : 'its worker had not started yet';

@@ -1,30 +1,30 @@
 /** Flags and messages of `npx kperf-wasm`. */
 
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
-import type { ParseArgsConfig } from 'node:util';
+import type { parseArgs, ParseArgsConfig } from 'node:util';
 import type { RewriteOptions } from '../common/hook/rewriter.js';
 
-/** The flags that select functions for probes. */
-export const PROBED = {
+type Flags = NonNullable<ParseArgsConfig['options']>;
+/** The values of some flags. */
+export type Values<Options extends Flags> = ReturnType<typeof parseArgs<{ options: Options }>>['values'];
+
+/** The flags that select functions by their names. */
+export const PATTERNS = {
     only: { type: 'string', multiple: true, default: [] as string[] },
     skip: { type: 'string', multiple: true, default: [] as string[] },
     match: { type: 'string', default: 'auto' },
+} as const satisfies Flags;
+
+/** The flags that select functions for probes. */
+export const PROBED = {
+    ...PATTERNS,
     'min-instructions': { type: 'string', default: '0' },
     exports: { type: 'boolean', default: false },
     imports: { type: 'boolean', default: false },
-} as const satisfies ParseArgsConfig['options'];
-
-export interface ProbedValues {
-    only: string[];
-    skip: string[];
-    match: string;
-    'min-instructions': string;
-    exports: boolean;
-    imports: boolean;
-}
+} as const satisfies Flags;
 
 /** These flags as the rewriter's options. */
-export function probed({ only, skip, match, exports, imports, ...values }: ProbedValues): RewriteOptions {
+export function probed({ only, skip, match, exports, imports, ...values }: Values<typeof PROBED>): RewriteOptions {
     return {
         only,
         skip,

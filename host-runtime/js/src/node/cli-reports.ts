@@ -3,14 +3,12 @@
 import { spawn } from 'node:child_process';
 import { basename, extname, resolve } from 'node:path';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
-import { number, oneOf, onlyFile, printStatus, Usage } from './cli-args.js';
+import { number, oneOf, onlyFile, PATTERNS, printStatus, Usage, type Values } from './cli-args.js';
 import { makeFile, type Answer, type CallChoice } from './reports.js';
 
 /** The flags that select calls. */
 const CALLS = {
-    only: { type: 'string', multiple: true, default: [] as string[] },
-    skip: { type: 'string', multiple: true, default: [] as string[] },
-    match: { type: 'string', default: 'auto' },
+    ...PATTERNS,
     depth: { type: 'string' },
     'min-time': { type: 'string' },
     range: { type: 'string' },
@@ -41,17 +39,7 @@ const DIFF = {
     ...CALLS,
 } as const satisfies ParseArgsConfig['options'];
 
-interface CallValues {
-    only: string[];
-    skip: string[];
-    match: string;
-    depth?: string | undefined;
-    'min-time'?: string | undefined;
-    range?: string | undefined;
-    lane: string[];
-}
-
-function choice({ only, skip, match, depth, 'min-time': minTime, range, lane }: CallValues): CallChoice {
+function choice({ only, skip, match, depth, 'min-time': minTime, range, lane }: Values<typeof CALLS>): CallChoice {
     return {
         only,
         skip,

@@ -8,7 +8,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, type ParseArgsConfig } from 'node:util';
 import { rewrite, type RewriteOptions } from '../common/hook/rewriter.js';
-import { number, oneOf, onlyFile, printable, PROBED, probed, printStatus, Usage } from './cli-args.js';
+import { number, oneOf, onlyFile, PATTERNS, printable, PROBED, probed, printStatus, Usage } from './cli-args.js';
 import { printReport } from './cli-report.js';
 import { diff, flame, view } from './cli-reports.js';
 import { rewriterModule } from './loading.js';
@@ -61,9 +61,7 @@ const RUN = {
     trace: { type: 'string' },
     limit: { type: 'string', default: '30' },
     quiet: { type: 'boolean', short: 'q', default: false },
-    only: { type: 'string', multiple: true, default: [] as string[] },
-    skip: { type: 'string', multiple: true, default: [] as string[] },
-    match: { type: 'string', default: 'auto' },
+    ...PATTERNS,
     imports: { type: 'boolean', default: false },
     probe: { type: 'string', default: 'auto' },
     record: { type: 'string', default: 'trace' },

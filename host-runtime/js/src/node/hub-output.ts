@@ -1,12 +1,11 @@
 /** Sends a thread's part of the recording to the writer's thread. */
 
-import type { Clockwork } from '../common/recorder/local-output.js';
+import { summarize, type Clockwork } from '../common/recorder/local-output.js';
 import type { Output } from '../common/recorder/output.js';
-import { stopTicker, statisticsOf } from '../common/clock/ticker.js';
 import type { ClockInfo, Header, Summary } from '../common/trace/trace.js';
 import type { Followed } from './follower.js';
 import { Hub, Message } from './hub.js';
-import type { Ending, Written } from './writer-thread.js';
+import type { Written } from './writer-thread.js';
 
 /** Milliseconds that the writer may take to empty the queue. */
 const PATIENCE = 60_000;
@@ -76,19 +75,8 @@ export class HubOutput implements Output {
         if (!clockwork) throw new Error('kperf: only the thread that began the recording can end it');
         const end_ticks = clockwork.now();
         this.#endSampler?.();
-        const ticker = clockwork.ticker();
-        const { first, total, ticks } = statisticsOf(ticker, end_ticks);
-        if (ticker) stopTicker(ticker.memory);
-        const input = {
-            outcome,
-            end_ticks,
-            recorders: this.#hub.lanes,
-            ticker_stalls: total,
-            ...(ticks && { ticks }),
-            ...clockwork.usage?.(),
-            writer_stalls: this.#hub.stalls,
-        };
-        const ending: Ending = { summary: input, stalls: first };
+        const ending = summarize(clockwork, outcome, end_ticks, this.#hub.lanes, this.#hub.stalls);
+        const { summary: input } = ending;
         this.#hub.send(Message.Finish, 0, new TextEncoder().encode(JSON.stringify(ending)));
         const answer = this.#hub.wait(PATIENCE);
         if (answer === undefined) throw new Error('kperf: the writer\'s thread has ended; the trace is cut off');

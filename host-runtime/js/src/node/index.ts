@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os';
 import { basename, extname } from 'node:path';
 import { BroadcastChannel, getEnvironmentData, isMainThread, setEnvironmentData, threadId, Worker } from 'node:worker_threads';
 import { Calibration } from '../common/recorder/calibrate.js';
-import { anchorOf, artificialClock, measureResolution, parseClock, PERIOD_NANOS, threadClock, ticksOf, type Clock, type ArtificialClock } from '../common/clock/clock.js';
+import { anchorOf, artificialClock, clockInfo, measureResolution, parseClock, PERIOD_NANOS, threadClock, tickingClock, ticksOf, type Clock, type ArtificialClock } from '../common/clock/clock.js';
 import { Reason } from '../common/constants.js';
 import { hasMultiMemory, type TimeSource } from '../common/recorder/lane.js';
 import { LocalOutput } from '../common/recorder/local-output.js';
@@ -16,7 +16,7 @@ import { parseSampling, type Sampling, type SamplingOptions } from '../common/pr
 import type { SharedLane } from '../common/recorder/shared-lane.js';
 import { askForCells, clockMemory, forgetTicks, hasTicked, periodOn, stopTicker, waitForTicker, type CellChange, type Ticker } from '../common/clock/ticker.js';
 import { TickerWatch } from '../common/clock/ticker-watch.js';
-import type { ClockInfo, Header, ProcessUsage, Sink } from '../common/trace/trace.js';
+import type { Header, ProcessUsage, Sink } from '../common/trace/trace.js';
 import { reasonOf } from '../common/reason.js';
 import { RECORDER_ONE_MEMORY } from '../common/wasm-source.js';
 import type { OtlpOptions } from '../common/otlp/settings.js';
@@ -131,7 +131,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const clock = threadClock(0, artificial);
     const origin = threadOrigin();
     const resolution = measureResolution(clock);
-    const info: ClockInfo = { kind: artificial === 'instructions' ? artificial : 'precise', source: clock.source, ticks_per_second: 1e9, resolution_nanos: resolution };
+    const info = clockInfo(clock, resolution);
     const name = `kperf-${process.pid}-${threadId}-${recordings++}`;
     const channels: Channels = { cells: `${name}-cells`, lanes: `${name}-lanes`, instances: `${name}-instances`, samplers: `${name}-samplers` };
     let ticker: Ticker | undefined;
@@ -145,7 +145,7 @@ export function createRecorder(options: RecorderOptions = {}): Recorder {
     const sampler = new SamplerControl().buffer;
     const shared: Shared = { hub: new Hub().memory, ...(ticker && { ticker }), origin, artificial, calibrate, process: process.pid, inlining: options.inlining ?? true, sampling, sampler, channels };
     const header: Header = {
-        clock: ticker ? tickingClock(info, ticker) : info,
+        clock: ticker ? tickingClock(info, ticker.periodNanos) : info,
         anchor: anchorOf(clock),
         host: { name: 'node', version: process.versions.node, os: process.platform, arch: process.arch, pid: process.pid },
         command: process.argv,
@@ -263,10 +263,6 @@ class Usage {
         const taken = this.#preempted();
         return { cpu_nanos: 1000 * (user + system), ...(taken && { preempted: taken }) };
     }
-}
-
-function tickingClock(clock: ClockInfo, { periodNanos }: Ticker): ClockInfo {
-    return { ...clock, kind: 'ticker', resolution_nanos: periodNanos, period_nanos: periodNanos };
 }
 
 function timeSource({ ticker, channels }: Shared, clock: Clock): TimeSource {

@@ -13,6 +13,7 @@ import { threadOffset } from './offset.js';
 import { giveWay } from './priority.js';
 import { anchorOf, threadClock } from '../common/clock/clock.js';
 import { Reason } from '../common/constants.js';
+import type { Ending } from '../common/recorder/local-output.js';
 import type { SharedLane } from '../common/recorder/shared-lane.js';
 import { TraceWriter } from '../common/trace/trace-writer.js';
 import type { Codecs } from '../common/trace/trace-writer.js';
@@ -42,12 +43,6 @@ export interface Written {
     /** See `Summary`. */
     other?: number;
     failure?: string;
-}
-
-/** The last message to the thread, as JSON. */
-export interface Ending {
-    summary: SummaryInput;
-    stalls: [start: number, nanos: number][];
 }
 
 /** Functions that the types of the oldest node lack. */

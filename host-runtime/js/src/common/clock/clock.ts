@@ -77,6 +77,16 @@ export function threadClock(origin: number, kind?: ArtificialClock): Clock {
     return { source: kind ?? 'performance.now', now: now ?? (() => performance.now()), offset, ticks, halt };
 }
 
+/** A clock as a trace describes it. */
+export function clockInfo({ source }: Clock, resolution_nanos: number): ClockInfo {
+    return { kind: source === 'instructions' ? source : 'precise', source, ticks_per_second: 1e9, resolution_nanos };
+}
+
+/** The clock of recorders that load a ticker's time. */
+export function tickingClock(clock: ClockInfo, periodNanos: number): ClockInfo {
+    return { ...clock, kind: 'ticker', resolution_nanos: periodNanos, period_nanos: periodNanos };
+}
+
 /** Reads a clock in ticks, as a recorder does. */
 export function ticksOf(clock: Clock): number {
     return Math.floor((clock.now() + clock.offset) * 1e6 + 0.5);

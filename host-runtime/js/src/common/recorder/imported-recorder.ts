@@ -32,6 +32,11 @@ export class ImportedRecorder implements LaneRecorder {
     readonly watch: TickerWatch | undefined;
     /** The functions that a probed module imports from `kperf`. */
     readonly probes: Record<string, WebAssembly.ImportValue>;
+    readonly enter: RecorderExports['enter'];
+    readonly leave: RecorderExports['leave'];
+    readonly close: RecorderExports['close'];
+    readonly switch: RecorderExports['switch'];
+    readonly mark: RecorderExports['mark'];
     readonly #words: Uint32Array;
     readonly #recorder: RecorderExports;
     readonly #halt: (on: boolean) => void;
@@ -55,6 +60,7 @@ export class ImportedRecorder implements LaneRecorder {
         if (time.kind === 'instructions') ({ instructions, now: host['now']! } = instantiate<Counter>(COUNTER, {}));
         this.#recorder = instantiate<RecorderExports>(wasm, { [HOST_MODULE]: host });
         const { enter, leave, unwind, depth, close, allocating, allocated, grew, created } = this.#recorder;
+        ({ enter: this.enter, leave: this.leave, close: this.close, switch: this.switch, mark: this.mark } = this.#recorder);
         this.probes = { enter, leave, unwind, depth, close, allocating, allocated, grew, created, ...(instructions && { instructions }) };
     }
 
@@ -72,26 +78,6 @@ export class ImportedRecorder implements LaneRecorder {
 
     get stack(): number {
         return this.#recorder['state.stack'].value;
-    }
-
-    enter(funcId: number): number {
-        return this.#recorder.enter(funcId);
-    }
-
-    leave(token: number): void {
-        this.#recorder.leave(token);
-    }
-
-    close(reason: number, depth: number): void {
-        this.#recorder.close(reason, depth);
-    }
-
-    switch(stack: number): void {
-        this.#recorder.switch(stack);
-    }
-
-    mark(value: number): void {
-        this.#recorder.mark(value);
     }
 
     clear(): void {}

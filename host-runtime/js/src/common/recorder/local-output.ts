@@ -3,8 +3,14 @@
 import { CAPACITY, HOST_IDS } from '../constants.js';
 import type { Output } from './output.js';
 import { stopTicker, statisticsOf, type Ticker } from '../clock/ticker.js';
-import { noStalls, type ClockInfo, type Header, type ProcessUsage, type Sink, type Summary } from '../trace/trace.js';
+import { noStalls, type ClockInfo, type Header, type ProcessUsage, type Sink, type StallTotal, type Summary, type SummaryInput } from '../trace/trace.js';
 import { TraceWriter } from '../trace/trace-writer.js';
+
+/** The end of a recording. */
+export interface Ending {
+    summary: SummaryInput;
+    stalls: [start: number, nanos: number][];
+}
 
 /** The clocks of a recording. */
 export interface Clockwork {
@@ -18,6 +24,15 @@ export interface Clockwork {
     anchor?: (() => Header['anchor']) | undefined;
     /** The process's processor time since the recording began, if the host knows it. */
     usage?: (() => ProcessUsage) | undefined;
+}
+
+/** Stops the ticker, and returns the summary and the ticker's stalls. */
+export function summarize(clockwork: Clockwork, outcome: string, end_ticks: number, recorders: number, writer_stalls: StallTotal): Ending {
+    const ticker = clockwork.ticker();
+    const { first, total, ticks } = statisticsOf(ticker, end_ticks);
+    if (ticker) stopTicker(ticker.memory);
+    const usage = clockwork.usage?.();
+    return { summary: { outcome, end_ticks, recorders, ticker_stalls: total, ...(ticks && { ticks }), ...usage, writer_stalls }, stalls: first };
 }
 
 /** Buffers to reuse: fresh memory costs four times as much as the copy. */
@@ -104,21 +119,10 @@ export class LocalOutput implements Output {
     }
 
     finish(outcome: string): Summary | Promise<Summary> {
-        const end_ticks = this.#clockwork.now();
-        const ticker = this.#clockwork.ticker();
-        const { first, total, ticks } = statisticsOf(ticker, end_ticks);
-        if (ticker) stopTicker(ticker.memory);
+        const { summary: input, stalls } = summarize(this.#clockwork, outcome, this.#clockwork.now(), this.#lanes, noStalls());
         this.write();
-        for (const [start, nanos] of first) this.#writer.stall(start, nanos);
-        const summary = this.#writer.finish({
-            outcome,
-            end_ticks,
-            recorders: this.#lanes,
-            ticker_stalls: total,
-            ...(ticks && { ticks }),
-            ...this.#clockwork.usage?.(),
-            writer_stalls: noStalls(),
-        });
+        for (const [start, nanos] of stalls) this.#writer.stall(start, nanos);
+        const summary = this.#writer.finish(input);
         const answer = (): Summary => {
             const { failure } = this.#writer;
             if (failure) throw new Error(`kperf: ${summary.dropped_events} events are not in the trace: ${failure.message}`);
