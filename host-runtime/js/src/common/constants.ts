@@ -11,13 +11,13 @@ export const HOST_MODULE = 'kperf:host';
 /** The import that every inlined recorder has. */
 export const HOST_FLUSH = 'flush';
 /** Everything that probes import from `MODULE`. A module with such an import of its own gets no probes. */
-export const PROBES: ReadonlySet<string> = new Set([ENTER, 'leave', 'unwind', 'depth', 'close', 'allocating', 'allocated', 'grew', 'created', 'instructions']);
+export const PROBES: ReadonlySet<string> = /* @__PURE__ */ new Set([ENTER, 'leave', 'unwind', 'depth', 'close', 'allocating', 'allocated', 'grew', 'created', 'instructions']);
 /** Everything that an inlined recorder imports from `HOST_MODULE`. */
-export const HOST_IMPORTS: ReadonlySet<string> = new Set(['now', HOST_FLUSH]);
+export const HOST_IMPORTS: ReadonlySet<string> = /* @__PURE__ */ new Set(['now', HOST_FLUSH]);
 /** Prefix of an inlined recorder's exports. */
 export const EXPORT_PREFIX = 'kperf.';
 /** Everything that inlined recorders of any form export. A module with such an export of its own gets no probes; the program may use other names with this prefix. */
-export const RECORDER_EXPORTS: ReadonlySet<string> = new Set([
+export const RECORDER_EXPORTS: ReadonlySet<string> = /* @__PURE__ */ new Set(/* @__PURE__ */ [
     'memory', 'flush', 'close', 'switch', 'mark', 'depth', 'start',
     'state.head', 'state.stack', 'state.last', 'state.instructions', 'state.allocator', 'state.sample',
     'state.top', 'state.id_base', 'state.functions',
