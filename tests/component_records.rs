@@ -29,7 +29,7 @@ fn a_profile_counts_the_calls_that_a_trace_has() {
     assert_eq!(counted, folder.calls("trace.kperf"));
     let largest = functions.iter().max_by_key(|f| f["self_nanos"].as_u64()).unwrap();
     assert_eq!(largest["name"], "command::fibonacci");
-    // Slow calls are told one by one, from the component's export on.
+    // Slow calls are listed one by one, from the component's export on.
     let tree = folder.run(&["replay", "profile.kperf"]).stdout;
     assert!(tree.contains("wasi:cli/run@0.2") && tree.contains("command::main"), "{tree}");
     let info = folder.info("profile.kperf");

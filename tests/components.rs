@@ -128,7 +128,7 @@ fn functions_take_and_give_values_as_text() {
         (&["total([{name: \"tea\"}], %none)"], "the field `price` is missing"),
         (&["total([], free)"], "there is no case `free`"),
         (&["nothing()"], "exports no function `nothing`; it exports `demo:shop/cart#[constructor]basket`"),
-        (&["reverse(\"a\")", "b"], "leave the others out"),
+        (&["reverse(\"a\")", "b"], "remove the others"),
     ] {
         let ran = invoke(call);
         assert!(ran.code == Some(1) && ran.stderr.contains(error), "{call:?}: {}", ran.stderr);

@@ -144,7 +144,10 @@ fn quiet_says_nothing_and_plain_leaves_no_trace() {
     assert!(!folder.path("life.kperf").exists());
     let ran = folder.run(&["run", "--plain", "--only", "main", &example("c")]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
-    assert_eq!(ran.stderr, "error: --plain runs the module as it is; leave out what chooses functions\n");
+    assert_eq!(
+        ran.stderr,
+        "error: --plain runs the module as it is; remove the flags that choose functions\n"
+    );
 }
 
 #[test]

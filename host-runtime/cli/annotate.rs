@@ -1,14 +1,14 @@
-//! `kperf-wasm annotate`: the source of a function beside its figures.
+//! `kperf-wasm annotate`: shows the source of a function with its figures.
 
 mod listing;
 mod source;
 mod wat;
 
-use crate::filters::CallArgs;
-use crate::input;
-use crate::output::tell;
-use crate::table::{grouped, plural};
-use crate::traces;
+use crate::shared::flags::filters::CallArgs;
+use crate::shared::input;
+use crate::shared::output;
+use crate::shared::table::{grouped, plural};
+use crate::shared::traces;
 use anyhow::{Context, bail};
 use kperf_profile::{FlatProfile, Lines, Profile, Row, Unit, printable};
 use kperf_rewriter::Pattern;
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 /// Show the source of a function beside its self time, line by line, and the calls that each line makes
 ///
 /// Only a native profile (`run --record profile` on Linux on x86-64) knows where in a function the time went. Of a trace the calls
-/// of each line are shown; where a function is called on several lines, nobody knows how many calls each of them made. Without
+/// of each line are shown; a function that is called on several lines has one figure for all of them. Without
 /// debug information, or without its source files, the function is shown in the text format of WebAssembly.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -51,7 +51,7 @@ Examples:
 Exit codes:
   0 fine, 1 failure, 2 wrong usage";
 
-/// The functions with the most self time that a function is inlined in, if it is; no more than three.
+/// At most three functions with inlined copies of the function, the most self time first.
 fn inlined_in(profile: &Profile, flat: &FlatProfile, pattern: &Pattern) -> Option<Vec<String>> {
     let mut rows: Vec<&Row> = flat.rows.iter().collect();
     rows.sort_by(|a, b| b.self_nanos.total_cmp(&a.self_nanos));
@@ -73,7 +73,7 @@ struct SourceArgs {
     /// A folder with source files that are not where they were when the module was compiled. May be repeated.
     #[arg(long, value_name = "FOLDER")]
     source: Vec<PathBuf>,
-    /// Show WebAssembly in the text format, though there is source.
+    /// Show WebAssembly in the text format even if there is source.
     #[arg(long)]
     wat: bool,
     /// The original module, for its text [default: the one that was run, if it is still the same]
@@ -81,7 +81,7 @@ struct SourceArgs {
     module: Option<PathBuf>,
 }
 
-/// What the listings of all functions have in common.
+/// What all listings share.
 struct Listed<'a> {
     profile: &'a Profile,
     lines: &'a Lines,
@@ -99,17 +99,17 @@ impl Opts {
                 self.function
             );
         }
-        let profile = traces::profile_of(&self.trace, &self.calls.parse()?)?;
+        let profile = traces::source(&self.trace).calls(&self.calls.parse()?).profile()?;
         let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
         let rows = self.chosen(&profile, &flat)?;
-        traces::tell_warnings(&profile.health);
+        traces::report_health(&profile.health);
         let mut out = BufWriter::new(io::stdout().lock());
         for (n, row) in rows.iter().enumerate() {
             if n > 0 {
                 writeln!(out).context("failed to write to stdout")?;
             }
             if let Some(hint) = self.sources.write(&profile, row, self.context, &mut out)? {
-                tell(format_args!("hint: {hint}"));
+                output::hint(hint);
             }
         }
         out.flush().context("failed to write to stdout")?;
@@ -129,14 +129,13 @@ impl Opts {
                 );
             }
             let names = flat.rows.iter().map(|row| &*row.name);
-            let hint =
-                pattern.hint(names).map(|hint| format!("; is it `{}` that you want?", printable(&hint)));
+            let hint = pattern.hint(names).map(|hint| format!("; did you mean `{}`?", printable(&hint)));
             let (count, hint) = (flat.rows.len(), hint.unwrap_or_default());
             bail!("`{}` matches none of the {count} functions that were called{hint}", self.function);
         }
         if self.limit > 0 && rows.len() > self.limit {
             let more = plural((rows.len() - self.limit) as u64, "more function");
-            tell(format_args!("hint: {more} match; --limit 0 shows all"));
+            output::hint(format_args!("{more} match; --limit 0 shows all"));
             rows.truncate(self.limit);
         }
         Ok(rows)
@@ -144,8 +143,7 @@ impl Opts {
 }
 
 impl SourceArgs {
-    /// Writes the source of a function with its figures, and so many lines around those that have some. Answers what the user should
-    /// know of it.
+    /// Writes the source of a function with its figures, and `context` lines around lines with figures. Returns a hint.
     fn write(
         &self,
         profile: &Profile,
@@ -161,7 +159,7 @@ impl SourceArgs {
         if profile.symbols.get(row.func).is_some_and(|symbol| symbol.imported) {
             listing::write_bare(&listed, row, out).context(failed)?;
             return Ok(Some(format!(
-                "`{}` is a function of the host's: there is nothing to show",
+                "`{}` is a function of the host: there is nothing to show",
                 printable(&row.name)
             )));
         }
@@ -191,7 +189,7 @@ impl SourceArgs {
     /// build.
     fn module_of(&self, profile: &Profile, row: &Row) -> anyhow::Result<Vec<u8>> {
         let table = profile.symbols.tables().iter().find(|table| table.get(row.func).is_some());
-        let table = table.context("the trace doesn't say which module the function is of")?;
+        let table = table.context("the trace doesn't say which module has the function")?;
         let named = profile.header.command.iter().map(Path::new);
         let is_module = |path: &&Path| path.extension().is_some_and(|end| end == "wasm" || end == "wat");
         let mut candidates: Vec<&Path> = match &self.module {
@@ -201,7 +199,7 @@ impl SourceArgs {
         candidates.dedup();
         for path in &candidates {
             let wasm = input::read_module(path)?;
-            let module = kperf_rewriter::identity(&wasm, "").context("it is no module")?;
+            let module = kperf_rewriter::identity(&wasm, "").context("not a module")?;
             let is_same = module.sha256 == table.module.sha256
                 || module.code.is_some() && module.code == table.module.code;
             if is_same {
@@ -209,17 +207,17 @@ impl SourceArgs {
             }
             if self.module.is_some() {
                 let name = printable(&table.module.name);
-                bail!("`{}` is not the module `{name}` of the trace, or of another build", path.display());
+                bail!("`{}` is not the trace's module `{name}`, or another build of it", path.display());
             }
         }
         bail!(
-            "the module `{}` isn't where it was run, or is another build; name it with --module",
+            "the module `{}` is not where it was run, or is another build; give it with --module",
             printable(&table.module.name)
         );
     }
 }
 
-/// What is known of the function as a whole.
+/// Writes the function's own figures.
 fn head(profile: &Profile, row: &Row, unit: Unit, out: &mut impl Write) -> io::Result<()> {
     let own = unit.text(row.self_nanos.round() as u64);
     let share = 100.0 * row.share;
@@ -236,7 +234,7 @@ fn head(profile: &Profile, row: &Row, unit: Unit, out: &mut impl Write) -> io::R
     }
 }
 
-/// The figures in front of a line, as wide for every line.
+/// The figures before a line, in columns of equal width.
 fn figures(own: Option<f64>, of: f64, calls: u64, took: f64, unit: Unit) -> String {
     let share = own.filter(|_| of > 0.0).map_or(String::new(), |own| format!("{:.1} %", 100.0 * own / of));
     let own = own.map_or(String::new(), |own| unit.text(own.round() as u64));
@@ -247,5 +245,5 @@ fn figures(own: Option<f64>, of: f64, calls: u64, took: f64, unit: Unit) -> Stri
     format!("{share:>7} {own:>9} {calls:>11} {took:>9}")
 }
 
-/// What stands above these figures.
+/// The titles of these columns.
 const TITLES: &str = "   self      self       calls they took";

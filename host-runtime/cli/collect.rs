@@ -3,12 +3,12 @@
 mod compact;
 mod sql;
 
-use crate::input;
-use crate::output::{print, tell};
-use crate::spans::environment;
-use crate::symbols::SymbolArgs;
-use crate::table::plural;
-use crate::traces::{Again, Trace};
+use crate::shared::flags::spans::environment;
+use crate::shared::input;
+use crate::shared::output::{self, print};
+use crate::shared::symbols::SymbolArgs;
+use crate::shared::table::plural;
+use crate::shared::traces::{self, Trace};
 use anyhow::{Context, bail};
 use indicatif::ProgressBar;
 use kperf_dataset::{Added, Adder, Error, Labels, Options, Store};
@@ -23,16 +23,16 @@ use std::time::Duration;
 /// Add traces to a dataset: Parquet tables that DuckDB, Spark, ClickHouse and the like read
 ///
 /// A dataset is a folder with the tables `runs`, `functions`, `paths`, `stats` (what each path of calls did in each run, with a
-/// histogram of durations) and `spans` (slow calls), for each service and day. A trace that was taken before is left out, so a
-/// folder can be collected again and again, by several processes at once, and one that was killed. `report`, `flame` and
-/// `diff` read a dataset too: `--where "version = 'b'"` chooses runs.
+/// histogram of durations) and `spans` (slow calls), for each service and day. Traces already in the
+/// dataset are skipped, so collecting is safe to repeat, to run concurrently, and to interrupt. `report`, `flame` and `diff`
+/// read a dataset too: `--where "version = 'b'"` chooses runs.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
     /// Traces, folders with traces (`*.kperf`), or `-` for stdin.
     #[arg(value_name = "TRACE|DIR")]
     traces: Vec<PathBuf>,
-    /// The dataset: a folder, or `s3://BUCKET/PREFIX` (a build with `--features s3`; `AWS_*` variables name who writes and where).
+    /// The dataset: a folder, or `s3://BUCKET/PREFIX` (a build with `--features s3`; `AWS_*` variables have the keys and the region).
     #[arg(short, long, value_name = "DIR|s3://..")]
     output: PathBuf,
     /// The service that ran [default: `OTEL_SERVICE_NAME`, or the module's name]
@@ -44,28 +44,28 @@ pub struct Opts {
     /// The machine that it ran on [default: `host.name` of `OTEL_RESOURCE_ATTRIBUTES`, or none]
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
-    /// More about the runs, for the column `attributes`. May be repeated.
+    /// An attribute of the runs, for the column `attributes`. May be repeated.
     #[arg(long = "attribute", value_name = "NAME=VALUE")]
     attributes: Vec<String>,
-    /// Tell runs apart by this name instead of by what the trace says of its start. Only with one trace.
+    /// Identify the run by this name instead of by the start in its trace. Only with one trace.
     #[arg(long, value_name = "NAME")]
     run_id: Option<String>,
     /// Also write a row for each call, to the table `calls`.
     #[arg(long)]
     calls: bool,
-    /// Calls that took at least this long have a row in `spans`.
+    /// Write a row in `spans` for calls that took at least this long.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, default_value = "10ms")]
     span_min: Duration,
-    /// At most so many calls of a run have one: the longest.
+    /// Write at most N such rows for a run, for the longest calls.
     #[arg(long, value_name = "N", default_value_t = Options::MAX_SPANS)]
     max_spans: usize,
-    /// Join the small files of a day to large ones, when all traces are taken.
+    /// Join the small files of a day after all traces are collected.
     #[arg(long)]
     compact: bool,
-    /// Print the views that answer the usual questions, for `duckdb`, `datafusion` or `spark`.
+    /// Print views for the usual questions, for `duckdb`, `datafusion` or `spark`.
     #[arg(long, value_enum, value_name = "ENGINE", num_args = 0..=1, default_missing_value = "duckdb")]
     sql: Option<Engine>,
-    /// Say nothing but warnings.
+    /// Print only warnings and errors.
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
@@ -82,27 +82,27 @@ Examples:
   kperf-wasm report dataset/ --where \"version = 'b' and host = 'web-3'\"
 
 Exit codes:
-  0 everything is in the dataset, 1 something isn't, or failure, 2 wrong usage";
+  0 everything is in the dataset, 1 failure, also of single traces, 2 wrong usage";
 
-/// Fails if a run can't be added to a dataset when it has ended, as far as that is known before it begins.
+/// Fails if it is clear before a run that it can't be added to the dataset at its end.
 pub fn prepare(trace: &Path, dataset: &Path) -> anyhow::Result<()> {
     if trace == Path::new("-") || trace.exists() && !trace.is_file() {
-        bail!("--dataset needs the trace as a file, and `{}` is none", trace.display());
+        bail!("--dataset needs the trace as a file, and `{}` is not a file", trace.display());
     }
     if dataset == Path::new("-") {
-        bail!("a dataset is a folder; name one with --dataset");
+        bail!("a dataset is a folder; give one with --dataset");
     }
     environment()?;
     Store::open_or_create(dataset)?;
     Ok(())
 }
 
-/// Adds a run that has just ended to a dataset, with what the environment says of it. Answers whether it is there; if not, the user is told.
+/// Adds a run that has just ended to a dataset, with attributes from the environment. Prints an error and returns false if that failed.
 pub fn add_run(trace: &Path, dataset: &Path, quiet: bool) -> bool {
     match Opts::of_run(trace, dataset, quiet).run() {
         Ok(code) => code == ExitCode::SUCCESS,
         Err(error) => {
-            tell(format_args!("error: {error:#}"));
+            output::error(format_args!("{error:#}"));
             false
         }
     }
@@ -128,13 +128,13 @@ impl Opts {
         }
     }
 
-    /// Collects. Traces that can't be read are told, and the others taken all the same.
+    /// Collects. Reports traces that can't be read, and collects the others.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         if self.output == Path::new("-") {
-            bail!("a dataset is a folder; name one with -o");
+            bail!("a dataset is a folder; give one with -o");
         }
         if self.traces.is_empty() && !self.compact && self.sql.is_none() {
-            bail!("name traces, folders with traces, or `-` for stdin");
+            bail!("give traces, folders with traces, or `-` for stdin");
         }
         let inputs =
             self.traces.iter().map(|path| traces(path)).collect::<anyhow::Result<Vec<_>>>()?.concat();
@@ -145,10 +145,10 @@ impl Opts {
             true => Store::open(&self.output)?,
             false => Store::open_or_create(&self.output)?,
         };
-        let failed = self.take_all(&store, &inputs)?;
+        let failed = self.add_all(&store, &inputs)?;
         if self.compact {
-            let told = compact::compact(&store)?;
-            self.say(format_args!("{}: {told}", store.root().display()));
+            let summary = compact::compact(&store)?;
+            self.status(format_args!("{}: {summary}", store.root().display()));
         }
         if let Some(engine) = self.sql {
             print(&sql::views(&store, engine)?)?;
@@ -156,37 +156,42 @@ impl Opts {
         Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
-    fn say(&self, text: impl std::fmt::Display) {
+    fn status(&self, text: impl std::fmt::Display) {
         if !self.quiet {
-            tell(text);
+            output::status(text);
         }
     }
 
-    /// Takes all traces. Answers how many could not be taken.
-    fn take_all(&self, store: &Store, inputs: &[PathBuf]) -> anyhow::Result<u64> {
+    /// Adds all traces. Returns the number of failures.
+    fn add_all(&self, store: &Store, inputs: &[PathBuf]) -> anyhow::Result<u64> {
         if inputs.is_empty() {
             return Ok(0);
         }
         let mut adder = Adder::new(store, self.options()?)?;
         let (mut new, mut grown, mut before, mut failed) = (0u64, 0u64, 0u64, 0u64);
         for path in inputs {
-            match self.take(&mut adder, path) {
+            match self.add(&mut adder, path) {
                 Ok(Added::New) => new += 1,
                 Ok(Added::Grown) => grown += 1,
                 Ok(Added::Before) => before += 1,
                 Err(error) if inputs.len() == 1 => return Err(error),
                 Err(error) => {
                     failed += 1;
-                    tell(format_args!("error: {error:#}"));
+                    output::error(format_args!("{error:#}"));
                 }
             }
         }
-        let mut told = vec![format!("{} new", plural(new, "run"))];
-        let others = [(grown, "more of than before"), (before, "taken before"), (failed, "not taken")];
-        told.extend(
+        let mut counts = vec![format!("{} new", plural(new, "run"))];
+        let others = [(grown, "grown"), (before, "collected before"), (failed, "failed")];
+        counts.extend(
             others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}")),
         );
-        self.say(format_args!("{}: {}, {} in all", store.root().display(), told.join(", "), adder.runs()));
+        self.status(format_args!(
+            "{}: {}, {} in all",
+            store.root().display(),
+            counts.join(", "),
+            adder.runs()
+        ));
         Ok(failed)
     }
 
@@ -195,8 +200,9 @@ impl Opts {
         let of_resource = Labels::of_resource(attributes);
         let mut attributes = of_resource.attributes;
         for text in &self.attributes {
-            let (name, value) =
-                text.split_once('=').with_context(|| format!("`{text}` is no attribute; give NAME=VALUE"))?;
+            let (name, value) = text
+                .split_once('=')
+                .with_context(|| format!("`{text}` is not an attribute; give NAME=VALUE"))?;
             attributes.push((name.to_owned(), value.to_owned()));
         }
         let labels = Labels {
@@ -214,15 +220,15 @@ impl Opts {
         })
     }
 
-    fn take(&self, adder: &mut Adder<'_>, path: &Path) -> anyhow::Result<Added> {
-        let again = Again::new(path)?;
+    fn add(&self, adder: &mut Adder<'_>, path: &Path) -> anyhow::Result<Added> {
+        let source = traces::source(path).symbols(&self.symbols).rewindable()?;
         let length =
             path.metadata().ok().filter(|metadata| metadata.is_file()).map(|metadata| metadata.len());
         let (shown, name) = (input::name(path), input::module_name(path));
         let trace = kperf_dataset::Trace { shown: &shown, name: &name, length };
         let bar = RefCell::new(ProgressBar::hidden());
         let open = || {
-            let opened = again.open(&self.symbols);
+            let opened = source.open();
             let Trace { reader, progress } = opened.map_err(|error| Error::new(format!("{error:#}")))?;
             bar.replace(progress);
             Ok(reader)
@@ -231,13 +237,13 @@ impl Opts {
         bar.borrow().finish_and_clear();
         let outcome = outcome?;
         for warning in &outcome.warnings {
-            tell(format_args!("warning: {shown}: {warning}"));
+            output::warn(format_args!("{shown}: {warning}"));
         }
         Ok(outcome.added)
     }
 }
 
-/// The traces that a path means: itself, or all `.kperf` files in the folder and in those within it.
+/// The traces at a path: the file itself, or all `.kperf` files in the folder, recursively.
 fn traces(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if path == Path::new("-") || !path.is_dir() {
         return Ok(vec![path.to_owned()]);
@@ -260,7 +266,7 @@ fn traces(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// What is in a folder; nothing if it has gone.
+/// The entries of a folder; none if it was deleted.
 fn entries(of: &Path) -> anyhow::Result<Vec<PathBuf>> {
     let failed = || format!("failed to read the folder `{}`", of.display());
     match fs::read_dir(of) {

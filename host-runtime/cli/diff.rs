@@ -5,12 +5,12 @@ mod pictures;
 mod places;
 mod verdict;
 
-use crate::dataset;
-use crate::filters::{CallArgs, Calls, Known};
-use crate::output::tell;
-use crate::records::{self, Cell, Column, Format};
-use crate::table::{TableOptions, clock_text, host_text, plural, sampled};
-use crate::{input, traces};
+use crate::shared::flags::filters::{CallArgs, CallSelection, TraceContents};
+use crate::shared::output;
+use crate::shared::records::{self, Cell, Column, Format};
+use crate::shared::table::{TableOptions, clock_text, host_text, plural, sampled};
+use crate::shared::traces::dataset;
+use crate::shared::{input, traces};
 use anyhow::{Context, bail};
 use kperf_dataset::is_dataset;
 use kperf_profile::{Change, DiffRow, Metric, Profile, ProfileDiff, Sample, Unit};
@@ -23,8 +23,8 @@ use verdict::Limit;
 /// Show what changed between two traces of the same program, from two versions, compilers, languages or hosts
 ///
 /// Functions are matched by their names. For each the table has the calls, self time and total of both sides; the largest
-/// change of self time comes first, and functions that only one side has are shown too. One run a side can't tell a change of
-/// times from chance. With several runs a side (`A1 A2 A3 -- B1 B2 B3`) figures are means, and Welch's t-test is applied:
+/// change of self time comes first, and functions that only one side has are shown too. With one run a side, a change of
+/// times may be chance. With several runs a side (`A1 A2 A3 -- B1 B2 B3`) figures are means, and Welch's t-test is applied:
 /// `95 % from` and `to` are the confidence interval of the change, and a `*` marks changes that are significant at 5 %,
 /// corrected for the number of functions (Benjamini and Hochberg).
 #[derive(clap::Args)]
@@ -136,7 +136,7 @@ impl Opts {
         };
         let paths = (before, after);
         let calls = self.calls.parse()?;
-        let mut known = Known::default();
+        let mut known = TraceContents::default();
         let sides = dataset::sides(paths, &self.conditions)?;
         let (before, after) = if let Some([before, after]) = sides {
             (
@@ -154,11 +154,11 @@ impl Opts {
             && units.any(|unit| unit != first)
         {
             bail!(
-                "some of the traces tell times, others instructions (`--clock instructions`): they can't be compared"
+                "some of the traces have times, others instructions (`--clock instructions`): they can't be compared"
             );
         }
         if (before.has_profiles || after.has_profiles) && (before.has_calls || after.has_calls) {
-            tell(
+            output::status(
                 "warning: some of these are profiles, others traces of all calls: compare their counts, not their times",
             );
         }
@@ -180,20 +180,26 @@ impl Opts {
         }
         self.draw(metric, (&before, &after), &paths, &calls)?;
         self.add_places(&mut grown, metric, &paths, &calls)?;
-        for told in &grown {
-            tell(format_args!("error: {told}"));
+        for grown in &grown {
+            output::error(grown);
         }
         Ok(if grown.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(3) })
     }
 
-    fn side(&self, paths: &[PathBuf], by: By, calls: &Calls<'_>, known: &mut Known) -> anyhow::Result<Side> {
+    fn side(
+        &self,
+        paths: &[PathBuf],
+        by: By,
+        calls: &CallSelection<'_>,
+        known: &mut TraceContents,
+    ) -> anyhow::Result<Side> {
         let mut side = Side::default();
         for path in paths {
-            let profile = traces::profile_of_one(path, calls)?;
+            let profile = traces::source(path).calls(calls).one_of_several().profile()?;
             side.add_kind(&profile);
             known.add(&profile.symbols, &profile.health, &profile.lanes);
             if by == self.by {
-                traces::tell_warnings(&profile.health);
+                traces::report_health(&profile.health);
             }
             if side.about.is_empty() {
                 side.about = about(&profile);
@@ -215,8 +221,8 @@ impl Opts {
     fn side_of_dataset(
         &self,
         (path, condition): (&Path, Option<&str>),
-        calls: &Calls<'_>,
-        known: &mut Known,
+        calls: &CallSelection<'_>,
+        known: &mut TraceContents,
     ) -> anyhow::Result<Side> {
         if self.compensate {
             bail!("--compensate needs traces; a dataset has only sums");
@@ -261,7 +267,7 @@ impl Opts {
             writeln!(
                 out,
                 "# calls: {}",
-                whole(&diff.whole.calls, &|calls| crate::table::grouped(calls.round() as u64))
+                whole(&diff.whole.calls, &|calls| crate::shared::table::grouped(calls.round() as u64))
             )?;
             let counted = diff.rows.iter().filter(|row| row.is_counted).count();
             if counted > 0 {

@@ -8,8 +8,8 @@ mod pprof;
 mod speedscope;
 mod stream;
 
-use crate::filters::CallArgs;
-use crate::spans::SpanArgs;
+use crate::shared::flags::filters::CallArgs;
+use crate::shared::flags::spans::SpanArgs;
 use anyhow::bail;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,10 +17,10 @@ use std::process::ExitCode;
 /// Write a trace in another tool's format
 ///
 /// chrome, perfetto, speedscope, csv, parquet, kieker and kperf have every call and are written while the trace is read. pprof
-/// and folded have one entry for each path of calls, firefox has samples. Names are demangled and told apart. Times of csv and parquet are
+/// and folded have one entry for each path of calls, firefox has samples. Names are demangled and unique. Times of csv and parquet are
 /// nanoseconds since the trace's first lane began, as those of --range are (in a trace that comes from a pipe, since the lane of its first
 /// block did, unless --range is given); times of the other formats count from when the recording began, if the format has no other
-/// beginning. Where instructions are the clock, csv, parquet, pprof and speedscope say so; chrome, perfetto, firefox, kieker and kperf have only times, and each instruction is told as a nanosecond.
+/// beginning. Where instructions are the clock, csv, parquet, pprof and speedscope say so; chrome, perfetto, firefox, kieker and kperf have only times, and each instruction is written as a nanosecond.
 ///
 /// otlp is one protobuf message `TracesData` with a span for each call. otlp-json is the same as lines of JSON with 10,000
 /// spans each, for the Collector's `otlpjsonfile` receiver. With --metrics both have `MetricsData` instead: the calls of each
@@ -41,7 +41,7 @@ pub struct Opts {
     #[arg(long)]
     leave_ids: bool,
     /// firefox: the time between two samples [default: a millionth of the whole time, but at least 1us]
-    #[arg(long, value_name = "DURATION", value_parser = crate::filters::duration_nanos)]
+    #[arg(long, value_name = "DURATION", value_parser = crate::shared::flags::filters::duration_nanos)]
     interval: Option<u64>,
     #[command(flatten)]
     calls: CallArgs,
@@ -110,7 +110,7 @@ impl Opts {
         if self.format != Format::Kperf && self.leave_ids {
             bail!("--leave-ids needs --format kperf");
         }
-        crate::product::keep(&self.trace, &self.output)?;
+        crate::shared::product::keep(&self.trace, &self.output)?;
         match self.format {
             Format::Chrome => stream::chrome(&self)?,
             Format::Perfetto => stream::perfetto(&self)?,

@@ -1,12 +1,12 @@
-//! `kperf-wasm flame`: flame graphs.
+//! `kperf-wasm flame`: draws flame graphs.
 
-use crate::dataset::WhereArgs;
-use crate::filters::{CallArgs, Calls};
-use crate::input;
-use crate::output::tell;
-use crate::product::{self, Product};
-use crate::report::allocations;
-use crate::traces::{self, Again, Trace};
+use crate::shared::allocations;
+use crate::shared::flags::filters::{CallArgs, CallSelection};
+use crate::shared::input;
+use crate::shared::output;
+use crate::shared::product::{self, Product};
+use crate::shared::traces::dataset::WhereArgs;
+use crate::shared::traces::{self, RewindableTrace, Trace};
 use anyhow::{Context, bail};
 use kperf_export::formats::flame::{self, Options};
 use kperf_export::formats::folded::{self, Weight};
@@ -17,7 +17,7 @@ use std::process::ExitCode;
 /// Draw a flame graph: each path of calls is a box as wide as its time
 ///
 /// The picture is an SVG: click on a box to zoom, press Ctrl-F to search. --reverse puts the innermost functions at the
-/// root, with their callers above them. --chart draws what ran when, from left to right. --folded writes the paths as text,
+/// root, with their callers above them. --chart draws calls over time, from left to right. --folded writes the paths as text,
 /// for other tools.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -57,16 +57,16 @@ Examples:
 Exit codes:
   0 fine (of a damaged trace what can be read is drawn), 1 failure, 2 wrong usage";
 
-/// What boxes are measured by.
+/// What the width of a box means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum By {
     Time,
     Calls,
     /// Bytes that were allocated (`run --allocations`).
     Allocated,
-    /// Bytes that were there when there were most.
+    /// Bytes in use at the peak.
     Peak,
-    /// Bytes that were there at the end.
+    /// Bytes in use at the end.
     Live,
 }
 
@@ -83,7 +83,9 @@ impl Opts {
         product::keep(&self.trace, &self.output)?;
         let ending = self.output.extension().unwrap_or_default().to_ascii_lowercase();
         if let Some(ending) = OTHERS.iter().find(|&&other| ending == other && !self.folded) {
-            bail!("`flame` draws SVG, which browsers show, and no .{ending}; name a file that ends in .svg");
+            bail!(
+                "`flame` draws SVG, which browsers show, not .{ending}; give a file name that ends in .svg"
+            );
         }
         let flags =
             [(self.chart, "--chart"), (matches!(self.by, By::Allocated | By::Peak | By::Live), "--by")];
@@ -91,18 +93,21 @@ impl Opts {
             self.dataset.refuse(&self.trace, flag)?;
         }
         let of_dataset = self.dataset.profile(&self.trace, &calls)?;
-        let again = if of_dataset.is_none() { Some(Again::new(&self.trace)?) } else { None };
+        let trace = match of_dataset {
+            Some(_) => None,
+            None => Some(traces::source(&self.trace).calls(&calls).rewindable()?),
+        };
         let weight = match self.by {
             By::Time => Weight::Nanos,
             By::Calls => Weight::Calls,
             By::Allocated | By::Peak | By::Live => Weight::Bytes,
         };
-        let profile = match (&again, of_dataset) {
-            (Some(again), _) if weight == Weight::Bytes => self.bytes(again, &calls)?,
-            (Some(again), _) => again.profile_of(&calls)?,
+        let profile = match (&trace, of_dataset) {
+            (Some(trace), _) if weight == Weight::Bytes => self.bytes(trace, &calls)?,
+            (Some(trace), _) => trace.profile()?,
             (None, of_dataset) => of_dataset.context("no runs")?,
         };
-        traces::tell_warnings(&profile.health);
+        traces::report_health(&profile.health);
         let what = |profile: &Profile| match weight {
             Weight::Bytes => format!("{} bytes", profile.tree.total_ticks()),
             Weight::Nanos | Weight::Calls => format!("{} calls", profile.calls()),
@@ -113,38 +118,42 @@ impl Opts {
         let mut out = Product::create(&self.output, false)?;
         let name = out.name();
         let context = || format!("failed to write `{name}`");
-        if let Some(again) = again.filter(|_| self.chart) {
-            let least = calls.min_nanos().unwrap_or(profile.header.nanos(profile.tree.total_ticks()) / PARTS);
-            let Trace { reader, progress } = again.open_for(&calls, false)?;
+        if let Some(trace) = trace.filter(|_| self.chart) {
+            let shortest =
+                calls.min_nanos().unwrap_or(profile.header.nanos(profile.tree.total_ticks()) / PARTS);
+            let Trace { reader, progress } = trace.open()?;
             let exported = calls.with(|filter| {
-                let filter = CallFilter { min_nanos: least, ..filter.clone() };
+                let filter = CallFilter { min_nanos: shortest, ..filter.clone() };
                 flame::write_chart(reader, &filter, &options, &mut out, |bytes| progress.set_position(bytes))
             });
             progress.finish_and_clear();
             let shown = exported.with_context(context)?.calls;
             out.finish()?;
-            let least = unit.text(least);
-            tell(format_args!("{name}: {shown} of {} calls, those of at least {least}", profile.calls()));
+            let shortest = unit.text(shortest);
+            output::status(format_args!(
+                "{name}: {shown} of {} calls, all of at least {shortest}",
+                profile.calls()
+            ));
         } else if self.folded {
-            traces::tell_shortened(folded::write(&profile, weight, &mut out).with_context(context)?);
+            traces::warn_shortened(folded::write(&profile, weight, &mut out).with_context(context)?);
             out.finish()?;
-            tell(format_args!("{name}: {}", what(&profile)));
+            output::status(format_args!("{name}: {}", what(&profile)));
         } else {
-            traces::tell_shortened(flame::write(&profile, &options, &mut out).with_context(context)?);
+            traces::warn_shortened(flame::write(&profile, &options, &mut out).with_context(context)?);
             out.finish()?;
-            tell(format_args!("{name}: {}", what(&profile)));
+            output::status(format_args!("{name}: {}", what(&profile)));
         }
         Ok(ExitCode::SUCCESS)
     }
 
-    /// The profile, with bytes in the place of times.
-    fn bytes(&self, again: &Again, calls: &Calls<'_>) -> anyhow::Result<Profile> {
+    /// The profile with bytes instead of times.
+    fn bytes(&self, trace: &RewindableTrace<'_>, calls: &CallSelection<'_>) -> anyhow::Result<Profile> {
         if let Some(flag) = calls.of_parts() {
-            bail!("blocks are followed through the whole trace; leave {flag} out");
+            bail!("blocks are followed through the whole trace; remove {flag}");
         }
-        let (profile, heap) = again.profile_observed(calls, Heap::default())?;
+        let (profile, heap) = trace.observed(Heap::default())?;
         allocations::check(&profile, &heap)?;
-        heap.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));
+        heap.warnings().iter().for_each(|warning| output::warn(warning));
         let tree = heap.tree(&profile.tree, |figures| match self.by {
             By::Peak => (figures.peak_blocks, figures.peak_bytes),
             By::Live => (figures.live_blocks, figures.live_bytes),

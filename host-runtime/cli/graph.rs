@@ -1,14 +1,14 @@
-//! `kperf-wasm graph`: who calls whom, as a picture.
+//! `kperf-wasm graph`: draws who calls whom.
 
-use crate::dataset::WhereArgs;
-use crate::filters::CallArgs;
-use crate::input;
-use crate::output::tell;
-use crate::picture::{self, Layout};
-use crate::product::{self, Product};
 use crate::removed;
-use crate::table::grouped;
-use crate::traces;
+use crate::shared::flags::filters::CallArgs;
+use crate::shared::input;
+use crate::shared::output;
+use crate::shared::picture::{self, Layout};
+use crate::shared::product::{self, Product};
+use crate::shared::table::grouped;
+use crate::shared::traces;
+use crate::shared::traces::dataset::WhereArgs;
 use anyhow::{Context, bail};
 use kperf_export::graph::{self, Picture};
 use kperf_profile::{Profile, Unit};
@@ -21,8 +21,7 @@ use std::process::ExitCode;
 ///
 /// A box has a function's name, its total and self time with their shares of the whole, and the number of its calls. An arrow
 /// has the number of calls and their total. What takes more time is redder. A chain of functions that do little but make a single
-/// call of the next is one box. Functions below --min-share are left out, or together are a box `n others`. The title counts
-/// what has no box of its own.
+/// call of the next is one box. Functions below --min-share are not drawn, or share a box `n others`. The title counts them.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Opts {
@@ -32,7 +31,7 @@ pub struct Opts {
     /// Where to write the picture. The ending chooses the format: `.svg`, `.dot`, `.mmd`.
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
-    /// The format, whatever the ending is. Needed if the output is `-`, stdout.
+    /// The format, if not by the ending. Needed if the output is `-`, stdout.
     #[arg(long, value_enum, value_name = "FORMAT")]
     format: Option<Format>,
     /// Leave out functions that have less than this share of the whole time, in percent.
@@ -95,11 +94,11 @@ impl Opts {
         let calls = self.calls.parse()?;
         let mut profile = match self.dataset.profile(&self.trace, &calls)? {
             Some(profile) => profile,
-            None => traces::profile_of(&self.trace, &calls)?,
+            None => traces::source(&self.trace).calls(&calls).profile()?,
         };
         self.choose(&mut profile)?;
         let compensate = traces::compensation(&profile, self.compensate)?;
-        traces::tell_warnings(&profile.health);
+        traces::report_health(&profile.health);
         if profile.tree.nodes().len() < 2 {
             bail!("there are no calls to draw");
         }
@@ -116,7 +115,7 @@ impl Opts {
         let name = out.name();
         out.finish()?;
         let Picture { vertices, edges, .. } = &picture;
-        tell(format_args!("{name}: {} boxes, {} arrows", vertices.len(), edges.len()));
+        output::status(format_args!("{name}: {} boxes, {} arrows", vertices.len(), edges.len()));
         Ok(ExitCode::SUCCESS)
     }
 
@@ -130,7 +129,7 @@ impl Opts {
             (None, ending) => match removed::instead("graph", ending.unwrap_or_default()) {
                 Some(instead) => bail!(instead),
                 None => bail!(
-                    "the ending of `{}` is no known format; use .svg, .dot or .mmd, or give --format",
+                    "the ending of `{}` is not a known format; use .svg, .dot or .mmd, or give --format",
                     self.output.display()
                 ),
             },
@@ -147,7 +146,7 @@ impl Opts {
             let chosen = |func| pattern.matches(&symbols.name(func));
             if !profile.tree.iter().any(|(_, node)| chosen(node.func)) {
                 let names = symbols.iter().map(|symbol| symbol.display_name());
-                let hint = pattern.hint(names).map(|hint| format!("; is it `{hint}` that you want?"));
+                let hint = pattern.hint(names).map(|hint| format!("; did you mean `{hint}`?"));
                 bail!(
                     "{flag} `{text}` matches none of the functions that were called{}",
                     hint.unwrap_or_default()
@@ -169,7 +168,7 @@ impl Opts {
         };
         let nanos = profile.header.nanos(profile.tree.total_ticks());
         let calls: u64 = profile.tree.iter().map(|(_, node)| node.calls).sum();
-        // The boxes are without.
+        // The boxes exclude them.
         let probes = if self.compensate { ", probes included" } else { "" };
         vec![format!(
             "{}{of}: {} calls in {}{probes}",

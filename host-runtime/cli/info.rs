@@ -1,14 +1,14 @@
-//! `kperf-wasm info`: what a file is.
+//! `kperf-wasm info`: describes a file.
 
 mod component;
 mod module;
 mod proposals;
 mod trace;
 
-use crate::input;
-use crate::symbols::SymbolArgs;
-use crate::table::grouped;
-use crate::traces;
+use crate::shared::input;
+use crate::shared::symbols::SymbolArgs;
+use crate::shared::table::grouped;
+use crate::shared::traces;
 use anyhow::Context;
 use kperf_profile::Profile;
 use kperf_trace::TraceReader;
@@ -68,17 +68,17 @@ impl Opts {
                 self.module(&input::assemble(&self.file, bytes)?)?
             }
         } else if is_trace(&self.file)? {
-            self.trace(&traces::profile(&self.file, &self.symbols)?)?
+            self.trace(&traces::source(&self.file).symbols(&self.symbols).profile()?)?
         } else {
             self.module(&input::read_module(&self.file)?)?
         };
-        crate::output::print(&text)?;
+        crate::shared::output::print(&text)?;
         Ok(ExitCode::SUCCESS)
     }
 
     fn trace(&self, profile: &Profile) -> anyhow::Result<String> {
-        traces::tell_warnings(&profile.health);
-        traces::tell_hints(profile, false);
+        traces::report_health(&profile.health);
+        traces::show_hints(profile, false);
         self.formatted(&trace::describe(profile), trace::text)
     }
 

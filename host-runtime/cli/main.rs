@@ -23,9 +23,7 @@ mod top;
 mod view;
 
 use clap::Parser;
-use shared::flags::{filters, host, parents, probes, sampling, spans};
-use shared::traces::dataset;
-use shared::{delivery, input, output, picture, product, records, signals, symbols, table, traces};
+use shared::output;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -96,7 +94,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => {
             let Some(text) = removed::error(&error) else { error.exit() };
-            output::tell(format_args!("error: {text}"));
+            output::error(text);
             return ExitCode::from(2);
         }
     };
@@ -114,7 +112,7 @@ fn main() -> ExitCode {
                 let cause = cause.to_string().replace('\n', "\n       ");
                 text.push_str(&format!("    {n}: {cause}\n"));
             }
-            // If stderr is closed, nobody can be told.
+            // A closed stderr loses the error.
             let _ = std::io::stderr().write_all(output::safe(&text).as_bytes());
             ExitCode::FAILURE
         }

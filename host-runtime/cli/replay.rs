@@ -1,9 +1,9 @@
-//! `kperf-wasm replay`: the calls of a trace, one by one.
+//! `kperf-wasm replay`: prints calls one by one.
 
-use crate::filters::CallArgs;
-use crate::output::tell;
-use crate::symbols::SymbolArgs;
-use crate::traces::{self, Trace};
+use crate::shared::flags::filters::CallArgs;
+use crate::shared::output;
+use crate::shared::symbols::SymbolArgs;
+use crate::shared::traces::{self, Trace};
 use anyhow::Context;
 use indicatif::ProgressBar;
 use kperf_export::{ReplayOptions, replay};
@@ -45,9 +45,10 @@ impl Opts {
         let calls = self.calls.parse()?;
         let lanes =
             !traces::can_be_read_twice(&self.trace) || several_lanes(&self.trace, &self.calls.symbols)?;
-        // On a terminal a progress bar would stand between the lines of the replay.
+        // On a terminal a progress bar would be between the lines of the replay.
         let quiet = io::stdout().is_terminal();
-        let Trace { reader, progress } = traces::open_timed(&self.trace, &calls, quiet)?;
+        let Trace { reader, progress } =
+            traces::source(&self.trace).calls(&calls).with_times().quiet(quiet).open()?;
         let ticker = reader.header().clock.kind == ClockKind::Ticker;
         let out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
         let replayed = calls.with(|filter| {
@@ -56,20 +57,20 @@ impl Opts {
         });
         progress.finish_and_clear();
         let Exported { health, symbols, lanes, .. } = replayed.context("failed to replay the trace")?;
-        traces::tell_warnings(&health);
+        traces::report_health(&health);
         calls.check(&symbols, &health, &lanes)?;
         if ticker && health.sampling.is_none() {
-            tell(format_args!(
-                "hint: a ticker's times are no finer than its ticks; run --clock precise times every call"
+            output::hint(format_args!(
+                "a ticker's times are no finer than its ticks; run --clock precise times every call"
             ));
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// Whether a trace has more than one lane. That is read before the first line, whose width depends on it.
+/// Whether a trace has more than one lane. The first line's width depends on it.
 fn several_lanes(path: &Path, symbols: &SymbolArgs) -> anyhow::Result<bool> {
-    let Trace { mut reader, progress } = traces::open(path, symbols, false)?;
+    let Trace { mut reader, progress } = traces::source(path).symbols(symbols).open()?;
     let several = first_two_lanes(&mut reader, &progress);
     progress.finish_and_clear();
     several.with_context(|| format!("failed to read the trace `{}`", path.display()))

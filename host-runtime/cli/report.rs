@@ -1,6 +1,6 @@
-//! `kperf-wasm report`: the flat profile of a trace.
+//! `kperf-wasm report`: prints the flat profile of a trace.
 
-pub(crate) mod allocations;
+mod allocations;
 mod callgraph;
 mod formats;
 mod groups;
@@ -9,13 +9,13 @@ mod lines;
 mod percentiles;
 mod windows;
 
-use crate::dataset::WhereArgs;
-use crate::filters::CallArgs;
-use crate::records::Format;
-use crate::table::color::ColorArg;
-use crate::table::fit::Shown;
-use crate::table::{self, TableOptions};
-use crate::traces;
+use crate::shared::flags::filters::CallArgs;
+use crate::shared::records::Format;
+use crate::shared::table::color::ColorArg;
+use crate::shared::table::fit::Shown;
+use crate::shared::table::{self, TableOptions};
+use crate::shared::traces;
+use crate::shared::traces::dataset::WhereArgs;
 use anyhow::{Context, bail};
 use callgraph::End;
 use groups::By;
@@ -83,7 +83,7 @@ struct What {
     /// The call graph in the style of gprof: each function with its callers above it and its callees below.
     #[arg(long)]
     call_graph: bool,
-    /// The callers of the functions whose name matches: a glob or a `/regex/`.
+    /// The callers of the functions with matching names: a glob or a `/regex/`.
     #[arg(long, value_name = "PATTERN")]
     callers: Option<String>,
     /// The functions that these functions call.
@@ -142,15 +142,15 @@ impl Opts {
         calls.lines = self.what.by == By::Line;
         let (profile, histograms) = match of_dataset {
             Some(profile) => (profile, None),
-            None => traces::profile_observed(&self.trace, &calls, observer)?,
+            None => traces::source(&self.trace).calls(&calls).observed(observer)?,
         };
         self.window.check(&profile)?;
         if self.window.is_series() && self.what.is_given() {
-            bail!("--window series lists functions one by one; leave --by, --call-graph and the like out");
+            bail!("--window series lists functions one by one; remove --by, --call-graph and the like");
         }
         if profile.sampling().is_some() && (self.percentiles || self.what.histogram.is_some()) {
             bail!(
-                "the trace is a profile, which has only the average time of calls; leave --percentiles and --histogram out"
+                "the trace is a profile, which has only the average time of calls; remove --percentiles and --histogram"
             );
         }
         let cost = traces::compensation(&profile, self.compensate)?;
@@ -161,7 +161,7 @@ impl Opts {
             choose(&mut rows, flag, pattern)?;
         }
         self.sort.sort(&mut rows);
-        traces::tell_warnings(&profile.health);
+        traces::report_health(&profile.health);
         let mut out = BufWriter::new(io::stdout().lock());
         self.write(&profile, &graph, &rows, histograms.as_ref(), cost, &mut out)
             .and_then(|()| out.flush())
@@ -170,7 +170,7 @@ impl Opts {
             // Hints sum up the tree once more.
             drop(rows);
             drop(graph);
-            traces::tell_hints(&profile, cost.is_some());
+            traces::show_hints(&profile, cost.is_some());
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -293,12 +293,12 @@ impl What {
     }
 }
 
-/// Keeps the rows whose name matches.
+/// Keeps the rows with matching names.
 fn choose(rows: &mut Vec<&Row>, flag: &str, text: &str) -> anyhow::Result<()> {
     let pattern = Pattern::parse(text).with_context(|| format!("failed to read the pattern of {flag}"))?;
     let names = rows.iter().map(|row| &*row.name);
     if !names.clone().any(|name| pattern.matches(name)) {
-        let hint = pattern.hint(names.clone()).map(|hint| format!("; is it `{hint}` that you want?"));
+        let hint = pattern.hint(names.clone()).map(|hint| format!("; did you mean `{hint}`?"));
         let (count, hint) = (names.count(), hint.unwrap_or_default());
         bail!("{flag} `{text}` matches none of the {count} functions that were called{hint}");
     }

@@ -1,13 +1,15 @@
-//! `kperf-wasm rewrite`: only adds the probes, for modules that run elsewhere.
+//! `kperf-wasm rewrite`: adds probes to modules that run elsewhere.
 
-use crate::host::HostArgs;
-use crate::input;
-use crate::output::{self, tell};
-use crate::probes::{self, ProbeArgs};
-use crate::product::{self, Product, is_same};
-use crate::sampling::SpanMin;
-use crate::symbols;
+mod host;
+
+use crate::shared::flags::probes::{self, ProbeArgs};
+use crate::shared::flags::sampling::SpanMin;
+use crate::shared::input;
+use crate::shared::output;
+use crate::shared::product::{self, Product, is_same};
+use crate::shared::symbols;
 use anyhow::{Context, bail};
+use host::HostArgs;
 use kperf_abi::SymbolTable;
 use kperf_rewriter::{Decision, Options, Plan, Probe, RewrittenComponent, SkipReason, SymbolFile, Warning};
 use std::collections::BTreeMap;
@@ -21,7 +23,7 @@ use wasmparser::{Validator, WasmFeatures};
 ///
 /// Every function then calls `kperf.enter` and `kperf.leave`, which the host must supply (`kperf-wasm run` does). With
 /// `--probe inline` the module contains its own recorder and imports `kperf:host.now` and `kperf:host.flush` instead. In a
-/// component every core module gets probes, and the recorder stands beside them; it imports the instance
+/// component every core module gets probes, and a recorder is added beside them, which imports the instance
 /// `kperf:host/recorder`. A summary is written to stderr.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -41,8 +43,8 @@ pub struct Opts {
     /// no probes.
     #[arg(long, help_heading = "Which functions")]
     imports: bool,
-    /// What the times of events are: the host's, or the number of instructions that the module has executed, which it counts
-    /// itself: with inlined probes, and the same on every machine and in every run.
+    /// The times of events: the host's, or the number of instructions that the module has executed. The module counts these itself, with
+    /// inlined probes; they are the same on every machine and in every run.
     #[arg(long, value_enum, value_name = "CLOCK", default_value = "host")]
     clock: ClockArg,
     /// The first function id.
@@ -136,9 +138,9 @@ impl Opts {
             if let (Some((path, _)), Some(map)) = (&map, &rewritten.source_map) {
                 Product::write(path, false, map.as_bytes())?;
             }
-            tell(summary(path, target, module.len(), &rewritten, begun));
-            probes::tell_warnings(&rewritten.warnings);
-            rewritten.symbols.iter().for_each(probes::tell_allocators);
+            output::status(summary(path, target, module.len(), &rewritten, begun));
+            probes::report_warnings(&rewritten.warnings);
+            rewritten.symbols.iter().for_each(probes::report_allocators);
             id_base = rewritten.symbols.last().map_or(id_base, SymbolTable::id_end);
             tables.extend(rewritten.symbols);
         }
@@ -210,10 +212,10 @@ fn map_beside(target: &Path) -> Option<(PathBuf, String)> {
 /// A module or a component with probes.
 struct Rewritten {
     wasm: Vec<u8>,
-    /// Of its modules that have probes. Of a module alone in any case.
+    /// Of the modules with probes; a single module always has one.
     symbols: Vec<SymbolTable>,
     plans: Vec<Plan>,
-    /// How many functions of a component tell the calls from outside. They have symbols too.
+    /// How many exported functions of a component have probes. They have symbols too.
     exports: usize,
     warnings: Vec<Warning>,
     /// The module's source map, if it has one beside it.
@@ -249,7 +251,7 @@ impl Rewritten {
     }
 }
 
-/// What would become of each function; of a component module by module.
+/// Which functions would get probes, for a component module by module.
 fn listed(wasm: &[u8], options: &Options) -> anyhow::Result<String> {
     if !kperf_rewriter::is_component(wasm) {
         return Ok(list(&kperf_rewriter::plan(wasm, options)?));
@@ -257,11 +259,11 @@ fn listed(wasm: &[u8], options: &Options) -> anyhow::Result<String> {
     let mut text = String::new();
     let RewrittenComponent { modules, exports, .. } = kperf_rewriter::rewrite_component(wasm, options)?;
     for module in modules {
-        let told = match (&module.plan, module.left) {
+        let functions = match (&module.plan, module.left) {
             (Some(plan), _) => list(plan),
             (None, left) => left.map(|left| format!("no probes: {left}\n")).unwrap_or_default(),
         };
-        let _ = write!(text, "{}\n{told}", kperf_profile::printable(&module.name));
+        let _ = write!(text, "{}\n{functions}", kperf_profile::printable(&module.name));
     }
     for table in exports {
         let _ = writeln!(text, "{}", kperf_profile::printable(&table.module.name));
@@ -284,12 +286,11 @@ fn summary(module: &Path, target: &Path, size: usize, rewritten: &Rewritten, beg
         begun.elapsed(),
     );
     if rewritten.exports > 0 {
-        let _ =
-            write!(text, "\n  and {} that are called from outside, by their names in WIT", rewritten.exports);
+        let _ = write!(text, "\n  and {} exported functions, by their names in WIT", rewritten.exports);
     }
     let counted = rewritten.counted();
     if counted > 0 {
-        let _ = write!(text, "\n  {counted} counted only: their time is in that of their callers");
+        let _ = write!(text, "\n  {counted} counted only: their time is part of their callers'");
     }
     for (reason, count) in rewritten.skipped() {
         let _ = write!(text, "\n  {count} without a probe: {reason}");

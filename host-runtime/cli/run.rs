@@ -9,32 +9,34 @@ mod imports;
 mod invoke;
 pub mod live;
 mod module;
+mod names;
 mod outcome;
+mod probing;
 mod program;
 mod wasi;
 pub mod watch;
 mod wave;
 
-use crate::output::tell;
-use crate::parents::ParentArgs;
-use crate::probes::{LeafArg, ProbeArg, ProbeArgs};
-use crate::sampling::{RecordArg, RecordArgs, SamplingArgs, StackArg};
+use crate::collect;
 use crate::send::{LiveSignals, SignalArg};
-use crate::symbols::{self, SymbolArgs};
-use crate::table::color::ColorArg;
-use crate::table::fit::Shown;
-use crate::{collect, input, signals, table, traces};
+use crate::shared::flags::parents::ParentArgs;
+use crate::shared::flags::probes::{ProbeArg, ProbeArgs};
+use crate::shared::flags::sampling::{RecordArg, RecordArgs, SamplingArgs, StackArg};
+use crate::shared::output;
+use crate::shared::table::color::ColorArg;
+use crate::shared::table::fit::Shown;
+use crate::shared::{signals, table, traces};
 use anyhow::{Context, bail};
 use clock::ClockArg;
 use component::ComponentProgram;
-use guest::{Guest, Host};
+use guest::{Guest, Kind, Recording};
 use http::HttpProgram;
-use kperf_rewriter::{Options, Probe};
-use kperf_wasmtime::{ClockChoice, ErrorKind, HAS_NATIVE_STACKS, Recorder, Sampling, WhenFull};
+use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder, Sampling, WhenFull};
 use live::{Live, Wanted};
-use module::{Clock, Prepared};
+use module::{Host, ModuleProgram};
+use names::Names;
 use outcome::Outcome;
-use program::{ModuleProgram, Probes, Program};
+use program::{Program, UseCache};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -47,7 +49,8 @@ use watch::Watch;
 /// Run a module or a component with probes around its functions, and show where its time went
 ///
 /// A module must be a WASI preview 1 command or, with --invoke, any module that imports nothing but WASI preview 1. A component must
-/// be a command of WASI 0.2 or 0.3 or, with --invoke, any that imports nothing else; with --http it answers requests. It runs under wasmtime. Its calls are written to a trace, and at the end stderr shows the functions that took the most time.
+/// be a command of WASI 0.2 or 0.3 or, with --invoke, any that imports nothing else; with --http it answers requests. It runs under wasmtime. Its calls are written
+/// to a trace, and at the end stderr shows the functions that took the most time.
 /// The guest's input, output and exit code stay its own. A module that `rewrite` made keeps the probes it has.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -63,7 +66,7 @@ pub struct Opts {
     #[arg(long, value_name = "FUNC")]
     invoke: Option<String>,
     /// Answer HTTP requests at this address (`127.0.0.1:8080`; port 0 takes a free one) with a component that handles them
-    /// (`wasi:http/incoming-handler`), by one instance a request, until Ctrl-C. Calls have the request's `traceparent` as their parent.
+    /// (`wasi:http/incoming-handler`), with a new instance for each request, until Ctrl-C. Calls have the request's `traceparent` as their parent.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "invoke")]
     http: Option<String>,
     /// Where to write the trace [default: NAME.kperf in the current folder]
@@ -71,7 +74,7 @@ pub struct Opts {
     trace: Option<PathBuf>,
     /// How calls are timed. `precise` reads the clock at every event. `ticker[:PERIOD]` reads a copy of the time that another
     /// thread renews every PERIOD (2us; 500us if processors are busy; 1ms if there is only one): it costs a third, and times are
-    /// those of a sampler. `auto` is the ticker. `test` counts one microsecond for each reading, for exact output.
+    /// as rough as a sampler's. `auto` is the ticker. `test` counts one microsecond for each reading, for exact output.
     /// `instructions` counts those that the guest executes, which are the same on every machine and in every run (see
     /// --deterministic).
     #[arg(long, value_name = "CLOCK", default_value = "auto", conflicts_with = "plain")]
@@ -103,7 +106,7 @@ pub struct Opts {
     probes: ProbeArgs,
     #[command(flatten)]
     sampling: SamplingArgs,
-    /// Who shows the profile while it is recorded.
+    /// Shows the profile while it is recorded.
     #[arg(skip)]
     watch: Option<Watch>,
 }
@@ -115,7 +118,7 @@ Examples:
   kperf-wasm run app.wasm --dir . --dir /data::/in --env LOG=debug --clock precise
   kperf-wasm run fib.wat --invoke fib 30
   kperf-wasm run shop.component.wasm --invoke 'total([{price: 3, count: 2}])'
-  kperf-wasm run handler.wasm --http 127.0.0.1:8080  answers requests, each by an instance of its own
+  kperf-wasm run handler.wasm --http 127.0.0.1:8080  answers requests, each with a new instance
   kperf-wasm run app.wasm --record profile           exact counts and samples, at some 5 %
   kperf-wasm run app.wasm --clock instructions --deterministic
   kperf-wasm run app.wasm --otlp http://localhost:4318
@@ -130,24 +133,24 @@ Exit codes:
 /// How many functions the profile shows.
 const TOP: usize = 20;
 
-/// The endpoint of `--otlp`, if it isn't the module that stands behind a flag without one.
+/// The endpoint of `--otlp`. Fails if it is the module, which follows a flag without an endpoint.
 fn endpoint(text: &str) -> Result<String, String> {
     let is_module =
         [".wasm", ".wat", ".cwasm"].iter().any(|ending| text.ends_with(ending)) && !text.contains("://");
     if is_module {
         return Err(
-            "this is a module: give an endpoint before it (http://localhost:4318), or put --otlp behind it"
+            "this is a module: give an endpoint before it (http://localhost:4318), or put --otlp after it"
                 .to_owned(),
         );
     }
     Ok(text.to_owned())
 }
 
-/// How often a profile is shown that is watched.
+/// How often `top` shows the profile.
 const EVERY: Duration = Duration::from_secs(1);
 
 impl Opts {
-    /// Records a profile that is shown while it grows. It is kept only if --trace says where.
+    /// Records a profile and shows it while it grows. It is kept only if --trace names a file.
     pub fn watched(mut self, watch: Watch) -> anyhow::Result<ExitCode> {
         if self.plain || self.otlp.is_some() || self.dataset.is_some() || self.clock != ClockArg::Auto {
             bail!("`top` takes a profile; --plain, --otlp, --dataset and --clock are for `run`");
@@ -160,15 +163,14 @@ impl Opts {
 
     /// Runs the module.
     pub fn run(self) -> anyhow::Result<ExitCode> {
-        let name = input::module_name(&self.module);
-        let bytes = input::read_module(&self.module)?;
-        let clock = self.clock(&bytes)?;
-        let (prepared, mut program) = self.program(bytes, &name, clock)?;
+        let guest = Guest::read(&self.module)?;
+        let clock = self.clock(&guest)?;
+        let (guest, mut program) = self.program(guest, clock)?;
         if self.plain {
             let result = program.run();
-            return Outcome::of(&result, &prepared).tell(result);
+            return Outcome::of(&result, || Names::of(&guest)).report(result);
         }
-        let trace = self.trace.clone().unwrap_or_else(|| PathBuf::from(format!("{name}.kperf")));
+        let trace = self.trace.clone().unwrap_or_else(|| PathBuf::from(format!("{}.kperf", guest.name)));
         if let Some(dataset) = &self.dataset {
             collect::prepare(&trace, dataset)?;
         }
@@ -178,17 +180,17 @@ impl Opts {
         signals::watch(move |signal| {
             if let Ok((recorder, show)) = recording.recv() {
                 match recorder.interrupt(&format!("interrupted by {}", signal.name())) {
-                    // The exit code tells of the signal, whether all spans were sent or not.
+                    // The exit code is the signal's, even if spans were not sent.
                     Ok(_) => _ = show(),
                     // The guest ended at the same moment: the trace is finished.
                     Err(error) if matches!(error.kind(), ErrorKind::Finished) => {}
-                    Err(error) => tell(format_args!("error: {:#}", anyhow::Error::from(error))),
+                    Err(error) => output::error(format_args!("{:#}", anyhow::Error::from(error))),
                 }
             }
             signal.exit();
         })?;
-        let recorder = self.recorder(&*program, &prepared, clock, &trace, &live)?;
-        program.link(&recorder, &prepared)?;
+        let recorder = self.recorder(&*program, &guest, clock, &trace, &live)?;
+        program.link(&recorder, &guest)?;
         let show = {
             let (trace, quiet, live, watch) = (trace.clone(), self.quiet, live.clone(), self.watch.clone());
             let dataset = self.dataset.clone();
@@ -204,7 +206,7 @@ impl Opts {
         // If that thread is gone, it is ending the process.
         let _ = ready.send((recorder.clone(), Box::new(show.clone())));
         let result = program.run();
-        let outcome = Outcome::of(&result, &prepared);
+        let outcome = Outcome::of(&result, || Names::of(&guest));
         let finished = recorder.finish(&outcome.to_string());
         if let Err(error) = &finished
             && matches!(error.kind(), ErrorKind::Finished)
@@ -212,7 +214,7 @@ impl Opts {
             // A signal came first; its thread writes the trace and ends the process.
             signals::wait();
         }
-        let code = outcome.tell(result);
+        let code = outcome.report(result);
         let finished = finished.with_context(|| format!("the trace `{}` is not complete", trace.display()));
         // The spans that are in the trace are sent even if the recording failed.
         let all_sent = match (&code, &finished) {
@@ -223,140 +225,72 @@ impl Opts {
         Ok(if all_sent || !matches!(code, Ok(ExitCode::SUCCESS)) { code? } else { ExitCode::FAILURE })
     }
 
-    /// Adds probes, compiles the guest, and finds what to call.
-    fn program(
-        &self,
-        wasm: Vec<u8>,
-        name: &str,
-        clock: ClockChoice,
-    ) -> anyhow::Result<(Prepared, Box<dyn Program>)> {
-        let is_component = kperf_rewriter::is_component(&wasm);
-        let engine = Guest::engine(!self.no_cache, &wasm)?;
-        let invoke = self.invoke.as_deref();
-        if is_component {
-            component::check_imports(&wasm, &self.module, self.http.is_some())?;
-            let prepared = self.prepared(wasm, name, clock)?;
-            if let Some(address) = &self.http {
-                let (path, wasi, args) = (&self.module, &self.wasi, &self.args);
-                let program = HttpProgram::new(engine, &prepared, path, wasi, args, address, self.quiet)?;
-                return Ok((prepared, Box::new(program)));
+    /// Adds probes, compiles the guest, and finds the function to call.
+    fn program(&self, guest: Guest, clock: ClockChoice) -> anyhow::Result<(Guest, Box<dyn Program>)> {
+        let cache = if self.no_cache { UseCache::No } else { UseCache::Yes };
+        let engine = program::engine(cache, &guest)?;
+        let (wasi, args, invoke) = (&self.wasi, &self.args, self.invoke.as_deref());
+        match (&guest.kind, &self.http) {
+            (Kind::Component { .. }, http) => {
+                component::check_imports(&guest, http.is_some())?;
+                let guest = self.with_probes(guest, clock)?;
+                let program: Box<dyn Program> = match http {
+                    Some(address) => {
+                        Box::new(HttpProgram::new(engine, &guest, wasi, args, address, self.quiet)?)
+                    }
+                    None => Box::new(ComponentProgram::new(engine, &guest, wasi, args, invoke)?),
+                };
+                Ok((guest, program))
             }
-            let program =
-                ComponentProgram::new(engine, &prepared, &self.module, &self.wasi, &self.args, invoke)?;
-            return Ok((prepared, Box::new(program)));
-        }
-        if self.http.is_some() {
-            bail!(
+            (Kind::Module { .. }, None) => {
+                let mut host = Host::new(&engine, wasi, &guest.path, args)?;
+                host.check_imports(&guest)?;
+                let guest = self.with_probes(guest, clock)?;
+                let program = ModuleProgram::new(engine, host, &guest, args, invoke)?;
+                Ok((guest, Box::new(program)))
+            }
+            (Kind::Module { .. }, Some(_)) => bail!(
                 "--http is for components that export `wasi:http/incoming-handler`, and `{}` is a module",
-                self.module.display()
-            );
+                guest.path.display()
+            ),
         }
-        let mut host = Host::new(&engine, &self.wasi, &self.module, &self.args)?;
-        host.check_imports(&wasm, &self.module)?;
-        let prepared = self.prepared(wasm, name, clock)?;
-        let guest = Guest::compile(engine, &prepared, &self.module)?;
-        let entry = invoke::Entry::find(&guest, invoke, &self.args, &self.module)?;
-        Ok((prepared, Box::new(ModuleProgram { guest, host, entry, lanes: None })))
     }
 
-    fn prepared(&self, wasm: Vec<u8>, name: &str, clock: ClockChoice) -> anyhow::Result<Prepared> {
-        let prepared = if self.plain {
-            if module::chooses(&self.probes.options(name.to_owned(), true, 0, Probe::Import)?) {
-                bail!("--plain runs the module as it is; leave out what chooses functions");
-            }
-            Prepared::plain(wasm).with_context(|| format!("failed to run `{}`", self.module.display()))?
-        } else {
-            let prepared = if kperf_rewriter::is_component(&wasm) {
-                self.probed_component(&wasm, name, clock)
-            } else {
-                self.probed(wasm, name, clock)
-            };
-            prepared.with_context(|| format!("failed to put probes into `{}`", self.module.display()))?
-        };
+    fn with_probes(&self, guest: Guest, clock: ClockChoice) -> anyhow::Result<Guest> {
+        if self.plain {
+            probing::check_plain(&guest, &self.probes)?;
+            return Ok(guest);
+        }
+        let (guest, warnings) = probing::with_probes(guest, &self.probes, clock)?;
         if !self.quiet {
-            crate::probes::tell_warnings(&prepared.warnings);
-            prepared.symbols.iter().for_each(crate::probes::tell_allocators);
+            crate::shared::flags::probes::report_warnings(&warnings);
+            guest.symbols.iter().for_each(crate::shared::flags::probes::report_allocators);
         }
-        Ok(prepared)
+        Ok(guest)
     }
 
-    /// Adds probes to the modules of a component.
-    fn probed_component(&self, wasm: &[u8], name: &str, clock: ClockChoice) -> anyhow::Result<Prepared> {
-        if self.probes.record.is_profile() && self.probes.probe != ProbeArg::Auto {
-            bail!(
-                "--probe is for traces; a profile of a component has its recorder beside the modules, so leave it out"
-            );
-        }
-        let options = if clock == ClockChoice::Instructions {
-            self.probes.counting(name.to_owned(), true, 0, Probe::Import)?
-        } else {
-            self.probes.options(name.to_owned(), true, 0, Probe::Import)?
-        };
-        Prepared::probed_component(wasm, &Options { host: kperf_rewriter::Host::harmless(), ..options })
-    }
-
-    /// Adds probes to the module. The recorder goes inside where that costs less.
-    fn probed(&self, wasm: Vec<u8>, name: &str, clock: ClockChoice) -> anyhow::Result<Prepared> {
-        let counts = clock == ClockChoice::Instructions;
-        let found = match self.probes.symbols() {
-            Some(_) => None,
-            None => symbols::of_module(&self.module, &wasm).map(|(_, file)| file),
-        };
-        let options = |auto| -> anyhow::Result<Options> {
-            let options = if counts {
-                if self.probes.probe == ProbeArg::Import {
-                    bail!(
-                        "`run` has its recorder inside a module that counts its instructions; leave --probe import out"
-                    );
-                }
-                self.probes.counting(name.to_owned(), true, 0, Probe::Inline)?
-            } else {
-                self.probes.options(name.to_owned(), true, 0, auto)?
-            };
-            // It can call nothing but WASI, which never calls back.
-            let host = kperf_rewriter::Host::harmless();
-            Ok(Options { host, names: options.names.or_else(|| found.clone()), ..options })
-        };
-        let auto = match clock {
-            _ if self.probes.record.is_profile() && HAS_NATIVE_STACKS => Probe::Count,
-            ClockChoice::Ticker { .. } | ClockChoice::Instructions => Probe::Inline,
-            _ if self.probes.leaf == LeafArg::Count || self.probes.allocations.is_some() => Probe::Inline,
-            // Two readings of the clock cost more than the rest of a probe, so the recorder's place doesn't matter.
-            ClockChoice::Precise | ClockChoice::Test => Probe::Import,
-        };
-        let chosen = options(auto)?;
-        match Prepared::probed(&wasm, &chosen) {
-            // There may be no room for a recorder inside (too many memories, say). If imported probes fail as well, their error
-            // is the one to show.
-            Err(_)
-                if chosen.probe == Probe::Inline
-                    && !counts
-                    && self.probes.probe == ProbeArg::Auto
-                    && self.probes.leaf == LeafArg::Time =>
-            {
-                Prepared::probed(&wasm, &options(Probe::Import)?)
-            }
-            prepared => prepared,
-        }
-    }
-
-    /// The clock of the recording. For a profile, whose sampler reads the clock itself, --clock is an error. A module that was
-    /// rewritten to count its instructions has no other clock.
-    fn clock(&self, wasm: &[u8]) -> anyhow::Result<ClockChoice> {
-        match (module::clock_of_probes(wasm), self.clock) {
-            (Some(Clock::Instructions), ClockArg::Auto) => return Ok(ClockChoice::Instructions),
-            (Some(Clock::Instructions), ClockArg::Chosen(clock)) if clock != ClockChoice::Instructions => {
-                bail!(
-                    "the module counts its instructions, which are its clock; run the original, or leave --clock out"
-                )
-            }
-            (Some(Clock::Host), _) if module::counts_beside(wasm) => {
+    /// The clock of the recording. Fails if --clock is given for a profile: its sampler reads the clock itself. A module that counts its
+    /// instructions has no other clock.
+    fn clock(&self, guest: &Guest) -> anyhow::Result<ClockChoice> {
+        match (guest.recording(), self.clock) {
+            (Some(Recording::Instructions), _) if !guest.is_inlined() && !guest.is_component() => {
                 bail!(
                     "the module counts its instructions beside itself, which is for hosts in JavaScript; run the original, or \
                      rewrite it without --probe import"
                 )
             }
-            (Some(Clock::Host), ClockArg::Chosen(ClockChoice::Instructions)) => {
+            (Some(Recording::Instructions), ClockArg::Auto) => return Ok(ClockChoice::Instructions),
+            (Some(Recording::Instructions), ClockArg::Chosen(clock))
+                if clock != ClockChoice::Instructions =>
+            {
+                bail!(
+                    "the module counts its instructions, which are its clock; run the original, or remove --clock"
+                )
+            }
+            (
+                Some(Recording::Trace | Recording::ShadowProfile | Recording::NativeProfile),
+                ClockArg::Chosen(ClockChoice::Instructions),
+            ) => {
                 bail!("the module has probes that don't count instructions; run the original")
             }
             _ => {}
@@ -365,7 +299,7 @@ impl Opts {
         if self.otlp.is_some() && !only_profiles && self.clock == ClockArg::Chosen(ClockChoice::Instructions)
         {
             bail!(
-                "spans and metrics have times, and --clock instructions tells none; leave --otlp out, or send `--signals profiles`"
+                "spans and metrics have times, which --clock instructions does not record; remove --otlp, or send `--signals profiles`"
             );
         }
         Ok(match (self.probes.record.is_profile(), self.clock) {
@@ -377,18 +311,17 @@ impl Opts {
     }
 
     /// How the guest is sampled, if it makes a profile. Fails if the flags don't fit the module's probes.
-    fn sampling(&self, probes: Probes) -> anyhow::Result<Option<Sampling>> {
+    fn sampling(&self, recording: Option<Recording>) -> anyhow::Result<Option<Sampling>> {
         let RecordArgs { span_min, stack, .. } = self.probes.record;
-        if probes.profile {
-            if stack != StackArg::Auto && (stack == StackArg::Native) != probes.native {
-                bail!(
-                    "the module has the probes of the other --stack; run the original, or leave --stack out"
-                );
+        if let Some(profile) = recording.filter(|recording| recording.is_profile()) {
+            let is_native = profile == Recording::NativeProfile;
+            if stack != StackArg::Auto && (stack == StackArg::Native) != is_native {
+                bail!("the module has the probes of the other --stack; run the original, or remove --stack");
             }
-            return self.sampling.sampling(span_min, probes.native).map(Some);
+            return self.sampling.sampling(span_min, is_native).map(Some);
         }
-        if self.probes.record.is_profile() && probes.are_there {
-            bail!("the module has the probes of a trace; run the original, or leave --record profile out");
+        if self.probes.record.is_profile() && recording.is_some() {
+            bail!("the module has the probes of a trace; run the original, or remove --record profile");
         }
         if self.sampling.is_given() {
             bail!("--period and --every are for --record profile");
@@ -399,7 +332,7 @@ impl Opts {
     fn recorder(
         &self,
         program: &dyn Program,
-        prepared: &Prepared,
+        guest: &Guest,
         clock: ClockChoice,
         trace: &Path,
         live: &Live,
@@ -419,37 +352,32 @@ impl Opts {
         }
         let warn = |warning| {
             if !self.quiet {
-                tell(format_args!("warning: {warning}"));
+                output::warn(warning);
             }
         };
         let parent = self.parent.context_or_environment(warn)?;
-        let probes = program.probes();
-        let sampling = self.sampling(probes)?;
+        let sampling = self.sampling(guest.recording())?;
         if let (Some(_), ClockArg::Chosen(ClockChoice::Ticker { .. } | ClockChoice::Precise)) =
             (&sampling, self.clock)
         {
-            bail!("the probes make a profile, and --clock is for traces; leave it out, or run the original");
+            bail!("the probes make a profile, and --clock is for traces; remove it, or run the original");
         }
         // A module that `rewrite` made for profiles needs no ticker either.
         let clock =
             if sampling.is_some() && self.clock == ClockArg::Auto { ClockChoice::Precise } else { clock };
         if !self.quiet && self.clock == ClockArg::Auto && sampling.is_none() {
-            tell(clock::describe(clock));
+            output::status(clock::describe(clock));
         }
         let chose_inline = self.probes.probe == ProbeArg::Auto && clock != ClockChoice::Instructions;
-        if !self.quiet && chose_inline && probes.inlined && sampling.is_none() {
-            tell(
+        if !self.quiet && chose_inline && guest.is_inlined() && sampling.is_none() {
+            output::status(
                 "probes: inline, the recorder is inside every function (`--probe import` calls one beside the module)",
             );
         }
         let builder = Recorder::builder().clock(clock).command(std::env::args()).when_full(WhenFull::Wait);
-        let builder = if self.quiet {
-            builder
-        } else {
-            builder.on_notice(|notice| tell(format_args!("warning: {notice}")))
-        };
+        let builder = if self.quiet { builder } else { builder.on_notice(|notice| output::warn(notice)) };
         let builder = match sampling {
-            // A profile has no events whose cost could be measured.
+            // The cost of events can't be measured: a profile has none.
             Some(sampling) => builder.calibrate(false).sampling(sampling),
             None => builder,
         };
@@ -460,7 +388,8 @@ impl Opts {
         let mut builder = match (&self.otlp, &self.watch) {
             (Some(endpoint), _) => {
                 let signals = self.live.signals.clone();
-                let wanted = Wanted { endpoint: endpoint.clone(), signals, is_profile: probes.profile };
+                let is_profile = guest.recording().is_some_and(Recording::is_profile);
+                let wanted = Wanted { endpoint: endpoint.clone(), signals, is_profile };
                 builder.sink(live.begin(&wanted, trace, self.quiet)?)
             }
             (None, Some(watch)) => {
@@ -469,7 +398,7 @@ impl Opts {
             }
             (None, None) => builder.sink(file()?),
         };
-        for table in &prepared.symbols {
+        for table in &guest.symbols {
             builder = builder.symbols(table.to_bytes());
         }
         builder
@@ -484,16 +413,16 @@ fn show(trace: &Path, quiet: bool) {
     if quiet || !trace.metadata().is_ok_and(|metadata| metadata.is_file()) {
         return;
     }
-    match traces::profile(trace, &SymbolArgs::default()) {
+    match traces::source(trace).profile() {
         Ok(profile) => {
-            traces::tell_warnings(&profile.health);
-            // If stderr is closed, nobody can be told.
+            traces::report_health(&profile.health);
+            // A closed stderr loses the profile, not the trace.
             let shown = Shown::on_stderr(ColorArg::Auto.of(&io::stderr()));
             let _ = table::print_top(&profile, TOP, shown, io::stderr().lock());
-            traces::tell_hints(&profile, false);
-            tell(format_args!("# trace: {}", trace.display()));
+            traces::show_hints(&profile, false);
+            output::status(format_args!("# trace: {}", trace.display()));
         }
         // A profile that can't be shown doesn't change the exit code.
-        Err(error) => tell(format_args!("warning: {error:#}")),
+        Err(error) => output::warn(format_args!("{error:#}")),
     }
 }

@@ -2,12 +2,12 @@
 
 mod sums;
 
-use crate::delivery::{self, DeliveryArgs};
-use crate::filters::CallArgs;
-use crate::output::tell;
-use crate::signals;
-use crate::spans::{SpanArgs, check_times, tell_warnings};
-use crate::{input, traces};
+use crate::shared::delivery::{self, DeliveryArgs};
+use crate::shared::flags::filters::CallArgs;
+use crate::shared::flags::spans::{SpanArgs, check_times, report_account};
+use crate::shared::output;
+use crate::shared::signals;
+use crate::shared::{input, traces};
 use anyhow::{Context, bail};
 use kperf_otlp::exporter::{BoxError, Sending, Signal, Source, SourceProgress};
 use kperf_otlp::{Account, Request, Spans};
@@ -137,26 +137,26 @@ impl Opts {
         }
         let reader = self.open()?;
         let length = self.trace.metadata().ok().filter(|metadata| metadata.is_file()).map(|file| file.len());
-        let (tell_account, account) = mpsc::channel();
-        let open = move || Ok(Watched { spans: Spans::new(reader, options), tell: tell_account });
+        let (account_sender, account) = mpsc::channel();
+        let open = move || Ok(Watched { spans: Spans::new(reader, options), sender: account_sender });
         let sending = Sending::start(config.clone(), open).context("failed to send the trace")?;
-        let (tell_signal, signal) = mpsc::channel();
+        let (signal_sender, signal) = mpsc::channel();
         let stopper = sending.stopper();
         signals::watch(move |signal| {
             // The receiver lives until the process ends.
-            let _ = tell_signal.send(signal);
+            let _ = signal_sender.send(signal);
             stopper.stop();
         })?;
         let delivery = delivery::wait(sending, length, self.quiet);
         if let Ok(account) = account.try_recv() {
-            tell_warnings(&account);
+            report_account(&account);
         }
         delivery::show(&delivery, &config);
         if delivery.is_complete() {
             return Ok(ExitCode::SUCCESS);
         }
         if can_repeat && delivery.can_be_sent_again() {
-            tell(how_to_repeat(&self.trace));
+            output::status(how_to_repeat(&self.trace));
         }
         Ok(signal.try_recv().map_or(ExitCode::FAILURE, signals::Signal::code))
     }
@@ -177,7 +177,7 @@ impl Opts {
 /// Spans that pass on their account at the end, with the trace's health.
 struct Watched<R: Read> {
     spans: Spans<R>,
-    tell: mpsc::Sender<Account>,
+    sender: mpsc::Sender<Account>,
 }
 
 impl<R: Read> Source for Watched<R> {
@@ -185,7 +185,7 @@ impl<R: Read> Source for Watched<R> {
         let request = self.spans.next_request()?;
         if request.is_none() {
             // This happens once. If sending was stopped, nobody receives it.
-            let _ = self.tell.send(self.spans.account());
+            let _ = self.sender.send(self.spans.account());
         }
         Ok(request)
     }

@@ -1,5 +1,6 @@
 //! What several subcommands use.
 
+pub mod allocations;
 pub mod delivery;
 pub mod flags;
 pub mod input;

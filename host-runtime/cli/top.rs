@@ -2,16 +2,16 @@
 
 use crate::run;
 use crate::run::watch::Watch;
-use crate::table::color::ColorArg;
+use crate::shared::table::color::ColorArg;
 use clap::Arg;
 use std::process::ExitCode;
 
 /// Run a module and show each second which functions took the time
 ///
-/// This is `run --record profile --every 1s` with the latest second on stderr: functions by self time, as samples saw it, and
-/// how often they were called, which is exact. In a terminal it is drawn anew each time; anywhere else each second is a few
-/// lines. Send the program's own output elsewhere (`> out.txt`) where it would be in the way. At the end there is the profile of all.
-/// No profile is kept, unless --trace names a file for it. Other flags are those of `run`.
+/// Runs `run --record profile --every 1s` and shows the latest second on stderr: functions by sampled self time, with exact numbers of
+/// calls. A terminal is redrawn each second; a file or pipe gets a few lines for each. If the program's own output is in the way,
+/// redirect it (`> out.txt`). At the end the profile of the whole run is printed. It is kept only if --trace names a file. All other
+/// flags are the same as in `run`.
 #[derive(clap::Args)]
 #[command(
     mut_arg("plain", of_traces), mut_arg("otlp", of_traces), mut_arg("signals", of_traces), mut_arg("dataset", of_traces),
@@ -28,7 +28,7 @@ pub struct Opts {
     color: ColorArg,
 }
 
-/// What stands below the help.
+/// The text after the help.
 pub const EXAMPLES: &str = "\
 Examples:
   kperf-wasm top app.wasm
@@ -37,7 +37,7 @@ Examples:
   kperf-wasm top app.wasm --trace app.kperf             keep the profile, for report and view
 
 Exit codes:
-  those of `run`";
+  as for `run`";
 
 /// A flag that `top` refuses.
 fn of_traces(flag: Arg) -> Arg {

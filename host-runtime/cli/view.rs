@@ -1,12 +1,12 @@
-//! `kperf-wasm view`: a trace as a page for the browser.
+//! `kperf-wasm view`: writes a page for the browser.
 
-use crate::dataset::WhereArgs;
-use crate::filters::CallArgs;
-use crate::input;
-use crate::output::tell;
-use crate::product::{self, Product};
-use crate::table::{grouped, plural};
-use crate::traces;
+use crate::shared::flags::filters::CallArgs;
+use crate::shared::input;
+use crate::shared::output;
+use crate::shared::product::{self, Product};
+use crate::shared::table::{grouped, plural};
+use crate::shared::traces;
+use crate::shared::traces::dataset::WhereArgs;
 use anyhow::{Context, bail};
 use kperf_export::view::{self, SPANS, Written};
 use kperf_profile::{Heap, Profile, Slices, Timeline, Unit, WindowChoice};
@@ -18,7 +18,7 @@ use std::process::ExitCode;
 /// Look at a trace in the browser: timeline, flame graph, table and call graph in one page
 ///
 /// The page is one HTML file that needs no other file and no network, so you can send it to others. Its counts, times and
-/// callers are of all calls, or of those in a stretch of time that you select. In the timeline, short calls that fall into
+/// callers cover all calls, or the selected range of time. In the timeline, short calls that fall into
 /// one pixel are drawn as one. Zooming in takes them apart, down to single calls if --detail allows it; what stays together
 /// is hatched. The page of a dataset has no timeline.
 #[derive(clap::Args)]
@@ -33,8 +33,8 @@ pub struct Opts {
     /// Only write the page, don't open it in the browser.
     #[arg(long)]
     no_open: bool,
-    /// How many spans the timeline's finest level may have. A million take some megabytes of the page. A stretch of time is
-    /// summed up from a quarter as many figures.
+    /// How many spans the timeline's finest level may have. A million take some megabytes of the page. Figures of
+    /// a selected range come from a quarter as many slices.
     #[arg(long, value_name = "SPANS", default_value_t = SPANS)]
     detail: usize,
     #[command(flatten)]
@@ -67,7 +67,7 @@ impl Opts {
             self.dataset.refuse(&self.trace, "--detail")?;
         }
         if let Some(profile) = self.dataset.profile(&self.trace, &self.calls.parse()?)? {
-            traces::tell_warnings(&profile.health);
+            traces::report_health(&profile.health);
             self.write(&output, |out| {
                 let title = self.dataset.title(&title);
                 view::write_html_of_sums(&profile, &title, out)?;
@@ -85,7 +85,7 @@ impl Opts {
             heap = Heap::default();
         }
         let seen = (calls, heap);
-        traces::tell_warnings(&profile.health);
+        traces::report_health(&profile.health);
         self.write(&output, |out| {
             let written = view::write_html(&profile, seen, &title, out)?;
             Ok(describe(&profile, written))
@@ -93,7 +93,7 @@ impl Opts {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Writes the page, says what `write` answers, and opens the page.
+    /// Writes the page, prints the summary that `write` returns, and opens the page.
     fn write(
         &self,
         output: &Path,
@@ -105,9 +105,9 @@ impl Opts {
             return Ok(());
         }
         let mut out = Product::create(output, false)?;
-        let told = write(&mut out).with_context(|| format!("failed to write `{}`", output.display()))?;
+        let summary = write(&mut out).with_context(|| format!("failed to write `{}`", output.display()))?;
         out.finish()?;
-        tell(format_args!("{}: {told}", output.display()));
+        output::status(format_args!("{}: {summary}", output.display()));
         if !self.no_open {
             open(output);
         }
@@ -115,22 +115,22 @@ impl Opts {
     }
 }
 
-/// What the page needs of single calls, and of memory.
+/// Single calls and memory, for the page.
 type Seen = ((Timeline, Slices), Heap);
 
 impl Opts {
-    /// The trace, and what the page needs of its single calls.
+    /// The profile, and single calls and memory for the page.
     fn read(&self) -> anyhow::Result<(Profile, Seen)> {
         let observers =
             || ((Timeline::new(self.detail), Slices::new(view::entries(self.detail))), Heap::default());
         let mut calls = self.calls.parse()?;
-        let read = traces::profile_observed(&self.trace, &calls, observers())?;
+        let read = traces::source(&self.trace).calls(&calls).observed(observers())?;
         if read.0.sampling().is_none() || !traces::can_be_read_twice(&self.trace) {
             return Ok(read);
         }
-        // Only now it is known that there are windows. A profile is short.
+        // Windows are known only now. A profile is short.
         calls.windows = WindowChoice::Each;
-        traces::profile_observed(&self.trace, &calls, observers())
+        traces::source(&self.trace).calls(&calls).observed(observers())
     }
 }
 
@@ -140,11 +140,11 @@ fn describe(profile: &Profile, written: Written) -> String {
         return format!("{calls}, sampled; {} of them spans", grouped(profile.health.counts.spans));
     }
     match written.resolution_nanos {
-        0 => format!("{calls}, each a span of its own"),
+        0 => format!("{calls}, each drawn as a span"),
         nanos => {
             let (spans, nanos) =
                 (plural(written.spans as u64, "span"), Unit::of(&profile.header).text(nanos));
-            format!("{calls}, those that fit into {nanos} together as one: {spans}")
+            format!("{calls}, neighbours within {nanos} drawn as one: {spans}")
         }
     }
 }
@@ -153,8 +153,8 @@ fn open(page: &Path) {
     // Browsers need an absolute path.
     let page = fs::canonicalize(page).unwrap_or_else(|_| page.to_owned());
     if let Err(error) = opener::open(&page) {
-        tell(format_args!(
-            "warning: no browser could be opened ({error}); open the page yourself, or give --no-open"
+        output::warn(format_args!(
+            "no browser could be opened ({error}); open the page yourself, or give --no-open"
         ));
     }
 }

@@ -106,13 +106,15 @@ fn it_is_collected_once_and_joined(store: &Store, expected: &str) {
     let told = store.run(&["collect", "traces", "-o", "s3://bucket/fleet"]);
     assert!(told.contains("3 runs new, 3 in all"), "{told}");
     assert!(
-        store.run(&["collect", "traces", "-o", "s3://bucket/fleet/"]).contains("3 taken before, 3 in all")
+        store
+            .run(&["collect", "traces", "-o", "s3://bucket/fleet/"])
+            .contains("3 collected before, 3 in all")
     );
     assert_eq!(store.report("s3://bucket/fleet"), expected);
     let told = store.run(&["collect", "-o", "s3://bucket/fleet", "--compact"]);
     assert!(told.contains("3 runs joined in 1 file a table"), "{told}");
     assert_eq!(store.report("s3://bucket/fleet"), expected);
-    assert!(store.run(&["collect", "traces", "-o", "s3://bucket/fleet"]).contains("3 taken before"));
+    assert!(store.run(&["collect", "traces", "-o", "s3://bucket/fleet"]).contains("3 collected before"));
     // The other commands read it too, and another kind of run can stand beside.
     store.run(&["collect", "-q", "p.kperf", "-o", "s3://bucket/fleet", "--service-name", "it's a/b"]);
     let one =
@@ -147,7 +149,7 @@ fn writers_at_once_take_each_run_once(store: &Store, expected: &str) {
         assert!(child.wait().unwrap().success());
     }
     assert_eq!(store.report(dataset), expected);
-    assert!(store.run(&["collect", "traces", "-o", dataset]).contains("3 taken before, 3 in all"));
+    assert!(store.run(&["collect", "traces", "-o", dataset]).contains("3 collected before, 3 in all"));
 }
 
 fn a_writer_that_is_killed_leaves_a_dataset(store: &Store, expected: &str) {

@@ -24,7 +24,7 @@ fn lost_rows_are_told_and_come_back() {
         assert!(told.contains("rows of the run `a` are missing"), "{table}: {told}");
         let told = kperf(path, &["collect", "a.kperf", "-o", "dataset"]);
         if table == "stats" {
-            assert!(told.contains("1 more of than before"), "{told}");
+            assert!(told.contains("1 grown"), "{told}");
             assert_eq!(calls(path, "dataset", "isValidPosition"), 16_000);
         }
         // What the message says helps in any case.
@@ -69,8 +69,8 @@ fn calls_are_those_of_the_whole_run() {
     kperf(path, &["collect", "-q", "growing", "-o", "dataset"]);
     kperf(path, &["collect", "-q", "a.kperf", "-o", "dataset"]);
     let told = kperf(path, &["collect", "a.kperf", "-o", "dataset", "--calls"]);
-    assert!(told.contains("1 more of than before"), "{told}");
-    assert!(kperf(path, &["collect", "a.kperf", "-o", "dataset", "--calls"]).contains("1 taken before"));
+    assert!(told.contains("1 grown"), "{told}");
+    assert!(kperf(path, &["collect", "a.kperf", "-o", "dataset", "--calls"]).contains("1 collected before"));
     let query = "SELECT r.name, r.calls, count(*) FROM runs r JOIN calls c ON c.run_id = r.run_id GROUP BY ALL ORDER BY ALL";
     let Some(rows) = ask("duckdb", path, query) else { return };
     for row in rows.as_array().unwrap() {
@@ -121,7 +121,7 @@ fn another_run_of_a_name_is_refused() {
     }
     kperf(path, &["collect", "-q", "a.kperf", "-o", "dataset", "--run-id", "x"]);
     let told = kperf(path, &["collect", "a.kperf", "-o", "dataset", "--run-id", "x"]);
-    assert!(told.contains("1 taken before"), "{told}");
+    assert!(told.contains("1 collected before"), "{told}");
     let told = fails(path, &["collect", "b.kperf", "-o", "dataset", "--run-id", "x"]);
     assert!(told.contains("is of the same run as `a`"), "{told}");
 }
@@ -240,7 +240,7 @@ fn a_dataset_of_profiles_says_that_it_has_samples() {
     }
     let table = kperf(path, &["report", "dataset"]);
     assert!(
-        table.contains("# times: ") && table.contains("times, and counts by caller, are those of a sampler"),
+        table.contains("# times: ") && table.contains("times, and counts by caller, are sampled"),
         "{table}"
     );
     assert!(table.contains(" ± ") && !table.contains("precise"), "{table}");

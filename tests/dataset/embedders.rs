@@ -39,7 +39,7 @@ fn each_file_of_a_rotated_trace_is_added() {
     let calls = calls(path, "fleet", "isValidPosition");
     assert!((1_600_000..1_600_000 + files).contains(&calls), "{calls}");
     let told = kperf(path, &["collect", "traces", "-o", "fleet"]);
-    assert!(told.contains(&format!("0 runs new, {files} taken before")), "{told}");
+    assert!(told.contains(&format!("0 runs new, {files} collected before")), "{told}");
     let Some(rows) = ask_of(path, "SELECT DISTINCT r.service, r.version, complete FROM runs r") else {
         return;
     };

@@ -38,7 +38,7 @@ fn engines_have_the_same_answers_before_and_after_files_are_joined() {
     }
     assert_eq!(kperf(folder.path(), &["report", "dataset", "--format", "csv"]), report);
     let told = kperf(folder.path(), &["collect", "a.kperf", "-o", "dataset", "--run-id", "a0"]);
-    assert!(told.contains("0 runs new, 1 taken before, 12 in all"), "{told}");
+    assert!(told.contains("0 runs new, 1 collected before, 12 in all"), "{told}");
 }
 
 /// Percentiles of all runs are those of all calls, to within what DATASET.md says.
@@ -113,16 +113,13 @@ fn a_dataset_is_reported_as_its_traces_are() {
         ),
         (&["report", "a.kperf", "--where", "version = '3'"][..], "--where chooses runs of a dataset"),
         (&["report", "dataset", "--percentiles"][..], "--percentiles needs a trace"),
-        (
-            &["report", "dataset", "--min-time", "1ms"][..],
-            "a dataset has sums of calls; leave --min-time out",
-        ),
+        (&["report", "dataset", "--min-time", "1ms"][..], "a dataset has sums of calls; remove --min-time"),
         (&["graph", "dataset", "-o", "x.svg", "--compensate"][..], "--compensate needs a trace"),
         (&["graph", "a.kperf", "-o", "x.svg", "--where", "version = '3'"][..], "--where chooses runs"),
         (&["view", "dataset", "--no-open", "--detail", "5"][..], "--detail needs a trace"),
         (
             &["view", "dataset", "--no-open", "--range", "1ms~2ms"][..],
-            "a dataset has sums of calls; leave --range out",
+            "a dataset has sums of calls; remove --range",
         ),
         (&["diff", "dataset", "a.kperf"][..], "a dataset is compared with a dataset"),
         (&["diff", "dataset", "--where", "version = '1'"][..], "give --where twice"),
@@ -217,7 +214,9 @@ fn a_trace_that_grows_replaces_itself() {
         fs::write(&path, &bytes[..bytes.len() * part / 4]).unwrap();
         kperf(folder.path(), &["collect", "growing.kperf", "-o", "dataset"]);
     }
-    assert!(kperf(folder.path(), &["collect", "growing.kperf", "-o", "dataset"]).contains("1 taken before"));
+    assert!(
+        kperf(folder.path(), &["collect", "growing.kperf", "-o", "dataset"]).contains("1 collected before")
+    );
     let rows = kperf(folder.path(), &["report", "dataset", "--format", "csv"]);
     let whole = kperf(folder.path(), &["report", "c.kperf", "--format", "csv"]);
     assert_eq!(rows.lines().count(), whole.lines().count());
@@ -274,7 +273,7 @@ fn a_run_adds_itself() {
     }
     // Collecting the traces again adds nothing.
     let told = kperf(folder.path(), &["collect", "a.kperf", "b.kperf", "-o", "dataset"]);
-    assert!(told.contains("0 runs new, 2 taken before"), "{told}");
+    assert!(told.contains("0 runs new, 2 collected before"), "{told}");
     let calls = |of: &str| {
         let report = kperf(folder.path(), &["report", of, "--format", "csv"]);
         let row = report.lines().find(|line| line.contains(",isValidPosition,")).unwrap();

@@ -39,7 +39,7 @@ const NATIVE_PERIOD: Duration = Duration::from_micros(200);
 const STACKS: usize = 2;
 const PROBES: [Probe; STACKS] = [Probe::Count, Probe::Profile { spans: true }];
 
-/// How many functions of each program are told one by one.
+/// How many functions of each program are listed one by one.
 const TOLD: usize = 5;
 
 /// What was seen so far, by the index of the function.

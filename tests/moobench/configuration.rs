@@ -54,7 +54,7 @@ pub(crate) enum Way {
     Recorder { inside: bool, clock: Clock, target: Target },
     /// The recorder inside, with a ticker, to a file, and small leaves counted only.
     Counted,
-    /// Exact counts, and samples of a shadow stack; with slow calls told one by one, or not.
+    /// Exact counts, and samples of a shadow stack; with slow calls listed one by one, or not.
     Profile { spans: bool },
     /// Exact counts, and samples of the thread's own stack.
     Native,

@@ -160,7 +160,7 @@ fn the_usual_mistakes_have_a_hint() {
         (
             collector.http(),
             &["--protocol", "grpc"][..],
-            "leave --protocol grpc out, or give the port for gRPC (4317)",
+            "remove --protocol grpc, or give the port for gRPC (4317)",
         ),
         (https, &[][..], "is the address http://..?"),
         (collector.http(), &["--signals", "profiles"][..], "--feature-gates=+service.profilesSupport"),

@@ -2,7 +2,7 @@
 
 use super::source::Source;
 use super::{Listed, TITLES, figures, source};
-use crate::table::grouped;
+use crate::shared::table::grouped;
 use kperf_abi::FuncId;
 use kperf_profile::{LineRow, Place, Row, printable};
 use std::collections::BTreeMap;
@@ -19,8 +19,7 @@ struct Sums {
 
 type Figures = BTreeMap<u32, Sums>;
 
-/// Writes the function's lines. Answers what the user should know of the source; or why there are no lines, or no source: then nothing was
-/// written.
+/// Writes the function's lines. Returns a hint about the source; or, if nothing was written, why there are no lines or no source.
 pub(super) fn write(
     listed: &Listed<'_>,
     row: &Row,
@@ -29,12 +28,12 @@ pub(super) fn write(
 ) -> io::Result<Result<Option<String>, String>> {
     let files = by_file(listed, row.func);
     let Some((first, _)) = files.first() else {
-        return Ok(Err("the trace knows no lines of the function".to_owned()));
+        return Ok(Err("the trace has no lines of the function".to_owned()));
     };
     let texts: Vec<Option<Source>> = files.iter().map(|(file, _)| source::read(file, folders)).collect();
     if texts.iter().all(Option::is_none) {
         return Ok(Err(format!(
-            "there is no source file `{}`; name its folder with --source",
+            "there is no source file `{}`; give its folder with --source",
             printable(first)
         )));
     }
@@ -50,7 +49,7 @@ pub(super) fn write(
     let changed: Vec<_> = changed.map(|((file, _), _)| format!("`{}`", printable(file))).collect();
     Ok(Ok((!changed.is_empty()).then(|| {
         format!(
-            "{} changed after the trace was recorded: figures may stand beside other lines",
+            "{} changed after the trace was recorded: figures may be beside the wrong lines",
             changed.join(", ")
         )
     })))
@@ -70,7 +69,7 @@ pub(super) fn write_bare(listed: &Listed<'_>, row: &Row, out: &mut impl Write) -
     write_rest(listed, row, out)
 }
 
-/// The lines by their files: first that of the function, then those of which parts were inlined.
+/// The lines by file: the function's own file first, then files of inlined code.
 fn by_file(listed: &Listed<'_>, func: FuncId) -> Vec<(String, Figures)> {
     let mut files: Vec<(String, Figures)> = Vec::new();
     for row in &listed.lines.rows {
@@ -139,17 +138,17 @@ fn write_file(
     Ok(())
 }
 
-/// What can't be told of one line.
+/// Writes figures that belong to no single line.
 fn write_rest(listed: &Listed<'_>, row: &Row, out: &mut impl Write) -> io::Result<()> {
     let unit = listed.unit;
     for LineRow { places, self_nanos, calls, total_nanos, .. } in &listed.lines.rows {
         let took = unit.text(total_nanos.round() as u64);
         if let Some(own) = self_nanos.filter(|own| places.is_empty() && *own >= 1.0) {
             let (share, own) = (100.0 * own / row.self_nanos.max(1.0), unit.text(own.round() as u64));
-            writeln!(out, "# {own} ({share:.1} %) in lines that nobody knows")?;
+            writeln!(out, "# {own} ({share:.1} %) in unknown lines")?;
         }
         if *calls > 0 && places.is_empty() {
-            writeln!(out, "# {} calls that took {took} on lines that nobody knows", grouped(*calls))?;
+            writeln!(out, "# {} calls that took {took} on unknown lines", grouped(*calls))?;
         }
     }
     write_inlined(listed, row, out)?;
@@ -172,7 +171,7 @@ fn write_rest(listed: &Listed<'_>, row: &Row, out: &mut impl Write) -> io::Resul
     Ok(())
 }
 
-/// How much of the function's time was in calls that are inlined in it.
+/// Writes the function's time in inlined calls.
 fn write_inlined(listed: &Listed<'_>, row: &Row, out: &mut impl Write) -> io::Result<()> {
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
     for line in &listed.lines.rows {

@@ -5,13 +5,13 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// Larger files are no source that anybody reads.
+/// Larger files are not read as source.
 const MAX_SIZE: u64 = 16 << 20;
 
 /// A source file.
 pub(super) struct Source {
     pub(super) lines: Vec<String>,
-    /// When it was last changed, in nanoseconds since 1970; `None` if nobody knows.
+    /// When it was last changed, in nanoseconds since 1970; `None` if unknown.
     pub(super) changed: Option<u64>,
 }
 

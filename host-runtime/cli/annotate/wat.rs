@@ -1,4 +1,4 @@
-//! A function in the text format, each instruction beside its figures.
+//! A function in the text format, with figures for each instruction.
 
 use super::{Listed, TITLES, figures};
 use anyhow::Context;
@@ -30,11 +30,11 @@ pub(super) fn of_function(wasm: &[u8], profile: &Profile, func: FuncId) -> anyho
     Ok(found.into_iter().map(line).collect())
 }
 
-/// The module with nothing in its other bodies, and where the body has come to that begins at an offset.
+/// The module with empty other bodies, and the new range of the body that was at an offset.
 fn alone(wasm: &[u8], offset: u64) -> anyhow::Result<(Vec<u8>, std::ops::Range<u64>)> {
     /// A size, no locals, `unreachable`, `end`.
     const NOTHING: [u8; 4] = [3, 0, 0x00, 0x0b];
-    let mut out = wasm.get(..8).context("it is no module")?.to_vec();
+    let mut out = wasm.get(..8).context("not a module")?.to_vec();
     let mut place = None;
     for payload in Parser::new(0).parse_all(wasm) {
         let payload = payload?;
@@ -71,7 +71,7 @@ fn alone(wasm: &[u8], offset: u64) -> anyhow::Result<(Vec<u8>, std::ops::Range<u
             }
         }
     }
-    let (at, length) = place.context("the module has no function there")?;
+    let (at, length) = place.context("the module has no function at its offset")?;
     Ok((out, at as u64..(at + length) as u64))
 }
 

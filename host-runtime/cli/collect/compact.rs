@@ -1,9 +1,9 @@
-//! Joins the small files of a day to large ones.
+//! `collect --compact`: joins the small files of a day.
 //!
-//! The rows get the next generation of their runs. The file of `runs` comes last: from then on the new rows hold, and the old files are
-//! deleted. Whoever kills this leaves rows that don't count, or files that are there twice; the next one deletes them.
+//! The rows get the next generation of their runs. The file of `runs` is written last: then the new rows count, and the old files are
+//! deleted. A process that is killed leaves rows that don't count, or duplicate files; the next one deletes them.
 
-use crate::table::plural;
+use crate::shared::table::plural;
 use anyhow::Context;
 use kperf_dataset::table::TableRow;
 use kperf_dataset::{
@@ -18,7 +18,7 @@ const MAX_BYTES: u64 = 16 << 20;
 /// How many files of functions or paths a day has before they are joined.
 const COMMON: usize = 4;
 
-/// Compacts a dataset. Answers what was done, for people.
+/// Compacts a dataset. Returns a summary for people.
 pub fn compact(store: &Store) -> anyhow::Result<String> {
     let _lock = store.lock_alone()?;
     store.sweep()?;
@@ -128,7 +128,7 @@ fn join(store: &Store, partition: &Partition, batch: &[&Known]) -> anyhow::Resul
     Ok(())
 }
 
-/// Joins the files of a table whose rows many runs have in common.
+/// Joins the files of a table with rows that many runs share.
 fn join_common<T: TableRow, K: Hash + Eq + Ord + Copy>(
     store: &Store,
     key: impl Fn(&T) -> K,

@@ -1,5 +1,4 @@
-//! The views that answer the usual questions, as SQL. Engines differ in how they find the tables and open lists; the rest is the same
-//! for all.
+//! `collect --sql`: views for the usual questions. Engines differ only in how they find tables and open lists.
 
 use anyhow::Context;
 use kperf_dataset::table::TableRow;

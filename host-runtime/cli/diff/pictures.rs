@@ -1,11 +1,11 @@
 //! `--graph` and `--flame`: what changed, in red and blue.
 
 use super::{By, Opts, Side};
-use crate::filters::{Calls, Known};
-use crate::output::tell;
-use crate::picture::{self, Layout};
-use crate::product::Product;
 use crate::removed;
+use crate::shared::flags::filters::{CallSelection, TraceContents};
+use crate::shared::output;
+use crate::shared::picture::{self, Layout};
+use crate::shared::product::Product;
 use anyhow::{Context, bail};
 use kperf_export::formats::flame;
 use kperf_export::graph;
@@ -24,13 +24,13 @@ impl Opts {
         metric: Metric,
         sides: (&Side, &Side),
         paths: &(&[PathBuf], &[PathBuf]),
-        calls: &Calls<'_>,
+        calls: &CallSelection<'_>,
     ) -> anyhow::Result<()> {
         let matched = |by: By| -> anyhow::Result<Option<(Side, Side)>> {
             if by == self.by {
                 return Ok(None);
             }
-            let side = |paths| self.side(paths, by, calls, &mut Known::default());
+            let side = |paths| self.side(paths, by, calls, &mut TraceContents::default());
             Ok(Some((side(paths.0)?, side(paths.1)?)))
         };
         if let Some(path) = &self.graph {
@@ -59,7 +59,7 @@ impl Opts {
             )
             .with_context(|| format!("failed to write `{}`", path.display()))?;
             out.finish()?;
-            tell(format_args!("{}: red grew, blue shrank", path.display()));
+            output::status(format_args!("{}: red grew, blue shrank", path.display()));
         }
         Ok(())
     }
@@ -75,11 +75,11 @@ fn write_graph(picture: &graph::Picture, path: &Path) -> anyhow::Result<()> {
         "svg" => drawn()?.into_bytes(),
         _ => match removed::instead("diff", ending) {
             Some(instead) => bail!(instead),
-            None => bail!("the ending of `{}` is no known format; use .svg or .dot", path.display()),
+            None => bail!("the ending of `{}` is not a known format; use .svg or .dot", path.display()),
         },
     };
     Product::write(path, false, &bytes)?;
     let graph::Picture { vertices, edges, .. } = picture;
-    tell(format_args!("{}: {} boxes, {} arrows", path.display(), vertices.len(), edges.len()));
+    output::status(format_args!("{}: {} boxes, {} arrows", path.display(), vertices.len(), edges.len()));
     Ok(())
 }

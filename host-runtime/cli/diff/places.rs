@@ -2,8 +2,8 @@
 
 use super::verdict::Grown;
 use super::{By, Opts};
-use crate::filters::{Calls, Known};
-use crate::traces;
+use crate::shared::flags::filters::{CallSelection, TraceContents};
+use crate::shared::traces;
 use kperf_profile::{Metric, ProfileDiff, Sample, Unit, printable};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -18,13 +18,13 @@ impl Opts {
         grown: &mut [Grown],
         metric: Metric,
         (before, after): &(&[PathBuf], &[PathBuf]),
-        calls: &Calls<'_>,
+        calls: &CallSelection<'_>,
     ) -> anyhow::Result<()> {
         let again = before.iter().chain(*after).all(|path| traces::can_be_read_twice(path));
         if self.by == By::Path || !again || grown.iter().all(|grown| grown.function.is_none()) {
             return Ok(());
         }
-        let side = |paths: &[PathBuf]| self.side(paths, By::Path, calls, &mut Known::default());
+        let side = |paths: &[PathBuf]| self.side(paths, By::Path, calls, &mut TraceContents::default());
         let (before, after) = (side(before)?, side(after)?);
         let diff = ProfileDiff::new(&before.samples, &after.samples, metric);
         let mut wanted: HashMap<&str, Option<(f64, &str)>> =

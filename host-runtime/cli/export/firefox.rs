@@ -1,10 +1,10 @@
 //! The Firefox Profiler's JSON.
 
 use super::Opts;
-use super::stream::{finish, tell_unit};
-use crate::input;
-use crate::product::Product;
-use crate::traces::{Again, Trace};
+use super::stream::{finish, warn_of_unit};
+use crate::shared::input;
+use crate::shared::product::Product;
+use crate::shared::traces::{self, Trace};
 use anyhow::Context;
 use kperf_export::formats::firefox;
 
@@ -14,13 +14,13 @@ const MOST_SAMPLES: u64 = 1_000_000;
 /// Exports.
 pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
-    let again = Again::new(&opts.trace)?;
+    let trace = traces::source(&opts.trace).calls(&calls).rewindable()?;
     let interval = match opts.interval {
         Some(nanos) => nanos,
-        None => (again.profile_of(&calls)?.wall_nanos() / MOST_SAMPLES).max(1_000),
+        None => (trace.profile()?.wall_nanos() / MOST_SAMPLES).max(1_000),
     };
-    let Trace { reader, progress } = again.open_for(&calls, false)?;
-    tell_unit(reader.header());
+    let Trace { reader, progress } = trace.open()?;
+    warn_of_unit(reader.header());
     let mut out = Product::create(&opts.output, false)?;
     let program = input::module_name(&opts.trace);
     let advance = |bytes| progress.set_position(bytes);

@@ -1,10 +1,10 @@
 //! Kieker's files, in a folder.
 
 use super::Opts;
-use super::stream::{check, tell_calls, tell_unit};
-use crate::input;
-use crate::product::Product;
-use crate::traces::{self, Trace};
+use super::stream::{check, report_calls, warn_of_unit};
+use crate::shared::input;
+use crate::shared::product::Product;
+use crate::shared::traces::{self, Trace};
 use anyhow::Context;
 use kperf_export::formats::kieker;
 use std::fs;
@@ -13,8 +13,8 @@ use std::fs;
 pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
     let folder = &opts.output;
-    let Trace { reader, progress } = traces::open_for(&opts.trace, &calls, false)?;
-    tell_unit(reader.header());
+    let Trace { reader, progress } = traces::source(&opts.trace).calls(&calls).open()?;
+    warn_of_unit(reader.header());
     fs::create_dir_all(folder)
         .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;
     let mut map = Product::create(&folder.join(kieker::MAP_FILE), false)?;
@@ -28,6 +28,6 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     check(&calls, &exported)?;
     map.finish()?;
     out.finish()?;
-    tell_calls(&exported, &folder.display().to_string());
+    report_calls(&exported, &folder.display().to_string());
     Ok(())
 }

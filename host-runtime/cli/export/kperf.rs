@@ -1,10 +1,10 @@
 //! k-perf's text files: a pair for each lane, in a folder.
 
-use super::stream::tell_unit;
-use crate::input;
-use crate::output::tell;
-use crate::product::Product;
-use crate::traces::{self, Trace};
+use super::stream::warn_of_unit;
+use crate::shared::input;
+use crate::shared::output;
+use crate::shared::product::Product;
+use crate::shared::traces::{self, Trace};
 use anyhow::{Context, bail};
 use kperf_export::formats::kperf;
 use std::cell::RefCell;
@@ -15,8 +15,8 @@ use std::io;
 pub(super) fn run(opts: &super::Opts) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
     let folder = &opts.output;
-    let Trace { reader, progress } = traces::open_timed(&opts.trace, &calls, false)?;
-    tell_unit(reader.header());
+    let Trace { reader, progress } = traces::source(&opts.trace).calls(&calls).with_times().open()?;
+    warn_of_unit(reader.header());
     fs::create_dir_all(folder)
         .with_context(|| format!("failed to make the folder `{}`", folder.display()))?;
     let program = input::module_name(&opts.trace);
@@ -50,7 +50,7 @@ pub(super) fn run(opts: &super::Opts) -> anyhow::Result<()> {
     for product in products.into_inner() {
         product.finish()?;
     }
-    traces::tell_warnings(&exported.health);
-    tell(format_args!("{}: {} calls in {files} files", folder.display(), exported.calls));
+    traces::report_health(&exported.health);
+    output::status(format_args!("{}: {} calls in {files} files", folder.display(), exported.calls));
     Ok(())
 }

@@ -1,12 +1,12 @@
 //! OpenTelemetry's own messages.
 
 use super::{Format, Opts};
-use crate::input;
-use crate::output::tell;
-use crate::product::Product;
-use crate::spans::{check_times, left_out, refuse_single_calls};
-use crate::table::plural;
-use crate::traces::{self, Trace};
+use crate::shared::flags::spans::{check_times, left_out, refuse_single_calls};
+use crate::shared::input;
+use crate::shared::output;
+use crate::shared::product::Product;
+use crate::shared::table::plural;
+use crate::shared::traces::{self, Trace};
 use anyhow::{Context, bail};
 use kperf_otlp::{Limits, Request, Spans, json};
 use std::io::Write;
@@ -16,7 +16,7 @@ use std::io::Write;
 pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     let mut options = opts.spans.options(&opts.calls)?;
     options.metrics = opts.metrics;
-    let Trace { reader, progress } = traces::open(&opts.trace, &opts.calls.symbols, false)?;
+    let Trace { reader, progress } = traces::source(&opts.trace).symbols(&opts.calls.symbols).open()?;
     check_times(reader.header())?;
     let mut spans = Spans::new(reader, options);
     let is_json = opts.format == Format::OtlpJson;
@@ -50,10 +50,10 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     out.finish()?;
     if opts.metrics {
         let points: u64 = metrics.iter().map(|request| request.spans).sum();
-        tell(format_args!("{name}: metrics, {}", plural(points, "point")));
+        output::status(format_args!("{name}: metrics, {}", plural(points, "point")));
     } else {
         let left_out = left_out(&account);
-        tell(format_args!(
+        output::status(format_args!(
             "{name}: {} of {}{left_out}",
             plural(account.spans, "span"),
             plural(account.calls, "call")
@@ -70,7 +70,7 @@ const MAX_PROFILES: usize = 1 << 29;
 pub(super) fn profiles(opts: &Opts) -> anyhow::Result<()> {
     let mut options = opts.spans.profile_options()?;
     let (profile, heap) = traces::linked_profile(&opts.trace, &opts.calls.parse()?, &options)?;
-    traces::tell_warnings(&profile.health);
+    traces::report_health(&profile.health);
     if profile.calls() == 0 {
         bail!("the trace has no calls to export");
     }
@@ -97,7 +97,11 @@ pub(super) fn profiles(opts: &Opts) -> anyhow::Result<()> {
     let shortened = kperf_otlp::profiles_with_memory(&profile, heap.as_ref(), &options, write)
         .with_context(|| format!("failed to write `{name}`"))?;
     out.finish()?;
-    traces::tell_shortened(shortened);
-    tell(format_args!("{name}: {} of {}", plural(profiles, "profile"), plural(profile.calls(), "call")));
+    traces::warn_shortened(shortened);
+    output::status(format_args!(
+        "{name}: {} of {}",
+        plural(profiles, "profile"),
+        plural(profile.calls(), "call")
+    ));
     Ok(())
 }

@@ -1,11 +1,11 @@
 //! Formats with one entry for each path of calls.
 
 use super::Opts;
-use crate::output::tell;
-use crate::product::Product;
-use crate::report::allocations;
-use crate::table::plural;
-use crate::traces;
+use crate::shared::allocations;
+use crate::shared::output;
+use crate::shared::product::Product;
+use crate::shared::table::plural;
+use crate::shared::traces;
 use anyhow::{Context, bail};
 use kperf_export::formats::{folded, pprof};
 use kperf_profile::{Heap, Profile, Shortened};
@@ -18,18 +18,18 @@ pub(super) fn pprof(opts: &Opts) -> anyhow::Result<()> {
 pub(super) fn pprof_heap(opts: &Opts) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
     if let Some(flag) = calls.of_parts() {
-        bail!("blocks are followed through the whole trace; leave {flag} out");
+        bail!("blocks are followed through the whole trace; remove {flag}");
     }
-    let (profile, heap) = traces::profile_observed(&opts.trace, &calls, Heap::default())?;
+    let (profile, heap) = traces::source(&opts.trace).calls(&calls).observed(Heap::default())?;
     allocations::check(&profile, &heap)?;
-    traces::tell_warnings(&profile.health);
-    heap.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));
+    traces::report_health(&profile.health);
+    heap.warnings().iter().for_each(|warning| output::warn(warning));
     let mut out = Product::create(&opts.output, true)?;
     let name = out.name();
     let shortened = pprof::write_heap(&profile, &heap, &mut out);
-    traces::tell_shortened(shortened.with_context(|| format!("failed to write `{name}`"))?);
+    traces::warn_shortened(shortened.with_context(|| format!("failed to write `{name}`"))?);
     out.finish()?;
-    tell(format_args!("{name}: {}", plural(heap.total().allocated().get(), "block")));
+    output::status(format_args!("{name}: {}", plural(heap.total().allocated().get(), "block")));
     Ok(())
 }
 
@@ -42,13 +42,13 @@ fn write(
     is_binary: bool,
     work: impl FnOnce(&Profile, &mut Product) -> io::Result<Shortened>,
 ) -> anyhow::Result<()> {
-    let profile = traces::profile_of(&opts.trace, &opts.calls.parse()?)?;
-    traces::tell_warnings(&profile.health);
+    let profile = traces::source(&opts.trace).calls(&opts.calls.parse()?).profile()?;
+    traces::report_health(&profile.health);
     let mut out = Product::create(&opts.output, is_binary)?;
     let shortened = work(&profile, &mut out).with_context(|| format!("failed to write `{}`", out.name()))?;
     let name = out.name();
     out.finish()?;
-    traces::tell_shortened(shortened);
-    tell(format_args!("{name}: {}", plural(profile.calls(), "call")));
+    traces::warn_shortened(shortened);
+    output::status(format_args!("{name}: {}", plural(profile.calls(), "call")));
     Ok(())
 }

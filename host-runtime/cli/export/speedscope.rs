@@ -2,9 +2,9 @@
 
 use super::Opts;
 use super::stream::finish;
-use crate::input;
-use crate::product::Product;
-use crate::traces::Again;
+use crate::shared::input;
+use crate::shared::product::Product;
+use crate::shared::traces;
 use anyhow::{Context, bail};
 use kperf_export::formats::speedscope;
 use kperf_trace::LaneId;
@@ -13,14 +13,14 @@ use std::io;
 /// Exports.
 pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
-    let again = Again::new(&opts.trace)?;
-    let profile = again.profile_of(&calls)?;
+    let trace = traces::source(&opts.trace).calls(&calls).rewindable()?;
+    let profile = trace.profile()?;
     let lanes: Vec<LaneId> =
         profile.lanes.iter().map(|lane| lane.id).filter(|&lane| calls.want_lane(lane)).collect();
     let mut out = Product::create(&opts.output, false)?;
-    let open = || again.open_for(&calls, false).map(|trace| trace.reader).map_err(io::Error::other);
+    let open = || trace.open().map(|trace| trace.reader).map_err(io::Error::other);
     let program = input::module_name(&opts.trace);
-    let progress = again.open_for(&calls, false)?.progress;
+    let progress = trace.open()?.progress;
     let exported = calls.with(|filter| {
         speedscope::write(open, filter, &lanes, &program, &mut out, |bytes| progress.set_position(bytes))
     });

@@ -1,12 +1,12 @@
 //! Formats with a record for each call or event, written to one file while the trace is read.
 
 use super::{Format, Opts};
-use crate::filters::Calls;
-use crate::input;
-use crate::output::tell;
-use crate::product::Product;
-use crate::table::plural;
-use crate::traces::{self, Input, Trace};
+use crate::shared::flags::filters::CallSelection;
+use crate::shared::input;
+use crate::shared::output;
+use crate::shared::product::Product;
+use crate::shared::table::plural;
+use crate::shared::traces::{self, Input, Trace};
 use anyhow::Context;
 use kperf_dataset::export as parquet;
 use kperf_export::formats::{chrome, csv, perfetto};
@@ -17,7 +17,7 @@ use std::io;
 pub(super) fn chrome(opts: &Opts) -> anyhow::Result<()> {
     let program = input::module_name(&opts.trace);
     write(opts, false, |reader, filter, out, progress| {
-        tell_unit(reader.header());
+        warn_of_unit(reader.header());
         chrome::write(reader, filter, &program, out, progress)
     })
 }
@@ -25,7 +25,7 @@ pub(super) fn chrome(opts: &Opts) -> anyhow::Result<()> {
 pub(super) fn perfetto(opts: &Opts) -> anyhow::Result<()> {
     let program = input::module_name(&opts.trace);
     write(opts, true, |reader, filter, out, progress| {
-        tell_unit(reader.header());
+        warn_of_unit(reader.header());
         perfetto::write(reader, filter, &program, out, progress)
     })
 }
@@ -50,9 +50,9 @@ fn write(
     ) -> io::Result<Exported>,
 ) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
-    let tells_moments = matches!(opts.format, Format::Csv | Format::Parquet);
-    let open = if tells_moments { traces::open_timed } else { traces::open_for };
-    let Trace { reader, progress } = open(&opts.trace, &calls, false)?;
+    let has_times = matches!(opts.format, Format::Csv | Format::Parquet);
+    let source = traces::source(&opts.trace).calls(&calls);
+    let Trace { reader, progress } = if has_times { source.with_times() } else { source }.open()?;
     let mut out = Product::create(&opts.output, is_binary)?;
     let mut advance = |bytes| progress.set_position(bytes);
     let exported = calls.with(|filter| work(reader, filter, &mut out, &mut advance));
@@ -61,35 +61,35 @@ fn write(
 }
 
 /// Says what is meant in a format that has times alone, where instructions are the clock.
-pub(super) fn tell_unit(header: &Header) {
+pub(super) fn warn_of_unit(header: &Header) {
     if Unit::of(header) == Unit::Instructions {
-        tell(
-            "warning: the trace counts instructions, and the format has only times: each is told as a nanosecond",
+        output::status(
+            "warning: the trace counts instructions, and the format has only times: each is written as a nanosecond",
         );
     }
 }
 
 /// Puts an export into its place, and prints how many calls it has.
-pub(super) fn finish(calls: &Calls<'_>, exported: &Exported, out: Product) -> anyhow::Result<()> {
+pub(super) fn finish(calls: &CallSelection<'_>, exported: &Exported, out: Product) -> anyhow::Result<()> {
     check(calls, exported)?;
     let name = out.name();
     out.finish()?;
-    tell_calls(exported, &name);
+    report_calls(exported, &name);
     Ok(())
 }
 
 /// Warns of what the trace lacks. Fails if a filter matches nothing.
-pub(super) fn check(calls: &Calls<'_>, exported: &Exported) -> anyhow::Result<()> {
-    traces::tell_warnings(&exported.health);
+pub(super) fn check(calls: &CallSelection<'_>, exported: &Exported) -> anyhow::Result<()> {
+    traces::report_health(&exported.health);
     calls.check(&exported.symbols, &exported.health, &exported.lanes)
 }
 
-pub(super) fn tell_calls(exported: &Exported, name: &str) {
+pub(super) fn report_calls(exported: &Exported, name: &str) {
     if exported.health.sampling.is_some() {
-        tell(
+        output::status(
             "warning: this is a profile. The file has only the slow calls that samples saw, and the time between them looks like their own; \
              `--format folded` and `--format pprof` have the samples",
         );
     }
-    tell(format_args!("{name}: {}", plural(exported.calls, "call")));
+    output::status(format_args!("{name}: {}", plural(exported.calls, "call")));
 }

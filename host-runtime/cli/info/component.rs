@@ -1,7 +1,7 @@
-//! What a component is.
+//! The description of a component.
 
 use super::{Lines, counted_text};
-use crate::table::{grouped, plural};
+use crate::shared::table::{grouped, plural};
 use anyhow::Context;
 use kperf_abi::SymbolTable;
 use kperf_profile::printable;
@@ -13,7 +13,7 @@ use wasmparser::{Parser, Payload, Validator, WasmFeatures};
 #[derive(Debug, Default, Serialize)]
 pub struct Component {
     bytes: usize,
-    /// Those inside, nested components' too, in the order in which they stand.
+    /// Also of nested components, in the order of the file.
     core_modules: Vec<CoreModule>,
     nested_components: usize,
     imports: Vec<String>,
@@ -82,7 +82,7 @@ pub fn describe(bytes: &[u8]) -> anyhow::Result<Component> {
         };
         component.probes = Some(Probes {
             records,
-            // The modules of ours that tell calls from outside are none of the original's.
+            // Not our modules that record calls of exports.
             modules: tables.iter().filter(|table| table.module.functions > 0).count(),
             functions: symbols().count(),
             imported_functions: symbols().filter(|symbol| symbol.imported).count(),

@@ -1,7 +1,7 @@
-//! What a module is.
+//! The description of a module.
 
 use super::{Lines, proposals};
-use crate::table::{grouped, plural};
+use crate::shared::table::{grouped, plural};
 use anyhow::Context;
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_profile::printable;
@@ -163,14 +163,14 @@ impl Kinds {
 
 /// `2 functions, 1 memory`; `none`.
 fn counts(counts: &[(u32, &str, &str)]) -> String {
-    let told: Vec<String> = counts
+    let texts: Vec<String> = counts
         .iter()
         .filter(|(count, ..)| *count > 0)
         .map(|&(count, one, many)| {
             format!("{} {}", grouped(count.into()), if count == 1 { one } else { many })
         })
         .collect();
-    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+    if texts.is_empty() { "none".to_owned() } else { texts.join(", ") }
 }
 
 /// The description for people.

@@ -17,7 +17,7 @@ pub fn used(module: &[u8]) -> Result<Vec<String>, wasmparser::BinaryReaderError>
 /// Flags that are no proposals of core modules.
 const PARTS: [&str; 3] = ["FLOATS", "GC_TYPES", "COMPONENT_MODEL"];
 
-/// Finds those of `names` that the module needs. First all are left out at once, and only if that fails each half of them:
+/// Finds the proposals in `names` that the module needs. All are switched off at once, and only if that fails each half of them:
 /// most modules use few proposals, and a validation that fails mostly fails early.
 fn narrow(module: &[u8], names: &[(&str, WasmFeatures)], used: &mut Vec<String>) {
     let dropped = names.iter().fold(WasmFeatures::empty(), |all, &(_, flag)| all | own_bits(flag));

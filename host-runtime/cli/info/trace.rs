@@ -1,7 +1,7 @@
-//! What a trace is.
+//! The description of a trace.
 
 use super::Lines;
-use crate::table::{clock_text, fine_text, grouped, host_text, plural, sampled};
+use crate::shared::table::{clock_text, fine_text, grouped, host_text, plural, sampled};
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_profile::{Profile, Unit, nanos_text, printable};
 use kperf_trace::{ClockKind, Header, Preempted, StallTotal, TickTotal};
@@ -24,10 +24,10 @@ pub struct Trace {
     began_unix_nanos: u64,
     began_utc: String,
     wall_nanos: u64,
-    /// Of all threads of the host's process.
+    /// Processor time of all threads of the host.
     #[serde(skip_serializing_if = "Option::is_none")]
     cpu_nanos: Option<u64>,
-    /// What other processes took from the guests' threads.
+    /// Time that other processes took from the guests' threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     preempted: Option<Preempted>,
     outcome: Option<String>,
@@ -201,9 +201,9 @@ pub fn text(trace: &Trace) -> String {
     };
     lines.add("events", kinds);
     if !trace.cut_short.is_empty() {
-        let told: Vec<String> =
+        let reasons: Vec<String> =
             trace.cut_short.iter().map(|(reason, count)| format!("{} {reason}", grouped(*count))).collect();
-        lines.add("cut short", told.join(", "));
+        lines.add("cut short", reasons.join(", "));
     }
     lines
         .add("lost", format_args!("{} in {}", plural(trace.lost_events, "event"), plural(trace.gaps, "gap")));

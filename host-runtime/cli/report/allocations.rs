@@ -1,12 +1,12 @@
-//! The report by what calls allocated.
+//! `report --by allocations` and `allocation-paths`.
 
 use super::{Key, Opts};
-use crate::output::tell;
-use crate::records::{self, Cell, Column, Format};
-use crate::table::{TableOptions, grouped, plural};
-use crate::traces;
+use crate::shared::allocations;
+use crate::shared::output;
+use crate::shared::records::{self, Cell, Column, Format};
+use crate::shared::table::{TableOptions, grouped, plural};
+use crate::shared::traces;
 use anyhow::{Context, bail};
-use kperf_abi::symbols::{Allocations, Allocator};
 use kperf_profile::{
     CallTree, Count, HOST, Heap, HeapFigures, NodeId, PAGE, Profile, WindowChoice, printable,
 };
@@ -44,13 +44,13 @@ struct Row {
 pub(super) fn run(opts: &Opts, by_path: bool) -> anyhow::Result<()> {
     let calls = opts.calls.parse()?;
     if let Some(flag) = calls.of_parts() {
-        bail!("blocks are followed through the whole trace; leave {flag} out");
+        bail!("blocks are followed through the whole trace; remove {flag}");
     }
     if opts.compensate || opts.window.0 != WindowChoice::Sum {
-        bail!("allocations have no times of calls; leave --compensate and --window out");
+        bail!("allocations have no times of calls; remove --compensate and --window");
     }
-    let (profile, heap) = traces::profile_observed(&opts.trace, &calls, Heap::default())?;
-    check(&profile, &heap)?;
+    let (profile, heap) = traces::source(&opts.trace).calls(&calls).observed(Heap::default())?;
+    allocations::check(&profile, &heap)?;
     let mut rows = if by_path { by_paths(&profile, &heap) } else { by_functions(&profile, &heap) };
     match opts.sort {
         Key::Own => rows.sort_by_key(|row| std::cmp::Reverse(row.own.allocated_bytes())),
@@ -59,24 +59,12 @@ pub(super) fn run(opts: &Opts, by_path: bool) -> anyhow::Result<()> {
         Key::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
         Key::Avg | Key::Min | Key::Max => bail!("allocations are sorted by self, total, calls or name"),
     }
-    traces::tell_warnings(&profile.health);
-    heap.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));
+    traces::report_health(&profile.health);
+    heap.warnings().iter().for_each(|warning| output::warn(warning));
     let mut out = BufWriter::new(io::stdout().lock());
     write(opts, &profile, &heap, &rows, &mut out)
         .and_then(|()| out.flush())
         .context("failed to write to stdout")
-}
-
-/// Fails if a trace has no allocations because nobody recorded any.
-pub(crate) fn check(profile: &Profile, heap: &Heap) -> anyhow::Result<()> {
-    if heap.records() == 0 && recorded(profile).next().is_none() {
-        bail!("the trace has no allocations; `run --allocations` or `rewrite --allocations` records them");
-    }
-    Ok(())
-}
-
-fn recorded(profile: &Profile) -> impl Iterator<Item = &Allocations> {
-    profile.symbols.tables().iter().filter_map(|table| table.module.allocations.as_ref())
 }
 
 fn by_functions(profile: &Profile, heap: &Heap) -> Vec<Row> {
@@ -164,10 +152,10 @@ fn write(opts: &Opts, profile: &Profile, heap: &Heap, rows: &[Row], out: &mut im
 }
 
 fn write_head(profile: &Profile, heap: &Heap, options: TableOptions, out: &mut impl Write) -> io::Result<()> {
-    for allocations in recorded(profile) {
-        writeln!(out, "# {}", found(allocations))?;
-        if allocations.sample > 0 {
-            let sample = grouped(allocations.sample);
+    for recorded in allocations::recorded(profile) {
+        writeln!(out, "# {}", allocations::allocators(recorded))?;
+        if recorded.sample > 0 {
+            let sample = grouped(recorded.sample);
             writeln!(
                 out,
                 "# samples, one in {sample} bytes on average: all figures of blocks are estimates"
@@ -194,7 +182,7 @@ fn write_head(profile: &Profile, heap: &Heap, options: TableOptions, out: &mut i
     if total.objects > Count::default() {
         writeln!(
             out,
-            "# collected objects: {} bytes in {}; nobody tells when they are gone",
+            "# collected objects: {} bytes in {}; when they are freed is not recorded",
             grouped(total.object_bytes),
             plural(total.objects.get(), "object")
         )?;
@@ -204,7 +192,7 @@ fn write_head(profile: &Profile, heap: &Heap, options: TableOptions, out: &mut i
     }
     let pages = heap.pages();
     if pages == 0 && total.failed_growths > 0 {
-        // Nobody tells how large it is.
+        // Its size is not recorded.
         writeln!(out, "# memory didn't grow, {} in vain", plural(total.failed_growths, "time"))?;
     } else if pages > 0 {
         let failed = match total.failed_growths {
@@ -219,17 +207,4 @@ fn write_head(profile: &Profile, heap: &Heap, options: TableOptions, out: &mut i
         )?;
     }
     Ok(())
-}
-
-/// Which functions are an allocator's.
-pub(crate) fn found(allocations: &Allocations) -> String {
-    let name = |allocator: &Allocator| match allocator.found_by.as_str() {
-        "told" => format!("{} (as {})", printable(&allocator.name), printable(&allocator.role)),
-        "export" => format!("{} (an export)", printable(&allocator.name)),
-        _ => printable(&allocator.name).into_owned(),
-    };
-    match allocations.allocators.as_slice() {
-        [] => "no function of an allocator was found; memory.grow is recorded".to_owned(),
-        allocators => format!("allocator: {}", allocators.iter().map(name).collect::<Vec<_>>().join(", ")),
-    }
 }

@@ -1,7 +1,7 @@
-//! The report's call graph in the style of gprof, and the lists of callers and callees.
+//! `report --call-graph` in the style of gprof, `--callers` and `--callees`.
 
-use crate::records::{self, Cell, Column, Format};
-use crate::table::{TableOptions, grouped, name_text};
+use crate::shared::records::{self, Cell, Column, Format};
+use crate::shared::table::{TableOptions, grouped, name_text};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use kperf_abi::FuncId;
 use kperf_profile::{Arc, CallGraph, Row, Symbols};
@@ -38,8 +38,8 @@ const ARCS: [Column; 5] = [
     ("self_nanos", "self"),
 ];
 
-/// Writes the callers or the callees of `rows`, the longest first. A caller's share is that of the function's calls, a
-/// callee's that of the function's total.
+/// Writes the callers or the callees of `rows`, the longest first. A caller's share is of the function's calls, a
+/// callee's of the function's total time.
 pub fn write_ends(
     graph: &CallGraph,
     symbols: &Symbols,

@@ -1,7 +1,7 @@
 //! The report as CSV, with exact nanoseconds.
 
 use super::percentiles;
-use crate::records::csv_text;
+use crate::shared::records::csv_text;
 use kperf_profile::{Histograms, Profile, Row, Unit, id_of, printable};
 use std::fmt::Write as _;
 

@@ -1,13 +1,13 @@
-//! The report by source file, module or namespace.
+//! `report --by file`, `module` and `namespace`.
 
-use crate::records::{self, Cell, Column, Format};
-use crate::table::TableOptions;
+use crate::shared::records::{self, Cell, Column, Format};
+use crate::shared::table::TableOptions;
 use kperf_abi::FuncId;
 use kperf_profile::{Group, Profile, namespace, printable};
 use kperf_trace::ProbeCost;
 use std::io::{self, Write};
 
-/// By what functions are grouped.
+/// What functions are grouped by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum By {
     /// No groups.
@@ -15,8 +15,7 @@ pub enum By {
     Function,
     /// The source file of the declaration, if the module's DWARF has it.
     File,
-    /// The line of the source. A native profile knows where functions spent their own time; of a trace only the lines of calls are
-    /// known, `12|40` where there are several. The module needs debug information, or a source map.
+    /// The line of the source. A native profile has self time by line; a trace has only the lines of calls, `12|40` where there are several. The module needs debug information, or a source map.
     Line,
     /// The module; for the host's functions, the module that they are imported from.
     Module,

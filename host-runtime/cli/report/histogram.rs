@@ -1,8 +1,8 @@
-//! How long the calls of some functions took, as bars in the terminal.
+//! `report --histogram`: how long calls took.
 
 use super::percentiles::{self, PERCENTILES};
-use crate::records::{self, Cell, Column, Format};
-use crate::table::{TableOptions, grouped, plural};
+use crate::shared::records::{self, Cell, Column, Format};
+use crate::shared::table::{TableOptions, grouped, plural};
 use kperf_profile::{Histogram, Histograms, Precision, Profile, Row, Unit, rough_text};
 use std::io::{self, Write};
 
@@ -66,12 +66,12 @@ fn write_one(
         None => text(ticks),
     };
     let buckets = histogram.rows(ROWS);
-    let most = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0).max(1);
-    let digits = grouped(most).len().max(5);
+    let max = buckets.iter().map(|bucket| bucket.count).max().unwrap_or(0).max(1);
+    let digits = grouped(max).len().max(5);
     writeln!(out, "{:>11}    {:>11}  {:>digits$}", "from", "to", "calls")?;
     for bucket in &buckets {
         // In eighths of a character. A bucket with calls has at least one.
-        let eighths = (bucket.count as f64 / most as f64 * (BAR * 8) as f64).round() as usize;
+        let eighths = (bucket.count as f64 / max as f64 * (BAR * 8) as f64).round() as usize;
         let eighths = if bucket.count > 0 { eighths.max(1) } else { 0 };
         let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"].get(eighths % 8).copied().unwrap_or_default();
         let line = format!(

@@ -1,8 +1,8 @@
-//! The report by lines of the source.
+//! `report --by line`.
 
-use crate::output::tell;
-use crate::records::{self, Cell, Column, Format};
-use crate::table::TableOptions;
+use crate::shared::output;
+use crate::shared::records::{self, Cell, Column, Format};
+use crate::shared::table::TableOptions;
 use kperf_profile::{LineRow, Lines, Profile, printable};
 use kperf_trace::ProbeCost;
 use std::io::{self, Write};
@@ -29,7 +29,7 @@ pub fn write(
     out: &mut impl Write,
 ) -> io::Result<()> {
     let lines = Lines::new(profile, compensate, |_| true);
-    tell_what_is_missing(profile, &lines);
+    hint_at_missing_lines(profile, &lines);
     let record = |row: &LineRow| {
         let share = |own: f64| if lines.self_nanos > 0.0 { own / lines.self_nanos } else { 0.0 };
         vec![
@@ -51,7 +51,7 @@ pub fn write(
     records::write(format, &columns, &records, limit, options, out)
 }
 
-/// The place as it is shown. Where the line isn't known, a table says in which file the function is.
+/// The place as it is shown. If the line is unknown, a table shows the function's file.
 fn place(profile: &Profile, row: &LineRow, format: Format) -> String {
     let text = match (row.places.is_empty(), format) {
         (false, _) => row.text(),
@@ -64,19 +64,19 @@ fn place(profile: &Profile, row: &LineRow, format: Format) -> String {
     printable(&text).into_owned()
 }
 
-fn tell_what_is_missing(profile: &Profile, lines: &Lines) {
+fn hint_at_missing_lines(profile: &Profile, lines: &Lines) {
     let has_lines = profile.symbols.tables().iter().any(|table| !table.codes.is_empty());
     if !has_lines {
-        tell(format_args!(
-            "hint: the trace has no lines: record a module with debug information or a source map, or name one of the same build \
+        output::hint(format_args!(
+            "the trace has no lines: record a module with debug information or a source map, or give one of the same build \
              with --symbols"
         ));
     } else if profile.places.is_empty() && profile.sampling().is_none() {
-        tell(format_args!(
-            "hint: of this trace only the lines of calls are known; where functions spend their own time a profile knows: \
-             `kperf-wasm run --record profile`, on Linux on x86-64"
+        output::hint(format_args!(
+            "a trace has only the lines of calls; self time by line is in a profile: `kperf-wasm run --record profile`, on \
+             Linux on x86-64"
         ));
     } else if lines.known_nanos < 0.5 * lines.self_nanos {
-        tell(format_args!("hint: most of the time is in code whose lines the debug information doesn't say"));
+        output::hint(format_args!("most of the time is in code without lines in the debug information"));
     }
 }

@@ -1,4 +1,4 @@
-//! Percentiles of the calls' lengths.
+//! Percentiles of calls' durations.
 
 use kperf_profile::{Histogram, Precision, rough_text};
 pub use kperf_profile::{PERCENTILES, percentiles as of};

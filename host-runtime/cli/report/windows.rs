@@ -1,7 +1,7 @@
-//! Which windows of a profile are reported: their sum, one of them, or each one.
+//! `report --window`: the sum of all windows, one of them, or each.
 
-use crate::records::{self, Cell, Column, Format};
-use crate::table::{TableOptions, grouped, plural};
+use crate::shared::records::{self, Cell, Column, Format};
+use crate::shared::table::{TableOptions, grouped, plural};
 use anyhow::bail;
 use kperf_profile::{FlatProfile, Precision, Profile, Row, WindowChoice, nanos_text};
 use std::fmt;
@@ -22,7 +22,7 @@ impl FromStr for Window {
             "series" => WindowChoice::Each,
             number => match number.parse() {
                 Ok(number @ 1..) => WindowChoice::Nth(number),
-                _ => return Err("`sum`, `last`, `series` or a number from 1 on is wanted"),
+                _ => return Err("give `sum`, `last`, `series`, or a number from 1"),
             },
         }))
     }

@@ -4,7 +4,7 @@ use kperf_wasmtime::ClockChoice;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// How the user wants calls to be timed.
+/// The value of `--clock`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockArg {
     Auto,
@@ -12,7 +12,7 @@ pub enum ClockArg {
 }
 
 impl ClockArg {
-    /// The clock that this stands for on this machine.
+    /// The clock to use on this machine.
     pub fn choose(self) -> ClockChoice {
         match self {
             ClockArg::Chosen(clock) => clock,
@@ -22,7 +22,7 @@ impl ClockArg {
     }
 }
 
-/// Tells the user which clock it is.
+/// A line about the clock.
 pub fn describe(clock: ClockChoice) -> String {
     match clock {
         ClockChoice::Ticker { period } => {

@@ -1,25 +1,22 @@
-//! Components: the host that they run in, and which of their functions is called.
+//! A component that is ready to run.
 
-use super::module::Prepared;
-use super::program::{Probes, Program};
+use super::guest::{Guest, Kind};
+use super::program::Program;
 use super::wasi::WasiArgs;
 use super::wave;
-use crate::output;
+use crate::shared::output;
 use anyhow::{Context, bail};
 use kperf_abi::names::COMPONENT_HOST;
-use kperf_rewriter::Records;
 use kperf_wasi::State;
 use kperf_wasmtime::{RecordedStore, Recorder};
-use std::path::Path;
-use wasmparser::{ComponentExternalKind, Parser, Payload, Validator, WasmFeatures};
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Accessor, Component, Func, Instance, Linker, Val};
 use wasmtime::{AsContextMut, Engine, Store};
 use wasmtime_wasi::{I32Exit, p2, p3};
 
-/// What a command exports, without its version.
+/// The export of a command, without its version.
 const RUN: &str = "wasi:cli/run";
-/// What `run` supplies: all that these packages have in WASI 0.2 and 0.3.
+/// The packages of WASI 0.2 and 0.3 that `run` supplies.
 const SUPPLIED: [&str; 6] =
     ["wasi:cli/", "wasi:clocks/", "wasi:filesystem/", "wasi:io/", "wasi:random/", "wasi:sockets/"];
 /// And with --http.
@@ -34,9 +31,8 @@ pub struct ComponentProgram {
     linker: Linker<State>,
     store: Option<AnyStore>,
     entry: Entry,
-    records: Option<Records>,
-    /// Whether its tasks may run beside each other ([`is_concurrent`]).
-    concurrent: bool,
+    /// Whether its tasks may run beside each other.
+    is_concurrent: bool,
 }
 
 enum AnyStore {
@@ -44,7 +40,7 @@ enum AnyStore {
     Recorded(RecordedStore<State>),
 }
 
-/// What is called.
+/// The function to call.
 enum Entry {
     /// `wasi:cli/run` of WASI 0.2.
     Command,
@@ -55,77 +51,56 @@ enum Entry {
 }
 
 impl ComponentProgram {
-    /// Compiles a component, and finds what to call.
+    /// Compiles a component, and finds the function to call.
     pub fn new(
         engine: Engine,
-        prepared: &Prepared,
-        path: &Path,
+        guest: &Guest,
         wasi: &WasiArgs,
         args: &[String],
         invoke: Option<&str>,
     ) -> anyhow::Result<ComponentProgram> {
-        let component = Component::new(&engine, &prepared.wasm)
+        let path = &guest.path;
+        let component = Component::new(&engine, &guest.wasm)
             .map_err(anyhow::Error::from)
             .with_context(|| format!("failed to compile `{}`", path.display()))?;
-        let entry = Entry::find(&component, &engine, invoke, args, path)?;
+        let entry = Entry::find(guest, &component, &engine, invoke, args)?;
         let args = if invoke.is_some() { &[] } else { args };
         let state = State::new(wasi.builder(path, args)?.build());
-        let concurrent = is_concurrent(&prepared.wasm);
-        let linker = match concurrent {
+        let is_concurrent = guest.is_concurrent();
+        let linker = match is_concurrent {
             true => kperf_wasi::async_linker(&engine, true, false)?,
             false => kperf_wasi::sync_linker(&engine)?,
         };
         let store = Some(AnyStore::Plain(Store::new(&engine, state)));
-        let records = kperf_rewriter::component_records(&prepared.wasm);
-        Ok(ComponentProgram { engine, component, linker, store, entry, records, concurrent })
+        Ok(ComponentProgram { engine, component, linker, store, entry, is_concurrent })
     }
 }
 
-/// Whether a component needs what WASI 0.3 brings: asynchronous functions, streams, futures. (Others are called faster without.)
-pub fn is_concurrent(wasm: &[u8]) -> bool {
-    let plain = WasmFeatures::all() - WasmFeatures::CM_ASYNC;
-    let is_valid = |features| Validator::new_with_features(features).validate_all(wasm).is_ok();
-    !is_valid(plain) && is_valid(WasmFeatures::all())
-}
-
-/// Whether a name is that of something in WASI 0.2 or 0.3, of one of these packages.
+/// Whether a name belongs to WASI 0.2 or 0.3, and to one of these packages.
 fn is_of(package: &str, name: &str) -> bool {
     let version = name.split_once('@').map_or("", |(_, version)| version);
     let is_release = version.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
     name.starts_with(package) && is_release && (version.starts_with("0.2.") || version.starts_with("0.3."))
 }
 
-/// Fails if a component imports what nobody supplies, and lists it. One that can't be read passes: the rewriter reports it.
-/// `answers`: whether it answers HTTP requests, and may make some.
-pub fn check_imports(wasm: &[u8], path: &Path, answers: bool) -> anyhow::Result<()> {
-    let mut missing = Vec::new();
-    let mut nested = 0;
-    for payload in Parser::new(0).parse_all(wasm) {
-        match payload {
-            Ok(Payload::ModuleSection { .. } | Payload::ComponentSection { .. }) => nested += 1,
-            Ok(Payload::End(_)) if nested > 0 => nested -= 1,
-            Ok(Payload::ComponentImportSection(imports)) if nested == 0 => {
-                for import in imports.into_iter().flatten() {
-                    let name = import.name.name;
-                    let is_supplied = name == COMPONENT_HOST
-                        || SUPPLIED.iter().any(|package| is_of(package, name))
-                        || answers && is_of(HTTP, name);
-                    if !is_supplied && import.ty.kind() != ComponentExternalKind::Type {
-                        missing.push(format!("`{name}`"));
-                    }
-                }
-            }
-            Err(_) => break,
-            Ok(_) => {}
-        }
-    }
+/// Fails if a component imports what `run` doesn't supply, and lists it. `http`: whether `run` answers HTTP requests, and so supplies
+/// what makes some.
+pub fn check_imports(guest: &Guest, http: bool) -> anyhow::Result<()> {
+    let Kind::Component { imports, .. } = &guest.kind else { return Ok(()) };
+    let is_supplied = |name: &str| {
+        name == COMPONENT_HOST
+            || SUPPLIED.iter().any(|package| is_of(package, name))
+            || http && is_of(HTTP, name)
+    };
+    let missing: Vec<String> =
+        imports.iter().filter(|name| !is_supplied(name)).map(|name| format!("`{name}`")).collect();
     if missing.is_empty() {
         return Ok(());
     }
-    let needs_http = !answers && missing.iter().any(|name| name.starts_with("`wasi:http/"));
+    let needs_http = !http && missing.iter().any(|name| name.starts_with("`wasi:http/"));
     bail!(
         "`{}` imports what `run` doesn't supply: {}{}; `run` has WASI 0.2 and 0.3{}. For a host of your own, add probes with `rewrite`",
-        path.display(),
+        guest.path.display(),
         missing[..missing.len().min(MOST)].join(", "),
         if missing.len() > MOST { format!(" and {} more", missing.len() - MOST) } else { String::new() },
         if needs_http { ", and `wasi:http` with --http ADDRESS" } else { "" },
@@ -134,12 +109,13 @@ pub fn check_imports(wasm: &[u8], path: &Path, answers: bool) -> anyhow::Result<
 
 impl Entry {
     fn find(
+        guest: &Guest,
         component: &Component,
         engine: &Engine,
         invoke: Option<&str>,
         args: &[String],
-        path: &Path,
     ) -> anyhow::Result<Entry> {
+        let path = &guest.path;
         let exports = exports(component, engine);
         let list = || {
             let names: Vec<String> = exports.iter().map(|export| format!("`{}`", export.full())).collect();
@@ -165,7 +141,7 @@ impl Entry {
         };
         let (wanted, given) = match invoke.split_once('(') {
             Some((wanted, given)) if args.is_empty() => (wanted.trim(), format!("({given}")),
-            Some(_) => bail!("--invoke has arguments in parentheses; leave the others out"),
+            Some(_) => bail!("--invoke has arguments in parentheses; remove the others"),
             None => (invoke, format!("({})", args.join(", "))),
         };
         let mut found: Vec<&Export> = exports.iter().filter(|export| export.full() == wanted).collect();
@@ -227,16 +203,8 @@ impl Program for ComponentProgram {
         &self.engine
     }
 
-    fn probes(&self) -> Probes {
-        Probes {
-            are_there: self.records.is_some(),
-            profile: self.records == Some(Records::Profile),
-            ..Probes::default()
-        }
-    }
-
-    fn link(&mut self, recorder: &Recorder, _: &Prepared) -> anyhow::Result<()> {
-        if self.records.is_some() {
+    fn link(&mut self, recorder: &Recorder, guest: &Guest) -> anyhow::Result<()> {
+        if guest.probes.is_some() {
             recorder.add_to_component_linker(&mut self.linker, |state: &mut State| &mut state.lanes)?;
         }
         if let Some(AnyStore::Plain(store)) = self.store.take() {
@@ -247,8 +215,8 @@ impl Program for ComponentProgram {
     }
 
     fn run(&mut self) -> wasmtime::Result<()> {
-        let Self { component, linker, store, entry, concurrent, .. } = self;
-        if *concurrent {
+        let Self { component, linker, store, entry, is_concurrent, .. } = self;
+        if *is_concurrent {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
             return match store {
                 Some(AnyStore::Plain(store)) => runtime.block_on(call_async(store, component, linker, entry)),
@@ -314,7 +282,7 @@ async fn call_async(
     }
 }
 
-/// What came of a command.
+/// The result of a command.
 fn ended(result: Result<(), ()>) -> wasmtime::Result<()> {
     result.map_err(|()| wasmtime::Error::from(I32Exit(1)))
 }

@@ -1,4 +1,4 @@
-//! `--deterministic`: random numbers and clocks that are the same in every run.
+//! `--deterministic`: the same random numbers and times in every run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,10 +8,10 @@ use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtxBuilder};
 
 /// 2000-01-01 00:00 UTC, in seconds since 1970 began.
 const BEGIN: u64 = 946_684_800;
-/// What lies between two readings, in nanoseconds. Were it nothing, a guest that waits for a time would wait forever.
+/// Nanoseconds between two readings. With 0 a guest that waits for a time would wait forever.
 const STEP: u64 = 1_000;
 
-/// Gives the guest numbers and clocks that are no secret and no time.
+/// Gives the guest fixed random numbers and clocks.
 pub fn fix(builder: &mut WasiCtxBuilder) {
     let numbers = || Deterministic::new(noise());
     let clock = Clock::default();
@@ -23,7 +23,7 @@ pub fn fix(builder: &mut WasiCtxBuilder) {
         .monotonic_clock(clock);
 }
 
-/// Bytes that look random: those of a multiplicative generator (Knuth's MMIX).
+/// Bytes that look random, from a multiplicative generator (Knuth's MMIX).
 fn noise() -> Vec<u8> {
     let mut state = 1u64;
     let mut next = || {
@@ -33,7 +33,7 @@ fn noise() -> Vec<u8> {
     (0..4_099).map(|_| next()).collect()
 }
 
-/// Both clocks: whoever reads one moves both on.
+/// Both clocks. Reading one advances both.
 #[derive(Clone, Default)]
 struct Clock(Arc<AtomicU64>);
 

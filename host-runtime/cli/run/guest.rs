@@ -1,150 +1,238 @@
-//! The guest, and the host that it runs in.
+//! The guest: a module or a component, identified once.
 
-use super::component::is_concurrent;
-use super::module::Prepared;
-use super::wasi::WasiArgs;
-use anyhow::Context;
-use kperf_abi::names;
-use kperf_wasmtime::{Inlined, Lane, Recorder, is_inlined, is_native, is_profile};
-use std::num::NonZeroUsize;
-use std::path::Path;
-use wasmtime::{Cache, Config, Engine, ExternType, Inlining, Instance, Linker, Module, Store};
-use wasmtime_wasi::p1::WasiP1Ctx;
+use crate::shared::input;
+use anyhow::{Context, anyhow};
+use kperf_abi::SymbolTable;
+use kperf_abi::names::{
+    EXPORT_PREFIX, HOST_MODULE, INSTRUCTIONS, STATE_FUNCTIONS, STATE_INSTRUCTIONS, STATE_TOP,
+    SYMBOLS_SECTION, exported, is_of_probes,
+};
+use kperf_rewriter::Records;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use wasmparser::{
+    ComponentExternalKind, CompositeInnerType, FuncType, Parser, Payload, SubType, TypeRef, Validator,
+    WasmFeatures,
+};
 
-/// Twice wasmtime's usual 512 KiB: a probe keeps its token in the frame, and a deep recursion that fits without probes
-/// should fit with them.
-const STACK: usize = 1 << 20;
-/// How many frames a trap's backtrace has at most.
-pub const FRAMES: usize = 50;
-
-/// A compiled module.
+/// A module or a component, as the user gave it or with new probes.
 pub struct Guest {
-    pub engine: Engine,
-    pub module: Module,
-    /// Whether it runs by being instantiated.
-    pub has_start: bool,
+    pub path: PathBuf,
+    /// The file's name without its ending.
+    pub name: String,
+    pub wasm: Vec<u8>,
+    /// What the user gave: new probes don't change it.
+    pub kind: Kind,
+    /// `None` without probes.
+    pub probes: Option<Probes>,
+    /// The symbol tables of the modules with probes. A module has at most one.
+    pub symbols: Vec<SymbolTable>,
 }
 
-/// The store that a guest runs in, and what it can import.
-pub struct Host {
-    pub store: Store<WasiP1Ctx>,
-    pub linker: Linker<WasiP1Ctx>,
+/// A module or a component.
+pub enum Kind {
+    Module {
+        has_start: bool,
+        imports: Vec<Import>,
+    },
+    Component {
+        /// Whether it needs what WASI 0.3 brings: asynchronous functions, streams, futures. Others are called faster without.
+        is_concurrent: bool,
+        imports: Vec<String>,
+    },
+}
+
+/// An import of a module.
+pub struct Import {
+    pub module: String,
+    pub name: String,
+    pub ty: TypeRef,
+    /// The type of a function.
+    pub signature: Option<FuncType>,
+}
+
+/// The probes of a guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probes {
+    pub recording: Recording,
+    pub recorder: RecorderPosition,
+}
+
+/// What probes record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recording {
+    /// Events with times.
+    Trace,
+    /// Events with numbers of instructions.
+    Instructions,
+    /// Counts, and a stack in the guest's memory.
+    ShadowProfile,
+    /// Counts; the stack is the thread's own.
+    NativeProfile,
+}
+
+/// Where a guest's recorder is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecorderPosition {
+    /// A part of the module.
+    Inline,
+    /// Beside the module, or inside a component beside its modules.
+    Beside,
 }
 
 impl Guest {
-    /// The engine that guests run in, with all of wasmtime's proposals on. `cached`: whether compiled modules are taken from
-    /// wasmtime's cache, where the key is a hash of the module and of every setting that changes the code. For a component, calls of
-    /// other core modules are compiled into their callers where these are small, and so the recorder's usual case.
-    pub fn engine(cached: bool, wasm: &[u8]) -> anyhow::Result<Engine> {
-        let mut config = Config::new();
-        Recorder::configure(&mut config);
-        config
-            .max_wasm_stack(STACK)
-            .wasm_backtrace_max_frames(NonZeroUsize::new(FRAMES))
-            .wasm_custom_page_sizes(true)
-            .wasm_exceptions(true)
-            .wasm_function_references(true)
-            .wasm_gc(true)
-            .wasm_memory64(true)
-            .wasm_relaxed_simd(true)
-            .wasm_tail_call(true)
-            .wasm_wide_arithmetic(true);
-        if kperf_rewriter::is_component(wasm) {
-            config.compiler_inlining(Inlining::InterModule);
-            // Without it each call of the host's costs half.
-            config.concurrency_support(is_concurrent(wasm));
-        }
-        if cached {
-            // Without a home folder, or if the cache's configuration can't be read, modules are compiled each time.
-            config.cache(Cache::from_file(None).ok());
-        }
-        Engine::new(&config).map_err(anyhow::Error::from).context("failed to set up wasmtime")
+    /// Reads a module or a component, binary or text.
+    pub fn read(path: &Path) -> anyhow::Result<Guest> {
+        let wasm = input::read_module(path)?;
+        let name = input::module_name(path);
+        Guest::identify(path, name, wasm).with_context(|| format!("failed to read `{}`", path.display()))
     }
 
-    /// Compiles a module.
-    pub fn compile(engine: Engine, prepared: &Prepared, path: &Path) -> anyhow::Result<Guest> {
-        let module = Module::new(&engine, &prepared.wasm)
-            .map_err(anyhow::Error::from)
-            .with_context(|| format!("failed to compile `{}`", path.display()))?;
-        Ok(Guest { engine, module, has_start: prepared.has_start })
-    }
-
-    /// The names of the functions that the module exports, without the recorder's.
-    pub fn functions(&self) -> impl Iterator<Item = &str> {
-        self.module
-            .exports()
-            .filter(|export| matches!(export.ty(), ExternType::Func(_)))
-            .map(|export| export.name())
-            .filter(|name| !name.starts_with(names::EXPORT_PREFIX))
-    }
-
-    /// Whether the module contains its recorder.
-    pub fn is_inlined(&self) -> bool {
-        is_inlined(&self.module)
-    }
-
-    /// Whether the module has probes of any form.
-    pub fn is_probed(&self) -> bool {
-        self.module.imports().any(|import| names::is_of_probes(import.module(), import.name()))
-    }
-
-    /// Whether the module's probes make a profile.
-    pub fn is_profile(&self) -> bool {
-        is_profile(&self.module)
-    }
-
-    /// Whether they make a profile from the thread's own stack.
-    pub fn is_native(&self) -> bool {
-        is_native(&self.module)
-    }
-}
-
-/// The recording's side of the store.
-pub enum Lanes {
-    /// A recorder module that the guest's probes call.
-    Module(Lane),
-    /// The guest's own recorders.
-    Inlined(Inlined),
-}
-
-impl Host {
-    /// A host that supplies WASI preview 1.
-    pub fn new(engine: &Engine, wasi: &WasiArgs, module: &Path, args: &[String]) -> anyhow::Result<Host> {
-        let store = Store::new(engine, wasi.context(module, args)?);
-        Ok(Host { store, linker: kperf_wasi::module_linker(engine)? })
-    }
-
-    /// Fails if the module imports what nobody supplies, and lists it.
-    pub fn check_imports(&mut self, wasm: &[u8], path: &Path) -> anyhow::Result<()> {
-        super::imports::check(wasm, &self.linker, &mut self.store, path)
-    }
-
-    /// Supplies what the guest's probes import.
-    pub fn link(&mut self, guest: &Guest, recorder: &Recorder) -> kperf_wasmtime::Result<Lanes> {
-        let (store, linker) = (&mut self.store, &mut self.linker);
-        Ok(if guest.is_inlined() {
-            Lanes::Inlined(recorder.link_inlined(store, linker)?)
+    fn identify(path: &Path, name: String, wasm: Vec<u8>) -> anyhow::Result<Guest> {
+        let sections = Sections::read(&wasm)?;
+        let symbols = sections.symbols.iter().map(|data| SymbolTable::from_bytes(data));
+        let symbols = symbols.collect::<Result<_, _>>().map_err(|error| anyhow!("symbol table: {error}"))?;
+        let (probes, kind) = if kperf_rewriter::is_component(&wasm) {
+            let imports = sections.component_imports;
+            (of_component(&wasm), Kind::Component { is_concurrent: is_concurrent(&wasm), imports })
         } else {
-            Lanes::Module(recorder.link(store, linker)?)
-        })
+            let Sections { has_start, .. } = sections;
+            (sections.probes(), Kind::Module { has_start, imports: sections.imports })
+        };
+        Ok(Guest { path: path.to_owned(), name, wasm, kind, probes, symbols })
     }
 
-    /// Instantiates the guest and passes the instance to `call`.
-    pub fn run(
-        &mut self,
-        guest: &Guest,
-        lanes: Option<&Lanes>,
-        call: impl FnOnce(&mut Store<WasiP1Ctx>, Instance) -> wasmtime::Result<()>,
-    ) -> wasmtime::Result<()> {
-        let linker = &self.linker;
-        let run = |store: &mut Store<WasiP1Ctx>| {
-            let instance = linker.instantiate(&mut *store, &guest.module)?;
-            call(store, instance)
-        };
-        match lanes {
-            Some(Lanes::Module(lane)) => lane.call(&mut self.store, run),
-            Some(Lanes::Inlined(lanes)) => lanes.call(&mut self.store, run),
-            None => run(&mut self.store),
-        }
+    /// Whether it is a component.
+    pub fn is_component(&self) -> bool {
+        matches!(self.kind, Kind::Component { .. })
     }
+
+    /// Whether it is a component that needs what WASI 0.3 brings.
+    pub fn is_concurrent(&self) -> bool {
+        matches!(self.kind, Kind::Component { is_concurrent: true, .. })
+    }
+
+    /// Whether its recorder is a part of the module.
+    pub fn is_inlined(&self) -> bool {
+        self.probes.is_some_and(|probes| probes.recorder == RecorderPosition::Inline)
+    }
+
+    /// What its probes record, if it has any.
+    pub fn recording(&self) -> Option<Recording> {
+        self.probes.map(|probes| probes.recording)
+    }
+
+    /// The same guest with new probes.
+    pub fn rewritten(self, wasm: Vec<u8>, symbols: Vec<SymbolTable>) -> anyhow::Result<Guest> {
+        let probes = match self.kind {
+            Kind::Component { .. } => of_component(&wasm),
+            Kind::Module { .. } => Sections::read(&wasm)?.probes(),
+        };
+        Ok(Guest { wasm, symbols, probes, ..self })
+    }
+}
+
+impl Recording {
+    /// Whether it is a profile.
+    pub fn is_profile(self) -> bool {
+        matches!(self, Recording::ShadowProfile | Recording::NativeProfile)
+    }
+}
+
+/// What is looked for in the sections.
+#[derive(Default)]
+struct Sections<'a> {
+    has_start: bool,
+    imports: Vec<Import>,
+    component_imports: Vec<String>,
+    /// Names of exports that a recorder has.
+    exports: HashSet<&'a str>,
+    /// Symbol tables, also of modules inside.
+    symbols: Vec<&'a [u8]>,
+}
+
+impl<'a> Sections<'a> {
+    fn read(wasm: &'a [u8]) -> Result<Sections<'a>, kperf_rewriter::Error> {
+        let mut found = Sections::default();
+        let mut types: Vec<SubType> = Vec::new();
+        let mut depth = 0;
+        for payload in Parser::new(0).parse_all(wasm) {
+            match payload? {
+                Payload::Version { .. } => depth += 1,
+                Payload::End(_) => depth -= 1,
+                Payload::CustomSection(section) if section.name() == SYMBOLS_SECTION => {
+                    found.symbols.push(section.data());
+                }
+                _ if depth > 1 => {}
+                Payload::TypeSection(section) => {
+                    types = section.into_iter().flatten().flat_map(|group| group.into_types()).collect();
+                }
+                Payload::ImportSection(section) => {
+                    let imports = section.into_imports().flatten();
+                    found.imports.extend(imports.map(|import| Import::new(&import, &types)));
+                }
+                Payload::ExportSection(section) => {
+                    let names = section.into_iter().flatten().map(|export| export.name);
+                    found.exports.extend(names.filter(|name| name.starts_with(EXPORT_PREFIX)));
+                }
+                Payload::StartSection { .. } => found.has_start = true,
+                Payload::ComponentImportSection(section) => {
+                    let imports = section.into_iter().flatten();
+                    let imports = imports.filter(|import| import.ty.kind() != ComponentExternalKind::Type);
+                    found.component_imports.extend(imports.map(|import| import.name.name.to_owned()));
+                }
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// The probes of a module.
+    fn probes(&self) -> Option<Probes> {
+        let imports: Vec<&Import> =
+            self.imports.iter().filter(|import| is_of_probes(&import.module, &import.name)).collect();
+        let exports = |name| self.exports.contains(&*exported(name));
+        let is_inlined = imports.iter().any(|import| import.module == HOST_MODULE);
+        let counts = imports.iter().any(|import| import.name == INSTRUCTIONS);
+        let recording = match is_inlined {
+            _ if imports.is_empty() => return None,
+            true if exports(STATE_INSTRUCTIONS) => Recording::Instructions,
+            true if exports(STATE_FUNCTIONS) && exports(STATE_TOP) => Recording::ShadowProfile,
+            true if exports(STATE_FUNCTIONS) => Recording::NativeProfile,
+            false if counts => Recording::Instructions,
+            _ => Recording::Trace,
+        };
+        let recorder = if is_inlined { RecorderPosition::Inline } else { RecorderPosition::Beside };
+        Some(Probes { recording, recorder })
+    }
+}
+
+impl Import {
+    fn new(import: &wasmparser::Import<'_>, types: &[SubType]) -> Import {
+        let ty = match import.ty {
+            TypeRef::Func(index) | TypeRef::FuncExact(index) => types.get(index as usize),
+            _ => None,
+        };
+        let signature = ty.and_then(|ty| match &ty.composite_type.inner {
+            CompositeInnerType::Func(signature) => Some(signature.clone()),
+            _ => None,
+        });
+        Import { module: import.module.to_owned(), name: import.name.to_owned(), ty: import.ty, signature }
+    }
+}
+
+/// The probes of a component.
+fn of_component(wasm: &[u8]) -> Option<Probes> {
+    let recording = match kperf_rewriter::component_records(wasm)? {
+        Records::Trace => Recording::Trace,
+        Records::Instructions => Recording::Instructions,
+        Records::Profile => Recording::ShadowProfile,
+    };
+    Some(Probes { recording, recorder: RecorderPosition::Beside })
+}
+
+fn is_concurrent(wasm: &[u8]) -> bool {
+    let plain = WasmFeatures::all() - WasmFeatures::CM_ASYNC;
+    let is_valid = |features| Validator::new_with_features(features).validate_all(wasm).is_ok();
+    !is_valid(plain) && is_valid(WasmFeatures::all())
 }

@@ -1,13 +1,13 @@
-//! Components that answer HTTP requests (`wasi:http`): one instance a request, as `wasmtime serve` has it.
+//! Components that answer HTTP requests (`wasi:http`): a new instance for each request, as in `wasmtime serve`.
 
 mod service;
 
-use super::component::is_concurrent;
-use super::module::Prepared;
+use super::guest::Guest;
+use super::names::Names;
 use super::outcome::Outcome;
-use super::program::{Probes, Program};
+use super::program::Program;
 use super::wasi::WasiArgs;
-use crate::output::tell;
+use crate::shared::output;
 use anyhow::{Context, bail};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Empty};
@@ -17,13 +17,12 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use kperf_rewriter::Records;
 use kperf_trace::TraceContext;
 use kperf_wasi::State;
 use kperf_wasmtime::Recorder;
 use std::convert::Infallible;
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -45,7 +44,7 @@ const SERVICE: &str = "wasi:http/handler@0.3.";
 const MOST_AT_ONCE: usize = 1000;
 /// How long a client may take to send the head of a request.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Of so many failures the open functions are told; of later ones only the message.
+/// The first failures print the open functions; later ones only the message.
 const MOST_BACKTRACES: usize = 10;
 
 /// A component that is ready to answer requests.
@@ -54,35 +53,33 @@ pub struct HttpProgram {
     component: Component,
     linker: Linker<State>,
     listener: Option<TcpListener>,
-    guest: Arc<Guest>,
+    config: Arc<InstanceConfig>,
     recorder: Option<Recorder>,
-    records: Option<Records>,
     /// Whether it is a handler of WASI 0.3.
     is_service: bool,
     quiet: bool,
 }
 
 /// What each instance sees.
-struct Guest {
+struct InstanceConfig {
     path: PathBuf,
     args: Vec<String>,
     wasi: WasiArgs,
-    /// For the names of its functions.
-    prepared: Prepared,
+    names: Names,
 }
 
 impl HttpProgram {
     /// Compiles a component, and listens at `address`.
     pub fn new(
         engine: Engine,
-        prepared: &Prepared,
-        path: &Path,
+        guest: &Guest,
         wasi: &WasiArgs,
         args: &[String],
         address: &str,
         quiet: bool,
     ) -> anyhow::Result<HttpProgram> {
-        let component = Component::new(&engine, &prepared.wasm)
+        let path = &guest.path;
+        let component = Component::new(&engine, &guest.wasm)
             .map_err(anyhow::Error::from)
             .with_context(|| format!("failed to compile `{}`", path.display()))?;
         let exports =
@@ -91,30 +88,29 @@ impl HttpProgram {
         if !is_service && !exports(HANDLER) {
             bail!(
                 "`{}` answers no HTTP requests: it exports neither `wasi:http/incoming-handler` of WASI 0.2 nor `wasi:http/handler` of \
-                 0.3; leave --http out",
+                 0.3; remove --http",
                 path.display()
             );
         }
-        let linker = kperf_wasi::async_linker(&engine, is_concurrent(&prepared.wasm), true)?;
+        let linker = kperf_wasi::async_linker(&engine, guest.is_concurrent(), true)?;
         let listener = TcpListener::bind(address)
             .with_context(|| format!("failed to listen at `{address}`, the address of --http"))?;
         listener.set_nonblocking(true).context("failed to listen")?;
-        let guest = Guest {
+        let config = InstanceConfig {
             path: path.to_owned(),
             args: args.to_owned(),
             wasi: wasi.clone(),
-            prepared: prepared.for_names(),
+            names: Names::of(guest),
         };
-        // What is wrong with the flags is said before anybody asks.
-        guest.state()?;
+        // Wrong flags fail before the first request.
+        config.state()?;
         Ok(HttpProgram {
             engine,
             component,
             linker,
             listener: Some(listener),
-            guest: Arc::new(guest),
+            config: Arc::new(config),
             recorder: None,
-            records: kperf_rewriter::component_records(&prepared.wasm),
             is_service,
             quiet,
         })
@@ -126,16 +122,8 @@ impl Program for HttpProgram {
         &self.engine
     }
 
-    fn probes(&self) -> Probes {
-        Probes {
-            are_there: self.records.is_some(),
-            profile: self.records == Some(Records::Profile),
-            ..Probes::default()
-        }
-    }
-
-    fn link(&mut self, recorder: &Recorder, _: &Prepared) -> anyhow::Result<()> {
-        if self.records.is_some() {
+    fn link(&mut self, recorder: &Recorder, guest: &Guest) -> anyhow::Result<()> {
+        if guest.probes.is_some() {
             recorder.add_to_component_linker(&mut self.linker, |state: &mut State| &mut state.lanes)?;
         }
         self.recorder = Some(recorder.clone());
@@ -154,7 +142,7 @@ impl Program for HttpProgram {
         let server = Arc::new(Server {
             engine: self.engine.clone(),
             pre,
-            guest: self.guest.clone(),
+            config: self.config.clone(),
             recorder: self.recorder.clone(),
             places: Arc::new(Semaphore::new(MOST_AT_ONCE)),
             failures: AtomicUsize::new(0),
@@ -165,14 +153,14 @@ impl Program for HttpProgram {
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             if !self.quiet {
-                tell(format_args!("answering at http://{address}/ (end it with Ctrl-C)"));
+                output::status(format_args!("answering at http://{address}/ (end it with Ctrl-C)"));
             }
             server.take_connections(listener).await
         })
     }
 }
 
-impl Guest {
+impl InstanceConfig {
     fn state(&self) -> anyhow::Result<State> {
         let mut wasi = self.wasi.builder(&self.path, &self.args)?;
         // Others are answered by the same thread.
@@ -190,7 +178,7 @@ enum Pre {
 }
 
 impl Pre {
-    /// Answers a request in an instance of its own.
+    /// Answers a request in a new instance.
     async fn answer(
         &self,
         store: &mut impl AsContextMut<Data = State>,
@@ -214,7 +202,7 @@ impl Pre {
 struct Server {
     engine: Engine,
     pre: Pre,
-    guest: Arc<Guest>,
+    config: Arc<InstanceConfig>,
     recorder: Option<Recorder>,
     places: Arc<Semaphore>,
     failures: AtomicUsize,
@@ -223,20 +211,20 @@ struct Server {
 
 impl Server {
     async fn take_connections(self: Arc<Self>, listener: tokio::net::TcpListener) -> wasmtime::Result<()> {
-        let mut is_told = false;
+        let mut is_reported = false;
         loop {
             let stream = match listener.accept().await {
                 Ok((stream, _)) => stream,
                 Err(error) => {
                     // There may be too many open files, for example, which is soon over.
-                    if !std::mem::replace(&mut is_told, true) {
-                        tell(format_args!("error: failed to take a connection: {error}"));
+                    if !std::mem::replace(&mut is_reported, true) {
+                        output::error(format_args!("failed to take a connection: {error}"));
                     }
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
                 }
             };
-            is_told = false;
+            is_reported = false;
             let server = self.clone();
             tokio::spawn(async move {
                 let answer = move |request| {
@@ -253,7 +241,7 @@ impl Server {
         }
     }
 
-    /// Answers a request by an instance of its own. The instance may go on when its response has begun.
+    /// Answers a request with a new instance, which may run on after its response has begun.
     async fn answer(self: Arc<Self>, request: Request<Incoming>) -> Response<HyperOutgoingBody> {
         let Ok(place) = self.places.clone().acquire_owned().await else {
             return failed(StatusCode::SERVICE_UNAVAILABLE);
@@ -261,10 +249,10 @@ impl Server {
         let what = format!("{} {}", request.method(), request.uri().path().escape_debug());
         let (sender, receiver) = oneshot::channel();
         let has_failed = Arc::new(AtomicBool::new(false));
-        let handling = match self.guest.state() {
+        let handling = match self.config.state() {
             Ok(state) => self.clone().handle(place, state, request, sender, has_failed.clone()),
             Err(error) => {
-                self.tell_failure(&what, &format!("{error:#}"));
+                self.report_failure(&what, &format!("{error:#}"));
                 return failed(StatusCode::INTERNAL_SERVER_ERROR);
             }
         };
@@ -274,11 +262,11 @@ impl Server {
             if let Err(error) = result {
                 let with_frames = server.failures.load(Ordering::Relaxed) < MOST_BACKTRACES;
                 let message = if with_frames {
-                    Outcome::of(&Err(error), &server.guest.prepared).message()
+                    Outcome::of(&Err(error), || &server.config.names).message()
                 } else {
                     error.root_cause().to_string()
                 };
-                server.tell_failure(&of, &message);
+                server.report_failure(&of, &message);
             }
         });
         match receiver.await {
@@ -288,10 +276,10 @@ impl Server {
                     ErrorCode::InternalError(Some(text)) => text,
                     code => format!("{code:?}"),
                 };
-                self.tell_failure(&what, &format!("it answers with the error {}", code.escape_debug()));
+                self.report_failure(&what, &format!("it answers with the error {}", code.escape_debug()));
                 failed(StatusCode::INTERNAL_SERVER_ERROR)
             }
-            // Its call ended without a word.
+            // Its call ended without a response.
             Err(_) => failed(StatusCode::INTERNAL_SERVER_ERROR),
         }
     }
@@ -327,15 +315,15 @@ impl Server {
         }
     }
 
-    fn tell_failure(&self, what: &str, message: &str) {
+    fn report_failure(&self, what: &str, message: &str) {
         self.failures.fetch_add(1, Ordering::Relaxed);
         if !self.quiet {
-            tell(format_args!("error: {what}: {message}"));
+            output::error(format_args!("{what}: {message}"));
         }
     }
 }
 
-/// A body that ends with an error if the guest's call failed: what came of it isn't all.
+/// A body that ends with an error if the guest's call failed, since it is incomplete.
 struct Whole {
     body: HyperOutgoingBody,
     has_failed: Arc<AtomicBool>,

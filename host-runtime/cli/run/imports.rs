@@ -1,57 +1,37 @@
-//! Finds imports that the host doesn't supply, before the module is rewritten and compiled, which may take minutes.
+//! Refuses imports that the host doesn't supply, before a module is rewritten and compiled, which may take minutes.
 
+use super::guest::Import;
 use anyhow::bail;
 use kperf_abi::names;
 use std::collections::HashSet;
 use std::path::Path;
-use wasmparser::{CompositeInnerType, Parser, Payload, TypeRef, ValType};
+use wasmparser::{TypeRef, ValType};
 use wasmtime::{ExternType, FuncType, Linker, Store};
 
 /// How many missing imports an error names.
 const MOST: usize = 20;
 
-/// Fails if the module imports what `linker` doesn't supply, and lists it. A module that can't be read passes: the rewriter
-/// or the engine reports what is wrong with it.
+/// Fails if the module imports what `linker` doesn't supply, and lists it.
 pub(super) fn check<T>(
-    wasm: &[u8],
+    imports: &[Import],
     linker: &Linker<T>,
     store: &mut Store<T>,
     path: &Path,
 ) -> anyhow::Result<()> {
     let (mut missing, mut known) = (Vec::new(), HashSet::new());
-    let mut types = Vec::new();
-    for payload in Parser::new(0).parse_all(wasm) {
-        let imports = match payload {
-            Ok(Payload::TypeSection(section)) => {
-                types = section.into_iter().flatten().flat_map(|group| group.into_types()).collect();
+    for Import { module, name, ty, signature } in imports {
+        if [names::MODULE, names::HOST_MODULE].contains(&module.as_str()) {
+            continue;
+        }
+        let text = match linker.get(&mut *store, module, name) {
+            Ok(supplied) if signature.as_ref().is_some_and(|wanted| fits(&supplied.ty(&*store), wanted)) => {
                 continue;
             }
-            Ok(Payload::ImportSection(imports)) => imports,
-            Ok(Payload::FunctionSection(_) | Payload::CodeSectionStart { .. }) | Err(_) => break,
-            Ok(_) => continue,
+            Ok(_) => format!("`{module}.{name}` (of another type)"),
+            Err(_) => format!("`{module}.{name}` ({})", kind(ty)),
         };
-        for import in imports.into_imports().flatten() {
-            if [names::MODULE, names::HOST_MODULE].contains(&import.module) {
-                continue;
-            }
-            let signature = match import.ty {
-                TypeRef::Func(index) | TypeRef::FuncExact(index) => types.get(index as usize),
-                _ => None,
-            };
-            let signature = signature.and_then(|ty| match &ty.composite_type.inner {
-                CompositeInnerType::Func(signature) => Some(signature),
-                _ => None,
-            });
-            let text = match linker.get(&mut *store, import.module, import.name) {
-                Ok(supplied) if signature.is_some_and(|wanted| fits(&supplied.ty(&*store), wanted)) => {
-                    continue;
-                }
-                Ok(_) => format!("`{}.{}` (of another type)", import.module, import.name),
-                Err(_) => format!("`{}.{}` ({})", import.module, import.name, kind(&import.ty)),
-            };
-            if known.insert(text.clone()) {
-                missing.push(text);
-            }
+        if known.insert(text.clone()) {
+            missing.push(text);
         }
     }
     if missing.is_empty() {

@@ -1,19 +1,19 @@
-//! Which functions of the guest are called, and with which arguments.
+//! The functions of a module to call, and their arguments.
 
-use super::guest::Guest;
-use crate::output;
-use crate::table::plural;
+use super::guest::{Guest, Kind};
+use crate::shared::output;
+use crate::shared::table::plural;
 use anyhow::{Context, anyhow, bail};
+use kperf_abi::names;
 use std::fmt::Write as _;
-use std::path::Path;
-use wasmtime::{AsContextMut, ExternType, Instance, Result, Store, Val, ValType};
+use wasmtime::{AsContextMut, ExternType, Instance, Module, Result, Store, Val, ValType};
 
 /// The function that runs a WASI command.
 const START: &str = "_start";
 /// The function of a WASI reactor that must be called before any other.
 const INITIALIZE: &str = "_initialize";
 
-/// What is called after the instantiation, in order.
+/// The calls after the instantiation, in order.
 #[derive(Default)]
 pub struct Entry {
     initialize: bool,
@@ -24,16 +24,22 @@ pub struct Entry {
 
 impl Entry {
     /// Finds the function to call: `invoke`, or `_start`. A module that has neither must have a start section.
-    pub fn find(guest: &Guest, invoke: Option<&str>, args: &[String], path: &Path) -> anyhow::Result<Entry> {
-        let exports = |name: &str| guest.functions().any(|export| export == name);
+    pub fn find(
+        guest: &Guest,
+        module: &Module,
+        invoke: Option<&str>,
+        args: &[String],
+    ) -> anyhow::Result<Entry> {
+        let path = &guest.path;
+        let exports = |name: &str| functions(module).any(|export| export == name);
         let Some(name) = invoke else {
             if exports(START) {
                 return Ok(Entry { call: Some((START.to_owned(), Vec::new(), 0)), ..Entry::default() });
             }
-            if guest.has_start {
+            if matches!(guest.kind, Kind::Module { has_start: true, .. }) {
                 return Ok(Entry { initialize: exports(INITIALIZE), ..Entry::default() });
             }
-            match list(guest) {
+            match list(module) {
                 Some(names) => bail!(
                     "`{}` is not a WASI command: it exports no `{START}`. Name a function with --invoke: {names}",
                     path.display()
@@ -44,8 +50,8 @@ impl Entry {
                 ),
             }
         };
-        let Some(ExternType::Func(ty)) = guest.module.get_export(name) else {
-            let names = list(guest).unwrap_or_else(|| "no functions".to_owned());
+        let Some(ExternType::Func(ty)) = module.get_export(name) else {
+            let names = list(module).unwrap_or_else(|| "no functions".to_owned());
             bail!("`{}` exports no function `{name}`; it exports {names}", path.display());
         };
         if ty.params().len() != args.len() {
@@ -83,9 +89,18 @@ impl Entry {
     }
 }
 
+/// The names of the functions that a module exports, without the recorder's.
+fn functions(module: &Module) -> impl Iterator<Item = &str> {
+    module
+        .exports()
+        .filter(|export| matches!(export.ty(), ExternType::Func(_)))
+        .map(|export| export.name())
+        .filter(|name| !name.starts_with(names::EXPORT_PREFIX))
+}
+
 /// The names of the exported functions for an error, if there are any.
-fn list(guest: &Guest) -> Option<String> {
-    let names: Vec<String> = guest.functions().map(|name| format!("`{name}`")).collect();
+fn list(module: &Module) -> Option<String> {
+    let names: Vec<String> = functions(module).map(|name| format!("`{name}`")).collect();
     match names.len() {
         0 => None,
         count if count > 20 => Some(format!("{} and {} more", names[..20].join(", "), count - 20)),

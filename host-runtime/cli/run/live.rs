@@ -1,10 +1,10 @@
 //! `--otlp`: sends spans, and the windows of profiles, while the guest runs; metrics and the profile of a trace when it has ended.
 
-use crate::delivery;
-use crate::filters::CallArgs;
-use crate::output::tell;
 use crate::send::{self, SignalArg};
-use crate::spans::SpanArgs;
+use crate::shared::delivery;
+use crate::shared::flags::filters::CallArgs;
+use crate::shared::flags::spans::SpanArgs;
+use crate::shared::output;
 use anyhow::{Context, bail};
 use kperf_otlp::exporter::{Config, Sending, Settings, Signal, Spool};
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ impl Live {
         let endpoint = Some(endpoint.clone()).filter(|endpoint| !endpoint.is_empty());
         let config = |signal| Settings { signal, endpoint: endpoint.clone(), ..Settings::default() }.config();
         let has = |signal| signals.contains(&signal);
-        // What can't work is told before anything runs.
+        // A wrong configuration fails before anything runs.
         for (arg, signal) in [(SignalArg::Metrics, Signal::Metrics), (SignalArg::Profiles, Signal::Profiles)]
         {
             if has(arg) {
@@ -92,19 +92,19 @@ impl Live {
             all &= delivery.is_complete();
             if config.signal != Signal::Traces {
                 if !delivery.is_complete() {
-                    tell(format_args!(
+                    output::status(format_args!(
                         "`kperf-wasm send {} --signals profiles` sends the whole profile",
                         trace.display()
                     ));
                 }
             } else if delivery.can_be_sent_again() {
-                tell(send::how_to_repeat(&trace));
+                output::status(send::how_to_repeat(&trace));
             }
         }
         // A Collector may take one signal and not another.
         if !later.is_empty() {
             all &= send::send_whole(&trace, endpoint, later, quiet).unwrap_or_else(|error| {
-                tell(format_args!("error: {error:#}"));
+                output::error(format_args!("{error:#}"));
                 false
             });
         }

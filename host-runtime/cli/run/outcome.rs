@@ -1,15 +1,16 @@
-//! How the guest ended, and what the user is told about it.
+//! How the guest ended.
 
-use super::guest::FRAMES;
-use super::module::Prepared;
-use crate::output::tell;
+use super::names::Names;
+use super::program::FRAMES;
+use crate::shared::output;
 use kperf_abi::names::EXPORT_PREFIX;
+use std::borrow::Borrow;
 use std::fmt;
 use std::process::ExitCode;
 use wasmtime::{FrameInfo, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
-/// The exit code after a trap: that of a process that was aborted, as the command `wasmtime` has it.
+/// The exit code after a trap: an aborted process, as for the command `wasmtime`.
 const ABORTED: u8 = 134;
 
 /// How the guest ended.
@@ -25,12 +26,14 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    pub fn of(result: &wasmtime::Result<()>, prepared: &Prepared) -> Outcome {
+    /// Asks for the functions' names only if some were open.
+    pub fn of<N: Borrow<Names>>(result: &wasmtime::Result<()>, names: impl FnOnce() -> N) -> Outcome {
         let Err(error) = result else { return Outcome::Completed };
         if let Some(exit) = error.downcast_ref::<I32Exit>() {
             return Outcome::Exit(exit.0);
         }
-        let frames = error.downcast_ref::<WasmBacktrace>().map(|backtrace| frames(backtrace, prepared));
+        let frames =
+            error.downcast_ref::<WasmBacktrace>().map(|backtrace| frames(backtrace, names().borrow()));
         if let Some(trap) = error.downcast_ref::<Trap>() {
             return Outcome::Trap(trap.to_string(), frames.unwrap_or_default());
         }
@@ -41,7 +44,7 @@ impl Outcome {
     }
 
     /// Prints the guest's error, if it ended with one. Returns the exit code, or the error if the guest never started.
-    pub fn tell(&self, result: wasmtime::Result<()>) -> anyhow::Result<ExitCode> {
+    pub fn report(&self, result: wasmtime::Result<()>) -> anyhow::Result<ExitCode> {
         let code = match self {
             Outcome::Completed => return Ok(ExitCode::SUCCESS),
             Outcome::Exit(code) => return Ok(ExitCode::from(*code as u8)),
@@ -52,11 +55,11 @@ impl Outcome {
             Outcome::Trap(..) => ExitCode::from(ABORTED),
             Outcome::Failed(..) => ExitCode::FAILURE,
         };
-        tell(format_args!("error: {}", self.message()));
+        output::error(format_args!("{}", self.message()));
         Ok(code)
     }
 
-    /// What the user is told: the error, and the functions that were open, a line for each.
+    /// The error, and a line for each open function.
     pub fn message(&self) -> String {
         match self {
             Outcome::Trap(message, frames) | Outcome::Failed(message, frames) => {
@@ -85,14 +88,13 @@ impl fmt::Display for Outcome {
 }
 
 /// The guest's open functions, innermost first, without the recorder's own.
-fn frames(backtrace: &WasmBacktrace, prepared: &Prepared) -> Vec<String> {
-    let names = prepared.names();
+fn frames(backtrace: &WasmBacktrace, names: &Names) -> Vec<String> {
     let guest = backtrace.frames().iter().filter(|frame| {
         let inside = frame.func_name().is_some_and(|name| name.starts_with(EXPORT_PREFIX));
         frame.module().name() != Some("kperf_recorder") && !inside
     });
     let text = |frame: &FrameInfo| {
-        let name = names.of(frame.module(), frame.func_index(), frame.func_name());
+        let name = names.name(frame.module(), frame.func_index(), frame.func_name());
         // wasmtime reads debug information if `WASMTIME_BACKTRACE_DETAILS=1` asks for it.
         let place = frame.symbols().first().and_then(|symbol| Some((symbol.file()?, symbol.line()?)));
         place.map_or(name.clone(), |(file, line)| format!("{name} at {file}:{line}"))

@@ -1,70 +1,60 @@
-//! A guest that is ready to run: what a module and a component have in common.
+//! A guest that is ready to run: what modules and components have in common.
 
-use super::guest::{Guest, Host, Lanes};
-use super::invoke::Entry;
-use super::module::Prepared;
+use super::guest::Guest;
+use anyhow::Context;
 use kperf_wasmtime::Recorder;
-use wasmtime::Engine;
+use std::num::NonZeroUsize;
+use wasmtime::{Cache, Config, Engine, Inlining};
+
+/// Twice wasmtime's usual 512 KiB: a probe keeps its token in the frame, and a deep recursion that fits without probes
+/// should fit with them.
+const STACK: usize = 1 << 20;
+/// How many frames a trap's backtrace has at most.
+pub const FRAMES: usize = 50;
 
 /// A guest that is ready to run.
 pub trait Program {
     fn engine(&self) -> &Engine;
 
-    /// What its probes are.
-    fn probes(&self) -> Probes;
+    /// Supplies what the guest's probes import.
+    fn link(&mut self, recorder: &Recorder, guest: &Guest) -> anyhow::Result<()>;
 
-    /// Supplies what its probes import.
-    fn link(&mut self, recorder: &Recorder, prepared: &Prepared) -> anyhow::Result<()>;
-
-    /// Instantiates it and calls what is to be called.
+    /// Instantiates the guest and calls its function.
     fn run(&mut self) -> wasmtime::Result<()>;
 }
 
-/// What the probes of a guest are. All are false for one without probes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Probes {
-    pub are_there: bool,
-    /// Its modules contain the recorder.
-    pub inlined: bool,
-    /// They make a profile.
-    pub profile: bool,
-    /// They make one from the thread's own stack.
-    pub native: bool,
+/// Whether compiled modules are taken from wasmtime's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UseCache {
+    Yes,
+    No,
 }
 
-/// A module.
-pub struct ModuleProgram {
-    pub guest: Guest,
-    pub host: Host,
-    pub entry: Entry,
-    pub lanes: Option<Lanes>,
-}
-
-impl Program for ModuleProgram {
-    fn engine(&self) -> &Engine {
-        &self.guest.engine
+/// The engine that guests run in, with all of wasmtime's proposals on. The key of wasmtime's cache is a hash of the module and of every
+/// setting that changes the code. For a component, calls of other core modules are compiled into their callers where these are small, and
+/// so the recorder's usual case.
+pub fn engine(cache: UseCache, guest: &Guest) -> anyhow::Result<Engine> {
+    let mut config = Config::new();
+    Recorder::configure(&mut config);
+    config
+        .max_wasm_stack(STACK)
+        .wasm_backtrace_max_frames(NonZeroUsize::new(FRAMES))
+        .wasm_custom_page_sizes(true)
+        .wasm_exceptions(true)
+        .wasm_function_references(true)
+        .wasm_gc(true)
+        .wasm_memory64(true)
+        .wasm_relaxed_simd(true)
+        .wasm_tail_call(true)
+        .wasm_wide_arithmetic(true);
+    if guest.is_component() {
+        config.compiler_inlining(Inlining::InterModule);
+        // Without it each call of the host's costs half.
+        config.concurrency_support(guest.is_concurrent());
     }
-
-    fn probes(&self) -> Probes {
-        let Self { guest, .. } = self;
-        Probes {
-            are_there: guest.is_probed(),
-            inlined: guest.is_inlined(),
-            profile: guest.is_profile(),
-            native: guest.is_native(),
-        }
+    if cache == UseCache::Yes {
+        // Without a home folder, or if the cache's configuration can't be read, modules are compiled each time.
+        config.cache(Cache::from_file(None).ok());
     }
-
-    fn link(&mut self, recorder: &Recorder, prepared: &Prepared) -> anyhow::Result<()> {
-        for table in prepared.symbols.iter().filter(|_| self.guest.is_native()) {
-            recorder.native_code(&self.guest.module, &table.to_bytes())?;
-        }
-        self.lanes = Some(self.host.link(&self.guest, recorder)?);
-        Ok(())
-    }
-
-    fn run(&mut self) -> wasmtime::Result<()> {
-        let Self { guest, host, entry, lanes } = self;
-        host.run(guest, lanes.as_ref(), |store, instance| entry.call(store, instance))
-    }
+    Engine::new(&config).map_err(anyhow::Error::from).context("failed to set up wasmtime")
 }

@@ -1,4 +1,4 @@
-//! What the guest can see of the machine.
+//! Flags for what the guest can see of the machine.
 
 use super::deterministic;
 use anyhow::{Context, anyhow};
@@ -27,7 +27,7 @@ impl WasiArgs {
         Ok(self.builder(module, args)?.build_p1())
     }
 
-    /// The same before it is made for a module or for a component.
+    /// The same, for a module or a component.
     pub fn builder(&self, module: &Path, args: &[String]) -> anyhow::Result<WasiCtxBuilder> {
         let mut builder = WasiCtxBuilder::new();
         builder.inherit_stdio().allow_blocking_current_thread(true);

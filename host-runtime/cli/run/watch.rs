@@ -1,10 +1,10 @@
-//! Reads a trace while it is written.
+//! Shows a profile while it is recorded.
 
 mod screen;
 
-use crate::table::color::ColorArg;
-use crate::table::fit::Shown;
-use crate::{table, traces};
+use crate::shared::table::color::ColorArg;
+use crate::shared::table::fit::Shown;
+use crate::shared::{table, traces};
 use anyhow::Context;
 use kperf_profile::GrowingProfile;
 use kperf_trace::{Item, TraceReader};
@@ -32,13 +32,13 @@ impl Watch {
         Watch { limit, color, reader: Arc::default() }
     }
 
-    /// Begins to read what is written to the sink that this answers, which also writes it to a file.
+    /// Starts the reader. Returns the sink that feeds it and writes to the file.
     pub fn begin(&self, file: Option<File>, quiet: bool) -> anyhow::Result<impl Write + Send + use<>> {
         let (chunks, received) = mpsc::channel();
         let color = self.color.of(&io::stderr());
         let screen = Screen::new(self.limit, color);
         let read = move || {
-            // If stderr is closed, nobody can be told; the guest runs on.
+            // A closed stderr doesn't stop the guest.
             let _ =
                 follow(TraceReader::new(Chunks { received, rest: Vec::new(), at: 0 }), screen, color, quiet);
         };
@@ -48,10 +48,10 @@ impl Watch {
         Ok(Tee { chunks, file })
     }
 
-    /// Waits until all that was recorded is shown. Call it when the recording is finished.
+    /// Waits until the whole recording is shown. Call it after the recording has finished.
     pub fn finish(&self) {
         let thread = self.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // If it panicked, that was told.
+        // A panic has printed its message.
         let _ = thread.map(JoinHandle::join);
     }
 }
@@ -75,7 +75,7 @@ fn follow(
                 latest.add(window);
                 screen.show(&latest, &mut io::stderr().lock())?;
             }
-            // Nothing comes behind it.
+            // The last item.
             Item::End(_) => break,
             _ => {}
         }
@@ -85,13 +85,13 @@ fn follow(
     }
     let profile = growing.profile(&reader);
     screen.clear(&mut io::stderr().lock())?;
-    traces::tell_warnings(&profile.health);
+    traces::report_health(&profile.health);
     table::print_top(&profile, TOP, Shown::on_stderr(color), io::stderr().lock())?;
-    traces::tell_hints(&profile, false);
+    traces::show_hints(&profile, false);
     Ok(())
 }
 
-/// Where the recorder writes to.
+/// The recorder's sink.
 struct Tee {
     chunks: Sender<Vec<u8>>,
     file: Option<File>,
@@ -99,7 +99,7 @@ struct Tee {
 
 impl Write for Tee {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Once nobody looks any more, only the file is left.
+        // Without a reader, only the file is written.
         let _ = self.chunks.send(bytes.to_vec());
         self.file.as_mut().map_or(Ok(()), |file| file.write_all(bytes))?;
         Ok(bytes.len())
@@ -110,7 +110,7 @@ impl Write for Tee {
     }
 }
 
-/// What was written, as a reader that waits for more.
+/// A reader of the written chunks that waits for more.
 struct Chunks {
     received: Receiver<Vec<u8>>,
     rest: Vec<u8>,

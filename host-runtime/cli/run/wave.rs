@@ -50,7 +50,7 @@ fn value(ty: &Type, node: &Node, text: &str) -> anyhow::Result<Val> {
         Type::Tuple(tuple) => {
             let (types, nodes) = (tuple.types(), node.as_tuple()?);
             if types.len() != nodes.len() {
-                bail!("a tuple of {} is wanted", types.len());
+                bail!("expected a tuple of {}", types.len());
             }
             Val::Tuple(
                 types.zip(nodes).map(|(ty, node)| value(&ty, node, text)).collect::<anyhow::Result<_>>()?,
@@ -95,7 +95,7 @@ fn value(ty: &Type, node: &Node, text: &str) -> anyhow::Result<Val> {
             }
             // `some` may be left out.
             _ if is_flat(&option.ty()) => Val::Option(Some(Box::new(value(&option.ty(), node, text)?))),
-            _ => bail!("`some(..)` or `none` is wanted"),
+            _ => bail!("expected `some(..)` or `none`"),
         },
         Type::Result(result) => match (node.ty(), result.ok()) {
             (NodeType::ResultOk | NodeType::ResultErr, _) => Val::Result(match node.as_result()? {
@@ -104,7 +104,7 @@ fn value(ty: &Type, node: &Node, text: &str) -> anyhow::Result<Val> {
             }),
             // And so may `ok`.
             (_, Some(ok)) if is_flat(&ok) => Val::Result(Ok(Some(Box::new(value(&ok, node, text)?)))),
-            _ => bail!("`ok(..)` or `err(..)` is wanted"),
+            _ => bail!("expected `ok(..)` or `err(..)`"),
         },
         Type::Flags(flags) => {
             let given = node.as_flags(text)?.map(|name| name.strip_prefix('%').unwrap_or(name));
@@ -118,7 +118,7 @@ fn value(ty: &Type, node: &Node, text: &str) -> anyhow::Result<Val> {
     })
 }
 
-/// Whether a value of this type may stand for one of `some` or `ok` with it inside.
+/// Whether `some(..)` or `ok(..)` around a value of this type may be omitted.
 fn is_flat(ty: &Type) -> bool {
     !matches!(ty, Type::Option(_) | Type::Result(_))
 }
@@ -184,7 +184,7 @@ fn write(value: &Val, out: &mut String) {
     };
 }
 
-/// What stands in front of the name of a case that would be a keyword of WAVE without it.
+/// The prefix of a case name that would be a keyword of WAVE.
 fn escape(name: &str) -> &'static str {
     if ["true", "false", "inf", "nan", "some", "none", "ok", "err"].contains(&name) { "%" } else { "" }
 }

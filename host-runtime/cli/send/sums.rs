@@ -1,9 +1,9 @@
 //! What is sent of a whole trace: metrics of its functions, its profile.
 
 use super::Opts;
-use crate::spans::{check_times, refuse_single_calls};
-use crate::traces::{self, Trace};
-use crate::{delivery, input, signals};
+use crate::shared::flags::spans::{check_times, refuse_single_calls};
+use crate::shared::traces::{self, Trace};
+use crate::shared::{delivery, input, signals};
 use anyhow::{Context, bail};
 use kperf_otlp::exporter::{Sending, Signal};
 use kperf_otlp::{Request, SpanOptions, Spans};
@@ -17,7 +17,8 @@ impl Opts {
     /// Sends the metrics of all functions.
     pub(super) fn send_metrics(&self) -> anyhow::Result<ExitCode> {
         let options = SpanOptions { metrics: true, ..self.spans.options(&self.calls)? };
-        let Trace { reader, progress } = traces::open(&self.trace, &self.calls.symbols, self.quiet)?;
+        let Trace { reader, progress } =
+            traces::source(&self.trace).symbols(&self.calls.symbols).quiet(self.quiet).open()?;
         check_times(reader.header())?;
         let mut spans = Spans::new(reader, options);
         let reading = || format!("failed to read the trace `{}`", input::name(&self.trace));
@@ -38,13 +39,13 @@ impl Opts {
     pub(super) fn send_profile(&self) -> anyhow::Result<ExitCode> {
         let options = self.spans.profile_options()?;
         let (profile, heap) = traces::linked_profile(&self.trace, &self.calls.parse()?, &options)?;
-        traces::tell_warnings(&profile.health);
+        traces::report_health(&profile.health);
         if profile.calls() == 0 {
             bail!("the trace has no calls to send");
         }
         self.send_all(Signal::Profiles, move |send| {
             let heap = heap.as_ref();
-            traces::tell_shortened(kperf_otlp::profiles_with_memory(&profile, heap, &options, send)?);
+            traces::warn_shortened(kperf_otlp::profiles_with_memory(&profile, heap, &options, send)?);
             Ok(())
         })
     }
@@ -59,11 +60,11 @@ impl Opts {
         let (sender, requests) = mpsc::sync_channel(READY);
         let sending =
             Sending::start(config.clone(), move || Ok(requests)).context("failed to send the trace")?;
-        let (tell_signal, told_signal) = mpsc::channel();
+        let (signal_sender, interrupt) = mpsc::channel();
         let stopper = sending.stopper();
         signals::watch(move |signal| {
             // The receiver lives until the process ends.
-            let _ = tell_signal.send(signal);
+            let _ = signal_sender.send(signal);
             stopper.stop();
         })?;
         // If nobody takes requests any more, the delivery says why.
@@ -76,7 +77,7 @@ impl Opts {
         if delivery.is_complete() {
             return Ok(ExitCode::SUCCESS);
         }
-        Ok(told_signal.try_recv().map_or(ExitCode::FAILURE, signals::Signal::code))
+        Ok(interrupt.try_recv().map_or(ExitCode::FAILURE, signals::Signal::code))
     }
 }
 

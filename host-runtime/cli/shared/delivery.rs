@@ -1,6 +1,6 @@
-//! Sends spans to a Collector: the flags that say where, the progress bar, and the table at the end.
+//! Delivery to a Collector: flags, a progress bar, and a table of results.
 
-use crate::output::tell;
+use crate::shared::output;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use kperf_otlp::exporter::{Compression, Config, Delivery, Protocol, Sending, Settings, Signal};
@@ -29,7 +29,7 @@ pub struct DeliveryArgs {
 }
 
 impl DeliveryArgs {
-    /// To a Collector at this address, or at that which the environment says.
+    /// To a Collector at this address, or at the environment's.
     pub fn to(endpoint: Option<String>) -> DeliveryArgs {
         DeliveryArgs { endpoint, ..DeliveryArgs::default() }
     }
@@ -43,7 +43,7 @@ impl DeliveryArgs {
     pub fn config_for(&self, signal: Signal) -> anyhow::Result<Config> {
         let header = |text: &String| {
             let (name, value) =
-                text.split_once('=').with_context(|| format!("`{text}` is no header; give NAME=VALUE"))?;
+                text.split_once('=').with_context(|| format!("`{text}` is not a header; give NAME=VALUE"))?;
             anyhow::Ok((name.to_owned(), value.to_owned()))
         };
         let settings = Settings {
@@ -81,7 +81,7 @@ pub fn wait(sending: Sending, trace_bytes: Option<u64>, quiet: bool) -> Delivery
     delivery
 }
 
-/// Prints on stderr what became of the spans, or of what else was sent.
+/// Prints on stderr how many spans, points of metrics or profiles were acknowledged.
 pub fn show(delivery: &Delivery, config: &Config) {
     let things = match config.signal {
         Signal::Traces => "spans",
@@ -90,12 +90,12 @@ pub fn show(delivery: &Delivery, config: &Config) {
     };
     let seconds = delivery.elapsed.as_secs_f64();
     let megabytes = delivery.bytes as f64 / 1e6;
-    tell(format_args!(
+    output::status(format_args!(
         "# {things} to {} ({}): {} requests, {megabytes:.1} MB in {seconds:.1} s\n{delivery}",
         config.endpoint, config.protocol, delivery.requests
     ));
     if let Some(hint) = hint(delivery, config) {
-        tell(format_args!("hint: {hint}"));
+        output::hint(hint);
     }
 }
 
@@ -106,18 +106,18 @@ fn hint(delivery: &Delivery, config: &Config) -> Option<&'static str> {
         && (said("HTTP 404") || said("unknown service") || said("nimplemented"))
     {
         return Some(
-            "Collectors take profiles with a pipeline for them, behind --feature-gates=+service.profilesSupport",
+            "a Collector takes profiles only with a pipeline for them and --feature-gates=+service.profilesSupport",
         );
     }
     if said("InvalidContentType") {
-        return Some("nobody speaks TLS there; is the address http://..?");
+        return Some("the server doesn't speak TLS; is the address http://..?");
     }
     match config.protocol {
         Protocol::HttpProtobuf if said("invalid HTTP version parsed") => Some(
             "is this the Collector's port for gRPC (4317)? give --protocol grpc, or the port for HTTP (4318)",
         ),
         Protocol::Grpc if said("broken pipe") || said("frame with invalid size") => Some(
-            "is this the Collector's port for HTTP (4318)? leave --protocol grpc out, or give the port for gRPC (4317)",
+            "is this the Collector's port for HTTP (4318)? remove --protocol grpc, or give the port for gRPC (4317)",
         ),
         _ => None,
     }

@@ -1,7 +1,6 @@
 //! Flags of several subcommands.
 
 pub mod filters;
-pub mod host;
 pub mod parents;
 pub mod probes;
 pub mod sampling;

@@ -1,4 +1,4 @@
-//! Reads the files that the user names; `-` is stdin, and modules may be text or binary.
+//! Input files. `-` is stdin; modules may be text or binary.
 
 use anyhow::{Context, bail};
 use kperf_dataset::is_dataset;
@@ -19,7 +19,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     std::fs::read(path).with_context(|| format!("failed to read `{}`", path.display()))
 }
 
-/// Fails if the path is a dataset, for commands that read none.
+/// Fails if the path is a dataset, for commands that don't read datasets.
 pub fn refuse_dataset(path: &Path) -> anyhow::Result<()> {
     if is_dataset(path) {
         bail!(
@@ -77,7 +77,7 @@ pub fn is_trace(bytes: &[u8]) -> bool {
     bytes.starts_with(b"KPERF\0")
 }
 
-/// What a path is called in messages.
+/// The name of a path in messages.
 pub fn name(path: &Path) -> String {
     if path == Path::new("-") { "stdin".to_owned() } else { path.display().to_string() }
 }

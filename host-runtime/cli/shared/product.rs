@@ -2,7 +2,7 @@
 //!
 //! A product is written to a temporary file beside its target. When it is complete, it replaces the target. So an old file
 //! stays if the trace has nothing to draw, the disk is full or the process is killed. Devices, pipes and stdout can't be
-//! replaced, and are written directly.
+//! replaced, so they are written directly.
 
 use anyhow::{Context, bail};
 use std::fs::{self, File, OpenOptions};
@@ -16,7 +16,7 @@ const MOST_LINKS: usize = 40;
 /// How many names for the temporary file are tried.
 const MOST_NAMES: u32 = 100;
 
-/// Where a product goes: a file, or stdout. A file has nothing of it before [`Product::finish`].
+/// A file or stdout that is written. A file is unchanged until [`Product::finish`].
 #[must_use]
 pub struct Product {
     out: BufWriter<Out>,
@@ -91,7 +91,7 @@ impl Product {
 impl Drop for Product {
     fn drop(&mut self) {
         if let Some(Pending { beside, .. }) = &self.pending {
-            // A temporary file that can't be deleted stays; nobody is waiting for an error here.
+            // A temporary file that can't be deleted stays.
             let _ = fs::remove_file(beside);
         }
     }
@@ -148,7 +148,7 @@ fn begin(path: &Path) -> io::Result<(File, Option<Pending>)> {
     match create_beside(&target) {
         Ok((file, beside)) => {
             if let Some(before) = before {
-                // If the permissions can't be kept, the file has those of a new one.
+                // If the permissions can't be kept, the file has a new file's.
                 let _ = file.set_permissions(before.permissions());
             }
             Ok((file, Some(Pending { beside, target })))

@@ -1,6 +1,6 @@
-//! Writes rows of figures in three formats: a table for people, JSON and CSV with exact numbers.
+//! Rows of figures as a table for people, or as JSON or CSV with exact numbers.
 
-use crate::table::{TableOptions, grouped, name_text};
+use crate::shared::table::{TableOptions, grouped, name_text};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
@@ -36,7 +36,7 @@ pub enum Cell {
     Number(f64),
     /// No figure.
     Nothing,
-    /// A time that nobody knows.
+    /// A time that was not measured.
     Untimed,
 }
 

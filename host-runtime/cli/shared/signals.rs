@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// A signal that came.
+/// A signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signal(i32);
 
@@ -55,7 +55,7 @@ pub fn watch(answer: impl FnOnce(Signal) + Send + 'static) -> anyhow::Result<()>
     Ok(())
 }
 
-/// On this system signals aren't handled: they end the process. The files have what was written until then.
+/// On this system signals end the process. Its files keep what was written.
 #[cfg(not(unix))]
 pub fn watch(answer: impl FnOnce(Signal) + Send + 'static) -> anyhow::Result<()> {
     // If `answer` were dropped, a channel in it would close, and its receiver would take that for a signal.

@@ -8,9 +8,9 @@ mod maps;
 mod memory;
 mod search;
 
-use crate::input;
-use crate::output::tell;
-use crate::table::plural;
+use crate::shared::input;
+use crate::shared::output;
+use crate::shared::table::plural;
 use anyhow::{Context, bail};
 use beside::Packed;
 use kperf_abi::SymbolTable;
@@ -124,7 +124,7 @@ impl Given {
             Ok(Some(file)) => self.file = file,
             Ok(None) => {}
             Err(error) => {
-                tell(format_args!("warning: `{}` can't be read a second time: {error}", self.path.display()))
+                output::warn(format_args!("`{}` can't be read a second time: {error}", self.path.display()))
             }
         }
     }
@@ -176,7 +176,7 @@ fn read(path: &Path) -> io::Result<Vec<SymbolFile>> {
     for file in &files {
         let SymbolFile::Module(twin) = file else { continue };
         for problem in &twin.problems {
-            tell(format_args!("warning: in `{}`: {problem}", path.display()));
+            output::warn(format_args!("in `{}`: {problem}", path.display()));
         }
     }
     Ok(files)
@@ -261,7 +261,7 @@ impl Known {
                     memory::trim();
                     given += renamed;
                     if renamed > 0 {
-                        tell(format_args!(
+                        output::status(format_args!(
                             "names of {} of `{}` are from `{}`",
                             plural(renamed as u64, "function"),
                             kperf_profile::printable(&table.module.name),
@@ -274,8 +274,8 @@ impl Known {
         }
         // A component that has other modules of the trace is no error.
         for file in self.files.iter().filter(|file| file.number == 1 && !fitting.contains(&file.path)) {
-            tell(format_args!(
-                "warning: no module of `{}` is of the build of `{}`",
+            output::warn(format_args!(
+                "no module of `{}` is of the build of `{}`",
                 file.path.display(),
                 kperf_profile::printable(&table.module.name)
             ));
@@ -353,6 +353,6 @@ pub fn of_module(path: &Path, wasm: &[u8]) -> Option<(PathBuf, SymbolFile)> {
     }
     let module = kperf_rewriter::identity(wasm, &input::module_name(path)).ok()?;
     let (found, file) = search::of_module(path, &module)?;
-    tell(format_args!("names are from `{}`", found.display()));
+    output::status(format_args!("names are from `{}`", found.display()));
     Some((found, file))
 }

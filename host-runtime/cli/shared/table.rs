@@ -1,4 +1,4 @@
-//! Writes the flat profile as a table, for `report` and for the end of `run`.
+//! The flat profile as a table, for `report` and for the end of `run`.
 
 pub mod color;
 pub mod fit;
@@ -17,13 +17,13 @@ use std::io::{self, Write};
 pub struct TableOptions {
     /// Whether names are written in full, however long they are.
     pub full_names: bool,
-    /// What times are in.
+    /// The unit of times.
     pub unit: Unit,
     /// Where it is shown.
     pub shown: Shown,
 }
 
-/// Longest name of a function, in characters, unless names are wanted in full.
+/// Longest name of a function, in characters, unless names are in full.
 const NAME: usize = 48;
 /// How many of the first columns are numbers.
 const NUMBERS: usize = 7;
@@ -66,12 +66,12 @@ pub fn write_head(
     writeln!(out, "# host:  {}", host_text(header))?;
     let outcome = health.outcome().map(|outcome| format!(", {}", printable(outcome))).unwrap_or_default();
     let unit = Unit::of(header);
-    // Several instances count side by side: what the longest has counted says nothing.
+    // Several instances count side by side, so the longest count means nothing.
     let wall = match unit {
         Unit::Time => unit.text(profile.wall_nanos()),
         Unit::Instructions => unit.text(flat.self_nanos.max(0.0).round() as u64),
     };
-    // Below a hundredth of all time it isn't worth a word.
+    // Less than a hundredth of all time is not shown.
     let recorder = if flat.recorder_nanos <= 0.0 || flat.recorder_nanos * 100.0 < flat.self_nanos {
         String::new()
     } else {
@@ -113,7 +113,10 @@ pub fn write_head(
     if !counted.is_empty() {
         let calls = grouped(counted.iter().map(|row| row.calls).sum());
         let functions = plural(counted.len() as u64, "function");
-        writeln!(out, "# of which {calls} counted only, of {functions}: the time is in that of the callers")?;
+        writeln!(
+            out,
+            "# of which {calls} counted only, of {functions}: their time is part of their callers'"
+        )?;
     }
     Ok(())
 }
@@ -121,7 +124,7 @@ pub fn write_head(
 /// The titles of columns, and a function that gives the cells of a row.
 pub type Columns<'a> = (&'a [&'a str], &'a dyn Fn(&Row) -> Vec<String>);
 
-/// Writes the first `limit` rows (all for 0), and how many are left out. `more` are additional columns, in front of the
+/// Writes the first `limit` rows (all for 0), and how many are left out. `more` are additional columns, before the
 /// column of the longest call.
 pub fn write_rows_with(
     symbols: &Symbols,
@@ -261,7 +264,7 @@ pub fn write_rows(
     }
 }
 
-/// A trace's clock, and how fine it was.
+/// A trace's clock and its resolution.
 pub fn clock_text(header: &Header, ticks: Option<&TickTotal>) -> String {
     let clock = &header.clock;
     let source = printable(&clock.source);
@@ -276,13 +279,13 @@ pub fn clock_text(header: &Header, ticks: Option<&TickTotal>) -> String {
         (ClockKind::Ticker, Some(ticks), _) => {
             let usual = ticks.resolution_nanos();
             let text = rough_text(usual, usual / 10.0);
-            format!("ticker ({source}), one tick in {text}: times are those of a sampler")
+            format!("ticker ({source}), one tick in {text}: times are sampled")
         }
         (ClockKind::Ticker, None, Some(period)) => format!(
-            "ticker ({source}), one tick in {} was wanted, how many came isn't told: times are those of a sampler",
+            "ticker ({source}), one tick in {} was asked for, how many came is not recorded: times are sampled",
             nanos_text(period)
         ),
-        (ClockKind::Ticker, None, None) => format!("ticker ({source}): times are those of a sampler"),
+        (ClockKind::Ticker, None, None) => format!("ticker ({source}): times are sampled"),
     }
 }
 
@@ -403,22 +406,16 @@ mod tests {
             ..ClockInfo::default()
         };
         header.host = HostInfo { name: "node".into(), os: "linux".into(), ..HostInfo::default() };
-        let clock = "ticker (tsc), one tick in 2.000 us was wanted, how many came isn't told: times are those of a sampler";
+        let clock = "ticker (tsc), one tick in 2.000 us was asked for, how many came is not recorded: times are sampled";
         assert_eq!((clock_text(&header, None), host_text(&header)), (clock.into(), "node on linux".into()));
         let text = |gaps: &[(u64, u64)]| {
             let mut ticks = TickTotal::default();
             gaps.iter().for_each(|&(nanos, coarse)| ticks.add(nanos, coarse));
             clock_text(&header, Some(&ticks))
         };
-        assert_eq!(
-            text(&[(2_100, 2_100); 3]),
-            "ticker (tsc), one tick in 2.1 us: times are those of a sampler"
-        );
-        // The real period is not the one that was asked for.
-        assert_eq!(
-            text(&[(1_000_000, 1_000_000); 3]),
-            "ticker (tsc), one tick in 1.0 ms: times are those of a sampler"
-        );
+        assert_eq!(text(&[(2_100, 2_100); 3]), "ticker (tsc), one tick in 2.1 us: times are sampled");
+        // The real period may differ from the requested one.
+        assert_eq!(text(&[(1_000_000, 1_000_000); 3]), "ticker (tsc), one tick in 1.0 ms: times are sampled");
         let never = "precise (tsc): no tick came, and each event read the clock itself";
         assert_eq!(text(&[(1_000_000, 0)]), never);
     }

@@ -2,24 +2,24 @@
 
 pub mod dataset;
 
-use crate::filters::Calls;
-use crate::input;
-use crate::output::tell;
-use crate::symbols::SymbolArgs;
+use crate::shared::flags::filters::CallSelection;
+use crate::shared::input;
+use crate::shared::output;
+use crate::shared::symbols::SymbolArgs;
 use anyhow::{Context, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use kperf_otlp::{ProfileOptions, SlowFilter};
 use kperf_profile::{CallFilter, CallObserver, FlatProfile, Health, Heap, Profile, Shortened, SlowSpans};
-use kperf_trace::{Namer, ProbeCost, TraceReader, beginning};
+use kperf_trace::{ProbeCost, TraceReader, beginning};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, BufReader, IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Large enough to use a disk's full bandwidth.
 const BUFFER: usize = 1 << 20;
-/// A smaller trace is read before anybody could look at a progress bar.
+/// Smaller traces are read too fast for a progress bar.
 const WORTH_A_BAR: u64 = 16 << 20;
 
 /// Where a trace is read from.
@@ -42,128 +42,213 @@ pub fn compensation(profile: &Profile, wanted: bool) -> anyhow::Result<Option<Pr
     }
 }
 
-/// Opens a trace: a file, or stdin for `-`. `quiet` leaves the progress bar out.
-pub fn open(path: &Path, symbols: &SymbolArgs, quiet: bool) -> anyhow::Result<Trace> {
-    Ok(open_unnamed(path, quiet)?.named_by(symbols.namer(path, true)?))
+/// Which trace is read, and how: a file, or stdin for `-`.
+#[derive(Clone)]
+pub struct Source<'a> {
+    path: &'a Path,
+    symbols: Option<&'a SymbolArgs>,
+    calls: Option<&'a CallSelection<'a>>,
+    /// Files with symbols must fit a module of the trace, and filters a function.
+    must_match: bool,
+    times: Times,
+    progress: Progress,
 }
 
-/// Opens a trace that calls are to be chosen from. If that is by their time, the whole of it is read once before.
-pub fn open_for(path: &Path, calls: &Calls<'_>, quiet: bool) -> anyhow::Result<Trace> {
-    if calls.have_range() {
-        return Again::new(path)?.open_for(calls, quiet);
+/// What the times of a trace count from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Times {
+    /// Its first lane: the trace is read once.
+    FirstLane,
+    /// Its earliest lane: a file is read once before for that. A pipe is not.
+    EarliestLane,
+}
+
+/// Whether a progress bar is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Bar,
+    Hidden,
+}
+
+/// A trace to be read: its path, or `-` for stdin.
+pub fn source(path: &Path) -> Source<'_> {
+    let (times, progress) = (Times::FirstLane, Progress::Bar);
+    Source { path, symbols: None, calls: None, must_match: true, times, progress }
+}
+
+impl<'a> Source<'a> {
+    /// Takes names from these files.
+    pub fn symbols(self, symbols: &'a SymbolArgs) -> Source<'a> {
+        Source { symbols: Some(symbols), ..self }
     }
-    open(path, calls.symbols(), quiet)
-}
 
-/// Opens a trace that moments are to be told of, and calls chosen from. A file is read once before; a pipe is not, and the moments of its
-/// first lane may not be the earliest.
-pub fn open_timed(path: &Path, calls: &Calls<'_>, quiet: bool) -> anyhow::Result<Trace> {
-    if can_be_read_twice(path) {
-        return Again::new(path)?.open_timed(calls, quiet);
+    /// Only these calls are wanted. Names come from their files with symbols.
+    pub fn calls(self, calls: &'a CallSelection<'a>) -> Source<'a> {
+        Source { calls: Some(calls), symbols: Some(calls.symbols()), ..self }
     }
-    open_for(path, calls, quiet)
-}
 
-fn open_unnamed(path: &Path, quiet: bool) -> anyhow::Result<Trace> {
-    let context = || format!("failed to read the trace `{}`", input::name(path));
-    let (input, length): (Box<dyn Read>, Option<u64>) = if path == Path::new("-") {
-        (Box::new(io::stdin()), None)
-    } else {
-        input::refuse_folder(path)?;
-        let file = File::open(path).with_context(context)?;
-        let metadata = file.metadata().with_context(context)?;
-        (Box::new(file), metadata.is_file().then_some(metadata.len()))
-    };
-    let reader = TraceReader::new(BufReader::with_capacity(BUFFER, input)).with_context(context)?;
-    let progress = match length {
-        Some(length) if length >= WORTH_A_BAR && !quiet && io::stderr().is_terminal() => bar(length),
-        _ => ProgressBar::hidden(),
-    };
-    Ok(Trace { reader, progress })
-}
-
-impl Trace {
-    fn named_by(self, namer: Box<dyn Namer + Send>) -> Trace {
-        Trace { reader: self.reader.with_names(namer), ..self }
+    /// Times are shown: they count from the earliest lane.
+    pub fn with_times(self) -> Source<'a> {
+        Source { times: Times::EarliestLane, ..self }
     }
-}
 
-/// A trace that can be opened several times. What comes from a pipe is kept in memory.
-pub struct Again {
-    path: PathBuf,
-    bytes: Option<Arc<[u8]>>,
-    /// When it begins, once somebody has asked for that.
-    beginning: Cell<Option<u64>>,
-}
+    /// Filters and files with symbols may match nothing in this trace: they may be for another one.
+    pub fn one_of_several(self) -> Source<'a> {
+        Source { must_match: false, ..self }
+    }
 
-impl Again {
-    /// A trace from a file, or from stdin for `-`.
-    pub fn new(path: &Path) -> anyhow::Result<Again> {
-        if path != Path::new("-") {
-            input::refuse_folder(path)?;
+    /// Shows no progress bar if `quiet`.
+    pub fn quiet(self, quiet: bool) -> Source<'a> {
+        Source { progress: if quiet { Progress::Hidden } else { Progress::Bar }, ..self }
+    }
+
+    /// Opens the trace. It is read once before if that finds its beginning, which times count from.
+    pub fn open(&self) -> anyhow::Result<Trace> {
+        if self.needs_beginning() {
+            return self.clone().rewindable()?.open();
         }
-        let bytes = if can_be_read_twice(path) { None } else { Some(input::read(path)?.into()) };
-        Ok(Again { path: path.to_owned(), bytes, beginning: Cell::new(None) })
+        self.named(self.stream()?)
     }
 
-    /// Opens the trace at its beginning.
-    pub fn open(&self, symbols: &SymbolArgs) -> anyhow::Result<Trace> {
-        self.open_named(symbols, false, true)
+    /// Opens the trace to be read several times. What comes from a pipe is kept in memory.
+    pub fn rewindable(self) -> anyhow::Result<RewindableTrace<'a>> {
+        if self.path != Path::new("-") {
+            input::refuse_folder(self.path)?;
+        }
+        let bytes = if can_be_read_twice(self.path) { None } else { Some(input::read(self.path)?.into()) };
+        Ok(RewindableTrace { source: self, bytes, beginning: Cell::new(None) })
     }
 
-    /// The same, to choose calls from it.
-    pub fn open_for(&self, calls: &Calls<'_>, quiet: bool) -> anyhow::Result<Trace> {
-        if calls.have_range() {
-            self.open_timed(calls, quiet)
+    /// The profile of the calls. Fails if a filter matches nothing.
+    pub fn profile(&self) -> anyhow::Result<Profile> {
+        self.observed(()).map(|(profile, ())| profile)
+    }
+
+    /// The profile of the calls, and the observer that has seen each of them. Fails if a filter matches nothing.
+    pub fn observed<O: CallObserver>(&self, observer: O) -> anyhow::Result<(Profile, O)> {
+        self.read(self.open()?, observer)
+    }
+
+    fn needs_beginning(&self) -> bool {
+        self.calls.is_some_and(CallSelection::have_range)
+            || self.times == Times::EarliestLane && can_be_read_twice(self.path)
+    }
+
+    fn failed(&self) -> String {
+        format!("failed to read the trace `{}`", input::name(self.path))
+    }
+
+    fn stream(&self) -> anyhow::Result<Trace> {
+        let failed = || self.failed();
+        let (input, length): (Box<dyn Read>, Option<u64>) = if self.path == Path::new("-") {
+            (Box::new(io::stdin()), None)
         } else {
-            self.open_named(calls.symbols(), quiet, true)
+            input::refuse_folder(self.path)?;
+            let file = File::open(self.path).with_context(failed)?;
+            let metadata = file.metadata().with_context(failed)?;
+            (Box::new(file), metadata.is_file().then_some(metadata.len()))
+        };
+        let reader = TraceReader::new(BufReader::with_capacity(BUFFER, input)).with_context(failed)?;
+        let shown = self.progress == Progress::Bar && io::stderr().is_terminal();
+        let progress = match length {
+            Some(length) if shown && length >= WORTH_A_BAR => bar(length),
+            _ => ProgressBar::hidden(),
+        };
+        Ok(Trace { reader, progress })
+    }
+
+    fn named(&self, trace: Trace) -> anyhow::Result<Trace> {
+        let namer = match self.symbols {
+            Some(symbols) => symbols.namer(self.path, self.must_match)?,
+            None => SymbolArgs::default().namer(self.path, self.must_match)?,
+        };
+        Ok(Trace { reader: trace.reader.with_names(namer), ..trace })
+    }
+
+    /// Reads a trace to its end.
+    fn read<O: CallObserver>(
+        &self,
+        Trace { reader, progress }: Trace,
+        observer: O,
+    ) -> anyhow::Result<(Profile, O)> {
+        let report = |bytes| progress.set_position(bytes);
+        let keeps_lines = self.calls.is_none_or(|calls| calls.lines);
+        let read = |filter: Option<&CallFilter<'_>>| match keeps_lines {
+            true => Profile::read_observed(reader, observer, filter, report),
+            false => Profile::read_without_code(reader, observer, filter, report),
+        };
+        let read = match self.calls.filter(|calls| !calls.are_all()) {
+            Some(calls) => calls.with(|filter| read(Some(filter))),
+            None => read(None),
+        };
+        progress.finish_and_clear();
+        let (profile, observer) = read.with_context(|| self.failed())?;
+        self.check_sampled(&profile)?;
+        if let Some(calls) = self.calls.filter(|_| self.must_match) {
+            calls.check(&profile.symbols, &profile.health, &profile.lanes)?;
         }
+        Ok((profile, observer))
     }
 
-    /// The same, to tell of moments.
-    fn open_timed(&self, calls: &Calls<'_>, quiet: bool) -> anyhow::Result<Trace> {
-        self.find_beginning(quiet)?;
-        self.open_named(calls.symbols(), quiet, true)
-    }
-
-    fn open_named(&self, symbols: &SymbolArgs, quiet: bool, must_fit: bool) -> anyhow::Result<Trace> {
-        let Trace { reader, progress } =
-            self.open_unnamed(quiet)?.named_by(symbols.namer(&self.path, must_fit)?);
-        Ok(Trace { reader: reader.with_beginning(self.beginning.get()), progress })
-    }
-
-    fn open_unnamed(&self, quiet: bool) -> anyhow::Result<Trace> {
-        let Some(bytes) = &self.bytes else { return open_unnamed(&self.path, quiet) };
-        let input: Box<dyn Read> = Box::new(io::Cursor::new(bytes.clone()));
-        let reader = TraceReader::new(BufReader::new(input))
-            .with_context(|| format!("failed to read the trace `{}`", input::name(&self.path)))?;
-        Ok(Trace { reader, progress: ProgressBar::hidden() })
-    }
-
-    fn find_beginning(&self, quiet: bool) -> anyhow::Result<()> {
-        if self.beginning.get().is_none() {
-            let Trace { reader, progress } = self.open_unnamed(quiet)?;
-            let found = beginning(reader, |bytes| progress.set_position(bytes));
-            progress.finish_and_clear();
-            self.beginning.set(
-                found.with_context(|| format!("failed to read the trace `{}`", input::name(&self.path)))?,
+    /// Fails if single calls of a sampled profile are wanted.
+    fn check_sampled(&self, profile: &Profile) -> anyhow::Result<()> {
+        if profile.sampling().is_some()
+            && let Some(flag) = self.calls.and_then(CallSelection::of_single_calls)
+        {
+            bail!(
+                "`{}` is a profile, which knows the times of single calls only if they are slow (`replay` lists these); \
+                 remove {flag}",
+                input::name(self.path)
             );
         }
         Ok(())
     }
+}
 
-    /// The profile of the chosen calls. Fails if a filter matches nothing.
-    pub fn profile_of(&self, calls: &Calls<'_>) -> anyhow::Result<Profile> {
-        self.profile_observed(calls, ()).map(|(profile, ())| profile)
+/// A trace that can be opened several times.
+pub struct RewindableTrace<'a> {
+    source: Source<'a>,
+    /// What came from a pipe.
+    bytes: Option<Arc<[u8]>>,
+    /// When the trace begins, if that was asked for.
+    beginning: Cell<Option<u64>>,
+}
+
+impl RewindableTrace<'_> {
+    /// Opens the trace at its beginning.
+    pub fn open(&self) -> anyhow::Result<Trace> {
+        if self.source.needs_beginning() {
+            self.find_beginning()?;
+        }
+        let Trace { reader, progress } = self.source.named(self.stream()?)?;
+        Ok(Trace { reader: reader.with_beginning(self.beginning.get()), progress })
     }
 
-    /// The profile of the chosen calls, and the observer that has seen each of them. Fails if a filter matches nothing.
-    pub fn profile_observed<O: CallObserver>(
-        &self,
-        calls: &Calls<'_>,
-        observer: O,
-    ) -> anyhow::Result<(Profile, O)> {
-        read(&self.path, self.open_for(calls, false)?, calls, observer)
+    /// The profile of the calls. Fails if a filter matches nothing.
+    pub fn profile(&self) -> anyhow::Result<Profile> {
+        self.observed(()).map(|(profile, ())| profile)
+    }
+
+    /// The profile of the calls, and the observer that has seen each of them. Fails if a filter matches nothing.
+    pub fn observed<O: CallObserver>(&self, observer: O) -> anyhow::Result<(Profile, O)> {
+        self.source.read(self.open()?, observer)
+    }
+
+    fn stream(&self) -> anyhow::Result<Trace> {
+        let Some(bytes) = &self.bytes else { return self.source.stream() };
+        let input: Box<dyn Read> = Box::new(io::Cursor::new(bytes.clone()));
+        let reader = TraceReader::new(BufReader::new(input)).with_context(|| self.source.failed())?;
+        Ok(Trace { reader, progress: ProgressBar::hidden() })
+    }
+
+    fn find_beginning(&self) -> anyhow::Result<()> {
+        if self.beginning.get().is_none() {
+            let Trace { reader, progress } = self.stream()?;
+            let found = beginning(reader, |bytes| progress.set_position(bytes));
+            progress.finish_and_clear();
+            self.beginning.set(found.with_context(|| self.source.failed())?);
+        }
+        Ok(())
     }
 }
 
@@ -184,40 +269,17 @@ fn bar(length: u64) -> ProgressBar {
     bar
 }
 
-/// The profile of a trace: a file, or stdin for `-`.
-pub fn profile(path: &Path, symbols: &SymbolArgs) -> anyhow::Result<Profile> {
-    let Trace { reader, progress } = open(path, symbols, false)?;
-    let profile = Profile::read(reader, |bytes| progress.set_position(bytes));
-    progress.finish_and_clear();
-    profile.with_context(|| format!("failed to read the trace `{}`", input::name(path)))
-}
-
-/// The profile of the chosen calls of a trace. Fails if a filter matches nothing.
-pub fn profile_of(path: &Path, calls: &Calls<'_>) -> anyhow::Result<Profile> {
-    profile_observed(path, calls, ()).map(|(profile, ())| profile)
-}
-
-/// The profile of the chosen calls of a trace, and the observer that has seen each of them. Fails if a filter matches
-/// nothing.
-pub fn profile_observed<O: CallObserver>(
-    path: &Path,
-    calls: &Calls<'_>,
-    observer: O,
-) -> anyhow::Result<(Profile, O)> {
-    read(path, open_for(path, calls, false)?, calls, observer)
-}
-
-/// The profile of the chosen calls of a trace, whose tree is split by the spans of OpenTelemetry's that calls fall into, and what these
-/// calls allocated, where that was recorded. Fails if a filter matches nothing.
+/// The profile of the chosen calls, with its tree split by the OpenTelemetry spans around calls, and the calls' allocations if they were
+/// recorded. Fails if a filter matches nothing.
 pub fn linked_profile(
     path: &Path,
-    calls: &Calls<'_>,
+    calls: &CallSelection<'_>,
     options: &ProfileOptions,
 ) -> anyhow::Result<(Profile, Option<Heap>)> {
-    let again = Again::new(path)?;
-    let failed = || format!("failed to read the trace `{}`", input::name(path));
+    let trace = source(path).calls(calls).rewindable()?;
+    let failed = || trace.source.failed();
     let read = |slow: SlowSpans| -> anyhow::Result<(Profile, Heap)> {
-        let Trace { reader, progress } = again.open_for(calls, false)?;
+        let Trace { reader, progress } = trace.open()?;
         let report = |bytes| progress.set_position(bytes);
         let heap = Heap::default();
         let read = if calls.are_all() {
@@ -227,13 +289,13 @@ pub fn linked_profile(
         };
         progress.finish_and_clear();
         let (profile, heap) = read.with_context(failed)?;
-        check_sampled(path, calls, &profile)?;
+        trace.source.check_sampled(&profile)?;
         Ok((profile, heap))
     };
     let (mut profile, heap) = read(SlowSpans::default())?;
     if profile.sampling().is_some() {
-        // Only now it is known that there are windows. A profile is short.
-        let reader = again.open(calls.symbols())?.reader;
+        // Windows are known only now. A profile is short.
+        let reader = trace.open()?.reader;
         let slow = calls.with(|filter| {
             let keep = |func| (filter.keep)(&profile.symbols.name(func));
             kperf_otlp::slow_spans(reader, options, Some(SlowFilter { keep: &keep, depth: filter.depth }))
@@ -248,88 +310,33 @@ pub fn linked_profile(
         return Ok((profile, None));
     }
     if let Some(flag) = calls.of_parts() {
-        tell(format_args!("warning: blocks are followed through the whole trace, so {flag} leaves them out"));
+        output::warn(format_args!(
+            "blocks are followed through the whole trace: with {flag} they are left out"
+        ));
         return Ok((profile, None));
     }
-    heap.warnings().iter().for_each(|warning| tell(format_args!("warning: {warning}")));
+    heap.warnings().iter().for_each(|warning| output::warn(warning));
     Ok((profile, Some(heap)))
 }
 
-/// [`profile_of`], but a filter may match nothing, and a file with symbols no module: they may be of another trace.
-pub fn profile_of_one(path: &Path, calls: &Calls<'_>) -> anyhow::Result<Profile> {
-    let trace = if calls.have_range() {
-        let again = Again::new(path)?;
-        again.find_beginning(false)?;
-        again.open_named(calls.symbols(), false, false)?
-    } else {
-        open_unnamed(path, false)?.named_by(calls.symbols().namer(path, false)?)
-    };
-    read_unchecked(path, trace, calls, ()).map(|(profile, ())| profile)
-}
-
-/// Reads a trace to its end.
-fn read<O: CallObserver>(
-    path: &Path,
-    trace: Trace,
-    calls: &Calls<'_>,
-    observer: O,
-) -> anyhow::Result<(Profile, O)> {
-    let (profile, observer) = read_unchecked(path, trace, calls, observer)?;
-    calls.check(&profile.symbols, &profile.health, &profile.lanes)?;
-    Ok((profile, observer))
-}
-
-fn read_unchecked<O: CallObserver>(
-    path: &Path,
-    Trace { reader, progress }: Trace,
-    calls: &Calls<'_>,
-    observer: O,
-) -> anyhow::Result<(Profile, O)> {
-    let report = |bytes| progress.set_position(bytes);
-    let read = |filter: Option<&CallFilter<'_>>| match calls.lines {
-        true => Profile::read_observed(reader, observer, filter, report),
-        false => Profile::read_without_code(reader, observer, filter, report),
-    };
-    let read = if calls.are_all() { read(None) } else { calls.with(|filter| read(Some(filter))) };
-    progress.finish_and_clear();
-    let (profile, observer) =
-        read.with_context(|| format!("failed to read the trace `{}`", input::name(path)))?;
-    check_sampled(path, calls, &profile)?;
-    Ok((profile, observer))
-}
-
-/// Fails if a profile that was sampled is asked for single calls.
-fn check_sampled(path: &Path, calls: &Calls<'_>, profile: &Profile) -> anyhow::Result<()> {
-    if profile.sampling().is_some()
-        && let Some(flag) = calls.of_single_calls()
-    {
-        bail!(
-            "`{}` is a profile, which knows the times of single calls only if they are slow (`replay` lists these); leave \
-             {flag} out",
-            input::name(path)
-        );
-    }
-    Ok(())
-}
-
-/// Warns on stderr if some paths of calls were shortened.
-pub fn tell_shortened(shortened: Shortened) {
+/// Warns if some paths of calls were shortened.
+pub fn warn_shortened(shortened: Shortened) {
     if let Some(warning) = shortened.warning() {
-        tell(format_args!("warning: {warning}"));
+        output::warn(warning);
     }
 }
 
-/// Prints on stderr what makes a trace's figures doubtful.
-pub fn tell_warnings(health: &Health) {
+/// Warns of what makes a trace's figures doubtful.
+pub fn report_health(health: &Health) {
     for warning in health.warnings() {
-        tell(format_args!("warning: {warning}"));
+        output::warn(warning);
     }
 }
 
-/// Prints on stderr what to do about figures that say little.
-pub fn tell_hints(profile: &Profile, compensated: bool) {
+/// Prints hints for better figures.
+pub fn show_hints(profile: &Profile, compensated: bool) {
     let flat = FlatProfile::new(&profile.tree, &profile.symbols, &profile.header, None);
     for hint in kperf_profile::hints(profile, &flat, compensated) {
-        tell(format_args!("hint: {hint}"));
+        output::hint(hint);
     }
 }

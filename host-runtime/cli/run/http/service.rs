@@ -30,7 +30,7 @@ pub(super) async fn answer(
         let response = match service.handle(accessor, request).await? {
             Ok(response) => response,
             Err(code) => {
-                // WASI 0.2 has the same codes, in a type of its own. It is only told.
+                // WASI 0.2 has the same codes in a type of its own, but they are only printed.
                 let _ = sender.send(Err(ErrorCode::InternalError(Some(format!("{code:?}")))));
                 return Ok(());
             }
@@ -60,7 +60,7 @@ fn with_origin<B>(mut request: Request<B>) -> Request<B> {
     request
 }
 
-/// A body that tells when nobody wants more of it.
+/// A body that signals when its reader has gone.
 struct Sent<B> {
     body: B,
     _end: oneshot::Sender<()>,

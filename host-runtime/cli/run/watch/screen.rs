@@ -1,6 +1,6 @@
-//! What the latest window of a profile says, as lines.
+//! The latest window of a profile, as lines.
 
-use crate::table::{TableOptions, color, grouped, name_text, plural};
+use crate::shared::table::{TableOptions, color, grouped, name_text, plural};
 use kperf_profile::{Symbols, nanos_text};
 use kperf_trace::{FuncId, Header, Window};
 use std::collections::BTreeMap;
@@ -93,11 +93,11 @@ impl Latest {
     }
 }
 
-/// Where it is shown.
+/// The terminal or file that shows it.
 pub(super) struct Screen {
     limit: Option<usize>,
     color: bool,
-    /// Whether it is drawn over what was drawn before.
+    /// Whether it is drawn over the previous window.
     redraws: bool,
 }
 
@@ -106,21 +106,21 @@ impl Screen {
         Screen { limit, color, redraws: io::stderr().is_terminal() }
     }
 
-    /// Takes away what was drawn.
+    /// Clears the screen.
     pub(super) fn clear(&self, out: &mut impl Write) -> io::Result<()> {
-        // To the upper left corner, and away with what is behind it.
+        // To the upper left corner, and clear the rest.
         if self.redraws { write!(out, "\x1b[H\x1b[J") } else { Ok(()) }
     }
 
     pub(super) fn show(&mut self, latest: &Latest, out: &mut impl Write) -> io::Result<()> {
         let size = self.redraws.then(|| console::Term::stderr().size());
         let text = self.text(latest, size);
-        // In one go, so that nobody sees half of it.
+        // In one write, so that half a screen is never seen.
         out.write_all(text.as_bytes())?;
         out.flush()
     }
 
-    /// What is shown, on a terminal of `(height, width)` or anywhere else.
+    /// The text, for a terminal of `(height, width)` or for a file.
     fn text(&self, latest: &Latest, size: Option<(u16, u16)>) -> String {
         let Some((height, width)) = size else {
             return self.lines(latest, self.limit.unwrap_or(10), UNLIMITED).join("\n") + "\n";
@@ -133,7 +133,7 @@ impl Screen {
         let mut text = "\x1b[H".to_owned();
         for line in self.lines(latest, limit, width) {
             text.push_str(&console::truncate_str(&line, width, ""));
-            // The rest of the line is what was there before.
+            // Clear the rest of the previous line.
             text.push_str("\x1b[K\n");
         }
         text + "\x1b[J"
@@ -173,7 +173,7 @@ impl Screen {
     }
 }
 
-/// As wide as it needs to be: it goes to no terminal.
+/// A file has lines of any width.
 const UNLIMITED: usize = usize::MAX;
 /// The longest name that is shown.
 const NAME: usize = 80;

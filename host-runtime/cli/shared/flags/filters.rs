@@ -1,6 +1,6 @@
-//! The flags that choose functions and calls. They mean the same in every command.
+//! Flags that choose functions and calls, the same in every command.
 
-use crate::symbols::SymbolArgs;
+use crate::shared::symbols::SymbolArgs;
 use anyhow::{Context, bail};
 use kperf_profile::frames::LaneStatus;
 use kperf_profile::{CallFilter, Health, LaneChoice, Range, Symbols, WindowChoice};
@@ -99,8 +99,13 @@ pub struct CallArgs {
 
 impl CallArgs {
     /// The flags, with their patterns parsed.
-    pub fn parse(&self) -> anyhow::Result<Calls<'_>> {
-        Ok(Calls { functions: self.functions.filter()?, windows: WindowChoice::Sum, lines: true, args: self })
+    pub fn parse(&self) -> anyhow::Result<CallSelection<'_>> {
+        Ok(CallSelection {
+            functions: self.functions.filter()?,
+            windows: WindowChoice::Sum,
+            lines: true,
+            args: self,
+        })
     }
 
     /// The flag that chooses calls by their length or their depth, if one is given.
@@ -115,7 +120,7 @@ impl CallArgs {
     /// The choice for OpenTelemetry's spans. Fails if --range or --lane is given, which they don't support.
     pub fn without_range_and_lane(&self) -> anyhow::Result<CallChoice> {
         if self.range.is_some() || !self.lane.is_empty() {
-            bail!("--range and --lane don't work for spans yet; leave them out");
+            bail!("--range and --lane don't work for spans; remove them");
         }
         Ok(CallChoice {
             functions: self.functions.filter()?,
@@ -135,7 +140,7 @@ pub struct CallChoice {
     pub min_nanos: u64,
 }
 
-impl Calls<'_> {
+impl CallSelection<'_> {
     /// Where names come from.
     pub fn symbols(&self) -> &SymbolArgs {
         &self.args.symbols
@@ -158,7 +163,7 @@ impl Calls<'_> {
 }
 
 /// The filter of calls, with its patterns compiled.
-pub struct Calls<'a> {
+pub struct CallSelection<'a> {
     functions: Filter,
     /// Which windows count, if the profile was sampled.
     pub windows: WindowChoice,
@@ -167,7 +172,7 @@ pub struct Calls<'a> {
     args: &'a CallArgs,
 }
 
-impl Calls<'_> {
+impl CallSelection<'_> {
     /// Calls `work` with the filter for `kperf-profile`, which borrows a function from here and so can't be returned.
     pub fn with<T>(&self, work: impl FnOnce(&CallFilter<'_>) -> T) -> T {
         let CallArgs { depth, min_time, range, ref lane, .. } = *self.args;
@@ -211,13 +216,13 @@ impl Calls<'_> {
 
     /// Fails if a pattern or a lane matches nothing in a trace, or if no function is left. Call it after the trace was read.
     pub fn check(&self, symbols: &Symbols, health: &Health, lanes: &[LaneStatus]) -> anyhow::Result<()> {
-        let mut known = Known::default();
+        let mut known = TraceContents::default();
         known.add(symbols, health, lanes);
         self.check_known(&known)
     }
 
-    /// [`check`](Calls::check) with the functions and lanes of several traces.
-    pub fn check_known(&self, known: &Known) -> anyhow::Result<()> {
+    /// [`check`](CallSelection::check) with the functions and lanes of several traces.
+    pub fn check_known(&self, known: &TraceContents) -> anyhow::Result<()> {
         check_names(&self.functions, known.names.iter().map(String::as_str))?;
         for choice in &self.args.lane {
             if !known.lanes.iter().any(|lane| choice.has(*lane)) {
@@ -232,12 +237,12 @@ impl Calls<'_> {
 
 /// The functions and lanes of one trace, or of several.
 #[derive(Default)]
-pub struct Known {
+pub struct TraceContents {
     names: BTreeSet<String>,
     lanes: BTreeSet<LaneId>,
 }
 
-impl Known {
+impl TraceContents {
     /// Adds the functions and lanes of a trace.
     pub fn add(&mut self, symbols: &Symbols, health: &Health, lanes: &[LaneStatus]) {
         self.names.extend(symbols.iter().map(|symbol| symbol.display_name().to_owned()));
@@ -256,7 +261,7 @@ pub fn check_names<'n>(filter: &Filter, names: impl Iterator<Item = &'n str> + C
     for (flag, patterns) in [("--only", &filter.only), ("--skip", &filter.skip)] {
         for pattern in patterns {
             if !names.clone().any(|name| pattern.matches(name)) {
-                let hint = pattern.hint(names.clone()).map(|hint| format!("; is it `{hint}` that you want?"));
+                let hint = pattern.hint(names.clone()).map(|hint| format!("; did you mean `{hint}`?"));
                 let (count, pattern) = (names.count(), pattern.as_str());
                 bail!(
                     "{flag} `{pattern}` matches none of the trace's {count} functions{}",

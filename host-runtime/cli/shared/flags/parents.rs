@@ -25,8 +25,8 @@ impl ParentArgs {
     }
 
     /// The parent span that the flags name, or else `TRACEPARENT` and `TRACESTATE` of the environment. If these can't be read,
-    /// `tell` gets a warning and they are ignored, as the specification says.
-    pub fn context_or_environment(&self, tell: impl FnOnce(String)) -> anyhow::Result<Option<TraceContext>> {
+    /// `warn` gets a message and they are ignored, as the specification says.
+    pub fn context_or_environment(&self, warn: impl FnOnce(String)) -> anyhow::Result<Option<TraceContext>> {
         if self.traceparent.is_some() {
             return self.context();
         }
@@ -37,11 +37,11 @@ impl ParentArgs {
             Ok(context) => Ok(Some(context)),
             // A span with a bad `tracestate` is still the parent.
             Err(error) if error.field == "tracestate" => {
-                tell(format!("TRACESTATE of the environment is ignored: {error}"));
+                warn(format!("TRACESTATE of the environment is ignored: {error}"));
                 Ok(TraceContext::parse(&traceparent, "").ok())
             }
             Err(error) => {
-                tell(format!("TRACEPARENT of the environment is ignored: {error}"));
+                warn(format!("TRACEPARENT of the environment is ignored: {error}"));
                 Ok(None)
             }
         }

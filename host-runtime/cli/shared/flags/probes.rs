@@ -1,10 +1,10 @@
-//! Which functions get probes: the flags that `rewrite` and `run` share.
+//! Flags that choose the functions with probes, and the probes.
 
-use crate::filters::FilterArgs;
-use crate::output::tell;
-use crate::report::allocations::found;
-use crate::sampling::RecordArgs;
-use crate::symbols;
+use crate::shared::allocations::allocators;
+use crate::shared::flags::filters::FilterArgs;
+use crate::shared::flags::sampling::RecordArgs;
+use crate::shared::output;
+use crate::shared::symbols;
 use anyhow::bail;
 use kperf_abi::SymbolTable;
 use kperf_rewriter::{AllocationOptions, Clock, Host, Leaf, Options, Probe, Warning};
@@ -32,7 +32,7 @@ pub struct ProbeArgs {
     /// debuggers and backtraces show the same lines as before.
     #[arg(long)]
     drop_debug: bool,
-    /// What a probe is. `import`: calls to a recorder module, which any host can supply. `inline`: the recorder's code inside
+    /// The form of the probes. `import`: calls to a recorder module, which any host can supply. `inline`: the recorder's code inside
     /// the module; with a ticker this costs a third, but the engine must allow several memories, and each instance has its
     /// own call tree. `auto`: inline for `run` with a ticker, import otherwise.
     #[arg(long, value_enum, value_name = "PROBE", default_value = "auto")]
@@ -42,10 +42,10 @@ pub struct ProbeArgs {
     /// inline probes.
     #[arg(long, value_enum, value_name = "HOW", default_value = "time")]
     pub leaf: LeafArg,
-    /// Record what is allocated too: in each call of an allocator's function and at each `memory.grow`. The functions are found by
+    /// Record allocations too: in each call of an allocator's function and at each `memory.grow`. The functions are found by
     /// their names or exports (malloc and its family, C++, Rust, Go, AssemblyScript, wasm-bindgen); `report --by allocations`
     /// says which. With BYTES (`512KiB`) only samples are recorded, one in so many bytes on average, and figures are estimates:
-    /// for programs that allocate a lot. That needs inline probes.
+    /// for programs that allocate a lot. Samples need inline probes.
     #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = "all")]
     pub allocations: Option<SampleArg>,
     /// Functions of an allocator of another name: `malloc=my_alloc,free=my_free`. There are malloc, calloc, realloc, reallocarray,
@@ -89,7 +89,7 @@ impl FromStr for SampleArg {
         };
         let bytes = number.parse::<u64>().ok().zip(unit).and_then(|(number, unit)| number.checked_mul(unit));
         bytes.filter(|bytes| (1..=1 << 40).contains(bytes)).map(SampleArg).ok_or_else(|| {
-            "neither `all` nor a number of bytes as `512KiB`; a module stands in front of --allocations, or after `--`"
+            "neither `all` nor a number of bytes such as `512KiB`; give the module before --allocations, or after `--`"
                 .to_owned()
         })
     }
@@ -115,7 +115,7 @@ impl ProbeArgs {
     ) -> anyhow::Result<Options> {
         let probe = match (self.record.probe(auto)?, self.probe) {
             (Some(_), ProbeArg::Import) => {
-                bail!("--record profile needs the recorder inside the module; leave --probe import out")
+                bail!("--record profile needs the recorder inside the module; remove --probe import")
             }
             (Some(probe), _) => probe,
             (None, ProbeArg::Import) => Probe::Import,
@@ -124,14 +124,14 @@ impl ProbeArgs {
         };
         let allocations = self.allocations()?;
         if allocations.is_some() && self.record.is_profile() {
-            bail!("allocations are recorded in a trace of the calls; leave --record profile out");
+            bail!("allocations are recorded in a trace of the calls; remove --record profile");
         }
         let leaf = match (self.leaf, probe) {
             (LeafArg::Time, _) => Leaf::Time,
             (LeafArg::Count, Probe::Inline) => Leaf::Count,
             (LeafArg::Count, Probe::Import) => bail!("--leaf count is for --probe inline"),
             (LeafArg::Count, Probe::Profile { .. } | Probe::Count) => {
-                bail!("--leaf count is for traces: a profile only counts every call anyway; leave it out")
+                bail!("--leaf count is for traces: a profile only counts every call anyway; remove it")
             }
         };
         let names = match &self.symbols {
@@ -158,7 +158,7 @@ impl ProbeArgs {
         })
     }
 
-    /// The file that the user says names come from.
+    /// The file given for names.
     pub fn symbols(&self) -> Option<&Path> {
         self.symbols.as_deref()
     }
@@ -172,7 +172,7 @@ impl ProbeArgs {
         auto: Probe,
     ) -> anyhow::Result<Options> {
         if self.record.is_profile() {
-            bail!("--clock instructions is for traces, a profile is sampled; leave --record profile out");
+            bail!("--clock instructions is for traces, a profile is sampled; remove --record profile");
         }
         let options = self.options(module_name, imports, id_base, auto)?;
         let description = format!("--clock instructions {}", options.description).trim_end().to_owned();
@@ -181,14 +181,14 @@ impl ProbeArgs {
 
     /// `--allocations` and `--allocator`.
     fn allocations(&self) -> anyhow::Result<Option<AllocationOptions>> {
-        let told =
+        let given =
             self.allocator.iter().flat_map(|text| kinds(text)).map(|text| match text.split_once('=') {
                 Some((role, name)) if !role.is_empty() && !name.is_empty() => {
                     Ok((role.to_owned(), name.to_owned()))
                 }
                 _ => bail!("--allocator `{text}` is not of the form `malloc=FUNCTION`"),
             });
-        let told = told.collect::<anyhow::Result<_>>()?;
+        let told = given.collect::<anyhow::Result<_>>()?;
         Ok(self.allocations.map(|SampleArg(sample)| AllocationOptions { told, sample, several: false }))
     }
 
@@ -243,28 +243,28 @@ fn kinds(list: &str) -> Vec<&str> {
 }
 
 /// Says which functions are an allocator's, if allocations are recorded.
-pub fn tell_allocators(symbols: &SymbolTable) {
+pub fn report_allocators(symbols: &SymbolTable) {
     match &symbols.module.allocations {
-        Some(allocations) if allocations.allocators.is_empty() => tell(format_args!(
-            "warning: no function of an allocator was found by its name, only memory.grow is recorded (--allocator names functions)"
+        Some(allocations) if allocations.allocators.is_empty() => output::warn(format_args!(
+            "no function of an allocator was found by its name, only memory.grow is recorded (--allocator names functions)"
         )),
-        Some(allocations) => tell(found(allocations)),
+        Some(allocations) => output::status(allocators(allocations)),
         None => {}
     }
 }
 
 /// Prints the rewriter's warnings. Dropped sections share one line, because there are often many.
-pub fn tell_warnings(warnings: &[Warning]) {
+pub fn report_warnings(warnings: &[Warning]) {
     let mut dropped = Vec::new();
     for warning in warnings {
         match warning {
             Warning::DroppedSection { name } => dropped.push(format!("`{name}`")),
-            warning => tell(format_args!("warning: {warning}")),
+            warning => output::warn(warning),
         }
     }
     if !dropped.is_empty() {
-        tell(format_args!(
-            "warning: dropped the custom section{} {}, which would be wrong for the rewritten module",
+        output::warn(format_args!(
+            "dropped the custom section{} {}, which would be wrong for the rewritten module",
             if dropped.len() > 1 { "s" } else { "" },
             dropped.join(", "),
         ));
@@ -278,8 +278,8 @@ mod tests {
     #[test]
     fn commas_of_names_end_no_kind() {
         assert_eq!(kinds("malloc=a"), ["malloc=a"]);
-        let told = kinds("alloc=pool::take(unsigned long, int),free=pool::give<A,B>(void*),new=f");
-        assert_eq!(told, ["alloc=pool::take(unsigned long, int)", "free=pool::give<A,B>(void*)", "new=f"]);
+        let parts = kinds("alloc=pool::take(unsigned long, int),free=pool::give<A,B>(void*),new=f");
+        assert_eq!(parts, ["alloc=pool::take(unsigned long, int)", "free=pool::give<A,B>(void*)", "new=f"]);
         assert_eq!(kinds("malloc=a,b"), ["malloc=a,b"]);
         assert_eq!(kinds(",="), [",="]);
     }

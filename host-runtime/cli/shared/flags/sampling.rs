@@ -1,4 +1,4 @@
-//! Flags that say what is recorded, and how profiles are sampled.
+//! Flags for what is recorded, and how it is sampled.
 
 use anyhow::bail;
 use kperf_rewriter::Probe;
@@ -38,7 +38,7 @@ impl FromStr for SpanMin {
             "off" => Ok(SpanMin::Off),
             _ => humantime::parse_duration(text)
                 .map(SpanMin::Time)
-                .map_err(|error| format!("{error}; a duration such as 1ms is wanted, or `off`")),
+                .map_err(|error| format!("{error}; give a duration such as 1ms, or `off`")),
         }
     }
 }
@@ -48,7 +48,7 @@ impl FromStr for SpanMin {
 #[command(next_help_heading = "What is recorded")]
 pub struct RecordArgs {
     /// `trace` records every call. `profile` counts all calls and takes samples of the open ones: counts are exact, times are
-    /// those of a sampler, and memory stays constant. A profile's recorder is always inside the module; in a component it stands beside the modules.
+    /// sampled, and memory stays constant. A profile's recorder is always inside the module, in a component beside its modules.
     #[arg(long, value_enum, value_name = "WHAT", default_value = "trace")]
     pub record: RecordArg,
     /// Profiles: list calls one by one that last at least this long, for `replay`, `view` and spans [default: ten periods]. `off`

@@ -1,9 +1,9 @@
-//! The flags that say which calls become OpenTelemetry spans, and how.
+//! Flags for OpenTelemetry spans: which calls, and how.
 
-use crate::filters::{CallArgs, CallChoice, check_names};
-use crate::output::tell;
-use crate::parents::ParentArgs;
-use crate::traces;
+use crate::shared::flags::filters::{CallArgs, CallChoice, check_names};
+use crate::shared::flags::parents::ParentArgs;
+use crate::shared::output;
+use crate::shared::traces;
 use anyhow::{Context, bail};
 use kperf_otlp::exporter::parse_pairs;
 use kperf_otlp::{Account, ProfileOptions, ResourceOptions, Roots, SpanOptions, Spans};
@@ -66,7 +66,7 @@ impl SpanArgs {
     /// The options of a profile, which has no spans. The environment is read as for [`options`](Self::options).
     pub fn profile_options(&self) -> anyhow::Result<ProfileOptions> {
         if self.roots != RootsArg::default() || self.max_spans.is_some() {
-            bail!("--roots and --max-spans are about spans, and --profiles has none");
+            bail!("--roots and --max-spans are for spans, and a profile has none");
         }
         Ok(ProfileOptions {
             resource: self.resource()?,
@@ -81,7 +81,7 @@ impl SpanArgs {
         Ok(ResourceOptions { service_name: self.service_name.clone().or(service_name), attributes })
     }
 
-    /// Fails if a pattern matches no function of the symbol tables that stand before the trace's first events.
+    /// Fails if a pattern matches no function of the symbol tables before the trace's first events.
     pub fn check_early<R: Read>(&self, calls: &CallArgs, mut reader: TraceReader<R>) -> anyhow::Result<()> {
         let mut symbols = Symbols::default();
         while let Some(Item::Symbols(bytes)) = reader.next()? {
@@ -95,7 +95,7 @@ impl SpanArgs {
     /// all spans are made. Fails if a pattern matches nothing.
     pub fn check<R: Read>(&self, calls: &CallArgs, spans: &mut Spans<R>) -> anyhow::Result<Account> {
         let account = spans.account();
-        tell_warnings(&account);
+        report_account(&account);
         let names = spans.symbols().iter().map(|symbol| symbol.display_name());
         check_names(&calls.without_range_and_lane()?.functions, names)?;
         Ok(account)
@@ -119,29 +119,29 @@ pub fn check_times(header: &Header) -> anyhow::Result<()> {
     match Unit::of(header) {
         Unit::Time => Ok(()),
         Unit::Instructions => bail!(
-            "the trace counts instructions and tells no times, which OpenTelemetry wants; record another one without \
+            "the trace counts instructions and has no times, which OpenTelemetry needs; record another one without \
              `--clock instructions`"
         ),
     }
 }
 
-/// Fails if metrics of a profile are wanted of some calls only.
+/// Fails if metrics of a profile are asked for only some calls.
 pub fn refuse_single_calls(account: &Account, calls: &CallArgs) -> anyhow::Result<()> {
     match calls.of_single_calls_or_depth().filter(|_| account.is_profile) {
         Some(flag) => {
-            bail!("the trace is a profile, whose metrics tell nothing of single calls; leave {flag} out")
+            bail!("metrics of a profile have no single calls; remove {flag}")
         }
         None => Ok(()),
     }
 }
 
 /// Prints on stderr what is doubtful in the spans that were made.
-pub fn tell_warnings(account: &Account) {
-    traces::tell_warnings(&account.health);
+pub fn report_account(account: &Account) {
+    traces::report_health(&account.health);
     let unsampled = account.elided.unsampled.calls;
     if unsampled > 0 {
-        tell(format_args!(
-            "warning: {unsampled} calls have no spans, because the span that called them isn't sampled; \
+        output::warn(format_args!(
+            "{unsampled} calls have no spans, because the span that called them isn't sampled; \
              --traceparent names another"
         ));
     }
@@ -150,10 +150,10 @@ pub fn tell_warnings(account: &Account) {
 /// Lists how many calls were left out and why; empty if none were.
 pub fn left_out(account: &Account) -> String {
     let reasons = account.elided.reasons();
-    let told: Vec<String> = reasons
+    let counts: Vec<String> = reasons
         .iter()
         .filter(|(_, left)| left.calls > 0)
         .map(|(reason, left)| format!("{} {reason}", left.calls))
         .collect();
-    if told.is_empty() { String::new() } else { format!(", left out {}", told.join(", ")) }
+    if counts.is_empty() { String::new() } else { format!(", left out {}", counts.join(", ")) }
 }

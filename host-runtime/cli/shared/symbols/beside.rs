@@ -1,7 +1,7 @@
 //! `TRACE.symbols`: the names that a trace got later. It is a trace of symbol tables only.
 
-use crate::output::tell;
-use crate::product::Product;
+use crate::shared::output;
+use crate::shared::product::Product;
 use kperf_abi::{Codes, FuncIndex, Source, Symbol, SymbolTable};
 use kperf_trace::{Header, Item, Summary, TraceReader, TraceWriter};
 use std::collections::{HashMap, HashSet};
@@ -84,7 +84,7 @@ pub(super) fn read(trace: &Path) -> Vec<Packed> {
         Ok(tables) => tables,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => {
-            tell(format_args!("warning: the names in `{}` can't be read: {error}", path.display()));
+            output::warn(format_args!("the names in `{}` can't be read: {error}", path.display()));
             Vec::new()
         }
     }
@@ -110,8 +110,8 @@ pub(super) fn remember(trace: &Path, applied: &[Packed], modules: &HashSet<Strin
     let path = path(trace);
     match write(&path, applied, modules) {
         Ok(false) => {}
-        Ok(true) => tell(format_args!("`{}` remembers the names", path.display())),
-        Err(error) => tell(format_args!("warning: the names are not remembered: {error:#}")),
+        Ok(true) => output::status(format_args!("`{}` remembers the names", path.display())),
+        Err(error) => output::warn(format_args!("the names are not remembered: {error:#}")),
     }
 }
 
@@ -121,7 +121,7 @@ fn write(path: &Path, applied: &[Packed], modules: &HashSet<String>) -> anyhow::
     if let Ok(file) = File::open(path) {
         file.take(6).read_to_end(&mut start)?;
         anyhow::ensure!(
-            crate::input::is_trace(&start),
+            crate::shared::input::is_trace(&start),
             "`{}` is there already, and is something else",
             path.display()
         );

@@ -1,7 +1,7 @@
 //! `KPERF_SYMBOLS`: folders and files that are searched for the names of stripped modules.
 
 use super::read;
-use crate::output::tell;
+use crate::shared::output;
 use kperf_abi::SymbolTable;
 use kperf_abi::symbols::ModuleIdentity;
 use kperf_rewriter::SymbolFile;
@@ -35,7 +35,7 @@ fn name(table: &mut SymbolTable, wanted: impl Fn(&SymbolFile) -> bool) -> usize 
     let renamed = file.name(table);
     if renamed > 0 {
         let module = kperf_profile::printable(&table.module.name);
-        tell(format_args!("names of `{module}` are from `{}`", path.display()));
+        output::status(format_args!("names of `{module}` are from `{}`", path.display()));
     }
     renamed
 }
@@ -73,7 +73,7 @@ fn first_that_fits(
         refused.extend(why.flatten().map(|why| (path, why.to_string())));
     }
     for (path, why) in refused {
-        tell(format_args!("warning: names are not taken from `{}`: {why}", path.display()));
+        output::warn(format_args!("names are not taken from `{}`: {why}", path.display()));
     }
     None
 }

@@ -1,14 +1,14 @@
-//! Makes a table fit the terminal that shows it.
+//! Fits a table to the terminal's width.
 
 use super::{TableOptions, name_text};
 use std::io::IsTerminal;
 
-/// How output is shown: what a terminal has that a file has not.
+/// How output is shown: a terminal has colors and a width.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shown {
     /// Whether there are bars and colors.
     pub color: bool,
-    /// How many characters a line has; none if any number.
+    /// Characters in a line; `None`: any number.
     pub width: Option<usize>,
 }
 
@@ -33,11 +33,11 @@ fn width(stream: &impl IsTerminal, terminal: &console::Term) -> Option<usize> {
 
 /// Between two columns.
 const GAP: usize = 2;
-/// What is left out first to last, where there is no room for all of it. Names are made shorter before the second goes.
+/// Columns in the order in which they are removed where there is no room. Names are shortened before the second one goes.
 const DISPENSABLE: [&str; 7] = ["callers", "min", "max", "avg", "±", "total", "self"];
 /// The columns of names.
 const NAMES: [&str; 2] = ["function", "callers"];
-/// Names are made no shorter than this, before and behind the last column that can go.
+/// The shortest names, before and after the last column is removed that can be.
 const SHORT: usize = 24;
 const SHORTEST: usize = 8;
 
@@ -48,8 +48,7 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Takes columns and parts of names away until a line has no more than `room` characters, as far as that can be. Answers the
-    /// titles of those columns.
+    /// Removes columns and parts of names until a line has at most `room` characters, if possible. Returns the removed titles.
     pub fn fit(&mut self, room: usize) -> Vec<&'static str> {
         let mut left_out = Vec::new();
         for title in DISPENSABLE {
@@ -90,14 +89,14 @@ impl Texts {
         true
     }
 
-    /// Makes names as short as is needed, but for `least` characters.
-    fn shorten(&mut self, room: usize, least: usize) {
+    /// Shortens names as far as needed, to at least `shortest` characters.
+    fn shorten(&mut self, room: usize, shortest: usize) {
         for title in NAMES {
             let too_wide = self.width().saturating_sub(room);
             let Some(place) = self.place(title).filter(|_| too_wide > 0) else { continue };
-            let most = self.widths().nth(place).unwrap_or(0).saturating_sub(too_wide).max(least);
+            let limit = self.widths().nth(place).unwrap_or(0).saturating_sub(too_wide).max(shortest);
             for cell in self.rows.iter_mut().filter_map(|row| row.get_mut(place)) {
-                *cell = name_text(std::mem::take(cell), most, TableOptions::default());
+                *cell = name_text(std::mem::take(cell), limit, TableOptions::default());
             }
         }
     }
@@ -119,17 +118,17 @@ mod tests {
             (left_out.join(" "), texts.width(), texts.rows[0].join(" "))
         };
         assert_eq!(fitted(200).0, "");
-        let told = |room| {
+        let left_out = |room| {
             let (left_out, width, _) = fitted(room);
             assert!(width <= room, "{room}: {width}");
             left_out
         };
         assert_eq!(
-            [120, 90, 60, 40].map(told),
+            [120, 90, 60, 40].map(left_out),
             ["", "callers", "callers min max", "callers min max avg total"]
         );
         assert_eq!(fitted(40).2, "58.6 200,000 core::iter..I, F>::fold");
-        // Less can't be.
+        // The minimum.
         assert_eq!(fitted(1).2, "58.6 200,000 cor..old");
     }
 }

@@ -1,4 +1,4 @@
-//! The flat profile of a sampled trace: exact counts, times with their errors.
+//! The flat profile of a sampled trace: exact counts, and times with errors.
 
 use super::{
     NAME, TableOptions, callers_text, error_text, grouped, name_text, plural, sampled_times, write_table,
@@ -6,26 +6,26 @@ use super::{
 use kperf_profile::{Precision, Profile, Row, Sampling, Symbols, nanos_text};
 use std::io::{self, Write};
 
-/// The line about sampling that stands in place of the clock.
+/// The line about sampling, in place of the clock's.
 pub fn text(sampling: &Sampling) -> String {
     let torn = match sampling.torn {
         0 => String::new(),
         torn => format!(", {} torn", grouped(torn)),
     };
     format!(
-        "{}, one in {}{torn}: counts of functions are exact; times, and counts by caller, are those of a sampler",
+        "{}, one in {}{torn}: counts of functions are exact; times, and counts by caller, are sampled",
         plural(sampling.samples, "sample"),
         nanos_text(sampling.period_nanos)
     )
 }
 
-/// For how long calls were open and for how long not, by the samples; and how many calls are listed one by one.
+/// How long calls were open and how long not, by the samples; and how many calls are listed one by one.
 pub fn busy_text(profile: &Profile, sampling: &Sampling) -> String {
     let nanos = |ticks| nanos_text(profile.header.nanos(ticks));
     let spans = match sampling.span_min_nanos {
         0 => String::new(),
         least => format!(
-            "; {} of {} or more told one by one",
+            "; {} of {} or more listed one by one",
             plural(profile.health.counts.spans, "call"),
             nanos_text(least)
         ),

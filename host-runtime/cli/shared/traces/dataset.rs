@@ -1,6 +1,6 @@
 //! Reads datasets for the commands that read traces.
 
-use crate::filters::Calls;
+use crate::shared::flags::filters::CallSelection;
 use anyhow::{Context, bail};
 use kperf_dataset::{
     Choice, FunctionRow, Load, Part, Partition, PathRow, RunRow, StatRow, Store, is_dataset,
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 #[command(next_help_heading = "Datasets")]
 pub struct WhereArgs {
     /// The runs of a dataset to add up, by columns of its table `runs`: `"version = 'b' and calls > 1000"`. Operators are =, !=, <,
-    /// <=, >, >=, `and`, `or`; texts stand in single quotes.
+    /// <=, >, >=, `and`, `or`; texts are in single quotes.
     #[arg(long = "where", value_name = "CONDITION")]
     condition: Option<String>,
 }
 
 impl WhereArgs {
-    /// Fails if the path is a dataset: a flag is about traces.
+    /// Fails if the path is a dataset: the flag is for traces.
     pub fn refuse(&self, path: &Path, flag: &str) -> anyhow::Result<()> {
         if is_dataset(path) {
             bail!(
@@ -33,7 +33,7 @@ impl WhereArgs {
         Ok(())
     }
 
-    /// What stands above a picture of these runs.
+    /// The title of a picture of these runs.
     pub fn title(&self, dataset: &str) -> String {
         match &self.condition {
             Some(condition) => format!("{dataset} where {condition}"),
@@ -42,11 +42,11 @@ impl WhereArgs {
     }
 
     /// The profile of a dataset's runs, if the path is one; `None` for a trace. Fails if --where is given for a trace.
-    pub fn profile(&self, path: &Path, calls: &Calls<'_>) -> anyhow::Result<Option<Profile>> {
+    pub fn profile(&self, path: &Path, calls: &CallSelection<'_>) -> anyhow::Result<Option<Profile>> {
         if !is_dataset(path) {
             if self.condition.is_some() {
                 bail!(
-                    "--where chooses runs of a dataset, and `{}` is none; `kperf-wasm collect` makes one",
+                    "--where chooses runs of a dataset, and `{}` is not one; `kperf-wasm collect` makes one",
                     path.display()
                 );
             }
@@ -62,17 +62,17 @@ pub fn profiles(
     path: &Path,
     condition: Option<&str>,
     each: bool,
-    calls: &Calls<'_>,
+    calls: &CallSelection<'_>,
 ) -> anyhow::Result<Vec<Profile>> {
     if let Some(flag) = calls.of_single_calls() {
-        bail!("a dataset has sums of calls; leave {flag} out");
+        bail!("a dataset has sums of calls; remove {flag}");
     }
     let choice = match condition {
         Some(text) => Choice::parse(text).with_context(|| format!("failed to read --where `{text}`"))?,
         None => Choice::default(),
     };
     let store = Store::open(path)?;
-    // While files are joined, rows stand in files that weren't there before, and others have gone.
+    // While files are joined, rows move to new files, and old files are deleted.
     let files = || -> anyhow::Result<HashSet<String>> {
         let mut parts = store.parts::<RunRow>()?;
         parts.extend(store.parts::<StatRow>()?);
@@ -92,21 +92,21 @@ pub fn profiles(
     profiles_once(&store, &choice, each, calls)
 }
 
-/// How often a dataset is read again that others change meanwhile.
+/// How often a dataset is read again if it changes meanwhile.
 const TRIES: usize = 10;
 
 fn profiles_once(
     store: &Store,
     choice: &Choice,
     each: bool,
-    calls: &Calls<'_>,
+    calls: &CallSelection<'_>,
 ) -> anyhow::Result<Vec<Profile>> {
     let failed = || format!("failed to read the dataset `{}`", store.root().display());
     let mut load = Load::new(each);
     let mut places: HashMap<i64, (i32, Partition)> = HashMap::new();
     for part in store.parts::<RunRow>()? {
         store.read(&part, |row: RunRow| {
-            // Of equal generations the first holds: two processes may have taken a run for different services.
+            // Of equal generations the first one counts: two processes may have collected a run for different services.
             if places.get(&row.run_id).is_none_or(|(generation, _)| *generation < row.generation) {
                 places.insert(row.run_id, (row.generation, part.partition.clone()));
                 load.run(row);
@@ -172,7 +172,9 @@ pub fn sides<'a>(
     let one = |paths: &'a [PathBuf]| match paths {
         [path] if is_dataset(path) => Ok(path.as_path()),
         _ => {
-            bail!("a dataset is compared with a dataset: itself, or another one; `collect` the traces first")
+            bail!(
+                "a dataset can only be compared with a dataset, itself or another; `collect` the traces first"
+            )
         }
     };
     if !any {

@@ -1,9 +1,9 @@
-//! Flags of `rewrite` that say what the module's host does.
+//! Flags for what the module's host does.
 
 use anyhow::Context;
 use kperf_rewriter::{Host, Options, Pattern};
 
-/// What the user knows about the host.
+/// What the host does.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "What the host does")]
 pub struct HostArgs {
