@@ -6,14 +6,15 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { CLI, folder, PACKAGE } from './support/cli.mjs';
+import { folder, PACKAGE } from './support/cli.mjs';
 
 /** The most bytes of a file, until more are allowed. */
 const ROOM = 8 << 10;
 
 /** Starts a server under limits, and waits until it says its address. */
 async function start(t, cwd, limits, command) {
-    const child = spawn('bash', ['-c', `${limits}; exec "$@"`, 'bash', ...command], { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+    const args = ['-c', `${limits}; exec "$@"`, 'bash', ...command];
+    const child = spawn('bash', args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
     t.after(() => child.kill('SIGKILL'));
     let said = '';
     for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (said += text));
@@ -33,13 +34,17 @@ async function recovers(t, cwd, command, address) {
     assert.equal(await post(0), 200);
     for (let n = 0; n < 3; n++) assert.equal(await post(1), 507);
     const file = () => readFileSync(join(cwd, readdirSync(cwd).find((name) => name.endsWith('.kperf'))));
-    assert.equal(spawnSync('prlimit', ['--pid', String(child.pid), '--fsize=unlimited'], { encoding: 'utf8' }).stderr, '');
+    const allowed = spawnSync('prlimit', ['--pid', String(child.pid), '--fsize=unlimited'], { encoding: 'utf8' });
+    assert.equal(allowed.stderr, '');
     assert.deepEqual([await post(1), await post(1), await post(2)], [200, 200, 200]);
     assert.deepEqual(file(), Buffer.concat(parts));
 }
 
 /** `serve` with traces in the folder that it serves. */
-const served = (cwd) => [CLI, 'serve', cwd, '--listen', '127.0.0.1:0', '--traces', cwd];
+const served = (cwd) => {
+    const cli = join(PACKAGE, 'dist/node/cli.js');
+    return [process.execPath, cli, 'serve', cwd, '--listen', '127.0.0.1:0', '--traces', cwd];
+};
 const skip = process.platform !== 'linux' || spawnSync('prlimit', ['--version']).error !== undefined;
 
 test('`serve` takes a part again when there is room', { skip }, async (t) => {
@@ -51,9 +56,17 @@ test("so does Vite's development server", { skip }, async (t) => {
     const script = `
         import { createServer } from 'node:http';
         import { traces } from ${JSON.stringify(join(PACKAGE, 'dist/bundlers/traces.js'))};
-        const server = createServer(traces(() => undefined)).listen(0, '127.0.0.1', () => console.log('http://127.0.0.1:' + server.address().port));`;
+        const server = createServer(traces(() => undefined)).listen(0, '127.0.0.1', () => {
+            console.log('http://127.0.0.1:' + server.address().port);
+        });`;
     await recovers(t, folder(), [process.execPath, '--input-type=module', '--eval', script], '/');
 });
+
+/** A part of a trace that begins. */
+const PART = [
+    'POST /.kperf/trace HTTP/1.1', 'host: localhost', `kperf-trace: ${'0'.repeat(32)}`, 'kperf-part: 0',
+    'content-length: 1000', '', 'x',
+].join('\r\n');
 
 test('clients that never say what they want, or say it slowly, keep nobody out', { skip }, async (t) => {
     const cwd = folder();
@@ -63,18 +76,19 @@ test('clients that never say what they want, or say it slowly, keep nobody out',
     const slow = Array.from({ length: 1100 }, (_, n) => {
         const socket = connect(Number(port), hostname);
         socket.on('error', () => undefined);
-        const head = ['GET / HTTP/1.1\r\nhost: loc', 'POST /.kperf/trace HTTP/1.1\r\nhost: localhost\r\nkperf-trace: 00000000000000000000000000000000\r\nkperf-part: 0\r\ncontent-length: 1000\r\n\r\nx'];
-        socket.write(head[n % 2]);
+        socket.write(n % 2 === 0 ? 'GET / HTTP/1.1\r\nhost: loc' : PART);
         const timer = setInterval(() => socket.write('a'), 100);
         socket.on('close', () => clearInterval(timer));
         return socket;
     });
     t.after(() => slow.forEach((socket) => socket.destroy()));
     // While a thousand come at once, one that has said nothing yet may be the stillest.
-    await Promise.all(slow.map((socket) => socket.connecting && new Promise((resolve) => socket.on('connect', resolve).on('close', resolve))));
+    const settled = (socket) => new Promise((resolve) => socket.on('connect', resolve).on('close', resolve));
+    await Promise.all(slow.map((socket) => socket.connecting && settled(socket)));
     for (let n = 0; n < 10; n++) {
         const begun = performance.now();
-        const answer = await fetch(`${url}/app.js`, { signal: AbortSignal.timeout(10_000), headers: { connection: 'close' } });
+        const signal = AbortSignal.timeout(10_000);
+        const answer = await fetch(`${url}/app.js`, { signal, headers: { connection: 'close' } });
         assert.equal(await answer.text(), 'app', `${performance.now() - begun} ms`);
         await new Promise((resolve) => setTimeout(resolve, 50));
     }
