@@ -1,4 +1,4 @@
-//! One trace, and what is made of it.
+//! Makes requests and a call tree of one trace.
 
 use crate::feed::Feed;
 use crate::options::Options;
@@ -8,7 +8,7 @@ use kperf_otlp::{Request, SpanOptions, Spans};
 use serde::Serialize;
 use std::io;
 
-/// Why something can't be had, for people.
+/// A message for users.
 type Failure = String;
 
 /// Reads a trace in pieces.
@@ -19,14 +19,14 @@ pub struct Core {
     tree: Option<Trees>,
 }
 
-/// What [`Core::next`] came to.
+/// The result of [`Core::next`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A request to send.
+    /// The next request.
     Request(Request),
-    /// It goes on when more of the trace is there.
+    /// More of the trace is needed.
     Wait,
-    /// That was all.
+    /// There are no more requests.
     Done,
 }
 
@@ -42,7 +42,7 @@ struct Trees {
     tree: Option<Tree>,
 }
 
-/// What became of the calls, as [`kperf_otlp::Account`] says it.
+/// The account of all calls, as in [`kperf_otlp::Account`].
 #[derive(Serialize)]
 struct Account {
     calls: u64,
@@ -54,7 +54,7 @@ struct Account {
 }
 
 impl Core {
-    /// A trace of which nothing has come yet.
+    /// Begins a trace.
     pub fn new(options: Options) -> Core {
         let requests = options.spans.map(|fields| Requests {
             feed: Feed::default(),
@@ -65,7 +65,7 @@ impl Core {
         Core { requests, tree }
     }
 
-    /// The trace's next bytes: any number of them.
+    /// Takes the trace's next bytes, of any number.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         if let Some(requests) = &self.requests {
             requests.feed.push(bytes);
@@ -77,7 +77,7 @@ impl Core {
         Ok(())
     }
 
-    /// The trace has no more bytes.
+    /// Marks the trace as complete.
     pub fn end(&mut self) -> Result<(), Failure> {
         if let Some(requests) = &self.requests {
             requests.feed.end();
@@ -89,7 +89,7 @@ impl Core {
         Ok(())
     }
 
-    /// The next request, if its spans were asked for and are all there.
+    /// The next request, if requests were asked for and its spans are complete.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Result<Step, Failure> {
         let Some(requests) = &mut self.requests else { return Ok(Step::Done) };
@@ -107,7 +107,7 @@ impl Core {
         self.requests.as_mut()?.spans.as_mut()?.partial()
     }
 
-    /// What became of the calls so far, as JSON.
+    /// The account of the calls so far, as JSON.
     pub fn account(&mut self) -> Result<Vec<u8>, Failure> {
         let spans = self.requests.as_mut().and_then(|requests| requests.spans.as_mut());
         let account = spans.map(Spans::account).unwrap_or_default();
@@ -122,12 +122,12 @@ impl Core {
         serde_json::to_vec(&all).map_err(|error| text_of(&error))
     }
 
-    /// The report of what was read so far: what `kperf-wasm report --format json` says.
+    /// The report so far, as `kperf-wasm report --format json` writes it.
     pub fn report(&mut self, compensate: bool) -> Result<Vec<u8>, Failure> {
         self.tree()?.report(compensate).map_err(|error| text_of(&error))
     }
 
-    /// The call tree of what was read so far, in columns, as JSON.
+    /// The call tree so far, in columns, as JSON.
     pub fn call_tree(&mut self) -> Result<Vec<u8>, Failure> {
         self.tree()?.columns().map_err(|error| text_of(&error))
     }

@@ -1,26 +1,26 @@
-//! A trace that comes in pieces, as something to read from.
+//! Reads a trace that comes in pieces.
 
 use kperf_trace::{Error, ErrorKind, TraceReader};
 use std::cell::RefCell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// What came and wasn't read yet. Its other ends are of the same memory.
+/// The bytes that came and were not read yet. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Feed(Rc<RefCell<Pieces>>);
 
 #[derive(Debug, Default)]
 struct Pieces {
     bytes: Vec<u8>,
-    /// How many of them were read.
+    /// The number of bytes that were read.
     at: usize,
-    /// What was read is kept: it may have to be read again.
+    /// Keeps bytes that were read, because they may be read again.
     keeps: bool,
     ended: bool,
 }
 
 impl Feed {
-    /// Adds the trace's next bytes.
+    /// Adds bytes.
     pub(crate) fn push(&self, bytes: &[u8]) {
         let mut pieces = self.0.borrow_mut();
         if !pieces.keeps {
@@ -30,12 +30,12 @@ impl Feed {
         pieces.bytes.extend_from_slice(bytes);
     }
 
-    /// Nothing comes any more.
+    /// Marks the trace as complete.
     pub(crate) fn end(&self) {
         self.0.borrow_mut().ended = true;
     }
 
-    /// A reader of the trace, as soon as its header is there.
+    /// A reader, once the header has come.
     pub(crate) fn reader(&self) -> Result<Option<TraceReader<Feed>>, Error> {
         self.0.borrow_mut().keeps = true;
         let reader = TraceReader::new(self.clone());

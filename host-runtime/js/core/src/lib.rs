@@ -1,8 +1,7 @@
-//! What comes after recording, for JavaScript: the same call tree, report and OTLP requests that `kperf-wasm` makes of a
-//! trace, and the same columns of a block, as one small module for `wasm32-unknown-unknown`.
+//! The call tree, the report and the OTLP requests of a trace, and the columns of a block, for JavaScript: one small module
+//! for `wasm32-unknown-unknown`, which `scripts/js-core` builds for the npm package.
 //!
-//! An instance reads one trace, a piece at a time, also while it is recorded. The exports take and give addresses and
-//! lengths; `exports.rs` says which. `scripts/js-core` builds the module that the npm package has.
+//! An instance reads one trace in pieces, also while it is recorded. `exports.rs` documents the exports.
 
 mod core;
 mod exports;

@@ -1,20 +1,20 @@
-//! What JavaScript asks for, as JSON.
+//! Options from JavaScript, as JSON.
 
 use kperf_otlp::{Limits, ResourceOptions, Roots, SpanOptions, TraceContext};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What is made of the trace.
+/// The products to make of the trace.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// OTLP requests, if any are wanted.
+    /// OTLP requests.
     pub spans: Option<SpanFields>,
-    /// Whether the call tree is wanted.
+    /// The call tree.
     pub tree: bool,
 }
 
-/// [`SpanOptions`], as far as JavaScript sets them. A field that is left out has the default there.
+/// The part of [`SpanOptions`] that JavaScript sets, with the same defaults.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SpanFields {
@@ -22,26 +22,26 @@ pub struct SpanFields {
     pub seed: Option<u64>,
     /// Whether the whole run is one trace.
     pub per_run: bool,
-    /// The object of `traceparent` and `tracestate` that all spans are inside of.
+    /// The parent of all spans: `traceparent` and `tracestate`.
     pub parent: Option<TraceContext>,
-    /// Calls that took less get no span, in nanoseconds.
+    /// Shorter calls, in nanoseconds, get no span.
     pub min_nanos: u64,
-    /// How many levels of calls get spans.
+    /// The number of levels of calls that get spans.
     pub max_depth: Option<u32>,
-    /// At most so many spans.
+    /// The maximum number of spans.
     pub max_spans: Option<u64>,
     /// The resource's `service.name`.
     pub service_name: Option<String>,
     /// More attributes of the resource.
     pub attributes: BTreeMap<String, String>,
-    /// How many bytes a request may have before compression.
+    /// The maximum size of a request in bytes, before compression.
     pub request_bytes: Option<usize>,
-    /// How many spans a request may have.
+    /// The maximum number of spans in a request.
     pub request_spans: Option<u64>,
 }
 
 impl SpanFields {
-    /// The same for the encoder.
+    /// These fields for the encoder.
     pub(crate) fn options(self) -> SpanOptions {
         let limits = Limits::default();
         SpanOptions {

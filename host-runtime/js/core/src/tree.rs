@@ -1,4 +1,4 @@
-//! The call tree of a trace that is still being read.
+//! Grows the call tree of a trace while it is read.
 
 use crate::feed::Feed;
 use kperf_profile::{CallTree, FlatProfile, GrowingProfile, write_json};
@@ -6,16 +6,15 @@ use kperf_trace::TraceReader;
 use serde::Serialize;
 use std::io;
 
-/// Reads a trace and grows its tree.
 pub(crate) struct Tree {
     reader: TraceReader<Feed>,
     growing: GrowingProfile,
 }
 
-/// The nodes of a call tree in columns: parents come before children, the first node is the host. Times are nanoseconds.
+/// The nodes of a call tree in columns. Parents precede children, the first node is the host. Times are nanoseconds.
 #[derive(Serialize)]
 struct Columns<'a> {
-    /// What the nodes' functions are called, by the numbers in `function`. Unique.
+    /// Unique names, by the numbers in `function`.
     names: Vec<String>,
     function: Vec<u32>,
     parent: Vec<u32>,
@@ -31,7 +30,7 @@ impl Tree {
         Tree { reader, growing: GrowingProfile::default() }
     }
 
-    /// Reads as far as the trace goes for now.
+    /// Reads the pieces that have come.
     pub(crate) fn read(&mut self) -> io::Result<()> {
         loop {
             match self.reader.next() {
@@ -43,7 +42,7 @@ impl Tree {
         }
     }
 
-    /// What `kperf-wasm report --format json` says.
+    /// The report, as `kperf-wasm report --format json` writes it.
     pub(crate) fn report(&self, compensate: bool) -> io::Result<Vec<u8>> {
         let profile = self.growing.profile(&self.reader);
         let cost = profile.compensation().ok().filter(|_| compensate);

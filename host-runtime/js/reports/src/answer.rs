@@ -4,20 +4,20 @@ use kperf_js_exports::text_of;
 use serde::Serialize;
 use std::error::Error;
 
-/// What is said beside the product.
+/// Figures and warnings of a product.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Answer {
-    /// What makes the figures doubtful.
+    /// Warnings of doubtful figures.
     pub warnings: Vec<String>,
-    /// How many calls the product is of.
+    /// The number of calls, or of functions in a comparison.
     pub calls: u64,
-    /// How many of them are in it one by one, or together with their neighbours.
+    /// The number of those that are shown, one by one or merged with neighbours.
     pub shown: u64,
-    /// The finest level's resolution, in nanoseconds or instructions; 0 if every call is shown by itself. Or the shortest call in a chart.
+    /// The finest level's resolution, in nanoseconds or instructions; 0 if every call is shown by itself. In a chart, the minimum length of a call.
     pub resolution: u64,
 }
 
-/// Why something can't be made, for people.
+/// A message for users.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure(pub String);
 

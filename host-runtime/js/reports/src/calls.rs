@@ -5,27 +5,27 @@ use kperf_profile::{CallFilter, LaneChoice, Profile, Range, WindowChoice};
 use kperf_rewriter::{Filter, Pattern};
 use serde::Deserialize;
 
-/// Which calls. Other calls are left out as if their functions had no probes.
+/// Flags that select calls. Other calls are left out as if their functions had no probes.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CallFields {
-    /// Only functions that match one of these.
+    /// Patterns of functions.
     pub only: Vec<String>,
-    /// No functions that match one of these.
+    /// Patterns of functions that are left out.
     pub skip: Vec<String>,
-    /// How patterns are meant.
+    /// The kind of patterns.
     pub r#match: Match,
-    /// Only so many of the outermost levels.
+    /// The number of levels of calls.
     pub depth: Option<u32>,
-    /// Only calls that took at least so long: `10us`.
+    /// The minimum length of calls: `10us`.
     pub min_time: Option<String>,
-    /// Only calls that were open in this range: `1ms~2ms`.
+    /// Calls that were open in this range: `1ms~2ms`.
     pub range: Option<String>,
-    /// Only these lanes: `3`, `3.1`.
+    /// Lanes: `3`, `3.1`.
     pub lane: Vec<String>,
 }
 
-/// How patterns are meant.
+/// The kind of patterns.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Match {
@@ -47,7 +47,7 @@ pub(crate) struct Selection {
     pub(crate) min_nanos: Option<u64>,
     range: Option<Range>,
     lanes: Vec<LaneChoice>,
-    /// Which windows count, if the profile was sampled.
+    /// The windows of a profile.
     pub(crate) windows: WindowChoice,
 }
 
@@ -102,17 +102,17 @@ impl Selection {
         }))
     }
 
-    /// Whether calls are chosen by their time, counted from the trace's beginning.
+    /// Whether calls are selected by their time, counted from the earliest lane.
     pub(crate) fn have_range(&self) -> bool {
         self.range.is_some()
     }
 
-    /// Whether blocks can't be followed: calls are chosen by their time or their length, or lanes are.
+    /// Whether allocated blocks can't be followed, because calls or lanes are left out.
     pub(crate) fn of_parts(&self) -> bool {
         self.of_single_calls().is_some() || !self.lanes.is_empty()
     }
 
-    /// The flag that chooses calls by their time, if one is given.
+    /// The flag that selects calls by time or length, if it is set.
     pub(crate) fn of_single_calls(&self) -> Option<&'static str> {
         match self {
             Selection { min_nanos: Some(1..), .. } => Some("--min-time"),
@@ -145,7 +145,7 @@ impl Selection {
     }
 }
 
-/// A duration as a person writes it.
+/// Parses a duration.
 fn nanos(flag: &str, text: &str) -> Result<u64, Failure> {
     let failure = |why: &str| Failure(format!("{flag} {text}: {why}"));
     let duration = humantime::parse_duration(text).map_err(|error| failure(&error.to_string()))?;

@@ -29,7 +29,7 @@ unsafe extern "C" {
     fn write(at: *const u8, length: usize);
 }
 
-/// How many bytes are read or written at a time.
+/// The number of bytes that are read or written at a time.
 const PIECE: usize = 1 << 20;
 
 struct Host;
@@ -49,7 +49,7 @@ impl Source for Host {
 
 impl Read for Trace {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        // SAFETY: the host writes at most so many bytes there.
+        // SAFETY: the host writes at most `bytes.len()` bytes there.
         let count = unsafe { read(self.0, bytes.as_mut_ptr(), bytes.len()) };
         Ok(count.min(bytes.len()))
     }
@@ -57,7 +57,7 @@ impl Read for Trace {
 
 impl Write for Product {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // SAFETY: the host reads so many bytes from there.
+        // SAFETY: the host reads `bytes.len()` bytes from there.
         unsafe { write(bytes.as_ptr(), bytes.len()) };
         Ok(bytes.len())
     }

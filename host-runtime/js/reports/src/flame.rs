@@ -8,23 +8,23 @@ use kperf_profile::{CallFilter, Unit};
 use serde::Deserialize;
 use std::io::Write;
 
-/// The picture.
+/// A picture.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FlameFields {
-    /// What stands above it.
+    /// The title.
     pub title: String,
     /// Whether the innermost function is at the root.
     pub reverse: bool,
-    /// Time goes from left to right.
+    /// A chart, with time from left to right.
     pub chart: bool,
-    /// Lines of text instead of a picture.
+    /// Folded stacks as text instead of a picture.
     pub folded: bool,
-    /// Whether widths are numbers of calls, not times.
+    /// Whether widths are calls, not times.
     pub calls: bool,
 }
 
-/// A chart leaves out calls that take less than one part in so many of the whole time, as in the command of Rust.
+/// A chart leaves out calls shorter than this part of the whole time, as in the Rust command.
 const PARTS: u64 = 4_000;
 
 impl FlameFields {

@@ -1,7 +1,7 @@
-//! What `npx kperf-wasm view`, `flame` and `diff` make of traces, by the same code as the command of Rust, as one module for `wasm32-unknown-unknown`. It is for node: pages have the core, which is smaller.
+//! The products of `npx kperf-wasm view`, `flame` and `diff`, by the Rust command's code: one module for
+//! `wasm32-unknown-unknown`, which `scripts/js-core` builds for the npm package. It is for node; pages have the smaller core.
 //!
-//! The module reads traces and writes its product by functions that it imports, so neither is in memory as a whole; `exports.rs`
-//! says which. `scripts/js-core` builds the module that the npm package has.
+//! The module reads traces and writes its product in pieces, by imported functions. `exports.rs` documents these and the exports.
 
 mod answer;
 mod calls;

@@ -9,15 +9,15 @@ use crate::view::ViewFields;
 use serde::Deserialize;
 use std::io::Write;
 
-/// What JavaScript asks for, as JSON.
+/// A request from JavaScript, as JSON.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Options {
-    /// What is made.
+    /// The product.
     pub make: Make,
-    /// What traces are called in messages, by their numbers.
+    /// Names of traces for messages, by their numbers.
     pub names: Vec<String>,
-    /// Which calls of the traces.
+    /// Selects calls.
     #[serde(default)]
     pub calls: CallFields,
 }

@@ -6,16 +6,16 @@ use kperf_profile::{CallObserver, Profile};
 use kperf_trace::{TraceReader, beginning};
 use std::io::{self, Read};
 
-/// Where traces come from.
+/// Opens traces.
 pub trait Source {
     /// The bytes of a trace.
     type Trace: Read;
 
-    /// A trace from its beginning, by its number in [`Options::names`].
+    /// Opens a trace at its beginning, by its number in [`Options::names`](crate::Options::names).
     fn open(&mut self, trace: usize) -> io::Result<Self::Trace>;
 }
 
-/// The traces that something is made of.
+/// The traces of a product.
 pub(crate) struct Traces<'a, S> {
     pub(crate) source: &'a mut S,
     pub(crate) names: &'a [String],
@@ -23,17 +23,15 @@ pub(crate) struct Traces<'a, S> {
 }
 
 impl<S: Source> Traces<'_, S> {
-    /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.names.len()
     }
 
-    /// What a trace is called.
     pub(crate) fn name(&self, trace: usize) -> &str {
         self.names.get(trace).map_or("", String::as_str)
     }
 
-    /// Begins to read a trace. If calls are chosen by their time, all of it was read before.
+    /// Begins to read a trace. Scans it first if calls are selected by their time.
     pub(crate) fn open(&mut self, trace: usize) -> Result<TraceReader<S::Trace>, Failure> {
         let begins = if self.calls.have_range() { beginning(self.begin(trace)?, |_| ())? } else { None };
         Ok(self.begin(trace)?.with_beginning(begins))
@@ -68,7 +66,7 @@ impl<S: Source> Traces<'_, S> {
     }
 }
 
-/// What makes a trace's figures doubtful.
+/// Warnings of a trace's doubtful figures.
 pub(crate) fn warnings(profile: &Profile) -> Vec<String> {
     profile.health.warnings().iter().map(ToString::to_string).collect()
 }

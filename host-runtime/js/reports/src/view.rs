@@ -1,4 +1,4 @@
-//! A trace as a page.
+//! Makes a page of a trace.
 
 use crate::answer::{Answer, Failure};
 use crate::traces::{Source, Traces, warnings};
@@ -7,13 +7,13 @@ use kperf_profile::{Heap, Slices, Timeline, WindowChoice};
 use serde::Deserialize;
 use std::io::Write;
 
-/// The page.
+/// A page.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ViewFields {
-    /// What stands above it.
+    /// The title.
     pub title: String,
-    /// How many spans the timeline's finest level may have.
+    /// The maximum number of spans in the timeline's finest level.
     pub detail: usize,
 }
 
@@ -32,13 +32,13 @@ impl ViewFields {
         let observers = || ((Timeline::new(self.detail), Slices::new(entries(self.detail))), Heap::default());
         let (mut profile, mut seen) = traces.read(0, observers())?;
         if profile.sampling().is_some() {
-            // Only now it is known that there are windows. A profile is short.
+            // Read it again by windows. A profile is short.
             traces.calls.windows = WindowChoice::Each;
             (profile, seen) = traces.read(0, observers())?;
         }
         traces.calls.check(&[&profile])?;
         if traces.calls.of_parts() {
-            // Blocks are followed through the whole trace, or not at all.
+            // Allocated blocks are followed through the whole trace, or not at all.
             seen.1 = Heap::default();
         }
         let written = write_html(&profile, seen, &self.title, out)?;

@@ -1,8 +1,5 @@
-//! The rewriter for JavaScript: one small module for `wasm32-unknown-unknown`, which puts probes into modules when a program
-//! loads them.
-//!
-//! The exports take and give addresses and lengths; `exports.rs` says which. `scripts/js-core` builds the module that the
-//! npm package has.
+//! The rewriter for JavaScript: one module for `wasm32-unknown-unknown`, which `scripts/js-core` builds for the npm package.
+//! It puts probes into modules when a program loads them. `exports.rs` documents the exports.
 
 mod exports;
 mod options;

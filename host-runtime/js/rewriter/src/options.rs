@@ -1,43 +1,43 @@
-//! What JavaScript asks for, as JSON.
+//! Options from JavaScript, as JSON.
 
 use kperf_rewriter::{AllocationOptions, Clock, Error, Filter, Leaf, Pattern, Probe};
 use serde::Deserialize;
 
-/// How a module is rewritten. The fields are the command line's flags of the same names.
+/// How to rewrite a module: fields by the names of the command's flags.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Options {
-    /// Patterns of the functions that get probes; all do if it is empty.
+    /// Patterns of functions that get probes; empty for all.
     pub only: Vec<String>,
-    /// Patterns of the functions that get none.
+    /// Patterns of functions that get none.
     pub skip: Vec<String>,
-    /// How patterns are meant.
+    /// The kind of patterns.
     pub r#match: Match,
     /// Functions with fewer instructions get no probe.
     pub min_instructions: u32,
-    /// Only functions that the module exports.
+    /// Only exported functions.
     pub exports: bool,
-    /// Calls of the host's functions too.
+    /// Also calls of imported functions.
     pub imports: bool,
-    /// Where the probes come from.
+    /// The form of probes.
     pub probe: ProbeChoice,
-    /// Whether functions that nothing happens in are counted only. Says something of inlined probes alone.
+    /// Whether leaf functions are only counted; for inlined probes.
     pub leaf: LeafChoice,
-    /// What the times of events are.
+    /// The clock of events.
     pub clock: ClockChoice,
-    /// What is allocated is recorded too: one sample in so many bytes, or all for 0.
+    /// Also record allocations: one sample per this many bytes, or all for 0.
     pub allocations: Option<u64>,
-    /// Functions of an allocator of another name, each as `malloc=my_alloc`.
+    /// Allocator functions with other names, each as `malloc=my_alloc`.
     pub allocator: Vec<String>,
     /// The first function id.
     pub id_base: u32,
-    /// What to call a module that doesn't say its name.
+    /// The name of a module without one.
     pub module_name: String,
-    /// These options as one would type them, for the symbol table.
+    /// These options as text, for the symbol table.
     pub description: String,
 }
 
-/// How patterns are meant.
+/// The kind of patterns.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Match {
@@ -52,20 +52,20 @@ pub enum Match {
     Text,
 }
 
-/// Where the probes come from.
+/// The form of probes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ProbeChoice {
-    /// Inside the module if it stands alone and has room for a recorder, imported if not.
+    /// Inlined if the module stands alone and has room for a recorder, otherwise imported.
     #[default]
     Auto,
     /// Imported.
     Import,
-    /// Inside the module.
+    /// Inlined.
     Inline,
-    /// A profile, with slow calls told one by one.
+    /// A profile with slow calls.
     Profile,
-    /// A profile without them.
+    /// A profile without slow calls.
     ProfileWithoutSpans,
 }
 
@@ -103,7 +103,7 @@ impl Match {
 }
 
 impl Options {
-    /// Looks at what can be told without a module, but for patterns.
+    /// Checks the options that need no module, except patterns.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.allocations().map_or(Ok(()), |allocations| allocations.check())
     }
@@ -115,7 +115,7 @@ impl Options {
         }
     }
 
-    /// The program may have several modules, and an allocator is in one of them.
+    /// The program may have several modules, of which one has the allocator.
     fn allocations(&self) -> Option<AllocationOptions> {
         let told = self.allocator.iter().map(|text| {
             let (role, name) = text.split_once('=').unwrap_or((text, ""));
@@ -133,7 +133,7 @@ impl Options {
         Ok(Filter { only: parse(&self.only)?, skip: parse(&self.skip)? })
     }
 
-    /// The same for the rewriter, with this form of probe.
+    /// These options for the rewriter, with this form of probe.
     pub(crate) fn with(&self, probe: Probe, filter: Filter) -> kperf_rewriter::Options {
         let leaf = match self.leaf {
             LeafChoice::Count if probe == Probe::Inline => Leaf::Count,

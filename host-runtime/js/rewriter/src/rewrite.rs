@@ -1,30 +1,29 @@
-//! A module that a program loads, with probes. Filters are for all modules of the program: one that they leave nothing of has
-//! no fault.
+//! Rewrites a module that a program loads. Filters are for all modules of the program, so one without a match is not an error.
 
 use crate::options::{Options, ProbeChoice};
 use kperf_rewriter::{Error, ErrorKind, Filter, Probe, Rewritten, stands_alone};
 use serde::Serialize;
 
-/// What became of a module.
+/// The result of rewriting.
 pub enum Outcome {
-    /// It has probes now.
+    /// The module with probes.
     Probed(Vec<u8>, Summary),
-    /// It stays as it is: it has probes already, or none of its functions is meant.
+    /// The module stays as it is: it has probes already, or the filters select none of its functions.
     Untouched,
 }
 
-/// What was done, for people.
+/// A rewritten module's statistics.
 #[derive(Debug, Serialize)]
 pub struct Summary {
-    /// How many functions it has, imported ones too.
+    /// The number of functions, including imports.
     pub functions: usize,
-    /// How many got a probe.
+    /// The number of functions with a probe.
     pub probed: usize,
-    /// Whether the recorder is inside.
+    /// Whether probes are inlined.
     pub inline: bool,
-    /// The first id that is free.
+    /// The end of its ids.
     pub id_end: u32,
-    /// What the user should know.
+    /// Warnings for the user.
     pub warnings: Vec<String>,
 }
 
