@@ -219,13 +219,13 @@ impl SourceArgs {
 
 /// Writes the function's own figures.
 fn head(profile: &Profile, row: &Row, unit: Unit, out: &mut impl Write) -> io::Result<()> {
-    let own = unit.text(row.self_nanos.round() as u64);
+    let self_time = unit.text(row.self_nanos.round() as u64);
     let share = 100.0 * row.share;
     write!(
         out,
         "# {}: {} self ({share:.1} %), {} calls",
         profile.symbols.label(row.func),
-        own,
+        self_time,
         grouped(row.calls)
     )?;
     match profile.symbols.source(row.func) {
@@ -235,14 +235,15 @@ fn head(profile: &Profile, row: &Row, unit: Unit, out: &mut impl Write) -> io::R
 }
 
 /// The figures before a line, in columns of equal width.
-fn figures(own: Option<f64>, of: f64, calls: u64, took: f64, unit: Unit) -> String {
-    let share = own.filter(|_| of > 0.0).map_or(String::new(), |own| format!("{:.1} %", 100.0 * own / of));
-    let own = own.map_or(String::new(), |own| unit.text(own.round() as u64));
+fn figures(self_nanos: Option<f64>, of: f64, calls: u64, took: f64, unit: Unit) -> String {
+    let percent = |nanos: f64| format!("{:.1} %", 100.0 * nanos / of);
+    let share = self_nanos.filter(|_| of > 0.0).map_or(String::new(), percent);
+    let self_time = self_nanos.map_or(String::new(), |nanos| unit.text(nanos.round() as u64));
     let (calls, took) = match calls {
         0 => (String::new(), String::new()),
         calls => (grouped(calls), unit.text(took.round() as u64)),
     };
-    format!("{share:>7} {own:>9} {calls:>11} {took:>9}")
+    format!("{share:>7} {self_time:>9} {calls:>11} {took:>9}")
 }
 
 /// The titles of these columns.

@@ -164,11 +164,11 @@ impl Opts {
         }
         let mut diff = ProfileDiff::new(&before.samples, &after.samples, metric);
         let limit =
-            self.fail_on.map(|growth| Limit { growth, least: self.min_share.unwrap_or(0.01), metric });
+            self.fail_on.map(|growth| Limit { growth, min_share: self.min_share.unwrap_or(0.01), metric });
         let mut grown = limit.map(|limit| limit.exceeded_by(&diff)).unwrap_or_default();
-        let least = self.min_share.unwrap_or(0.0);
+        let min_share = self.min_share.unwrap_or(0.0);
         let whole = diff.whole.clone();
-        diff.rows.retain(|row| verdict::largest_share(row, &whole, metric) >= least);
+        diff.rows.retain(|row| verdict::largest_share(row, &whole, metric) >= min_share);
         let mut out = BufWriter::new(io::stdout().lock());
         self.write(&before, &after, &diff, metric, &mut out)
             .and_then(|()| out.flush())

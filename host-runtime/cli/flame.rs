@@ -153,7 +153,7 @@ impl Opts {
         }
         let (profile, heap) = trace.observed(Heap::default())?;
         allocations::check(&profile, &heap)?;
-        heap.warnings().iter().for_each(|warning| output::warn(warning));
+        heap.warnings().iter().for_each(output::warn);
         let tree = heap.tree(&profile.tree, |figures| match self.by {
             By::Peak => (figures.peak_blocks, figures.peak_bytes),
             By::Live => (figures.live_blocks, figures.live_bytes),

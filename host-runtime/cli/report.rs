@@ -118,7 +118,7 @@ enum Key {
     Calls,
     Total,
     #[value(name = "self")]
-    Own,
+    SelfTime,
     Avg,
     Min,
     Max,
@@ -313,7 +313,7 @@ impl Key {
         match self {
             Key::Calls => rows.sort_by_key(|row| std::cmp::Reverse(row.calls)),
             Key::Total => rows.sort_by(descending(|row| row.total_nanos)),
-            Key::Own => rows.sort_by(descending(|row| row.self_nanos)),
+            Key::SelfTime => rows.sort_by(descending(|row| row.self_nanos)),
             Key::Avg => rows.sort_by(descending(|row| row.average_nanos)),
             Key::Min => rows.sort_by(descending(|row| row.min_nanos)),
             Key::Max => rows.sort_by(descending(|row| row.max_nanos)),

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// The figures of a line.
 #[derive(Clone, Copy, Default)]
 struct Sums {
-    own: Option<f64>,
+    self_nanos: Option<f64>,
     calls: u64,
     took: f64,
 }
@@ -39,7 +39,7 @@ pub(super) fn write(
     }
     let declared = listed.profile.symbols.source(row.func);
     for ((file, figures), text) in files.iter().zip(&texts) {
-        let declared = declared.filter(|(own, line)| own == file && *line > 0).map(|(_, line)| line);
+        let declared = declared.filter(|(source, line)| source == file && *line > 0).map(|(_, line)| line);
         let lines = text.as_ref().map(|source| &*source.lines);
         write_file(listed, row, (file, declared), figures, lines, out)?;
     }
@@ -97,7 +97,8 @@ fn add(files: &mut Vec<(String, Figures)>, place: &Place, row: &LineRow) {
     let Some((_, figures)) = files.get_mut(at) else { return };
     let sums = figures.entry(place.line).or_default();
     if row.places.len() == 1 && !row.or_unknown {
-        sums.own = row.self_nanos.map(|own| own + sums.own.unwrap_or(0.0)).or(sums.own);
+        sums.self_nanos =
+            row.self_nanos.map(|nanos| nanos + sums.self_nanos.unwrap_or(0.0)).or(sums.self_nanos);
         sums.calls += row.calls;
         sums.took += row.total_nanos;
     }
@@ -127,10 +128,10 @@ fn write_file(
             writeln!(out, "{:width$}     ...", "", width = TITLES.len())?;
         }
         for line in from..=to {
-            let Sums { own, calls, took } = lines.get(&line).copied().unwrap_or_default();
+            let Sums { self_nanos, calls, took } = lines.get(&line).copied().unwrap_or_default();
             let text = text.and_then(|text| text.get(line as usize - 1)).map_or("", String::as_str);
             let text = text.replace('\t', "    ");
-            let figures = figures(own, row.self_nanos, calls, took, listed.unit);
+            let figures = figures(self_nanos, row.self_nanos, calls, took, listed.unit);
             writeln!(out, "{}", format!("{figures}  {line:>6}  {}", printable(&text)).trim_end())?;
         }
         shown = shown.max(to);
@@ -143,9 +144,9 @@ fn write_rest(listed: &Listed<'_>, row: &Row, out: &mut impl Write) -> io::Resul
     let unit = listed.unit;
     for LineRow { places, self_nanos, calls, total_nanos, .. } in &listed.lines.rows {
         let took = unit.text(total_nanos.round() as u64);
-        if let Some(own) = self_nanos.filter(|own| places.is_empty() && *own >= 1.0) {
-            let (share, own) = (100.0 * own / row.self_nanos.max(1.0), unit.text(own.round() as u64));
-            writeln!(out, "# {own} ({share:.1} %) in unknown lines")?;
+        if let Some(nanos) = self_nanos.filter(|nanos| places.is_empty() && *nanos >= 1.0) {
+            let (share, time) = (100.0 * nanos / row.self_nanos.max(1.0), unit.text(nanos.round() as u64));
+            writeln!(out, "# {time} ({share:.1} %) in unknown lines")?;
         }
         if *calls > 0 && places.is_empty() {
             writeln!(out, "# {} calls that took {took} on unknown lines", grouped(*calls))?;
@@ -175,15 +176,15 @@ fn write_rest(listed: &Listed<'_>, row: &Row, out: &mut impl Write) -> io::Resul
 fn write_inlined(listed: &Listed<'_>, row: &Row, out: &mut impl Write) -> io::Result<()> {
     let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
     for line in &listed.lines.rows {
-        if let ([way], Some(own)) = (&line.inlined[..], line.self_nanos) {
-            *sums.entry(way).or_default() += own;
+        if let ([way], Some(nanos)) = (&line.inlined[..], line.self_nanos) {
+            *sums.entry(way).or_default() += nanos;
         }
     }
-    let mut sums: Vec<(&str, f64)> = sums.into_iter().filter(|(_, own)| *own >= 1.0).collect();
+    let mut sums: Vec<(&str, f64)> = sums.into_iter().filter(|(_, nanos)| *nanos >= 1.0).collect();
     sums.sort_by(|a, b| b.1.total_cmp(&a.1));
-    for (way, own) in sums {
-        let (share, own) = (100.0 * own / row.self_nanos.max(1.0), listed.unit.text(own.round() as u64));
-        writeln!(out, "# {own} ({share:.1} %) in {way}, inlined here")?;
+    for (way, nanos) in sums {
+        let (share, time) = (100.0 * nanos / row.self_nanos.max(1.0), listed.unit.text(nanos.round() as u64));
+        writeln!(out, "# {time} ({share:.1} %) in {way}, inlined here")?;
     }
     Ok(())
 }

@@ -83,14 +83,14 @@ fn write_u32(out: &mut Vec<u8>, number: u32) {
 pub(super) fn write(listed: &Listed<'_>, row: &Row, text: &[Line], out: &mut impl Write) -> io::Result<()> {
     let nanos_per_tick = 1e9 / listed.profile.header.clock.ticks_per_second;
     let places = listed.profile.places.range((row.func, 0)..=(row.func, u32::MAX));
-    let own: BTreeMap<u32, f64> =
+    let self_nanos: BTreeMap<u32, f64> =
         places.map(|(&(_, offset), place)| (offset, place.ticks as f64 * nanos_per_tick)).collect();
     writeln!(out, "{TITLES}  offset  text")?;
     let nexts = text.iter().skip(1).map(|(at, _)| *at).chain([u32::MAX]);
     for ((at, line), next) in text.iter().zip(nexts) {
-        let inside: Vec<f64> = own.range(*at..next.max(*at)).map(|(_, own)| *own).collect();
-        let own = (!inside.is_empty()).then(|| inside.iter().sum());
-        let figures = figures(own, row.self_nanos, 0, 0.0, listed.unit);
+        let inside: Vec<f64> = self_nanos.range(*at..next.max(*at)).map(|(_, nanos)| *nanos).collect();
+        let sum = (!inside.is_empty()).then(|| inside.iter().sum());
+        let figures = figures(sum, row.self_nanos, 0, 0.0, listed.unit);
         writeln!(out, "{}", format!("{figures}  {:>6}  {}", format!("{at:#x}"), printable(line)).trim_end())?;
     }
     Ok(())

@@ -9,7 +9,7 @@ pub struct Limit {
     /// How much more a function, or the whole, may take than before.
     pub growth: f64,
     /// Functions whose share is smaller than this on both sides don't count.
-    pub least: f64,
+    pub min_share: f64,
     /// The metric to judge by.
     pub metric: Metric,
 }
@@ -34,7 +34,8 @@ impl fmt::Display for Grown {
 impl Limit {
     /// Each function that grew too much, after the whole if that did.
     pub fn exceeded_by(self, diff: &ProfileDiff) -> Vec<Grown> {
-        let rows = diff.rows.iter().filter(|row| largest_share(row, &diff.whole, self.metric) >= self.least);
+        let rows =
+            diff.rows.iter().filter(|row| largest_share(row, &diff.whole, self.metric) >= self.min_share);
         let rows = rows.filter_map(|row| self.judge(row, diff.unit, Some(row.name.clone())));
         self.judge(&diff.whole, diff.unit, None).into_iter().chain(rows).collect()
     }

@@ -8,8 +8,8 @@ use crate::shared::traces::{self, Trace};
 use anyhow::Context;
 use kperf_export::formats::firefox;
 
-/// The most samples that the profiler loads without trouble.
-const MOST_SAMPLES: u64 = 1_000_000;
+/// More samples are trouble for the profiler.
+const MAX_SAMPLES: u64 = 1_000_000;
 
 /// Exports.
 pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
@@ -17,7 +17,7 @@ pub(super) fn run(opts: &Opts) -> anyhow::Result<()> {
     let trace = traces::source(&opts.trace).calls(&calls).rewindable()?;
     let interval = match opts.interval {
         Some(nanos) => nanos,
-        None => (trace.profile()?.wall_nanos() / MOST_SAMPLES).max(1_000),
+        None => (trace.profile()?.wall_nanos() / MAX_SAMPLES).max(1_000),
     };
     let Trace { reader, progress } = trace.open()?;
     warn_of_unit(reader.header());

@@ -23,7 +23,7 @@ pub(super) fn pprof_heap(opts: &Opts) -> anyhow::Result<()> {
     let (profile, heap) = traces::source(&opts.trace).calls(&calls).observed(Heap::default())?;
     allocations::check(&profile, &heap)?;
     traces::report_health(&profile.health);
-    heap.warnings().iter().for_each(|warning| output::warn(warning));
+    heap.warnings().iter().for_each(output::warn);
     let mut out = Product::create(&opts.output, true)?;
     let name = out.name();
     let shortened = pprof::write_heap(&profile, &heap, &mut out);

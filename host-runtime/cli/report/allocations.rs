@@ -35,7 +35,7 @@ const MAX_NAMED: usize = 64;
 /// A function, or a path of calls.
 struct Row {
     name: String,
-    own: HeapFigures,
+    figures: HeapFigures,
     /// With all that it called.
     total_bytes: u64,
 }
@@ -53,14 +53,14 @@ pub(super) fn run(opts: &Opts, by_path: bool) -> anyhow::Result<()> {
     allocations::check(&profile, &heap)?;
     let mut rows = if by_path { by_paths(&profile, &heap) } else { by_functions(&profile, &heap) };
     match opts.sort {
-        Key::Own => rows.sort_by_key(|row| std::cmp::Reverse(row.own.allocated_bytes())),
+        Key::SelfTime => rows.sort_by_key(|row| std::cmp::Reverse(row.figures.allocated_bytes())),
         Key::Total => rows.sort_by_key(|row| std::cmp::Reverse(row.total_bytes)),
-        Key::Calls => rows.sort_by_key(|row| std::cmp::Reverse(row.own.allocated())),
+        Key::Calls => rows.sort_by_key(|row| std::cmp::Reverse(row.figures.allocated())),
         Key::Name => rows.sort_by(|a, b| a.name.cmp(&b.name)),
         Key::Avg | Key::Min | Key::Max => bail!("allocations are sorted by self, total, calls or name"),
     }
     traces::report_health(&profile.health);
-    heap.warnings().iter().for_each(|warning| output::warn(warning));
+    heap.warnings().iter().for_each(output::warn);
     let mut out = BufWriter::new(io::stdout().lock());
     write(opts, &profile, &heap, &rows, &mut out)
         .and_then(|()| out.flush())
@@ -79,14 +79,14 @@ fn by_functions(profile: &Profile, heap: &Heap) -> Vec<Row> {
             *open -= 1;
             return;
         }
-        let own = heap.of_node(if node.func == HOST { CallTree::ROOT } else { id });
-        if node.total_ticks > 0 || own != HeapFigures::default() {
+        let figures = heap.of_node(if node.func == HOST { CallTree::ROOT } else { id });
+        if node.total_ticks > 0 || figures != HeapFigures::default() {
             let row = rows.entry(node.func).or_insert_with(|| Row {
                 name: profile.symbols.label(node.func),
-                own: HeapFigures::default(),
+                figures: HeapFigures::default(),
                 total_bytes: 0,
             });
-            row.own.add(&own);
+            row.figures.add(&figures);
             if *open == 0 {
                 row.total_bytes = row.total_bytes.saturating_add(node.total_ticks);
             }
@@ -103,8 +103,8 @@ fn by_paths(profile: &Profile, heap: &Heap) -> Vec<Row> {
     let tree = heap.tree(&profile.tree, |figures| (figures.blocks, figures.allocated_bytes()));
     let mut rows = Vec::new();
     for (id, node) in tree.iter() {
-        let own = heap.of_node(if node.func == HOST { CallTree::ROOT } else { id });
-        if own == HeapFigures::default() {
+        let figures = heap.of_node(if node.func == HOST { CallTree::ROOT } else { id });
+        if figures == HeapFigures::default() {
             continue;
         }
         let mut names = Vec::new();
@@ -117,7 +117,7 @@ fn by_paths(profile: &Profile, heap: &Heap) -> Vec<Row> {
         if at != CallTree::ROOT {
             names.push("..".to_owned());
         }
-        rows.push(Row { name: names.join(" < "), own, total_bytes: node.total_ticks });
+        rows.push(Row { name: names.join(" < "), figures, total_bytes: node.total_ticks });
     }
     rows
 }
@@ -129,21 +129,22 @@ fn write(opts: &Opts, profile: &Profile, heap: &Heap, rows: &[Row], out: &mut im
         write_head(profile, heap, options, out)?;
     }
     let record = |row: &Row| {
-        let Row { name, own, total_bytes } = row;
-        let lifetime = profile.header.nanos(own.lifetime_ticks) as f64 / own.freed_blocks.exact().max(1.0);
+        let Row { name, figures, total_bytes } = row;
+        let lifetime =
+            profile.header.nanos(figures.lifetime_ticks) as f64 / figures.freed_blocks.exact().max(1.0);
         vec![
-            Cell::Count(own.allocated_bytes()),
-            Cell::Count(own.allocated().get()),
+            Cell::Count(figures.allocated_bytes()),
+            Cell::Count(figures.allocated().get()),
             Cell::Count(*total_bytes),
-            Cell::Count(own.resized.get()),
-            Cell::Count(own.freed_bytes),
-            Cell::Count(own.peak_bytes),
-            Cell::Count(own.live_bytes),
-            Cell::Count(own.live_blocks.get()),
-            if own.freed_blocks.get() == 0 { Cell::Untimed } else { Cell::Nanos(lifetime) },
-            Cell::Count(own.failed),
-            Cell::Count(own.grown_pages),
-            Cell::Count(own.failed_growths),
+            Cell::Count(figures.resized.get()),
+            Cell::Count(figures.freed_bytes),
+            Cell::Count(figures.peak_bytes),
+            Cell::Count(figures.live_bytes),
+            Cell::Count(figures.live_blocks.get()),
+            if figures.freed_blocks.get() == 0 { Cell::Untimed } else { Cell::Nanos(lifetime) },
+            Cell::Count(figures.failed),
+            Cell::Count(figures.grown_pages),
+            Cell::Count(figures.failed_growths),
             Cell::Name(printable(name).into_owned()),
         ]
     };

@@ -133,8 +133,8 @@ fn write_blocks(
             let calls = format!("{} of {}", grouped(arc.calls), grouped(calls_of(arc.callee)));
             let recursion = if arc.is_recursive() { " (itself)" } else { "" };
             let name = format!("    {}{recursion}", name(other));
-            let (total, own) = (time(arc.total_nanos, arc.callee), time(arc.self_nanos, arc.callee));
-            table.add_row([total, own, calls, name]);
+            let (total, self_time) = (time(arc.total_nanos, arc.callee), time(arc.self_nanos, arc.callee));
+            table.add_row([total, self_time, calls, name]);
         };
         graph.callers(row.func).into_iter().rev().for_each(|caller| arc(caller, caller.caller));
         table.add_row([

@@ -31,9 +31,9 @@ pub fn write(
     let lines = Lines::new(profile, compensate, |_| true);
     hint_at_missing_lines(profile, &lines);
     let record = |row: &LineRow| {
-        let share = |own: f64| if lines.self_nanos > 0.0 { own / lines.self_nanos } else { 0.0 };
+        let share = |nanos: f64| if lines.self_nanos > 0.0 { nanos / lines.self_nanos } else { 0.0 };
         vec![
-            row.self_nanos.map_or(Cell::Untimed, |own| Cell::Share(share(own))),
+            row.self_nanos.map_or(Cell::Untimed, |nanos| Cell::Share(share(nanos))),
             row.self_nanos.map_or(Cell::Untimed, Cell::Nanos),
             Cell::Count(row.samples),
             if row.calls > 0 { Cell::Count(row.calls) } else { Cell::Nothing },

@@ -7,7 +7,7 @@ use super::wave;
 use crate::shared::output;
 use anyhow::{Context, bail};
 use kperf_abi::names::COMPONENT_HOST;
-use kperf_wasi::State;
+use kperf_wasi::{Interfaces, StoreData};
 use kperf_wasmtime::{RecordedStore, Recorder};
 use wasmtime::component::types::{ComponentFunc, ComponentItem};
 use wasmtime::component::{Accessor, Component, Func, Instance, Linker, Val};
@@ -22,13 +22,13 @@ const SUPPLIED: [&str; 6] =
 /// And with --http.
 const HTTP: &str = "wasi:http/";
 /// How many names an error lists.
-const MOST: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// A component that is ready to run.
 pub struct ComponentProgram {
     engine: Engine,
     component: Component,
-    linker: Linker<State>,
+    linker: Linker<StoreData>,
     store: Option<AnyStore>,
     entry: Entry,
     /// Whether its tasks may run beside each other.
@@ -36,8 +36,8 @@ pub struct ComponentProgram {
 }
 
 enum AnyStore {
-    Plain(Store<State>),
-    Recorded(RecordedStore<State>),
+    Plain(Store<StoreData>),
+    Recorded(RecordedStore<StoreData>),
 }
 
 /// The function to call.
@@ -65,10 +65,10 @@ impl ComponentProgram {
             .with_context(|| format!("failed to compile `{}`", path.display()))?;
         let entry = Entry::find(guest, &component, &engine, invoke, args)?;
         let args = if invoke.is_some() { &[] } else { args };
-        let state = State::new(wasi.builder(path, args)?.build());
+        let state = StoreData::new(wasi.builder(path, args)?.build());
         let is_concurrent = guest.is_concurrent();
         let linker = match is_concurrent {
-            true => kperf_wasi::async_linker(&engine, true, false)?,
+            true => kperf_wasi::async_linker(&engine, Interfaces { wasi_0_3: true, http: false })?,
             false => kperf_wasi::sync_linker(&engine)?,
         };
         let store = Some(AnyStore::Plain(Store::new(&engine, state)));
@@ -101,8 +101,12 @@ pub fn check_imports(guest: &Guest, http: bool) -> anyhow::Result<()> {
     bail!(
         "`{}` imports what `run` doesn't supply: {}{}; `run` has WASI 0.2 and 0.3{}. For a host of your own, add probes with `rewrite`",
         guest.path.display(),
-        missing[..missing.len().min(MOST)].join(", "),
-        if missing.len() > MOST { format!(" and {} more", missing.len() - MOST) } else { String::new() },
+        missing[..missing.len().min(MAX_LISTED)].join(", "),
+        if missing.len() > MAX_LISTED {
+            format!(" and {} more", missing.len() - MAX_LISTED)
+        } else {
+            String::new()
+        },
         if needs_http { ", and `wasi:http` with --http ADDRESS" } else { "" },
     )
 }
@@ -121,7 +125,9 @@ impl Entry {
             let names: Vec<String> = exports.iter().map(|export| format!("`{}`", export.full())).collect();
             match names.len() {
                 0 => "no functions".to_owned(),
-                count if count > MOST => format!("{} and {} more", names[..MOST].join(", "), count - MOST),
+                count if count > MAX_LISTED => {
+                    format!("{} and {} more", names[..MAX_LISTED].join(", "), count - MAX_LISTED)
+                }
                 _ => names.join(", "),
             }
         };
@@ -205,7 +211,7 @@ impl Program for ComponentProgram {
 
     fn link(&mut self, recorder: &Recorder, guest: &Guest) -> anyhow::Result<()> {
         if guest.probes.is_some() {
-            recorder.add_to_component_linker(&mut self.linker, |state: &mut State| &mut state.lanes)?;
+            recorder.add_to_component_linker(&mut self.linker, |state: &mut StoreData| &mut state.lanes)?;
         }
         if let Some(AnyStore::Plain(store)) = self.store.take() {
             let store = recorder.component_store(store, |state| &mut state.lanes)?;
@@ -235,9 +241,9 @@ impl Program for ComponentProgram {
 }
 
 fn call(
-    store: &mut impl AsContextMut<Data = State>,
+    store: &mut impl AsContextMut<Data = StoreData>,
     component: &Component,
-    linker: &Linker<State>,
+    linker: &Linker<StoreData>,
     entry: &Entry,
 ) -> wasmtime::Result<()> {
     match entry {
@@ -257,9 +263,9 @@ fn call(
 
 /// The same where tasks may run beside each other.
 async fn call_async(
-    store: &mut impl AsContextMut<Data = State>,
+    store: &mut impl AsContextMut<Data = StoreData>,
     component: &Component,
-    linker: &Linker<State>,
+    linker: &Linker<StoreData>,
     entry: &Entry,
 ) -> wasmtime::Result<()> {
     match entry {
@@ -269,7 +275,7 @@ async fn call_async(
         }
         Entry::ConcurrentCommand => {
             let command = p3::bindings::Command::instantiate_async(&mut *store, component, linker).await?;
-            let run = async |accessor: &Accessor<State>| command.wasi_cli_run().call_run(accessor).await;
+            let run = async |accessor: &Accessor<StoreData>| command.wasi_cli_run().call_run(accessor).await;
             ended(store.as_context_mut().run_concurrent(run).await??)
         }
         Entry::Function { instance, name, args, results } => {

@@ -18,7 +18,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use kperf_trace::TraceContext;
-use kperf_wasi::State;
+use kperf_wasi::{Interfaces, StoreData};
 use kperf_wasmtime::Recorder;
 use std::convert::Infallible;
 use std::net::TcpListener;
@@ -41,17 +41,17 @@ use wasmtime_wasi_http::p3::bindings::ServicePre;
 const HANDLER: &str = "wasi:http/incoming-handler@0.2.";
 const SERVICE: &str = "wasi:http/handler@0.3.";
 /// How many requests are answered at once. Others wait for their turn.
-const MOST_AT_ONCE: usize = 1000;
+const MAX_CONCURRENT: usize = 1000;
 /// How long a client may take to send the head of a request.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The first failures print the open functions; later ones only the message.
-const MOST_BACKTRACES: usize = 10;
+const MAX_BACKTRACES: usize = 10;
 
 /// A component that is ready to answer requests.
 pub struct HttpProgram {
     engine: Engine,
     component: Component,
-    linker: Linker<State>,
+    linker: Linker<StoreData>,
     listener: Option<TcpListener>,
     config: Arc<InstanceConfig>,
     recorder: Option<Recorder>,
@@ -92,7 +92,8 @@ impl HttpProgram {
                 path.display()
             );
         }
-        let linker = kperf_wasi::async_linker(&engine, guest.is_concurrent(), true)?;
+        let linker =
+            kperf_wasi::async_linker(&engine, Interfaces { wasi_0_3: guest.is_concurrent(), http: true })?;
         let listener = TcpListener::bind(address)
             .with_context(|| format!("failed to listen at `{address}`, the address of --http"))?;
         listener.set_nonblocking(true).context("failed to listen")?;
@@ -124,7 +125,7 @@ impl Program for HttpProgram {
 
     fn link(&mut self, recorder: &Recorder, guest: &Guest) -> anyhow::Result<()> {
         if guest.probes.is_some() {
-            recorder.add_to_component_linker(&mut self.linker, |state: &mut State| &mut state.lanes)?;
+            recorder.add_to_component_linker(&mut self.linker, |state: &mut StoreData| &mut state.lanes)?;
         }
         self.recorder = Some(recorder.clone());
         Ok(())
@@ -144,7 +145,7 @@ impl Program for HttpProgram {
             pre,
             config: self.config.clone(),
             recorder: self.recorder.clone(),
-            places: Arc::new(Semaphore::new(MOST_AT_ONCE)),
+            places: Arc::new(Semaphore::new(MAX_CONCURRENT)),
             failures: AtomicUsize::new(0),
             quiet: self.quiet,
         });
@@ -161,27 +162,27 @@ impl Program for HttpProgram {
 }
 
 impl InstanceConfig {
-    fn state(&self) -> anyhow::Result<State> {
+    fn state(&self) -> anyhow::Result<StoreData> {
         let mut wasi = self.wasi.builder(&self.path, &self.args)?;
         // Others are answered by the same thread.
         wasi.allow_blocking_current_thread(false);
-        Ok(State::new(wasi.build()))
+        Ok(StoreData::new(wasi.build()))
     }
 }
 
 /// A handler that is ready to be instantiated.
 enum Pre {
     /// Of WASI 0.2.
-    Proxy(ProxyPre<State>),
+    Proxy(ProxyPre<StoreData>),
     /// Of WASI 0.3.
-    Service(ServicePre<State>),
+    Service(ServicePre<StoreData>),
 }
 
 impl Pre {
     /// Answers a request in a new instance.
     async fn answer(
         &self,
-        store: &mut impl AsContextMut<Data = State>,
+        store: &mut impl AsContextMut<Data = StoreData>,
         request: Request<Incoming>,
         sender: oneshot::Sender<Result<Response<HyperOutgoingBody>, ErrorCode>>,
     ) -> wasmtime::Result<()> {
@@ -260,7 +261,7 @@ impl Server {
         tokio::spawn(async move {
             let result = handling.await;
             if let Err(error) = result {
-                let with_frames = server.failures.load(Ordering::Relaxed) < MOST_BACKTRACES;
+                let with_frames = server.failures.load(Ordering::Relaxed) < MAX_BACKTRACES;
                 let message = if with_frames {
                     Outcome::of(&Err(error), || &server.config.names).message()
                 } else {
@@ -287,7 +288,7 @@ impl Server {
     async fn handle(
         self: Arc<Self>,
         _place: OwnedSemaphorePermit,
-        state: State,
+        state: StoreData,
         request: Request<Incoming>,
         sender: oneshot::Sender<Result<Response<HyperOutgoingBody>, ErrorCode>>,
         has_failed: Arc<AtomicBool>,
@@ -300,7 +301,7 @@ impl Server {
             Some(recorder) => {
                 let mut store = recorder.component_store(store, |state| &mut state.lanes)?;
                 store.set_parent(parent);
-                let answer = async |store: &mut kperf_wasmtime::RecordedStore<State>| {
+                let answer = async |store: &mut kperf_wasmtime::RecordedStore<StoreData>| {
                     self.pre.answer(store, request, sender).await
                 };
                 let result = store.call_async(answer).await;

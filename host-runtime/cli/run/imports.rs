@@ -9,7 +9,7 @@ use wasmparser::{TypeRef, ValType};
 use wasmtime::{ExternType, FuncType, Linker, Store};
 
 /// How many missing imports an error names.
-const MOST: usize = 20;
+const MAX_LISTED: usize = 20;
 
 /// Fails if the module imports what `linker` doesn't supply, and lists it.
 pub(super) fn check<T>(
@@ -41,8 +41,8 @@ pub(super) fn check<T>(
     bail!(
         "`{}` imports what `run` doesn't supply: {}{}; `run` has WASI preview 1 only. For a host of your own, add probes with `rewrite`",
         path.display(),
-        missing[..count.min(MOST)].join(", "),
-        if count > MOST { format!(" and {} more", count - MOST) } else { String::new() },
+        missing[..count.min(MAX_LISTED)].join(", "),
+        if count > MAX_LISTED { format!(" and {} more", count - MAX_LISTED) } else { String::new() },
     )
 }
 

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 /// How many bytes are collected before they are written.
 const BUFFER: usize = 1 << 16;
 /// How many symbolic links are followed to a file.
-const MOST_LINKS: usize = 40;
+const MAX_LINKS: usize = 40;
 /// How many names for the temporary file are tried.
-const MOST_NAMES: u32 = 100;
+const MAX_NAMES: u32 = 100;
 
 /// A file or stdout that is written. A file is unchanged until [`Product::finish`].
 #[must_use]
@@ -165,7 +165,7 @@ fn begin(path: &Path) -> io::Result<(File, Option<Pending>)> {
 /// that a process has open (`/dev/stdout`).
 fn replaceable(path: &Path) -> io::Result<Option<PathBuf>> {
     let mut target = path.to_owned();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_LINKS {
         let special = ["/dev", "/proc"].iter().any(|folder| target.starts_with(folder));
         match fs::symlink_metadata(&target) {
             _ if special => return Ok(None),
@@ -189,7 +189,7 @@ fn create_beside(target: &Path) -> io::Result<(File, PathBuf)> {
     // File names have a limit of length. The beginning is enough to recognise the file.
     let name: String = name.chars().take(40).collect();
     let mut taken = ErrorKind::AlreadyExists.into();
-    for n in 0..MOST_NAMES {
+    for n in 0..MAX_NAMES {
         let beside = target.with_file_name(format!(".{name}.{}-{n}.part", std::process::id()));
         match OpenOptions::new().write(true).create_new(true).open(&beside) {
             Ok(file) => return Ok((file, beside)),

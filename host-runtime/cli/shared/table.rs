@@ -148,7 +148,7 @@ pub fn write_rows_with(
             None => known(unit.text(nanos.round() as u64)),
         };
         let mut cells = vec![known(format!("{:.1}", 100.0 * row.share))];
-        let [own, total, average] = match precision {
+        let [self_time, total, average] = match precision {
             Some(precision) => {
                 cells.push(known(error_text(precision, row)));
                 sampled_times(precision, row)
@@ -159,7 +159,13 @@ pub fn write_rows_with(
                 unit.fine_text(row.average_nanos),
             ],
         };
-        cells.extend([known(own), known(total), grouped(row.calls), known(average), time(row.min_nanos)]);
+        cells.extend([
+            known(self_time),
+            known(total),
+            grouped(row.calls),
+            known(average),
+            time(row.min_nanos),
+        ]);
         cells.extend(more(row).into_iter().map(known));
         cells.extend([
             time(row.max_nanos),

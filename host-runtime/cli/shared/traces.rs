@@ -315,7 +315,7 @@ pub fn linked_profile(
         ));
         return Ok((profile, None));
     }
-    heap.warnings().iter().for_each(|warning| output::warn(warning));
+    heap.warnings().iter().for_each(output::warn);
     Ok((profile, Some(heap)))
 }
 

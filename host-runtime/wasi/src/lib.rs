@@ -1,7 +1,7 @@
-//! What a guest of `kperf-wasm run` gets of WASI: what its store has, and linkers with the functions.
+//! WASI for guests of `kperf-wasm run`: the data of a store, and linkers.
 //!
-//! A crate of its own, because the compiler makes some 400 functions of each kind of store: half of what the command was compiled from. Here that
-//! goes on beside other crates, with less optimization, and isn't done again when the command changes.
+//! A crate of its own, because the compiler makes some 400 functions for each kind of store, half of the command's code. Here they are
+//! compiled beside other crates, with less optimization, and not again when the command changes.
 
 use kperf_wasmtime::ComponentLanes;
 use wasmtime::component::{self, ResourceTable};
@@ -10,8 +10,8 @@ use wasmtime_wasi::p1::WasiP1Ctx;
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView, p1, p2, p3};
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-/// What a store has for its component.
-pub struct State {
+/// The data of a component's store.
+pub struct StoreData {
     wasi: WasiCtx,
     http: WasiHttpCtx,
     table: ResourceTable,
@@ -19,10 +19,10 @@ pub struct State {
     pub lanes: ComponentLanes,
 }
 
-impl State {
-    /// A component sees what `wasi` gives.
-    pub fn new(wasi: WasiCtx) -> State {
-        State {
+impl StoreData {
+    /// A component sees what `wasi` supplies.
+    pub fn new(wasi: WasiCtx) -> StoreData {
+        StoreData {
             wasi,
             http: WasiHttpCtx::new(),
             table: ResourceTable::new(),
@@ -31,13 +31,13 @@ impl State {
     }
 }
 
-impl WasiView for State {
+impl WasiView for StoreData {
     fn ctx(&mut self) -> WasiCtxView<'_> {
         WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
     }
 }
 
-impl WasiHttpView for State {
+impl WasiHttpView for StoreData {
     fn http(&mut self) -> WasiHttpCtxView<'_> {
         WasiHttpCtxView { ctx: &mut self.http, table: &mut self.table, hooks: Default::default() }
     }
@@ -51,20 +51,30 @@ pub fn module_linker(engine: &Engine) -> Result<Linker<WasiP1Ctx>> {
 }
 
 /// A linker with WASI 0.2, for components whose calls aren't async.
-pub fn sync_linker(engine: &Engine) -> Result<component::Linker<State>> {
+pub fn sync_linker(engine: &Engine) -> Result<component::Linker<StoreData>> {
     let mut linker = component::Linker::new(engine);
     p2::add_to_linker_sync(&mut linker)?;
     Ok(linker)
 }
 
-/// A linker with WASI 0.2 for async calls, with 0.3 if the component is `concurrent`, and with `wasi:http` if it answers requests.
-pub fn async_linker(engine: &Engine, concurrent: bool, http: bool) -> Result<component::Linker<State>> {
+/// What a linker has besides WASI 0.2.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Interfaces {
+    /// WASI 0.3, for concurrent components.
+    pub wasi_0_3: bool,
+    /// `wasi:http`, for components that answer requests.
+    pub http: bool,
+}
+
+/// A linker for async calls.
+pub fn async_linker(engine: &Engine, interfaces: Interfaces) -> Result<component::Linker<StoreData>> {
+    let Interfaces { wasi_0_3, http } = interfaces;
     let mut linker = component::Linker::new(engine);
     p2::add_to_linker_async(&mut linker)?;
     if http {
         wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     }
-    if concurrent {
+    if wasi_0_3 {
         p3::add_to_linker(&mut linker)?;
         if http {
             wasmtime_wasi_http::p3::add_to_linker(&mut linker)?;

@@ -5,7 +5,7 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use hyper::http::uri::{Authority, Scheme};
 use hyper::{Request, Response, Uri};
-use kperf_wasi::State;
+use kperf_wasi::StoreData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::sync::oneshot;
@@ -18,15 +18,15 @@ use wasmtime_wasi_http::{WasiHttpView, p3};
 
 /// Answers a request. It ends when the response is whole, or its client has gone away.
 pub(super) async fn answer(
-    store: &mut impl AsContextMut<Data = State>,
-    pre: &ServicePre<State>,
+    store: &mut impl AsContextMut<Data = StoreData>,
+    pre: &ServicePre<StoreData>,
     request: Request<Incoming>,
     sender: oneshot::Sender<Result<Response<HyperOutgoingBody>, ErrorCode>>,
 ) -> wasmtime::Result<()> {
     let service = pre.instantiate_async(&mut *store).await?;
     let mut view = store.as_context_mut();
     let (request, _) = p3::Request::from_http(view.data_mut().http().hooks, with_origin(request));
-    let answer = async |accessor: &Accessor<State>| {
+    let answer = async |accessor: &Accessor<StoreData>| {
         let response = match service.handle(accessor, request).await? {
             Ok(response) => response,
             Err(code) => {

@@ -141,7 +141,7 @@ impl Screen {
 
     fn lines(&self, latest: &Latest, limit: usize, width: usize) -> Vec<String> {
         let functions = latest.lines();
-        let shown = |least: usize| width >= least;
+        let shown = |min: usize| width >= min;
         let (bars, all, calls) = (self.color && shown(WITH_BARS), shown(WITH_ALL), shown(WITH_CALLS));
         let mut titles = format!("{:1$} now %", "", if bars { color::BAR + 1 } else { 0 });
         if all {

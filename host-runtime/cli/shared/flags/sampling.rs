@@ -129,7 +129,7 @@ impl SamplingArgs {
     pub fn sampling(&self, span_min: Option<SpanMin>, native: bool) -> anyhow::Result<Sampling> {
         let longest = if native { Sampling::NATIVE_PERIOD } else { Sampling::default().period };
         let usual = match span_min {
-            Some(SpanMin::Time(least)) => (least / Sampling::SPAN_PERIODS).clamp(Sampling::PERIOD, longest),
+            Some(SpanMin::Time(min)) => (min / Sampling::SPAN_PERIODS).clamp(Sampling::PERIOD, longest),
             _ => longest,
         };
         let period = self.period.unwrap_or(usual);
@@ -148,12 +148,10 @@ impl SamplingArgs {
         Ok(match span_min {
             None => sampling,
             Some(SpanMin::Off) => Sampling { span_min: None, ..sampling },
-            Some(SpanMin::Time(least)) if least < 2 * period => {
-                bail!(
-                    "--span-min {least:?} is less than two periods of {period:?}: a call must be seen twice"
-                );
+            Some(SpanMin::Time(min)) if min < 2 * period => {
+                bail!("--span-min {min:?} is less than two periods of {period:?}: a call must be seen twice");
             }
-            Some(SpanMin::Time(least)) => Sampling { span_min: Some(least), ..sampling },
+            Some(SpanMin::Time(min)) => Sampling { span_min: Some(min), ..sampling },
         })
     }
 }

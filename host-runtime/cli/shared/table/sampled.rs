@@ -24,10 +24,10 @@ pub fn busy_text(profile: &Profile, sampling: &Sampling) -> String {
     let nanos = |ticks| nanos_text(profile.header.nanos(ticks));
     let spans = match sampling.span_min_nanos {
         0 => String::new(),
-        least => format!(
+        min => format!(
             "; {} of {} or more listed one by one",
             plural(profile.health.counts.spans, "call"),
-            nanos_text(least)
+            nanos_text(min)
         ),
     };
     format!("{} in calls, {} outside{spans}", nanos(sampling.busy_ticks), nanos(sampling.idle_ticks))
@@ -45,11 +45,11 @@ pub fn write_rows(
 ) -> io::Result<()> {
     let titles = ["self %", "±", "self", "total", "calls", "avg", "function", "callers"];
     let cells = |row: &Row| {
-        let [own, total, average] = sampled_times(precision, row);
+        let [self_time, total, average] = sampled_times(precision, row);
         vec![
             format!("{:.1}", 100.0 * row.share),
             error_text(precision, row),
-            own,
+            self_time,
             total,
             grouped(row.calls),
             average,
