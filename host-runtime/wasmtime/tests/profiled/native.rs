@@ -1,8 +1,8 @@
 //! What is different on native stacks.
 
+use super::guest::*;
 use crate::common::exits::{GUEST, compile, engine, table};
 use crate::common::{Memory, recorder, recorder_with};
-use crate::guest::*;
 use kperf_rewriter::{Options, Probe, rewrite};
 use kperf_trace::{Event, FuncId, Item, TraceReader};
 use std::time::{Duration, UNIX_EPOCH};

@@ -1,14 +1,11 @@
 //! Modules that make a profile: exact counts, true paths, and nothing lost on any way out.
-#![allow(missing_docs, clippy::unwrap_used)]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod guest;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 mod native;
 
-use common::exits::{GUEST, compile, engine};
-use common::*;
+use crate::common::exits::{GUEST, compile, engine};
+use crate::common::*;
 use guest::*;
 use kperf_rewriter::Probe;
 use kperf_trace::{Event, FuncId, Item, Reason, TraceReader, Window};

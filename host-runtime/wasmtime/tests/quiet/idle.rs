@@ -1,26 +1,16 @@
-//! Programs that do nothing cost nothing. A process of its own: its threads are looked at.
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(missing_docs, clippy::unwrap_used, unsafe_code)]
+//! Programs that do nothing cost nothing.
+#![allow(unsafe_code)]
 
-mod common;
-
-use common::exits::{GUEST, compile, engine, table};
-use common::{outermost, recorder_with};
+use crate::alone;
+use crate::common::exits::{GUEST, compile, engine, table};
+use crate::common::{outermost, recorder_with};
 use kperf_rewriter::{Options, Probe, rewrite_component};
 use kperf_trace::{Item, TraceReader};
 use kperf_wasmtime::{ClockChoice, ComponentLanes, HostLane, Recorder, is_native};
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use wasmtime::component::{Component, Linker as ComponentLinker};
 use wasmtime::{Engine, Linker, Store};
-
-/// Held by the test that runs: what one computes is time that the other doesn't expect.
-static ALONE: Mutex<()> = Mutex::new(());
-
-fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A thread of this process. It gives itself its name when it begins.
 fn thread(wanted: &str) -> PathBuf {

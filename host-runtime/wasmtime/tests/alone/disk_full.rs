@@ -1,10 +1,8 @@
-//! A real file that can't grow for a moment. A process of its own: the limit is the process's.
-#![cfg(target_os = "linux")]
-#![allow(missing_docs, clippy::unwrap_used, unsafe_code)]
+//! A real file that can't grow for a moment: the limit is the process's.
+#![allow(unsafe_code)]
 
-mod common;
-
-use common::*;
+use super::is_alone;
+use crate::common::*;
 use kperf_trace::{Event, Item, TraceReader};
 use kperf_wasmtime::{ClockChoice, ErrorKind, Recorder};
 use std::fs::File;
@@ -22,6 +20,9 @@ fn limit(bytes: libc::rlim_t) {
 
 #[test]
 fn a_file_that_is_full_for_a_moment_has_no_half_chunks() {
+    if !is_alone(module_path!(), "a_file_that_is_full_for_a_moment_has_no_half_chunks") {
+        return;
+    }
     let file = tempfile::NamedTempFile::new().unwrap();
     let engine = engine();
     let sink = File::create(file.path()).unwrap();

@@ -1,12 +1,9 @@
-//! Somebody takes the signal that samples of native stacks need, while they are taken. A process of its own, as the signal is the
-//! process's.
-#![cfg(all(target_os = "linux", target_arch = "x86_64"))]
-#![allow(missing_docs, clippy::unwrap_used, unsafe_code)]
+//! Other code takes the signal of native samples while they are taken.
+#![allow(unsafe_code)]
 
-mod common;
-
-use common::exits::{compile, engine, table};
-use common::recorder_with;
+use super::is_alone;
+use crate::common::exits::{compile, engine, table};
+use crate::common::recorder_with;
 use kperf_rewriter::Probe;
 use kperf_wasmtime::ClockChoice;
 use std::sync::mpsc::channel;
@@ -17,6 +14,9 @@ extern "C" fn other(_: libc::c_int) {}
 
 #[test]
 fn a_handler_that_is_installed_over_ours_is_told() {
+    if !is_alone(module_path!(), "a_handler_that_is_installed_over_ours_is_told") {
+        return;
+    }
     let engine = engine();
     let text = "(module (func (export \"f\")))";
     let (sender, notices) = channel();

@@ -1,10 +1,8 @@
 //! A profile of a guest that waits in an asynchronous host function.
-#![allow(missing_docs, clippy::unwrap_used)]
 
-mod common;
-
-use common::exits::{compile, table};
-use common::{engine, recorder_with};
+use crate::alone;
+use crate::common::exits::{compile, table};
+use crate::common::{engine, recorder_with};
 use kperf_rewriter::Probe;
 use kperf_trace::{Item, TraceReader, Window};
 use kperf_wasmtime::ClockChoice;
@@ -18,6 +16,7 @@ const GUEST: &str = r#"(module
 
 #[test]
 fn a_wait_is_not_the_guest_s_own_time() {
+    let _alone = alone();
     let engine = engine();
     let probe = Probe::Profile { spans: true };
     let module = compile(&engine, GUEST, probe);

@@ -1,0 +1,4 @@
+//! Sending: to servers that fail, and with TLS.
+
+mod faults;
+mod tls;

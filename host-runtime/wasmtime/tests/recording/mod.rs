@@ -1,0 +1,17 @@
+//! What a host sees of the recorder.
+
+mod asynchronous;
+mod component_profiles;
+mod components;
+mod embed;
+mod failures;
+mod finish;
+mod host_functions;
+mod inlined;
+mod instructions;
+mod instrument;
+mod link;
+mod losses;
+mod parents;
+mod rotation;
+mod sinks;
